@@ -1,0 +1,1 @@
+"""tracer: a functional array compiler."""

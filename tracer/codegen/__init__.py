@@ -1,0 +1,1 @@
+"""Backends: each spells loop IR, none decides."""

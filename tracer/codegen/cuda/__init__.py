@@ -1,0 +1,1 @@
+"""Loop IR to CUDA C++."""

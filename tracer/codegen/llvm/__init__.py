@@ -1,0 +1,1 @@
+"""Loop IR to LLVM text, object code and callable executables."""

@@ -1,0 +1,58 @@
+"""The binary interface between compiled programs and the runtime that calls them.
+
+A compiled module exports
+
+    i32 @tracer_main(ptr %buffers, ptr %context)
+
+`buffers` points to an array of pointers, one for each parameter of the entry function in order (INPUT, OUTPUT and
+CONSTANT buffers alike); memory is C-contiguous, native-endian and aligned to its element. The result is a `Status`.
+`context` points to a `Context`, which the caller owns for the length of one call: executables hold no state, so
+they may run on several threads at once.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from enum import IntEnum
+
+MAIN_SYMBOL = "tracer_main"
+FAULT_VALUES = 4  # how many i64 a fault can carry into its message
+
+
+class Status(IntEnum):
+    """What a call returns."""
+
+    DONE = 0
+    FAULT = 1  # `fault_site`, `fault_position` and `fault_values` say which
+    INTERRUPTED = 2  # the stop word was set
+    RAISED = 3  # a callback raised: the Python error indicator is set on this thread
+    NO_MEMORY = 4  # a growable stack could not grow
+
+
+class Context(ctypes.Structure):
+    """One call's state, by offset: what compiled code reads and writes besides the buffers.
+
+    arena: 64-byte aligned scratch of at least `Module.arena` bytes (null where that is 0).
+    stop: a 4-byte word that another thread, or a signal handler, sets to end the call's loops.
+    callback: i32 (*)(ptr self, i64 slot, ptr inputs, ptr outputs), 0 for success; called with the GIL held or not,
+    as `callback_self` expects. stacks: `Module.stacks` records of {ptr data, i64 used, i64 capacity}, zeroed at first,
+    grown with C's realloc and freed by the caller.
+    """
+
+    _fields_ = (
+        ("status", ctypes.c_int32),
+        ("fault_site", ctypes.c_int32),  # -1 while there is none
+        ("fault_position", ctypes.c_int64),
+        ("fault_values", ctypes.c_int64 * FAULT_VALUES),
+        ("arena", ctypes.c_void_p),
+        ("stop", ctypes.c_void_p),
+        ("callback", ctypes.c_void_p),
+        ("callback_self", ctypes.c_void_p),
+        ("stacks", ctypes.c_void_p),
+    )
+
+
+def offset(field: str) -> int:
+    """The byte offset of a field of `Context`."""
+    descriptor = getattr(Context, field)
+    return int(descriptor.offset)

@@ -1,0 +1,1 @@
+"""Loop IR interpreted in Python, slowly and with every check."""

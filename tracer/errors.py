@@ -1,0 +1,127 @@
+"""Every exception that tracer raises.
+
+    TracerError                      base of all of them
+    ├── InternalError                a bug in tracer: carries the program that shows it
+    ├── ShapeError (ValueError)      shapes that do not fit
+    │   └── AxisError (np.exceptions.AxisError)  an axis out of range or given twice
+    ├── DTypeError (TypeError)       dtypes that do not fit an operation
+    ├── ArgumentError (TypeError)    an argument that is no array, a wrong structure, a wrong option
+    ├── CarryTypeError (TypeError)   a loop's body or a branch returns other types than it must
+    ├── TracedValueError (TypeError) Python asked for the value of a traced array
+    │   ├── TracerBoolError          `if`, `while`, `and`, `not`, `assert`
+    │   ├── TracerIntegerError       `int`, indices, `range`
+    │   ├── TracerFloatError         `float`, `complex`, `math.*`
+    │   └── TracerArrayError         `np.asarray`, and NumPy functions that tracer does not have
+    ├── LeakedTracerError            a traced array used after its trace ended
+    ├── MutationError (TypeError)    `x[i] = v` on a handle that the current trace does not own
+    ├── NoRuleError (TypeError)      a primitive lacks the rule that a transform needs, and why
+    ├── CheckError                   `check(condition, message)` failed, eagerly or in compiled code
+    ├── OutOfBoundsError (IndexError)  a checked index is out of bounds
+    ├── DeviceError                  a device that is not there, arrays on different devices
+    ├── SettingError (ValueError)    an unknown setting, or a value that it does not take
+    └── ProgramTextError (ValueError)  text that is no program
+
+A message states the operation, the place in the user's code, what was expected, what came, and the remedy.
+Compose it with `message`, so that all of them look alike.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def message(summary: str, *lines: str, help: str | None = None) -> str:
+    """Join the parts of an error's text: a summary line, indented details, and the remedy.
+
+    >>> print(message("add at demo.py:3", "got f32[3] and f32[4]", help="slice one of them"))
+    add at demo.py:3
+      got f32[3] and f32[4]
+      help: slice one of them
+    """
+    parts = [summary, *(f"  {line}" for line in lines)]
+    if help is not None:
+        parts.append(f"  help: {help}")
+    return "\n".join(parts)
+
+
+class TracerError(Exception):
+    """Base of every exception that tracer raises on purpose."""
+
+
+class InternalError(TracerError):
+    """A bug in tracer itself."""
+
+
+class ShapeError(TracerError, ValueError):
+    """Shapes that do not fit the operation."""
+
+
+class AxisError(ShapeError, np.exceptions.AxisError):
+    """An axis out of range, or named twice."""
+
+    def __init__(self, text: str) -> None:
+        np.exceptions.AxisError.__init__(self, text)
+
+
+class DTypeError(TracerError, TypeError):
+    """Dtypes that the operation does not take."""
+
+
+class ArgumentError(TracerError, TypeError):
+    """An argument of the wrong sort: no array, a wrong tree structure, an option that does not exist."""
+
+
+class CarryTypeError(TracerError, TypeError):
+    """The body of a loop, or the branches of a `cond`, disagree about types."""
+
+
+class TracedValueError(TracerError, TypeError):
+    """Python asked a traced array for its value."""
+
+
+class TracerBoolError(TracedValueError):
+    """A Python branch on a traced value."""
+
+
+class TracerIntegerError(TracedValueError):
+    """A Python integer wanted from a traced value."""
+
+
+class TracerFloatError(TracedValueError):
+    """A Python float or complex wanted from a traced value."""
+
+
+class TracerArrayError(TracedValueError):
+    """A NumPy array wanted from a traced value."""
+
+
+class LeakedTracerError(TracerError, RuntimeError):
+    """A traced array outlived its trace."""
+
+
+class MutationError(TracerError, TypeError):
+    """`x[i] = v` on a handle that the current trace may not rebind."""
+
+
+class NoRuleError(TracerError, TypeError):
+    """A primitive has no rule for a transform, for a stated reason."""
+
+
+class CheckError(TracerError, ValueError):
+    """The condition of a `check` was false."""
+
+
+class OutOfBoundsError(TracerError, IndexError):
+    """A checked index was out of bounds."""
+
+
+class DeviceError(TracerError, RuntimeError):
+    """A device that does not exist here, or arrays that live on different devices."""
+
+
+class SettingError(TracerError, ValueError):
+    """An unknown setting or a value it does not take."""
+
+
+class ProgramTextError(TracerError, ValueError):
+    """Text that cannot be read as a program."""

@@ -1,0 +1,1 @@
+"""The nouns: types, programs, primitives and the loop IR. Nothing here runs."""

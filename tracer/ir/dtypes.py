@@ -1,0 +1,187 @@
+"""Data types: NumPy dtypes by their short names, their kinds, limits and promotion.
+
+A dtype is always a real `numpy.dtype`; bfloat16 and the float8 family come from `ml_dtypes`.
+The short names (`f32`, `i64`, `bf16`, ...) are what the printed IR shows.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import ml_dtypes
+import numpy as np
+
+DType = np.dtype[Any]
+
+BOOL: Final[DType] = np.dtype(np.bool_)
+I8, I16, I32, I64 = (np.dtype(n) for n in ("int8", "int16", "int32", "int64"))
+U8, U16, U32, U64 = (np.dtype(n) for n in ("uint8", "uint16", "uint32", "uint64"))
+F16, F32, F64 = (np.dtype(n) for n in ("float16", "float32", "float64"))
+BF16: Final[DType] = np.dtype(ml_dtypes.bfloat16)
+C64, C128 = (np.dtype(n) for n in ("complex64", "complex128"))
+F8E4M3FN: Final[DType] = np.dtype(ml_dtypes.float8_e4m3fn)
+F8E5M2: Final[DType] = np.dtype(ml_dtypes.float8_e5m2)
+
+SHORT_NAMES: Final[dict[DType, str]] = {
+    BOOL: "bool",
+    I8: "i8", I16: "i16", I32: "i32", I64: "i64",
+    U8: "u8", U16: "u16", U32: "u32", U64: "u64",
+    F8E4M3FN: "f8e4m3fn", F8E5M2: "f8e5m2",
+    F16: "f16", BF16: "bf16", F32: "f32", F64: "f64",
+    C64: "c64", C128: "c128",
+}  # fmt: skip
+BY_SHORT_NAME: Final[dict[str, DType]] = {name: dtype for dtype, name in SHORT_NAMES.items()}
+
+SIGNED: Final = (I8, I16, I32, I64)
+UNSIGNED: Final = (U8, U16, U32, U64)
+INTEGERS: Final = SIGNED + UNSIGNED
+FLOATS: Final = (F8E4M3FN, F8E5M2, F16, BF16, F32, F64)
+COMPLEX: Final = (C64, C128)
+INEXACT: Final = FLOATS + COMPLEX
+ALL: Final = tuple(SHORT_NAMES)
+
+_SIGNED, _UNSIGNED = frozenset(SIGNED), frozenset(UNSIGNED)
+_FLOATS, _COMPLEX = frozenset(FLOATS), frozenset(COMPLEX)
+
+
+def short_name(dtype: DType) -> str:
+    """The name the printed IR uses.
+
+    >>> short_name(np.dtype("float32"))
+    'f32'
+    """
+    return SHORT_NAMES[dtype]
+
+
+def is_bool(dtype: DType) -> bool:
+    return dtype == BOOL
+
+
+def is_signed(dtype: DType) -> bool:
+    return dtype in _SIGNED
+
+
+def is_unsigned(dtype: DType) -> bool:
+    return dtype in _UNSIGNED
+
+
+def is_integer(dtype: DType) -> bool:
+    return dtype in _SIGNED or dtype in _UNSIGNED
+
+
+def is_float(dtype: DType) -> bool:
+    return dtype in _FLOATS
+
+
+def is_complex(dtype: DType) -> bool:
+    return dtype in _COMPLEX
+
+
+def is_inexact(dtype: DType) -> bool:
+    """Whether values of the dtype carry derivatives: floats and complex numbers."""
+    return dtype in _FLOATS or dtype in _COMPLEX
+
+
+def real_dtype(dtype: DType) -> DType:
+    """The dtype of the real part: itself for anything that is not complex."""
+    if dtype == C64:
+        return F32
+    if dtype == C128:
+        return F64
+    return dtype
+
+
+def complex_dtype(dtype: DType) -> DType:
+    """The complex dtype whose parts hold `dtype`: c64 for f32 and narrower, else c128."""
+    if dtype in _COMPLEX:
+        return dtype
+    return C128 if dtype == F64 or is_integer(dtype) else C64
+
+
+def accumulator_dtype(dtype: DType) -> DType:
+    """What sums and dot products of `dtype` accumulate in: float32 for the short floats."""
+    if dtype in _FLOATS and dtype not in (F32, F64):
+        return F32
+    return dtype
+
+
+# Promotion is the join in this lattice (JAX's with x64 on): each dtype with its direct successors;
+# `i*`, `f*` and `c*` are the weak types of Python's int, float and complex.
+_LATTICE: Final[dict[str, tuple[str, ...]]] = {
+    "bool": ("i*",),
+    "i*": ("u8", "i8"),
+    "u8": ("i16", "u16"), "u16": ("i32", "u32"), "u32": ("i64", "u64"), "u64": ("f*",),
+    "i8": ("i16",), "i16": ("i32",), "i32": ("i64",), "i64": ("f*",),
+    "f*": ("c*", "f8e4m3fn", "f8e5m2", "bf16", "f16"),
+    "f8e4m3fn": (), "f8e5m2": (),
+    "bf16": ("f32",), "f16": ("f32",), "f32": ("f64", "c64"), "f64": ("c128",),
+    "c*": ("c64",), "c64": ("c128",), "c128": (),
+}  # fmt: skip
+_WEAK_NAMES: Final = {"i": "i*", "f": "f*", "c": "c*"}
+
+
+def _upper_bounds() -> dict[str, frozenset[str]]:
+    bounds = {name: frozenset((name,)) for name in _LATTICE}
+    changed = True
+    while changed:
+        changed = False
+        for name, successors in _LATTICE.items():
+            wider = bounds[name].union(*(bounds[s] for s in successors))
+            if wider != bounds[name]:
+                bounds[name], changed = wider, True
+    return bounds
+
+
+_BOUNDS: Final = _upper_bounds()
+_JOINS: dict[tuple[str, str], str | None] = {}
+
+
+def _node(dtype: DType, weak: bool) -> str:
+    name = SHORT_NAMES[dtype]
+    return _WEAK_NAMES.get("i" if is_integer(dtype) else dtype.kind, name) if weak else name
+
+
+def _join(a: str, b: str) -> str | None:
+    """The least upper bound of two lattice nodes; None where there is none."""
+    key = (a, b)
+    if key not in _JOINS:
+        common = _BOUNDS[a] & _BOUNDS[b]
+        least = [n for n in common if common <= _BOUNDS[n]]
+        _JOINS[key] = least[0] if least else None
+    return _JOINS[key]
+
+
+def promote(*operands: tuple[DType, bool], default_float: DType = F64) -> tuple[DType, bool] | None:
+    """Join (dtype, weak) pairs: the common dtype and whether it is still weak.
+
+    Weak operands stand for Python scalars: they raise the kind of the result, never its width.
+    None where the dtypes have no common successor (two different float8 formats).
+
+    >>> [short_name(d) for d, _ in [promote((I64, False), (F32, False)), promote((F32, False), (F64, True))]]
+    ['f32', 'f32']
+    """
+    if all(weak for _, weak in operands):
+        return _promote_weak(operands, default_float)
+    result = _node(*operands[0])
+    for operand in operands[1:]:
+        joined = _join(result, _node(*operand))
+        if joined is None:
+            return None
+        result = joined
+    if result.endswith("*"):  # bool or integer arrays with a wider-kinded Python scalar
+        dtype = {"i*": I64, "f*": default_float, "c*": complex_dtype(default_float)}[result]
+        return dtype, True
+    return BY_SHORT_NAME[result], False
+
+
+def _promote_weak(
+    operands: tuple[tuple[DType, bool], ...], default_float: DType
+) -> tuple[DType, bool]:
+    dtypes = [dtype for dtype, _ in operands]
+    if any(is_complex(d) for d in dtypes):
+        return max((d for d in dtypes if is_complex(d)), key=lambda d: d.itemsize), True
+    if any(is_float(d) for d in dtypes):
+        return max((d for d in dtypes if is_float(d)), key=lambda d: d.itemsize), True
+    if any(is_integer(d) for d in dtypes):
+        return max((d for d in dtypes if is_integer(d)), key=lambda d: d.itemsize), True
+    return BOOL, True

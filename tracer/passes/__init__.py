@@ -1,0 +1,1 @@
+"""Rewrites of programs that keep what they compute."""

@@ -1,0 +1,1 @@
+"""The jit decorator, devices, executables and dispatch."""

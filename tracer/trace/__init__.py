@@ -1,0 +1,1 @@
+"""From Python to programs: the one tracer, arrays, trees and source locations."""
