@@ -1,0 +1,93 @@
+"""The structural hash of programs: equal for programs that differ in names and source lines alone.
+
+It is the same in every process unless a parameter is opaque (the Python functions of custom rules): those count
+by identity, through a serial number given at first sight.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import struct
+import weakref
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from tracer.ir.primitive import Primitive
+from tracer.ir.program import Literal, Program, Var
+
+_serials: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+_next_serial = itertools.count()
+
+
+def program_digest(program: Program) -> bytes:
+    """16 bytes of BLAKE2 over the program in canonical numbering."""
+    numbers: dict[Var, int] = {}
+    parts: list[str] = []
+
+    def define(variables: tuple[Var, ...]) -> None:
+        for variable in variables:
+            numbers[variable] = len(numbers)
+            parts.append(str(variable.type))
+
+    define(program.inputs)
+    for equation in program.equations:
+        parts.append(equation.primitive.name)
+        for atom in equation.inputs:
+            parts.append(_atom(atom, numbers))
+        for name in sorted(equation.params):
+            parts.append(name)
+            parts.append(encode(equation.params[name]))
+        parts.append("->")
+        define(equation.outputs)
+    parts.append("return")
+    parts.extend(_atom(atom, numbers) for atom in program.outputs)
+    return hashlib.blake2b("\x1f".join(parts).encode(), digest_size=16).digest()
+
+
+def _atom(atom: Var | Literal, numbers: dict[Var, int]) -> str:
+    if isinstance(atom, Literal):
+        return f"{atom.type}={atom.bits.hex()}"
+    return f"%{numbers[atom]}"
+
+
+def encode(value: Any) -> str:
+    """Canonical text of a parameter."""
+    match value:
+        case None | bool() | str():
+            return repr(value)
+        case int():
+            return str(value)
+        case float():
+            return struct.pack("<d", value).hex()
+        case tuple() | list():
+            return f"({','.join(encode(item) for item in value)})"
+        case dict():
+            return f"{{{','.join(f'{encode(k)}:{encode(v)}' for k, v in value.items())}}}"
+        case np.dtype():
+            return str(value)
+        case Program():
+            return f"<{value.digest.hex()}>"
+        case Enum():
+            return str(value)
+        case Primitive():
+            return value.name
+        case np.generic():
+            return f"{value.dtype}={value.tobytes().hex()}"
+        case _ if hasattr(value, "__tracer_digest__"):
+            return str(value.__tracer_digest__())
+        case _ if type(value).__module__.startswith("tracer."):
+            return str(value)  # frozen records of ours: their repr is canonical
+        case _:
+            return f"opaque#{_serial(value)}"
+
+
+def _serial(value: Any) -> int:
+    try:
+        if value not in _serials:
+            _serials[value] = next(_next_serial)
+        return _serials[value]
+    except TypeError:  # neither hashable nor weakly referable: count it by its identity while it lives
+        return id(value)

@@ -1,0 +1,223 @@
+"""The primitive: one record with every rule in it.
+
+Rules take their context first, then the values, then the equation's parameters by keyword:
+
+    infer(*types, **params) -> Type | tuple[Type, ...]
+    reference(*arrays, **params) -> array | tuple               NumPy's or CuPy's arrays
+    jvp(ctx, xs, dxs, **params) -> [dy, ...]                    tangents alone; ctx.outputs holds the ys
+      or Joint(rule) with rule(ctx, xs, dxs, **params) -> ys, dys    where they are computed together
+    linearize(ctx, xs, active, **params) -> Linearized          structured primitives only
+    transpose(ctx, cotangents, xs, **params) -> [cotangent of x | None, ...]    linear xs come as `Linear`
+    batch(ctx, xs, axes, **params) -> [y, ...], [axis | None, ...]
+    lower                                                       data: see the `Lowering` records
+
+Rules compute with the public twins of the primitives, so they run eagerly and under any trace alike.
+A tangent or cotangent that is zero by construction is a `Zero`, never an array of zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from tracer.ir.scalar import ScalarOp
+from tracer.ir.types import Type
+
+Rule = Callable[..., Any]  # signatures above; the parameters differ from primitive to primitive
+Params = Mapping[str, Any]  # ints, floats, strings, dtypes, tuples, programs: see `ir.digest`
+
+
+class Effect(Enum):
+    """What an equation does besides computing its outputs."""
+
+    FAULT = "fault"  # may report an error: may be dropped when unused, never hoisted or speculated
+    IO = "io"  # ordered input and output: never dropped, repeated or moved past another
+
+
+NO_EFFECTS: frozenset[Effect] = frozenset()
+FAULTS: frozenset[Effect] = frozenset((Effect.FAULT,))
+IO: frozenset[Effect] = frozenset((Effect.IO,))
+
+
+@dataclass(frozen=True, slots=True)
+class NoRule:
+    """A rule that is absent on purpose; `why` becomes the user's error."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """A jvp rule that returns outputs and tangents together."""
+
+    rule: Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Zero:
+    """A tangent or cotangent known to be zero. Its type is the tangent's."""
+
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """Stands for an operand in which the equation is linear, in a transpose rule."""
+
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Linearized:
+    """What a `linearize` rule returns.
+
+    outputs: the primal outputs. residuals: every value that the linear part reads.
+    apply(residuals, dxs) -> dys, with dxs for the active operands only; it closes over no array.
+    """
+
+    outputs: Sequence[Any]
+    residuals: Sequence[Any]
+    apply: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
+
+
+# Lowerings: how an equation becomes loop IR. The schedule reads them; no backend does.
+
+
+@dataclass(frozen=True, slots=True)
+class Pointwise:
+    """One scalar operation at every element. For complex operands see `schedule.pointwise`."""
+
+    op: ScalarOp
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """A comparison at every element; complex values compare by parts (eq, ne only)."""
+
+    op: ScalarOp
+
+
+@dataclass(frozen=True, slots=True)
+class Convert:
+    """A change of dtype at every element."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexMap:
+    """Reads one operand element for each output element: broadcast, reshape, transpose, slice, reverse."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generate:
+    """No operands: a value computed from the index (iota)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Chooses among operands by index: concatenate, pad."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """Reads at computed indices."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """Writes or combines into a copy of the first operand at computed indices."""
+
+    op: ScalarOp | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce:
+    """Combines over axes."""
+
+    op: ScalarOp
+
+
+@dataclass(frozen=True, slots=True)
+class ArgReduce:
+    """The index of the extreme element over one axis."""
+
+    op: ScalarOp
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """Combines along an axis and keeps every partial result."""
+
+    op: ScalarOp
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A library routine: BLAS, LAPACK, FFT, sort."""
+
+    routine: str
+
+
+@dataclass(frozen=True, slots=True)
+class Structured:
+    """Control flow and calls: the schedule has a case for each."""
+
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Composite:
+    """Written in other primitives: expand(*operands, **params) -> output or outputs."""
+
+    expand: Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """The output is the operand, bit for bit."""
+
+
+Lowering = (
+    Pointwise | Compare | Convert | IndexMap | Generate | Join | Gather | Scatter | Reduce | ArgReduce | Scan
+    | Library | Structured | Composite | Alias
+)  # fmt: skip
+
+
+class Eager(Enum):
+    """How the primitive runs outside any trace."""
+
+    REFERENCE = "reference"  # at once, by NumPy
+    COMPILED = "compiled"  # through a cached compiled program
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Primitive:
+    """One operation of the array IR, with every rule. See the module docstring for the rules' signatures.
+
+    multiple: the rules return tuples of outputs. splat: scalar literals stand for full arrays of the others' shape.
+    guard: the position of the predicate operand of a faulting equation. commutative: the first two operands
+    may change places.
+    """
+
+    name: str
+    infer: Rule
+    reference: Rule | NoRule
+    jvp: Rule | Joint | NoRule
+    transpose: Rule | NoRule
+    batch: Rule | NoRule
+    lower: Lowering | NoRule
+    linearize: Rule | None = None
+    effects: Callable[[Params], frozenset[Effect]] | frozenset[Effect] = NO_EFFECTS
+    multiple: bool = False
+    splat: bool = False
+    guard: int | None = None
+    commutative: bool = False
+    eager: Eager = Eager.REFERENCE
+    laws: Mapping[str, str] = field(default_factory=dict)  # a law that does not apply -> why
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def effects_of(self, params: Params) -> frozenset[Effect]:
+        return self.effects(params) if callable(self.effects) else self.effects

@@ -1,0 +1,157 @@
+"""Programs: typed, closed, in A-normal form.
+
+    Program  = inputs (Var...), equations, outputs (Atom...)
+    Equation = primitive, inputs (Atom...), parameters, outputs (Var...), the user's source line, effects
+    Atom     = Var | Literal
+
+A program has no free variables and no constants but scalar literals: captured arrays are inputs, and an equation
+with nested programs passes what they need as operands. Every variable is defined once, by an input or an equation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tracer.ir.primitive import Effect, Primitive
+from tracer.ir.types import ArrayType, Type, array_type, with_shape
+
+
+class Source(NamedTuple):
+    """A place in the user's code."""
+
+    file: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        name = self.file.replace("\\", "/").rsplit("/", 1)[-1]
+        return f"{name}:{self.line}"
+
+
+class Var:
+    """A value of the program. Identity is the object; names are given when it is printed."""
+
+    __slots__ = ("type",)
+
+    def __init__(self, type: Type) -> None:
+        self.type = type
+
+    def __repr__(self) -> str:
+        return f"Var({self.type})"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Literal:
+    """A scalar written in the program; as an operand of a pointwise equation it stands for a full array."""
+
+    value: Any  # np.generic; ml_dtypes scalars are not a subclass that typing knows
+    type: ArrayType
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Literal) and self.type == other.type and self.bits == other.bits
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.bits))
+
+    @property
+    def bits(self) -> bytes:
+        return np.asarray(self.value, self.type.dtype).tobytes()
+
+
+Atom = Var | Literal
+
+
+def literal(value: Any, dtype: np.dtype[Any], weak: bool = False) -> Literal:
+    """A literal of the given dtype: `literal(2, F32)` is `2.0:f32`."""
+    return Literal(np.asarray(value, dtype)[()], array_type(dtype, (), weak))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Equation:
+    """outputs = primitive(inputs, **params)."""
+
+    primitive: Primitive
+    inputs: tuple[Atom, ...]
+    params: Mapping[str, Any]
+    outputs: tuple[Var, ...]
+    source: Source | None = None
+
+    @property
+    def effects(self) -> frozenset[Effect]:
+        return self.primitive.effects_of(self.params)
+
+    def nested(self) -> Iterator[tuple[str, Program]]:
+        """The programs among the parameters, with the names they go by."""
+        for name, value in self.params.items():
+            if isinstance(value, Program):
+                yield name, value
+            elif isinstance(value, tuple):
+                for position, item in enumerate(value):
+                    if isinstance(item, Program):
+                        yield f"{name}[{position}]", item
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A closed function on arrays. Immutable; rewrites return the same object when nothing changed.
+
+    `==` and `hash` are structural: names and source lines do not count.
+    """
+
+    inputs: tuple[Var, ...]
+    equations: tuple[Equation, ...]
+    outputs: tuple[Atom, ...]
+    name: str = "f"
+
+    @property
+    def input_types(self) -> tuple[Type, ...]:
+        return tuple(v.type for v in self.inputs)
+
+    @property
+    def output_types(self) -> tuple[Type, ...]:
+        return tuple(a.type for a in self.outputs)
+
+    @cached_property
+    def effects(self) -> frozenset[Effect]:
+        """The union over the equations, nested programs included."""
+        return frozenset(effect for equation in self.equations for effect in equation.effects)
+
+    @cached_property
+    def digest(self) -> bytes:
+        """A structural hash of 16 bytes: independent of names and lines, the same in every process."""
+        from tracer.ir.digest import program_digest  # noqa: PLC0415  # nouns know each other; a cycle of two files
+
+        return program_digest(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Program) and self.digest == other.digest)
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __str__(self) -> str:
+        from tracer.ir.text import program_text  # noqa: PLC0415
+
+        return program_text(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from tracer.ir.html import program_html  # noqa: PLC0415
+
+        return program_html(self)
+
+
+def infer_types(primitive: Primitive, inputs: Sequence[Atom], params: Mapping[str, Any]) -> tuple[Type, ...]:
+    """The output types of an equation. Scalar literals of `splat` primitives take the shape of the others."""
+    types = [atom.type for atom in inputs]
+    if primitive.splat:
+        shape = next((a.type.shape for a in inputs if isinstance(a, Var)), ())
+        types = [with_shape(a.type, shape) if isinstance(a, Literal) else a.type for a in inputs]
+    result = primitive.infer(*types, **params)
+    return tuple(result) if primitive.multiple else (result,)

@@ -1,0 +1,102 @@
+"""All arithmetic on shapes and axes, in one place, so that run-time dimensions can come in here."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable, Sequence
+
+from tracer.errors import AxisError, ShapeError, message
+
+Shape = tuple[int, ...]
+
+
+def show(shape: Sequence[int]) -> str:
+    """`[2,3]`, as in the printed IR."""
+    return f"[{','.join(map(str, shape))}]"
+
+
+def size(shape: Sequence[int]) -> int:
+    return math.prod(shape)
+
+
+def strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Row-major strides, in elements.
+
+    >>> strides((2, 3, 4))
+    (12, 4, 1)
+    """
+    result = [1] * len(shape)
+    for axis in range(len(shape) - 2, -1, -1):
+        result[axis] = result[axis + 1] * shape[axis + 1]
+    return tuple(result)
+
+
+def axis_index(axis: object, rank: int, operation: str) -> int:
+    """A single axis, counted from either end, as 0 <= axis < rank."""
+    index = operator.index(axis)  # type: ignore[arg-type]  # any integer-like object; TypeError is the caller's
+    if not -rank <= index < rank:
+        raise AxisError(
+            message(
+                f"{operation}: axis {index} is out of range for {rank} axes",
+                help=f"axes run from {-rank} to {rank - 1}" if rank else "the array has no axes",
+            )
+        )
+    return index % rank if rank else index
+
+
+def axes_tuple(axes: object, rank: int, operation: str) -> tuple[int, ...]:
+    """None (all axes), one axis or several, as a sorted tuple without repeats."""
+    if axes is None:
+        return tuple(range(rank))
+    given = tuple(axes) if isinstance(axes, Iterable) else (axes,)
+    result = tuple(sorted(axis_index(axis, rank, operation) for axis in given))
+    if len(set(result)) != len(result):
+        raise AxisError(message(f"{operation}: repeated axis in {given}", help="name every axis once"))
+    return result
+
+
+def drop(shape: Sequence[int], axes: Iterable[int]) -> Shape:
+    """The shape without `axes`."""
+    gone = set(axes)
+    return tuple(n for axis, n in enumerate(shape) if axis not in gone)
+
+
+def broadcast(*shapes: Shape, operation: str = "broadcast") -> Shape:
+    """NumPy's broadcasting.
+
+    >>> broadcast((3, 1), (4,))
+    (3, 4)
+    """
+    first = shapes[0]
+    if all(shape == first for shape in shapes):
+        return first
+    rank = max(map(len, shapes))
+    result = []
+    for axis in range(-rank, 0):
+        sizes = {shape[axis] for shape in shapes if len(shape) >= -axis}
+        sizes.discard(1)
+        if len(sizes) > 1:
+            shown = ", ".join(show(shape) for shape in shapes)
+            raise ShapeError(
+                message(
+                    f"{operation}: shapes {shown} do not broadcast together",
+                    f"axis {axis} has sizes {' and '.join(map(str, sorted(sizes)))}",
+                    help="sizes must be equal, or one of them 1; reshape or slice the operands",
+                )
+            )
+        result.append(sizes.pop() if sizes else 1)
+    return tuple(result)
+
+
+def inverse(permutation: Sequence[int]) -> tuple[int, ...]:
+    """The permutation that undoes another."""
+    result = [0] * len(permutation)
+    for position, axis in enumerate(permutation):
+        result[axis] = position
+    return tuple(result)
+
+
+def slice_size(start: int, stop: int, step: int) -> int:
+    """How many elements start:stop:step takes, for step > 0."""
+    return max(0, -(-(stop - start) // step))

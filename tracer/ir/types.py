@@ -1,0 +1,138 @@
+"""Types: what the printed IR says after the colon.
+
+    Type = ArrayType   f32[3,4], i64[] (weak types print with a star: f64*[])
+         | KeyType     key[8]: random keys, each two hidden u32 words
+         | Float0Type  float0[3]: tangents of values that have none (integers, booleans, keys)
+         | StackType   stack[f32[3]]: a run-time number of equal items, pushed and popped
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tracer.ir import dtypes
+from tracer.ir.dtypes import DType
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayType:
+    """A dense array. `weak` marks what came from Python scalars: it gives way in promotion."""
+
+    dtype: DType
+    shape: Shape
+    weak: bool = False
+
+    def __str__(self) -> str:
+        star = "*" if self.weak else ""
+        return f"{dtypes.short_name(self.dtype)}{star}[{','.join(map(str, self.shape))}]"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyType:
+    """Random keys of a logical shape; the storage is u32[*shape, 2]."""
+
+    shape: Shape
+
+    def __str__(self) -> str:
+        return f"key[{','.join(map(str, self.shape))}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Float0Type:
+    """The tangent type of values without derivatives. It holds no bytes."""
+
+    shape: Shape
+
+    def __str__(self) -> str:
+        return f"float0[{','.join(map(str, self.shape))}]"
+
+
+@dataclass(frozen=True, slots=True)
+class StackType:
+    """A stack of equal items whose length is known only at run time."""
+
+    item: ArrayType | KeyType
+
+    def __str__(self) -> str:
+        return f"stack[{self.item}]"
+
+    @property
+    def shape(self) -> Shape:
+        return ()
+
+
+Type = ArrayType | KeyType | Float0Type | StackType
+
+
+@lru_cache(maxsize=8192)
+def array_type(dtype: DType, shape: Shape, weak: bool = False) -> ArrayType:
+    """The ArrayType, usually the same object for the same arguments."""
+    return ArrayType(dtype, shape, weak)
+
+
+def storage_type(type: Type) -> ArrayType:
+    """The array that holds a value of the type in memory."""
+    match type:
+        case ArrayType():
+            return type
+        case KeyType(shape):
+            return array_type(dtypes.U32, (*shape, 2))
+        case Float0Type(shape):
+            return array_type(dtypes.BOOL, shape)
+        case StackType():
+            raise TypeError(f"{type} has no storage of fixed size")
+
+
+def size(type: Type) -> int:
+    """How many elements (keys count as one)."""
+    return math.prod(type.shape)
+
+
+def is_differentiable(type: Type) -> bool:
+    """Whether values of the type have tangents other than float0."""
+    match type:
+        case ArrayType(dtype):
+            return dtypes.is_inexact(dtype)
+        case StackType(item):
+            return is_differentiable(item)
+        case _:
+            return False
+
+
+def tangent_type(type: Type) -> Type:
+    """The type of a value's tangent: itself where it is differentiable (never weak), else float0."""
+    if isinstance(type, ArrayType) and is_differentiable(type):
+        return array_type(type.dtype, type.shape) if type.weak else type
+    if isinstance(type, StackType) and is_differentiable(type):
+        return type
+    return Float0Type(type.shape)
+
+
+def strong(type: Type) -> Type:
+    """The type without its weak flag."""
+    if isinstance(type, ArrayType) and type.weak:
+        return array_type(type.dtype, type.shape)
+    return type
+
+
+def with_shape(type: Type, shape: Shape) -> Type:
+    """The same element in another shape."""
+    match type:
+        case ArrayType(dtype, _, weak):
+            return array_type(dtype, shape, weak)
+        case KeyType():
+            return KeyType(shape)
+        case Float0Type():
+            return Float0Type(shape)
+        case StackType(item):
+            inner = with_shape(item, shape)
+            assert isinstance(inner, ArrayType | KeyType)
+            return StackType(inner)
+
+
+def same_up_to_weakness(a: Type, b: Type) -> bool:
+    return a is b or strong(a) == strong(b)
