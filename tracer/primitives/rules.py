@@ -1,0 +1,226 @@
+"""Shared parts of rules: what most primitives of a family have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, DTypeError, ShapeError, message
+from tracer.ir import dtypes, shape
+from tracer.ir.dtypes import DType
+from tracer.ir.primitive import Linear, Primitive, Rule, Zero
+from tracer.ir.program import Literal
+from tracer.ir.types import ArrayType, Type, array_type, is_differentiable, tangent_type
+from tracer.trace.array import Array
+from tracer.trace.source import here
+from tracer.trace.trace import Operand, as_literal, bind
+
+Scalar = bool | int | float | complex | np.generic
+Value = Operand | Scalar
+Tangent = Operand | Zero
+
+# Types of pointwise operations
+
+_KIND_WORDS = {"b": "bool", "i": "integers", "f": "floats", "c": "complex numbers"}
+
+
+def kind_of(dtype: DType) -> str:
+    """One letter: `b`ool, `i`nteger (signed or not), `f`loat, `c`omplex."""
+    if dtypes.is_float(dtype):
+        return "f"
+    if dtypes.is_integer(dtype):
+        return "i"
+    return "c" if dtypes.is_complex(dtype) else "b"
+
+
+def check_kinds(name: str, types: Sequence[Type], kinds: str) -> None:
+    """Raise DTypeError unless every type is an array of one of the kinds."""
+    for type in types:
+        if not isinstance(type, ArrayType) or kind_of(type.dtype) not in kinds:
+            wanted = ", ".join(_KIND_WORDS[k] for k in kinds)
+            raise DTypeError(
+                message(f"{name}{here()} takes {wanted}", f"got {type}", help="cast the operand with .astype(...)")
+            )
+
+
+def same_types(name: str, types: Sequence[Type]) -> ArrayType:
+    """The common type of operands that must agree; weak where all are."""
+    first = types[0]
+    assert isinstance(first, ArrayType)
+    weak = first.weak
+    for other in types[1:]:
+        assert isinstance(other, ArrayType)
+        if other.shape != first.shape:
+            raise ShapeError(
+                message(
+                    f"{name}{here()}: operands must have equal shapes",
+                    f"got {' and '.join(map(str, types))}",
+                    help="tracer.numpy's functions broadcast; here, broadcast or reshape the operands yourself",
+                )
+            )
+        if other.dtype != first.dtype:
+            raise DTypeError(
+                message(
+                    f"{name}{here()}: operands must have equal dtypes",
+                    f"got {' and '.join(map(str, types))}",
+                    help="tracer.numpy's functions promote; here, cast one operand with .astype(...)",
+                )
+            )
+        weak = weak and other.weak
+    return array_type(first.dtype, first.shape, weak)
+
+
+def pointwise_infer(name: str, kinds: str, *, result: Callable[[DType], DType] | None = None) -> Rule:
+    """Operands of equal types and the given kinds; the result has their type, or `result(dtype)`."""
+
+    def infer(*types: Type) -> Type:
+        check_kinds(name, types, kinds)
+        common = same_types(name, types)
+        if result is None:
+            return common
+        return array_type(result(common.dtype), common.shape, common.weak)
+
+    return infer
+
+
+# Calling pointwise primitives
+
+
+def coerce(name: str, operands: Sequence[Value]) -> list[Operand]:
+    """Python and NumPy scalars become literals of the dtype that the arrays among the operands have."""
+    dtype = next((x.dtype for x in operands if isinstance(x, Array)), None)
+    if dtype is None:
+        dtype = next((x.type.dtype for x in operands if isinstance(x, Literal)), None)
+    return [operand_of(name, x, dtype) for x in operands]
+
+
+def operand_of(name: str, x: Value, dtype: DType | None = None) -> Operand:
+    """An array or literal as it is; a scalar as a literal of `dtype`."""
+    if isinstance(x, Array | Literal):
+        return x
+    if isinstance(x, bool | int | float | complex | np.generic):
+        return as_literal(x, dtype)
+    if isinstance(x, np.ndarray) and x.ndim == 0:
+        return as_literal(x[()], dtype)
+    raise ArgumentError(
+        message(
+            f"{name}{here()} takes arrays and scalars",
+            f"got {type(x).__name__}",
+            help="convert it with tracer.numpy.asarray",
+        )
+    )
+
+
+def pointwise(primitive: Primitive, *operands: Value, **params: Any) -> Any:
+    """Bind a pointwise primitive. Literals alone give a literal, computed at once."""
+    coerced = coerce(primitive.name, operands)
+    if all(isinstance(x, Literal) for x in coerced):
+        return fold_literals(primitive, coerced, params)
+    return bind(primitive, *coerced, **params)
+
+
+def fold_literals(primitive: Primitive, operands: Sequence[Operand], params: dict[str, Any]) -> Literal:
+    """Evaluate a pointwise primitive on literals."""
+    literals = [x for x in operands if isinstance(x, Literal)]
+    type = primitive.infer(*(x.type for x in literals), **params)
+    assert not isinstance(primitive.reference, Exception) and callable(primitive.reference)
+    with np.errstate(all="ignore"):
+        value = primitive.reference(*(np.asarray(x.value, x.type.dtype) for x in literals), **params)
+    return Literal(np.asarray(value).astype(type.dtype)[()], type)
+
+
+# Derivatives
+
+
+def per_operand(*rules: Rule | None) -> Rule:
+    """A jvp rule from one formula an operand: rule(ctx, dx, *xs, **params) -> that operand's part of dy.
+
+    None marks an operand that has no derivative. One output.
+    """
+
+    def jvp(ctx: Any, xs: Sequence[Operand], dxs: Sequence[Tangent], **params: Any) -> list[Tangent]:
+        parts = [
+            rule(ctx, dx, *xs, **params)
+            for rule, dx in zip(rules, dxs, strict=True)
+            if rule is not None and not isinstance(dx, Zero)
+        ]
+        parts = [part for part in parts if not isinstance(part, Zero)]
+        if not parts:
+            return [Zero(tangent_type(ctx.outputs[0].type))]
+        total = parts[0]
+        for part in parts[1:]:
+            total = ctx.add(total, part)
+        return [total]
+
+    return jvp
+
+
+def linear_jvp(ctx: Any, xs: Sequence[Operand], dxs: Sequence[Tangent], **params: Any) -> list[Tangent]:
+    """For primitives that are linear in all operands together: the tangent goes through the primitive itself."""
+    if all(isinstance(dx, Zero) for dx in dxs):
+        return [Zero(tangent_type(ctx.outputs[0].type))]
+    return list(ctx.bind_all(ctx.primitive, [ctx.instantiate(dx) for dx in dxs], params))
+
+
+def zero_jvp(ctx: Any, xs: Sequence[Operand], dxs: Sequence[Tangent], **params: Any) -> list[Tangent]:
+    """For outputs that are locally constant: comparisons, floor, sign, integer results."""
+    return [Zero(tangent_type(y.type)) for y in ctx.outputs]
+
+
+def is_linear(x: object) -> bool:
+    """Whether a transpose rule's operand is the one to transpose with respect to."""
+    return isinstance(x, Linear)
+
+
+def differentiable(x: Operand) -> bool:
+    return is_differentiable(x.type)
+
+
+# Batching
+
+
+def pointwise_batch(
+    ctx: Any, xs: Sequence[Operand], axes: Sequence[int | None], **params: Any
+) -> tuple[list[Any], list[int | None]]:
+    """Operands meet on one batch axis; those without it are broadcast along it."""
+    positions = {axis for axis in axes if axis is not None}
+    arrays_batched = all(axis is not None or isinstance(x, Literal) for x, axis in zip(xs, axes, strict=True))
+    if len(positions) == 1 and arrays_batched:
+        axis = positions.pop()
+        moved = list(xs)
+    else:
+        axis = 0
+        moved = [x if isinstance(x, Literal) else ctx.to_front(x, a) for x, a in zip(xs, axes, strict=True)]
+    outputs = ctx.bind_all(ctx.primitive, moved, params)
+    return outputs, [axis] * len(outputs)
+
+
+def axis_after_drop(axis: int, dropped: Sequence[int]) -> int:
+    """Where a batch axis ends up when other axes are reduced away."""
+    return axis - sum(d < axis for d in dropped)
+
+
+def shift_axes(axes: Sequence[int], batch_axis: int) -> tuple[int, ...]:
+    """Axes of one example as axes of the batch that has `batch_axis` inserted."""
+    return tuple(a + (a >= batch_axis) for a in axes)
+
+
+# References
+
+
+def quiet(function: Callable[..., Any]) -> Rule:
+    """A NumPy function that computes without warnings, NaN and infinity being ordinary values here."""
+
+    def reference(*arrays: Any, **params: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return function(*arrays, **params)
+
+    return reference
+
+
+def batch_shape(size: int, inner: Sequence[int]) -> tuple[int, ...]:
+    return (size, *inner)
+
+

@@ -1,0 +1,297 @@
+"""`Array`: a handle on an immutable value, concrete or traced.
+
+    concrete:  _value is a NumPy array, C-contiguous and aligned; _trace is None
+    traced:    _trace is the trace it belongs to and _atom its variable there;
+               _value is None, or the Array of the enclosing level that holds its value (define-by-run)
+
+Arithmetic, methods and NumPy's protocols are installed from one table, `tracer.numpy.methods`, by `tracer/__init__`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from tracer.errors import (
+    ArgumentError,
+    InternalError,
+    MutationError,
+    TracedValueError,
+    TracerArrayError,
+    TracerBoolError,
+    TracerFloatError,
+    TracerIntegerError,
+    message,
+)
+from tracer.ir import dtypes
+from tracer.ir.dtypes import DType
+from tracer.ir.types import ArrayType, KeyType, Shape, Type, array_type
+from tracer.trace.source import here
+from tracer.trace.state import state
+
+if TYPE_CHECKING:
+    from tracer.ir.program import Var
+    from tracer.trace.trace import Trace
+
+PROTECTED = -1  # the owner of handles that no trace may rebind: arguments of jit and vmap
+
+
+class Array:
+    """An n-dimensional array of one dtype; see the module docstring and the user's guide.
+
+    Made by `tracer.numpy.asarray` and the operations; never by calling the class.
+    """
+
+    __slots__ = ("_atom", "_owner", "_trace", "_type", "_value", "_weak", "__weakref__")
+
+    _value: Any  # np.ndarray (Any: dtype and rank vary), Array, or None
+    _weak: bool
+    _trace: Trace | None
+    _atom: Var | None
+    _type: Type | None
+    _owner: int
+
+    def __init__(self, *_: object, **__: object) -> None:
+        raise ArgumentError(
+            message(f"Array{here()} is not made by calling it", help="use tracer.numpy.asarray(value)")
+        )
+
+    # what every level needs to know
+
+    @property
+    def type(self) -> Type:
+        """The IR type."""
+        type = self._type
+        if type is None:
+            value = self._value
+            type = self._type = array_type(value.dtype, value.shape, self._weak)
+        return type
+
+    @property
+    def dtype(self) -> DType:
+        """The NumPy dtype. Random keys have none: their dtype is `tracer.dtypes.prng_key`'s."""
+        if self._type is None:
+            return self._value.dtype  # type: ignore[no-any-return]
+        type = self._type
+        if isinstance(type, ArrayType):
+            return type.dtype
+        if isinstance(type, KeyType):
+            return KEY_DTYPE
+        return dtypes.BOOL
+
+    @property
+    def shape(self) -> Shape:
+        """The sizes of the axes."""
+        type = self._type
+        return self._value.shape if type is None else type.shape
+
+    @property
+    def ndim(self) -> int:
+        """How many axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """How many elements."""
+        result = 1
+        for n in self.shape:
+            result *= n
+        return result
+
+    @property
+    def weak_type(self) -> bool:
+        """Whether the value came from Python scalars alone, and so gives way in promotion."""
+        return self._weak
+
+    # values
+
+    def __bool__(self) -> bool:
+        return bool(self._scalar(TracerBoolError, "bool"))
+
+    def __int__(self) -> int:
+        return int(self._scalar(TracerIntegerError, "int"))
+
+    def __index__(self) -> int:
+        if not (dtypes.is_integer(self.dtype) and self.ndim == 0):
+            raise ArgumentError(
+                message(
+                    f"index{here()}: only an integer array without axes is an index",
+                    f"got {self.type}",
+                    help="cast it, x.astype(int), or take one element",
+                )
+            )
+        return int(self._scalar(TracerIntegerError, "an index"))
+
+    def __float__(self) -> float:
+        return float(self._scalar(TracerFloatError, "float", differentiated=False))
+
+    def __complex__(self) -> complex:
+        return complex(self._scalar(TracerFloatError, "complex", differentiated=False))
+
+    def _scalar(self, error: type[TracedValueError], what: str, *, differentiated: bool = True) -> Any:
+        """The one element as a NumPy scalar. `differentiated`: whether a define-by-run value may be read."""
+        value = concrete_value(self)
+        if value is None or (self._trace is not None and not differentiated):
+            _raise_traced(self, error, what)
+        if value.size != 1:
+            raise ArgumentError(
+                message(
+                    f"{what}{here()}: one element is wanted",
+                    f"got {self.type}",
+                    help="reduce it first, as x.any(), x.all() or x.sum(), or index one element",
+                )
+            )
+        return value.reshape(())[()]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if self._trace is not None:
+            _raise_traced(self, TracerArrayError, "a NumPy array")
+        if isinstance(self._type, KeyType):
+            raise ArgumentError(
+                message(
+                    f"np.asarray{here()}: random keys have no NumPy form",
+                    help="tracer.random.key_data(key) gives their words",
+                )
+            )
+        value: np.ndarray[Any, Any] = self._value
+        if dtype is not None and np.dtype(dtype) != value.dtype:
+            return value.astype(dtype)
+        if copy:
+            return value.copy()
+        view = value.view()
+        view.flags.writeable = False
+        return view
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise ArgumentError(message(f"len{here()}: an array without axes has no length", f"got {self.type}"))
+        return self.shape[0]
+
+    def __hash__(self) -> int:
+        raise ArgumentError(
+            message(f"hash{here()}: arrays are not hashable", help="hash x.tobytes(), or use id(x)")
+        )
+
+    def __repr__(self) -> str:
+        type = self.type
+        value = concrete_value(self)
+        if value is None:
+            return f"Array(traced, {type})"
+        if isinstance(type, KeyType):
+            return f"Array({type}, words={np.array2string(value, separator=', ')})"
+        text = np.array2string(value, separator=", ", prefix="Array(")
+        name = dtypes.short_name(value.dtype) + ("*" if self._weak else "")
+        shape = f", shape={value.shape}" if 0 in value.shape and value.shape != (0,) else ""
+        traced = ", traced" if self._trace is not None else ""
+        return f"Array({text}{shape}, {name}{traced})"
+
+    def __str__(self) -> str:
+        value = concrete_value(self)
+        return repr(self) if value is None or isinstance(self._type, KeyType) else str(value)
+
+    # the one mutation
+
+    def _rebind(self, new: Array) -> None:
+        """Make this handle stand for another value: how `x[i] = v` works."""
+        innermost = state.innermost
+        current = innermost.serial if innermost is not None else 0
+        if self._owner != current:
+            where = "an argument of the traced function" if self._owner == PROTECTED else "made outside it"
+            raise MutationError(
+                message(
+                    f"x[i] = v{here()}: the current trace does not own this array ({where})",
+                    f"got {self.type}",
+                    help="write to a copy, x = x.copy(), or use x = x.at[i].set(v)",
+                )
+            )
+        self._value, self._weak, self._trace = new._value, new._weak, new._trace
+        self._atom, self._type = new._atom, new._type
+
+
+class KeyDType:
+    """The dtype that random keys report."""
+
+    name = "key<threefry2x32>"
+    itemsize = 8
+    kind = "V"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+KEY_DTYPE: Any = KeyDType()
+_new = object.__new__
+
+
+def concrete(value: np.ndarray[Any, Any], weak: bool = False, type: Type | None = None) -> Array:
+    """Wrap a NumPy array that nobody else writes to. It must be C-contiguous, aligned and native."""
+    array = _new(Array)
+    array._value, array._weak, array._type = value, weak, type
+    array._trace = array._atom = None
+    innermost = state.innermost
+    array._owner = 0 if innermost is None else innermost.serial
+    return array
+
+
+def traced(trace: Trace, atom: Var, value: Array | None = None, owner: int | None = None) -> Array:
+    """A handle on a variable of a trace."""
+    array = _new(Array)
+    type = atom.type
+    array._type, array._trace, array._atom, array._value = type, trace, atom, value
+    array._weak = isinstance(type, ArrayType) and type.weak
+    if owner is None:
+        innermost = state.innermost
+        owner = 0 if innermost is None else innermost.serial
+    array._owner = owner
+    return array
+
+
+def concrete_value(array: Array) -> Any:
+    """The NumPy array behind a handle, through define-by-run levels; None where only a running program knows it."""
+    value = array._value
+    while isinstance(value, Array):
+        value = value._value
+    return value
+
+
+def require_concrete(array: Array) -> np.ndarray[Any, Any]:
+    value = concrete_value(array)
+    if value is None:
+        raise InternalError(f"a concrete array was expected, not {array!r}")
+    return value  # type: ignore[no-any-return]
+
+
+_REMEDIES = {
+    TracerBoolError: (
+        "`if`, `while`, `and`, `not` or `assert` on a traced value",
+        "lax.cond({x}, lambda: a, lambda: b), tnp.where({x}, a, b), or lax.while_loop",
+    ),
+    TracerIntegerError: (
+        "a Python integer from a traced value",
+        "mark the argument static, jit(f, static_argnums=...), or keep to array operations (lax.fori_loop, x[i])",
+    ),
+    TracerFloatError: (
+        "a Python number from a traced value",
+        "use tracer.numpy's functions in place of math's, or tracer.lax.stop_gradient and read it outside",
+    ),
+    TracerArrayError: (
+        "a NumPy array from a traced value",
+        "use tracer.numpy's function of the same name; NumPy's would lose the trace",
+    ),
+}
+
+
+def _raise_traced(array: Array, error: type[TracedValueError], what: str) -> NoReturn:
+    summary, remedy = _REMEDIES[error]
+    origin = ""
+    known = "its value is known only when the compiled program runs"
+    trace = array._trace
+    if trace is not None:
+        made = trace.source_of(array)
+        origin = f", made at {made}" if made is not None else ""
+        if concrete_value(array) is not None:
+            known = "reading its value would lose its derivative"
+    raise error(
+        message(f"{summary}{here()}", f"{what} of {array.type}{origin}: {known}", help=remedy.format(x="x > 0"))
+    )

@@ -1,0 +1,44 @@
+"""Source locations: the line of the user's code that is running."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import CodeType
+
+from tracer.ir.program import Source
+
+_PACKAGE = str(Path(__file__).resolve().parent.parent) + "/"
+_EXAMPLES = _PACKAGE + "examples/"  # written as a user would: their lines are user lines
+_ours: dict[CodeType, bool] = {}
+
+
+def _is_ours(code: CodeType) -> bool:
+    file = code.co_filename
+    internal = file.startswith(_PACKAGE) and not file.startswith(_EXAMPLES)
+    library = "/optree/" in file or "/functools.py" in file or "/contextlib.py" in file
+    return internal or library or file.startswith("<frozen")
+
+
+def user_source() -> Source | None:
+    """The innermost frame outside this package; None where there is none (an embedding without Python frames)."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        ours = _ours.get(code)
+        if ours is None:
+            ours = _ours[code] = _is_ours(code)
+        if not ours:
+            return Source(code.co_filename, frame.f_lineno, code.co_name)
+        frame = frame.f_back  # type: ignore[assignment]  # the loop ends on None
+    return None
+
+
+def place(source: Source | None) -> str:
+    """` at demo.py:3`, or nothing: the middle of an error's first line."""
+    return f" at {source}" if source is not None else ""
+
+
+def here() -> str:
+    """` at <the user's current line>`."""
+    return place(user_source())

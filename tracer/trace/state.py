@@ -1,0 +1,25 @@
+"""What is being traced on this thread."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tracer.trace.trace import Trace
+
+
+class State(threading.local):
+    """staging: the innermost open trace that records every operation, operands of its own or not.
+
+    innermost: the innermost open trace of any kind; it owns the handles that are made.
+    """
+
+    staging: Trace | None = None
+    innermost: Trace | None = None
+
+    def __init__(self) -> None:
+        self.thread = threading.get_ident()
+
+
+state = State()

@@ -1,0 +1,212 @@
+"""The trace: where operations go while a function is being traced, and `bind`, which sends them there.
+
+There is one kind of traced array and one kind of trace. A trace differs from another only in its `process`:
+
+- staging (`stage`): every operation becomes an equation, whatever its operands. Under jit, vmap and the bodies of
+  control flow. Arrays have no value.
+- define-by-run (`tracer.transforms.run`): operations on the trace's own arrays are executed at the enclosing level at once,
+  and recorded, or pushed forward with tangents.
+- linear (`tracer.transforms.linearize`): operations on tangents are recorded without values.
+
+Traces nest by level. An operation belongs to the deepest trace among its operands and the innermost staging trace.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import LeakedTracerError, message
+from tracer.ir import dtypes
+from tracer.ir.primitive import Primitive
+from tracer.ir.program import Atom, Equation, Literal, Program, Source, Var, infer_types
+from tracer.ir.types import Type
+from tracer.trace.array import PROTECTED, Array, traced
+from tracer.trace.source import place, user_source
+from tracer.trace.state import state
+
+Operand = Array | Literal
+Process = Callable[["Trace", Primitive, Sequence[Operand], Mapping[str, Any], "Source | None"], list[Array]]
+
+_serials = itertools.count(1)
+
+
+class Trace:
+    """One function being traced. Closed when its function returns; its arrays are dead from then on."""
+
+    __slots__ = (
+        "constants", "data", "equations", "inputs", "is_open", "level", "lifted", "name", "process", "serial", "source",
+        "thread",
+    )  # fmt: skip
+
+    def __init__(self, process: Process, name: str) -> None:
+        outer = state.innermost
+        self.process = process
+        self.name = name
+        self.level = 1 if outer is None else outer.level + 1
+        self.serial = next(_serials)
+        self.source = user_source()
+        self.inputs: list[Var] = []
+        self.equations: list[Equation] = []
+        self.constants: list[tuple[Var, Array]] = []
+        self.lifted: dict[int, Var] = {}  # by id of the handle, which `constants` keeps alive
+        self.data: Any = None  # what `process` keeps: values, tangents
+        self.is_open = True
+        self.thread = state.thread
+
+    def new_input(self, type: Type, value: Array | None = None, *, protected: bool = False) -> Array:
+        """A handle on a new input variable."""
+        variable = Var(type)
+        self.inputs.append(variable)
+        return traced(self, variable, value, PROTECTED if protected else self.serial)
+
+    def atom(self, operand: Operand) -> Atom:
+        """The operand as this trace names it; values from outside become constants of the trace."""
+        if isinstance(operand, Literal):
+            return operand
+        if operand._trace is self:
+            assert operand._atom is not None
+            return operand._atom
+        return self.lift(operand)
+
+    def lift(self, array: Array) -> Var:
+        """A variable for an array from outside this trace."""
+        variable = self.lifted.get(id(array))
+        if variable is None:
+            check_alive(array)
+            variable = self.lifted[id(array)] = Var(array.type)
+            self.constants.append((variable, array))
+        return variable
+
+    def emit(
+        self, primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any], source: Source | None
+    ) -> list[Array]:
+        """Record an equation; its outputs as handles."""
+        inputs = tuple(map(self.atom, operands))
+        types = infer_types(primitive, inputs, params)
+        outputs = tuple(map(Var, types))
+        self.equations.append(Equation(primitive, inputs, params, outputs, source))
+        return [traced(self, variable) for variable in outputs]
+
+    def source_of(self, array: Array) -> Source | None:
+        """The user's line that made a traced array."""
+        for equation in reversed(self.equations):
+            if array._atom in equation.outputs:
+                return equation.source
+        return self.source
+
+    def program(self, outputs: Sequence[Operand]) -> Program:
+        """What was recorded, as a program of (constants..., inputs...)."""
+        atoms = tuple(map(self.atom, outputs))
+        constants = tuple(variable for variable, _ in self.constants)
+        return Program(constants + tuple(self.inputs), tuple(self.equations), atoms, self.name)
+
+
+def stage_process(
+    trace: Trace, primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any], source: Source | None
+) -> list[Array]:
+    return trace.emit(primitive, operands, params, source)
+
+
+@contextmanager
+def open_trace(process: Process, name: str, *, staging: bool) -> Iterator[Trace]:
+    """Open a trace on this thread for the length of a `with` block."""
+    outer_staging, outer = state.staging, state.innermost
+    trace = Trace(process, name)
+    state.innermost = trace
+    if staging:
+        state.staging = trace
+    try:
+        yield trace
+    finally:
+        state.staging, state.innermost = outer_staging, outer
+        trace.is_open = False
+
+
+@contextmanager
+def outside(trace: Trace) -> Iterator[None]:
+    """Run at the level that encloses an innermost trace: what is made there belongs to the enclosing trace."""
+    yield
+
+
+def check_alive(array: Array) -> None:
+    """Raise if the array's trace is over, or runs on another thread."""
+    trace = array._trace
+    if trace is None or (trace.is_open and trace.thread == state.thread):
+        return
+    made = trace.source_of(array)
+    if trace.is_open:
+        reason = "belongs to a trace on another thread"
+    else:
+        reason = "outlived its trace"
+    raise LeakedTracerError(
+        message(
+            f"leaked traced array{place(user_source())}",
+            f"an array {array.type}, made{place(made)} while `{trace.name}` was traced, {reason}",
+            help="return it from the function instead of storing it in a global, a closure or an object",
+        )
+    )
+
+
+# Eager execution: one slot, filled by `tracer/__init__`; see `tracer.runtime.eager`.
+
+
+class EagerSlot:
+    """How a primitive runs outside any trace."""
+
+    __slots__ = ("execute",)
+
+    def __init__(self) -> None:
+        self.execute: Callable[[Primitive, Sequence[Operand], Mapping[str, Any]], list[Array]] = _not_installed
+
+
+def _not_installed(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> list[Array]:
+    raise RuntimeError("tracer/__init__ has not installed the eager executor")
+
+
+eager = EagerSlot()
+
+
+def bind_all(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> list[Array]:
+    """Send an operation to the trace that it belongs to, or run it: all outputs, as a list."""
+    trace = state.staging
+    level = 0 if trace is None else trace.level
+    for operand in operands:
+        if type(operand) is Array:
+            own = operand._trace
+            if own is not None:
+                if not own.is_open:
+                    check_alive(operand)
+                if own.level > level:
+                    check_alive(operand)
+                    trace, level = own, own.level
+    if trace is None:
+        return eager.execute(primitive, operands, params)
+    return trace.process(trace, primitive, operands, params, user_source())
+
+
+def bind(primitive: Primitive, *operands: Operand, **params: Any) -> Array:
+    """`bind_all` for primitives with one output."""
+    return bind_all(primitive, operands, params)[0]
+
+
+def as_literal(value: bool | int | float | complex | np.generic, dtype: np.dtype[Any] | None = None) -> Literal:
+    """A Python or NumPy scalar as a literal; weak for Python's unless a dtype is given."""
+    from_python = not isinstance(value, np.generic)
+    if dtype is None:
+        weak = from_python and not isinstance(value, bool)
+        found = np.asarray(value).dtype
+        return Literal(np.asarray(value, found)[()], _scalar_type(found, weak))
+    return Literal(np.asarray(value).astype(dtype)[()] if not from_python else np.asarray(value, dtype)[()],
+                   _scalar_type(dtype, False))  # fmt: skip
+
+
+def _scalar_type(dtype: np.dtype[Any], weak: bool) -> Any:
+    from tracer.ir.types import array_type
+
+    assert dtype in dtypes.SHORT_NAMES
+    return array_type(dtype, (), weak)
