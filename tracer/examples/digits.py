@@ -62,6 +62,4 @@ def split(held_out: int = 360, *, seed: int = 0) -> Split:
     # RandomState's stream is frozen; that of default_rng may change between NumPy versions (NEP 19).
     order = np.random.RandomState(seed).permutation(count)
     test, train = order[:held_out], order[held_out:]
-    return Split(
-        Digits(digits.images[train], digits.labels[train]), Digits(digits.images[test], digits.labels[test])
-    )
+    return Split(Digits(digits.images[train], digits.labels[train]), Digits(digits.images[test], digits.labels[test]))

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import CodeType
 
 from tracer.ir.program import Source
+from tracer.trace.state import state
 
 _PACKAGE = str(Path(__file__).resolve().parent.parent) + "/"
 _EXAMPLES = _PACKAGE + "examples/"  # written as a user would: their lines are user lines
@@ -21,7 +22,9 @@ def _is_ours(code: CodeType) -> bool:
 
 
 def user_source() -> Source | None:
-    """The innermost frame outside this package; None where there is none (an embedding without Python frames)."""
+    """The line of the equation being rewritten, else the innermost frame outside this package, if there is one."""
+    if state.source is not None:
+        return state.source
     frame = sys._getframe(1)
     while frame is not None:
         code = frame.f_code

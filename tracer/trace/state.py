@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tracer.ir.program import Source
     from tracer.trace.trace import Trace
 
 
@@ -13,10 +14,12 @@ class State(threading.local):
     """staging: the innermost open trace that records every operation, operands of its own or not.
 
     innermost: the innermost open trace of any kind; it owns the handles that are made.
+    source: the line of the equation that is being rewritten; new equations inherit it.
     """
 
     staging: Trace | None = None
     innermost: Trace | None = None
+    source: Source | None = None
 
     def __init__(self) -> None:
         self.thread = threading.get_ident()

@@ -127,12 +127,6 @@ def open_trace(process: Process, name: str, *, staging: bool) -> Iterator[Trace]
         trace.is_open = False
 
 
-@contextmanager
-def outside(trace: Trace) -> Iterator[None]:
-    """Run at the level that encloses an innermost trace: what is made there belongs to the enclosing trace."""
-    yield
-
-
 def check_alive(array: Array) -> None:
     """Raise if the array's trace is over, or runs on another thread."""
     trace = array._trace

@@ -1,33 +1,46 @@
-"""The context that rules receive: the equation's primitive and outputs, and the transforms for nested programs."""
+"""The context that rules receive: the equation's primitive and outputs, and the transform for nested programs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
-from tracer.ir.primitive import Primitive, Zero
+from tracer.errors import NoRuleError, message
+from tracer.ir.primitive import NoRule, Primitive, Zero
 from tracer.ir.program import Literal
-from tracer.ir.types import Float0Type, Type, storage_type
+from tracer.ir.types import Type, tangent_type
 from tracer.primitives.arithmetic import add
 from tracer.primitives.shapes import broadcast_in_dim, moveaxis
+from tracer.primitives.zeros import zeros
 from tracer.trace.array import Array
-from tracer.trace.trace import Operand, as_literal, bind_all
+from tracer.trace.source import here
+from tracer.trace.trace import Operand, bind_all
+
+Tangent = Operand | Zero
 
 
 class Context:
     """What a rule may ask for.
 
     primitive: the equation's. outputs: the primal outputs, for tangent-only jvp rules.
+    transform: the running transform, program to program, for rules of primitives with nested programs.
     size, axis_name: of the batch, in batch rules.
     """
 
-    __slots__ = ("axis_name", "outputs", "primitive", "size")
+    __slots__ = ("axis_name", "outputs", "primitive", "size", "transform")
 
     def __init__(
-        self, primitive: Primitive, outputs: Sequence[Operand] = (), *, size: int = 0, axis_name: object = None
+        self,
+        primitive: Primitive,
+        outputs: Sequence[Operand] = (),
+        *,
+        transform: Callable[..., Any] | None = None,
+        size: int = 0,
+        axis_name: object = None,
     ) -> None:
         self.primitive = primitive
         self.outputs = outputs
+        self.transform = transform
         self.size = size
         self.axis_name = axis_name
 
@@ -38,20 +51,13 @@ class Context:
         """An array of zeros of the type."""
         return zeros(type)
 
-    def instantiate(self, x: Operand | Zero) -> Operand:
+    def instantiate(self, x: Tangent) -> Operand:
         """A symbolic zero as an array; anything else as it is."""
         return zeros(x.type) if isinstance(x, Zero) else x
 
     def to_front(self, x: Operand, axis: int | None) -> Array:
         """The operand with its batch axis first; broadcast along a new one where it has none."""
         return to_front(x, axis, self.size)
-
-
-def zeros(type: Type) -> Array:
-    """An array of zeros of the type (of its storage, for types that are no numbers)."""
-    storage = storage_type(type)
-    assert not isinstance(type, Float0Type)
-    return broadcast_in_dim(as_literal(storage.dtype.type(0), storage.dtype), storage.shape, ())
 
 
 def to_front(x: Operand, axis: int | None, size: int) -> Array:
@@ -63,4 +69,10 @@ def to_front(x: Operand, axis: int | None, size: int) -> Array:
     return moveaxis(x, axis, 0)
 
 
-Params = Mapping[str, Any]
+def zero_like(x: Operand) -> Zero:
+    """The zero tangent of a value."""
+    return Zero(tangent_type(x.type))
+
+
+def raise_no_rule(primitive: Primitive, transform: str, rule: NoRule) -> NoReturn:
+    raise NoRuleError(message(f"{transform} of {primitive.name}{here()}: {rule.why}"))

@@ -1,8 +1,8 @@
 """Values that record scalar operations: what the expansions of the math functions are written in.
 
-An expansion is Python arithmetic on `Value`s; each operator appends one `Compute` to its `Code`. Python numbers
-beside a value become constants of its dtype. Equal operations on equal operands are recorded once in a block,
-so sinh(x) next to cosh(x) shares its reduction.
+An expansion is Python arithmetic on `Value`s: each operator appends one `Compute` to the `Code` it belongs to, and
+Python numbers beside a value become constants of its dtype. Equal operations on equal operands are recorded once
+in a block, so that sinh(x) beside cosh(x) shares its reduction.
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
 from tracer.ir.dtypes import BOOL, F32, F64, I32, I64, DType, is_float
 from tracer.ir.loop import Block, Compute, Constant, If, Operand, Register, Statement
 from tracer.ir.scalar import ScalarOp
+
+T = TypeVar("T")
 
 Number = float | int
 
@@ -25,7 +27,7 @@ Number = float | int
 class Format:
     """The layout of a binary floating-point dtype.
 
-    fraction: stored bits of the significand. bias: of the exponent. integer: the signed dtype of equal width.
+    integer: the signed dtype of equal width. fraction: stored bits of the significand. bias: of the exponent.
     """
 
     dtype: DType
@@ -34,12 +36,8 @@ class Format:
     bias: int
 
     @property
-    def width(self) -> int:
-        return 8 * self.dtype.itemsize
-
-    @property
     def magic(self) -> float:
-        """1.5 * 2^fraction: added to a float below 2^(fraction-1) it leaves the nearest integer in the low bits."""
+        """1.5 * 2^fraction: adding it to a small float leaves the nearest integer in the sum's low bits."""
         return 1.5 * 2.0**self.fraction
 
     @property
@@ -48,29 +46,275 @@ class Format:
         return 2.0 ** (1 - self.bias)
 
     @property
-    def largest(self) -> float:
-        return float(np.finfo(self.dtype).max)
+    def fraction_mask(self) -> int:
+        return (1 << self.fraction) - 1
 
     @property
     def sign_bit(self) -> int:
-        return 1 << (self.width - 1)
+        return 1 << (8 * self.dtype.itemsize - 1)
 
     def bits(self, value: float) -> int:
-        """The encoding of a float as an integer."""
-        layout, target = ("<f", "<i") if self.dtype == F32 else ("<d", "<q")
-        return int(struct.unpack(target, struct.pack(layout, value))[0])
+        """The encoding of a float, as an integer."""
+        source, target = ("<f", "<I") if self.dtype == F32 else ("<d", "<Q")
+        return int(struct.unpack(target, struct.pack(source, value))[0])
 
-    def split(self, value: str, bits: int = 0) -> tuple[float, float]:
-        """(high, low) of a decimal constant: high has `bits` fewer significant bits than the format."""
-        from fractions import Fraction  # noqa: PLC0415
-
-        exact = Fraction(value)
-        high = self.round(exact, bits)
-        return high, self.round(exact - Fraction(high))
-
-    def round(self, exact: object, bits: int = 0) -> float:
-        raise NotImplementedError
+    def of(self, single: T, double: T) -> T:
+        """The first for f32, the second for f64."""
+        return single if self.dtype == F32 else double
 
 
 SINGLE: Final = Format(F32, I32, fraction=23, bias=127)
 DOUBLE: Final = Format(F64, I64, fraction=52, bias=1023)
+FORMATS: Final = {F32: SINGLE, F64: DOUBLE}
+
+
+class Code:
+    """The statements of one block as they are recorded.
+
+    `uniform` says that a branch may depend on any value here, because only one lane runs through this block.
+    """
+
+    def __init__(self, uniform: bool) -> None:
+        self.statements: list[Statement] = []
+        self.uniform = uniform
+        self._recorded: dict[tuple[object, ...], Value] = {}
+
+    def apply(self, op: ScalarOp, dtype: DType, *operands: Operand) -> Value:
+        """Records op(*operands) of that result dtype, or finds it again."""
+        key = (op, dtype, *map(id, operands))
+        found = self._recorded.get(key)
+        if found is None:
+            result = Register(dtype)
+            self.statements.append(Compute(result, op, operands))
+            found = self._recorded[key] = Value(self, result)
+        return found
+
+    def rarely(
+        self, predicate: Value, usual: tuple[Value, ...], rare: Callable[[Code], tuple[Value, ...]]
+    ) -> tuple[Value, ...]:
+        """Where `predicate` holds the values of `rare`, else the `usual` ones.
+
+        A branch where one lane runs; in vector loops both are computed, and each lane selects.
+        `rare` may read values recorded so far, through `Code.adopt`.
+        """
+        if not self.uniform:
+            return tuple(
+                select(predicate, a, b) for a, b in zip(rare(self), usual, strict=True)
+            )
+        inner = Code(uniform=True)
+        yields = tuple(value.operand for value in rare(inner))
+        results = tuple(Register(value.dtype) for value in usual)
+        self.statements.append(
+            If(
+                predicate.operand,
+                Block(tuple(inner.statements), yields),
+                Block((), tuple(value.operand for value in usual)),
+                results,
+            )
+        )
+        return tuple(Value(self, result) for result in results)
+
+    def define(self, register: Register, value: Value) -> None:
+        """Makes `register` hold the value: by renaming, where the last statement computes it."""
+        last = self.statements[-1] if self.statements else None
+        if isinstance(last, Compute) and last.result is value.operand:
+            self.statements[-1] = Compute(register, last.op, last.operands)
+            for key, recorded in reversed(self._recorded.items()):
+                if recorded.operand is value.operand:
+                    self._recorded[key] = Value(self, register)
+                    return
+        else:
+            self.statements.append(
+                Compute(register, ScalarOp.MIN, (value.operand, value.operand))
+            )
+
+    def adopt(self, value: Value) -> Value:
+        """A value of an enclosing block, to compute with in this one."""
+        return Value(self, value.operand)
+
+
+class Value:
+    """A register or constant that operators apply to; see the module docstring."""
+
+    __slots__ = ("code", "operand")
+
+    def __init__(self, code: Code, operand: Operand) -> None:
+        self.code = code
+        self.operand = operand
+
+    @property
+    def dtype(self) -> DType:
+        return self.operand.dtype
+
+    @property
+    def format(self) -> Format:
+        return FORMATS[self.dtype]
+
+    def like(self, number: Value | Number) -> Value:
+        """The number as a constant of this value's dtype."""
+        return number if isinstance(number, Value) else Value(self.code, constant(number, self.dtype))
+
+    def _unary(self, op: ScalarOp) -> Value:
+        return self.code.apply(op, self.dtype, self.operand)
+
+    def _binary(self, op: ScalarOp, other: Value | Number, *, swap: bool = False) -> Value:
+        a, b = self.operand, self.like(other).operand
+        return self.code.apply(op, self.dtype, *((b, a) if swap else (a, b)))
+
+    def _compare(self, op: ScalarOp, other: Value | Number) -> Value:
+        return self.code.apply(op, BOOL, self.operand, self.like(other).operand)
+
+    def __add__(self, other: Value | Number) -> Value:
+        return self._binary(ScalarOp.ADD, other)
+
+    def __radd__(self, other: Number) -> Value:
+        return self._binary(ScalarOp.ADD, other, swap=True)
+
+    def __sub__(self, other: Value | Number) -> Value:
+        return self._binary(ScalarOp.SUB, other)
+
+    def __rsub__(self, other: Number) -> Value:
+        return self._binary(ScalarOp.SUB, other, swap=True)
+
+    def __mul__(self, other: Value | Number) -> Value:
+        return self._binary(ScalarOp.MUL, other)
+
+    def __rmul__(self, other: Number) -> Value:
+        return self._binary(ScalarOp.MUL, other, swap=True)
+
+    def __truediv__(self, other: Value | Number) -> Value:
+        return self._binary(ScalarOp.DIV, other)
+
+    def __rtruediv__(self, other: Number) -> Value:
+        return self._binary(ScalarOp.DIV, other, swap=True)
+
+    def __neg__(self) -> Value:
+        return self._unary(ScalarOp.NEG)
+
+    def __abs__(self) -> Value:
+        return self._unary(ScalarOp.ABS)
+
+    def __and__(self, other: Value | Number) -> Value:
+        return self._binary(ScalarOp.AND, other)
+
+    def __or__(self, other: Value | Number) -> Value:
+        return self._binary(ScalarOp.OR, other)
+
+    def __xor__(self, other: Value | Number) -> Value:
+        return self._binary(ScalarOp.XOR, other)
+
+    def __invert__(self) -> Value:
+        return self._unary(ScalarOp.NOT)
+
+    def __lshift__(self, count: int) -> Value:
+        return self._binary(ScalarOp.SHL, count)
+
+    def __rshift__(self, count: int) -> Value:
+        """The arithmetic shift of a signed integer."""
+        return self._binary(ScalarOp.SHR_ARITHMETIC, count)
+
+    def __lt__(self, other: Value | Number) -> Value:
+        return self._compare(ScalarOp.LT, other)
+
+    def __le__(self, other: Value | Number) -> Value:
+        return self._compare(ScalarOp.LE, other)
+
+    def __gt__(self, other: Value | Number) -> Value:
+        return self._compare(ScalarOp.GT, other)
+
+    def __ge__(self, other: Value | Number) -> Value:
+        return self._compare(ScalarOp.GE, other)
+
+    def equals(self, other: Value | Number) -> Value:
+        return self._compare(ScalarOp.EQ, other)
+
+    def differs(self, other: Value | Number) -> Value:
+        return self._compare(ScalarOp.NE, other)
+
+    @property
+    def bits(self) -> Value:
+        """The encoding as a signed integer."""
+        return self.code.apply(ScalarOp.BITCAST, self.format.integer, self.operand)
+
+    @property
+    def as_float(self) -> Value:
+        """The float that an integer encodes."""
+        dtype = F32 if self.dtype == I32 else F64
+        return self.code.apply(ScalarOp.BITCAST, dtype, self.operand)
+
+    def convert(self, dtype: DType) -> Value:
+        return self if dtype == self.dtype else self.code.apply(ScalarOp.CONVERT, dtype, self.operand)
+
+    def sqrt(self) -> Value:
+        return self._unary(ScalarOp.SQRT)
+
+    def floor(self) -> Value:
+        return self._unary(ScalarOp.FLOOR)
+
+    def round_even(self) -> Value:
+        return self._unary(ScalarOp.ROUND_EVEN)
+
+    def copysign(self, sign: Value | Number) -> Value:
+        return self._binary(ScalarOp.COPYSIGN, sign)
+
+    def at_most(self, bound: Value | Number) -> Value:
+        """min(self, bound), or NaN where self is NaN: one instruction where hardware's min returns its second."""
+        return select(self.like(bound) < self, bound, self)
+
+    def at_least(self, bound: Value | Number) -> Value:
+        return select(self.like(bound) > self, bound, self)
+
+
+def constant(number: Number, dtype: DType) -> Constant:
+    """A typed constant; integers wrap into the dtype."""
+    key = (struct.pack("<d", number) if isinstance(number, float) else number, dtype)
+    found = _CONSTANTS.get(key)
+    if found is None:
+        if is_float(dtype):
+            value = dtype.type(number)
+        else:
+            width = 8 * dtype.itemsize
+            value = np.asarray(number % (1 << width), f"u{dtype.itemsize}").view(dtype)[()]
+        found = _CONSTANTS[key] = Constant(value, dtype)
+    return found
+
+
+_CONSTANTS: dict[tuple[object, DType], Constant] = {}  # few: the coefficients that expansions use
+
+
+def fma(a: Value | Number, b: Value | Number, c: Value | Number) -> Value:
+    """a * b + c, rounded once."""
+    model = next(v for v in (a, b, c) if isinstance(v, Value))
+    return model.code.apply(
+        ScalarOp.FMA, model.dtype, *(model.like(v).operand for v in (a, b, c))
+    )
+
+
+def select(predicate: Value, a: Value | Number, b: Value | Number) -> Value:
+    """Where `predicate` a, else b; one of them is a value, whose dtype the other takes."""
+    model = a if isinstance(a, Value) else b
+    if not isinstance(model, Value):
+        raise TypeError("select between two numbers: give one of them a dtype with `like`")
+    return predicate.code.apply(
+        ScalarOp.SELECT, model.dtype, predicate.operand, model.like(a).operand, model.like(b).operand
+    )
+
+
+def polynomial(x: Value, coefficients: tuple[float, ...]) -> Value:
+    """The sum of coefficients[k] * x^k.
+
+    Horner's rule; from 8 coefficients on even and odd powers run side by side, which halves the latency
+    for one more multiplication.
+    """
+    if len(coefficients) < 8:
+        return horner(x, coefficients)
+    square = x * x
+    return fma(horner(square, coefficients[1::2]), x, horner(square, coefficients[0::2]))
+
+
+def horner(x: Value, coefficients: tuple[float, ...]) -> Value:
+    """The sum of coefficients[k] * x^k by Horner's rule, one FMA a coefficient."""
+    result: Value | float = coefficients[-1]
+    for coefficient in reversed(coefficients[:-1]):
+        result = fma(result, x, coefficient)
+    return x.like(result)

@@ -1,0 +1,65 @@
+"""Fixtures and settings that all tests share: golden files, hypothesis profiles, a seeded generator."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+GOLDEN = Path(__file__).parent / "golden"
+
+# One run finds what the next run finds, so that a red test on a branch is the branch's doing; `thorough` explores.
+settings.register_profile(
+    "ci", derandomize=True, deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile(
+    "thorough", deadline=None, max_examples=1000, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
+settings.load_profile(os.environ.get("TRACER_HYPOTHESIS_PROFILE", "ci"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="write tests/golden/ anew from what the code prints now"
+    )
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """`golden("passes/fold", text)` fails, with a diff, unless tests/golden/passes/fold.txt holds `text`.
+
+    Under `--update-golden` it writes the file instead; read the diff before committing it.
+    """
+    update = request.config.getoption("--update-golden")
+
+    def compare(name: str, text: str) -> None:
+        path = GOLDEN / f"{name}.txt"
+        got = text.rstrip("\n") + "\n"
+        if update:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(got, encoding="utf-8")
+            return
+        if not path.exists():
+            pytest.fail(f"no golden file {path}\n  help: pytest --update-golden, then read it", pytrace=False)
+        expected = path.read_text(encoding="utf-8")
+        if got != expected:
+            diff = difflib.unified_diff(
+                expected.splitlines(), got.splitlines(), f"golden/{name}.txt", "printed now", lineterm=""
+            )
+            pytest.fail(
+                "\n".join([f"the text differs from golden/{name}.txt (--update-golden accepts it)", *diff]),
+                pytrace=False,
+            )
+
+    return compare
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """A NumPy generator that starts from the same seed in every test."""
+    return np.random.default_rng(2026)

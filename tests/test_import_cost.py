@@ -1,0 +1,35 @@
+"""`import tracer` is cheap: what it must not import is tested here, how long it takes is benchmarks/import_time.py."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+# Each is needed by some backend or transform only, and is slow to import or optional.
+HEAVY = ("cupy", "llvmlite", "opt_einsum", "scipy", "html.parser", "concurrent.futures", "multiprocessing", "IPython")
+
+
+def modules_after(statement: str) -> set[str]:
+    """The names of all modules that a fresh interpreter holds after running `statement`."""
+    program = f"import sys\n{statement}\nprint(*sys.modules, sep='\\n')"
+    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(finished.stdout.splitlines())
+
+
+@pytest.fixture(scope="module")
+def added() -> set[str]:
+    """What `import tracer` imports beyond what `import numpy` does."""
+    return modules_after("import tracer") - modules_after("import numpy")
+
+
+@pytest.mark.parametrize("name", HEAVY)
+def test_import_tracer_leaves_heavy_modules_for_later(added: set[str], name: str) -> None:
+    dragged = sorted(module for module in added if module == name or module.startswith(f"{name}."))
+    assert not dragged
+
+
+def test_import_tracer_does_not_import_the_examples(added: set[str]) -> None:
+    assert not [module for module in added if module.startswith("tracer.examples")]
+    assert "tracer" in added

@@ -1,0 +1,114 @@
+"""Settings: defaults, values by attribute, by name, by block and from the environment."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tracer.errors import SettingError
+from tracer.settings import SETTINGS, Config
+
+
+def test_the_defaults_need_no_environment() -> None:
+    config = Config()
+    assert config.default_float == np.dtype("float64")
+    assert (config.threads, config.deterministic, config.default_device, config.cache_dir) == (0, False, "cpu", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "kept"),
+    [
+        ("default_float", "float32", np.dtype("float32")),
+        ("default_float", np.float64, np.dtype("float64")),
+        ("threads", "3", 3),
+        ("deterministic", "true", True),
+        ("default_device", "cuda", "cuda:0"),
+        ("default_device", "cuda:1", "cuda:1"),
+        ("cache_dir", "/var/cache", Path("/var/cache")),
+        ("cache_dir", None, None),
+    ],
+)
+def test_a_setting_keeps_the_canonical_value(name: str, given: Any, kept: Any) -> None:
+    config = Config()
+    config.update(name, given)
+    assert getattr(config, name) == kept
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("default_float", "float16"), ("default_float", "single precision"), ("default_float", None),
+        ("threads", -1), ("threads", 1.5), ("threads", True), ("deterministic", "perhaps"),
+        ("default_device", "tpu"), ("default_device", "cuda:x"), ("default_device", "cpu:1"), ("cache_dir", 7),
+    ],
+)  # fmt: skip
+def test_a_value_that_does_not_fit_is_refused_and_changes_nothing(name: str, value: Any) -> None:
+    config = Config()
+    before = getattr(config, name)
+    with pytest.raises(SettingError, match=f"config.{name} does not take"):
+        setattr(config, name, value)
+    assert getattr(config, name) == before
+
+
+def test_the_error_says_what_the_setting_is_and_what_it_takes() -> None:
+    with pytest.raises(SettingError) as caught:
+        Config().update("threads", -1)
+    assert str(caught.value) == (
+        "config.threads does not take -1\n"
+        "  it is the number of threads of compiled code; 0 for as many as the process may use\n"
+        "  help: give an integer, 0 or more"
+    )
+
+
+def test_an_unknown_setting_is_an_error_that_lists_the_settings() -> None:
+    config = Config()
+    with pytest.raises(SettingError) as caught:
+        config.defualt_float = "float32"
+    assert str(caught.value) == (
+        f"config has no setting 'defualt_float'\n  help: there are {', '.join(SETTINGS)}"
+    )
+    with pytest.raises(SettingError, match="no setting 'defualt_float'"), config.using(defualt_float="float32"):
+        pass
+
+
+def test_a_block_sets_for_this_thread_and_restores() -> None:
+    config = Config()
+    seen = []
+    with config.using(default_float="float32", threads=2):
+        other = threading.Thread(target=lambda: seen.append(config.default_float))
+        other.start()
+        other.join()
+        with config.using(default_float="float64"):
+            assert (config.default_float, config.threads) == (np.dtype("float64"), 2)
+        assert config.default_float == np.dtype("float32")
+    assert seen == [np.dtype("float64")]
+    assert (config.default_float, config.threads) == (np.dtype("float64"), 0)
+
+
+def test_the_environment_is_read_at_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = Config()
+    monkeypatch.setenv("TRACER_DEFAULT_FLOAT", "float32")
+    assert config.default_float == np.dtype("float32")
+    monkeypatch.setenv("TRACER_THREADS", "many")
+    with pytest.raises(SettingError, match="TRACER_THREADS does not take 'many'"):
+        _ = config.threads
+
+
+def test_jax_enable_x64_is_accepted_as_true_alone() -> None:
+    config = Config()
+    config.update("jax_enable_x64", True)
+    with pytest.raises(SettingError, match="jax_enable_x64 cannot be turned off"):
+        config.update("jax_enable_x64", False)
+
+
+def test_the_key_changes_with_what_tracing_reads() -> None:
+    config = Config()
+    before = config.key()
+    with config.using(default_float="float32"):
+        assert config.key() != before
+    with config.using(threads=2):
+        assert config.key() == before

@@ -1,0 +1,303 @@
+"""Fits the polynomials of `tracer.schedule.math` and writes them to its `coefficients.py`.
+
+    python tools/fit_math.py [NAME ...]     prints the error of each fit; with no names, refits all and writes the file
+
+Each fit minimises the greatest weighted error over a fine Chebyshev grid by the Remez exchange (Muller, Elementary
+Functions, 3rd ed. 2016, chapter 3) in 60-digit arithmetic. Coefficients are rounded to the target format one by
+one from the constant term up, the others being fitted again each time, so that later ones absorb what the
+rounding of earlier ones cost. A rational fit linearises: the numerator and the denominator of the round before weight the next.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from mpmath import mp, mpf
+
+mp.dps = 60
+
+Real = mpf
+Function = Callable[[Real], Real]
+TARGET = Path(__file__).parents[1] / "tracer" / "schedule" / "math" / "coefficients.py"
+GRID = 60  # grid points for each coefficient
+
+
+@dataclass(frozen=True)
+class Fit:
+    """function(x) by terms[0] coefficients in powers of x over [low, high], divided by terms[1] more if not 0.
+
+    weight(x) multiplies the error before it is compared: 1/|f| for a relative error.
+    fixed: leading coefficients that are given. bits: of the format that coefficients round to (24 or 53).
+    """
+
+    name: str
+    function: Function
+    low: Real
+    high: Real
+    terms: tuple[int, int]
+    bits: int
+    weight: Function
+    fixed: tuple[Real, ...] = ()
+
+
+def rounded(value: Real, bits: int) -> Real:
+    if bits == 24:
+        return mpf(float(np.float32(float(value))))
+    return mpf(float(value))
+
+
+def solve(rows: list[list[Real]], right: list[Real]) -> list[Real]:
+    """Gaussian elimination with row pivoting."""
+    n = len(rows)
+    matrix = [[*row, b] for row, b in zip(rows, right, strict=True)]
+    for k in range(n):
+        pivot = max(range(k, n), key=lambda i: abs(matrix[i][k]))
+        matrix[k], matrix[pivot] = matrix[pivot], matrix[k]
+        for i in range(k + 1, n):
+            factor = matrix[i][k] / matrix[k][k]
+            if factor:
+                for j in range(k, n + 1):
+                    matrix[i][j] -= factor * matrix[k][j]
+    solution = [mpf(0)] * n
+    for k in reversed(range(n)):
+        tail = sum((matrix[k][j] * solution[j] for j in range(k + 1, n)), mpf(0))
+        solution[k] = (matrix[k][n] - tail) / matrix[k][k]
+    return solution
+
+
+def horner(coefficients: list[Real], x: Real) -> Real:
+    total = mpf(0)
+    for c in reversed(coefficients):
+        total = total * x + c
+    return total
+
+
+def exchange(errors: list[Real], count: int) -> list[int]:
+    """The `count` alternating extrema of the error with the greatest least magnitude."""
+    peaks: list[int] = []
+    for i, e in enumerate(errors):
+        if peaks and (errors[peaks[-1]] > 0) == (e > 0):
+            if abs(e) > abs(errors[peaks[-1]]):
+                peaks[-1] = i
+        else:
+            peaks.append(i)
+    while len(peaks) > count:
+        if len(peaks) - count == 1:
+            peaks.pop(0 if abs(errors[peaks[0]]) < abs(errors[peaks[-1]]) else -1)
+        else:
+            k = min(range(len(peaks) - 1), key=lambda j: max(abs(errors[peaks[j]]), abs(errors[peaks[j + 1]])))
+            del peaks[k : k + 2]
+    return peaks
+
+
+def grid(fit: Fit) -> list[Real]:
+    n = GRID * (sum(fit.terms) + 1)
+    middle, half = (fit.low + fit.high) / 2, (fit.high - fit.low) / 2
+    xs = [middle - half * mp.cos(mp.pi * i / (n - 1)) for i in range(n)]
+    least = max(abs(fit.low), abs(fit.high)) / 10**5  # errors weighted by a power of x say nothing at 0
+    return [x for x in xs if abs(x) > least]
+
+
+def remez(
+    xs: list[Real], fs: list[Real], ws: list[Real], start: int, terms: tuple[int, int]
+) -> tuple[list[Real], list[Real], Real]:
+    """Powers start.. of the numerator and 1.. of the denominator, and the greatest weighted error."""
+    p, q = terms
+    count = p + q + 1
+    n = len(xs)
+    reference = [round((n - 1) * (i / (count - 1)) ** 1.1) for i in range(count)]  # not symmetric: never singular
+    last = [mpf(1)] * n
+    numerator: list[Real] = []
+    denominator: list[Real] = []
+    worst = mpf(0)
+    for _ in range(40):
+        for _inner in range(1 if q == 0 else 3):
+            rows = [
+                [xs[i] ** (start + k) for k in range(p)]
+                + [-fs[i] * xs[i] ** k for k in range(1, q + 1)]
+                + [(-1) ** j * last[i] / ws[i]]
+                for j, i in enumerate(reference)
+            ]
+            solution = solve(rows, [fs[i] for i in reference])
+            numerator, denominator = solution[:p], [mpf(1), *solution[p : p + q]]
+            last = [horner(denominator, x) for x in xs]
+        errors = [
+            w * (x**start * horner(numerator, x) / d - f)
+            for x, f, w, d in zip(xs, fs, ws, last, strict=True)
+        ]
+        worst = max(abs(e) for e in errors)
+        peaks = exchange(errors, count)
+        if len(peaks) < count:
+            break
+        reference = peaks
+        if worst - min(abs(errors[i]) for i in peaks) < worst * mpf("0.01"):
+            break
+    return numerator, denominator, worst
+
+
+def least_squares(
+    xs: list[Real], fs: list[Real], ws: list[Real], start: int, terms: tuple[int, int]
+) -> tuple[list[Real], list[Real], Real]:
+    """As `remez` for a polynomial, in the mean square, where the exchange has no unique answer."""
+    powers = [[w * x ** (start + k) for x, w in zip(xs, ws, strict=True)] for k in range(terms[0])]
+    target = [w * f for f, w in zip(fs, ws, strict=True)]
+    dot: Callable[[list[Real], list[Real]], Real] = mp.fdot
+    solution = solve([[dot(a, b) for b in powers] for a in powers], [dot(a, target) for a in powers])
+    return solution, [mpf(1)], mpf(0)
+
+
+def fitted(fit: Fit) -> tuple[tuple[float, ...], tuple[float, ...], float]:
+    """The rounded coefficients (numerator, denominator) and the greatest weighted error that they leave."""
+    xs = grid(fit)
+    fs = [fit.function(x) for x in xs]
+    ws = [fit.weight(x) for x in xs]
+    known = list(fit.fixed)
+    p, q = fit.terms
+    denominator = [mpf(1)]
+    if q:
+        numerator, denominator, _ = remez(xs, fs, ws, 0, fit.terms)
+        denominator = [rounded(c, fit.bits) for c in denominator]
+        scale = [horner(denominator, x) for x in xs]
+        fs = [f * d for f, d in zip(fs, scale, strict=True)]
+        ws = [w / abs(d) for w, d in zip(ws, scale, strict=True)]
+    while len(known) < p:
+        rest = [f - horner(known, x) for x, f in zip(xs, fs, strict=True)]
+        unique = fit.low >= 0 or not known  # else powers from a higher one on are no Haar system
+        method = remez if unique and p - len(known) > 4 else least_squares
+        free, _, _ = method(xs, rest, ws, len(known), (p - len(known), 0))
+        known.append(rounded(free[0], fit.bits))
+    error = max(
+        w * abs(horner(known, x) - f) for x, f, w in zip(xs, fs, ws, strict=True)
+    )
+    return tuple(map(float, known)), tuple(map(float, denominator if q else [])), float(error)
+
+
+def away_from_zero(x: Real) -> Real:
+    """Formulas that divide by a power of x are evaluated this close to 0 instead of at it."""
+    return x if abs(x) > mpf(10) ** -12 else mpf(10) ** -12
+
+
+def one(_x: Real) -> Real:
+    return mpf(1)
+
+
+def both(
+    name: str,
+    function: Function,
+    interval: tuple[object, object],
+    terms: tuple[int | tuple[int, int], int | tuple[int, int]],
+    weight: Function = one,
+    fixed: tuple[Real, ...] = (),
+) -> list[Fit]:
+    """The fit for f32 and for f64; `terms` gives the sizes for each."""
+    low, high = mpf(interval[0]), mpf(interval[1])
+    fits = []
+    for label, bits, size in (("F32", 24, terms[0]), ("F64", 53, terms[1])):
+        pair = size if isinstance(size, tuple) else (size, 0)
+        if pair[0]:
+            fits.append(
+                Fit(f"{name}_{label}", lambda x: function(away_from_zero(x)), low, high, pair, bits, weight, fixed)
+            )
+    return fits
+
+
+def of_root(function: Function) -> Function:
+    """x -> function(sqrt(x)), for even functions fitted in powers of the square."""
+    return lambda z: function(mp.sqrt(z))
+
+
+HALF_LN2 = mp.log(2) / 2 * mpf("1.002")
+SQRT_HALF = mp.sqrt(mpf("0.5"))
+TAN_EIGHTH = (mp.sqrt(2) - 1) * mpf("1.001")
+
+
+def fits() -> list[Fit]:
+    """Every polynomial, with the expression it stands for."""
+    table: list[Fit] = []
+    # (e^r - 1 - r) / r^2
+    table += both("EXP", lambda r: (mp.expm1(r) - r) / r**2, (-HALF_LN2, HALF_LN2), (5, 10), lambda r: r**2)
+    # (2^r - 1) / r
+    table += both("EXP2", lambda r: mp.expm1(r * mp.log(2)) / r, ("-0.5005", "0.5005"), (6, 11), abs)
+    # (log(1+f) - f) / f^2
+    table += both(
+        "LOG", lambda f: (mp.log1p(f) - f) / f**2, (SQRT_HALF - 1, 2 * SQRT_HALF - 1), (9, 20), lambda f: abs(f)
+    )
+    table += both(
+        "LOG2", lambda f: (mp.log1p(f) - f) / f**2 / mp.log(2), (SQRT_HALF - 1, 2 * SQRT_HALF - 1), (9, 20),
+        lambda f: abs(f),
+    )  # fmt: skip
+    # (atanh(s) - s) / s^3 in s^2, up to a ratio of two thirds as 1 + s over 1 - s
+    table += both(
+        "ATANH", of_root(lambda s: (mp.atanh(s) - s) / s**3), (0, "0.0432"), (4, 8), lambda z: z
+    )
+    # (atanh(s) - s - s^3 / 3) / s^5 in s^2 for |s| <= (sqrt(2) - 1) / (sqrt(2) + 1)
+    table += both(
+        "ATANH5", of_root(lambda s: (mp.atanh(s) - s - s**3 / 3) / s**5), (0, "0.02945"), (3, 8), lambda z: z**2
+    )
+    # (sin(r) - r) / r^3 in r^2, |r| <= pi/2
+    table += both(
+        "SIN", of_root(lambda r: (mp.sin(r) - r) / r**3), (0, "2.4725"), (4, 8), lambda z: z
+    )
+    # tan(r) / r in r^2, |r| <= pi/4
+    table += both("TAN", of_root(lambda r: mp.tan(r) / r), (0, "0.6175"), ((2, 2), (4, 3)))
+    # (sinh(r) - r) / r^3 and (cosh(r) - 1 - r^2 / 2) / r^4 in r^2
+    table += both("SINH", of_root(lambda r: (mp.sinh(r) - r) / r**3), (0, HALF_LN2**2), (2, 5), lambda z: z)
+    table += both(
+        "COSH", of_root(lambda r: (mp.cosh(r) - 1 - r**2 / 2) / r**4), (0, HALF_LN2**2), (2, 5), lambda z: z**2
+    )
+    # (atan(t) - t) / t^3 in t^2, |t| <= tan(pi/8)
+    table += both("ATAN", of_root(lambda t: (mp.atan(t) - t) / t**3), (0, TAN_EIGHTH**2), (5, 11), lambda z: z)
+    # (asin(s) - s) / s^3 in s^2, |s| <= 1/2
+    table += both("ASIN", of_root(lambda s: (mp.asin(s) - s) / s**3), (0, "0.25"), (6, 13), lambda z: z)
+    return table
+
+
+HEADER = '''"""Coefficients of the polynomials, written by `tools/fit_math.py`: run it to change them.
+
+Constant term first. The expression that each stands for is beside its fit there; the comment is the greatest
+error of the approximation itself, as a power of two, in the measure it was fitted in.
+"""
+
+from typing import Final
+
+'''
+
+
+def lines(name: str, values: tuple[float, ...], bits: int) -> str:
+    texts = [repr(v) if bits == 53 else str(np.float32(v)) for v in values]
+    texts = [t if "." in t or "e" in t else t + ".0" for t in texts]
+    one_line = f"{name}: Final = ({', '.join(texts)},)"
+    if len(one_line) <= 110:
+        return one_line + "\n"
+    body = ""
+    row = "   "
+    for text in texts:
+        if len(row) + len(text) + 2 > 108:
+            body += row + "\n"
+            row = "   "
+        row += f" {text},"
+    return f"{name}: Final = (\n{body}{row}\n)  # fmt: skip\n"
+
+
+def main(names: list[str]) -> None:
+    text = HEADER
+    for fit in fits():
+        if names and not any(fit.name.startswith(n) for n in names):
+            continue
+        numerator, denominator, error = fitted(fit)
+        print(f"{fit.name:16} 2^{float(mp.log(error, 2)):.1f}", flush=True)
+        text += f"# 2^{float(mp.log(error, 2)):.1f}\n" + lines(fit.name, numerator, fit.bits)
+        if denominator:
+            text += lines(fit.name + "_BELOW", denominator, fit.bits)
+    if names:
+        print(text)
+    else:
+        TARGET.write_text(text)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,258 @@
+"""Memory inside a vector loop: contiguous, strided, gathered and scattered access under a mask.
+
+The lanes' addresses are  pointer + lane * stride + offsets  with one pointer for all lanes, a constant stride (the
+coefficient of the loop's index) and offsets that vary freely (None where there are none).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tracer.codegen.llvm.compute import apply
+from tracer.codegen.llvm.frame import Frame
+from tracer.codegen.llvm.memory import fill_value, guarded, read, update_at, write
+from tracer.codegen.llvm.types import ELEMENT, MEMORY, indices, iota, splat, suffix, vector
+from tracer.ir.dtypes import BOOL, DType
+from tracer.ir.loop import Address, Buffer, Load, Operand, Store, Update
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Where the lanes of a statement read or write, and which of them do (None: all)."""
+
+    buffer: Buffer
+    pointer: str
+    stride: int
+    offsets: str | None
+    mask: str | None
+
+    @property
+    def uniform(self) -> bool:
+        return self.stride == 0 and self.offsets is None
+
+
+def access(f: Frame, buffer: Buffer, address: Address, mask: Operand | None) -> Access:
+    stride, shared, offsets = 0, [], None
+    for register, coefficient in address.terms:
+        if register is f.index:
+            stride += coefficient
+        if register is f.index or register not in f.varying:
+            shared.append((register, coefficient))
+        else:
+            product = _scaled(f, f.operand(register, f.lanes), coefficient)
+            offsets = product if offsets is None else _sum(f, offsets, product)
+    pointer = f.element_pointer(buffer, address.constant, tuple(shared))
+    return Access(buffer, pointer, stride, offsets, active(f, mask))
+
+
+def active(f: Frame, mask: Operand | None) -> str | None:
+    """The lanes that take part: those of the last round, and those where `mask` holds."""
+    if mask is None:
+        return f.mask
+    lanes = f.operand(mask, f.lanes)
+    return lanes if f.mask is None else f.w.let(f"and {vector('i1', f.lanes)} {f.mask}, {lanes}")
+
+
+def _scaled(f: Frame, value: str, coefficient: int) -> str:
+    word = vector("i64", f.lanes)
+    if coefficient == 1:
+        return value
+    if coefficient > 1 and coefficient & (coefficient - 1) == 0:
+        places = splat("i64", str(coefficient.bit_length() - 1), f.lanes)
+        return f.w.let(f"shl {word} {value}, {places}")
+    return f.w.let(f"mul {word} {value}, {splat('i64', str(coefficient), f.lanes)}")
+
+
+def _sum(f: Frame, a: str, b: str) -> str:
+    return f.w.let(f"add {vector('i64', f.lanes)} {a}, {b}")
+
+
+# -- loads -------------------------------------------------------------------------------------------------------
+
+
+def load(f: Frame, s: Load) -> None:
+    """A load whose result varies by lane."""
+    a = access(f, s.buffer, s.address, s.mask)
+    value = _load(f, a, _fill(f, s))
+    if s.buffer.dtype == BOOL:
+        value = f.w.let(f"icmp ne {vector('i8', f.lanes)} {value}, zeroinitializer")
+    f.define(s.result, value)
+
+
+def _fill(f: Frame, s: Load) -> str:
+    """What masked lanes give, as memory holds it."""
+    if s.mask is None:
+        return "zeroinitializer"
+    fill = fill_value(f, s, f.lanes)
+    if s.buffer.dtype != BOOL:
+        return fill
+    return f.w.let(f"zext {vector('i1', f.lanes)} {fill} to {vector('i8', f.lanes)}")
+
+
+def _load(f: Frame, a: Access, fill: str) -> str:
+    n, element = f.lanes, MEMORY[a.buffer.dtype]
+    if a.uniform:
+        return _load_one(f, a, fill)
+    if a.offsets is None and a.stride == 1:
+        return _load_row(f, a, a.pointer, a.mask, fill)
+    if a.offsets is None and a.stride == -1:
+        return _load_reversed(f, a, fill)
+    if a.offsets is None and a.stride == 2 and a.mask is None and n > 1:
+        # two rows that end at the last lane's element, so that nothing past it is read
+        kind, next_row = vector(element, n), f.step(a.buffer, a.pointer, n - 1)
+        rows = [_load_row(f, a, p, None, "") for p in (a.pointer, next_row)]
+        lanes = indices(*(2 * i if 2 * i < n else n + 2 * i - (n - 1) for i in range(n)))
+        return f.w.let(f"shufflevector {kind} {rows[0]}, {kind} {rows[1]}, {lanes}")
+    return _gather(f, a, fill)
+
+
+def _load_one(f: Frame, a: Access, fill: str) -> str:
+    """One element for all lanes, not touched where no lane wants it."""
+    w, n, element = f.w, f.lanes, MEMORY[a.buffer.dtype]
+    pointer = guarded(f, a.pointer, None if a.mask is None else w.any(a.mask, n))
+    value = w.splat(element, w.let(f"load {element}, ptr {pointer}, align {a.buffer.dtype.itemsize}"), n)
+    if a.mask is None:
+        return value
+    return w.let(f"select {vector('i1', n)} {a.mask}, {vector(element, n)} {value}, {vector(element, n)} {fill}")
+
+
+def _load_row(f: Frame, a: Access, pointer: str, mask: str | None, fill: str) -> str:
+    n, element, size = f.lanes, MEMORY[a.buffer.dtype], a.buffer.dtype.itemsize
+    kind, lanes = vector(element, n), vector("i1", n)
+    if mask is None:
+        return f.w.let(f"load {kind}, ptr {pointer}, align {size}")
+    name = f"@llvm.masked.load{suffix(element, n)}.p0"
+    f.w.declarations[name] = f"declare {kind} {name}(ptr, {lanes}, {kind})"
+    return f.w.let(f"call {kind} {name}(ptr align {size} {pointer}, {lanes} {mask}, {kind} {fill})")
+
+
+def _load_reversed(f: Frame, a: Access, fill: str) -> str:
+    element = MEMORY[a.buffer.dtype]
+    first = f.step(a.buffer, a.pointer, 1 - f.lanes)
+    if a.mask is None:
+        return reverse(f, element, _load_row(f, a, first, None, ""))
+    mask, fill = reverse(f, "i1", a.mask), reverse(f, element, fill)
+    return reverse(f, element, _load_row(f, a, first, mask, fill))
+
+
+def reverse(f: Frame, element: str, value: str) -> str:
+    kind = vector(element, f.lanes)
+    return f.w.let(f"shufflevector {kind} {value}, {kind} poison, {indices(*reversed(range(f.lanes)))}")
+
+
+def _pointers(f: Frame, a: Access) -> str:
+    """The lanes' pointers."""
+    offsets = a.offsets
+    if a.stride or offsets is None:
+        steps = _scaled(f, iota("i64", f.lanes), a.stride) if a.stride else "zeroinitializer"
+        offsets = steps if offsets is None else _sum(f, offsets, steps)
+    kind = MEMORY[a.buffer.dtype]
+    return f.w.let(f"getelementptr {kind}, ptr {a.pointer}, {vector('i64', f.lanes)} {offsets}")
+
+
+def _gather(f: Frame, a: Access, fill: str) -> str:
+    n, element, size = f.lanes, MEMORY[a.buffer.dtype], a.buffer.dtype.itemsize
+    kind, lanes, pointers = vector(element, n), vector("i1", n), vector("ptr", n)
+    name = f"@llvm.masked.gather{suffix(element, n)}.v{n}p0"
+    f.w.declarations[name] = f"declare {kind} {name}({pointers}, {lanes}, {kind})"
+    mask = a.mask or "splat (i1 true)"
+    where = f"{pointers} align {size} {_pointers(f, a)}"
+    return f.w.let(f"call {kind} {name}({where}, {lanes} {mask}, {kind} {fill})")
+
+
+# -- stores ------------------------------------------------------------------------------------------------------
+
+
+def store(f: Frame, s: Store) -> None:
+    """A store in which the address, the value or the mask varies by lane."""
+    a = access(f, s.buffer, s.address, s.mask)
+    if a.uniform and s.value not in f.varying:
+        pointer = guarded(f, a.pointer, None if a.mask is None else f.w.any(a.mask, f.lanes))
+        write(f.w, s.buffer.dtype, pointer, f.operand(s.value))
+    else:
+        _store(f, a, f.operand(s.value, f.lanes))
+
+
+def _store(f: Frame, a: Access, value: str) -> None:
+    element = MEMORY[a.buffer.dtype]
+    if a.buffer.dtype == BOOL:
+        value = f.w.let(f"zext {vector('i1', f.lanes)} {value} to {vector('i8', f.lanes)}")
+    if a.offsets is None and a.stride == 1:
+        _store_row(f, a, a.pointer, a.mask, value)
+    elif a.offsets is None and a.stride == -1:
+        mask = None if a.mask is None else reverse(f, "i1", a.mask)
+        first = f.step(a.buffer, a.pointer, 1 - f.lanes)
+        _store_row(f, a, first, mask, reverse(f, element, value))
+    else:
+        _scatter(f, a, value)
+
+
+def _store_row(f: Frame, a: Access, pointer: str, mask: str | None, value: str) -> None:
+    n, element, size = f.lanes, MEMORY[a.buffer.dtype], a.buffer.dtype.itemsize
+    kind, lanes = vector(element, n), vector("i1", n)
+    if mask is None:
+        f.w.do(f"store {kind} {value}, ptr {pointer}, align {size}")
+        return
+    name = f"@llvm.masked.store{suffix(element, n)}.p0"
+    f.w.declarations[name] = f"declare void {name}({kind}, ptr, {lanes})"
+    f.w.do(f"call void {name}({kind} {value}, ptr align {size} {pointer}, {lanes} {mask})")
+
+
+def _scatter(f: Frame, a: Access, value: str) -> None:
+    """Lane by lane where addresses coincide: LLVM orders them from the first lane to the last."""
+    n, element, size = f.lanes, MEMORY[a.buffer.dtype], a.buffer.dtype.itemsize
+    kind, lanes, pointers = vector(element, n), vector("i1", n), vector("ptr", n)
+    name = f"@llvm.masked.scatter{suffix(element, n)}.v{n}p0"
+    f.w.declarations[name] = f"declare void {name}({kind}, {pointers}, {lanes})"
+    where, mask = f"{pointers} align {size} {_pointers(f, a)}", a.mask or "splat (i1 true)"
+    f.w.do(f"call void {name}({kind} {value}, {where}, {lanes} {mask})")
+
+
+# -- updates -----------------------------------------------------------------------------------------------------
+
+
+def update(f: Frame, s: Update) -> None:
+    """An update of each lane's element; one lane after another where their elements may coincide."""
+    a = access(f, s.buffer, s.address, s.mask)
+    if a.stride == 0 or a.offsets is not None:
+        _update_in_order(f, a, s)
+        return
+    old = _load(f, a, "zeroinitializer")
+    if s.buffer.dtype == BOOL:
+        old = f.w.let(f"icmp ne {vector('i8', f.lanes)} {old}, zeroinitializer")
+    _store(f, a, apply(f.w, s.op, s.buffer.dtype, old, f.operand(s.value, f.lanes), f.lanes))
+
+
+def _update_in_order(f: Frame, a: Access, s: Update) -> None:
+    w, n = f.w, f.lanes
+    pointers = spill(f, "pointers", "ptr", _pointers(f, a))
+    values = spill_as_memory(f, "values", s.buffer.dtype, f.operand(s.value, n))
+    mask = None if a.mask is None else spill_as_memory(f, "mask", BOOL, a.mask)
+    entry, body, done = w.block, w.label("lane"), w.label("done")
+    w.jump(body)
+    w.open(body)
+    lane, following = w.name(), w.name()
+    w.do(f"{lane} = phi i64 [ 0, %{entry} ], [ {following}, %{body} ]")
+    slot = w.let(f"getelementptr ptr, ptr {pointers}, i64 {lane}")
+    pointer = w.let(f"load ptr, ptr {slot}, align 8")
+    if mask is not None:
+        pointer = guarded(f, pointer, read(w, BOOL, w.let(f"getelementptr i8, ptr {mask}, i64 {lane}")))
+    value = read(w, s.buffer.dtype, f.step(s.buffer, values, lane))
+    update_at(f, s, pointer, value)
+    w.do(f"{following} = add i64 {lane}, 1")
+    w.branch(w.let(f"icmp slt i64 {following}, {n}"), body, done)
+    w.open(done)
+
+
+def spill(f: Frame, role: str, element: str, value: str) -> str:
+    """The lanes of a vector as an array in scratch memory."""
+    kind = vector(element, f.lanes)
+    memory = f.scratch(role, f"[{f.lanes} x {element}]")
+    f.w.do(f"store {kind} {value}, ptr {memory}, align 64")
+    return memory
+
+
+def spill_as_memory(f: Frame, role: str, dtype: DType, value: str) -> str:
+    if dtype == BOOL:
+        value = f.w.let(f"zext {vector('i1', f.lanes)} {value} to {vector('i8', f.lanes)}")
+    return spill(f, role, MEMORY[dtype], value)

@@ -1,0 +1,102 @@
+"""How dtypes, vectors and constants are spelled in LLVM text.
+
+A bool is `i1` in a register and one byte in memory. The short floats (16 and 8 bits) are integers of their width:
+`short_floats` computes with them in f32. Floating constants are written as the hexadecimal bits of a double.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+from typing import Final
+
+from tracer.ir.dtypes import (
+    BF16, BOOL, C64, C128, F8E4M3FN, F8E5M2, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, DType,
+)  # fmt: skip
+from tracer.ir.loop import Constant
+
+ELEMENT: Final[dict[DType, str]] = {
+    BOOL: "i1",
+    I8: "i8", I16: "i16", I32: "i32", I64: "i64",
+    U8: "i8", U16: "i16", U32: "i32", U64: "i64",
+    F8E4M3FN: "i8", F8E5M2: "i8", F16: "i16", BF16: "i16",
+    F32: "float", F64: "double",
+}  # fmt: skip
+MEMORY: Final[dict[DType, str]] = ELEMENT | {BOOL: "i8", C64: "[2 x float]", C128: "[2 x double]"}
+SHORT_FLOATS: Final = frozenset((F16, BF16, F8E4M3FN, F8E5M2))
+SUFFIX: Final = {"float": "f32", "double": "f64"}
+"""What an intrinsic's name says for a floating type; integers stand for themselves."""
+
+
+@lru_cache(maxsize=None)
+def vector(element: str, lanes: int) -> str:
+    """The type of `lanes` elements; no lanes mean a scalar."""
+    return f"<{lanes} x {element}>" if lanes else element
+
+
+@lru_cache(maxsize=None)
+def suffix(element: str, lanes: int) -> str:
+    """The part of an intrinsic's name that says on which type it works."""
+    name = SUFFIX.get(element, element)
+    return f".v{lanes}{name}" if lanes else f".{name}"
+
+
+@lru_cache(maxsize=None)
+def iota(element: str, lanes: int) -> str:
+    """The constant vector 0, 1, 2, ..."""
+    return "<" + ", ".join(f"{element} {lane}" for lane in range(lanes)) + ">"
+
+
+@lru_cache(maxsize=None)
+def indices(*lanes: int) -> str:
+    """The mask of a `shufflevector`, with its type."""
+    return f"<{len(lanes)} x i32> <" + ", ".join(f"i32 {lane}" for lane in lanes) + ">"
+
+
+def splat(element: str, literal: str, lanes: int) -> str:
+    """A constant in every lane."""
+    return f"splat ({element} {literal})" if lanes else literal
+
+
+def bits_of_single(bits: int) -> str:
+    """The literal of an f32 given by its bits: LLVM writes it as the double of equal value, NaN payload kept."""
+    sign, exponent, fraction = bits >> 31, bits >> 23 & 0xFF, bits & 0x7FFFFF
+    if exponent == 0xFF:
+        return f"0x{sign << 63 | 0x7FF << 52 | fraction << 29:016X}"
+    value = struct.unpack("<f", struct.pack("<I", bits))[0]
+    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+
+
+def single(value: float) -> str:
+    """The literal of an f32 value."""
+    return bits_of_single(struct.unpack("<I", struct.pack("<f", value))[0])
+
+
+def real(dtype: DType, value: float) -> str:
+    """The literal of an f32 or f64 value."""
+    return single(value) if dtype == F32 else f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+
+
+def literal(constant: Constant) -> str:
+    """A constant as LLVM writes it, without its type; short floats as the integer of their bits.
+
+    >>> import numpy as np
+    >>> literal(Constant(np.float32(1.5), F32))
+    '0x3FF8000000000000'
+    """
+    dtype, kind = constant.dtype, constant.dtype.kind
+    if kind in "iu":
+        return str(int(constant.value))
+    if kind == "b":
+        return "true" if constant.value else "false"
+    bits = int.from_bytes(constant.bits, "little")
+    if dtype == F32:
+        return bits_of_single(bits)
+    if dtype == F64:
+        return f"0x{bits:016X}"
+    return str(bits)
+
+
+def zero(dtype: DType) -> str:
+    """The literal of zero bits, in a register."""
+    return {"i1": "false", "float": "0.0", "double": "0.0"}.get(ELEMENT[dtype], "0")

@@ -1,0 +1,76 @@
+"""Which registers of a vector loop hold one value a lane, and which are the same in all lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tracer.ir.loop import (
+    Address, Block, Compute, Fault, For, If, Load, Operand, Register, Shuffle, Store, Update, While,
+)  # fmt: skip
+
+
+class Variation:
+    """Marks what depends on the index of a vector loop; `index_used` says whether a value of it is needed."""
+
+    def __init__(self, loop: For) -> None:
+        self.index = loop.index
+        self.varying: set[Register] = {loop.index, *(carry.register for carry in loop.carries)}
+        self.index_used = False
+        self._block(loop.body)
+
+    def _any(self, operands: Iterable[Operand | None]) -> bool:
+        found = False
+        for operand in operands:
+            if operand in self.varying:
+                found = True
+                if operand is self.index:
+                    self.index_used = True
+        return found
+
+    def _address(self, address: Address) -> bool:
+        return any(register in self.varying for register, _ in address.terms)
+
+    def _mark(self, register: Register, varies: bool) -> None:
+        if varies:
+            self.varying.add(register)
+
+    def _block(self, block: Block) -> None:
+        for s in block.statements:
+            if type(s) is Compute:
+                if self._any(s.operands):
+                    self.varying.add(s.result)
+            elif type(s) is Load:
+                self._mark(s.result, self._any((s.mask, s.fill)) | self._address(s.address))
+            elif type(s) is For:
+                self._for(s)
+            elif type(s) is If:
+                self._if(s)
+            elif isinstance(s, Store | Update):
+                self._any((s.value, s.mask))
+            elif type(s) is Fault:
+                self._any((s.predicate, s.position, *s.values))
+            elif isinstance(s, While | Shuffle):
+                pass  # refused where the vector loop is written
+        self._any(block.yields)
+
+    def _for(self, s: For) -> None:
+        self._any((s.start, s.stop))
+        for carry, result in zip(s.carries, s.results, strict=True):
+            if self._any((carry.initial,)):
+                self.varying.update((carry.register, result))
+        while True:
+            self._block(s.body)
+            changed = False
+            for carry, value, result in zip(s.carries, s.body.yields, s.results, strict=True):
+                if value in self.varying and carry.register not in self.varying:
+                    self.varying.update((carry.register, result))
+                    changed = True
+            if not changed:
+                return
+
+    def _if(self, s: If) -> None:
+        self._any((s.predicate,))
+        self._block(s.then)
+        self._block(s.otherwise)
+        for result, a, b in zip(s.results, s.then.yields, s.otherwise.yields, strict=True):
+            self._mark(result, a in self.varying or b in self.varying)

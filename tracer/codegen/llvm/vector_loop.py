@@ -1,0 +1,148 @@
+"""Vector loops: full rounds of `lanes` iterations, then one masked round for the rest."""
+
+from __future__ import annotations
+
+from tracer.codegen.llvm.compute import apply
+from tracer.codegen.llvm.frame import Frame
+from tracer.codegen.llvm.loops import Rounds, first_value, phi, yields
+from tracer.codegen.llvm.types import ELEMENT, indices, iota, splat, vector
+from tracer.codegen.llvm.varying import Variation
+from tracer.ir.loop import Carry, Constant, For
+from tracer.ir.scalar import ScalarOp
+
+
+def vector_loop(f: Frame, s: For) -> None:
+    """for index in range(0, stop), `lanes` at a time; carries are reductions."""
+    _check(f, s)
+    stop = f.operand(s.stop)
+    variation = Variation(s)
+    f.open_scope()
+    f.lanes, f.index, f.varying = s.lanes, s.index, variation.varying
+    writer = VectorLoop(f, s, variation.index_used)
+    partial = writer.known(int(s.stop.value)) if isinstance(s.stop, Constant) else writer.unknown(stop)
+    f.close_scope()
+    f.lanes, f.index, f.varying = 0, None, set()
+    f.height = max(f.height, 1)
+    for carry, result, value in zip(s.carries, s.results, partial, strict=True):
+        f.define(result, _join(f, carry, value, s.lanes))
+
+
+def _check(f: Frame, s: For) -> None:
+    if f.lanes:
+        f.fail("a vector loop inside a vector loop")
+    if s.lanes < 1 or s.lanes & (s.lanes - 1) or s.step != 1:
+        f.fail(f"a vector loop of {s.lanes} lanes and step {s.step}")
+    if not isinstance(s.start, Constant) or int(s.start.value) != 0:
+        f.fail("a vector loop that does not start at 0")
+    if any(carry.combine is None for carry in s.carries):
+        f.fail("a vector loop with a serial carry")
+
+
+def _join(f: Frame, carry: Carry, value: str, lanes: int) -> str:
+    """Join partial results by halving, lane i with lane i + n/2, and the initial value last."""
+    w, dtype, op = f.w, carry.register.dtype, carry.combine
+    element = ELEMENT[dtype]
+    assert isinstance(op, ScalarOp)
+    while lanes > 1:
+        kind, half = vector(element, lanes), lanes // 2
+        low, high = (
+            w.let(f"shufflevector {kind} {value}, {kind} poison, {indices(*range(first, first + half))}")
+            for first in (0, half)
+        )
+        value, lanes = apply(w, op, dtype, low, high, half), half
+    joined = w.let(f"extractelement {vector(element, 1)} {value}, i64 0")
+    return apply(w, op, dtype, f.operand(carry.initial), joined, 0)
+
+
+class VectorLoop:
+    """The rounds of one vector loop; each method returns the partial results after it."""
+
+    def __init__(self, f: Frame, loop: For, index_used: bool) -> None:
+        self.f, self.loop, self.index_used = f, loop, index_used
+        self.registers = [carry.register for carry in loop.carries]
+        self.first = yields(f, [first_value(carry) for carry in loop.carries], self.registers)
+
+    def known(self, stop: int) -> list[str]:
+        """A count known now: rounds that cannot happen are not written."""
+        w, lanes = self.f.w, self.loop.lanes
+        full = stop & -lanes if stop > 0 else 0
+        partial = self.first
+        if full:
+            done = w.label("done")
+            partial = self._rounds(str(full), done)
+            w.open(done)
+        if stop > full:
+            rest = stop - full
+            mask = "<" + ", ".join(f"i1 {'true' if i < rest else 'false'}" for i in range(lanes)) + ">"
+            partial = self._last_round(str(full), mask, partial)
+        return partial
+
+    def unknown(self, stop: str) -> list[str]:
+        """A count known at run time."""
+        f, w, lanes = self.f, self.f.w, self.loop.lanes
+        stop = w.intrinsic("llvm.smax", "i64", 0, stop, "0")
+        full = w.let(f"and i64 {stop}, {-lanes}")
+        body, rest, tail, done = w.label("entry"), w.label("rest"), w.label("tail"), w.label("done")
+        before = w.block
+        w.branch(w.let(f"icmp sgt i64 {full}, 0"), body, rest)
+        w.open(body)
+        partial = self._rounds(full, rest)
+        latch = w.block
+        w.open(rest)
+        partial = self._merge((self.first, before), (partial, latch))
+        w.branch(w.let(f"icmp slt i64 {full}, {stop}"), tail, done)
+        w.open(tail)
+        count = w.let(f"trunc i64 {w.let(f'sub i64 {stop}, {full}')} to i32")
+        word = vector("i32", lanes)
+        mask = w.let(f"icmp ult {word} {iota('i32', lanes)}, {w.splat('i32', count, lanes)}")
+        last = self._last_round(full, mask, partial)
+        w.jump(done)
+        latch = w.block
+        w.open(done)
+        return self._merge((partial, rest), (last, latch))
+
+    def _merge(self, *incoming: tuple[list[str], str]) -> list[str]:
+        names = [self.f.w.name() for _ in self.registers]
+        for i, (name, register) in enumerate(zip(names, self.registers, strict=True)):
+            self.f.w.lines.append(phi(self.f, name, register, *((v[i], block) for v, block in incoming)))
+        return names
+
+    def _rounds(self, full: str, done: str) -> list[str]:
+        """The full rounds, at least one; goes to `done`, which the caller opens."""
+        f, w = self.f, self.f.w
+        body, before = w.label("lanes"), w.block
+        rounds = Rounds(f, self.loop.carries, self.first)
+        w.jump(body)
+        w.open(body)
+        index, following = w.name(), w.name()
+        rounds.begin()
+        values = self._body(index)
+        w.do(f"{following} = add i64 {index}, {self.loop.lanes}")
+        w.branch(w.let(f"icmp slt i64 {following}, {full}"), body, done)
+        rounds.end(values, w.block, f"  {index} = phi i64 [ 0, %{before} ], [ {following}, %{w.block} ]")
+        return values
+
+    def _last_round(self, index: str, mask: str, partial: list[str]) -> list[str]:
+        """The round in which only some lanes take part: the others keep their partial results."""
+        f = self.f
+        for register, value in zip(self.registers, partial, strict=True):
+            f.define(register, value)
+        f.mask = mask
+        values = self._body(index)
+        f.mask = None
+        lanes = f"{vector('i1', f.lanes)} {mask}"
+        kinds = [vector(ELEMENT[r.dtype], f.lanes) for r in self.registers]
+        return [
+            f.w.let(f"select {lanes}, {kind} {new}, {kind} {old}")
+            for kind, new, old in zip(kinds, values, partial, strict=True)
+        ]
+
+    def _body(self, index: str) -> list[str]:
+        f, lanes = self.f, self.loop.lanes
+        f.define(self.loop.index, index)
+        if self.index_used:
+            word = vector("i64", lanes)
+            first = f.w.splat("i64", index, lanes) if index.startswith("%") else splat("i64", index, lanes)
+            f.index_vector = f.w.let(f"add {word} {first}, {iota('i64', lanes)}")
+        f.run(self.loop.body)
+        return yields(f, self.loop.body.yields, self.registers)

@@ -1,0 +1,363 @@
+"""Contractions: dot_general, of which every matrix product, inner product and einsum is made.
+
+    dimension_numbers = ((lhs contracted, rhs contracted), (lhs batch, rhs batch))     tuples of axes
+    result axes       = batch axes, then lhs's free axes, then rhs's free axes
+
+Products and sums are computed in `accumulation_dtype` and rounded once: float32 for the short floats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, DTypeError, ShapeError, message
+from tracer.ir import dtypes, shape
+from tracer.ir.dtypes import DType
+from tracer.ir.primitive import Library, Primitive
+from tracer.ir.types import ArrayType, Type, array_type
+from tracer.primitives.conversion import convert_element_type
+from tracer.primitives.rules import (
+    Value,
+    check_kinds,
+    coerce,
+    is_linear,
+    kind_of,
+    operand_of,
+    per_operand,
+    quiet,
+    shift_axes,
+)
+from tracer.primitives.shapes import transpose
+from tracer.trace.array import Array
+from tracer.trace.source import here
+from tracer.trace.trace import Operand, bind
+
+Axes = tuple[int, ...]
+DimensionNumbers = tuple[tuple[Axes, Axes], tuple[Axes, Axes]]
+
+
+class Precision(Enum):
+    """How exactly a device may compute products of float32. The CPU computes them exactly as the dtype says."""
+
+    DEFAULT = "default"
+    HIGH = "high"
+    HIGHEST = "highest"
+
+
+_PRECISIONS = {
+    "default": None, "fastest": None, "bfloat16": None,
+    "high": "high", "bfloat16_3x": "high", "tensorfloat32": "high",
+    "highest": "highest", "float32": "highest",
+}  # fmt: skip
+
+
+def canonical_precision(precision: object, operation: str) -> str | None:
+    """None (the default), "high" or "highest", from whatever lax takes; of a pair, the more exact one."""
+    if isinstance(precision, tuple | list):
+        parts = [canonical_precision(part, operation) for part in precision]
+        return max(parts, key=(None, "high", "highest").index, default=None)
+    name = precision.value if isinstance(precision, Precision) else precision
+    if name is None or name in _PRECISIONS:
+        return None if name is None else _PRECISIONS[str(name)]
+    raise ArgumentError(
+        message(
+            f"{operation}{here()}: unknown precision {precision!r}",
+            help=f"one of {', '.join(map(repr, _PRECISIONS))}, a lax.Precision, a pair of them, or None",
+        )
+    )
+
+
+def accumulation_dtype(operand: DType, result: DType) -> DType:
+    """What products and sums are computed in: the wider of the two, float32 for the short floats."""
+    same_kind = kind_of(operand) == kind_of(result)
+    return dtypes.accumulator_dtype(operand if same_kind and operand.itemsize >= result.itemsize else result)
+
+
+def result_dtype(operation: str, operand: DType, preferred: DType | None) -> DType:
+    """The dtype of a contraction's result: the operands', or the preferred one where that fits."""
+    if preferred is None or preferred == operand:
+        return operand
+    kinds = {"b": "bifc", "i": "if", "f": "f", "c": "c"}[kind_of(operand)]
+    narrower = not dtypes.is_float(operand) and preferred.itemsize < operand.itemsize
+    if kind_of(preferred) not in kinds or narrower:
+        raise DTypeError(
+            message(
+                f"{operation}{here()}: preferred_element_type does not fit the operands",
+                f"got {dtypes.short_name(preferred)} for products of {dtypes.short_name(operand)}",
+                help="integers give integers no narrower, or floats; floats give floats; complex gives complex",
+            )
+        )
+    return preferred
+
+
+# Axes
+
+
+def free_axes(rank: int, *taken: Sequence[int]) -> Axes:
+    """The axes that are neither contracted nor batched."""
+    gone = {axis for axes in taken for axis in axes}
+    return tuple(axis for axis in range(rank) if axis not in gone)
+
+
+def _sizes(type: Type, axes: Sequence[int]) -> tuple[int, ...]:
+    return tuple(type.shape[axis] for axis in axes)
+
+
+def _check_axes(lhs: Type, rhs: Type, dimension_numbers: DimensionNumbers) -> None:
+    contracted, batch = dimension_numbers
+    for what, (left, right) in (("contracted", contracted), ("batch", batch)):
+        if _sizes(lhs, left) != _sizes(rhs, right):
+            raise ShapeError(
+                message(
+                    f"dot_general{here()}: {what} axes must have equal sizes",
+                    f"got {lhs} and {rhs}",
+                    f"axes {left} of the first have sizes {_sizes(lhs, left)}, "
+                    f"axes {right} of the second {_sizes(rhs, right)}",
+                    help="x @ y contracts the last axis of x with the last but one of y; transpose one of them",
+                )
+            )
+
+
+def _dot_infer(
+    lhs: Type, rhs: Type, *, dimension_numbers: DimensionNumbers, precision: str | None, preferred_element_type: DType
+) -> Type:
+    check_kinds("dot_general", (lhs, rhs), "bifc")
+    assert isinstance(lhs, ArrayType) and isinstance(rhs, ArrayType)
+    if lhs.dtype != rhs.dtype:
+        raise DTypeError(
+            message(
+                f"dot_general{here()}: operands must have equal dtypes",
+                f"got {lhs} and {rhs}",
+                help="cast one operand with .astype(...)",
+            )
+        )
+    _check_axes(lhs, rhs, dimension_numbers)
+    (left, right), (left_batch, right_batch) = dimension_numbers
+    left_free = free_axes(len(lhs.shape), left, left_batch)
+    right_free = free_axes(len(rhs.shape), right, right_batch)
+    result = _sizes(lhs, left_batch) + _sizes(lhs, left_free) + _sizes(rhs, right_free)
+    dtype = result_dtype("dot_general", lhs.dtype, preferred_element_type)
+    return array_type(dtype, result, lhs.weak and rhs.weak)
+
+
+# Value
+
+
+def _dot_reference(
+    lhs: Any, rhs: Any, *, dimension_numbers: DimensionNumbers, precision: str | None, preferred_element_type: DType
+) -> Any:
+    (left, right), (left_batch, right_batch) = dimension_numbers
+    compute = accumulation_dtype(lhs.dtype, preferred_element_type)
+    left_free = free_axes(lhs.ndim, left, left_batch)
+    right_free = free_axes(rhs.ndim, right, right_batch)
+    batch, rows, inner, columns = (
+        tuple(array.shape[axis] for axis in axes)
+        for array, axes in ((lhs, left_batch), (lhs, left_free), (lhs, left), (rhs, right_free))
+    )
+    lead = (shape.size(batch),) if batch else ()  # without batch axes, two-dimensional products go to BLAS as they lie
+    m, k, n = shape.size(rows), shape.size(inner), shape.size(columns)
+    x = lhs.transpose(left_batch + left_free + left).reshape(*lead, m, k).astype(compute, copy=False)
+    y = rhs.transpose(right_batch + right + right_free).reshape(*lead, k, n).astype(compute, copy=False)
+    return (x @ y).reshape(batch + rows + columns).astype(preferred_element_type, copy=False)
+
+
+# Derivatives
+
+
+def in_dtype(x: Any, dtype: DType) -> Any:
+    """The operand cast to the dtype, where it has another."""
+    return x if x.type.dtype == dtype else convert_element_type(x, dtype)
+
+
+def cotangent_operands(ct: Any, other: Any) -> tuple[Any, Any]:
+    """A cotangent and the other operand in one dtype: the wider of theirs."""
+    promoted = dtypes.promote((ct.type.dtype, False), (other.type.dtype, False))
+    assert promoted is not None
+    return in_dtype(ct, promoted[0]), in_dtype(other, promoted[0])
+
+
+def _operand_cotangent(
+    ct: Any, other: Any, type: ArrayType, own: tuple[Axes, Axes], others: tuple[Axes, Axes], ct_other: Axes,
+    precision: str | None,
+) -> Any:
+    """The cotangent of one operand. own, others: (contracted, batch) axes; ct_other: the other's free axes in ct."""
+    (contracted, batch), (other_contracted, other_batch) = own, others
+    other_free = free_axes(len(other.type.shape), other_contracted, other_batch)
+    ct, other = cotangent_operands(ct, other)
+    numbers = ((ct_other, other_free), (tuple(range(len(batch))), other_batch))
+    result = dot_general(ct, other, numbers, precision=precision, preferred_element_type=type.dtype)
+    by_other = tuple(contracted[i] for i in np.argsort(other_contracted))
+    order = batch + free_axes(len(type.shape), contracted, batch) + by_other
+    return transpose(result, shape.inverse(order))
+
+
+def _dot_transpose(ctx: Any, cts: Any, xs: Any, *, dimension_numbers: Any, precision: Any, **_: Any) -> list[Any]:
+    (ct,), (lhs, rhs) = cts, xs
+    (left, right), (left_batch, right_batch) = dimension_numbers
+    left_end = len(lhs.type.shape) - len(left)  # batch axes and lhs's free axes come first in ct
+    ct_left, ct_right = tuple(range(len(left_batch), left_end)), tuple(range(left_end, len(ct.type.shape)))
+    of_lhs, of_rhs = (left, left_batch), (right, right_batch)
+    return [
+        _operand_cotangent(ct, rhs, lhs.type, of_lhs, of_rhs, ct_right, precision) if is_linear(lhs) else None,
+        _operand_cotangent(ct, lhs, rhs.type, of_rhs, of_lhs, ct_left, precision) if is_linear(rhs) else None,
+    ]
+
+
+# Batching
+
+
+def _dot_batch(
+    ctx: Any, xs: Sequence[Operand], axes: Sequence[int | None], *, dimension_numbers: DimensionNumbers, **params: Any
+) -> tuple[list[Any], list[int | None]]:
+    """Batched on both sides: one more batch axis. On one side: one more free axis, where it lies."""
+    (left, right), (left_batch, right_batch) = dimension_numbers
+    lhs_axis, rhs_axis = axes
+    lhs_free = len(xs[0].type.shape) - len(left) - len(left_batch)
+    if lhs_axis is not None:
+        left, left_batch = shift_axes(left, lhs_axis), shift_axes(left_batch, lhs_axis)
+    if rhs_axis is not None:
+        right, right_batch = shift_axes(right, rhs_axis), shift_axes(right_batch, rhs_axis)
+    if lhs_axis is not None and rhs_axis is not None:
+        out = 0
+        left_batch, right_batch = (lhs_axis, *left_batch), (rhs_axis, *right_batch)
+    elif lhs_axis is not None:
+        out = len(left_batch) + lhs_axis - sum(axis < lhs_axis for axis in left + left_batch)
+    else:
+        assert rhs_axis is not None
+        out = len(right_batch) + lhs_free + rhs_axis - sum(axis < rhs_axis for axis in right + right_batch)
+    return [dot_general(*xs, ((left, right), (left_batch, right_batch)), **params)], [out]
+
+
+dot_general_p = Primitive(
+    name="dot_general", infer=_dot_infer, reference=quiet(_dot_reference),
+    jvp=per_operand(
+        lambda ctx, dx, x, y, *, dimension_numbers, **params: dot_general(dx, y, dimension_numbers, **params),
+        lambda ctx, dy, x, y, *, dimension_numbers, **params: dot_general(x, dy, dimension_numbers, **params),
+    ),
+    transpose=_dot_transpose,
+    batch=_dot_batch, lower=Library("dot"),
+)  # fmt: skip
+
+CONTRACTIONS = (dot_general_p,)
+
+
+# Public twins
+
+
+def contraction_operands(operation: str, lhs: Value, rhs: Value) -> tuple[Operand, Operand, DType]:
+    """The operands and their dtype; operands of different dtypes are promoted."""
+    x, y = coerce(operation, (lhs, rhs))
+    check_kinds(operation, (x.type, y.type), "bifc")
+    pairs = [(a.type.dtype, a.type.weak) for a in (x, y) if isinstance(a.type, ArrayType)]
+    if pairs[0][0] == pairs[1][0]:
+        return x, y, pairs[0][0]
+    promoted = dtypes.promote(*pairs)
+    if promoted is None:
+        raise DTypeError(
+            message(
+                f"{operation}{here()}: the operands have no common dtype",
+                f"got {x.type} and {y.type}",
+                help="cast one operand with .astype(...)",
+            )
+        )
+    return in_dtype(x, promoted[0]), in_dtype(y, promoted[0]), promoted[0]
+
+
+def _canonical_axes(operation: str, lhs: Operand, rhs: Operand, dimension_numbers: Any) -> DimensionNumbers:
+    (left, right), (left_batch, right_batch) = dimension_numbers
+    ranks = len(lhs.type.shape), len(rhs.type.shape)
+    canonical = [
+        tuple(shape.axis_index(axis, rank, f"{operation}{here()}") for axis in axes)
+        for axes, rank in zip((left, right, left_batch, right_batch), ranks * 2, strict=True)
+    ]
+    for side, side_axes in (("first", canonical[0] + canonical[2]), ("second", canonical[1] + canonical[3])):
+        if len(set(side_axes)) != len(side_axes):
+            raise ShapeError(
+                message(
+                    f"{operation}{here()}: an axis of the {side} operand is named twice",
+                    f"contracted and batch axes are {side_axes}",
+                    help="an axis is contracted, or a batch axis, or neither",
+                )
+            )
+    if len(canonical[0]) != len(canonical[1]) or len(canonical[2]) != len(canonical[3]):
+        raise ShapeError(
+            message(
+                f"{operation}{here()}: the operands name different numbers of axes",
+                f"contracted axes {canonical[0]} and {canonical[1]}, batch axes {canonical[2]} and {canonical[3]}",
+                help="dimension_numbers = ((lhs contracted, rhs contracted), (lhs batch, rhs batch))",
+            )
+        )
+    return (canonical[0], canonical[1]), (canonical[2], canonical[3])
+
+
+def dot_general(
+    lhs: Value, rhs: Value, dimension_numbers: Any, precision: object = None, preferred_element_type: Any = None
+) -> Array:
+    """Products summed over the contracted axes, for every index of the batch axes.
+
+    lhs: [*s], rhs: [*t]; dimension_numbers: ((lhs contracted, rhs contracted), (lhs batch, rhs batch)), by position.
+    Returns [batch axes, lhs's free axes, rhs's free axes], of the operands' dtype or `preferred_element_type`.
+    Integers wrap, bool is `or` of `and`; f16 and bf16 accumulate in f32 and round once.
+    Raises ShapeError where the sizes of paired axes differ, DTypeError where the dtypes do not fit.
+
+    >>> import tracer.numpy as tnp
+    >>> dot_general(tnp.ones((2, 3)), tnp.ones((3, 4)), (((1,), (0,)), ((), ()))).shape
+    (2, 4)
+    """
+    x, y, dtype = contraction_operands("dot_general", lhs, rhs)
+    numbers = _canonical_axes("dot_general", x, y, dimension_numbers)
+    preferred = None if preferred_element_type is None else np.dtype(preferred_element_type)
+    return bind(
+        dot_general_p, x, y, dimension_numbers=numbers, precision=canonical_precision(precision, "dot_general"),
+        preferred_element_type=result_dtype("dot_general", dtype, preferred),
+    )  # fmt: skip
+
+
+def dot(
+    lhs: Value, rhs: Value, *, dimension_numbers: Any = None, precision: object = None,
+    preferred_element_type: Any = None,
+) -> Array:
+    """The last axis of `lhs` with the first of `rhs`, both of one or two axes; or `dot_general`.
+
+    >>> import tracer.numpy as tnp
+    >>> float(dot(tnp.asarray([1.0, 2.0]), tnp.asarray([3.0, 4.0])))
+    11.0
+    """
+    x, y = (operand_of("dot", operand) for operand in (lhs, rhs))
+    if dimension_numbers is None:
+        ranks = len(x.type.shape), len(y.type.shape)
+        if not (ranks[0] in (1, 2) and ranks[1] in (1, 2)):
+            raise ShapeError(
+                message(
+                    f"dot{here()} takes vectors and matrices",
+                    f"got {x.type} and {y.type}",
+                    help="tracer.numpy.matmul takes stacks of matrices; lax.dot_general takes any axes",
+                )
+            )
+        dimension_numbers = (((ranks[0] - 1,), (0,)), ((), ()))
+    return dot_general(x, y, dimension_numbers, precision, preferred_element_type)
+
+
+def batch_matmul(lhs: Value, rhs: Value, precision: object = None) -> Array:
+    """Matrix products over equal leading axes: [*b, m, k] with [*b, k, n] gives [*b, m, n].
+
+    >>> import tracer.numpy as tnp
+    >>> batch_matmul(tnp.ones((5, 2, 3)), tnp.ones((5, 3, 4))).shape
+    (5, 2, 4)
+    """
+    x, y = (operand_of("batch_matmul", operand) for operand in (lhs, rhs))
+    rank = len(x.type.shape)
+    if rank < 2 or len(y.type.shape) != rank:
+        raise ShapeError(
+            message(
+                f"batch_matmul{here()} takes two stacks of matrices with equally many axes, at least two",
+                f"got {x.type} and {y.type}",
+                help="tracer.numpy.matmul broadcasts the leading axes",
+            )
+        )
+    batch = tuple(range(rank - 2))
+    return dot_general(x, y, (((rank - 1,), (rank - 2,)), (batch, batch)), precision)

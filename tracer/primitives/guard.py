@@ -1,0 +1,92 @@
+"""Guards: programs that fault only where a lane mask is true.
+
+Batching a `cond` or a `while_loop` runs code for lanes that must not see it. Their mask is joined into the
+predicate operand of every equation that may fault, nested ones included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tracer.ir import dtypes
+from tracer.ir.primitive import Effect, Structured
+from tracer.ir.program import Equation, Program
+from tracer.ir.types import array_type
+from tracer.primitives.bits import and_
+from tracer.trace.array import Array
+from tracer.trace.evaluate import Environment, read
+from tracer.trace.stage import stage
+from tracer.trace.state import state
+from tracer.trace.trace import Operand, bind_all
+
+
+def may_fault(program: Program) -> bool:
+    return Effect.FAULT in program.effects
+
+
+@lru_cache(maxsize=1024)
+def guarded_program(program: Program) -> Program:
+    """The program with one more input at the front: a bool that every fault is subject to."""
+
+    def run(inputs: list[Array]) -> list[Operand]:
+        return run_guarded(program, inputs[0], inputs[1:])
+
+    staged = stage(run, [array_type(dtypes.BOOL, ()), *program.input_types], name=program.name)
+    return staged.program
+
+
+def run_guarded(program: Program, mask: Operand, operands: Sequence[Operand]) -> list[Operand]:
+    """Run a program at the current level, its faults subject to a bool[]."""
+    environment: Environment = dict(zip(program.inputs, operands, strict=True))
+    outer_source = state.source
+    try:
+        for equation in program.equations:
+            state.source = equation.source
+            inputs = [read(environment, atom) for atom in equation.inputs]
+            params = dict(equation.params)
+            if Effect.FAULT in equation.effects:
+                inputs, params = _guard_equation(equation, mask, inputs, params)
+            outputs = bind_all(equation.primitive, inputs, params)
+            environment.update(zip(equation.outputs, outputs, strict=True))
+    finally:
+        state.source = outer_source
+    return [read(environment, atom) for atom in program.outputs]
+
+
+def _guard_equation(
+    equation: Equation, mask: Operand, inputs: list[Operand], params: dict[str, Any]
+) -> tuple[list[Operand], dict[str, Any]]:
+    primitive = equation.primitive
+    if primitive.guard is not None:
+        inputs[primitive.guard] = _both(mask, inputs[primitive.guard])
+        return inputs, params
+    assert isinstance(primitive.lower, Structured)
+    match primitive.lower.kind:
+        case "call" | "custom_jvp" | "custom_vjp":
+            params["program"] = guarded_program(params["program"])
+            return [mask, *inputs], params
+        case "cond":
+            params["branches"] = tuple(guarded_program(branch) for branch in params["branches"])
+            return [inputs[0], mask, *inputs[1:]], params
+        case "scan":
+            params["body"] = guarded_program(params["body"])
+            params["consts"] += 1
+            return [mask, *inputs], params
+        case "while":
+            split = params["cond_consts"]
+            params["cond"], params["body"] = guarded_program(params["cond"]), guarded_program(params["body"])
+            params["cond_consts"] += 1
+            params["body_consts"] += 1
+            return [mask, *inputs[:split], mask, *inputs[split:]], params
+        case kind:
+            raise AssertionError(f"no guard for {kind}")
+
+
+def _both(mask: Operand, predicate: Operand) -> Any:
+    if not isinstance(predicate, Array) and bool(np.asarray(predicate.value)):
+        return mask
+    return and_(mask, predicate)

@@ -1,0 +1,185 @@
+"""`while_loop`: a body repeated while a condition holds.
+
+Operands are (constants of the condition, constants of the body, carries). Forward derivatives carry tangents along.
+Batching keeps a scalar condition where lanes agree; else lanes that are done are frozen until all are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tracer.errors import CarryTypeError, message
+from tracer.ir import dtypes
+from tracer.ir.primitive import Eager, Effect, Joint, NoRule, Primitive, Structured
+from tracer.ir.program import Program, Var
+from tracer.ir.types import Type, array_type
+from tracer.primitives.bits import and_
+from tracer.primitives.comparison import select
+from tracer.primitives.guard import guarded_program, may_fault
+from tracer.primitives.nested import Axes, active_of, batched_of, either, front_axes, move_to_front, nonzero, spread
+from tracer.primitives.reductions import reduce_or
+from tracer.primitives.reference import run_reference
+from tracer.primitives.shapes import broadcast_in_dim
+from tracer.trace.array import Array
+from tracer.trace.evaluate import evaluate
+from tracer.trace.source import here
+from tracer.trace.stage import stage
+from tracer.trace.trace import Operand, bind_all
+
+
+class _Parts(NamedTuple):
+    """Operands by role."""
+
+    cond_consts: list[Any]
+    body_consts: list[Any]
+    carry: list[Any]
+
+
+def _split(values: Sequence[Any], cond_consts: int, body_consts: int) -> _Parts:
+    first, second = cond_consts, cond_consts + body_consts
+    return _Parts(list(values[:first]), list(values[first:second]), list(values[second:]))
+
+
+def _infer(*types: Type, cond: Program, body: Program, cond_consts: int, body_consts: int) -> tuple[Type, ...]:
+    carry = tuple(types[cond_consts + body_consts :])
+    if cond.output_types != (array_type(dtypes.BOOL, ()),):
+        raise CarryTypeError(
+            message(
+                f"while_loop{here()}: the condition must return one bool[]",
+                f"got ({', '.join(map(str, cond.output_types))})",
+                help="compare, or reduce with .any() or .all()",
+            )
+        )
+    if body.output_types != carry:
+        raise CarryTypeError(
+            message(
+                f"while_loop{here()}: the body must return what it takes",
+                f"takes ({', '.join(map(str, carry))})",
+                f"returns ({', '.join(map(str, body.output_types))})",
+                help="cast the carries so that they keep their types",
+            )
+        )
+    return carry
+
+
+def _reference(*values: Any, cond: Program, body: Program, cond_consts: int, body_consts: int) -> list[Any]:
+    parts = _split(values, cond_consts, body_consts)
+    carry = parts.carry
+    while bool(np.asarray(run_reference(cond, parts.cond_consts + carry)[0])):
+        carry = run_reference(body, parts.body_consts + carry)
+    return carry
+
+
+def _jvp(
+    ctx: Any, xs: Sequence[Any], dxs: Sequence[Any], *, cond: Program, body: Program, cond_consts: int, body_consts: int
+) -> Any:
+    parts, tangents = _split(xs, cond_consts, body_consts), _split(dxs, cond_consts, body_consts)
+    active_consts, active = active_of(tangents.body_consts), active_of(tangents.carry)
+    while True:  # a carry moves if its entry value does, or if the body makes it move
+        derived = ctx.transform(body, active_consts + active, active)
+        grown = either(active, derived.active_outputs)
+        if grown == active:
+            break
+        active = grown
+    carry_tangents = [ctx.instantiate(t) for t, on in zip(tangents.carry, active, strict=True) if on]
+    consts, carry, moving = body_consts, len(parts.carry), sum(active_consts)
+    program = derived.program
+    order = [*range(consts), *range(consts + carry, consts + carry + moving)]
+    order += [*range(consts, consts + carry), *range(consts + carry + moving, len(program.inputs))]
+    body = Program(tuple(program.inputs[i] for i in order), program.equations, program.outputs, body.name)
+    unread = tuple(Var(t.type) for t in carry_tangents)
+    cond = Program(cond.inputs + unread, cond.equations, cond.outputs, cond.name)
+    results = bind_all(
+        while_p,
+        [*parts.cond_consts, *parts.body_consts, *nonzero(tangents.body_consts), *parts.carry, *carry_tangents],
+        {"cond": cond, "body": body, "cond_consts": cond_consts, "body_consts": consts + moving},
+    )
+    return results[:carry], spread(results[carry:], active, [x.type for x in results[:carry]])
+
+
+def _batch(
+    ctx: Any, xs: Sequence[Any], axes: Axes, *, cond: Program, body: Program, cond_consts: int, body_consts: int
+) -> Any:
+    flags = _split(batched_of(axes), cond_consts, body_consts)
+    parts = _split(move_to_front(ctx, xs, axes), cond_consts, body_consts)
+    in_cond, in_body, carry = tuple(flags.cond_consts), tuple(flags.body_consts), tuple(flags.carry)
+    while True:  # a carry is batched if its entry value is, if the body makes it so, or if lanes stop on their own
+        new_body = ctx.transform(body, in_body + carry, ctx.size, ctx.axis_name, carry)
+        new_cond = ctx.transform(cond, in_cond + carry, ctx.size, ctx.axis_name)
+        lanes_stop_alone = new_cond.batched_outputs[0]
+        grown = (True,) * len(carry) if lanes_stop_alone else either(carry, new_body.batched_outputs)
+        if grown == carry:
+            break
+        carry = grown
+    entry = [x if was or not now else ctx.to_front(x, None) for x, was, now in zip(parts.carry, flags.carry, carry)]
+    if lanes_stop_alone:
+        return _batch_lanes(ctx, cond, body, parts._replace(carry=entry), in_cond, in_body), [0] * len(entry)
+    results = bind_all(
+        while_p,
+        [*parts.cond_consts, *parts.body_consts, *entry],
+        {"cond": new_cond.program, "body": new_body.program, "cond_consts": cond_consts, "body_consts": body_consts},
+    )
+    return results, front_axes(carry)
+
+
+def _batch_lanes(
+    ctx: Any, cond: Program, body: Program, parts: _Parts, in_cond: tuple[bool, ...], in_body: tuple[bool, ...]
+) -> list[Any]:
+    """A mask of live lanes joins the carries; the loop runs while any lane lives."""
+    lanes = (True,) * len(parts.carry)
+    step = _batched(ctx, body, in_body + lanes)
+    test = _batched(ctx, cond, in_cond + lanes)
+    everyone = broadcast_in_dim(True, (ctx.size,), ())
+    (alive,) = test(everyone, parts.cond_consts + parts.carry)
+    consts = parts.cond_consts + parts.body_consts
+    first, second = len(parts.cond_consts), len(consts)
+
+    def run(inputs: list[Array]) -> list[Operand]:
+        mask, carry = inputs[second], list(inputs[second + 1 :])
+        stepped = step(mask, [*inputs[first:second], *carry])
+        carry = [select(broadcast_in_dim(mask, y.shape, (0,)), y, x) for x, y in zip(carry, stepped, strict=True)]
+        (going,) = test(mask, [*inputs[:first], *carry])
+        return [and_(mask, going), *carry]
+
+    new_carry = [alive, *parts.carry]
+    new_body = stage(run, [x.type for x in [*consts, *new_carry]], name=body.name).program
+    new_cond = stage(lambda inputs: [reduce_or(inputs[0], (0,))], [x.type for x in new_carry], name=cond.name).program
+    params = {"cond": new_cond, "body": new_body, "cond_consts": 0, "body_consts": len(consts)}
+    return bind_all(while_p, [*consts, *new_carry], params)[1:]
+
+
+def _batched(ctx: Any, program: Program, batched: tuple[bool, ...]) -> Any:
+    """The program on batches, as a function of the mask of live lanes and its operands."""
+    guarded = may_fault(program)
+    if guarded:
+        program, batched = guarded_program(program), (True, *batched)
+    derived = ctx.transform(program, batched, ctx.size, ctx.axis_name, True).program
+    return lambda mask, operands: evaluate(derived, [mask, *operands] if guarded else operands)
+
+
+def _effects(params: Mapping[str, Any]) -> frozenset[Effect]:
+    effects: frozenset[Effect] = params["cond"].effects | params["body"].effects
+    return effects
+
+
+while_p = Primitive(
+    name="while_loop", infer=_infer, reference=_reference,
+    jvp=Joint(_jvp),
+    transpose=NoRule("a loop with a trip count known at run time has no transpose of its own"),
+    batch=_batch,
+    lower=Structured("while"), effects=_effects, multiple=True, eager=Eager.COMPILED,
+)  # fmt: skip
+
+
+def while_program(
+    cond: Program, body: Program, cond_consts: Sequence[Operand], body_consts: Sequence[Operand], carry: Sequence[Operand]
+) -> list[Array]:
+    """Run body(*body_consts, *carry) on the carries while cond(*cond_consts, *carry) holds."""
+    params = {"cond": cond, "body": body, "cond_consts": len(cond_consts), "body_consts": len(body_consts)}
+    return bind_all(while_p, [*cond_consts, *body_consts, *carry], params)
+
+
+LOOPS = (while_p,)

@@ -1,0 +1,50 @@
+"""What the rules of primitives with nested programs share: bookkeeping of active, batched and linear operands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tracer.ir.primitive import Zero
+from tracer.ir.types import Type, tangent_type
+from tracer.trace.trace import Operand
+
+Axes = Sequence[int | None]
+
+
+def active_of(dxs: Sequence[Any]) -> tuple[bool, ...]:
+    """Which tangents or cotangents are not zero by construction."""
+    return tuple(not isinstance(dx, Zero) for dx in dxs)
+
+
+def nonzero(dxs: Sequence[Any]) -> list[Any]:
+    return [dx for dx in dxs if not isinstance(dx, Zero)]
+
+
+def spread(values: Sequence[Any], active: Sequence[bool], types: Sequence[Type]) -> list[Any]:
+    """Put values at the active positions, and zero tangents at the others."""
+    given = iter(values)
+    return [next(given) if on else Zero(tangent_type(type)) for on, type in zip(active, types, strict=True)]
+
+
+def pick(values: Sequence[Any], chosen: Sequence[bool]) -> list[Any]:
+    """The values at the chosen positions."""
+    return [value for value, on in zip(values, chosen, strict=True) if on]
+
+
+def either(*flags: Sequence[bool]) -> tuple[bool, ...]:
+    """Position by position: whether any of the sequences says so."""
+    return tuple(any(column) for column in zip(*flags, strict=True))
+
+
+def move_to_front(ctx: Any, xs: Sequence[Operand], axes: Axes) -> list[Operand]:
+    """Batched operands with their batch axis first; the others as they are."""
+    return [x if axis is None else ctx.to_front(x, axis) for x, axis in zip(xs, axes, strict=True)]
+
+
+def batched_of(axes: Axes) -> tuple[bool, ...]:
+    return tuple(axis is not None for axis in axes)
+
+
+def front_axes(batched: Sequence[bool]) -> list[int | None]:
+    return [0 if on else None for on in batched]

@@ -1,0 +1,63 @@
+"""The reference for the array IR: programs run equation by equation on NumPy arrays, by the primitives' references."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import InternalError
+from tracer.ir.primitive import NoRule, Primitive
+from tracer.ir.program import Atom, Literal, Program, Source, Var
+from tracer.ir.types import Float0Type, StackType, Type, storage_type
+from tracer.trace.state import state
+
+Value = Any  # np.ndarray, or a list of arrays for a stack
+
+
+def run_reference(program: Program, inputs: Sequence[Value]) -> list[Value]:
+    """The program's outputs on NumPy arrays. Nothing is compiled; faults raise at once."""
+    environment: dict[Var, Value] = dict(zip(program.inputs, inputs, strict=True))
+    outer_source = state.source
+    try:
+        for equation in program.equations:
+            values = [_read(environment, atom) for atom in equation.inputs]
+            outputs = reference_outputs(equation.primitive, values, equation.params, equation.source)
+            for variable, value in zip(equation.outputs, outputs, strict=True):
+                environment[variable] = _fitted(value, variable.type, equation.primitive)
+    finally:
+        state.source = outer_source
+    return [_read(environment, atom) for atom in program.outputs]
+
+
+def reference_outputs(
+    primitive: Primitive, values: Sequence[Value], params: Mapping[str, Any], source: Source | None = None
+) -> Sequence[Value]:
+    """One primitive's outputs on NumPy arrays, always as a sequence."""
+    if isinstance(primitive.reference, NoRule):
+        raise InternalError(f"{primitive.name} has no reference: {primitive.reference.why}")
+    if source is not None:
+        state.source = source
+    with np.errstate(all="ignore"):
+        outputs = primitive.reference(*values, **params)
+    return outputs if primitive.multiple else (outputs,)
+
+
+def _read(environment: Mapping[Var, Value], atom: Atom) -> Value:
+    if isinstance(atom, Literal):
+        return np.asarray(atom.value, atom.type.dtype)
+    return environment[atom]
+
+
+def _fitted(value: Value, type: Type, primitive: Primitive) -> Value:
+    """The value as the type says; a splat of literals alone is spread, and a wrong dtype is a bug."""
+    if isinstance(type, StackType | Float0Type):
+        return value
+    expected = storage_type(type)
+    array = np.asarray(value)
+    if array.dtype != expected.dtype:
+        raise InternalError(f"the reference of {primitive.name} gave {array.dtype} where {type} was inferred")
+    if array.shape != expected.shape:
+        array = np.broadcast_to(array, expected.shape)
+    return array

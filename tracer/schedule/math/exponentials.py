@@ -1,0 +1,93 @@
+"""exp, exp2, expm1 and logistic.
+
+e^x = 2^n e^r with n = round(x / ln 2), r = x - n ln 2 in two parts (Cody & Waite 1980, chapter 6), |r| <= ln(2)/2.
+2^n is written into exponent bits; results below the normal range are computed 2^k too large and scaled
+down last, so that they round once.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from tracer.schedule.math import coefficients as c
+from tracer.schedule.math.expand import DOUBLE, SINGLE, Format, Value, fma, polynomial, select
+
+LOG2_E = 1 / math.log(2)
+LN2_HIGH = {SINGLE: 0.693147182464599609375, DOUBLE: 0.6931471805599453}  # nearest, so that x - n high is exact
+LN2_LOW = {SINGLE: -1.904654299957768e-09, DOUBLE: 2.3190468138462996e-17}
+LN2 = math.log(2)
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """2^n = scale * rest: the scale is normal and at most 2^(n-1); multiplying by rest comes last and rounds."""
+
+    scale: Value
+    rest: Value
+
+
+def clamped(x: Value, unit: float) -> Value:
+    """x within the range where 2^(x / unit) changes; NaN stays."""
+    f = x.format
+    return x.at_most((f.bias + 1.5) * unit).at_least(-(f.bias + f.fraction + 1.5) * unit)
+
+
+def reduced(x: Value, unit: float) -> tuple[Value, Power]:
+    """n = round(x / unit) as a float, and 2^n; x as `clamped` leaves it."""
+    f = x.format
+    up = f.of(64, 128)
+    low = x < -(f.bias - 2) * unit
+    magic = select(low, x.like(f.magic + f.bias - 1 + up), f.magic + f.bias - 1)
+    shifted = x + magic if unit == 1 else fma(x, 1 / unit, magic)
+    scale = (shifted.bits << f.fraction).as_float
+    return shifted - magic, Power(scale, select(low, x.like(2.0 ** (1 - up)), 2.0))
+
+
+def without_ln2(x: Value, n: Value) -> Value:
+    """x - n ln 2."""
+    f = x.format
+    return fma(n, -LN2_LOW[f], fma(n, -LN2_HIGH[f], x))
+
+
+def exp(x: Value) -> Value:
+    """e^x."""
+    x = clamped(x, LN2)
+    n, power = reduced(x, LN2)
+    r = without_ln2(x, n)
+    return polynomial(r, (1.0, 1.0, *exp_tail(x.format))) * power.scale * power.rest
+
+
+def exp_tail(f: Format) -> tuple[float, ...]:
+    """Coefficients of (e^r - 1 - r) / r^2 for |r| <= ln(2)/2."""
+    return f.of(c.EXP_F32, c.EXP_F64)
+
+
+def exp2(x: Value) -> Value:
+    """2^x; exact at integers."""
+    x = clamped(x, 1.0)
+    n, power = reduced(x, 1.0)
+    tail = x.format.of(c.EXP2_F32, c.EXP2_F64)
+    return polynomial(x - n, (1.0, *tail)) * power.scale * power.rest
+
+
+def expm1_reduced(x: Value) -> tuple[Value, Power]:
+    """(q, power) with e^x = (1 + q) 2^n, q accurate relative to itself; x as `clamped` leaves it."""
+    n, power = reduced(x, LN2)
+    r = without_ln2(x, n)
+    return fma(r * r, polynomial(r, exp_tail(x.format)), r), power
+
+
+def expm1(x: Value) -> Value:
+    """e^x - 1 = 2 (q 2^(n-1) + (2^(n-1) - 1/2))."""
+    f = x.format
+    inside = x.at_most((f.bias + 1.5) * LN2).at_least(-(f.fraction + 3) * LN2)
+    q, power = expm1_reduced(inside)
+    result = fma(power.scale, q, power.scale - 0.5) * 2.0
+    return select(abs(x) < 2.0 ** -(f.fraction + 2), x, result)  # keeps -0 and denormals
+
+
+def logistic(x: Value) -> Value:
+    """1 / (1 + e^-x), as e^x / (1 + e^x) where x is negative, so that nothing overflows."""
+    e = exp(-abs(x))
+    return select(x < 0.0, e, 1.0) / (1.0 + e)

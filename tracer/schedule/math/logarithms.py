@@ -1,0 +1,78 @@
+"""log, log2 and log1p.
+
+x = 2^e m with m in [sqrt(1/2), sqrt(2)), f = m - 1 exactly; log m = f + f^2 Q(f) without a division.
+"""
+
+from __future__ import annotations
+
+import math
+
+from tracer.schedule.math import coefficients as c
+from tracer.schedule.math.expand import DOUBLE, SINGLE, Value, fma, polynomial, select
+
+# ln 2 in two parts, the first short enough that its products with exponents are exact
+LN2_HIGH = {SINGLE: 0.693145751953125, DOUBLE: 0.6931471803691238}
+LN2_LOW = {SINGLE: 1.42860677e-06, DOUBLE: 1.9082149292705877e-10}
+LOG2_E_HIGH = {SINGLE: 1.44269502162933349609375, DOUBLE: 1.4426950408889634}
+LOG2_E_LOW = {SINGLE: 1.925963033500011e-08, DOUBLE: 2.0355273740931033e-17}
+
+
+def split(x: Value) -> tuple[Value, Value]:
+    """(e, m) with x = 2^e m, m in [sqrt(1/2), sqrt(2)) and e a float, for positive finite x, denormals too."""
+    f = x.format
+    up = f.fraction + 1
+    denormal = x < f.tiny
+    e, m = split_normal(select(denormal, x * 2.0**up, x))
+    shifted = (e + f.bits(f.magic)).as_float
+    return shifted - select(denormal, x.like(f.magic + up), f.magic), m
+
+
+def split_normal(x: Value) -> tuple[Value, Value]:
+    """As `split` for normal x, with e an integer."""
+    f = x.format
+    least = f.bits(math.sqrt(0.5))
+    offset = x.bits - least
+    return offset >> f.fraction, ((offset & f.fraction_mask) + least).as_float
+
+
+def with_special_values(x: Value, result: Value) -> Value:
+    """`result` for positive finite x; -inf at zeros, inf at inf, NaN at negative numbers and NaN."""
+    outside = select(x.equals(0.0), x.like(-math.inf), math.nan)
+    return select(x.equals(math.inf), x, select(x > 0.0, result, outside))
+
+
+def log_of_one_plus(e: Value, f: Value) -> Value:
+    """e ln 2 + log(1 + f)."""
+    layout = f.format
+    q = polynomial(f, layout.of(c.LOG_F32, c.LOG_F64))
+    tail = fma(e, LN2_LOW[layout], (f * f) * q)
+    return fma(e, LN2_HIGH[layout], f + tail)
+
+
+def log(x: Value) -> Value:
+    """The natural logarithm."""
+    e, m = split(x)
+    return with_special_values(x, log_of_one_plus(e, m - 1.0))
+
+
+def log2(x: Value) -> Value:
+    """The logarithm to base 2; exact at powers of two."""
+    layout = x.format
+    e, m = split(x)
+    f = m - 1.0
+    q = polynomial(f, layout.of(c.LOG2_F32, c.LOG2_F64))
+    tail = fma(f, LOG2_E_LOW[layout], (f * f) * q)
+    return with_special_values(x, e + fma(f, LOG2_E_HIGH[layout], tail))
+
+
+def log1p(x: Value) -> Value:
+    """log(1 + x): what 1 + x loses in rounding is added to f, so that f is x itself where e = 0."""
+    layout = x.format
+    u = 1.0 + x
+    e, m = split_normal(u)
+    lost = x - (u - 1.0)
+    twice_inverse = (((layout.bias + 1) - e) << layout.fraction).as_float  # 2^(1-e), or 0 at the top
+    f = fma(lost * 0.5, twice_inverse, m - 1.0)
+    exponent = (e + layout.bits(layout.magic)).as_float - layout.magic
+    result = with_special_values(u, log_of_one_plus(exponent, f))
+    return select(abs(x) < 2.0 ** -(layout.fraction + 2), x, result)  # keeps -0 and denormals

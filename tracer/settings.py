@@ -1,0 +1,187 @@
+"""Settings: `tracer.config`, one instance of `Config`, whose attributes are the settings.
+
+    config.default_float = "float32"                    from now on, in every thread
+    with config.using(default_float="float32"): ...     in this block, on this thread
+    config.update("threads", 4)                         by name, as in JAX
+    TRACER_DEFAULT_FLOAT=float32                        in the environment, read at the setting's first use
+
+A setting that is read while a function is traced belongs to the key of its compiled program: see `Config.key`.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Generic, Self, TypeVar, overload
+
+import numpy as np
+
+from tracer.errors import SettingError, message
+
+T = TypeVar("T")
+
+
+class Setting(Generic[T]):
+    """One setting, an attribute of `Config`. `read` makes a value of what the user or the environment gives."""
+
+    def __init__(self, meaning: str, default: T, read: Callable[[Any], T], takes: str) -> None:
+        self.meaning = self.__doc__ = meaning
+        self.default = default
+        self.read = read
+        self.takes = takes
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+        self.variable = f"TRACER_{name.upper()}"
+
+    @overload
+    def __get__(self, config: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, config: Config, owner: type) -> T: ...
+    def __get__(self, config: Config | None, owner: type) -> T | Self:
+        if config is None:
+            return self
+        name = self.name
+        values: dict[str, Any] = config._local.values
+        if name in values:
+            return values[name]  # type: ignore[no-any-return]
+        values = config._values
+        if name not in values:
+            text = os.environ.get(self.variable)
+            values[name] = self.default if text is None else self.checked(text, self.variable)
+        return values[name]  # type: ignore[no-any-return]
+
+    def __set__(self, config: Config, value: Any) -> None:
+        config._values[self.name] = self.checked(value, f"config.{self.name}")
+
+    def checked(self, value: Any, origin: str) -> T:
+        """The value as the setting keeps it; SettingError if it does not take it."""
+        try:
+            return self.read(value)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            raise SettingError(
+                message(f"{origin} does not take {value!r}", f"it is {self.meaning}", help=f"give {self.takes}")
+            ) from None
+
+
+def _read_float(value: Any) -> np.dtype[Any]:
+    dtype = np.dtype(value)
+    if value is None or dtype not in (np.dtype("float32"), np.dtype("float64")):
+        raise ValueError
+    return dtype
+
+
+def _read_threads(value: Any) -> int:
+    threads = int(value)
+    if isinstance(value, bool | float) or threads < 0:
+        raise ValueError
+    return threads
+
+
+def _read_bool(value: Any) -> bool:
+    return {"1": True, "true": True, "0": False, "false": False}[str(value).lower()]
+
+
+def _read_device(value: Any) -> str:
+    name, colon, ordinal = value.partition(":")
+    if name == "cpu" and not colon:
+        return "cpu"
+    if name != "cuda" or (colon and not ordinal.isdecimal()):
+        raise ValueError
+    return f"cuda:{int(ordinal or 0)}"
+
+
+def _read_directory(value: Any) -> Path | None:
+    return None if value is None or value == "" else Path(value).expanduser()
+
+
+class _Local(threading.local):
+    """The values set by the `using` blocks that are open on this thread."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+
+
+class Config:
+    """The settings; see the module's docstring.
+
+    >>> config.default_float
+    dtype('float64')
+    >>> with config.using(default_float="float32"):
+    ...     config.default_float
+    dtype('float32')
+    """
+
+    default_float = Setting(
+        "the dtype of Python floats, creation functions, initializers and random samplers",
+        np.dtype("float64"), _read_float, '"float32" or "float64"',
+    )  # fmt: skip
+    threads = Setting(
+        "the number of threads of compiled code; 0 for as many as the process may use",
+        0, _read_threads, "an integer, 0 or more",
+    )  # fmt: skip
+    deterministic = Setting(
+        "whether library calls, too, give the same bits for any number of threads",
+        False, _read_bool, "True or False",
+    )  # fmt: skip
+    default_device = Setting("where arrays are made", "cpu", _read_device, '"cpu", "cuda" or "cuda:N"')
+    cache_dir = Setting[Path | None](
+        "the directory of compiled programs kept between processes; None for no such directory",
+        None, _read_directory, "a path, or None",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self._values: dict[str, Any] = {}
+        self._local = _Local()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_"):
+            self._setting(name)
+        object.__setattr__(self, name, value)
+
+    def update(self, name: str, value: Any) -> None:
+        """Set by name. SettingError for a name that does not exist or a value that the setting does not take.
+
+        `jax_enable_x64` is accepted as True, which changes nothing.
+        """
+        if name != "jax_enable_x64":
+            setattr(self, name, value)
+        elif not value:
+            raise SettingError(
+                message(
+                    "config: jax_enable_x64 cannot be turned off",
+                    "float64 and int64 are always there, and nothing is narrowed silently",
+                    help='for float32 models, config.default_float = "float32"',
+                )
+            )
+
+    @contextmanager
+    def using(self, **values: Any) -> Iterator[None]:
+        """Set one or more settings on this thread until the block ends."""
+        checked = {name: self._setting(name).checked(value, f"config.{name}") for name, value in values.items()}
+        outer = self._local.values
+        self._local.values = {**outer, **checked}
+        try:
+            yield
+        finally:
+            self._local.values = outer
+
+    def key(self) -> tuple[Any, ...]:
+        """The settings that a traced program depends on: part of the key of its compiled form."""
+        return (self.default_float, self.deterministic)
+
+    def _setting(self, name: str) -> Setting[Any]:
+        setting = SETTINGS.get(name)
+        if setting is None:
+            raise SettingError(message(f"config has no setting {name!r}", help=f"there are {', '.join(SETTINGS)}"))
+        return setting
+
+    def __repr__(self) -> str:
+        return f"Config({', '.join(f'{name}={getattr(self, name)!r}' for name in SETTINGS)})"
+
+
+SETTINGS = {name: value for name, value in vars(Config).items() if isinstance(value, Setting)}
+config = Config()

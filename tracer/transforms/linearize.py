@@ -1,0 +1,176 @@
+"""Linearisation: split a program into what can be computed now and a linear program of its tangents.
+
+The tangents belong to a trace of their own, which records only what depends on them: everything else that
+the jvp rules compute happens at the enclosing level, and enters the linear program as a residual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from tracer.ir.primitive import Joint, Linearized, NoRule, Primitive, Zero
+from tracer.ir.program import Literal, Program, Var
+from tracer.ir.types import is_differentiable, tangent_type
+from tracer.trace.array import Array
+from tracer.trace.evaluate import Environment, evaluate, read
+from tracer.trace.state import state
+from tracer.trace.trace import Operand, bind_all, open_trace, stage_process
+from tracer.transforms.context import Context, Tangent, raise_no_rule, zero_like
+from tracer.transforms.jvp import tangents_of
+
+
+@dataclass(frozen=True, slots=True)
+class LinearizedProgram:
+    """A program split in two.
+
+    forward: inputs -> (outputs..., new residuals...). linear: (residuals..., active tangents...) -> active tangents.
+    sources: where each residual comes from: ("input", i), ("output", i), or ("residual", i) of `forward`.
+    """
+
+    forward: Program
+    linear: Program
+    sources: tuple[tuple[str, int], ...]
+    active_outputs: tuple[bool, ...]
+
+    @property
+    def residual_count(self) -> int:
+        return len(self.sources)
+
+    def residuals(self, inputs: Sequence[Any], results: Sequence[Any]) -> list[Any]:
+        """The residuals, from the forward program's inputs and results."""
+        outputs = len(self.active_outputs)
+        pick: dict[str, Callable[[int], Any]] = {
+            "input": lambda i: inputs[i],
+            "output": lambda i: results[i],
+            "residual": lambda i: results[outputs + i],
+        }
+        return [pick[kind](i) for kind, i in self.sources]
+
+
+@lru_cache(maxsize=1024)
+def linearize_program(
+    program: Program, active: tuple[bool, ...], instantiate: tuple[bool, ...] | bool = False
+) -> LinearizedProgram:
+    """Split a program at its active inputs. `instantiate`: which outputs get a tangent even where it is zero."""
+    wanted = (instantiate,) * len(program.outputs) if isinstance(instantiate, bool) else instantiate
+    with open_trace(stage_process, program.name, staging=True) as forward:
+        primals = [forward.new_input(type) for type in program.input_types]
+        with open_trace(stage_process, f"{program.name}.linear", staging=False) as linear:
+            tangents: list[Tangent] = [
+                linear.new_input(tangent_type(x.type)) if on else zero_like(x)
+                for x, on in zip(primals, active, strict=True)
+            ]
+            outputs, outgoing = linearize_forward(program, primals, tangents)
+            active_outputs = tuple(
+                not isinstance(t, Zero) or (want and is_differentiable(y.type))
+                for y, t, want in zip(outputs, outgoing, wanted, strict=True)
+            )
+            context = Context(_no_primitive)
+            dense = [context.instantiate(t) for t, on in zip(outgoing, active_outputs, strict=True) if on]
+            linear_program = linear.program(dense)
+            residuals = [array for _, array in linear.constants]
+        sources, fresh = _residual_sources(primals, outputs, residuals)
+        forward_program = forward.program([*outputs, *fresh])
+    assert not forward.constants, "a transform of a closed program is closed"
+    return LinearizedProgram(forward_program, linear_program, sources, active_outputs)
+
+
+_no_primitive: Any = None  # a context that is only used to instantiate zeros
+
+
+def _residual_sources(
+    inputs: Sequence[Array], outputs: Sequence[Operand], residuals: Sequence[Array]
+) -> tuple[tuple[tuple[str, int], ...], list[Array]]:
+    """Where each residual can be had, and those that the forward program must return besides its outputs."""
+    known: dict[Var | None, tuple[str, int]] = {}
+    for position, output in enumerate(outputs):
+        if isinstance(output, Array):
+            known[output._atom] = ("output", position)
+    for position, array in enumerate(inputs):
+        known[array._atom] = ("input", position)
+    fresh: list[Array] = []
+    sources = []
+    for residual in residuals:
+        if residual._atom not in known:
+            known[residual._atom] = ("residual", len(fresh))
+            fresh.append(residual)
+        sources.append(known[residual._atom])
+    return tuple(sources), fresh
+
+
+def linearize_forward(
+    program: Program, primals: Sequence[Operand], tangents: Sequence[Tangent]
+) -> tuple[list[Operand], list[Tangent]]:
+    """Run a program at the current level while its tangents are recorded in theirs."""
+    environment: Environment = dict(zip(program.inputs, primals, strict=True))
+    moving: dict[Var, Operand] = {
+        v: t for v, t in zip(program.inputs, tangents, strict=True) if not isinstance(t, Zero)
+    }
+    outer_source = state.source
+    try:
+        for equation in program.equations:
+            state.source = equation.source
+            xs = [read(environment, atom) for atom in equation.inputs]
+            active = [isinstance(atom, Var) and atom in moving for atom in equation.inputs]
+            if any(active):
+                linearized = linearize_equation(equation.primitive, xs, active, equation.params)
+                ys = linearized.outputs
+                dxs = [moving[atom] for atom in equation.inputs if isinstance(atom, Var) and atom in moving]
+                dys = linearized.apply(linearized.residuals, dxs)
+                moving.update((v, dy) for v, dy in zip(equation.outputs, dys, strict=True) if not isinstance(dy, Zero))
+            else:
+                ys = bind_all(equation.primitive, xs, equation.params)
+            environment.update(zip(equation.outputs, ys, strict=True))
+    finally:
+        state.source = outer_source
+    outputs = [read(environment, atom) for atom in program.outputs]
+    outgoing: list[Tangent] = [
+        Zero(tangent_type(atom.type)) if isinstance(atom, Literal) or atom not in moving else moving[atom]
+        for atom in program.outputs
+    ]
+    return outputs, outgoing
+
+
+def linearize_equation(
+    primitive: Primitive, xs: Sequence[Operand], active: Sequence[bool], params: Mapping[str, Any]
+) -> Linearized:
+    """One operation at the current level, and its tangents as a function of residuals and active tangents."""
+    if primitive.linearize is not None:
+        result: Linearized = primitive.linearize(
+            Context(primitive, transform=linearize_program), xs, tuple(active), **params
+        )
+        return result
+    if isinstance(primitive.jvp, NoRule):
+        ys = bind_all(primitive, xs, params)
+        if any(is_differentiable(y.type) for y in ys):
+            raise_no_rule(primitive, "derivative", primitive.jvp)
+        return Linearized(ys, (), lambda residuals, dxs: [zero_like(y) for y in ys])
+    if isinstance(primitive.jvp, Joint):
+        raise_no_rule(primitive, "reverse-mode derivative", NoRule("it has a forward rule only; use jvp or jacfwd"))
+    ys = bind_all(primitive, xs, params)
+    count = len(xs)
+
+    def apply(residuals: Sequence[Any], dxs: Sequence[Any]) -> Sequence[Tangent]:
+        given = iter(dxs)
+        full = [next(given) if on else zero_like(x) for x, on in zip(residuals[:count], active, strict=True)]
+        return tangents_of(primitive, residuals[:count], residuals[count:], full, params)
+
+    return Linearized(ys, [*xs, *ys], apply)
+
+
+def apply_linear(
+    linear: Program, active_outputs: Sequence[bool], output_types: Sequence[Any]
+) -> Callable[[Sequence[Any], Sequence[Any]], Sequence[Tangent]]:
+    """A `Linearized.apply` that runs a linear program of (residuals..., tangents...) inline."""
+
+    def apply(residuals: Sequence[Any], dxs: Sequence[Any]) -> Sequence[Tangent]:
+        given = iter(evaluate(linear, [*residuals, *dxs]))
+        return [
+            next(given) if on else Zero(tangent_type(type))
+            for on, type in zip(active_outputs, output_types, strict=True)
+        ]
+
+    return apply

@@ -1,0 +1,139 @@
+"""Transposition: from a program that is linear in some inputs, the program from cotangents of outputs to theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from tracer.errors import InternalError
+from tracer.ir.primitive import Linear, NoRule, Zero
+from tracer.ir.program import Equation, Literal, Program, Var
+from tracer.ir.types import same_up_to_weakness, tangent_type
+from tracer.trace.evaluate import Environment, read
+from tracer.trace.stage import stage
+from tracer.trace.state import state
+from tracer.trace.trace import Operand, bind_all
+from tracer.transforms.context import Context, Tangent, raise_no_rule
+
+
+class TransposedProgram(NamedTuple):
+    """program: (known inputs..., cotangents of the active outputs...) -> cotangents of the active linear inputs."""
+
+    program: Program
+    active_inputs: tuple[bool, ...]
+
+
+@lru_cache(maxsize=1024)
+def transpose_program(
+    program: Program,
+    linear: tuple[bool, ...],
+    active_outputs: tuple[bool, ...] | None = None,
+    instantiate: bool = True,
+) -> TransposedProgram:
+    """Transpose a program with respect to its `linear` inputs.
+
+    active_outputs: which outputs have cotangents (all, by default). instantiate: whether linear inputs that no
+    cotangent reaches get zeros; otherwise they are left out, as `active_inputs` says.
+    """
+    given = (True,) * len(program.outputs) if active_outputs is None else active_outputs
+    known_types = [v.type for v, on in zip(program.inputs, linear, strict=True) if not on]
+    cotangent_types = [tangent_type(a.type) for a, on in zip(program.outputs, given, strict=True) if on]
+    active_inputs: list[bool] = []
+
+    def run(inputs: list[Any]) -> list[Operand]:
+        known, arriving = inputs[: len(known_types)], iter(inputs[len(known_types) :])
+        cotangents: list[Tangent] = [
+            next(arriving) if on else Zero(tangent_type(a.type)) for a, on in zip(program.outputs, given, strict=True)
+        ]
+        results = pull_back(program, linear, known, cotangents)
+        active_inputs.extend(instantiate or not isinstance(r, Zero) for r in results)
+        context = Context(_no_primitive)
+        return [context.instantiate(r) for r, on in zip(results, active_inputs, strict=True) if on]
+
+    staged = stage(run, [*known_types, *cotangent_types], name=f"{program.name}.transpose")
+    assert not staged.constants, "a transform of a closed program is closed"
+    return TransposedProgram(staged.program, tuple(active_inputs))
+
+
+_no_primitive: Any = None  # a context that is only used to instantiate zeros
+
+
+def pull_back(
+    program: Program, linear: Sequence[bool], known: Sequence[Operand], cotangents: Sequence[Tangent]
+) -> list[Tangent]:
+    """Cotangents of the linear inputs, at the current level.
+
+    Equations that do not depend on the linear inputs are run first, the others are transposed in reverse.
+    """
+    values = iter(known)
+    environment: Environment = {v: next(values) for v, on in zip(program.inputs, linear, strict=True) if not on}
+    moving = {v for v, on in zip(program.inputs, linear, strict=True) if on}
+    outer_source = state.source
+    try:
+        tape = _run_known(program, environment, moving)
+        pending: dict[Var, Operand] = {}
+        for atom, cotangent in zip(program.outputs, cotangents, strict=True):
+            if isinstance(atom, Var) and atom in moving and not isinstance(cotangent, Zero):
+                _accumulate(pending, atom, cotangent)
+        for equation in reversed(tape):
+            _transpose_equation(equation, environment, moving, pending)
+    finally:
+        state.source = outer_source
+    return [
+        pending[v] if v in pending else Zero(tangent_type(v.type))
+        for v, on in zip(program.inputs, linear, strict=True)
+        if on
+    ]
+
+
+def _run_known(program: Program, environment: Environment, moving: set[Var]) -> list[Equation]:
+    """Run what does not depend on the linear inputs; return the rest, in order."""
+    tape = []
+    for equation in program.equations:
+        if any(atom in moving for atom in equation.inputs if isinstance(atom, Var)):
+            moving.update(equation.outputs)
+            tape.append(equation)
+        else:
+            state.source = equation.source
+            inputs = [read(environment, atom) for atom in equation.inputs]
+            outputs = bind_all(equation.primitive, inputs, equation.params)
+            environment.update(zip(equation.outputs, outputs, strict=True))
+    return tape
+
+
+def _accumulate(pending: dict[Var, Operand], variable: Var, cotangent: Operand) -> None:
+    present = pending.get(variable)
+    pending[variable] = cotangent if present is None else Context.add(present, cotangent)
+
+
+def _transpose_equation(
+    equation: Equation, environment: Environment, moving: set[Var], pending: dict[Var, Operand]
+) -> None:
+    arriving: list[Tangent] = []
+    for variable in equation.outputs:
+        cotangent = pending.pop(variable, None)
+        arriving.append(Zero(tangent_type(variable.type)) if cotangent is None else cotangent)
+    if all(isinstance(c, Zero) for c in arriving):
+        return
+    primitive = equation.primitive
+    if isinstance(primitive.transpose, NoRule):
+        raise_no_rule(primitive, "transpose", primitive.transpose)
+    state.source = equation.source
+    xs = [
+        Linear(atom.type)
+        if isinstance(atom, Var) and atom in moving
+        else atom if isinstance(atom, Literal) else environment[atom]
+        for atom in equation.inputs
+    ]  # fmt: skip
+    results = primitive.transpose(
+        Context(primitive, transform=transpose_program), arriving, xs, **equation.params
+    )
+    for atom, cotangent in zip(equation.inputs, results, strict=True):
+        if not (isinstance(atom, Var) and atom in moving) or cotangent is None or isinstance(cotangent, Zero):
+            continue
+        if not same_up_to_weakness(cotangent.type, tangent_type(atom.type)):
+            raise InternalError(
+                f"transpose of {primitive.name} gave a cotangent {cotangent.type} for an operand {atom.type}"
+            )
+        _accumulate(pending, atom, cotangent)
