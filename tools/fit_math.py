@@ -242,8 +242,8 @@ def fits() -> list[Fit]:
     table += both(
         "SIN", of_root(lambda r: (mp.sin(r) - r) / r**3), (0, "2.4725"), (4, 8), lambda z: z
     )
-    # tan(r) / r in r^2, |r| <= pi/4
-    table += both("TAN", of_root(lambda r: mp.tan(r) / r), (0, "0.6175"), ((2, 2), (4, 3)))
+    # (tan(r) - r) / r^3 in r^2, |r| <= pi/4
+    table += both("TAN", of_root(lambda r: (mp.tan(r) - r) / r**3), (0, "0.6175"), (6, 14), lambda z: z)
     # (sinh(r) - r) / r^3 and (cosh(r) - 1 - r^2 / 2) / r^4 in r^2
     table += both("SINH", of_root(lambda r: (mp.sinh(r) - r) / r**3), (0, HALF_LN2**2), (2, 5), lambda z: z)
     table += both(

@@ -122,7 +122,8 @@ def shifted(images: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np
     padded = np.pad(images.reshape(count, 8, 8), ((0, 0), (1, 1), (1, 1)))
     rows = 1 + offsets[:, 0, None, None] + np.arange(8)[:, None]
     columns = 1 + offsets[:, 1, None, None] + np.arange(8)
-    return padded[np.arange(count)[:, None, None], rows, columns].reshape(count, digits.PIXELS)
+    moved: NDArray[np.float32] = padded[np.arange(count)[:, None, None], rows, columns]
+    return moved.reshape(count, digits.PIXELS)
 
 
 @dataclass(frozen=True)

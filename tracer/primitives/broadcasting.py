@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,10 @@ import numpy as np
 from tracer.errors import AxisError, ShapeError, message
 from tracer.ir import dtypes, shape
 from tracer.ir.dtypes import DType
-from tracer.ir.primitive import IndexMap, Primitive, Reduce, Rule, Zero
+from tracer.ir.primitive import IndexMap, Primitive, Reduce, Rule
 from tracer.ir.program import Literal
 from tracer.ir.scalar import ScalarOp
-from tracer.ir.types import Shape, Type, array_type, with_shape
+from tracer.ir.types import Shape, Type, with_shape
 from tracer.primitives.rules import Scalar, Value, axis_after_drop, check_kinds, linear_jvp, operand_of, shift_axes
 from tracer.trace.array import Array
 from tracer.trace.source import here
@@ -53,7 +54,7 @@ def shape_of(name: str, sizes: Sequence[int]) -> Shape:
 def _broadcast_infer(x: Type, *, shape: Shape, broadcast_dimensions: tuple[int, ...]) -> Type:
     dims = broadcast_dimensions
     fits = len(dims) == len(x.shape) and all(0 <= d < len(shape) for d in dims)
-    if not fits or any(a >= b for a, b in zip(dims, dims[1:], strict=False)):
+    if not fits or any(a >= b for a, b in pairwise(dims)):
         raise ShapeError(
             message(
                 f"broadcast_in_dim{here()}: one axis of the result, in increasing order, for every axis of the operand",

@@ -190,6 +190,20 @@ def moveaxis(x: Operand, source: int, destination: int) -> Any:
     return transpose(x, order)
 
 
+def align(ctx: Any, xs: Sequence[Any], axes: Sequence[int | None]) -> tuple[list[Any], int]:
+    """Operands with their batch axes in one place, that of the first that has one; the others broadcast along it."""
+    axis = next(axis for axis in axes if axis is not None)
+    return [_with_batch_axis(ctx, x, own, axis) for x, own in zip(xs, axes, strict=True)], axis
+
+
+def _with_batch_axis(ctx: Any, x: Operand, own: int | None, axis: int) -> Any:
+    if own is not None:
+        return moveaxis(x, own, axis)
+    sizes = x.type.shape
+    kept = shift_axes(range(len(sizes)), axis)
+    return broadcast_in_dim(x, (*sizes[:axis], ctx.size, *sizes[axis:]), kept)
+
+
 # rev and squeeze
 
 
@@ -256,10 +270,14 @@ def squeeze(operand: Value, dimensions: Sequence[int]) -> Any:
 # copy and optimization_barrier
 
 
-def _wait_together(values: Sequence[Any]) -> list[Any]:
+def _barrier_batch(ctx: Any, xs: Any, axes: Any) -> Batched:
+    return bind_all(ctx.primitive, xs, {}), list(axes)
+
+
+def _wait_together(primitive: Primitive, values: Sequence[Any]) -> list[Any]:
     """Tangents and cotangents wait for each other as their primals do; zeros have nothing to wait for."""
     present = [value for value in values if not isinstance(value, Zero)]
-    waited = iter(bind_all(optimization_barrier_p, present, {}) if present else [])
+    waited = iter(bind_all(primitive, present, {}) if present else [])
     return [value if isinstance(value, Zero) else next(waited) for value in values]
 
 
@@ -271,9 +289,9 @@ copy_p = Primitive(
 
 optimization_barrier_p = Primitive(
     name="optimization_barrier", infer=lambda *xs: xs, reference=lambda *xs: xs,
-    jvp=lambda ctx, xs, dxs: _wait_together(dxs), transpose=lambda ctx, cts, xs: _wait_together(cts),
-    batch=lambda ctx, xs, axes: (bind_all(optimization_barrier_p, xs, {}), list(axes)), lower=Alias(),
-    multiple=True,
+    jvp=lambda ctx, xs, dxs: _wait_together(ctx.primitive, dxs),
+    transpose=lambda ctx, cts, xs: _wait_together(ctx.primitive, cts),
+    batch=_barrier_batch, lower=Alias(), multiple=True,
 )  # fmt: skip
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,6 +16,7 @@ class State(threading.local):
     """staging: the innermost open trace that records every operation, operands of its own or not.
 
     innermost: the innermost open trace of any kind; it owns the handles that are made.
+    axes: the sizes of named batch axes.
     source: the line of the equation that is being rewritten; new equations inherit it.
     """
 
@@ -23,6 +26,19 @@ class State(threading.local):
 
     def __init__(self) -> None:
         self.thread = threading.get_ident()
+        self.axes: dict[object, int] = {}
 
 
 state = State()
+
+
+@contextmanager
+def named_axis(name: object, size: int) -> Iterator[None]:
+    """Let collectives speak of a batch axis by name while a function is traced."""
+    outer = state.axes
+    if name is not None:
+        state.axes = {**outer, name: size}
+    try:
+        yield
+    finally:
+        state.axes = outer

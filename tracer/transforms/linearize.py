@@ -19,7 +19,7 @@ from tracer.trace.evaluate import Environment, evaluate, read
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all, open_trace, stage_process
 from tracer.transforms.context import Context, Tangent, raise_no_rule, zero_like
-from tracer.transforms.jvp import tangents_of
+from tracer.transforms.jvp import jvp_program, tangents_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,14 +148,17 @@ def linearize_equation(
         if any(is_differentiable(y.type) for y in ys):
             raise_no_rule(primitive, "derivative", primitive.jvp)
         return Linearized(ys, (), lambda residuals, dxs: [zero_like(y) for y in ys])
-    if isinstance(primitive.jvp, Joint):
-        raise_no_rule(primitive, "reverse-mode derivative", NoRule("it has a forward rule only; use jvp or jacfwd"))
     ys = bind_all(primitive, xs, params)
     count = len(xs)
+    joint = primitive.jvp if isinstance(primitive.jvp, Joint) else None
 
     def apply(residuals: Sequence[Any], dxs: Sequence[Any]) -> Sequence[Tangent]:
         given = iter(dxs)
         full = [next(given) if on else zero_like(x) for x, on in zip(residuals[:count], active, strict=True)]
+        if joint is not None:  # linear in the tangents, yet not to be transposed: it repeats the primal part
+            context = Context(primitive, transform=jvp_program)
+            tangents: Sequence[Tangent] = joint.rule(context, residuals[:count], full, **params)[1]
+            return tangents
         return tangents_of(primitive, residuals[:count], residuals[count:], full, params)
 
     return Linearized(ys, [*xs, *ys], apply)

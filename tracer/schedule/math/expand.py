@@ -213,6 +213,13 @@ class Value:
         """The arithmetic shift of a signed integer."""
         return self._binary(ScalarOp.SHR_ARITHMETIC, count)
 
+    def shift_left(self, count: Value) -> Value:
+        return self._binary(ScalarOp.SHL, count)
+
+    def logical_shift(self, count: Value | int) -> Value:
+        """The shift to the right of a signed integer, zeros coming in."""
+        return self._binary(ScalarOp.SHR_LOGICAL, count)
+
     def __lt__(self, other: Value | Number) -> Value:
         return self._compare(ScalarOp.LT, other)
 

@@ -52,10 +52,15 @@ def without_ln2(x: Value, n: Value) -> Value:
 
 def exp(x: Value) -> Value:
     """e^x."""
+    f = x.format
     x = clamped(x, LN2)
     n, power = reduced(x, LN2)
     r = without_ln2(x, n)
-    return polynomial(r, (1.0, 1.0, *exp_tail(x.format))) * power.scale * power.rest
+    if f is SINGLE:  # one operation less than 1 + q
+        significand = polynomial(r, (1.0, 1.0, *c.EXP_F32))
+    else:
+        significand = 1.0 + fma(r * r, polynomial(r, c.EXP_F64), r)
+    return significand * power.scale * power.rest
 
 
 def exp_tail(f: Format) -> tuple[float, ...]:
@@ -65,17 +70,26 @@ def exp_tail(f: Format) -> tuple[float, ...]:
 
 def exp2(x: Value) -> Value:
     """2^x; exact at integers."""
+    f = x.format
     x = clamped(x, 1.0)
     n, power = reduced(x, 1.0)
-    tail = x.format.of(c.EXP2_F32, c.EXP2_F64)
-    return polynomial(x - n, (1.0, *tail)) * power.scale * power.rest
+    r = x - n
+    if f is SINGLE:
+        significand = polynomial(r, (1.0, *c.EXP2_F32))
+    else:
+        first, *tail = c.EXP2_F64
+        significand = 1.0 + fma(r * r, polynomial(r, tuple(tail)), r * first)
+    return significand * power.scale * power.rest
 
 
 def expm1_reduced(x: Value) -> tuple[Value, Power]:
     """(q, power) with e^x = (1 + q) 2^n, q accurate relative to itself; x as `clamped` leaves it."""
     n, power = reduced(x, LN2)
-    r = without_ln2(x, n)
-    return fma(r * r, polynomial(r, exp_tail(x.format)), r), power
+    f = x.format
+    near = fma(n, -LN2_HIGH[f], x)
+    r = fma(n, -LN2_LOW[f], near)
+    lost = fma(n, -LN2_LOW[f], near - r)
+    return r + fma(r * r, polynomial(r, exp_tail(f)), lost), power
 
 
 def expm1(x: Value) -> Value:
@@ -88,6 +102,27 @@ def expm1(x: Value) -> Value:
 
 
 def logistic(x: Value) -> Value:
-    """1 / (1 + e^-x), as e^x / (1 + e^x) where x is negative, so that nothing overflows."""
-    e = exp(-abs(x))
-    return select(x < 0.0, e, 1.0) / (1.0 + e)
+    """1 / (1 + e^-x), as e / (1 + e) with e = e^x where x is negative, so that nothing overflows.
+
+    e / (1 + e) lies just below a power of two where e lies just above: what e and 1 + e lose in rounding would
+    count twice there, so it is added back.
+    """
+    e, e_lost = exp_of_negative(-abs(x))
+    d = 1.0 + e
+    d_lost = (1.0 - d) + e
+    negative = x < 0.0
+    y = select(negative, e, 1.0) / d
+    rest = 1.0 - y  # 1 / d where x is negative
+    correction = rest * fma(e_lost, rest, -(y * d_lost))
+    return select(negative, y + correction, y)
+
+
+def exp_of_negative(x: Value) -> tuple[Value, Value]:
+    """e^x for x <= 0 and what its rounding lost."""
+    f = x.format
+    x = x.at_least(-(f.bias + f.fraction + 1.5) * LN2)
+    n, power = reduced(x, LN2)
+    r = without_ln2(x, n)
+    q = fma(r * r, polynomial(r, exp_tail(f)), r)
+    p = 1.0 + q
+    return p * power.scale * power.rest, (q - (p - 1.0)) * power.scale * power.rest

@@ -23,7 +23,7 @@ from tracer.ir.loop import (
     While,
 )
 from tracer.ir.scalar import MATH_FUNCTIONS, ScalarOp
-from tracer.schedule.math import exponentials, logarithms
+from tracer.schedule.math import exponentials, logarithms, trigonometry
 from tracer.schedule.math.expand import FORMATS, Code, Value
 
 EXPANSIONS: Final[dict[ScalarOp, Callable[..., Value]]] = {
@@ -33,6 +33,9 @@ EXPANSIONS: Final[dict[ScalarOp, Callable[..., Value]]] = {
     ScalarOp.LOG: logarithms.log,
     ScalarOp.LOG2: logarithms.log2,
     ScalarOp.LOG1P: logarithms.log1p,
+    ScalarOp.SIN: trigonometry.sin,
+    ScalarOp.COS: trigonometry.cos,
+    ScalarOp.TAN: trigonometry.tan,
     ScalarOp.LOGISTIC: exponentials.logistic,
 }
 """One function of f32 or f64 values for each operation in `MATH_FUNCTIONS`."""

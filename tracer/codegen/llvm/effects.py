@@ -1,0 +1,146 @@
+"""Statements that reach beyond registers and loops: faults, leaving, calls, copies, stacks, callbacks."""
+
+from __future__ import annotations
+
+from tracer.codegen.llvm.abi import FAULT_VALUES
+from tracer.codegen.llvm.frame import CONTEXT, Frame
+from tracer.codegen.llvm.lanes import active, spill_as_memory
+from tracer.codegen.llvm.library import LIBRARY
+from tracer.codegen.llvm.types import vector
+from tracer.ir.dtypes import BOOL
+from tracer.ir.loop import (
+    Buffer, Callback, Copy, Fault, Invoke, Leave, Library, Operand, StackPop, StackPush, View,
+)  # fmt: skip
+
+
+def fault(f: Frame, s: Fault) -> None:
+    """Record a fault where the predicate holds, in a block that hardly ever runs."""
+    if len(s.values) > FAULT_VALUES:
+        f.fail(f"a fault with {len(s.values)} values; {FAULT_VALUES} are the most")
+    f.helpers["fault"] = None
+    w, by_lane = f.w, any(x in f.varying for x in (s.predicate, s.position, *s.values))
+    if by_lane:
+        f.helpers["fault_lanes"] = None
+        mask = active(f, s.predicate)
+        assert mask is not None
+        condition = w.any(mask, f.lanes)
+    else:
+        condition = f.operand(s.predicate)
+    cold, go_on = w.label("fault"), w.label("go")
+    w.branch(condition, cold, go_on, unlikely=True)
+    w.open(cold)
+    if by_lane:
+        _record_lanes(f, s, mask)
+    else:
+        values = [f.operand(v) for v in s.values] + ["0"] * (FAULT_VALUES - len(s.values))
+        arguments = ", ".join(f"i64 {v}" for v in (f.operand(s.position), *values))
+        w.do(f"call void @tracer.fault(ptr {CONTEXT}, i32 {s.site}, {arguments})")
+    w.jump(go_on)
+    w.open(go_on)
+
+
+def _record_lanes(f: Frame, s: Fault, mask: str | None) -> None:
+    """Hand the lanes' positions and values over as arrays."""
+    assert mask is not None
+    w, n = f.w, f.lanes
+    flags = spill_as_memory(f, "mask", BOOL, mask)
+    data = f.scratch("fault", f"[{n * (1 + FAULT_VALUES)} x i64]")
+    rows = [f.operand(x, n) for x in (s.position, *s.values)]
+    rows += ["zeroinitializer"] * (1 + FAULT_VALUES - len(rows))
+    for i, row in enumerate(rows):
+        slot = w.let(f"getelementptr i64, ptr {data}, i64 {i * n}")
+        w.do(f"store {vector('i64', n)} {row}, ptr {slot}, align 8")
+    w.do(f"call void @tracer.fault_lanes(ptr {CONTEXT}, i32 {s.site}, i64 {n}, ptr {flags}, ptr {data})")
+
+
+def leave(f: Frame, s: Leave) -> None:
+    """Return at once where the call's status is set."""
+    status = f.w.let(f"load i32, ptr {CONTEXT}, align 4")
+    go_on = f.w.label("go")
+    f.w.branch(f.w.let(f"icmp ne i32 {status}, 0"), f.exit("leave"), go_on, unlikely=True)
+    f.w.open(go_on)
+
+
+def _view(f: Frame, view: View) -> str:
+    return f.pointer(view.buffer, view.start)
+
+
+def _argument(f: Frame, argument: View | Operand) -> str:
+    return f"ptr {_view(f, argument)}" if isinstance(argument, View) else f.typed(argument)
+
+
+def function_name(name: str) -> str:
+    """The symbol of a function of the module."""
+    return f'@"nest.{name}"'
+
+
+def invoke(f: Frame, s: Invoke) -> None:
+    """Call another function of the module."""
+    callee = f.functions.get(s.function)
+    if callee is None:
+        f.fail(f"invoke of '{s.function}', which the module does not have")
+    for argument, parameter in zip(s.arguments, callee.parameters, strict=True):
+        if isinstance(argument, View) != isinstance(parameter, Buffer):
+            f.fail(f"invoke of '{s.function}' hands over a view for a register, or the reverse")
+    arguments = [_argument(f, argument) for argument in s.arguments]
+    f.w.do(f"call void {function_name(s.function)}({', '.join((*arguments, f'ptr {CONTEXT}'))})")
+    f.polled = True
+
+
+def library(f: Frame, s: Library) -> None:
+    """Call a library routine."""
+    routine = LIBRARY.get(s.name)
+    if routine is None:
+        f.fail(f"library routine '{s.name}' is unknown")
+    arguments = [_argument(f, argument) for argument in s.arguments]
+    calls = routine.spell(routine, s.arguments, arguments)
+    for call in calls:
+        f.w.do(call)
+    if calls:
+        f.helpers[f"library.{s.name}"] = None
+    f.polled = True
+
+
+def copy(f: Frame, s: Copy) -> None:
+    """target[: count] = source[: count]; equal pointers are allowed by LLVM's memcpy."""
+    size = s.count * s.target.buffer.dtype.itemsize
+    if size:
+        target, source = _view(f, s.target), _view(f, s.source)
+        f.w.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {size}, i1 false)")
+
+
+def stack_push(f: Frame, s: StackPush) -> None:
+    """Append to a growable stack; leave the function where memory runs out."""
+    f.helpers["stack_push"] = None
+    size, source = s.count * s.source.buffer.dtype.itemsize, _view(f, s.source)
+    arguments = f"ptr {CONTEXT}, i64 {s.stack}, ptr {source}, i64 {size}"
+    failed = f.w.let(f"call i1 @tracer.stack_push({arguments})")
+    go_on = f.w.label("go")
+    f.w.branch(failed, f.exit("leave"), go_on, unlikely=True)
+    f.w.open(go_on)
+
+
+def stack_pop(f: Frame, s: StackPop) -> None:
+    """Move the last elements of a growable stack."""
+    f.helpers["stack_pop"] = None
+    size, target = s.count * s.target.buffer.dtype.itemsize, _view(f, s.target)
+    arguments = f"ptr {CONTEXT}, i64 {s.stack}, ptr {target}, i64 {size}"
+    f.w.do(f"call void @tracer.stack_pop({arguments})")
+
+
+def callback(f: Frame, s: Callback) -> None:
+    """Call Python through the context's function pointer; leave where it raised."""
+    w = f.w
+    arrays = []
+    for role, views in (("callback.inputs", s.inputs), ("callback.outputs", s.outputs)):
+        array = f.scratch(role, f"[{max(len(views), 1)} x ptr]", 8)
+        for i, view in enumerate(views):
+            w.do(f"store ptr {_view(f, view)}, ptr {w.let(f'getelementptr ptr, ptr {array}, i64 {i}')}, align 8")
+        arrays.append(array)
+    function, self = f.context_field("callback"), f.context_field("callback_self")
+    arguments = f"ptr {self}, i64 {s.slot}, ptr {arrays[0]}, ptr {arrays[1]}"
+    result = w.let(f"call i32 {function}({arguments})")
+    go_on = w.label("go")
+    w.branch(w.let(f"icmp ne i32 {result}, 0"), f.exit("raised"), go_on, unlikely=True)
+    w.open(go_on)
+    f.polled = True

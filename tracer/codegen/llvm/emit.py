@@ -1,0 +1,172 @@
+"""A loop program as LLVM text: its functions, statement by statement, and what they declare."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from tracer.codegen.llvm import effects, lanes, memory
+from tracer.codegen.llvm.abi import MAIN_SYMBOL, Status
+from tracer.codegen.llvm.compute import compute
+from tracer.codegen.llvm.frame import CONTEXT, Frame
+from tracer.codegen.llvm.helpers import DECLARATIONS, HELPERS
+from tracer.codegen.llvm.library import LIBRARY
+from tracer.codegen.llvm.loops import if_, serial, while_
+from tracer.codegen.llvm.machine import converts_half, preferred_bits
+from tracer.codegen.llvm.types import ELEMENT
+from tracer.codegen.llvm.vector_loop import vector_loop
+from tracer.codegen.llvm.writer import Writer
+from tracer.errors import InternalError
+from tracer.ir.loop import (
+    Address, Alloc, Barrier, Block, Buffer, Callback, Compute, Copy, Fault, For, Function, If, Invoke, Leave,
+    Library, Load, LoopKind, Module, Register, Shuffle, Space, StackPop, StackPush, Statement, Store, Update, While,
+)  # fmt: skip
+
+
+def emit_module(module: Module, *, vector_bits: int | None = None) -> str:
+    """The module as LLVM text, which exports `tracer_main`; equal modules give equal text.
+
+    vector_bits: write for machines with vectors this wide; None: for this one. Results do not depend on it.
+    Raises InternalError for what a CPU cannot run.
+    """
+    functions = {function.name: function for function in module.functions}
+    declarations, helpers = dict(DECLARATIONS), dict[str, None]()
+    texts = []
+    for function in module.functions:
+        frame = Frame(function, Writer(declarations, half_native=converts_half(vector_bits)), run_block)
+        frame.functions, frame.helpers = functions, helpers
+        texts.append(_function(frame, is_main=function.name == module.entry))
+    if module.entry not in functions:
+        raise InternalError(f"llvm: the module's entry '{module.entry}' is missing")
+    bits = preferred_bits(vector_bits)
+    shared = [text for name, text in HELPERS.items() if name in helpers]
+    shared += [r.definition for name, r in LIBRARY.items() if f"library.{name}" in helpers]
+    attributes = [
+        f'attributes #0 = {{ nounwind "prefer-vector-width"="{bits}" }}',
+        "attributes #1 = { cold noinline nounwind }",
+        "attributes #2 = { nounwind }",
+        '!0 = !{!"branch_weights", i32 1, i32 2000}',
+    ]
+    return "\n".join([*sorted(declarations.values()), "", *shared, *texts, *attributes, ""])
+
+
+def _function(f: Frame, *, is_main: bool) -> str:
+    """The definition of one function."""
+    header = _main_header(f) if is_main else _nest_header(f)
+    f.run(f.function.body)
+    f.w.jump("leave")
+    for label, status in (("interrupted", Status.INTERRUPTED), ("raised", Status.RAISED)):
+        if label in f.exits:
+            f.w.open(label)
+            f.w.do(f"store i32 {int(status)}, ptr {CONTEXT}, align 4")
+            f.w.jump("leave")
+    f.w.open("leave")
+    if is_main:
+        f.w.do(f"ret i32 {f.w.let(f'load i32, ptr {CONTEXT}, align 4')}")
+    else:
+        f.w.do("ret void")
+    return "\n".join([header, "entry:", *f.entry, *f.w.lines, "}", ""])
+
+
+def _main_header(f: Frame) -> str:
+    for i, parameter in enumerate(f.function.parameters):
+        if not isinstance(parameter, Buffer):
+            f.fail("the entry takes a register")
+        f.slots[parameter] = i
+    return f"define i32 @{MAIN_SYMBOL}(ptr %buffers, ptr {CONTEXT}) #0 {{"
+
+
+def _nest_header(f: Frame) -> str:
+    parameters = []
+    for parameter in f.function.parameters:
+        name = f.w.name()
+        if isinstance(parameter, Register):
+            parameters.append(f"{ELEMENT[parameter.dtype]} {name}")
+            f.define(parameter, name)
+        else:
+            if parameter.space is not Space.ARGUMENT:
+                f.fail(f"parameter '{parameter.name}' is a {parameter.space.value} buffer")
+            alignment = max(parameter.alignment, parameter.dtype.itemsize)
+            parameters.append(f"ptr noalias align {alignment} {name}")
+            f.buffers[parameter] = name
+    parameters.append(f"ptr {CONTEXT}")
+    return f"define internal void {effects.function_name(f.function.name)}({', '.join(parameters)}) #0 {{"
+
+
+def run_block(f: Frame, block: Block) -> None:
+    """Write a block's statements."""
+    for statement in block.statements:
+        if f.lanes:
+            _statement_in_lanes(f, statement)
+        else:
+            _statement(f, statement)
+
+
+def _statement(f: Frame, s: Statement) -> None:  # noqa: PLR0912 - one case for each statement
+    match s:
+        case Compute():
+            compute(f, s)
+        case Load():
+            memory.load(f, s)
+        case Store():
+            memory.store(f, s)
+        case Invoke():
+            effects.invoke(f, s)
+        case Update():
+            memory.update(f, s)
+        case For():
+            _for(f, s)
+        case While():
+            while_(f, s)
+        case If():
+            if_(f, s)
+        case Alloc():
+            f.allocate(s.buffer)
+        case Copy():
+            effects.copy(f, s)
+        case Fault():
+            effects.fault(f, s)
+        case Leave():
+            effects.leave(f, s)
+        case Library():
+            effects.library(f, s)
+        case Callback():
+            effects.callback(f, s)
+        case StackPush():
+            effects.stack_push(f, s)
+        case StackPop():
+            effects.stack_pop(f, s)
+        case Barrier() | Shuffle():
+            f.fail(f"{type(s).__name__} is for GPUs")
+        case _:
+            assert_never(s)
+
+
+def _for(f: Frame, s: For) -> None:
+    match s.kind:
+        case LoopKind.SERIAL | LoopKind.PARALLEL:  # iterations of a parallel loop may run in order, too
+            serial(f, s)
+        case LoopKind.VECTOR:
+            vector_loop(f, s)
+        case LoopKind.BLOCK | LoopKind.THREAD:
+            f.fail(f"a {s.kind.value} loop is for GPUs")
+        case _:
+            assert_never(s.kind)
+
+
+def _varies(f: Frame, address: Address) -> bool:
+    return any(register in f.varying for register, _ in address.terms)
+
+
+def _statement_in_lanes(f: Frame, s: Statement) -> None:
+    """A statement of a vector loop: what does not vary by lane is written as anywhere else."""
+    match s:
+        case Load() if s.result in f.varying:
+            lanes.load(f, s)
+        case Store() if s.value in f.varying or s.mask in f.varying or _varies(f, s.address):
+            lanes.store(f, s)
+        case Update():
+            lanes.update(f, s)
+        case Compute() | Load() | Store() | For() | If() | Alloc() | Fault() | Leave():
+            _statement(f, s)
+        case _:
+            f.fail(f"{type(s).__name__} inside a vector loop")

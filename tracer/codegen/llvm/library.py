@@ -1,0 +1,165 @@
+"""Library routines: how each is called from LLVM text, and where its symbols come from.
+
+A routine is one record. Its `definition` is the text of an internal function that adapts loop IR's arguments to the
+library's C interface; `spell` writes the calls of one statement; `symbols` are the external names that it binds,
+each resolved lazily, by name, so that object code can be kept on disk.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Final
+
+from tracer.errors import InternalError
+from tracer.ir.loop import Constant, Operand, View
+
+Spell = Callable[["Routine", Sequence[View | Operand], Sequence[str]], list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Routine:
+    """One key of `LIBRARY`."""
+
+    name: str
+    definition: str
+    spell: Spell
+    symbols: tuple[tuple[str, str, str], ...]  # (bound name, module with __pyx_capi__, name there)
+
+
+def _size(argument: View | Operand, routine: str) -> int:
+    """A dimension: a constant that fits C's int."""
+    if not isinstance(argument, Constant):
+        raise InternalError(f"llvm: {routine} takes constant dimensions")
+    value = int(argument.value)
+    if not 0 <= value < 1 << 31:
+        raise InternalError(f"llvm: {routine} with a dimension of {value}: BLAS takes 32-bit sizes")
+    return value
+
+
+# -- matrix products ---------------------------------------------------------------------------------------------
+
+_ITEM: Final = {"f32": ("float", 4), "f64": ("double", 8), "c64": ("[2 x float]", 8), "c128": ("[2 x double]", 16)}
+_LETTER: Final = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}
+_ONE: Final = {
+    "f32": "float 1.0", "f64": "double 1.0",
+    "c64": "[2 x float] [float 1.0, float 0.0]", "c128": "[2 x double] [double 1.0, double 0.0]",
+}  # fmt: skip
+
+
+def _gemm_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequence[str]) -> list[str]:
+    """out[m, n] = op(a)[m, k] @ op(b)[k, n], `batch` times, all row-major.
+
+    Arguments: views a, b, out; constants batch, m, n, k, transpose_a, transpose_b (0 or 1; then a is stored [k, m],
+    b is stored [n, k]), stride_a, stride_b (elements of the routine's dtype from one product's operand to the next).
+    """
+    kind = routine.name.removeprefix("gemm_")
+    batch, m, n, k = (_size(x, routine.name) for x in given[3:7])
+    if not (batch and m and n):
+        return []
+    if not k:
+        size = batch * m * n * _ITEM[kind][1]
+        return [f"call void @llvm.memset.p0.i64({spelled[2]}, i8 0, i64 {size}, i1 false)"]
+    return [f"call void @library.{routine.name}({', '.join(spelled)})"]
+
+
+def _gemm_definition(kind: str) -> str:
+    """A loop over the batch around BLAS, which is column-major: out.T = op(b).T @ op(a).T.
+
+    A product with a vector (n = 1) goes to gemv: the vector is contiguous, however it is transposed.
+    """
+    item, letter = _ITEM[kind][0], _LETTER[kind]
+    sizes = ("m", "n", "k", "lda", "ldb", "one")
+    slots = "\n".join(f"  %{s}.slot = alloca i32, align 4" for s in sizes)
+    narrow = "\n".join(f"  %{s}.i = trunc i64 %{s} to i32\n  store i32 %{s}.i, ptr %{s}.slot" for s in sizes[:5])
+    return f"""\
+@library.one.{kind} = private constant {_ONE[kind]}, align 16
+@library.zero.{kind} = private constant {item} zeroinitializer, align 16
+declare void @tracer_blas_{letter}gemm(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)
+declare void @tracer_blas_{letter}gemv(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)
+define internal void @library.gemm_{kind}(ptr %a, ptr %b, ptr %out, i64 %batch, i64 %m, i64 %n, i64 %k, \
+i64 %transpose.a, i64 %transpose.b, i64 %stride.a, i64 %stride.b) #2 {{
+entry:
+{slots}
+  %ta.slot = alloca i8, align 1
+  %tb.slot = alloca i8, align 1
+  %tv.slot = alloca i8, align 1
+  %ta.set = icmp ne i64 %transpose.a, 0
+  %tb.set = icmp ne i64 %transpose.b, 0
+  %ta = select i1 %ta.set, i8 84, i8 78
+  %tb = select i1 %tb.set, i8 84, i8 78
+  %tv = select i1 %ta.set, i8 78, i8 84
+  store i8 %ta, ptr %ta.slot
+  store i8 %tb, ptr %tb.slot
+  store i8 %tv, ptr %tv.slot
+  %lda = select i1 %ta.set, i64 %m, i64 %k
+  %ldb = select i1 %tb.set, i64 %k, i64 %n
+  %rows.slot = select i1 %ta.set, ptr %m.slot, ptr %k.slot
+  %columns.slot = select i1 %ta.set, ptr %k.slot, ptr %m.slot
+{narrow}
+  store i32 1, ptr %one.slot
+  %stride.out = mul i64 %m, %n
+  %is.vector = icmp eq i64 %n, 1
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %following, %next ]
+  %a.at = mul i64 %i, %stride.a
+  %b.at = mul i64 %i, %stride.b
+  %out.at = mul i64 %i, %stride.out
+  %a.i = getelementptr {item}, ptr %a, i64 %a.at
+  %b.i = getelementptr {item}, ptr %b, i64 %b.at
+  %out.i = getelementptr {item}, ptr %out, i64 %out.at
+  br i1 %is.vector, label %vector, label %matrix
+vector:
+  call void @tracer_blas_{letter}gemv(ptr %tv.slot, ptr %rows.slot, ptr %columns.slot, ptr @library.one.{kind}, \
+ptr %a.i, ptr %lda.slot, ptr %b.i, ptr %one.slot, ptr @library.zero.{kind}, ptr %out.i, ptr %one.slot)
+  br label %next
+matrix:
+  call void @tracer_blas_{letter}gemm(ptr %tb.slot, ptr %ta.slot, ptr %n.slot, ptr %m.slot, ptr %k.slot, \
+ptr @library.one.{kind}, ptr %b.i, ptr %ldb.slot, ptr %a.i, ptr %lda.slot, ptr @library.zero.{kind}, \
+ptr %out.i, ptr %n.slot)
+  br label %next
+next:
+  %following = add i64 %i, 1
+  %more = icmp slt i64 %following, %batch
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}}
+"""
+
+
+def _gemm(kind: str) -> Routine:
+    blas, letter = "scipy.linalg.cython_blas", _LETTER[kind]
+    symbols = tuple((f"tracer_blas_{letter}{r}", blas, f"{letter}{r}") for r in ("gemm", "gemv"))
+    return Routine(f"gemm_{kind}", _gemm_definition(kind), _gemm_spell, symbols)
+
+
+LIBRARY: Final[dict[str, Routine]] = {
+    routine.name: routine for routine in (_gemm("f32"), _gemm("f64"), _gemm("c64"), _gemm("c128"))
+}
+
+
+def capsule_address(module: str, name: str) -> int:
+    """The address of a C function that a Cython module exports."""
+    capsule = import_module(module).__pyx_capi__[name]
+    get_name = ctypes.pythonapi.PyCapsule_GetName
+    get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return int(get_pointer(capsule, get_name(capsule)))
+
+
+def library_symbols(names: Iterable[str]) -> dict[str, int]:
+    """The addresses that the named routines bind; SciPy is imported only when there are any.
+
+    >>> library_symbols([])
+    {}
+    """
+    addresses = {}
+    for name in names:
+        for symbol, module, function in LIBRARY[name].symbols:
+            addresses[symbol] = capsule_address(module, function)
+    return addresses

@@ -1,0 +1,94 @@
+"""The machine that code is generated for: its features as LLVM lists them, and target machines made of those.
+
+The host's name only tunes the choice of instructions: LLVM may know a machine by the name of an older one, so
+what it can do is read from the feature list, every entry of which is given explicitly.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+from tracer.errors import InternalError
+
+# what an x86 machine without 256-bit vectors lacks, directly or because it builds on AVX
+_NEEDS_AVX = (
+    "avx", "avx2", "fma", "fma4", "xop", "f16c", "vaes", "vpclmulqdq", "sha512", "sm3", "sm4",
+    "avxvnni", "avxifma", "avxneconvert", "avxvnniint8", "avxvnniint16",
+)  # fmt: skip
+_NEEDS_512 = ("avx512", "avx10", "amx-avx512")
+
+
+@lru_cache(maxsize=None)
+def llvm() -> Any:  # llvmlite has no type information
+    """llvmlite's binding, ready to generate code for this machine; imported at first use, since it is large."""
+    binding = import_module("llvmlite.binding")
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    return binding
+
+
+@lru_cache(maxsize=None)
+def features(vector_bits: int | None = None) -> tuple[tuple[str, bool], ...]:
+    """LLVM's features of this machine, or of one like it whose vectors are at most `vector_bits` wide."""
+    if vector_bits not in (None, 128, 256, 512):
+        raise InternalError(f"llvm: vectors of {vector_bits} bits")
+    wide = vector_bits or 512
+    host = dict(llvm().get_host_cpu_features())
+    for name in host:
+        if wide < 512 and name.startswith(_NEEDS_512):
+            host[name] = False
+        if wide < 256 and name in _NEEDS_AVX:
+            host[name] = False
+    return tuple(sorted(host.items()))
+
+
+def _has(name: str, vector_bits: int | None) -> bool:
+    return dict(features(vector_bits)).get(name, False)
+
+
+def is_x86() -> bool:
+    return str(llvm().get_process_triple()).startswith("x86_64")
+
+
+@lru_cache(maxsize=None)
+def converts_half(vector_bits: int | None = None) -> bool:
+    """Whether `half` and `float` convert in one instruction; LLVM would call a run-time library else."""
+    return _has("f16c", vector_bits) if is_x86() else str(llvm().get_process_triple()).startswith("aarch64")
+
+
+@lru_cache(maxsize=None)
+def preferred_bits(vector_bits: int | None = None) -> int:
+    """The width of vector registers to prefer."""
+    if not is_x86():
+        return vector_bits or 128
+    widest = 512 if _has("avx512vl", None) else 256 if _has("avx2", None) else 128
+    return min(vector_bits or widest, widest)
+
+
+@lru_cache(maxsize=None)
+def machine_key(vector_bits: int | None = None) -> str:
+    """What compiled code depends on besides its text: part of the key of caches of object code."""
+    version = ".".join(map(str, llvm().llvm_version_info))
+    listed = ",".join(name for name, present in features(vector_bits) if present)
+    return f"llvm {version}; {llvm().get_process_triple()}; {llvm().get_host_cpu_name()}; {listed}"
+
+
+_MACHINES = threading.local()
+
+
+def target_machine(vector_bits: int | None = None, opt: int = 2) -> Any:
+    """LLVM's code generator, one for each thread: position-independent code, so that it can be loaded anywhere."""
+    made: dict[tuple[int | None, int], Any] = _MACHINES.__dict__
+    key = (vector_bits, opt)
+    if key not in made:
+        flags = ",".join(f"{'+' if present else '-'}{name}" for name, present in features(vector_bits))
+        if is_x86():
+            flags += ",-prefer-256-bit"  # some machines' tuning; `prefer-vector-width` says what we want
+        target = llvm().Target.from_triple(llvm().get_process_triple())
+        made[key] = target.create_target_machine(
+            cpu=llvm().get_host_cpu_name(), features=flags, opt=opt, reloc="pic", codemodel="small", jit=True
+        )
+    return made[key]

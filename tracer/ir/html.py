@@ -1,0 +1,121 @@
+"""Programs in a notebook: the printed program with its nested programs folded and its variables linked.
+
+One `<div>` with its own `<style>`, no scripts and nothing from elsewhere. A click on a variable goes to its
+definition, hovering shows its type and marks its other places; colours follow the page's, light or dark.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterator
+from html import escape
+
+from tracer.ir.program import Program
+from tracer.ir.text import INDENT, Kind, Line, Token, program_lines
+
+OPEN_LINES = 24  # nested programs of more lines start folded
+MARKED_VARIABLES = 400  # marking takes a rule for each variable; larger programs go without
+
+_renderings: defaultdict[str, Iterator[int]] = defaultdict(lambda: itertools.count(1))
+
+_STYLE = """
+{id} {{ font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: 0.92em;
+  line-height: 1.5; overflow-x: auto; color: inherit; tab-size: 2; }}
+{id} .lines {{ display: inline-block; min-width: min(100%, 60em); }}
+{id} .line {{ display: flex; justify-content: space-between; gap: 3em; white-space: pre; }}
+{id} .source {{ opacity: 0.5; }}
+{id} summary {{ cursor: pointer; list-style: none; }}
+{id} summary::-webkit-details-marker {{ display: none; }}
+{id} summary .fold::after {{ content: " \\2026  }}"; opacity: 0.5; }}
+{id} details[open] > summary .fold::after {{ content: ""; }}
+{id} summary:hover {{ background: color-mix(in srgb, currentColor 6%, transparent); }}
+{id} a {{ color: inherit; text-decoration: none; }}
+{id} .definition {{ font-weight: 600; }}
+{id} .type, {id} .parameter {{ opacity: 0.65; }}
+{id} .primitive {{ color: #2f6fde; }}
+{id} .program {{ color: #8250df; }}
+{id} .literal, {id} .value {{ color: #1a7f5a; }}
+{id} .use:hover, {id} .definition:hover {{ text-decoration: underline; }}
+{id} :target {{ background: color-mix(in srgb, #e3b341 45%, transparent); }}
+@media (prefers-color-scheme: dark) {{
+  {id} .primitive {{ color: #79b8ff; }}
+  {id} .program {{ color: #d2a8ff; }}
+  {id} .literal, {id} .value {{ color: #7ee2b8; }}
+}}
+"""
+# Notebooks have themes of their own, which need not be the system's.
+_DARK_THEMES = ('[data-jp-theme-light="false"]', '[data-theme="dark"]', ".vscode-dark")
+_DARK_COLOURS = {".primitive": "#79b8ff", ".program": "#d2a8ff", ".literal": "#7ee2b8", ".value": "#7ee2b8"}
+_MARK = "background: color-mix(in srgb, #e3b341 30%, transparent)"
+
+
+def program_html(program: Program) -> str:
+    """The program as one `<div>`, for Jupyter.
+
+    Identifiers come from the program's digest and the number of times that it was rendered, so that they are
+    unique in a notebook and the same when it runs again.
+    """
+    digest = program.digest.hex()[:12]
+    prefix = f"tracer-{digest}-{next(_renderings[digest])}"
+    lines = program_lines(program)
+    body = "".join(_body(lines, prefix))
+    style = _style(prefix, lines)
+    return f'<div class="tracer-program" id="{prefix}"><style>{style}</style><div class="lines">{body}</div></div>'
+
+
+def _style(prefix: str, lines: list[Line]) -> str:
+    rules = [_STYLE.format(id=f"#{prefix}")]
+    for theme in _DARK_THEMES:
+        rules += [f"{theme} #{prefix} {kind} {{ color: {colour}; }}\n" for kind, colour in _DARK_COLOURS.items()]
+    names = [token.text[1:] for line in lines for token in line.tokens if token.kind is Kind.DEFINITION]
+    if len(names) <= MARKED_VARIABLES:
+        for name in names:
+            rules.append(f"#{prefix}:has(.v-{name}:hover) .v-{name} {{ {_MARK}; }}\n")
+    return "".join(rules)
+
+
+def _body(lines: list[Line], prefix: str) -> Iterator[str]:
+    ends = _ends(lines)
+    for position, line in enumerate(lines):
+        if line.opens and line.depth > 0:
+            small = ends[position] - position < OPEN_LINES
+            yield f"<details{' open' if small else ''}><summary>{_line(line, prefix)}</summary>"
+        else:
+            yield _line(line, prefix)
+        if line.closes and line.depth > 0:
+            yield "</details>"
+
+
+def _ends(lines: list[Line]) -> dict[int, int]:
+    """Where each program that opens at a line closes."""
+    ends: dict[int, int] = {}
+    opened: list[int] = []
+    for position, line in enumerate(lines):
+        if line.opens:
+            opened.append(position)
+        if line.closes:
+            ends[opened.pop()] = position
+    return ends
+
+
+def _line(line: Line, prefix: str) -> str:
+    code = "".join(_token(token, prefix) for token in line.tokens)
+    fold = '<span class="fold"></span>' if line.opens and line.depth > 0 else ""
+    source = f'<span class="source">{escape(line.source)}</span>' if line.source else ""
+    return f'<div class="line"><span>{INDENT * line.depth}{code}{fold}</span>{source}</div>'
+
+
+def _token(token: Token, prefix: str) -> str:
+    text = escape(token.text)
+    name = escape(token.text[1:])
+    title = escape(f"{token.text}: {token.type}")
+    match token.kind:
+        case Kind.PLAIN:
+            return text
+        case Kind.DEFINITION:
+            return f'<span class="definition v-{name}" id="{prefix}-{name}" title="{title}">{text}</span>'
+        case Kind.USE:
+            return f'<a class="use v-{name}" href="#{prefix}-{name}" title="{title}">{text}</a>'
+        case _:
+            return f'<span class="{token.kind.value}">{text}</span>'

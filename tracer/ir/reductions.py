@@ -1,0 +1,43 @@
+"""The operations that partial results are joined with, and the value each of them leaves alone."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from tracer.errors import InternalError
+from tracer.ir.dtypes import BOOL, DType, is_float, short_name
+from tracer.ir.loop import Constant
+from tracer.ir.scalar import ScalarOp
+
+COMBINING: Final = (
+    ScalarOp.ADD, ScalarOp.MUL, ScalarOp.MIN, ScalarOp.MAX, ScalarOp.AND, ScalarOp.OR, ScalarOp.XOR,
+)  # fmt: skip
+"""What a `Carry` may combine with. All of them commute; on floats, add and mul are not associative."""
+
+
+def identity(op: ScalarOp, dtype: DType) -> Constant:
+    """The constant e with op(e, x) == x for every x, bit for bit: -0 for sums of floats.
+
+    >>> identity(ScalarOp.ADD, np.dtype("float32")).value
+    np.float32(-0.0)
+    """
+    kind = "b" if dtype == BOOL else "f" if is_float(dtype) else "i"
+    if op not in COMBINING or kind not in op.signature.kinds:
+        raise InternalError(f"{op.label} of {short_name(dtype)} has no identity")
+    return Constant(dtype.type(_bool(op) if kind == "b" else _number(op, dtype)), dtype)
+
+
+def _bool(op: ScalarOp) -> bool:
+    return op in (ScalarOp.MIN, ScalarOp.AND)
+
+
+def _number(op: ScalarOp, dtype: DType) -> float | int:
+    if is_float(dtype):
+        floats = {ScalarOp.ADD: -0.0, ScalarOp.MUL: 1.0, ScalarOp.MIN: np.inf, ScalarOp.MAX: -np.inf}
+        return floats[op]
+    limits = np.iinfo(dtype)
+    all_ones = -1 if limits.min < 0 else limits.max
+    integers = {ScalarOp.MUL: 1, ScalarOp.MIN: limits.max, ScalarOp.MAX: limits.min, ScalarOp.AND: all_ones}
+    return int(integers.get(op, 0))

@@ -1,0 +1,46 @@
+"""Walks over programs: every equation, the number of readers, operands replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from tracer.ir.program import Atom, Equation, Program, Var
+
+
+def equations(program: Program) -> Iterator[Equation]:
+    """Every equation in program order, those of nested programs right after the equation that holds them."""
+    for equation in program.equations:
+        yield equation
+        for _, nested in equation.nested():
+            yield from equations(nested)
+
+
+def use_counts(program: Program) -> dict[Var, int]:
+    """How often each variable is read, by equations and as an output; 0 for the unread.
+
+    Nested programs are closed, so they read none of these.
+    """
+    counts = dict.fromkeys(program.inputs, 0)
+    for equation in program.equations:
+        for atom in equation.inputs:
+            if isinstance(atom, Var):
+                counts[atom] += 1
+        counts.update(dict.fromkeys(equation.outputs, 0))
+    for atom in program.outputs:
+        if isinstance(atom, Var):
+            counts[atom] += 1
+    return counts
+
+
+def substitute(equation: Equation, replacements: Mapping[Var, Atom]) -> Equation:
+    """The equation with its operands replaced; the same object when none of them was."""
+    inputs = substitute_atoms(equation.inputs, replacements)
+    return equation if inputs is equation.inputs else replace(equation, inputs=inputs)
+
+
+def substitute_atoms(atoms: tuple[Atom, ...], replacements: Mapping[Var, Atom]) -> tuple[Atom, ...]:
+    """The atoms with variables replaced; the same object when none of them was."""
+    if not any(isinstance(atom, Var) and atom in replacements for atom in atoms):
+        return atoms
+    return tuple(replacements.get(atom, atom) if isinstance(atom, Var) else atom for atom in atoms)

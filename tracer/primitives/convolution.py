@@ -1,0 +1,297 @@
+"""Convolution in any number of spatial dimensions, in one layout; `convolution_layouts` holds the others.
+
+    lhs [N, C, *spatial]   rhs [O, I, *window]   result [N, O, *positions]
+
+    result[n, o, p] = sum over i, w of  lhs'[n, i, p * stride + w * rhs_dilation] * rhs[o, i, w]
+
+where lhs' is lhs with lhs_dilation - 1 zeros between its elements, then padded (cropped where padding is negative).
+With feature groups, C = groups * I, and the outputs of a group, O / groups of them, see the inputs of that group alone.
+With batch groups, N = groups * N', the result is [N', O, ...], and outputs of a group see the batches of that group.
+The sums are those of `dot_general`: float32 for the short floats, rounded once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import DTypeError, ShapeError, message
+from tracer.ir import shape as shapes
+from tracer.ir.dtypes import DType
+from tracer.ir.primitive import Composite, Eager, Primitive
+from tracer.ir.types import ArrayType, Shape, Type, array_type
+from tracer.primitives.contractions import cotangent_operands, dot_general, dot_general_p, result_dtype
+from tracer.primitives.joining import concatenate, pad, slice
+from tracer.primitives.broadcasting import expand_dims
+from tracer.primitives.rules import check_kinds, is_linear, per_operand, quiet
+from tracer.primitives.shapes import moveaxis, reshape, rev, transpose
+from tracer.trace.array import Array
+from tracer.trace.source import here
+from tracer.trace.trace import Operand, as_literal, bind
+
+Padding = tuple[tuple[int, int], ...]
+Batched = tuple[list[Any], list[int | None]]
+
+# Sizes
+
+
+def dilated(size: int, dilation: int) -> int:
+    """The extent of `size` elements that lie `dilation` apart."""
+    return 0 if size == 0 else (size - 1) * dilation + 1
+
+
+def padded_sizes(sizes: Sequence[int], padding: Padding, lhs_dilation: Sequence[int]) -> Shape:
+    """The spatial sizes of lhs, dilated and padded."""
+    rows = zip(sizes, padding, lhs_dilation, strict=True)
+    return tuple(max(0, dilated(n, d) + lo + hi) for n, (lo, hi), d in rows)
+
+
+def positions(sizes: Sequence[int], window: Sequence[int], strides: Sequence[int], rhs_dilation: Sequence[int]) -> Shape:
+    """In how many places the dilated window fits into padded sizes."""
+    rows = zip(sizes, window, strides, rhs_dilation, strict=True)
+    return tuple(shapes.slice_size(0, n - dilated(w, d) + 1, s) for n, w, s, d in rows)
+
+
+def _infer(
+    lhs: Type, rhs: Type, *, strides: Shape, padding: Padding, lhs_dilation: Shape, rhs_dilation: Shape,
+    feature_groups: int, batch_groups: int, precision: str | None, preferred_element_type: DType,
+) -> Type:  # fmt: skip
+    check_kinds("conv", (lhs, rhs), "ifc")
+    assert isinstance(lhs, ArrayType) and isinstance(rhs, ArrayType)
+    if lhs.dtype != rhs.dtype:
+        raise DTypeError(
+            message(
+                f"conv{here()}: operands must have equal dtypes", f"got {lhs} and {rhs}", help="cast one with .astype(...)"
+            )
+        )
+    batch, features = lhs.shape[:2]
+    out_features, in_features = rhs.shape[:2]
+    if features != in_features * feature_groups:
+        raise ShapeError(
+            message(
+                f"conv{here()}: lhs must have feature_group_count times as many features as rhs takes",
+                f"got {features} features for {feature_groups} groups of {in_features}, from {lhs} and {rhs} "
+                "(as batch, features, spatial and out, in, spatial)",
+                help="check dimension_numbers, which say which axis is which",
+            )
+        )
+    for what, size, groups in (
+        ("rhs's output features", out_features, feature_groups * batch_groups),
+        ("lhs's batch", batch, batch_groups),
+    ):
+        if groups < 1 or size % groups:
+            raise ShapeError(
+                message(
+                    f"conv{here()}: {what} must divide into the groups",
+                    f"got {size} for {groups} groups",
+                    help="choose a group count that divides it",
+                )
+            )
+    sizes = padded_sizes(lhs.shape[2:], padding, lhs_dilation)
+    spatial = positions(sizes, rhs.shape[2:], strides, rhs_dilation)
+    dtype = result_dtype("conv", lhs.dtype, preferred_element_type)
+    return array_type(dtype, (batch // batch_groups, out_features, *spatial), lhs.weak and rhs.weak)
+
+
+# Value: windows of lhs [N, C, *positions, *window], contracted with rhs by dot_general
+
+
+def _contraction(rank: int, batch_groups: int) -> tuple[Any, Shape]:
+    """How windows and rhs, with their groups split off, contract; and the order of the result's axes.
+
+    The dot gives [groups, N', *positions, O / groups], to be put in the order [N', groups, O / groups, *positions].
+    """
+    group_axis = 0 if batch_groups > 1 else 1
+    contracted = (2, *range(3 + rank, 3 + 2 * rank)), tuple(range(2, 3 + rank))
+    return (contracted, ((group_axis,), (0,))), (1, 0, 2 + rank, *range(2, 2 + rank))
+
+
+def _grouped_shapes(lhs: Shape, rhs: Shape, outs: Shape, feature_groups: int, batch_groups: int) -> tuple[Shape, Shape]:
+    """Of windows, [batch groups, N', I, ...] or [N, feature groups, I, ...], and of rhs, [groups, O / groups, I, ...]."""
+    groups, inner = feature_groups * batch_groups, (rhs[1], *outs, *rhs[2:])
+    windows = (groups, lhs[0] // groups, *inner) if batch_groups > 1 else (lhs[0], groups, *inner)
+    return windows, (groups, rhs[0] // groups, *rhs[1:])
+
+
+def _reference(
+    lhs: Any, rhs: Any, *, strides: Shape, padding: Padding, lhs_dilation: Shape, rhs_dilation: Shape,
+    feature_groups: int, batch_groups: int, precision: str | None, preferred_element_type: DType,
+) -> Any:  # fmt: skip
+    rank, window = len(strides), rhs.shape[2:]
+    spread = np.zeros((*lhs.shape[:2], *map(dilated, lhs.shape[2:], lhs_dilation)), lhs.dtype)
+    spread[(..., *(np.s_[::d] for d in lhs_dilation))] = lhs
+    grown = np.pad(spread, ((0, 0), (0, 0), *((max(lo, 0), max(hi, 0)) for lo, hi in padding)))
+    cropped = grown[(..., *(np.s_[max(-lo, 0) : max(n - max(-hi, 0), 0)]
+                            for (lo, hi), n in zip(padding, grown.shape[2:], strict=True)))]  # fmt: skip
+    outs = positions(cropped.shape[2:], window, strides, rhs_dilation)
+    steps = cropped.strides[2:]
+    windows = np.lib.stride_tricks.as_strided(
+        cropped, (*lhs.shape[:2], *outs, *window),
+        (*cropped.strides[:2], *map(int.__mul__, steps, strides), *map(int.__mul__, steps, rhs_dilation)),
+        writeable=False,
+    )  # fmt: skip
+    left, right = _grouped_shapes(lhs.shape, rhs.shape, outs, feature_groups, batch_groups)
+    numbers, order = _contraction(rank, batch_groups)
+    result: Any = dot_general_p.reference(  # type: ignore[operator]  # a NumPy function, as every reference but NoRule
+        windows.reshape(left), rhs.reshape(right), dimension_numbers=numbers, precision=precision,
+        preferred_element_type=preferred_element_type,
+    )  # fmt: skip
+    return result.transpose(order).reshape(lhs.shape[0] // batch_groups, rhs.shape[0], *outs)
+
+
+def _along_axis(x: Any, axis: int, outs: int, window: int, stride: int, dilation: int) -> Any:
+    """Split a padded axis into (positions, window), by as few strided slices as either has elements."""
+    by_window = window <= outs
+    count, offset = (window, dilation) if by_window else (outs, stride)
+    length, step = (outs, stride) if by_window else (window, dilation)
+    new_axis = axis + 1 if by_window else axis
+    if count == 0 or length == 0:
+        sizes = (*x.type.shape[:axis], outs, window, *x.type.shape[axis + 1 :])
+        return reshape(slice(x, (0,) * x.ndim, tuple(0 if a == axis else n for a, n in enumerate(x.shape))), sizes)
+    parts = []
+    for i in range(count):
+        start = [0] * x.ndim
+        limit, steps = list(x.shape), [1] * x.ndim
+        start[axis], limit[axis], steps[axis] = i * offset, i * offset + dilated(length, step), step
+        parts.append(expand_dims(slice(x, start, limit, steps), (new_axis,)))
+    return concatenate(parts, new_axis)
+
+
+def _expand(
+    lhs: Any, rhs: Any, *, strides: Shape, padding: Padding, lhs_dilation: Shape, rhs_dilation: Shape,
+    feature_groups: int, batch_groups: int, precision: str | None, preferred_element_type: DType,
+) -> Any:  # fmt: skip
+    rank, window = len(strides), rhs.type.shape[2:]
+    dtype = lhs.type.dtype
+    config = [(0, 0, 0)] * 2 + [(lo, hi, d - 1) for (lo, hi), d in zip(padding, lhs_dilation, strict=True)]
+    windows = lhs if not any(map(any, config)) else pad(lhs, as_literal(dtype.type(0), dtype), config)
+    outs = positions(windows.type.shape[2:], window, strides, rhs_dilation)
+    for axis in reversed(range(rank)):
+        windows = _along_axis(windows, 2 + axis, outs[axis], window[axis], strides[axis], rhs_dilation[axis])
+    # now [N, C, p0, w0, p1, w1, ...]
+    order = (0, 1, *range(2, 2 + 2 * rank, 2), *range(3, 3 + 2 * rank, 2))
+    left, right = _grouped_shapes(lhs.type.shape, rhs.type.shape, outs, feature_groups, batch_groups)
+    numbers, result_order = _contraction(rank, batch_groups)
+    result = dot_general(
+        reshape(transpose(windows, order), left), reshape(rhs, right), numbers, precision, preferred_element_type
+    )
+    return reshape(transpose(result, result_order), (lhs.type.shape[0] // batch_groups, rhs.type.shape[0], *outs))
+
+
+# Derivatives: both transposes are convolutions
+
+
+def _lhs_cotangent(ct: Any, lhs: Any, rhs: Any, params: dict[str, Any]) -> Any:
+    """The cotangent, spread by the strides, convolved with the reversed window whose in and out features changed."""
+    groups = params["feature_groups"] * params["batch_groups"]
+    rank = len(params["strides"])
+    ct, rhs = cotangent_operands(ct, rhs)
+    out_features, in_features, *window = rhs.type.shape
+    weights = reshape(rhs, (groups, out_features // groups, in_features, *window))
+    weights = reshape(moveaxis(weights, 1, 2), (groups * in_features, out_features // groups, *window))
+    padding = []
+    for axis in range(rank):
+        extent = dilated(window[axis], params["rhs_dilation"][axis])
+        spread = dilated(ct.type.shape[2 + axis], params["strides"][axis])
+        before = extent - params["padding"][axis][0] - 1
+        whole = dilated(lhs.type.shape[2 + axis], params["lhs_dilation"][axis])
+        padding.append((before, whole + extent - 1 - spread - before))
+    result = conv(
+        ct, rev(weights, tuple(range(2, 2 + rank))), strides=params["lhs_dilation"], padding=tuple(padding),
+        lhs_dilation=params["strides"], rhs_dilation=params["rhs_dilation"], feature_groups=groups,
+        precision=params["precision"], preferred_element_type=lhs.type.dtype,
+    )  # fmt: skip
+    if params["batch_groups"] > 1:  # [N', groups * C, ...]: the groups belong to the batch
+        split = reshape(result, (result.shape[0], groups, in_features, *result.shape[2:]))
+        result = reshape(moveaxis(split, 1, 0), lhs.type.shape)
+    return result
+
+
+def _rhs_cotangent(ct: Any, lhs: Any, rhs: Any, params: dict[str, Any]) -> Any:
+    """lhs convolved with the cotangent as the window; batch and features change places on both sides."""
+    ct, lhs = cotangent_operands(ct, lhs)
+    padding = []
+    for axis, (before, _) in enumerate(params["padding"]):
+        extent = dilated(rhs.type.shape[2 + axis], params["rhs_dilation"][axis])
+        spread = dilated(ct.type.shape[2 + axis], params["strides"][axis])
+        whole = dilated(lhs.type.shape[2 + axis], params["lhs_dilation"][axis])
+        padding.append((before, spread - whole + extent - 1 - before))
+    result = conv(
+        moveaxis(lhs, 0, 1), moveaxis(ct, 0, 1), strides=params["rhs_dilation"], padding=tuple(padding),
+        lhs_dilation=params["lhs_dilation"], rhs_dilation=params["strides"],
+        feature_groups=params["batch_groups"], batch_groups=params["feature_groups"],
+        precision=params["precision"], preferred_element_type=rhs.type.dtype,
+    )  # fmt: skip
+    return moveaxis(result, 0, 1)
+
+
+def _transpose(ctx: Any, cts: Any, xs: Any, **params: Any) -> list[Any]:
+    (ct,), (lhs, rhs) = cts, xs
+    return [
+        _lhs_cotangent(ct, lhs, rhs, params) if is_linear(lhs) else None,
+        _rhs_cotangent(ct, lhs, rhs, params) if is_linear(rhs) else None,
+    ]
+
+
+# Batching: the batch is folded into lhs's batch, rhs's output features, or more groups
+
+
+def _fold(x: Any, axis: int, groups: int = 1) -> Any:
+    """Merge the leading batch axis into an axis (counted without it), inside its `groups` and before the rest."""
+    size, *sizes = x.type.shape
+    split = (*sizes[:axis], groups, sizes[axis] // groups, *sizes[axis + 1 :])
+    x = moveaxis(reshape(x, (size, *split)), 0, axis + 1)
+    return reshape(x, (*sizes[:axis], size * sizes[axis], *sizes[axis + 1 :]))
+
+
+def _unfold(x: Any, axis: int, size: int, groups: int = 1) -> Any:
+    """Undo `_fold`: the batch axis leads again."""
+    sizes = x.type.shape
+    inner = sizes[axis] // (size * groups)
+    x = moveaxis(reshape(x, (*sizes[:axis], groups, size, inner, *sizes[axis + 1 :])), axis + 1, 0)
+    return reshape(x, (size, *sizes[:axis], groups * inner, *sizes[axis + 1 :]))
+
+
+def _batch(ctx: Any, xs: Sequence[Operand], axes: Sequence[int | None], **params: Any) -> Batched:
+    feature_groups, batch_groups = params["feature_groups"], params["batch_groups"]
+    lhs, rhs = (x if axis is None else ctx.to_front(x, axis) for x, axis in zip(xs, axes, strict=True))
+    if axes[1] is None:
+        result = conv(_fold(lhs, 0, batch_groups), rhs, **params)
+        return [_unfold(result, 0, ctx.size)], [0]
+    if axes[0] is None:
+        groups = feature_groups * batch_groups
+        result = conv(lhs, _fold(rhs, 0, groups), **params)
+        return [_unfold(result, 1, ctx.size, groups)], [0]
+    if batch_groups > 1:
+        params["batch_groups"] = ctx.size * batch_groups
+        result = conv(_fold(lhs, 0), _fold(rhs, 0), **params)
+    else:
+        params["feature_groups"] = ctx.size * feature_groups
+        result = conv(_fold(lhs, 1), _fold(rhs, 0), **params)
+    return [_unfold(result, 1, ctx.size)], [0]
+
+
+conv_p = Primitive(
+    name="conv", infer=_infer, reference=quiet(_reference),
+    jvp=per_operand(
+        lambda ctx, dx, x, y, **params: conv(dx, y, **params), lambda ctx, dy, x, y, **params: conv(x, dy, **params)
+    ),
+    transpose=_transpose,
+    batch=_batch, lower=Composite(_expand), eager=Eager.COMPILED,
+)  # fmt: skip
+
+CONVOLUTION = (conv_p,)
+
+
+def conv(
+    lhs: Operand, rhs: Operand, *, strides: Shape, padding: Padding, lhs_dilation: Shape, rhs_dilation: Shape,
+    feature_groups: int = 1, batch_groups: int = 1, precision: str | None = None, preferred_element_type: DType,
+) -> Array:  # fmt: skip
+    """The primitive, in its own layout: see the module's docstring. Every argument is explicit."""
+    return bind(
+        conv_p, lhs, rhs, strides=strides, padding=padding, lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation,
+        feature_groups=feature_groups, batch_groups=batch_groups, precision=precision,
+        preferred_element_type=preferred_element_type,
+    )  # fmt: skip

@@ -1,0 +1,162 @@
+"""Rounding and remainders at every element: floor, ceil, round (both ways), rem, nextafter."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, message
+from tracer.ir import dtypes
+from tracer.ir.primitive import Composite, NoRule, Pointwise, Primitive
+from tracer.ir.scalar import ScalarOp
+from tracer.primitives.arithmetic import add, div, mul, neg, sub, truncated_division
+from tracer.primitives.comparison import ge, select
+from tracer.primitives.complex import abs, sign
+from tracer.primitives.rules import Value, per_operand, pointwise, pointwise_batch, pointwise_infer, zero_jvp
+from tracer.trace.source import here
+from tracer.trace.trace import Operand
+
+floor_p = Primitive(
+    name="floor", infer=pointwise_infer("floor", "f"), reference=np.floor,
+    jvp=zero_jvp, transpose=NoRule("floor is not linear"),
+    batch=pointwise_batch, lower=Pointwise(ScalarOp.FLOOR), splat=True,
+)  # fmt: skip
+
+ceil_p = Primitive(
+    name="ceil", infer=pointwise_infer("ceil", "f"), reference=np.ceil,
+    jvp=zero_jvp, transpose=NoRule("ceil is not linear"),
+    batch=pointwise_batch, lower=Pointwise(ScalarOp.CEIL), splat=True,
+)  # fmt: skip
+
+round_even_p = Primitive(
+    name="round_even", infer=pointwise_infer("round_even", "f"), reference=np.rint,
+    jvp=zero_jvp, transpose=NoRule("round_even is not linear"),
+    batch=pointwise_batch, lower=Pointwise(ScalarOp.ROUND_EVEN), splat=True,
+)  # fmt: skip
+
+
+def _round_away_reference(x: Any) -> Any:
+    whole = np.trunc(x)
+    one = x.dtype.type(1)
+    return np.where(np.abs(x - whole) >= x.dtype.type(0.5), whole + np.copysign(one, x), whole)
+
+
+def _round_away_expand(x: Operand) -> Any:
+    size = abs(x)
+    whole = floor(size)
+    half_or_more = ge(sub(size, whole), 0.5)  # exact, and false for infinities
+    return mul(sign(x), select(half_or_more, add(whole, 1), whole))
+
+
+round_away_p = Primitive(
+    name="round_away", infer=pointwise_infer("round_away", "f"), reference=_round_away_reference,
+    jvp=zero_jvp, transpose=NoRule("round_away is not linear"),
+    batch=pointwise_batch, lower=Composite(_round_away_expand), splat=True,
+)  # fmt: skip
+
+
+def _rem_reference(x: Any, y: Any) -> Any:
+    return truncated_division(x, y)[1] if dtypes.is_integer(x.dtype) else np.fmod(x, y)
+
+
+def _whole_quotient(r: Operand, x: Operand, y: Operand) -> Any:
+    """x / y towards zero: x less the remainder is a multiple of y, so nothing is lost."""
+    return round_even(div(sub(x, r), y))
+
+
+rem_p = Primitive(
+    name="rem", infer=pointwise_infer("rem", "if"), reference=_rem_reference,
+    jvp=per_operand(
+        lambda ctx, dx, x, y: dx,
+        lambda ctx, dy, x, y: neg(mul(dy, _whole_quotient(ctx.outputs[0], x, y))),
+    ),
+    transpose=NoRule("rem is linear between its jumps only"),
+    batch=pointwise_batch, lower=Pointwise(ScalarOp.REM), splat=True,
+)  # fmt: skip
+
+nextafter_p = Primitive(
+    name="nextafter", infer=pointwise_infer("nextafter", "f"), reference=np.nextafter,
+    jvp=NoRule("the neighbours of a float depend on its bits, not smoothly on its value"),
+    transpose=NoRule("nextafter is not linear"),
+    batch=pointwise_batch, lower=Pointwise(ScalarOp.NEXTAFTER), splat=True,
+)  # fmt: skip
+
+
+class RoundingMethod(Enum):
+    """Where halves go in `round`."""
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+
+def floor(x: Value) -> Any:
+    """The largest integer not above x, as a float.
+
+    >>> floor(tnp.asarray([1.5, -1.5]))
+    Array([ 1., -2.], f64)
+    """
+    return pointwise(floor_p, x)
+
+
+def ceil(x: Value) -> Any:
+    """The smallest integer not below x, as a float.
+
+    >>> ceil(tnp.asarray([1.5, -1.5]))
+    Array([ 2., -1.], f64)
+    """
+    return pointwise(ceil_p, x)
+
+
+def round(x: Value, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
+    """The nearest integer, as a float; halves go away from zero, or to the even neighbour.
+
+    >>> round(tnp.asarray([0.5, 1.5, -2.5]))
+    Array([ 1.,  2., -3.], f64)
+    >>> round(tnp.asarray([0.5, 1.5, -2.5]), RoundingMethod.TO_NEAREST_EVEN)
+    Array([ 0.,  2., -2.], f64)
+    """
+    match rounding_method:
+        case RoundingMethod.AWAY_FROM_ZERO:
+            return pointwise(round_away_p, x)
+        case RoundingMethod.TO_NEAREST_EVEN:
+            return round_even(x)
+        case _:
+            raise ArgumentError(
+                message(
+                    f"round{here()}: no such rounding method",
+                    f"got {rounding_method!r}",
+                    help="RoundingMethod.AWAY_FROM_ZERO or RoundingMethod.TO_NEAREST_EVEN",
+                )
+            )
+
+
+def round_even(x: Value) -> Any:
+    """The nearest integer, as a float; halves go to the even neighbour, as in `round` and `np.round`.
+
+    >>> round_even(tnp.asarray([0.5, 1.5, 2.5]))
+    Array([0., 2., 2.], f64)
+    """
+    return pointwise(round_even_p, x)
+
+
+def rem(x: Value, y: Value) -> Any:
+    """What is left of x after division by y towards zero; it has the sign of x. On integers, x rem 0 is x.
+
+    >>> rem(tnp.asarray([7.0, -7.0]), 3.0)
+    Array([ 1., -1.], f64)
+    """
+    return pointwise(rem_p, x, y)
+
+
+def nextafter(x1: Value, x2: Value) -> Any:
+    """The neighbour of `x1` towards `x2` among the floats of their dtype.
+
+    >>> nextafter(tnp.asarray([1.0]), 2.0)
+    Array([1.], f64)
+    """
+    return pointwise(nextafter_p, x1, x2)
+
+
+ROUNDING = (floor_p, ceil_p, round_even_p, round_away_p, rem_p, nextafter_p)

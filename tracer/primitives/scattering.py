@@ -1,0 +1,258 @@
+"""The other scatters: overwrite, multiply, least and greatest. Updates apply in their own order; the last one wins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tracer.ir import dtypes
+from tracer.ir.primitive import NoRule, Primitive, Scatter, Zero
+from tracer.ir.scalar import ScalarOp
+from tracer.primitives.arithmetic import add, div, mul
+from tracer.primitives.bits import and_
+from tracer.primitives.broadcasting import full, full_like
+from tracer.primitives.comparison import eq, select
+from tracer.primitives.conversion import convert_element_type
+from tracer.primitives.gathering import (
+    Mode,
+    bind_scatter,
+    gather_back,
+    scatter_add,
+    scatter_batch,
+    scatter_infer,
+    window_effects,
+)
+from tracer.primitives.rules import Value, is_linear
+from tracer.primitives.shapes import broadcast_in_dim, iota, reshape
+from tracer.primitives.windows import GatherScatterMode, ScatterDimensionNumbers, scatter_reference
+from tracer.trace.trace import Operand, bind
+
+# scatter
+
+
+def _scatter_jvp(ctx: Any, xs: Any, dxs: Any, *, mode: GatherScatterMode, **params: Any) -> list[Any]:
+    (_, indices, _, predicate), (dx, _, dupdates, _) = xs, dxs
+    operands = (ctx.instantiate(dx), indices, ctx.instantiate(dupdates), predicate)
+    return [bind(scatter_p, *operands, mode=mode.settled, **params)]
+
+
+def _scatter_transpose(
+    ctx: Any,
+    cts: Any,
+    xs: Any,
+    *,
+    dimension_numbers: ScatterDimensionNumbers,
+    mode: GatherScatterMode,
+    unique_indices: bool,
+) -> list[Any]:
+    (ct,), (operand, indices, updates, predicate), numbers = cts, xs, dimension_numbers
+    doperand = dupdates = None
+    if is_linear(operand):
+        nothing = full_like(updates, 0)
+        doperand = bind_scatter(scatter_p, ct, indices, nothing, numbers, mode.settled, unique_indices, predicate)
+    if is_linear(updates):
+        dupdates = gather_back(ct, operand, indices, updates, predicate, numbers, mode)
+        if not unique_indices:
+            wins = _winners(operand, indices, updates, predicate, numbers, mode.settled)
+            dupdates = select(wins, dupdates, full_like(dupdates, 0))
+    return [doperand, None, dupdates, None]
+
+
+def _winners(
+    operand: Any, indices: Any, updates: Any, predicate: Any, numbers: ScatterDimensionNumbers, mode: GatherScatterMode
+) -> Any:
+    """Which elements of the updates are there in the end: scatter the windows' numbers and read them back."""
+    sizes = updates.type.shape
+    batch = [axis for axis in range(len(sizes)) if axis not in numbers.update_window_dims]
+    count = int(np.prod([sizes[axis] for axis in batch], dtype=np.int64))
+    serials = reshape(iota(dtypes.I64, count), [sizes[axis] for axis in batch])
+    serials = broadcast_in_dim(serials, sizes, batch)
+    nobody = full(operand.type.shape, -1, dtypes.I64)
+    last = bind_scatter(scatter_p, nobody, indices, serials, numbers, mode, False, predicate)
+    return eq(serials, gather_back(last, operand, indices, updates, predicate, numbers, mode))
+
+
+scatter_p = Primitive(
+    name="scatter", infer=scatter_infer("scatter", ""), reference=scatter_reference(None),
+    jvp=_scatter_jvp, transpose=_scatter_transpose, batch=scatter_batch, lower=Scatter(),
+    effects=window_effects, guard=3,
+)  # fmt: skip
+
+
+def scatter(
+    operand: Operand,
+    scatter_indices: Operand,
+    updates: Operand,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Mode = None,
+    predicate: Value = True,
+) -> Any:
+    """Overwrite windows at computed places. Where several meet, the last in row-major order stays."""
+    return bind_scatter(
+        scatter_p, operand, scatter_indices, updates, dimension_numbers, mode, unique_indices, predicate
+    )
+
+
+# scatter_mul
+
+
+def _scatter_mul_jvp(
+    ctx: Any,
+    xs: Any,
+    dxs: Any,
+    *,
+    dimension_numbers: ScatterDimensionNumbers,
+    mode: GatherScatterMode,
+    unique_indices: bool,
+) -> list[Any]:
+    (operand, indices, updates, predicate), (dx, _, dupdates, _) = xs, dxs
+    numbers, settled = dimension_numbers, mode.settled
+    parts = []
+    if not isinstance(dx, Zero):
+        parts.append(
+            bind_scatter(scatter_mul_p, dx, indices, updates, numbers, settled, unique_indices, predicate)
+        )
+    if not isinstance(dupdates, Zero):
+        factor = gather_back(operand, operand, indices, updates, predicate, numbers, settled)
+        if not unique_indices:
+            factor = mul(factor, _product_of_others(operand, indices, updates, predicate, numbers, settled))
+        zeros = full_like(operand, 0)
+        parts.append(
+            scatter_add(zeros, indices, mul(factor, dupdates), numbers, mode=settled, predicate=predicate)
+        )
+    return [parts[0] if len(parts) == 1 else add(*parts)]
+
+
+def _product_of_others(
+    operand: Any, indices: Any, updates: Any, predicate: Any, numbers: ScatterDimensionNumbers, mode: GatherScatterMode
+) -> Any:
+    """For each update, the product of the others that go to the same place; zeros are counted, not divided by."""
+    one, zero = full_like(updates, 1), full_like(updates, 0)
+    is_zero = eq(updates, 0)
+    nonzero = select(is_zero, one, updates)
+    product = bind_scatter(
+        scatter_mul_p, full_like(operand, 1), indices, nonzero, numbers, mode, False, predicate
+    )
+    count = scatter_add(
+        full_like(operand, 0), indices, select(is_zero, one, zero), numbers, mode=mode, predicate=predicate
+    )
+    product_here = gather_back(product, operand, indices, updates, predicate, numbers, mode)
+    count_here = gather_back(count, operand, indices, updates, predicate, numbers, mode)
+    only_zero = and_(is_zero, eq(count_here, 1))
+    return select(eq(count_here, 0), div(product_here, nonzero), select(only_zero, product_here, zero))
+
+
+def _scatter_mul_transpose(
+    ctx: Any, cts: Any, xs: Any, *, dimension_numbers: ScatterDimensionNumbers, mode: GatherScatterMode, **params: Any
+) -> list[Any]:
+    (ct,), (operand, indices, updates, predicate), numbers = cts, xs, dimension_numbers
+    unique = params["unique_indices"]
+    doperand = dupdates = None
+    if is_linear(operand):
+        doperand = bind_scatter(scatter_mul_p, ct, indices, updates, numbers, mode.settled, unique, predicate)
+    if is_linear(updates):
+        dupdates = gather_back(mul(ct, operand), operand, indices, updates, predicate, numbers, mode)
+    return [doperand, None, dupdates, None]
+
+
+scatter_mul_p = Primitive(
+    name="scatter_mul", infer=scatter_infer("scatter_mul", "bifc"), reference=scatter_reference(np.multiply),
+    jvp=_scatter_mul_jvp, transpose=_scatter_mul_transpose, batch=scatter_batch, lower=Scatter(ScalarOp.MUL),
+    effects=window_effects, guard=3,
+)  # fmt: skip
+
+
+def scatter_mul(
+    operand: Operand,
+    scatter_indices: Operand,
+    updates: Operand,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Mode = None,
+    predicate: Value = True,
+) -> Any:
+    """Multiply by windows of `updates` at computed places; repeated indices multiply up."""
+    return bind_scatter(
+        scatter_mul_p, operand, scatter_indices, updates, dimension_numbers, mode, unique_indices, predicate
+    )
+
+
+# scatter_min and scatter_max
+
+
+def _extreme_jvp(
+    ctx: Any,
+    xs: Any,
+    dxs: Any,
+    *,
+    dimension_numbers: ScatterDimensionNumbers,
+    mode: GatherScatterMode,
+    unique_indices: bool,
+) -> list[Any]:
+    """Whatever equals the result, operand or update, shares in its tangent equally."""
+    (operand, indices, updates, predicate), (dx, _, dupdates, _) = xs, dxs
+    (y,), numbers, settled = ctx.outputs, dimension_numbers, mode.settled
+    stayed = eq(operand, y)
+    took = eq(updates, gather_back(y, operand, indices, updates, predicate, numbers, settled))
+
+    def total(base: Any, added: Any) -> Any:
+        return scatter_add(base, indices, added, numbers, mode=settled, predicate=predicate)
+
+    dtype = y.dtype
+    count = total(convert_element_type(stayed, dtype), convert_element_type(took, dtype))
+    dx, dupdates = ctx.instantiate(dx), ctx.instantiate(dupdates)
+    shared = total(select(stayed, dx, full_like(dx, 0)), select(took, dupdates, full_like(dupdates, 0)))
+    return [div(shared, count)]
+
+
+scatter_min_p, scatter_max_p = (
+    Primitive(
+        name=name, infer=scatter_infer(name, "bif"), reference=scatter_reference(function),
+        jvp=_extreme_jvp, transpose=NoRule(f"{name} is not linear"), batch=scatter_batch, lower=Scatter(op),
+        effects=window_effects, guard=3,
+    )
+    for name, function, op in (
+        ("scatter_min", np.minimum, ScalarOp.MIN),
+        ("scatter_max", np.maximum, ScalarOp.MAX),
+    )
+)  # fmt: skip
+
+
+def scatter_min(
+    operand: Operand,
+    scatter_indices: Operand,
+    updates: Operand,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Mode = None,
+    predicate: Value = True,
+) -> Any:
+    """The lesser of what is there and of the updates at computed places; NaN wins."""
+    return bind_scatter(
+        scatter_min_p, operand, scatter_indices, updates, dimension_numbers, mode, unique_indices, predicate
+    )
+
+
+def scatter_max(
+    operand: Operand,
+    scatter_indices: Operand,
+    updates: Operand,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Mode = None,
+    predicate: Value = True,
+) -> Any:
+    """The greater of what is there and of the updates at computed places; NaN wins."""
+    return bind_scatter(
+        scatter_max_p, operand, scatter_indices, updates, dimension_numbers, mode, unique_indices, predicate
+    )

@@ -1,0 +1,363 @@
+"""Windows at computed indices: dimension numbers, modes, checks and the reference of gather and scatter.
+
+A gather takes one window of the operand, of `slice_sizes`, for each index vector (the last axis of the indices);
+a scatter writes or combines such windows. Axes of the operand are of three kinds: collapsed (size 1 in the window,
+absent from the result), batching (paired with an axis of the indices), and window axes (in the result).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tracer.errors import ArgumentError, DTypeError, OutOfBoundsError, ShapeError, message
+from tracer.ir import dtypes, shape
+from tracer.ir.program import Source
+from tracer.ir.types import ArrayType, Shape, Type
+from tracer.trace.source import here, user_source
+
+
+class GatherScatterMode(Enum):
+    """What an index out of bounds means.
+
+    CHECKED: an error that names the user's line. CLIP: the window moves to the nearest place inside.
+    FILL_OR_DROP: gathers give a fill value, scatters nothing. PROMISE_IN_BOUNDS: it does not happen.
+    """
+
+    CHECKED = "checked"
+    CLIP = "clip"
+    FILL_OR_DROP = "fill"
+    PROMISE_IN_BOUNDS = "promise_in_bounds"
+
+    @classmethod
+    def from_any(cls, mode: GatherScatterMode | str | None) -> GatherScatterMode:
+        """A mode by its name ("drop" is "fill"); None is CHECKED."""
+        if isinstance(mode, GatherScatterMode):
+            return mode
+        found = _MODES.get(mode)
+        if found is None:
+            raise ArgumentError(
+                message(
+                    f"indexing{here()}: no mode {mode!r}",
+                    help=f"take one of {', '.join(repr(name) for name in _MODES if name)}",
+                )
+            )
+        return found
+
+    @property
+    def settled(self) -> GatherScatterMode:
+        """The mode for derivatives, which reuse indices that were checked and are not checked again."""
+        return GatherScatterMode.CLIP if self is GatherScatterMode.CHECKED else self
+
+
+_MODES: dict[str | None, GatherScatterMode] = {
+    None: GatherScatterMode.CHECKED,
+    **{mode.value: mode for mode in GatherScatterMode},
+    "drop": GatherScatterMode.FILL_OR_DROP,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GatherDimensionNumbers:
+    """How index vectors, windows and the result's axes belong together.
+
+    offset_dims: the result's axes that run along windows. collapsed_slice_dims: operand axes absent from the result.
+    start_index_map: the operand axis of each component of an index vector. operand_batching_dims pair off with
+    start_indices_batching_dims. reported_axes: what errors call the axes of start_index_map; batching keeps it.
+    """
+
+    offset_dims: tuple[int, ...]
+    collapsed_slice_dims: tuple[int, ...]
+    start_index_map: tuple[int, ...]
+    operand_batching_dims: tuple[int, ...] = ()
+    start_indices_batching_dims: tuple[int, ...] = ()
+    reported_axes: tuple[int, ...] | None = None
+
+    @property
+    def as_scatter(self) -> ScatterDimensionNumbers:
+        """Of the scatter that writes to where this gather reads."""
+        return ScatterDimensionNumbers(
+            self.offset_dims, self.collapsed_slice_dims, self.start_index_map,
+            self.operand_batching_dims, self.start_indices_batching_dims, self.reported_axes,
+        )  # fmt: skip
+
+    def is_window(self, axis: int) -> bool:
+        """Whether an operand axis is one of the result."""
+        return axis not in self.collapsed_slice_dims and axis not in self.operand_batching_dims
+
+
+@dataclass(frozen=True, slots=True)
+class ScatterDimensionNumbers:
+    """The same for scatters; `update_window_dims` are axes of the updates."""
+
+    update_window_dims: tuple[int, ...]
+    inserted_window_dims: tuple[int, ...]
+    scatter_dims_to_operand_dims: tuple[int, ...]
+    operand_batching_dims: tuple[int, ...] = ()
+    scatter_indices_batching_dims: tuple[int, ...] = ()
+    reported_axes: tuple[int, ...] | None = None
+
+    @property
+    def as_gather(self) -> GatherDimensionNumbers:
+        """Of the gather that reads where this scatter writes."""
+        return GatherDimensionNumbers(
+            self.update_window_dims, self.inserted_window_dims, self.scatter_dims_to_operand_dims,
+            self.operand_batching_dims, self.scatter_indices_batching_dims, self.reported_axes,
+        )  # fmt: skip
+
+    def slice_sizes(self, rank: int, updates: Shape) -> Shape:
+        """The window that an array of updates writes, along every axis of an operand."""
+        sizes = iter(self.update_window_dims)
+        return tuple(updates[next(sizes)] if self.as_gather.is_window(axis) else 1 for axis in range(rank))
+
+
+def out_of_bounds_message(index: int, axis: int, size: int, source: Source | None) -> str:
+    """The text of an OutOfBoundsError, from the values that a fault reports.
+
+    `index` has had `size` added if it was negative, so one below zero is shown as the user wrote it.
+
+    >>> print(out_of_bounds_message(-1, 0, 3, Source("demo.py", 1, "f")))
+    index -4 is out of bounds for axis 0 with size 3, at demo.py:1
+      help: index within bounds, or say what to do beyond them, x.at[i].get(mode="clip") or mode="fill"
+    """
+    shown = index - size if index < 0 else index
+    where = f", at {source}" if source is not None else ""
+    return message(
+        f"index {shown} is out of bounds for axis {axis} with size {size}{where}",
+        help='index within bounds, or say what to do beyond them, x.at[i].get(mode="clip") or mode="fill"',
+    )
+
+
+# Types
+
+
+def window_shape(
+    name: str,
+    operand: Type,
+    indices: Type,
+    predicate: Type,
+    numbers: GatherDimensionNumbers,
+    slice_sizes: Shape,
+    mode: GatherScatterMode,
+) -> Shape:
+    """The shape of the gathered result, after every check of XLA's semantics."""
+    if not isinstance(indices, ArrayType) or not dtypes.is_integer(indices.dtype):
+        raise DTypeError(message(f"{name}{here()} takes integer indices", f"got {indices}", help="cast them to int"))
+    for expected in _violations(operand.shape, indices.shape, numbers, slice_sizes, mode):
+        raise ShapeError(
+            message(
+                f"{name}{here()}: {expected}",
+                f"got {operand}, indices {indices}, slice_sizes={slice_sizes}, {numbers}",
+                help="x[i] and x.at[i] compute dimension numbers that fit",
+            )
+        )
+    batch = indices.shape[:-1]
+    is_mask = isinstance(predicate, ArrayType) and dtypes.is_bool(predicate.dtype)
+    if not is_mask or predicate.shape not in ((), batch):
+        raise ShapeError(
+            message(
+                f"{name}{here()}: the predicate must be a bool, or bools of shape {shape.show(batch)}",
+                f"got {predicate}",
+                help="one for each index vector; broadcast it",
+            )
+        )
+    batch_sizes = iter(batch)
+    window_sizes = iter(n for axis, n in enumerate(slice_sizes) if numbers.is_window(axis))
+    rank = len(numbers.offset_dims) + len(batch)
+    return tuple(next(window_sizes if axis in numbers.offset_dims else batch_sizes) for axis in range(rank))
+
+
+def _violations(
+    operand: Shape, indices: Shape, numbers: GatherDimensionNumbers, slice_sizes: Shape, mode: GatherScatterMode
+) -> Iterator[str]:
+    """What is wrong with dimension numbers, as statements of what is expected."""
+    rank, mapped, batching = len(operand), numbers.start_index_map, numbers.operand_batching_dims
+    collapsed, paired = numbers.collapsed_slice_dims, numbers.start_indices_batching_dims
+    if not indices or indices[-1] != len(mapped):
+        yield "the indices' last axis must have one component for each axis of the index map"
+        return
+    if len(slice_sizes) != rank:
+        yield "one slice size for every axis of the operand"
+        return
+    result_rank = len(numbers.offset_dims) + len(indices) - 1
+    for axes, limit, what in (
+        (numbers.offset_dims, result_rank, "offset (update window) dims"),
+        (collapsed, rank, "collapsed (inserted) dims"),
+        (batching, rank, "operand batching dims"),
+    ):
+        if list(axes) != sorted(set(axes)) or any(not 0 <= axis < limit for axis in axes):
+            yield f"{what} must be distinct, sorted and within 0 to {limit - 1}"
+    for axes, limit, what in ((mapped, rank, "the index map"), (paired, len(indices) - 1, "index batching dims")):
+        if len(set(axes)) != len(axes) or any(not 0 <= axis < limit for axis in axes):
+            yield f"{what} must hold distinct axes within 0 to {limit - 1}"
+    if set(batching) & (set(mapped) | set(collapsed)):
+        yield "operand batching dims must be neither indexed nor collapsed"
+    if len(numbers.offset_dims) + len(collapsed) + len(batching) != rank:
+        yield "every operand axis must be an offset, a collapsed or a batching one"
+    if len(batching) != len(paired) or any(operand[b] != indices[i] for b, i in zip(batching, paired, strict=False)):
+        yield "batching dims of operand and indices must have equal sizes"
+    if any(slice_sizes[axis] != 1 for axis in (*collapsed, *batching)):
+        yield "slices must have size 1 along collapsed and batching axes"
+    may_miss = mode in (GatherScatterMode.CHECKED, GatherScatterMode.FILL_OR_DROP)
+    for axis, (taken, n) in enumerate(zip(slice_sizes, operand, strict=True)):
+        nothing_to_take = n == 0 and axis in mapped and axis in collapsed and may_miss
+        if not 0 <= taken <= n and 0 not in indices and not nothing_to_take:
+            yield f"slice sizes must lie between 0 and the operand's, not {taken} for axis {axis}"
+
+
+# References
+
+
+class Windows(NamedTuple):
+    """starts: [n, rank], clamped. live: [n], which windows are read or written. wanted: [n], the predicate."""
+
+    starts: Any
+    live: Any
+    wanted: Any
+
+
+def find_windows(
+    operand: Shape,
+    indices: Any,
+    predicate: Any,
+    numbers: GatherDimensionNumbers,
+    slice_sizes: Shape,
+    mode: GatherScatterMode,
+) -> Windows:
+    """Where the windows start, in row-major order of the index vectors. Raises the first fault in that order."""
+    batch = indices.shape[:-1]
+    count, mapped = shape.size(batch), list(numbers.start_index_map)
+    starts = np.zeros((count, len(slice_sizes)), np.int64)
+    for axis, index_axis in zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims, strict=True):
+        starts[:, axis] = _lane(batch, index_axis)
+    given = indices.reshape(count, len(mapped)).astype(np.int64)
+    last = np.array([operand[axis] - slice_sizes[axis] for axis in mapped], np.int64)
+    inside = (given >= 0) & (given <= last)
+    wanted = np.broadcast_to(predicate, batch).reshape(count)
+    if mode is GatherScatterMode.CHECKED:
+        _raise_first_fault(given, wanted[:, None] & ~inside, numbers, operand)
+    starts[:, mapped] = np.clip(given, 0, np.maximum(last, 0))
+    drops = mode in (GatherScatterMode.CHECKED, GatherScatterMode.FILL_OR_DROP)
+    return Windows(starts, wanted & inside.all(1) if drops else wanted, wanted)
+
+
+def _lane(batch: Shape, axis: int) -> Any:
+    """The position along one axis of the batch, flat."""
+    inner = [1] * len(batch)
+    inner[axis] = batch[axis]
+    return np.broadcast_to(np.arange(batch[axis]).reshape(inner), batch).reshape(-1)
+
+
+def _raise_first_fault(given: Any, faults: Any, numbers: GatherDimensionNumbers, operand: Shape) -> None:
+    if faults.any():
+        window, component = divmod(int(faults.argmax()), faults.shape[1])
+        axis = numbers.start_index_map[component]
+        named = axis if numbers.reported_axes is None else numbers.reported_axes[component]
+        index = int(given[window, component])
+        raise OutOfBoundsError(out_of_bounds_message(index, named, operand[axis], user_source()))
+
+
+class View(NamedTuple):
+    """An operand seen so that one advanced index reaches every window.
+
+    array: the operand with an axis of size 1 in front, then the axes along which windows move, then those they
+    take whole. moving, whole: these axes.
+    """
+
+    array: Any
+    moving: list[int]
+    whole: list[int]
+
+
+def movable_view(operand: Any, slice_sizes: Shape) -> View:
+    """A view of the operand with the axes along which windows move in front."""
+    rank = len(slice_sizes)
+    whole = [axis for axis in range(rank) if slice_sizes[axis] == operand.shape[axis]]
+    moving = [axis for axis in range(rank) if axis not in whole]
+    hidden = range(rank, operand.ndim)
+    return View(operand.transpose((*moving, *whole, *hidden))[None], moving, whole)
+
+
+def window_index(starts: Any, moving: Sequence[int], slice_sizes: Shape) -> tuple[Any, ...]:
+    """The advanced index into a movable view: arrays that broadcast to [n, *sizes along the moving axes]."""
+    index = [np.zeros((len(starts), *[1] * len(moving)), np.int64)]
+    for place_, axis in enumerate(moving):
+        inner = [1] * len(moving)
+        inner[place_] = slice_sizes[axis]
+        index.append(starts[:, axis].reshape(-1, *[1] * len(moving)) + np.arange(slice_sizes[axis]).reshape(inner))
+    return tuple(index)
+
+
+def gather_reference(
+    operand: Any,
+    indices: Any,
+    predicate: Any,
+    *,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Shape,
+    mode: GatherScatterMode,
+    fill_value: Any,
+    unique_indices: bool,
+) -> Any:
+    """Gather by one advanced index of NumPy's."""
+    numbers, rank = dimension_numbers, len(slice_sizes)
+    batch, hidden = indices.shape[:-1], operand.shape[rank:]
+    windows = find_windows(operand.shape[:rank], indices, predicate, numbers, slice_sizes, mode)
+    count = len(windows.live)
+    if windows.live.any():
+        view = movable_view(operand, slice_sizes)
+        taken = view.array[window_index(windows.starts, view.moving, slice_sizes)]
+        order = shape.inverse((*view.moving, *view.whole))
+        taken = taken.transpose((0, *(1 + axis for axis in order), *range(1 + rank, taken.ndim)))
+    else:
+        taken = np.zeros((count, *slice_sizes, *hidden), operand.dtype)
+    if not windows.live.all():
+        fill = np.zeros((), operand.dtype) if fill_value is None else np.asarray(fill_value).astype(operand.dtype)
+        wide = (count, *[1] * (taken.ndim - 1))
+        missed = np.where(windows.wanted.reshape(wide), fill, np.zeros((), operand.dtype))
+        taken = np.where(windows.live.reshape(wide), taken, missed)
+    kept = [n for axis, n in enumerate(slice_sizes) if numbers.is_window(axis)]
+    result = taken.reshape((*batch, *kept, *hidden))
+    out_rank = len(batch) + len(kept)
+    batch_axes = [axis for axis in range(out_rank) if axis not in numbers.offset_dims]
+    order = shape.inverse((*batch_axes, *numbers.offset_dims))
+    return np.ascontiguousarray(result.transpose((*order, *range(out_rank, result.ndim))))
+
+
+def scatter_reference(combine: Any | None) -> Any:
+    """combine: a NumPy ufunc, applied in the order of the updates; None overwrites, so that the last one wins."""
+
+    def reference(
+        operand: Any,
+        indices: Any,
+        updates: Any,
+        predicate: Any,
+        *,
+        dimension_numbers: ScatterDimensionNumbers,
+        mode: GatherScatterMode,
+        unique_indices: bool,
+    ) -> Any:
+        numbers, result = dimension_numbers, operand.copy()
+        rank = len(numbers.update_window_dims) + len(numbers.inserted_window_dims) + len(numbers.operand_batching_dims)
+        slice_sizes = numbers.slice_sizes(rank, updates.shape)
+        windows = find_windows(operand.shape[:rank], indices, predicate, numbers.as_gather, slice_sizes, mode)
+        update_rank = len(numbers.update_window_dims) + indices.ndim - 1
+        batch_axes = [axis for axis in range(update_rank) if axis not in numbers.update_window_dims]
+        values = updates.transpose((*batch_axes, *numbers.update_window_dims, *range(update_rank, updates.ndim)))
+        values = values.reshape((len(windows.live), *slice_sizes, *operand.shape[rank:]))
+        view = movable_view(result, slice_sizes)
+        order = (*view.moving, *view.whole, *range(rank, operand.ndim))
+        values = values.transpose((0, *(1 + axis for axis in order)))
+        index = window_index(windows.starts[windows.live], view.moving, slice_sizes)
+        if combine is None:
+            view.array[index] = values[windows.live]
+        else:
+            with np.errstate(all="ignore"):
+                combine.at(view.array, index, values[windows.live])
+        return result
+
+    return reference

@@ -1,0 +1,16 @@
+"""Random numbers from explicit keys: `tracer.random`, with JAX's names, arguments and streams.
+
+A key is an immutable value; the same key gives the same numbers, on every device, under jit and vmap, and the
+numbers that JAX gives for it. Split a key to draw again:
+
+>>> k1, k2 = split(key(0))
+>>> normal(k1, (2,), dtype="float32")
+Array([...], f32)
+
+Raw uint32[2] keys, as `PRNGKey` makes them, are taken wherever a key is.
+The default dtype is `config.default_float`, and int64.
+"""
+
+from tracer.random.keys import PRNGKey, clone, fold_in, key, key_data, key_impl, split, wrap_key_data
+
+__all__ = ["PRNGKey", "clone", "fold_in", "key", "key_data", "key_impl", "split", "wrap_key_data"]

@@ -1,0 +1,172 @@
+"""The arguments of the samplers: keys, shapes, dtypes, and parameters that broadcast to a shape."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from tracer.errors import ArgumentError, DTypeError, ShapeError, message
+from tracer.ir import dtypes
+from tracer.ir import shape as shapes
+from tracer.ir.dtypes import DType
+from tracer.ir.program import Literal
+from tracer.ir.types import ArrayType, KeyType, Shape
+from tracer.primitives.broadcasting import broadcast_in_dim
+from tracer.primitives.conversion import convert_element_type
+from tracer.primitives.random import random_wrap
+from tracer.settings import config
+from tracer.trace.array import Array, concrete
+from tracer.trace.source import here
+from tracer.trace.trace import Operand, as_literal
+
+Parameter = Any  # an array, a NumPy array, a list, or a number
+
+_SAMPLED = (dtypes.F16, dtypes.BF16, dtypes.F32, dtypes.F64)
+
+
+def operand(name: str, x: Parameter) -> Operand:
+    """A number as a literal, weak if Python's; an array as it is; anything else as NumPy reads it."""
+    if isinstance(x, Array | Literal):
+        return x
+    if isinstance(x, bool | int | float | complex | np.generic):
+        found = np.asarray(x).dtype
+        if found not in dtypes.SHORT_NAMES:
+            raise ArgumentError(message(f"{name}{here()}: {x!r} does not fit any dtype", help="integers have 64 bits"))
+        return as_literal(x)
+    value = np.array(x, order="C")
+    if value.dtype not in dtypes.SHORT_NAMES:
+        raise ArgumentError(
+            message(
+                f"random.{name}{here()} takes arrays and numbers",
+                f"got {type(x).__name__} of dtype {value.dtype}",
+                help="convert it with tracer.numpy.asarray",
+            )
+        )
+    return concrete(value)
+
+
+def one_key(name: str, key: Parameter) -> Array:
+    """A single key, also from raw words u32[2]."""
+    keys, _ = typed_keys(name, key)
+    if keys.shape:
+        raise ShapeError(
+            message(
+                f"random.{name}{here()} takes a single key",
+                f"got {keys.type}",
+                help=f"use tracer.vmap over random.{name} for several keys",
+            )
+        )
+    return keys
+
+
+def typed_keys(name: str, key: Parameter) -> tuple[Array, bool]:
+    """Keys, and whether they came as raw words."""
+    if isinstance(key, Array | np.ndarray):
+        array = operand(name, key)
+        assert isinstance(array, Array)
+        if isinstance(array.type, KeyType):
+            return array, False
+        if isinstance(array.type, ArrayType) and array.type.dtype == dtypes.U32 and array.shape[-1:] == (2,):
+            return random_wrap(array), True
+        got: object = array.type
+    else:
+        got = type(key).__name__
+    raise ArgumentError(
+        message(f"random.{name}{here()} takes a key first", f"got {got}", help="make one with tracer.random.key(seed)")
+    )
+
+
+def shape_of(name: str, shape: Any) -> Shape:
+    """A shape from a tuple, a list, or one integer."""
+    sizes = shape if isinstance(shape, Iterable) else (shape,)
+    try:
+        result = tuple(operator.index(n) for n in sizes)
+    except TypeError:
+        raise ArgumentError(
+            message(f"random.{name}{here()}: a shape is a tuple of integers", f"got {shape!r}", help="as in (3, 4)")
+        ) from None
+    if min(result, default=0) < 0:
+        raise ShapeError(
+            message(
+                f"random.{name}{here()}: sizes must not be negative", f"got {shapes.show(result)}", help="as in (3, 4)"
+            )
+        )
+    return result
+
+
+def joint_shape(name: str, shape: Any, *parameters: Operand) -> Shape:
+    """The given shape, to which the parameters must broadcast; without one, that of the parameters together."""
+    together = shapes.broadcast(*(p.type.shape for p in parameters), operation=f"random.{name}{here()}")
+    if shape is None:
+        return together
+    result = shape_of(name, shape)
+    shown = " and ".join(str(p.type) for p in parameters)
+    if len(together) > len(result) or shapes.broadcast(together, result, operation=f"random.{name}{here()}") != result:
+        raise ShapeError(
+            message(
+                f"random.{name}{here()}: the parameters must broadcast to the shape",
+                f"got parameters {shown} for shape {shapes.show(result)}",
+                help="the shape is that of the whole result, parameters included",
+            )
+        )
+    return result
+
+
+def float_dtype(name: str, dtype: Any, *, of_complex: bool = False) -> DType:
+    """The dtype of real samples: `config.default_float` where none is given."""
+    if dtype is None:
+        return config.default_float
+    result = np.dtype(dtype)
+    if result in _SAMPLED or (of_complex and dtypes.is_complex(result)):
+        return result
+    raise DTypeError(
+        message(
+            f"random.{name}{here()} samples floats{' and complex numbers' if of_complex else ''}",
+            f"got dtype {result}",
+            help="float16, bfloat16, float32 or float64; for integers, random.randint or random.bits",
+        )
+    )
+
+
+def integer_dtype(name: str, dtype: Any) -> DType:
+    """The dtype of integer samples: int64 where none is given."""
+    result = dtypes.I64 if dtype is None else np.dtype(dtype)
+    if dtypes.is_integer(result):
+        return result
+    raise DTypeError(
+        message(f"random.{name}{here()} samples integers", f"got dtype {result}", help="as in dtype='int32'")
+    )
+
+
+def inexact(x: Operand) -> DType:
+    """The dtype in which a parameter is sampled: its own, `config.default_float` for integers and Python floats."""
+    assert isinstance(x.type, ArrayType)
+    return x.type.dtype if dtypes.is_float(x.type.dtype) and not x.type.weak else config.default_float
+
+
+def cast(x: Operand, dtype: DType) -> Operand:
+    """The operand in the dtype, not weak."""
+    if isinstance(x, Literal):
+        return as_literal(x.value, dtype)
+    assert isinstance(x.type, ArrayType)
+    return x if x.type.dtype == dtype and not x.type.weak else convert_element_type(x, dtype)
+
+
+def fitted(x: Operand, shape: Shape, dtype: DType) -> Operand:
+    """The operand in the dtype and broadcast to the shape; literals stand for whole arrays as they are."""
+    result = cast(x, dtype)
+    own = result.type.shape
+    if isinstance(result, Literal) or own == shape:
+        return result
+    first = len(shape) - len(own)
+    array: Array = broadcast_in_dim(result, shape, tuple(range(first, len(shape))))
+    return array
+
+
+def finfo(dtype: DType) -> Any:
+    """Limits of a float dtype, bfloat16 included."""
+    return ml_dtypes.finfo(dtype)

@@ -1,0 +1,144 @@
+"""Keys: made from seeds, split, folded with data, taken apart into words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, ShapeError, message
+from tracer.ir import dtypes
+from tracer.ir.program import Literal
+from tracer.ir.types import ArrayType, KeyType
+from tracer.primitives.random import random_fold_in, random_seed, random_split, random_unwrap, random_wrap
+from tracer.random.arguments import Parameter, cast, one_key, operand, shape_of, typed_keys
+from tracer.trace.array import Array
+from tracer.trace.source import here
+from tracer.trace.trace import Operand
+
+GENERATOR = "threefry2x32"
+
+
+def _check_generator(name: str, *given: object) -> None:
+    for generator in given:
+        if generator is not None and getattr(generator, "name", generator) not in (GENERATOR, f"key<{GENERATOR}>"):
+            raise ArgumentError(
+                message(
+                    f"random.{name}{here()}: there is no generator {generator!r}",
+                    help=f"the generator is {GENERATOR}; leave the argument out",
+                )
+            )
+
+
+def _scalar_integer(name: str, what: str, x: Parameter) -> Operand:
+    result = operand(name, x)
+    if not isinstance(result.type, ArrayType) or not dtypes.is_integer(result.type.dtype):
+        raise ArgumentError(
+            message(f"random.{name}{here()}: the {what} is an integer", f"got {result.type}", help="cast it to int")
+        )
+    if result.type.shape:
+        raise ShapeError(
+            message(
+                f"random.{name}{here()}: the {what} is a single integer",
+                f"got {result.type}",
+                help=f"use tracer.vmap over random.{name} for several",
+            )
+        )
+    return result
+
+
+def key(seed: Parameter, *, impl: object = None, dtype: object = None) -> Array:
+    """A key from an integer seed of up to 64 bits, negative or not; traced integers too.
+
+    Returns key[]. The words are the high and the low half of the seed. Raises ArgumentError for anything but a
+    scalar integer, and for a generator (`impl`, or `dtype`) other than "threefry2x32".
+
+    >>> key(42)
+    Array(key[], words=[ 0, 42])
+    """
+    _check_generator("key", impl, dtype)
+    return random_seed(_scalar_integer("key", "seed", seed))
+
+
+def PRNGKey(seed: Parameter, *, impl: object = None) -> Array:  # noqa: N802  # JAX's name
+    """The words of a key, u32[2], in the old style. New code calls `key`.
+
+    >>> PRNGKey(42)
+    Array([ 0, 42], u32)
+    """
+    _check_generator("PRNGKey", impl)
+    return random_unwrap(random_seed(_scalar_integer("PRNGKey", "seed", seed)))
+
+
+def key_data(keys: Parameter) -> Array:
+    """The words u32[*s, 2] of keys [*s].
+
+    >>> key_data(key(1))
+    Array([0, 1], u32)
+    """
+    return random_unwrap(typed_keys("key_data", keys)[0])
+
+
+def wrap_key_data(key_bits_array: Parameter, *, impl: object = None, dtype: object = None) -> Array:
+    """Keys [*s] from their words, u32[*s, 2].
+
+    >>> wrap_key_data(key_data(key(1)))
+    Array(key[], words=[0, 1])
+    """
+    _check_generator("wrap_key_data", impl, dtype)
+    words = operand("wrap_key_data", key_bits_array)
+    return random_wrap(words)
+
+
+def key_impl(keys: Parameter) -> str:
+    """The name of the keys' generator.
+
+    >>> key_impl(key(0))
+    'threefry2x32'
+    """
+    typed_keys("key_impl", keys)
+    return GENERATOR
+
+
+def clone(key: Parameter) -> Array:
+    """The same key, for a use that is meant to repeat its numbers."""
+    return typed_keys("clone", key)[0]
+
+
+def split(key: Parameter, num: int | Iterable[int] = 2) -> Array:
+    """`num` new keys, independent of each other and of the key, which is not to be used again.
+
+    num: how many, or a shape. Returns key[num] or key[*num]; raw words u32[*num, 2] for a raw key.
+
+    >>> split(key(0), 3).shape
+    (3,)
+    """
+    keys = one_key("split", key)
+    return _as_given(key, random_split(keys, shape_of("split", num)))
+
+
+def fold_in(key: Parameter, data: Parameter) -> Array:
+    """A new key from a key and a 32-bit integer, such as the number of a step.
+
+    Integers of other widths are taken modulo 2³². Python's must be in range. Raw words for a raw key.
+
+    >>> fold_in(key(0), 1).shape
+    ()
+    """
+    keys = one_key("fold_in", key)
+    number = _scalar_integer("fold_in", "data", data)
+    if isinstance(number, Literal) and not isinstance(data, np.generic) and not 0 <= int(number.value) < 2**32:
+        raise ArgumentError(
+            message(
+                f"random.fold_in{here()}: data must be from 0 to 2**32 - 1",
+                f"got {number.value}",
+                help="fold in data % 2**32, or the two halves one after the other",
+            )
+        )
+    return _as_given(key, random_fold_in(keys, cast(number, dtypes.U32)))
+
+
+def _as_given(key: Parameter, keys: Array) -> Array:
+    """New keys in the style of the old: raw for raw."""
+    return keys if isinstance(key, Array) and isinstance(key.type, KeyType) else random_unwrap(keys)

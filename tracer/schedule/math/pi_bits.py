@@ -1,0 +1,29 @@
+"""The bits of pi and 1/pi that argument reduction needs, written by `tools/fit_math.py`."""
+
+from typing import Final
+
+from tracer.schedule.math.expand import DOUBLE, SINGLE, Format
+
+PI_PARTS: Final[dict[Format, tuple[float, float, float]]] = {
+    SINGLE: (3.1415927410125732, -8.742277657347586e-08, -3.4302490200117637e-15),
+    DOUBLE: (3.141592653589793, 1.2246467991473532e-16, -2.9947698097183397e-33),
+}
+"""pi as a sum of numbers of each format, largest first."""
+
+INVERSE_WINDOWS: Final = (
+    (131072.0, 0.3183098861837907, -1.9678676675182486e-17),
+    (1125899906842624.0, 1.284127663345183e-08, -2.7170920538718753e-25),
+    (7.555786372591432e+22, 1.46854777018591e-16, 5.090832193749855e-33),
+    (5.070602400912918e+30, 3.037013244824923e-24, 1.5718273777458022e-40),
+)
+"""(least, high, low): 1/pi less the bits that give multiples of 2 with every f32 from `least` on."""
+
+INVERSE_LEAD: Final = 12
+INVERSE_WORDS: Final = (
+    0x00028BE60DB93910, 0x54A7F09D5F47D4D3, 0x77036D8A5664F10E, 0x4107F9458EAF7AEF,
+    0x1586DC91B8E90937, 0x4B801924BBA82746, 0x4873F877AC72C4A6, 0x9CFBA208D7D4BAED,
+    0x1213A671C09AD17D, 0xF904E64758E60D4C, 0xE7D272117E2EF7E4, 0xA0EC7FE25FFF7816,
+    0x603FBCBC462D6829, 0xB47DB4D9FB3C9F2C, 0x26DD3D18FD9A797F, 0xA8B5D49EEB1FAF97,
+    0xC5ECF41CE7DE294A, 0x4BA9AFED7EC47E35, 0x7421580CC11BF1ED,
+)
+"""1/pi in words of 64 bits, `INVERSE_LEAD` + 1 zeros before the binary point's first digit."""

@@ -1,0 +1,40 @@
+"""sin, cos and tan."""
+
+from __future__ import annotations
+
+from tracer.schedule.math import coefficients as c
+from tracer.schedule.math.expand import Value, fma, horner, polynomial, select
+from tracer.schedule.math.trigonometric_reduction import Unit, reduced
+
+
+def _sin_of_reduced(r: Value, bits: Value) -> Value:
+    """(-1)^bits sin(r) for |r| <= pi/2, never beyond 1."""
+    f = r.format
+    r = (r.bits ^ (bits << (8 * f.dtype.itemsize - 1))).as_float
+    z = r * r
+    z_lost = fma(r, r, -z)
+    p = horner(z, f.of(c.SIN_F32, c.SIN_F64))
+    return fma(r, fma(z, p, z_lost * p), r)
+
+
+def sin(x: Value) -> Value:
+    """The sine: x = k pi + r, sin x = (-1)^k sin r."""
+    r, _, bits = reduced(x, Unit())
+    return select(x.equals(0.0), x, _sin_of_reduced(r, bits))  # keeps -0
+
+
+def cos(x: Value) -> Value:
+    """The cosine: x = (k - 1/2) pi + r, cos x = (-1)^k sin r."""
+    r, _, bits = reduced(x, Unit(shifted=True))
+    return _sin_of_reduced(r, bits)
+
+
+def tan(x: Value) -> Value:
+    """The tangent: x = k pi/2 + r; tan r, or -1 over it where k is odd."""
+    f = x.format
+    r, rest, bits = reduced(x, Unit(halves=2))
+    z = r * r
+    q = z * polynomial(z, f.of(c.TAN_F32, c.TAN_F64))
+    t = r + fma(r, q, fma(rest, z, rest))
+    odd = (bits & 1).differs(0)
+    return select(x.equals(0.0), x, select(odd, t.like(-1.0), t) / select(odd, t, 1.0))  # keeps -0

@@ -1,0 +1,80 @@
+"""From Python values to arrays: scalars, NumPy arrays, nested lists, and anything that speaks DLPack or `__array__`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, DTypeError, message
+from tracer.ir import dtypes
+from tracer.ir.dtypes import DType
+from tracer.settings import config
+from tracer.trace.array import Array, concrete
+from tracer.trace.source import here
+
+
+def scalar_dtype(value: bool | int | float | complex) -> DType:
+    """The dtype of a bare Python scalar: `config.default_float` decides about floats."""
+    if isinstance(value, bool):
+        return dtypes.BOOL
+    if isinstance(value, int):
+        return dtypes.I64 if -(2**63) <= value < 2**63 else dtypes.U64
+    if isinstance(value, float):
+        return config.default_float
+    return dtypes.complex_dtype(config.default_float)
+
+
+def is_array_like(value: object) -> bool:
+    """Whether `as_array` takes the value without looking into containers."""
+    return isinstance(value, Array | np.ndarray | np.generic | bool | int | float | complex)
+
+
+def as_array(value: Any, what: str = "an argument", *, copy: bool = True) -> Array:
+    """One leaf as an Array. Python scalars become weak; NumPy arrays are copied unless `copy` is False.
+
+    Raises ArgumentError for what is no array, DTypeError for NumPy dtypes that tracer does not have.
+    """
+    if isinstance(value, Array):
+        return value
+    if isinstance(value, np.ndarray | np.generic):
+        return concrete(native(np.asarray(value), what, copy=copy and isinstance(value, np.ndarray)))
+    if isinstance(value, bool | int | float | complex):
+        try:
+            return concrete(np.asarray(value, scalar_dtype(value)), weak=not isinstance(value, bool))
+        except OverflowError:
+            raise DTypeError(message(f"{what}{here()}: {value} does not fit in 64 bits")) from None
+    if hasattr(value, "__array__"):
+        return concrete(native(np.asarray(value), what, copy=copy))
+    raise ArgumentError(
+        message(
+            f"{what}{here()} is no array",
+            f"got {type(value).__name__}: {_short(value)}",
+            help="pass arrays and numbers, or trees of them; jit takes other values as static_argnums",
+        )
+    )
+
+
+def native(value: np.ndarray[Any, Any], what: str = "an argument", *, copy: bool = True) -> np.ndarray[Any, Any]:
+    """The array in native byte order, C-contiguous and aligned, of a dtype that tracer has."""
+    dtype = value.dtype
+    if dtype not in dtypes.SHORT_NAMES:
+        dtype = dtype.newbyteorder("=")
+        if dtype not in dtypes.SHORT_NAMES:
+            raise DTypeError(
+                message(
+                    f"{what}{here()} has a dtype that tracer does not compute with",
+                    f"got {value.dtype}",
+                    help="cast it to a bool, integer, float or complex dtype first",
+                )
+            )
+    if copy:
+        return np.array(value, dtype, order="C", copy=True)
+    if value.flags.c_contiguous and value.flags.aligned and value.dtype == dtype:
+        return value if type(value) is np.ndarray else value.view(np.ndarray)
+    return np.ascontiguousarray(value, dtype).reshape(value.shape)
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,82 @@
+"""Trees of arrays: nested tuples, lists, dicts and registered classes, through optree.
+
+None is an empty tree; dicts go in the order of their sorted keys, as in JAX.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import optree
+
+from tracer.errors import ArgumentError, message
+from tracer.trace.source import here
+
+NAMESPACE = "tracer"
+Structure = optree.PyTreeSpec
+
+
+def flatten(tree: Any) -> tuple[list[Any], Structure]:
+    """The leaves in order, and the structure that puts them back."""
+    return optree.tree_flatten(tree, namespace=NAMESPACE)
+
+
+def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
+    return optree.tree_unflatten(structure, leaves)
+
+
+def tree_map(function: Callable[..., Any], tree: Any, *rest: Any) -> Any:
+    """Apply a function to corresponding leaves."""
+    try:
+        return optree.tree_map(function, tree, *rest, namespace=NAMESPACE)
+    except ValueError as error:
+        raise ArgumentError(message(f"tree.map{here()}: the trees have different structures", str(error))) from None
+
+
+def leaf_names(tree: Any, root: str = "") -> list[str]:
+    """How a user would write each leaf: `params['w'][2]`."""
+    accessors = optree.tree_accessors(tree, namespace=NAMESPACE)
+    return [accessor.codify(root) if root else accessor.codify("tree") for accessor in accessors]
+
+
+def broadcast_prefix(prefix: Any, tree: Any, what: str) -> list[Any]:
+    """One entry of `prefix` for each leaf of `tree`; None is an entry, so that axes can be None."""
+
+    def is_entry(x: Any) -> bool:
+        return x is None or isinstance(x, int | bool)
+
+    if is_entry(prefix):
+        return [prefix] * len(flatten(tree)[0])
+    try:
+        return list(optree.broadcast_prefix(prefix, tree, is_leaf=is_entry, none_is_leaf=False, namespace=NAMESPACE)) \
+            if not _has_none(prefix) else _broadcast(prefix, tree)  # fmt: skip
+    except (ValueError, TypeError):
+        raise ArgumentError(
+            message(
+                f"{what}{here()} must be a prefix of the tree that it describes",
+                f"got {prefix!r} for a tree {flatten(tree)[1]}",
+                help="give one integer or None for the whole tree, or a tree of them with the same outer structure",
+            )
+        ) from None
+
+
+def _has_none(prefix: Any) -> bool:
+    return any(leaf is None for leaf in optree.tree_leaves(prefix, none_is_leaf=True, namespace=NAMESPACE))
+
+
+def _broadcast(prefix: Any, tree: Any) -> list[Any]:
+    """As optree.broadcast_prefix, where None in the prefix is an entry although it is an empty tree elsewhere."""
+    if prefix is None or isinstance(prefix, int | bool):
+        return [prefix] * len(flatten(tree)[0])
+    outer_prefix, structure = optree.tree_flatten(prefix, is_leaf=lambda x: x is not prefix, none_is_leaf=True, namespace=NAMESPACE)
+    outer, other = optree.tree_flatten(tree, is_leaf=lambda x: x is not tree, none_is_leaf=True, namespace=NAMESPACE)
+    if structure != other:
+        raise ValueError
+    return [entry for p, t in zip(outer_prefix, outer, strict=True) for entry in _broadcast(p, t)]
+
+
+def structure_text(structure: Structure) -> str:
+    """The structure as users write it: `{'w': *, 'b': *}`."""
+    text = str(structure)
+    return text.removeprefix("PyTreeSpec(").removesuffix(")").replace(", namespace='tracer'", "")

@@ -1,0 +1,640 @@
+"""The user's derivatives: grad, value_and_grad, vjp, jvp, linearize, jacfwd, jacrev, hessian, linear_transpose.
+
+All run the function once (see `tracer.transforms.run`), outside jit with values, under jit into the program.
+Complex derivatives follow JAX: `grad` of a real function of complex z gives the conjugate of the ascent direction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, DTypeError, ShapeError, message
+from tracer.ir import dtypes
+from tracer.ir.primitive import Zero
+from tracer.ir.program import Literal, Program
+from tracer.ir.types import ArrayType, is_differentiable, same_up_to_weakness, tangent_type
+from tracer.primitives.shapes import broadcast_in_dim, reshape
+from tracer.primitives.zeros import zeros
+from tracer.trace import trees
+from tracer.trace.array import Array
+from tracer.trace.convert import as_array
+from tracer.trace.evaluate import evaluate
+from tracer.trace.source import here
+from tracer.trace.stage import stage
+from tracer.trace.trace import Operand, as_literal
+from tracer.transforms.batch import batch_forward
+from tracer.transforms.context import Tangent
+from tracer.transforms.functions import (
+    argument_names,
+    as_output,
+    check_callable,
+    flatten_arguments,
+    name_of,
+)
+from tracer.transforms.run import LinearTape, linear_tape, run_forward, run_reverse
+from tracer.transforms.transpose import pull_back
+
+FLOAT0 = np.dtype([("float0", np.void, 0)])
+"""The dtype of tangents and gradients of integers and booleans, as JAX users know it."""
+
+
+def grad(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, *, holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:  # fmt: skip
+    """The gradient of a scalar function, as a function.
+
+    fun: returns a real scalar (a complex one if `holomorphic`), or (scalar, aux) if `has_aux`.
+    argnums: which arguments; the gradient has their tree structure, shapes and dtypes.
+    allow_int: integer arguments get float0 gradients in place of an error.
+    Raises DTypeError for integer arguments or results, ShapeError for results that are no scalars.
+
+    >>> import tracer, tracer.numpy as tnp
+    >>> tracer.grad(tnp.sin)(0.0)
+    Array(1., f64)
+    """
+    derivative = value_and_grad(fun, argnums, has_aux, holomorphic=holomorphic, allow_int=allow_int)
+
+    @wraps(fun)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        value, result = derivative(*args, **kwargs)
+        return (result, value[1]) if has_aux else result
+
+    return gradient
+
+
+def value_and_grad(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, *, holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:  # fmt: skip
+    """As `grad`, but the function returns (value, gradient), or ((value, aux), gradient).
+
+    >>> import tracer
+    >>> tracer.value_and_grad(lambda x: x * x)(3.0)
+    (Array(9., f64), Array(6., f64))
+    """
+    check_callable(fun, "grad")
+    single = isinstance(argnums, int)
+    numbers: tuple[int, ...] = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+
+    @wraps(fun)
+    def derivative(*args: Any, **kwargs: Any) -> Any:
+        positions = [_position(n, len(args)) for n in numbers]
+        chosen = tuple(args[p] for p in positions)
+
+        def call(*values: Any) -> Any:
+            full = list(args)
+            for position, value in zip(positions, values, strict=True):
+                full[position] = value
+            return fun(*full, **kwargs)
+
+        name = name_of(fun)
+        leaves, structure = flatten_arguments(chosen, f"grad of {name}", lambda: argument_names(chosen))
+        _check_gradient_inputs(leaves, chosen, positions, name, holomorphic, allow_int)
+        recorded = _record(call, leaves, structure, has_aux, name)
+        output = _scalar_output(recorded, name, holomorphic)
+        cotangent = _ones(output)
+        gradients = recorded.pull([cotangent])
+        result = trees.unflatten(structure, gradients)
+        value = trees.unflatten(recorded.structure, [output])
+        return ((value, recorded.aux) if has_aux else value), (result[0] if single else result)
+
+    return derivative
+
+
+def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """Run a function, and return its outputs with the function from cotangents of outputs to those of the inputs.
+
+    Returns (outputs, pullback), or (outputs, pullback, aux) if `has_aux`. pullback(cotangents) takes a tree like
+    the outputs and returns a tuple, one entry for each of `primals`. It may be called any number of times.
+
+    >>> import tracer, tracer.numpy as tnp
+    >>> y, pullback = tracer.vjp(tnp.sin, 0.0)
+    >>> pullback(2.0)
+    (Array(2., f64),)
+    """
+    check_callable(fun, "vjp")
+    name = name_of(fun)
+    leaves, structure = flatten_arguments(primals, f"vjp of {name}", lambda: argument_names(primals))
+    recorded = _record(fun, leaves, structure, has_aux, name)
+
+    def pullback(cotangents: Any) -> Any:
+        given = _match(cotangents, recorded.outputs, recorded.structure, f"cotangents of {name}")
+        return trees.unflatten(structure, recorded.pull(given))
+
+    outputs = trees.unflatten(recorded.structure, recorded.outputs)
+    return (outputs, pullback, recorded.aux) if has_aux else (outputs, pullback)
+
+
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """Run a function, and return its outputs with its derivative there, a function from tangents to tangents.
+
+    Returns (outputs, pushforward), or (outputs, pushforward, aux) if `has_aux`.
+
+    >>> import tracer, tracer.numpy as tnp
+    >>> y, pushforward = tracer.linearize(tnp.sin, 0.0)
+    >>> pushforward(2.0)
+    Array(2., f64)
+    """
+    check_callable(fun, "linearize")
+    name = name_of(fun)
+    leaves, structure = flatten_arguments(primals, f"linearize of {name}", lambda: argument_names(primals))
+    recorded = _record(fun, leaves, structure, has_aux, name)
+
+    def pushforward(*tangents: Any) -> Any:
+        given = _match(tangents, leaves, structure, f"tangents of {name}")
+        return trees.unflatten(recorded.structure, recorded.push(given))
+
+    outputs = trees.unflatten(recorded.structure, recorded.outputs)
+    return (outputs, pushforward, recorded.aux) if has_aux else (outputs, pushforward)
+
+
+def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
+    """The outputs of a function and their tangents, computed side by side.
+
+    primals, tangents: sequences, one entry an argument, of equal structures, shapes and dtypes (float0 for integers).
+    Returns (outputs, tangents), or (outputs, tangents, aux) if `has_aux`.
+
+    >>> import tracer, tracer.numpy as tnp
+    >>> tracer.jvp(tnp.sin, (0.0,), (2.0,))
+    (Array(0., f64), Array(2., f64))
+    """
+    check_callable(fun, "jvp")
+    if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
+        raise ArgumentError(
+            message(
+                f"jvp{here()} takes tuples of primals and tangents",
+                f"got {type(primals).__name__} and {type(tangents).__name__}",
+                help="jvp(f, (x,), (dx,)) for a function of one argument",
+            )
+        )
+    name = name_of(fun)
+    primals, tangents = tuple(primals), tuple(tangents)
+    leaves, structure = flatten_arguments(primals, f"jvp of {name}", lambda: argument_names(primals))
+    given = _match(tangents, leaves, structure, f"tangents of {name}")
+    holder = _Result(has_aux, name)
+    outputs, moved = run_forward(holder.flat(fun, structure), leaves, given, name)
+    count = holder.count
+    ys = trees.unflatten(holder.structure, outputs[:count])
+    dys = trees.unflatten(holder.structure, [_tangent_array(t) for t in moved[:count]])
+    return (ys, dys, holder.aux_value(outputs[count:])) if has_aux else (ys, dys)
+
+
+def jacfwd(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, *, holomorphic: bool = False
+) -> Callable[..., Any]:
+    """The Jacobian by forward mode, one tangent an input element: for functions with few inputs.
+
+    Each leaf of the result has the shape [*output, *input].
+
+    >>> import tracer, tracer.numpy as tnp
+    >>> tracer.jacfwd(lambda x: x * x)(tnp.asarray([1.0, 2.0]))
+    Array([[2., 0.],
+           [0., 4.]], f64)
+    """
+    check_callable(fun, "jacfwd")
+    single = isinstance(argnums, int)
+    numbers: tuple[int, ...] = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+
+    @wraps(fun)
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        call, chosen = _partial(fun, numbers, args, kwargs)
+        name = name_of(fun)
+        leaves, structure = flatten_arguments(chosen, f"jacfwd of {name}", lambda: argument_names(chosen))
+        _check_gradient_inputs(leaves, chosen, numbers, name, holomorphic, allow_int=False)
+        recorded = _record(call, leaves, structure, has_aux, name)
+        columns = recorded.push_basis()
+        result = _nest(recorded, structure, columns, input_first=False)
+        result = trees.tree_map(lambda pair: pair[0], result) if False else result
+        jac = _select_single(result, recorded.structure, single)
+        return (jac, recorded.aux) if has_aux else jac
+
+    return jacobian
+
+
+def jacrev(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, *, holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:  # fmt: skip
+    """The Jacobian by reverse mode, one cotangent an output element: for functions with few outputs.
+
+    Each leaf of the result has the shape [*output, *input].
+
+    >>> import tracer, tracer.numpy as tnp
+    >>> tracer.jacrev(lambda x: tnp.sum(x * x))(tnp.asarray([1.0, 2.0]))
+    Array([2., 4.], f64)
+    """
+    check_callable(fun, "jacrev")
+    single = isinstance(argnums, int)
+    numbers: tuple[int, ...] = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+
+    @wraps(fun)
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        call, chosen = _partial(fun, numbers, args, kwargs)
+        name = name_of(fun)
+        leaves, structure = flatten_arguments(chosen, f"jacrev of {name}", lambda: argument_names(chosen))
+        _check_gradient_inputs(leaves, chosen, numbers, name, holomorphic, allow_int)
+        recorded = _record(call, leaves, structure, has_aux, name)
+        rows = recorded.pull_basis()
+        result = _nest(recorded, structure, rows, input_first=False)
+        jac = _select_single(result, recorded.structure, single)
+        return (jac, recorded.aux) if has_aux else jac
+
+    return jacobian
+
+
+jacobian = jacrev
+
+
+def hessian(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, *, holomorphic: bool = False
+) -> Callable[..., Any]:
+    """The second derivative of a function: forward over reverse. A leaf's shape is [*output, *input, *input].
+
+    >>> import tracer, tracer.numpy as tnp
+    >>> tracer.hessian(lambda x: tnp.sum(x ** 3))(tnp.asarray([1.0, 2.0]))
+    Array([[ 6.,  0.],
+           [ 0., 12.]], f64)
+    """
+    inner = jacrev(fun, argnums, has_aux, holomorphic=holomorphic)
+    return jacfwd(inner, argnums, has_aux, holomorphic=holomorphic)
+
+
+def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., Any]:
+    """The transpose of a linear function: from cotangents of its outputs to those of its arguments.
+
+    primals: arrays, or anything with `shape` and `dtype`; their values are not used. Raises NoRuleError where
+    the function is not linear.
+
+    >>> import tracer, tracer.numpy as tnp
+    >>> tracer.linear_transpose(lambda x: 3.0 * x, 1.0)(2.0)
+    (Array(6., f64),)
+    """
+    check_callable(fun, "linear_transpose")
+    name = name_of(fun)
+    shapes, structure = trees.flatten(primals)
+    types = [abstract_type(leaf) for leaf in shapes]
+    holder = _Result(False, name)
+    staged = stage(holder.flat(fun, structure), types, name=name, protected=True)
+
+    def transposed(cotangents: Any) -> Any:
+        outputs = [_Typed(type) for type in staged.program.output_types]
+        given = _match(cotangents, outputs, holder.structure, f"cotangents of {name}")
+        constants = len(staged.constants)
+        linear = [i >= constants for i in range(len(staged.program.inputs))]
+        results = pull_back(staged.program, linear, staged.constants, given)
+        return trees.unflatten(structure, [_tangent_array(r) for r in results])
+
+    return transposed
+
+
+class _Typed:
+    """Stands for a value of which only the type is known."""
+
+    __slots__ = ("type",)
+
+    def __init__(self, type: Any) -> None:
+        self.type = type
+
+
+def abstract_type(leaf: Any) -> Any:
+    """The IR type of an array, a scalar, or a ShapeDtypeStruct."""
+    if isinstance(leaf, Array):
+        return leaf.type
+    shape, dtype = getattr(leaf, "shape", None), getattr(leaf, "dtype", None)
+    if shape is not None and dtype is not None:
+        return ArrayType(np.dtype(dtype), tuple(shape), bool(getattr(leaf, "weak_type", False)))
+    return as_array(leaf).type
+
+
+# Running a user's function
+
+
+class _Result:
+    """Flattens what a user's function returns, and keeps its structure."""
+
+    def __init__(self, has_aux: bool, name: str) -> None:
+        self.has_aux = has_aux
+        self.name = name
+        self.structure: Any = None
+        self.aux_structure: Any = None
+        self.count = 0
+
+    def flat(self, function: Callable[..., Any], structure: trees.Structure) -> Callable[[list[Any]], list[Operand]]:
+        def run(leaves: list[Any]) -> list[Operand]:
+            result = function(*trees.unflatten(structure, leaves))
+            aux_leaves: list[Any] = []
+            if self.has_aux:
+                if not isinstance(result, tuple) or len(result) != 2:
+                    raise ArgumentError(
+                        message(
+                            f"{self.name}{here()}: has_aux=True wants a pair (result, aux)",
+                            f"got {type(result).__name__}",
+                            help="return a tuple of two, or leave has_aux out",
+                        )
+                    )
+                result, aux = result
+                aux_leaves, self.aux_structure = trees.flatten(aux)
+            outputs, self.structure = trees.flatten(result)
+            self.count = len(outputs)
+            return [as_output(y, self.name) for y in (*outputs, *aux_leaves)]
+
+        return run
+
+    def aux_value(self, leaves: Sequence[Any]) -> Any:
+        return trees.unflatten(self.aux_structure, leaves) if self.has_aux else None
+
+
+class _Recorded:
+    """A user's function run at a point, with its derivative there."""
+
+    def __init__(self, leaves: list[Array], active: list[bool], holder: _Result, outputs: list[Operand], tape: LinearTape) -> None:
+        self.leaves = leaves
+        self.active = active
+        self.structure = holder.structure
+        self.outputs: list[Any] = outputs[: holder.count]
+        self.aux = holder.aux_value(outputs[holder.count :])
+        self.tape = tape
+        self.moving = [is_differentiable(y.type) for y in self.outputs]
+
+    def pull(self, cotangents: Sequence[Any]) -> list[Any]:
+        """Gradients of every leaf; float0 for those without."""
+        given = [c for c, on in zip(cotangents, self.moving, strict=True) if on]
+        results = iter(pull_back(self.tape.program, self.tape.linear, self.tape.residuals, given))
+        return [
+            _tangent_array(next(results) if on else Zero(tangent_type(x.type)))
+            for x, on in zip(self.leaves, self.active, strict=True)
+        ]
+
+    def push(self, tangents: Sequence[Any]) -> list[Any]:
+        """Tangents of every output."""
+        given = [self._dense(t) for t, on in zip(tangents, self.active, strict=True) if on]
+        results = iter(evaluate(self.tape.program, [*self.tape.residuals, *given]))
+        return [
+            next(results) if on else _tangent_array(Zero(tangent_type(y.type)))
+            for y, on in zip(self.outputs, self.moving, strict=True)
+        ]
+
+    @staticmethod
+    def _dense(tangent: Any) -> Any:
+        return zeros(tangent.type) if isinstance(tangent, Zero) else tangent
+
+    def push_basis(self) -> list[list[Any]]:
+        """For each differentiable output and input leaf the derivative, [*output, *input]."""
+        inputs = [x for x, on in zip(self.leaves, self.active, strict=True) if on]
+        total = sum(x.size for x in inputs)
+        basis = _basis(inputs, total)
+        count = len(self.tape.residuals)
+        axes = [None] * count + [0] * len(inputs)
+        outputs, out_axes = batch_forward(self.tape.program, [*self.tape.residuals, *basis], axes, total, None)
+        from tracer.transforms.context import to_front
+
+        blocks = []
+        for y, axis in zip(outputs, out_axes, strict=True):
+            batch_first = to_front(y, axis, total)
+            blocks.append(_split_columns(batch_first, inputs))
+        return blocks
+
+    def pull_basis(self) -> list[list[Any]]:
+        """The same by rows."""
+        outputs = [y for y, on in zip(self.outputs, self.moving, strict=True) if on]
+        inputs = [x for x, on in zip(self.leaves, self.active, strict=True) if on]
+        total = sum(_size(y) for y in outputs)
+        count = len(self.tape.residuals)
+
+        def transposed(values: list[Any]) -> list[Operand]:
+            results = pull_back(self.tape.program, self.tape.linear, values[:count], values[count:])
+            return [self._dense(r) for r in results]
+
+        types = [*(r.type for r in self.tape.residuals), *(tangent_type(y.type) for y in outputs)]
+        program = stage(transposed, types, name="rows").program
+        axes = [None] * count + [0] * len(outputs)
+        rows, row_axes = batch_forward(program, [*self.tape.residuals, *_basis(outputs, total)], axes, total, None)
+        from tracer.transforms.context import to_front
+
+        dense = [to_front(r, axis, total) for r, axis in zip(rows, row_axes, strict=True)]
+        blocks: list[list[Any]] = []
+        start = 0
+        for y in outputs:
+            size = _size(y)
+            blocks.append([_row_block(r, start, size, y.type.shape, x.shape) for r, x in zip(dense, inputs, strict=True)])
+            start += size
+        return blocks
+
+
+def _record(
+    function: Callable[..., Any], leaves: list[Array], structure: trees.Structure, has_aux: bool, name: str
+) -> _Recorded:
+    active = [is_differentiable(x.type) for x in leaves]
+    holder = _Result(has_aux, name)
+    tape = run_reverse(holder.flat(function, structure), leaves, active, name)
+    outputs = list(tape.outputs)
+    del tape.outputs[holder.count :], tape.output_vars[holder.count :]
+    return _Recorded(leaves, active, holder, outputs, linear_tape(tape))
+
+
+# Basis vectors and blocks of Jacobians
+
+
+def _size(y: Operand) -> int:
+    return int(np.prod(y.type.shape, dtype=np.int64))
+
+
+def _basis(values: Sequence[Operand], total: int) -> list[Any]:
+    """For each value, [total, *shape]: ones where the row is the element's number among all elements."""
+    from tracer.primitives.comparison import eq
+    from tracer.primitives.conversion import convert_element_type
+    from tracer.primitives.shapes import broadcasted_iota
+
+    result = []
+    start = 0
+    for value in values:
+        type = value.type
+        assert isinstance(type, ArrayType)
+        size = _size(value)
+        rows = broadcasted_iota(dtypes.I64, (total, size), 0)
+        columns = broadcasted_iota(dtypes.I64, (total, size), 1)
+        from tracer.primitives.arithmetic import add
+
+        ones = eq(rows, add(columns, start))
+        result.append(reshape(convert_element_type(ones, type.dtype), (total, *type.shape)))
+        start += size
+    return result
+
+
+def _split_columns(batch_first: Array, inputs: Sequence[Array]) -> list[Any]:
+    """[total, *output] into one [*output, *input] for each input."""
+    from tracer.primitives.shapes import moveaxis, slice_in_dim
+
+    last = moveaxis(batch_first, 0, len(batch_first.shape) - 1)
+    result, start = [], 0
+    for x in inputs:
+        block = slice_in_dim(last, start, start + x.size, 1, len(last.shape) - 1)
+        result.append(reshape(block, (*last.shape[:-1], *x.shape)))
+        start += x.size
+    return result
+
+
+def _row_block(rows: Array, start: int, size: int, output_shape: Sequence[int], input_shape: Sequence[int]) -> Any:
+    from tracer.primitives.shapes import slice_in_dim
+
+    return reshape(slice_in_dim(rows, start, start + size, 1, 0), (*output_shape, *input_shape))
+
+
+def _nest(recorded: _Recorded, structure: trees.Structure, blocks: list[list[Any]], *, input_first: bool) -> Any:
+    """A tree like the outputs whose leaves are trees like the inputs."""
+    rows = iter(blocks)
+    entries = []
+    for y, on in zip(recorded.outputs, recorded.moving, strict=True):
+        if not on:
+            raise DTypeError(message(f"jacobian{here()}: an output has no derivative", f"got {y.type}"))
+        given = iter(next(rows))
+        leaves = [
+            next(given) if active else np.zeros((*y.type.shape, *x.shape), FLOAT0)
+            for x, active in zip(recorded.leaves, recorded.active, strict=True)
+        ]
+        entries.append(trees.unflatten(structure, leaves))
+    return entries
+
+
+def _select_single(entries: list[Any], structure: trees.Structure, single: bool) -> Any:
+    return trees.unflatten(structure, [entry[0] if single else entry for entry in entries])
+
+
+def _partial(fun: Callable[..., Any], numbers: Sequence[int], args: Sequence[Any], kwargs: Any) -> Any:
+    positions = [_position(n, len(args)) for n in numbers]
+
+    def call(*values: Any) -> Any:
+        full = list(args)
+        for position, value in zip(positions, values, strict=True):
+            full[position] = value
+        return fun(*full, **kwargs)
+
+    return call, tuple(args[p] for p in positions)
+
+
+# Checks
+
+
+def _position(number: int, count: int) -> int:
+    if not -count <= number < count:
+        raise ArgumentError(
+            message(
+                f"grad{here()}: argnums names argument {number}",
+                f"the call has {count} positional argument{'s' if count != 1 else ''}",
+                help="pass the differentiated arguments by position",
+            )
+        )
+    return number % count
+
+
+def _check_gradient_inputs(
+    leaves: Sequence[Array], chosen: Sequence[Any], positions: Sequence[int], name: str, holomorphic: bool, allow_int: bool
+) -> None:
+    for number, leaf in enumerate(leaves):
+        type = leaf.type
+        good = is_differentiable(type) or allow_int
+        if holomorphic:
+            good = isinstance(type, ArrayType) and dtypes.is_complex(type.dtype)
+        if not good:
+            path = argument_names(chosen)[number]
+            wanted = "complex" if holomorphic else "floating or complex"
+            raise DTypeError(
+                message(
+                    f"grad of {name}{here()}: {path} has no gradient",
+                    f"expected a {wanted} dtype, got {type}",
+                    help="pass a float, as 2.0 for 2, or cast with .astype(float); allow_int=True gives float0",
+                )
+            )
+
+
+def _scalar_output(recorded: _Recorded, name: str, holomorphic: bool) -> Any:
+    if len(recorded.outputs) != 1:
+        raise ArgumentError(
+            message(
+                f"grad of {name}{here()}: the function must return one scalar",
+                f"got a tree of {len(recorded.outputs)} arrays",
+                help="return the loss alone; has_aux=True takes (loss, aux), and jacrev takes trees",
+            )
+        )
+    (output,) = recorded.outputs
+    type = output.type
+    if not isinstance(type, ArrayType) or type.shape != ():
+        raise ShapeError(
+            message(
+                f"grad of {name}{here()}: the function must return a scalar",
+                f"got {type}",
+                help="reduce it, as with .sum() or .mean(); jacrev and jacfwd differentiate arrays",
+            )
+        )
+    good = dtypes.is_complex(type.dtype) if holomorphic else dtypes.is_float(type.dtype)
+    if not good:
+        raise DTypeError(
+            message(
+                f"grad of {name}{here()}: the function must return a {'complex' if holomorphic else 'real float'}",
+                f"got {type}",
+                help="holomorphic=True differentiates complex functions" if dtypes.is_complex(type.dtype) else "cast it with .astype(float)",
+            )
+        )
+    return output
+
+
+def _ones(output: Operand) -> Any:
+    type = output.type
+    assert isinstance(type, ArrayType)
+    return broadcast_in_dim(as_literal(type.dtype.type(1), type.dtype), (), ())
+
+
+def _match(given: Any, like: Sequence[Any], structure: trees.Structure, what: str) -> list[Tangent]:
+    """Tangents or cotangents as operands: they must have the structure, shapes and tangent dtypes of `like`."""
+    leaves, got = trees.flatten(given)
+    if got != structure:
+        raise ArgumentError(
+            message(
+                f"{what}{here()} must have the structure of what they belong to",
+                f"expected {trees.structure_text(structure)}",
+                f"got {trees.structure_text(got)}",
+            )
+        )
+    names = None
+    result: list[Tangent] = []
+    for number, (leaf, x) in enumerate(zip(leaves, like, strict=True)):
+        wanted = tangent_type(x.type)
+        if not is_differentiable(x.type):
+            result.append(Zero(wanted))
+            continue
+        array: Any = as_array(leaf, what) if not (isinstance(leaf, np.ndarray) and leaf.dtype == FLOAT0) else None
+        if array is not None and array.weak_type and array.shape == wanted.shape:
+            from tracer.primitives.conversion import convert_element_type
+
+            array = convert_element_type(array, wanted.dtype)  # type: ignore[union-attr]
+        if array is None or not same_up_to_weakness(array.type, wanted):
+            names = names or trees.leaf_names(given, "tree")
+            raise ArgumentError(
+                message(
+                    f"{what}{here()}: {names[number]} has the wrong type",
+                    f"expected {wanted}, got {'float0' if array is None else array.type}",
+                    help="tangents and cotangents have the shape and dtype of the values they belong to",
+                )
+            )
+        result.append(array)
+    return result
+
+
+def _tangent_array(t: Tangent) -> Any:
+    """A tangent for the user: zeros are arrays of zeros, and float0 is NumPy's empty dtype, as in JAX."""
+    if isinstance(t, Zero):
+        return zeros(t.type) if is_differentiable(t.type) else np.zeros(t.type.shape, FLOAT0)
+    if isinstance(t, Literal):
+        return broadcast_in_dim(t, (), ())
+    return t
+
+
+__all__ = [
+    "FLOAT0", "Program", "abstract_type", "grad", "hessian", "jacfwd", "jacobian", "jacrev", "jvp", "linear_transpose",
+    "linearize", "value_and_grad", "vjp",
+]  # fmt: skip

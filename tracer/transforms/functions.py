@@ -1,0 +1,101 @@
+"""Between users' functions on trees and our functions on lists of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tracer.errors import ArgumentError, message
+from tracer.ir.program import Literal
+from tracer.trace import trees
+from tracer.trace.array import Array
+from tracer.trace.convert import as_array
+from tracer.trace.source import here
+from tracer.trace.trace import Operand
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """What the function is called in printed programs and errors."""
+    name = getattr(function, "__name__", None) or type(function).__name__
+    return "lambda" if name == "<lambda>" else str(name)
+
+
+def flatten_arguments(
+    arguments: Any, what: str, names: Callable[[], list[str]], *, copy: bool = True
+) -> tuple[list[Array], trees.Structure]:
+    """The leaves of a tree of arguments as arrays. `names` says what each leaf is called, for errors."""
+    leaves, structure = trees.flatten(arguments)
+    arrays = []
+    for position, leaf in enumerate(leaves):
+        if isinstance(leaf, Array):
+            arrays.append(leaf)
+        else:
+            arrays.append(_named(leaf, position, what, names, copy))
+    return arrays, structure
+
+
+def _named(leaf: Any, position: int, what: str, names: Callable[[], list[str]], copy: bool) -> Array:
+    try:
+        return as_array(leaf, what, copy=copy)
+    except ArgumentError:
+        return as_array(leaf, f"{what}: {names()[position]}", copy=copy)
+
+
+def argument_names(args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) -> list[str]:
+    """`argument 0`, `argument 1, params['w'][2]` style names for every leaf of a call's arguments."""
+    names = []
+    for position, argument in enumerate(args):
+        names += [_argument_name(f"argument {position}", n) for n in trees.leaf_names(argument, "*")]
+    for key in sorted(kwargs or {}):
+        names += [_argument_name(f"argument {key!r}", n) for n in trees.leaf_names((kwargs or {})[key], "*")]
+    return names
+
+
+def _argument_name(root: str, path: str) -> str:
+    inner = path.removeprefix("*")
+    return f"{root}, at {inner}" if inner else root
+
+
+def flat_function(
+    function: Callable[..., Any], structure: trees.Structure, what: str
+) -> tuple[Callable[[list[Any]], list[Array]], list[trees.Structure]]:
+    """The function on leaves. The structure of its result is appended to the list when it has run."""
+    out_structures: list[trees.Structure] = []
+
+    def flat(leaves: list[Any]) -> list[Array]:
+        args, kwargs = trees.unflatten(structure, leaves)
+        result = function(*args, **kwargs)
+        outputs, out_structure = trees.flatten(result)
+        out_structures[:] = [out_structure]
+        return [as_output(y, what) for y in outputs]
+
+    return flat, out_structures
+
+
+def as_output(value: Any, what: str) -> Any:
+    """A returned leaf as an operand."""
+    if isinstance(value, Array | Literal):
+        return value
+    try:
+        return as_array(value, what)
+    except ArgumentError:
+        raise ArgumentError(
+            message(
+                f"{what}{here()} returned what is no array",
+                f"got {type(value).__name__}",
+                help="return arrays and numbers, or trees of them",
+            )
+        ) from None
+
+
+def check_callable(function: Any, what: str) -> None:
+    if not callable(function):
+        raise ArgumentError(
+            message(
+                f"{what}{here()} takes a function",
+                f"got {type(function).__name__}",
+                help=f"pass the function itself, as in {what}(f), and call the result: {what}(f)(x)",
+            )
+        )
+
+

@@ -1,0 +1,194 @@
+"""Define-by-run: derivatives of Python functions as they run.
+
+Outside jit every array has a value, so Python's own control flow works, and derivatives follow the path that was taken.
+Operations on the differentiated arrays run at the enclosing level at once. In reverse mode each leaves an `Entry`
+on a tape: its residuals, and how its tangents depend on them. In forward mode tangents move along.
+Under jit the enclosing level is the staging trace, so the same code writes the derivative into the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from tracer.ir.primitive import Linearized, Primitive, Zero
+from tracer.ir.program import Program, Source, Var
+from tracer.ir.types import is_differentiable, tangent_type
+from tracer.trace.array import Array, traced
+from tracer.trace.state import state
+from tracer.trace.trace import Operand, Trace, open_trace, stage_process
+from tracer.transforms.context import Context, Tangent
+from tracer.transforms.jvp import jvp_equation
+from tracer.transforms.linearize import linearize_equation
+
+Function = Callable[[list[Array]], Sequence[Operand]]
+
+
+class Entry(NamedTuple):
+    """One operation on the tape."""
+
+    linearized: Linearized
+    inputs: tuple[Var, ...]  # the active ones
+    outputs: tuple[Var | None, ...]  # None for outputs without tangents
+    source: Source | None
+
+
+@dataclass(slots=True)
+class Tape:
+    """A function run at a point: its outputs, and its derivative there."""
+
+    inputs: list[Var]
+    entries: list[Entry]
+    outputs: list[Operand] = field(default_factory=list)  # at the enclosing level
+    output_vars: list[Var | None] = field(default_factory=list)
+
+
+def _lower(trace: Trace, operand: Operand) -> Operand:
+    """The operand at the enclosing level."""
+    if isinstance(operand, Array) and operand._trace is trace:
+        value = operand._value
+        assert isinstance(value, Array)
+        return value
+    return operand
+
+
+def _record(
+    trace: Trace, primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any], source: Source | None
+) -> list[Array]:
+    xs = [_lower(trace, x) for x in operands]
+    active = [isinstance(x, Array) and x._trace is trace for x in operands]
+    linearized = linearize_equation(primitive, xs, active, params)
+    inputs = tuple(x._atom for x in operands if isinstance(x, Array) and x._trace is trace)
+    outputs: list[Any] = []
+    variables: list[Var | None] = []
+    for y in linearized.outputs:
+        if is_differentiable(y.type):
+            variable = Var(y.type)
+            outputs.append(traced(trace, variable, y))
+            variables.append(variable)
+        else:
+            outputs.append(y)
+            variables.append(None)
+    if any(v is not None for v in variables):
+        trace.data.entries.append(Entry(linearized, inputs, tuple(variables), source))  # type: ignore[arg-type]
+    return outputs
+
+
+def run_reverse(function: Function, primals: Sequence[Operand], active: Sequence[bool], name: str) -> Tape:
+    """Run a function, recording what its derivative in the active arguments needs."""
+    with open_trace(_record, name, staging=False) as trace:
+        tape = trace.data = Tape([], [])
+        arguments: list[Any] = [
+            trace.new_input(x.type, x, protected=True) if on and isinstance(x, Array) else x
+            for x, on in zip(primals, active, strict=True)
+        ]
+        outputs = function(arguments)
+        tape.inputs = trace.inputs
+        for y in outputs:
+            mine = isinstance(y, Array) and y._trace is trace
+            tape.outputs.append(_lower(trace, y))
+            tape.output_vars.append(y._atom if mine else None)  # type: ignore[union-attr]
+        trace.data = None
+    return tape
+
+
+class LinearTape(NamedTuple):
+    """The derivative of a tape as a program of (residuals..., tangents of inputs...) -> tangents of outputs."""
+
+    program: Program
+    residuals: list[Array]
+
+    @property
+    def linear(self) -> tuple[bool, ...]:
+        count = len(self.residuals)
+        return tuple(i >= count for i in range(len(self.program.inputs)))
+
+
+def linear_tape(tape: Tape) -> LinearTape:
+    """Write the tape's derivative as a linear program. What is not linear in it is computed here, once."""
+    outer_source = state.source
+    with open_trace(stage_process, "linear", staging=False) as linear:
+        moving: dict[Var, Operand] = {v: linear.new_input(tangent_type(v.type)) for v in tape.inputs}
+        try:
+            for entry in tape.entries:
+                dxs: list[Tangent] = [
+                    moving[v] if v in moving else Zero(tangent_type(v.type)) for v in entry.inputs
+                ]
+                if all(isinstance(dx, Zero) for dx in dxs):
+                    continue
+                state.source = entry.source
+                dense = [_context.instantiate(dx) for dx in dxs]
+                dys = entry.linearized.apply(entry.linearized.residuals, dense)
+                moving.update(
+                    (v, dy)
+                    for v, dy in zip(entry.outputs, dys, strict=True)
+                    if v is not None and not isinstance(dy, Zero)
+                )
+        finally:
+            state.source = outer_source
+        outputs = [
+            moving[v] if v is not None and v in moving else _zero_output(y)
+            for v, y in zip(tape.output_vars, tape.outputs, strict=True)
+        ]
+        program = linear.program([_context.instantiate(y) for y in outputs if not _is_float0(y)])
+    return LinearTape(program, [array for _, array in linear.constants])
+
+
+_no_primitive: Any = None
+_context = Context(_no_primitive)  # used to instantiate zeros alone
+
+
+def _zero_output(y: Operand) -> Zero:
+    return Zero(tangent_type(y.type))
+
+
+def _is_float0(y: Tangent) -> bool:
+    return isinstance(y, Zero) and not is_differentiable(y.type)
+
+
+def run_forward(
+    function: Function, primals: Sequence[Operand], tangents: Sequence[Tangent], name: str
+) -> tuple[list[Operand], list[Tangent]]:
+    """Run a function with tangents moving along. Outputs that do not depend on the primals have `Zero` tangents."""
+    with open_trace(_push, name, staging=False) as trace:
+        moving: dict[Var, Operand] = {}
+        trace.data = moving
+        arguments: list[Any] = []
+        for x, dx in zip(primals, tangents, strict=True):
+            if isinstance(dx, Zero) or not isinstance(x, Array):
+                arguments.append(x)
+                continue
+            arguments.append(trace.new_input(x.type, x, protected=True))
+            moving[trace.inputs[-1]] = dx
+        outputs = function(arguments)
+        ys = [_lower(trace, y) for y in outputs]
+        dys: list[Tangent] = [_tangent(trace, y) for y in outputs]
+        trace.data = None
+    return ys, dys
+
+
+def _tangent(trace: Trace, x: Operand) -> Tangent:
+    if isinstance(x, Array) and x._trace is trace:
+        assert x._atom is not None
+        tangent: Operand = trace.data[x._atom]
+        return tangent
+    return Zero(tangent_type(x.type))
+
+
+def _push(
+    trace: Trace, primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any], source: Source | None
+) -> list[Array]:
+    xs = [_lower(trace, x) for x in operands]
+    dxs = [_tangent(trace, x) for x in operands]
+    ys, dys = jvp_equation(primitive, xs, dxs, params)
+    outputs: list[Any] = []
+    for y, dy in zip(ys, dys, strict=True):
+        if isinstance(dy, Zero):
+            outputs.append(y)
+        else:
+            variable = Var(y.type)
+            trace.data[variable] = dy
+            assert isinstance(y, Array)  # a literal has no tangent
+            outputs.append(traced(trace, variable, y))
+    return outputs

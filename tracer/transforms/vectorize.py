@@ -1,0 +1,144 @@
+"""`vmap`: a function of examples becomes a function of batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+from tracer.errors import ArgumentError, AxisError, message
+from tracer.ir.program import Literal
+from tracer.ir.types import Type, with_shape
+from tracer.primitives.shapes import moveaxis
+from tracer.trace import trees
+from tracer.trace.array import Array
+from tracer.trace.source import here
+from tracer.trace.stage import stage
+from tracer.trace.state import named_axis
+from tracer.transforms.batch import batch_forward
+from tracer.transforms.context import to_front
+from tracer.transforms.functions import argument_names, as_output, check_callable, flatten_arguments, name_of
+
+Axis = int | None
+
+
+def vmap(
+    fun: Callable[..., Any],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: object = None,
+    axis_size: int | None = None,
+    spmd_axis_name: object = None,
+) -> Callable[..., Any]:
+    """Map a function over leading (or other) axes of its arguments, as one batched computation.
+
+    in_axes: an integer, None (the same value for every example), or a tree of them that is a prefix of the positional
+    arguments. out_axes: the same for the results. axis_name: a name for collectives, as `lax.psum(x, "batch")`.
+    Keyword arguments are mapped along axis 0. Raises ArgumentError where sizes disagree.
+
+    >>> import tracer, tracer.numpy as tnp
+    >>> tracer.vmap(lambda x, y: x * y, in_axes=(0, None))(tnp.asarray([1.0, 2.0]), 3.0)
+    Array([3., 6.], f64)
+    """
+    check_callable(fun, "vmap")
+    name = name_of(fun)
+
+    @wraps(fun)
+    def batched(*args: Any, **kwargs: Any) -> Any:
+        axes_tree = tuple(in_axes) if isinstance(in_axes, list) else in_axes
+        if isinstance(axes_tree, tuple) and len(axes_tree) != len(args):
+            raise ArgumentError(
+                message(
+                    f"vmap of {name}{here()}: in_axes has {len(axes_tree)} entries for {len(args)} arguments",
+                    help="give one entry for each positional argument, or a single one for all",
+                )
+            )
+        axes = trees.broadcast_prefix(axes_tree, args, f"in_axes of vmap of {name}")
+        axes += [0] * len(trees.flatten(kwargs)[0])
+        leaves, structure = flatten_arguments((args, kwargs), f"vmap of {name}", lambda: argument_names(args, kwargs))
+        size = _batch_size(leaves, axes, axis_size, name, lambda: argument_names(args, kwargs))
+        example_types = [_example_type(x, axis, name) for x, axis in zip(leaves, axes, strict=True)]
+        axes = [None if axis is None else axis % x.ndim for x, axis in zip(leaves, axes, strict=True)]
+        holder: list[Any] = []
+
+        def flat(inputs: list[Any]) -> list[Any]:
+            positional, keywords = trees.unflatten(structure, inputs)
+            result = fun(*positional, **keywords)
+            outputs, out_structure = trees.flatten(result)
+            holder[:] = [out_structure, result]
+            return [as_output(y, name) for y in outputs]
+
+        with named_axis(axis_name, size):
+            staged = stage(flat, example_types, name=name, protected=True)
+        operands = [*staged.constants, *leaves]
+        operand_axes = [*([None] * len(staged.constants)), *axes]
+        outputs, found = batch_forward(staged.program, operands, operand_axes, size, axis_name)
+        wanted = trees.broadcast_prefix(out_axes, holder[1], f"out_axes of vmap of {name}")
+        placed = [_place(y, a, w, size, name) for y, a, w in zip(outputs, found, wanted, strict=True)]
+        return trees.unflatten(holder[0], placed)
+
+    return batched
+
+
+def _example_type(x: Array, axis: Axis, name: str) -> Type:
+    if axis is None:
+        return x.type
+    if not -x.ndim <= axis < x.ndim:
+        raise AxisError(
+            message(
+                f"vmap of {name}{here()}: in_axes names axis {axis} of an argument {x.type}",
+                help="an argument without that axis takes in_axes=None",
+            )
+        )
+    shape = list(x.shape)
+    del shape[axis]
+    return with_shape(x.type, tuple(shape))
+
+
+def _batch_size(
+    leaves: Sequence[Array], axes: Sequence[Axis], given: int | None, name: str, names: Callable[[], list[str]]
+) -> int:
+    sizes = {}
+    for position, (x, axis) in enumerate(zip(leaves, axes, strict=True)):
+        if axis is not None:
+            _example_type(x, axis, name)
+            sizes[position] = x.shape[axis]
+    if given is not None:
+        sizes[-1] = given
+    if not sizes:
+        raise ArgumentError(
+            message(
+                f"vmap of {name}{here()}: nothing to map over",
+                "every in_axes is None",
+                help="map one argument at least, or give axis_size",
+            )
+        )
+    if len(set(sizes.values())) > 1:
+        shown = [f"{names()[p] if p >= 0 else 'axis_size'} has size {n}" for p, n in sizes.items()]
+        raise ArgumentError(
+            message(
+                f"vmap of {name}{here()}: the mapped axes have different sizes",
+                *shown,
+                help="sizes must agree; an argument that is the same for every example takes in_axes=None",
+            )
+        )
+    return next(iter(sizes.values()))
+
+
+def _place(y: Any, found: Axis, wanted: Axis, size: int, name: str) -> Any:
+    """Move the batch axis of an output to where the user wants it."""
+    if wanted is None:
+        if found is not None:
+            raise ArgumentError(
+                message(
+                    f"vmap of {name}{here()}: out_axes=None for an output that differs between examples",
+                    f"got {y.type}, batched along axis {found}",
+                    help="give it an axis in out_axes",
+                )
+            )
+        return to_front(y, None, 1).reshape(()) if isinstance(y, Literal) else y
+    front = to_front(y, found, size)
+    rank = len(front.shape)
+    if not -rank <= wanted < rank:
+        raise AxisError(message(f"vmap of {name}{here()}: out_axes names axis {wanted} of an output with {rank} axes"))
+    return moveaxis(front, 0, wanted % rank)
