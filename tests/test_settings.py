@@ -68,9 +68,7 @@ def test_an_unknown_setting_is_an_error_that_lists_the_settings() -> None:
     config = Config()
     with pytest.raises(SettingError) as caught:
         config.defualt_float = "float32"
-    assert str(caught.value) == (
-        f"config has no setting 'defualt_float'\n  help: there are {', '.join(SETTINGS)}"
-    )
+    assert str(caught.value) == (f"config has no setting 'defualt_float'\n  help: there are {', '.join(SETTINGS)}")
     with pytest.raises(SettingError, match="no setting 'defualt_float'"), config.using(defualt_float="float32"):
         pass
 

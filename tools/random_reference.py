@@ -1,7 +1,8 @@
 """Write tests/random/reference.json: what JAX draws from its keys, to compare `tracer.random` with.
 
 Run with a Python that has JAX:  python tools/random_reference.py
-Each case is {"call", "seed", "args", "dtype", "shape", "bytes"}: the arguments after the key, by keyword, and the result.
+Each case is {"call", "seed", "args", "dtype", "shape", "bytes"}: the arguments after the key by keyword, and the
+result.
 An argument {"array": [...], "dtype": ...} stands for an array. Keys are given by their words.
 """
 
@@ -22,11 +23,11 @@ INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uin
 CONTINUOUS = ("normal", "exponential", "gumbel", "laplace", "logistic", "cauchy", "maxwell")
 
 
-def array(values, dtype):
+def _array(values, dtype):
     return {"array": values, "dtype": dtype}
 
 
-def calls():
+def _calls():
     """(name, arguments) of every case; each is drawn for every seed."""
     yield "key_data", {}
     yield from (("split", {"num": num}) for num in (1, 2, 5, [2, 3]))
@@ -34,7 +35,7 @@ def calls():
     yield from (("bits", {"shape": s, "dtype": f"uint{w}"}) for s in SHAPES for w in (8, 16, 32, 64))
     yield from (("uniform", {"shape": s, "dtype": d}) for s in SHAPES for d in FLOATS)
     yield from (("uniform", {"shape": [7], "dtype": d, "minval": -2.0, "maxval": 6.0}) for d in FLOATS)
-    yield "uniform", {"shape": [2, 3], "dtype": "float32", "minval": array([0.0, 1.0, 2.0], "float32"), "maxval": 4.0}
+    yield "uniform", {"shape": [2, 3], "dtype": "float32", "minval": _array([0.0, 1.0, 2.0], "float32"), "maxval": 4.0}
     for dtype in INTEGERS:
         info = np.iinfo(dtype)
         yield "randint", {"shape": [9], "minval": 0, "maxval": 10, "dtype": dtype}
@@ -43,51 +44,51 @@ def calls():
             yield "randint", {"shape": [9], "minval": int(info.min), "maxval": int(info.max) + 1, "dtype": dtype}
     yield "randint", {"shape": [9], "minval": -(2**62), "maxval": 2**62 - 1, "dtype": "int64"}
     yield "randint", {"shape": [3], "minval": 5, "maxval": 5, "dtype": "int32"}
-    yield "randint", {"shape": [2, 2], "minval": array([0, 50], "int64"), "maxval": array([[10], [60]], "int32")}
+    yield "randint", {"shape": [2, 2], "minval": _array([0, 50], "int64"), "maxval": _array([[10], [60]], "int32")}
     yield from ((name, {"shape": [11], "dtype": d}) for name in CONTINUOUS for d in ("float32", "float64"))
     yield from (("normal", {"shape": [11], "dtype": d}) for d in ("float16", "bfloat16", "complex64", "complex128"))
     yield "gumbel", {"shape": [7], "dtype": "float32", "mode": "high"}
     yield "bernoulli", {"p": 0.3, "shape": [20]}
-    yield "bernoulli", {"p": array([0.1, 0.5, 0.9], "float32")}
-    yield "bernoulli", {"p": array([0.1, 0.5, 0.9], "float32"), "shape": [4, 3], "mode": "high"}
+    yield "bernoulli", {"p": _array([0.1, 0.5, 0.9], "float32")}
+    yield "bernoulli", {"p": _array([0.1, 0.5, 0.9], "float32"), "shape": [4, 3], "mode": "high"}
     yield "rademacher", {"shape": [20], "dtype": "int8"}
     yield "truncated_normal", {"lower": -1.5, "upper": 0.5, "shape": [11], "dtype": "float64"}
-    yield "truncated_normal", {"lower": array([-1.0, 0.0], "float32"), "upper": 2.0, "dtype": "float32"}
+    yield "truncated_normal", {"lower": _array([-1.0, 0.0], "float32"), "upper": 2.0, "dtype": "float32"}
     yield "pareto", {"b": 2.5, "shape": [5], "dtype": "float64"}
-    yield "rayleigh", {"scale": array([1.0, 2.0], "float64"), "dtype": "float64"}
+    yield "rayleigh", {"scale": _array([1.0, 2.0], "float64"), "dtype": "float64"}
     yield "weibull_min", {"scale": 2.0, "concentration": 1.5, "shape": [5], "dtype": "float64"}
     yield "lognormal", {"sigma": 0.5, "shape": [5], "dtype": "float64"}
     yield "triangular", {"left": 0.0, "mode": 1.0, "right": 3.0, "shape": [5], "dtype": "float64"}
-    yield "wald", {"mean": array([0.5, 2.0], "float64"), "dtype": "float64"}
+    yield "wald", {"mean": _array([0.5, 2.0], "float64"), "dtype": "float64"}
     yield "double_sided_maxwell", {"loc": 1.0, "scale": 2.0, "shape": [5], "dtype": "float64"}
-    yield "geometric", {"p": array([0.2, 0.7], "float64"), "shape": [6, 2], "dtype": "int32"}
+    yield "geometric", {"p": _array([0.2, 0.7], "float64"), "shape": [6, 2], "dtype": "int32"}
     yield "permutation", {"x": 10}
-    yield "permutation", {"x": array(list(range(12)), "float32")}
-    yield "permutation", {"x": array([[0, 1, 2], [3, 4, 5]], "int64"), "axis": 1}
-    yield "permutation", {"x": array([[0, 1, 2], [3, 4, 5]], "int64"), "axis": 1, "independent": True}
+    yield "permutation", {"x": _array(list(range(12)), "float32")}
+    yield "permutation", {"x": _array([[0, 1, 2], [3, 4, 5]], "int64"), "axis": 1}
+    yield "permutation", {"x": _array([[0, 1, 2], [3, 4, 5]], "int64"), "axis": 1, "independent": True}
     yield "choice", {"a": 10, "shape": [6]}
     yield "choice", {"a": 10, "shape": [2, 3], "replace": False}
-    yield "choice", {"a": array([[0, 1, 2], [3, 4, 5]], "int64"), "shape": [4], "axis": 1}
-    yield "choice", {"a": 4, "shape": [9], "p": array([0.1, 0.2, 0.3, 0.4], "float64")}
-    yield "choice", {"a": 4, "shape": [3], "replace": False, "p": array([0.1, 0.2, 0.3, 0.4], "float64")}
-    logits = array([[0.0, 1.0, 2.0], [3.0, -1.0, 0.5]], "float32")
+    yield "choice", {"a": _array([[0, 1, 2], [3, 4, 5]], "int64"), "shape": [4], "axis": 1}
+    yield "choice", {"a": 4, "shape": [9], "p": _array([0.1, 0.2, 0.3, 0.4], "float64")}
+    yield "choice", {"a": 4, "shape": [3], "replace": False, "p": _array([0.1, 0.2, 0.3, 0.4], "float64")}
+    logits = _array([[0.0, 1.0, 2.0], [3.0, -1.0, 0.5]], "float32")
     yield "categorical", {"logits": logits}
     yield "categorical", {"logits": logits, "axis": 0}
     yield "categorical", {"logits": logits, "shape": [5, 2]}
     yield "categorical", {"logits": logits, "shape": [2, 2], "replace": False}
 
 
-def value(argument):
+def _value(argument):
     if isinstance(argument, dict):
         return jnp.asarray(np.array(argument["array"], argument["dtype"]))
     return tuple(argument) if isinstance(argument, list) else argument
 
 
-def cases():
-    for name, args in calls():
+def _cases():
+    for name, args in _calls():
         for seed in SEEDS:
             key = random.key(seed)
-            result = getattr(random, name)(key, **{n: value(a) for n, a in args.items()})
+            result = getattr(random, name)(key, **{n: _value(a) for n, a in args.items()})
             if jnp.issubdtype(result.dtype, jax.dtypes.prng_key):
                 result = random.key_data(result)
             found = np.asarray(result)
@@ -99,5 +100,5 @@ def cases():
 
 if __name__ == "__main__":
     target = Path(__file__).parent.parent / "tests" / "random" / "reference.json"
-    lines = ",\n".join(json.dumps(case) for case in cases())
+    lines = ",\n".join(json.dumps(case) for case in _cases())
     target.write_text(f'{{"jax": "{jax.__version__}", "cases": [\n{lines}\n]}}\n')

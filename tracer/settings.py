@@ -10,6 +10,7 @@ A setting that is read while a function is traced belongs to the key of its comp
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -22,6 +23,54 @@ import numpy as np
 from tracer.errors import SettingError, message
 
 T = TypeVar("T")
+
+
+class _Closed(threading.local):
+    count = 0
+
+
+class Gate:
+    """Whether compiled entries may run at once, in memory that they read before anything else.
+
+    closed: how many reasons there are, in all threads, to take the way through Python instead: open traces, blocks
+    that override settings. version: how often a setting was changed for good. Both are 8-byte words.
+    """
+
+    def __init__(self) -> None:
+        self.words = (ctypes.c_int64 * 2)()
+        self._lock = threading.Lock()
+        self._mine = _Closed()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._reset)
+
+    def close(self) -> None:
+        """One more reason; `open` takes it back, on the same thread."""
+        with self._lock:
+            self.words[0] += 1
+        self._mine.count += 1
+
+    def open(self) -> None:
+        """One reason less."""
+        self._mine.count -= 1
+        with self._lock:
+            self.words[0] -= 1
+
+    def changed(self) -> None:
+        """A setting has another value from now on."""
+        with self._lock:
+            self.words[1] += 1
+
+    @property
+    def version(self) -> int:
+        return self.words[1]
+
+    def _reset(self) -> None:
+        """A forked child has this thread alone."""
+        self._lock = threading.Lock()
+        self.words[0] = self._mine.count
+
+
+gate = Gate()
 
 
 class Setting(Generic[T]):
@@ -56,6 +105,7 @@ class Setting(Generic[T]):
 
     def __set__(self, config: Config, value: Any) -> None:
         config._values[self.name] = self.checked(value, f"config.{self.name}")
+        gate.changed()
 
     def checked(self, value: Any, origin: str) -> T:
         """The value as the setting keeps it; SettingError if it does not take it."""
@@ -68,7 +118,7 @@ class Setting(Generic[T]):
 
 
 def _read_float(value: Any) -> np.dtype[Any]:
-    dtype = np.dtype(value)
+    dtype: np.dtype[Any] = np.dtype(value)
     if value is None or dtype not in (np.dtype("float32"), np.dtype("float64")):
         raise ValueError
     return dtype
@@ -163,11 +213,13 @@ class Config:
         """Set one or more settings on this thread until the block ends."""
         checked = {name: self._setting(name).checked(value, f"config.{name}") for name, value in values.items()}
         outer = self._local.values
+        gate.close()
         self._local.values = {**outer, **checked}
         try:
             yield
         finally:
             self._local.values = outer
+            gate.open()
 
     def key(self) -> tuple[Any, ...]:
         """The settings that a traced program depends on: part of the key of its compiled form."""

@@ -10,11 +10,26 @@ import numpy as np
 from tracer.codegen.llvm.emit import emit_module
 from tracer.codegen.llvm.executable import Executable
 from tracer.codegen.llvm.jit import compile_object, load_object
-from tracer.codegen.llvm.library import library_symbols
+from tracer.codegen.llvm.library import library_names, library_symbols
 from tracer.ir.dtypes import BOOL, F32, F64, I64, DType
 from tracer.ir.loop import (
-    Address, Block, Buffer, Carry, Constant, For, Function, Invoke, Library, LoopKind, Module, Operand, Register,
-    Space, Statement, View, index_constant, index_register,
+    Address,
+    Block,
+    Buffer,
+    Carry,
+    Constant,
+    For,
+    Function,
+    Invoke,
+    LoopKind,
+    Module,
+    Operand,
+    Register,
+    Space,
+    Statement,
+    View,
+    index_constant,
+    index_register,
 )  # fmt: skip
 
 WIDTHS = (128, 256, 512)
@@ -46,7 +61,7 @@ def edges(dtype: DType) -> np.ndarray[Any, Any]:
 def pairs(dtype: DType) -> list[np.ndarray[Any, Any]]:
     """Every two edges together, and a third that differs: an odd count of each."""
     a, b = (x.ravel() for x in np.meshgrid(edges(dtype), edges(dtype)))
-    a, b = np.concatenate([a, a[:1 - len(a) % 2]]), np.concatenate([b, b[:1 - len(b) % 2]])
+    a, b = np.concatenate([a, a[: 1 - len(a) % 2]]), np.concatenate([b, b[: 1 - len(b) % 2]])
     return [a, b, np.roll(a, 5)]
 
 
@@ -61,11 +76,6 @@ def executable(module: Module, *, vector_bits: int | None = None) -> Executable:
     text = emit_module(module, vector_bits=vector_bits)
     symbols = library_symbols(library_names(module))
     return Executable(module, load_object(compile_object(text, vector_bits=vector_bits), symbols))
-
-
-def library_names(module: Module) -> list[str]:
-    statements = [s for function in module.functions for s in function.body.statements]
-    return sorted({s.name for s in statements if isinstance(s, Library)})
 
 
 def module_of(

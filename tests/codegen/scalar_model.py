@@ -1,4 +1,4 @@
-"""What each scalar operation means, in NumPy and Python integers: written from `tracer.ir.scalar`, not from a backend."""
+"""What each scalar operation means, in NumPy and Python integers: written from `tracer.ir.scalar`."""
 
 from __future__ import annotations
 

@@ -7,11 +7,28 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scalar_model
-from llvm_programs import WIDTHS, at, edges, loop, module_of, pairs, run, same
 
+from tests.codegen import scalar_model
+from tests.codegen.llvm_programs import WIDTHS, at, edges, loop, module_of, pairs, run, same
 from tracer.ir.dtypes import (
-    BF16, BOOL, F8E4M3FN, F8E5M2, F16, F32, F64, I8, I16, I32, I64, INTEGERS, U8, U16, U32, U64, DType, is_float,
+    BF16,
+    BOOL,
+    F8E4M3FN,
+    F8E5M2,
+    F16,
+    F32,
+    F64,
+    I8,
+    I16,
+    I32,
+    I64,
+    INTEGERS,
+    U8,
+    U16,
+    U32,
+    U64,
+    DType,
+    is_float,
     short_name,
 )  # fmt: skip
 from tracer.ir.loop import Compute, Load, Module, Register, Statement, Store
@@ -85,7 +102,7 @@ def difference(result: Any, expected: Any, operands: list[Any]) -> list[Any]:
 SHORT = (F16, BF16, F8E4M3FN, F8E5M2)
 
 
-@pytest.mark.parametrize("source", (BOOL, *INTEGERS, *SHORT, F32, F64), ids=short_name)
+@pytest.mark.parametrize("source", [BOOL, *INTEGERS, *SHORT, F32, F64], ids=short_name)
 @pytest.mark.parametrize(("lanes", "bits"), [(0, None), *((16, bits) for bits in WIDTHS)])
 def test_convert_reaches_every_dtype(source: DType, lanes: int, bits: int | None) -> None:
     targets = (BOOL, *INTEGERS, *SHORT, F32, F64)

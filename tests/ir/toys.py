@@ -68,10 +68,10 @@ def _checked(predicate: Type, x: Type, **_: Any) -> Type:
 
 
 add_p = toy("add", _same, splat=True, commutative=True)
+subtract_p = toy("subtract", _same, splat=True)
 neg_p = toy("neg", lambda x, **_: x)
 lt_p = toy("lt", lambda a, b: array_type(dtypes.BOOL, a.shape), splat=True)
 reduce_or_p = toy("reduce_or", _reduced)
-reduce_add_p = toy("reduce_add", _reduced)
 sort_p = toy("sort", _sort, multiple=True)
 while_loop_p = toy("while_loop", _while, multiple=True)
 cond_p = toy("cond", _cond, multiple=True)
@@ -80,7 +80,7 @@ take_p = toy("take", _checked, effects=FAULTS, guard=0)
 odd_p = toy("odd", lambda x, **_: x)  # takes any parameter
 
 _ALL = (
-    add_p, neg_p, lt_p, reduce_or_p, reduce_add_p, sort_p, while_loop_p, cond_p, show_p, take_p, odd_p
+    add_p, subtract_p, neg_p, lt_p, reduce_or_p, sort_p, while_loop_p, cond_p, show_p, take_p, odd_p
 )  # fmt: skip
 PRIMITIVES: Mapping[str, Primitive] = {p.name: p for p in _ALL}
 

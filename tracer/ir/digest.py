@@ -62,6 +62,8 @@ def encode(value: Any) -> str:
             return str(value)
         case float():
             return struct.pack("<d", value).hex()
+        case complex():
+            return struct.pack("<2d", value.real, value.imag).hex()
         case tuple() | list():
             return f"({','.join(encode(item) for item in value)})"
         case dict():

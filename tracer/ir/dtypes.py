@@ -117,7 +117,6 @@ _LATTICE: Final[dict[str, tuple[str, ...]]] = {
     "bf16": ("f32",), "f16": ("f32",), "f32": ("f64", "c64"), "f64": ("c128",),
     "c*": ("c64",), "c64": ("c128",), "c128": (),
 }  # fmt: skip
-_WEAK_NAMES: Final = {"i": "i*", "f": "f*", "c": "c*"}
 
 
 def _upper_bounds() -> dict[str, frozenset[str]]:
@@ -138,7 +137,9 @@ _JOINS: dict[tuple[str, str], str | None] = {}
 
 def _node(dtype: DType, weak: bool) -> str:
     name = SHORT_NAMES[dtype]
-    return _WEAK_NAMES.get("i" if is_integer(dtype) else dtype.kind, name) if weak else name
+    if not weak or dtype == BOOL:
+        return name
+    return "i*" if is_integer(dtype) else "f*" if is_float(dtype) else "c*"
 
 
 def _join(a: str, b: str) -> str | None:
@@ -160,28 +161,13 @@ def promote(*operands: tuple[DType, bool], default_float: DType = F64) -> tuple[
     >>> [short_name(d) for d, _ in [promote((I64, False), (F32, False)), promote((F32, False), (F64, True))]]
     ['f32', 'f32']
     """
-    if all(weak for _, weak in operands):
-        return _promote_weak(operands, default_float)
-    result = _node(*operands[0])
-    for operand in operands[1:]:
-        joined = _join(result, _node(*operand))
+    weak = all(weak for _, weak in operands)  # then they join like strong ones, and the result is weak again
+    result = _node(operands[0][0], operands[0][1] and not weak)
+    for dtype, is_weak in operands[1:]:
+        joined = _join(result, _node(dtype, is_weak and not weak))
         if joined is None:
             return None
         result = joined
-    if result.endswith("*"):  # bool or integer arrays with a wider-kinded Python scalar
-        dtype = {"i*": I64, "f*": default_float, "c*": complex_dtype(default_float)}[result]
-        return dtype, True
-    return BY_SHORT_NAME[result], False
-
-
-def _promote_weak(
-    operands: tuple[tuple[DType, bool], ...], default_float: DType
-) -> tuple[DType, bool]:
-    dtypes = [dtype for dtype, _ in operands]
-    if any(is_complex(d) for d in dtypes):
-        return max((d for d in dtypes if is_complex(d)), key=lambda d: d.itemsize), True
-    if any(is_float(d) for d in dtypes):
-        return max((d for d in dtypes if is_float(d)), key=lambda d: d.itemsize), True
-    if any(is_integer(d) for d in dtypes):
-        return max((d for d in dtypes if is_integer(d)), key=lambda d: d.itemsize), True
-    return BOOL, True
+    if result.endswith("*"):  # bool or integer arrays with a wider-kinded Python scalar; u64 with a signed integer
+        return {"i*": I64, "f*": default_float, "c*": complex_dtype(default_float)}[result], True
+    return BY_SHORT_NAME[result], weak and result != "bool"

@@ -1,7 +1,8 @@
 """Programs in a notebook: the printed program with its nested programs folded and its variables linked.
 
 One `<div>` with its own `<style>`, no scripts and nothing from elsewhere. A click on a variable goes to its
-definition, hovering shows its type and marks its other places; colours follow the page's, light or dark.
+definition, hovering shows its type and marks its other places. Colours are mixed with the page's own text
+colour, which suits them to light and dark themes alike, whatever the system's preference.
 """
 
 from __future__ import annotations
@@ -27,26 +28,18 @@ _STYLE = """
 {id} .source {{ opacity: 0.5; }}
 {id} summary {{ cursor: pointer; list-style: none; }}
 {id} summary::-webkit-details-marker {{ display: none; }}
-{id} summary .fold::after {{ content: " \\2026  }}"; opacity: 0.5; }}
+{id} summary .fold::after {{ content: " \\2026  \\7d"; opacity: 0.5; }}
 {id} details[open] > summary .fold::after {{ content: ""; }}
 {id} summary:hover {{ background: color-mix(in srgb, currentColor 6%, transparent); }}
 {id} a {{ color: inherit; text-decoration: none; }}
 {id} .definition {{ font-weight: 600; }}
 {id} .type, {id} .parameter {{ opacity: 0.65; }}
-{id} .primitive {{ color: #2f6fde; }}
-{id} .program {{ color: #8250df; }}
-{id} .literal, {id} .value {{ color: #1a7f5a; }}
+{id} .primitive {{ color: color-mix(in srgb, #3b82f6 75%, currentColor); }}
+{id} .program {{ color: color-mix(in srgb, #a855f7 75%, currentColor); }}
+{id} .literal, {id} .value {{ color: color-mix(in srgb, #10a37f 75%, currentColor); }}
 {id} .use:hover, {id} .definition:hover {{ text-decoration: underline; }}
 {id} :target {{ background: color-mix(in srgb, #e3b341 45%, transparent); }}
-@media (prefers-color-scheme: dark) {{
-  {id} .primitive {{ color: #79b8ff; }}
-  {id} .program {{ color: #d2a8ff; }}
-  {id} .literal, {id} .value {{ color: #7ee2b8; }}
-}}
 """
-# Notebooks have themes of their own, which need not be the system's.
-_DARK_THEMES = ('[data-jp-theme-light="false"]', '[data-theme="dark"]', ".vscode-dark")
-_DARK_COLOURS = {".primitive": "#79b8ff", ".program": "#d2a8ff", ".literal": "#7ee2b8", ".value": "#7ee2b8"}
 _MARK = "background: color-mix(in srgb, #e3b341 30%, transparent)"
 
 
@@ -59,15 +52,13 @@ def program_html(program: Program) -> str:
     digest = program.digest.hex()[:12]
     prefix = f"tracer-{digest}-{next(_renderings[digest])}"
     lines = program_lines(program)
-    body = "".join(_body(lines, prefix))
-    style = _style(prefix, lines)
-    return f'<div class="tracer-program" id="{prefix}"><style>{style}</style><div class="lines">{body}</div></div>'
+    style = f"<style>{_style(prefix, lines)}</style>"
+    body = f'<div class="lines">{"".join(_body(lines, prefix))}</div>'
+    return f'<div class="tracer-program" id="{prefix}">{style}{body}</div>'
 
 
 def _style(prefix: str, lines: list[Line]) -> str:
     rules = [_STYLE.format(id=f"#{prefix}")]
-    for theme in _DARK_THEMES:
-        rules += [f"{theme} #{prefix} {kind} {{ color: {colour}; }}\n" for kind, colour in _DARK_COLOURS.items()]
     names = [token.text[1:] for line in lines for token in line.tokens if token.kind is Kind.DEFINITION]
     if len(names) <= MARKED_VARIABLES:
         for name in names:

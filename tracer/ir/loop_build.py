@@ -140,7 +140,7 @@ class Scope:
 
 
 class Loop(Scope):
-    """A `For` being written. index, carries: what its body reads. results: the carries after the last round."""
+    """A `For` being written: `index` and `carries` are what its body reads, `results` what follows reads."""
 
     __slots__ = ("carries", "index", "results")
 
@@ -231,7 +231,7 @@ class Builder:
         A register, or a constant where i64 arithmetic folds; see also `apply`, which never folds.
         """
         typed = _typed(op, operands)
-        if op in _FOLDED and typed[-1].dtype == I64:
+        if typed[-1].dtype == I64 and op in _FOLDED:
             folded = _fold(op, typed[0], typed[1])
             if folded is not None:
                 return folded
@@ -423,18 +423,18 @@ def _argument(value: Memory | Value) -> View | Operand:
 
 def _typed(op: ScalarOp, operands: tuple[Value, ...]) -> tuple[Operand, ...]:
     """The operands with numbers made constants of the dtype of the others; SELECT's predicate is no model."""
-    model: Register | Constant | None = None
+    model: DType | None = None
     numbers = False
     for operand in operands[1:] if op is ScalarOp.SELECT else operands:
-        if isinstance(operand, Register | Constant):
-            model = operand
+        if type(operand) is Register or type(operand) is Constant:
+            model = operand.dtype
         else:
             numbers = True
     if not numbers:
         return operands  # type: ignore[return-value]  # all are registers or constants
     if model is None:
         raise InternalError(f"loop IR: {op.label} of numbers alone has no dtype")
-    return tuple([_operand(operand, model.dtype) for operand in operands])
+    return tuple([_operand(operand, model) for operand in operands])
 
 
 _FOLDED: Final = frozenset((ScalarOp.ADD, ScalarOp.SUB, ScalarOp.MUL))

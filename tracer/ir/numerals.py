@@ -16,7 +16,7 @@ import numpy as np
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
 
-_NUMBER: Final = r"(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|inf\b|nan\b)"
+_NUMBER: Final = r"(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|(?:inf|nan)(?=j\)|\b))"
 SCALAR: Final = rf"nan\(0x[0-9a-f]+\)|-?{_NUMBER}|\(-?{_NUMBER}[+-]{_NUMBER}j\)"
 """What `scalar_text` writes, booleans aside, as a regular expression."""
 

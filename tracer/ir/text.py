@@ -6,8 +6,8 @@
     atom     = %name | literal                          literals are typed: 100.0:f32, 2.0:f64*, true:bool
 
 Variables are named %a ... %z, %aa ... in the order of their definitions in the text, nested programs
-included. Parameters keep the order in which the equation was given them; programs among them follow as blocks,
-`cond(...)` or `branches[0](...)`, and leave `...` behind in tuples that hold other things too.
+included. Parameters keep the order in which the equation was given them; programs among them follow as
+blocks, `cond(...)` or `branches[0](...)`, and leave `...` behind in tuples that hold other things too.
 
 Nothing is lost but the directory and the function of a source, and `<opaque>` parameters: a NaN whose sign or
 payload is not the usual one shows its bits, `nan(0xffc00000):f32`.

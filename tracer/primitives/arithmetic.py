@@ -156,7 +156,7 @@ clamp_p = Primitive(
     jvp=per_operand(
         lambda ctx, dx, low, x, high: select(and_(gt(low, x), lt(low, high)), dx, 0),
         lambda ctx, dx, low, x, high: select(and_(gt(x, low), lt(x, high)), dx, 0),
-        lambda ctx, dx, low, x, high: select(lt(high, x), dx, 0),
+        lambda ctx, dx, low, x, high: select(lt(high, max(low, x)), dx, 0),
     ),
     transpose=NoRule("clamp is not linear"),
     batch=pointwise_batch, lower=Composite(lambda low, x, high: min(max(low, x), high)), splat=True,

@@ -196,13 +196,13 @@ def check_not_empty(name: str, x: Type, axes: Sequence[int]) -> None:
 
 
 def reduce_batch(
-    ctx: Any, xs: Sequence[Any], axes: Sequence[int | None], **params: Any
+    ctx: Any, xs: Sequence[Any], batch_axes: Sequence[int | None], *, axes: tuple[int, ...]
 ) -> tuple[list[Any], list[int | None]]:
     """The batch axis stays where it is; the reduced axes step aside."""
-    (axis,), reduced = axes, params.pop("axes")
+    (axis,) = batch_axes
     assert axis is not None
-    shifted = shift_axes(reduced, axis)
-    return ctx.bind_all(ctx.primitive, xs, {"axes": shifted, **params}), [axis_after_drop(axis, shifted)]
+    shifted = shift_axes(axes, axis)
+    return ctx.bind_all(ctx.primitive, xs, {"axes": shifted}), [axis_after_drop(axis, shifted)]
 
 
 def accumulated(function: Callable[..., Any]) -> Rule:

@@ -229,10 +229,8 @@ def _choice_batch(
         moved = [x if axis == a else ctx.to_front(x, a) for x, a in zip(cases, case_axes, strict=True)]
         return ctx.bind_all(ctx.primitive, [which, *moved], params), [axis]
     if single and shape:
-        spread = (ctx.size, *shape)
-        return pointwise_batch(
-            ctx, [broadcast_in_dim(which, spread, () if which_axis is None else (0,)), *cases], [0, *case_axes], **params
-        )
+        spread = broadcast_in_dim(which, (ctx.size, *shape), () if which_axis is None else (0,))
+        return pointwise_batch(ctx, [spread, *cases], [0, *case_axes], **params)
     return pointwise_batch(ctx, xs, axes, **params)
 
 
@@ -294,6 +292,10 @@ def _choose(primitive: Primitive, which: Operand, cases: Sequence[Value]) -> Any
     operands = coerce(primitive.name, cases)
     if isinstance(which, Literal) and all(isinstance(x, Literal) for x in operands):
         return fold_literals(primitive, [which, *operands], {})
+    if isinstance(which, Literal) and primitive is select_p:
+        chosen = operands[0 if which.value else 1]
+        if isinstance(chosen, Array) and not chosen.weak_type:
+            return chosen
     if isinstance(which, Array) and not which.shape and any(isinstance(x, Literal) for x in operands):
         shape = next((x.shape for x in operands if isinstance(x, Array)), ())
         which = broadcast_in_dim(which, shape, ())

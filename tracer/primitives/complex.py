@@ -8,9 +8,9 @@ import numpy as np
 
 from tracer.errors import DTypeError, message
 from tracer.ir import dtypes
-from tracer.ir.primitive import Composite, Convert, NoRule, Pointwise, Primitive, Structured
+from tracer.ir.primitive import Composite, Convert, NoRule, Pointwise, Primitive, Structured, Zero
 from tracer.ir.scalar import ScalarOp
-from tracer.ir.types import ArrayType, Type, array_type
+from tracer.ir.types import ArrayType, Type, array_type, tangent_type
 from tracer.primitives.arithmetic import div, mul, neg
 from tracer.primitives.comparison import eq, gt, lt, select
 from tracer.primitives.conversion import dtype_of
@@ -46,7 +46,7 @@ real_p = Primitive(
 imag_p = Primitive(
     name="imag", infer=pointwise_infer("imag", "c", result=dtypes.real_dtype), reference=lambda x: x.imag,
     jvp=linear_jvp,
-    transpose=lambda ctx, cts, xs: [complex(0, neg(cts[0]))],  # complex-linear: <ct, imag(x)> without conjugation
+    transpose=lambda ctx, cts, xs: [complex(0, neg(cts[0]))],  # Re(-i ct x) = ct imag(x)
     batch=pointwise_batch, lower=Structured("imag"), splat=True,
 )  # fmt: skip
 
@@ -123,7 +123,7 @@ def _one(x: Operand) -> Operand:
 def _sign_tangent(ctx: Any, dx: Operand, x: Operand) -> Any:
     """0 for real x; for complex x it turns: i sign(x) times the angular part of dx over |x|."""
     if not is_complex(x):
-        return mul(dx, 0)
+        return Zero(tangent_type(ctx.outputs[0].type))
     size = abs(x)
     turn = div(imag(mul(dx, conj(ctx.outputs[0]))), select(eq(size, 0), _one(size), size))
     return mul(complex(0, turn), ctx.outputs[0])

@@ -126,7 +126,8 @@ def _dot_infer(
     lhs: Type, rhs: Type, *, dimension_numbers: DimensionNumbers, precision: str | None, preferred_element_type: DType
 ) -> Type:
     check_kinds("dot_general", (lhs, rhs), "bifc")
-    assert isinstance(lhs, ArrayType) and isinstance(rhs, ArrayType)
+    assert isinstance(lhs, ArrayType)
+    assert isinstance(rhs, ArrayType)
     if lhs.dtype != rhs.dtype:
         raise DTypeError(
             message(
@@ -183,7 +184,7 @@ def cotangent_operands(ct: Any, other: Any) -> tuple[Any, Any]:
 def _operand_cotangent(
     ct: Any, other: Any, type: ArrayType, own: tuple[Axes, Axes], others: tuple[Axes, Axes], ct_other: Axes,
     precision: str | None,
-) -> Any:
+) -> Any:  # fmt: skip
     """The cotangent of one operand. own, others: (contracted, batch) axes; ct_other: the other's free axes in ct."""
     (contracted, batch), (other_contracted, other_batch) = own, others
     other_free = free_axes(len(other.type.shape), other_contracted, other_batch)
@@ -215,8 +216,8 @@ def _dot_batch(
 ) -> tuple[list[Any], list[int | None]]:
     """Batched on both sides: one more batch axis. On one side: one more free axis, where it lies."""
     (left, right), (left_batch, right_batch) = dimension_numbers
-    lhs_axis, rhs_axis = axes
-    lhs_free = len(xs[0].type.shape) - len(left) - len(left_batch)
+    (lhs, rhs), (lhs_axis, rhs_axis) = xs, axes
+    lhs_free = len(lhs.type.shape) - len(left) - len(left_batch)
     if lhs_axis is not None:
         left, left_batch = shift_axes(left, lhs_axis), shift_axes(left_batch, lhs_axis)
     if rhs_axis is not None:
@@ -229,7 +230,7 @@ def _dot_batch(
     else:
         assert rhs_axis is not None
         out = len(right_batch) + lhs_free + rhs_axis - sum(axis < rhs_axis for axis in right + right_batch)
-    return [dot_general(*xs, ((left, right), (left_batch, right_batch)), **params)], [out]
+    return [dot_general(lhs, rhs, ((left, right), (left_batch, right_batch)), **params)], [out]
 
 
 dot_general_p = Primitive(
@@ -304,7 +305,6 @@ def dot_general(
     Integers wrap, bool is `or` of `and`; f16 and bf16 accumulate in f32 and round once.
     Raises ShapeError where the sizes of paired axes differ, DTypeError where the dtypes do not fit.
 
-    >>> import tracer.numpy as tnp
     >>> dot_general(tnp.ones((2, 3)), tnp.ones((3, 4)), (((1,), (0,)), ((), ()))).shape
     (2, 4)
     """
@@ -320,10 +320,9 @@ def dot_general(
 def dot(
     lhs: Value, rhs: Value, *, dimension_numbers: Any = None, precision: object = None,
     preferred_element_type: Any = None,
-) -> Array:
+) -> Array:  # fmt: skip
     """The last axis of `lhs` with the first of `rhs`, both of one or two axes; or `dot_general`.
 
-    >>> import tracer.numpy as tnp
     >>> float(dot(tnp.asarray([1.0, 2.0]), tnp.asarray([3.0, 4.0])))
     11.0
     """
@@ -345,7 +344,6 @@ def dot(
 def batch_matmul(lhs: Value, rhs: Value, precision: object = None) -> Array:
     """Matrix products over equal leading axes: [*b, m, k] with [*b, k, n] gives [*b, m, n].
 
-    >>> import tracer.numpy as tnp
     >>> batch_matmul(tnp.ones((5, 2, 3)), tnp.ones((5, 3, 4))).shape
     (5, 2, 4)
     """

@@ -35,10 +35,10 @@ def dtype_of(x: Operand) -> DType:
 def dtype_named(name: str, dtype: object) -> DType:
     """Whatever NumPy understands as a dtype, if tracer has it: `np.float32`, "bfloat16", `int`, a dtype."""
     try:
-        found = np.dtype(dtype)  # type: ignore[call-overload]  # anything: what is no dtype raises
+        found: DType | None = np.dtype(dtype)  # type: ignore[call-overload]  # what is no dtype raises
     except TypeError:
         found = None
-    if found not in dtypes.SHORT_NAMES:
+    if found is None or found not in dtypes.SHORT_NAMES:
         raise DTypeError(
             message(
                 f"{name}{here()}: no such dtype",
@@ -126,8 +126,9 @@ convert_element_type_p = Primitive(
 def convert_element_type(x: Value, new_dtype: object, *, weak: bool = False) -> Any:
     """`x` in another dtype.
 
-    Float to integer truncates, saturates at the ends, and gives 0 for NaN; to bool it is `x != 0`; complex to real
-    drops the imaginary part; between integers it wraps; to a narrower float it rounds to nearest even.
+    Float to integer truncates, saturates at the ends, and gives 0 for NaN; to bool it is `x != 0`, for complex
+    numbers too; complex to real drops the imaginary part; between integers it wraps; to a narrower float it rounds
+    to nearest even.
     weak: whether the result gives way in promotion, as Python scalars do.
 
     >>> convert_element_type(tnp.asarray([-1.7, 300.0, np.nan]), np.int8)

@@ -22,9 +22,9 @@ from tracer.ir import shape as shapes
 from tracer.ir.dtypes import DType
 from tracer.ir.primitive import Composite, Eager, Primitive
 from tracer.ir.types import ArrayType, Shape, Type, array_type
+from tracer.primitives.broadcasting import expand_dims
 from tracer.primitives.contractions import cotangent_operands, dot_general, dot_general_p, result_dtype
 from tracer.primitives.joining import concatenate, pad, slice
-from tracer.primitives.broadcasting import expand_dims
 from tracer.primitives.rules import check_kinds, is_linear, per_operand, quiet
 from tracer.primitives.shapes import moveaxis, reshape, rev, transpose
 from tracer.trace.array import Array
@@ -48,7 +48,9 @@ def padded_sizes(sizes: Sequence[int], padding: Padding, lhs_dilation: Sequence[
     return tuple(max(0, dilated(n, d) + lo + hi) for n, (lo, hi), d in rows)
 
 
-def positions(sizes: Sequence[int], window: Sequence[int], strides: Sequence[int], rhs_dilation: Sequence[int]) -> Shape:
+def positions(
+    sizes: Sequence[int], window: Sequence[int], strides: Sequence[int], rhs_dilation: Sequence[int]
+) -> Shape:
     """In how many places the dilated window fits into padded sizes."""
     rows = zip(sizes, window, strides, rhs_dilation, strict=True)
     return tuple(shapes.slice_size(0, n - dilated(w, d) + 1, s) for n, w, s, d in rows)
@@ -59,11 +61,14 @@ def _infer(
     feature_groups: int, batch_groups: int, precision: str | None, preferred_element_type: DType,
 ) -> Type:  # fmt: skip
     check_kinds("conv", (lhs, rhs), "ifc")
-    assert isinstance(lhs, ArrayType) and isinstance(rhs, ArrayType)
+    assert isinstance(lhs, ArrayType)
+    assert isinstance(rhs, ArrayType)
     if lhs.dtype != rhs.dtype:
         raise DTypeError(
             message(
-                f"conv{here()}: operands must have equal dtypes", f"got {lhs} and {rhs}", help="cast one with .astype(...)"
+                f"conv{here()}: operands must have equal dtypes",
+                f"got {lhs} and {rhs}",
+                help="cast one operand with .astype(...)",
             )
         )
     batch, features = lhs.shape[:2]
@@ -109,7 +114,7 @@ def _contraction(rank: int, batch_groups: int) -> tuple[Any, Shape]:
 
 
 def _grouped_shapes(lhs: Shape, rhs: Shape, outs: Shape, feature_groups: int, batch_groups: int) -> tuple[Shape, Shape]:
-    """Of windows, [batch groups, N', I, ...] or [N, feature groups, I, ...], and of rhs, [groups, O / groups, I, ...]."""
+    """Windows are [batch groups, N', I, ...] or [N, feature groups, I, ...], and rhs [groups, O / groups, I, ...]."""
     groups, inner = feature_groups * batch_groups, (rhs[1], *outs, *rhs[2:])
     windows = (groups, lhs[0] // groups, *inner) if batch_groups > 1 else (lhs[0], groups, *inner)
     return windows, (groups, rhs[0] // groups, *rhs[1:])
@@ -120,11 +125,7 @@ def _reference(
     feature_groups: int, batch_groups: int, precision: str | None, preferred_element_type: DType,
 ) -> Any:  # fmt: skip
     rank, window = len(strides), rhs.shape[2:]
-    spread = np.zeros((*lhs.shape[:2], *map(dilated, lhs.shape[2:], lhs_dilation)), lhs.dtype)
-    spread[(..., *(np.s_[::d] for d in lhs_dilation))] = lhs
-    grown = np.pad(spread, ((0, 0), (0, 0), *((max(lo, 0), max(hi, 0)) for lo, hi in padding)))
-    cropped = grown[(..., *(np.s_[max(-lo, 0) : max(n - max(-hi, 0), 0)]
-                            for (lo, hi), n in zip(padding, grown.shape[2:], strict=True)))]  # fmt: skip
+    cropped = _padded(lhs, padding, lhs_dilation)
     outs = positions(cropped.shape[2:], window, strides, rhs_dilation)
     steps = cropped.strides[2:]
     windows = np.lib.stride_tricks.as_strided(
@@ -139,6 +140,17 @@ def _reference(
         preferred_element_type=preferred_element_type,
     )  # fmt: skip
     return result.transpose(order).reshape(lhs.shape[0] // batch_groups, rhs.shape[0], *outs)
+
+
+def _padded(x: Any, padding: Padding, lhs_dilation: Shape) -> Any:
+    """Zeros between the elements of the spatial axes, then at their ends; cropped where the padding is negative."""
+    spread = np.zeros((*x.shape[:2], *map(dilated, x.shape[2:], lhs_dilation)), x.dtype)
+    every: list[Any] = [np.s_[::d] for d in lhs_dilation]
+    spread[(..., *every)] = x
+    grown = np.pad(spread, [(0, 0), (0, 0), *((max(low, 0), max(high, 0)) for low, high in padding)])
+    rows = zip(padding, grown.shape[2:], strict=True)
+    kept: list[Any] = [np.s_[max(-low, 0) : max(n - max(-high, 0), 0)] for (low, high), n in rows]
+    return grown[(..., *kept)]
 
 
 def _along_axis(x: Any, axis: int, outs: int, window: int, stride: int, dilation: int) -> Any:
@@ -165,7 +177,10 @@ def _expand(
 ) -> Any:  # fmt: skip
     rank, window = len(strides), rhs.type.shape[2:]
     dtype = lhs.type.dtype
-    config = [(0, 0, 0)] * 2 + [(lo, hi, d - 1) for (lo, hi), d in zip(padding, lhs_dilation, strict=True)]
+    config = [(0, 0, 0)] * 2
+    for n, (low, high), d in zip(lhs.type.shape[2:], padding, lhs_dilation, strict=True):
+        emptied = dilated(n, d) + low + high < 0  # more is cropped than there is
+        config.append((-dilated(n, d), 0, d - 1) if emptied else (low, high, d - 1))
     windows = lhs if not any(map(any, config)) else pad(lhs, as_literal(dtype.type(0), dtype), config)
     outs = positions(windows.type.shape[2:], window, strides, rhs_dilation)
     for axis in reversed(range(rank)):

@@ -309,7 +309,8 @@ def batch_scatter(
         updates = broadcast_in_dim(updates, (*sizes[:place], ctx.size, *sizes[place:]), kept)
     else:
         updates = moveaxis(updates, update_axis, place)
-    return [bind(primitive, operand, indices, updates, predicate, dimension_numbers=numbers.as_scatter, **params)], [axis]
+    params["dimension_numbers"] = numbers.as_scatter
+    return [bind(primitive, operand, indices, updates, predicate, **params)], [axis]
 
 
 def _scatter_add_jvp(ctx: Any, xs: Any, dxs: Any, *, mode: GatherScatterMode, **params: Any) -> list[Any]:

@@ -165,7 +165,7 @@ def _pad_reference(x: Any, value: Any, *, padding_config: PaddingConfig) -> Any:
         wide[tuple(places)] = x
     lost = [(max(-low, 0), max(-high, 0)) for low, high, _ in padding_config]
     kept = [np.s_[low : wide.shape[axis] - high] for axis, (low, high) in enumerate(lost)]
-    return np.ascontiguousarray(wide[tuple(kept)])
+    return np.asarray(wide[tuple(kept)], order="C")
 
 
 def _pad_jvp(ctx: Any, xs: Any, dxs: Any, *, padding_config: PaddingConfig) -> list[Any]:
@@ -259,12 +259,12 @@ def _concatenate_transpose(ctx: Any, cts: Any, xs: Any, *, dimension: int) -> li
     (ct,), start, results = cts, 0, []
     for x in xs:
         limit = start + x.type.shape[dimension]
-        results.append(_along(ct, start, limit, dimension) if is_linear(x) else None)
+        results.append(along(ct, start, limit, dimension) if is_linear(x) else None)
         start = limit
     return results
 
 
-def _along(x: Any, start: int, limit: int, axis: int) -> Any:
+def along(x: Any, start: int, limit: int, axis: int) -> Any:
     """One axis from start to limit, the others whole."""
     if (start, limit) == (0, x.shape[axis]):
         return x
@@ -321,7 +321,7 @@ def _split_infer(x: Type, *, sizes: tuple[int, ...], axis: int) -> tuple[Type, .
 
 def _split_expand(x: Any, *, sizes: tuple[int, ...], axis: int) -> list[Any]:
     limits = np.cumsum(sizes).tolist()
-    return [_along(x, limit - n, limit, axis) for n, limit in zip(sizes, limits, strict=True)]
+    return [along(x, limit - n, limit, axis) for n, limit in zip(sizes, limits, strict=True)]
 
 
 def _split_reference(x: Any, *, sizes: tuple[int, ...], axis: int) -> tuple[Any, ...]:

@@ -20,6 +20,7 @@ from tracer.primitives.rules import Value, linear_jvp, pointwise, pointwise_batc
 from tracer.trace.source import here
 from tracer.trace.trace import Operand
 
+
 class _Layout:
     """The bit fields of a float dtype, and those of the narrower format inside it."""
 

@@ -76,8 +76,13 @@ rem_p = Primitive(
     batch=pointwise_batch, lower=Pointwise(ScalarOp.REM), splat=True,
 )  # fmt: skip
 
+
+def _nextafter_reference(x: Any, y: Any) -> Any:
+    return np.where(x == y, y, np.nextafter(x, y))  # equal zeros give y, as in C; NumPy's float16 gives x
+
+
 nextafter_p = Primitive(
-    name="nextafter", infer=pointwise_infer("nextafter", "f"), reference=np.nextafter,
+    name="nextafter", infer=pointwise_infer("nextafter", "f"), reference=_nextafter_reference,
     jvp=NoRule("the neighbours of a float depend on its bits, not smoothly on its value"),
     transpose=NoRule("nextafter is not linear"),
     batch=pointwise_batch, lower=Pointwise(ScalarOp.NEXTAFTER), splat=True,

@@ -23,6 +23,7 @@ from tracer.primitives.gathering import (
     scatter_infer,
     window_effects,
 )
+from tracer.primitives.ordering import ordered, unordered
 from tracer.primitives.rules import Value, is_linear
 from tracer.primitives.shapes import broadcast_in_dim, iota, reshape
 from tracer.primitives.windows import GatherScatterMode, ScatterDimensionNumbers, scatter_reference
@@ -211,9 +212,21 @@ def _extreme_jvp(
     return [div(shared, count)]
 
 
+def _extreme_reference(function: np.ufunc, *, greatest: bool) -> Any:
+    """The least or greatest by their order as integers, so that -0 stays below +0."""
+    combine = scatter_reference(function)
+
+    def reference(operand: Any, indices: Any, updates: Any, predicate: Any, **params: Any) -> Any:
+        base, added = ordered(operand, nan_above=greatest), ordered(updates, nan_above=greatest)
+        return unordered(combine(base, indices, added, predicate, **params), operand.dtype)
+
+    return reference
+
+
 scatter_min_p, scatter_max_p = (
     Primitive(
-        name=name, infer=scatter_infer(name, "bif"), reference=scatter_reference(function),
+        name=name, infer=scatter_infer(name, "bif"),
+        reference=_extreme_reference(function, greatest=op is ScalarOp.MAX),
         jvp=_extreme_jvp, transpose=NoRule(f"{name} is not linear"), batch=scatter_batch, lower=Scatter(op),
         effects=window_effects, guard=3,
     )

@@ -50,7 +50,7 @@ def _iota_reference(*, dtype: DType, shape: Shape, dimension: int) -> Any:
     inner = [1] * len(shape)
     inner[dimension] = shape[dimension]
     counted = np.arange(shape[dimension]).astype(dtype).reshape(inner)
-    return np.ascontiguousarray(np.broadcast_to(counted, shape))
+    return np.asarray(np.broadcast_to(counted, shape), order="C")
 
 
 iota_p = Primitive(

@@ -204,7 +204,8 @@ def dynamic_update_slice(operand: Operand, update: Operand, start_indices: Any) 
     >>> dynamic_update_slice(tnp.asarray([1, 2, 3]), tnp.asarray([7, 8]), [2])
     Array([1, 7, 8], i64)
     """
-    return bind(dynamic_update_slice_p, operand, update, *start_operands("dynamic_update_slice", operand, start_indices))
+    starts = start_operands("dynamic_update_slice", operand, start_indices)
+    return bind(dynamic_update_slice_p, operand, update, *starts)
 
 
 SLICING: tuple[Primitive, ...] = (

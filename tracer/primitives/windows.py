@@ -325,7 +325,7 @@ def gather_reference(
     out_rank = len(batch) + len(kept)
     batch_axes = [axis for axis in range(out_rank) if axis not in numbers.offset_dims]
     order = shape.inverse((*batch_axes, *numbers.offset_dims))
-    return np.ascontiguousarray(result.transpose((*order, *range(out_rank, result.ndim))))
+    return np.asarray(result.transpose((*order, *range(out_rank, result.ndim))), order="C")
 
 
 def scatter_reference(combine: Any | None) -> Any:

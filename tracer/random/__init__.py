@@ -11,6 +11,31 @@ Raw uint32[2] keys, as `PRNGKey` makes them, are taken wherever a key is.
 The default dtype is `config.default_float`, and int64.
 """
 
+from tracer.random.choosing import categorical, choice, permutation
+from tracer.random.continuous import (
+    cauchy,
+    double_sided_maxwell,
+    exponential,
+    gumbel,
+    laplace,
+    logistic,
+    lognormal,
+    maxwell,
+    normal,
+    pareto,
+    rayleigh,
+    triangular,
+    truncated_normal,
+    wald,
+    weibull_min,
+)
+from tracer.random.discrete import bernoulli, geometric, rademacher
 from tracer.random.keys import PRNGKey, clone, fold_in, key, key_data, key_impl, split, wrap_key_data
+from tracer.random.uniform import bits, randint, uniform
 
-__all__ = ["PRNGKey", "clone", "fold_in", "key", "key_data", "key_impl", "split", "wrap_key_data"]
+__all__ = [
+    "PRNGKey", "bernoulli", "bits", "categorical", "cauchy", "choice", "clone", "double_sided_maxwell", "exponential",
+    "fold_in", "geometric", "gumbel", "key", "key_data", "key_impl", "laplace", "logistic", "lognormal", "maxwell",
+    "normal", "pareto", "permutation", "rademacher", "randint", "rayleigh", "split", "triangular", "truncated_normal",
+    "uniform", "wald", "weibull_min", "wrap_key_data",
+]  # fmt: skip

@@ -17,9 +17,12 @@ from tracer.ir.program import Literal
 from tracer.ir.types import ArrayType, KeyType, Shape
 from tracer.primitives.broadcasting import broadcast_in_dim
 from tracer.primitives.conversion import convert_element_type
+from tracer.primitives.joining import split
 from tracer.primitives.random import random_wrap
+from tracer.primitives.shapes import squeeze
 from tracer.settings import config
-from tracer.trace.array import Array, concrete
+from tracer.trace.array import Array
+from tracer.trace.convert import as_array
 from tracer.trace.source import here
 from tracer.trace.trace import Operand, as_literal
 
@@ -29,24 +32,15 @@ _SAMPLED = (dtypes.F16, dtypes.BF16, dtypes.F32, dtypes.F64)
 
 
 def operand(name: str, x: Parameter) -> Operand:
-    """A number as a literal, weak if Python's; an array as it is; anything else as NumPy reads it."""
+    """A number as a literal, weak if Python's; an array as it is; lists and anything else as NumPy reads it."""
     if isinstance(x, Array | Literal):
         return x
-    if isinstance(x, bool | int | float | complex | np.generic):
-        found = np.asarray(x).dtype
-        if found not in dtypes.SHORT_NAMES:
-            raise ArgumentError(message(f"{name}{here()}: {x!r} does not fit any dtype", help="integers have 64 bits"))
+    if isinstance(x, int) and not -(2**63) <= x < 2**64:
+        raise ArgumentError(message(f"random.{name}{here()}: {x} does not fit in 64 bits", help="reduce it, x % 2**64"))
+    if isinstance(x, bool | int | float):
         return as_literal(x)
-    value = np.array(x, order="C")
-    if value.dtype not in dtypes.SHORT_NAMES:
-        raise ArgumentError(
-            message(
-                f"random.{name}{here()} takes arrays and numbers",
-                f"got {type(x).__name__} of dtype {value.dtype}",
-                help="convert it with tracer.numpy.asarray",
-            )
-        )
-    return concrete(value)
+    array = as_array(np.asarray(x) if isinstance(x, list | tuple) else x, f"random.{name}", copy=False)
+    return array if array.shape else as_literal(array._value[()])
 
 
 def one_key(name: str, key: Parameter) -> Array:
@@ -105,7 +99,7 @@ def joint_shape(name: str, shape: Any, *parameters: Operand) -> Shape:
         return together
     result = shape_of(name, shape)
     shown = " and ".join(str(p.type) for p in parameters)
-    if len(together) > len(result) or shapes.broadcast(together, result, operation=f"random.{name}{here()}") != result:
+    if not broadcasts_to(together, result):
         raise ShapeError(
             message(
                 f"random.{name}{here()}: the parameters must broadcast to the shape",
@@ -116,11 +110,17 @@ def joint_shape(name: str, shape: Any, *parameters: Operand) -> Shape:
     return result
 
 
+def broadcasts_to(own: Shape, shape: Shape) -> bool:
+    """Whether NumPy's broadcasting takes one shape to another."""
+    pairs = zip(reversed(own), reversed(shape), strict=False)
+    return len(own) <= len(shape) and all(n in (1, m) for n, m in pairs)
+
+
 def float_dtype(name: str, dtype: Any, *, of_complex: bool = False) -> DType:
     """The dtype of real samples: `config.default_float` where none is given."""
     if dtype is None:
         return config.default_float
-    result = np.dtype(dtype)
+    result: DType = np.dtype(dtype)
     if result in _SAMPLED or (of_complex and dtypes.is_complex(result)):
         return result
     raise DTypeError(
@@ -134,7 +134,7 @@ def float_dtype(name: str, dtype: Any, *, of_complex: bool = False) -> DType:
 
 def integer_dtype(name: str, dtype: Any) -> DType:
     """The dtype of integer samples: int64 where none is given."""
-    result = dtypes.I64 if dtype is None else np.dtype(dtype)
+    result: DType = dtypes.I64 if dtype is None else np.dtype(dtype)
     if dtypes.is_integer(result):
         return result
     raise DTypeError(
@@ -169,4 +169,10 @@ def fitted(x: Operand, shape: Shape, dtype: DType) -> Operand:
 
 def finfo(dtype: DType) -> Any:
     """Limits of a float dtype, bfloat16 included."""
-    return ml_dtypes.finfo(dtype)
+    return ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+
+
+def halves(pair: Array) -> tuple[Array, Array]:
+    """Both elements of an array's first axis, of size 2."""
+    first, second = (squeeze(part, (0,)) for part in split(pair, (1, 1)))
+    return first, second

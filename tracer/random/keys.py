@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
@@ -11,7 +10,9 @@ from tracer.errors import ArgumentError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.ir.program import Literal
 from tracer.ir.types import ArrayType, KeyType
+from tracer.primitives.joining import split as split_axis
 from tracer.primitives.random import random_fold_in, random_seed, random_split, random_unwrap, random_wrap
+from tracer.primitives.shapes import squeeze
 from tracer.random.arguments import Parameter, cast, one_key, operand, shape_of, typed_keys
 from tracer.trace.array import Array
 from tracer.trace.source import here
@@ -116,6 +117,11 @@ def split(key: Parameter, num: int | Iterable[int] = 2) -> Array:
     """
     keys = one_key("split", key)
     return _as_given(key, random_split(keys, shape_of("split", num)))
+
+
+def split_keys(key: Array, num: int) -> list[Array]:
+    """As `split`, of a typed key, into single keys."""
+    return [squeeze(one, (0,)) for one in split_axis(random_split(key, (num,)), (1,) * num)]
 
 
 def fold_in(key: Parameter, data: Parameter) -> Array:

@@ -25,6 +25,7 @@ from tracer.ir import dtypes
 from tracer.ir.primitive import Primitive
 from tracer.ir.program import Atom, Equation, Literal, Program, Source, Var, infer_types
 from tracer.ir.types import Type
+from tracer.settings import gate
 from tracer.trace.array import PROTECTED, Array, traced
 from tracer.trace.source import place, user_source
 from tracer.trace.state import state
@@ -117,6 +118,7 @@ def open_trace(process: Process, name: str, *, staging: bool) -> Iterator[Trace]
     """Open a trace on this thread for the length of a `with` block."""
     outer_staging, outer = state.staging, state.innermost
     trace = Trace(process, name)
+    gate.close()
     state.innermost = trace
     if staging:
         state.staging = trace
@@ -124,6 +126,7 @@ def open_trace(process: Process, name: str, *, staging: bool) -> Iterator[Trace]
         yield trace
     finally:
         state.staging, state.innermost = outer_staging, outer
+        gate.open()
         trace.is_open = False
 
 

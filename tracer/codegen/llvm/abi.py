@@ -33,10 +33,10 @@ class Context(ctypes.Structure):
     """One call's state, by offset: what compiled code reads and writes besides the buffers.
 
     arena: 64-byte aligned scratch of at least `Module.arena` bytes (null where that is 0).
-    stop: a 4-byte word that another thread, or a signal handler, sets to end the call's loops.
+    stop: a 4-byte word, never null, that another thread, or a signal handler, sets to end the call's loops.
     callback: i32 (*)(ptr self, i64 slot, ptr inputs, ptr outputs), 0 for success; called with the GIL held or not,
-    as `callback_self` expects. stacks: `Module.stacks` records of {ptr data, i64 used, i64 capacity}, zeroed at first,
-    grown with C's realloc and freed by the caller.
+    as `callback_self` expects. stacks: `Module.stacks` records of {ptr data, i64 used, i64 capacity}, both in bytes,
+    zeroed at first, grown with C's realloc and freed by the caller.
     """
 
     _fields_ = (

@@ -9,7 +9,17 @@ from tracer.codegen.llvm.library import LIBRARY
 from tracer.codegen.llvm.types import vector
 from tracer.ir.dtypes import BOOL
 from tracer.ir.loop import (
-    Buffer, Callback, Copy, Fault, Invoke, Leave, Library, Operand, StackPop, StackPush, View,
+    Buffer,
+    Callback,
+    Copy,
+    Fault,
+    Invoke,
+    Leave,
+    Library,
+    Operand,
+    StackPop,
+    StackPush,
+    View,
 )  # fmt: skip
 
 

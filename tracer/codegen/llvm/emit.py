@@ -17,8 +17,32 @@ from tracer.codegen.llvm.vector_loop import vector_loop
 from tracer.codegen.llvm.writer import Writer
 from tracer.errors import InternalError
 from tracer.ir.loop import (
-    Address, Alloc, Barrier, Block, Buffer, Callback, Compute, Copy, Fault, For, Function, If, Invoke, Leave,
-    Library, Load, LoopKind, Module, Register, Shuffle, Space, StackPop, StackPush, Statement, Store, Update, While,
+    Address,
+    Alloc,
+    Barrier,
+    Block,
+    Buffer,
+    Callback,
+    Compute,
+    Copy,
+    Fault,
+    For,
+    If,
+    Invoke,
+    Leave,
+    Library,
+    Load,
+    LoopKind,
+    Module,
+    Register,
+    Shuffle,
+    Space,
+    StackPop,
+    StackPush,
+    Statement,
+    Store,
+    Update,
+    While,
 )  # fmt: skip
 
 
@@ -101,7 +125,7 @@ def run_block(f: Frame, block: Block) -> None:
             _statement(f, statement)
 
 
-def _statement(f: Frame, s: Statement) -> None:  # noqa: PLR0912 - one case for each statement
+def _statement(f: Frame, s: Statement) -> None:
     match s:
         case Compute():
             compute(f, s)

@@ -22,9 +22,7 @@ CallbackTable = Callable[[int, int, int], None]
 """Called with the slot and the addresses of two arrays of pointers: to the inputs and to the outputs."""
 
 _MAIN = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
-_CALLBACK = ctypes.CFUNCTYPE(
-    ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p
-)
+_CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 
 
 class Stack(ctypes.Structure):
@@ -58,7 +56,7 @@ class Executable:
         """
         self._check(arrays)
         errors: list[BaseException] = []
-        context, keep = self._context(stop or ctypes.c_int32(0), callback, errors)
+        context, keep = self._context(ctypes.c_int32(0) if stop is None else stop, callback, errors)
         pointers = (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
         try:
             status = Status(self._main(ctypes.addressof(pointers), ctypes.addressof(context)))
@@ -95,9 +93,7 @@ class Executable:
         return context, (stacks, memory, entry, stop)
 
 
-def _catching(
-    callback: CallbackTable | None, errors: list[BaseException]
-) -> Callable[[Any, int, Any, Any], int]:
+def _catching(callback: CallbackTable | None, errors: list[BaseException]) -> Callable[[Any, int, Any, Any], int]:
     """A C callback that keeps the first exception for `run` to raise: ctypes itself would only print it."""
 
     def call(_: Any, slot: int, inputs: int, outputs: int) -> int:
@@ -105,7 +101,7 @@ def _catching(
             if callback is None:
                 raise InternalError(f"llvm: callback {slot} without a table of callbacks")
             callback(slot, inputs, outputs)
-        except BaseException as error:  # noqa: BLE001 - raised again by `run`
+        except BaseException as error:
             errors.append(error)
             return 1
         return 0

@@ -146,9 +146,7 @@ class Frame:
     def step(self, buffer: Buffer, pointer: str, elements: int | str) -> str:
         return self.w.let(f"getelementptr {MEMORY[buffer.dtype]}, ptr {pointer}, i64 {elements}")
 
-    def _sum(
-        self, buffer: Buffer, terms: tuple[tuple[Register, int], ...], level: int, lines: list[str]
-    ) -> str:
+    def _sum(self, buffer: Buffer, terms: tuple[tuple[Register, int], ...], level: int, lines: list[str]) -> str:
         """buffer + terms, whose registers are known at `level`; what outer levels know is computed there."""
         if level == 0:
             pointer, rest = self._base(buffer, lines), terms
@@ -229,9 +227,7 @@ class Frame:
         """Leave where the stop word of the call is set."""
         word = self.w.let(f"load atomic i32, ptr {self.context_field('stop')} monotonic, align 4")
         go_on = self.w.label("go")
-        self.w.branch(
-            self.w.let(f"icmp ne i32 {word}, 0"), self.exit("interrupted"), go_on, unlikely=True
-        )
+        self.w.branch(self.w.let(f"icmp ne i32 {word}, 0"), self.exit("interrupted"), go_on, unlikely=True)
         self.w.open(go_on)
 
 

@@ -6,12 +6,11 @@ Object code binds everything outside itself by symbol name, so it may be written
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import itertools
 import os
 import threading
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from tracer.codegen.llvm.abi import MAIN_SYMBOL
@@ -59,15 +58,13 @@ def _level(opt: int) -> int:
     return opt
 
 
-@lru_cache(maxsize=None)
+@cache
 def _c_symbols() -> tuple[tuple[str, int], ...]:
     """Addresses of the C functions that compiled code may call."""
-    process = ctypes.CDLL(None)
-    name = ctypes.util.find_library("m")
-    math = ctypes.CDLL(name) if name else process
-    found = [(n, _address(process, n)) for n in _C_FUNCTIONS]
-    found += [(n + f, _address(math, n + f)) for n in _MATH_FUNCTIONS for f in ("", "f")]
-    return tuple((n, address) for n, address in found if address)
+    process = ctypes.CDLL(None)  # Python itself is linked to the mathematics library
+    names = [*_C_FUNCTIONS, *(name + letter for name in _MATH_FUNCTIONS for letter in ("", "f"))]
+    found = [(name, _address(process, name)) for name in names]
+    return tuple((name, address) for name, address in found if address)
 
 
 def _address(library: ctypes.CDLL, name: str) -> int:
@@ -88,13 +85,13 @@ class _Linker:
         self.jit: Any = None
         self.numbers = itertools.count()
 
-    def link(self, obj: bytes, symbols: Mapping[str, int]) -> tuple[Any, str, Any]:
+    def link(self, obj: bytes, symbols: Mapping[str, int], export: str) -> tuple[Any, str, Any]:
         binding = llvm()
         with self.lock:
             if self.jit is None:
                 self.jit = binding.create_lljit_compiler(use_jit_link=True)
             name = f"tracer{next(self.numbers)}"
-            builder = binding.JITLibraryBuilder().add_object_img(obj).export_symbol(MAIN_SYMBOL)
+            builder = binding.JITLibraryBuilder().add_object_img(obj).export_symbol(export)
             for symbol, address in (*_c_symbols(), *symbols.items()):
                 builder.import_symbol(symbol, address)
             try:
@@ -111,10 +108,10 @@ if hasattr(os, "register_at_fork"):
 class LoadedModule:
     """Machine code in memory; it stays there as long as this object lives."""
 
-    def __init__(self, jit: Any, name: str, tracker: Any) -> None:
+    def __init__(self, jit: Any, name: str, tracker: Any, export: str = MAIN_SYMBOL) -> None:
         self._jit = jit
         self._name = name
-        self._trackers = {MAIN_SYMBOL: tracker}
+        self._trackers = {export: tracker}
 
     def address(self, name: str = MAIN_SYMBOL) -> int:
         """Where the exported function is. Raises InternalError where there is none of that name."""
@@ -126,9 +123,9 @@ class LoadedModule:
         return int(self._trackers[name][name])
 
 
-def load_object(obj: bytes, symbols: Mapping[str, int]) -> LoadedModule:
+def load_object(obj: bytes, symbols: Mapping[str, int], export: str = MAIN_SYMBOL) -> LoadedModule:
     """Link object code. `symbols` are the addresses of what it binds besides the C library.
 
-    Raises InternalError where a symbol is missing.
+    export: a function that it defines. Raises InternalError where a symbol is missing.
     """
-    return LoadedModule(*_LINKER.link(obj, symbols))
+    return LoadedModule(*_LINKER.link(obj, symbols, export), export)

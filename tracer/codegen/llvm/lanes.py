@@ -2,6 +2,7 @@
 
 The lanes' addresses are  pointer + lane * stride + offsets  with one pointer for all lanes, a constant stride (the
 coefficient of the loop's index) and offsets that vary freely (None where there are none).
+The masked intrinsics take their alignment as an operand, the form that LLVM 20 has and LLVM 22 still reads.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from tracer.codegen.llvm.compute import apply
 from tracer.codegen.llvm.frame import Frame
 from tracer.codegen.llvm.memory import fill_value, guarded, read, update_at, write
-from tracer.codegen.llvm.types import ELEMENT, MEMORY, indices, iota, splat, suffix, vector
+from tracer.codegen.llvm.types import MEMORY, indices, iota, splat, suffix, vector
 from tracer.ir.dtypes import BOOL, DType
 from tracer.ir.loop import Address, Buffer, Load, Operand, Store, Update
 
@@ -32,6 +33,7 @@ class Access:
 
 
 def access(f: Frame, buffer: Buffer, address: Address, mask: Operand | None) -> Access:
+    """Split an address into what all lanes share, the stride from lane to lane, and what varies freely."""
     stride, shared, offsets = 0, [], None
     for register, coefficient in address.terms:
         if register is f.index:
@@ -122,8 +124,8 @@ def _load_row(f: Frame, a: Access, pointer: str, mask: str | None, fill: str) ->
     if mask is None:
         return f.w.let(f"load {kind}, ptr {pointer}, align {size}")
     name = f"@llvm.masked.load{suffix(element, n)}.p0"
-    f.w.declarations[name] = f"declare {kind} {name}(ptr, {lanes}, {kind})"
-    return f.w.let(f"call {kind} {name}(ptr align {size} {pointer}, {lanes} {mask}, {kind} {fill})")
+    f.w.declarations[name] = f"declare {kind} {name}(ptr, i32, {lanes}, {kind})"
+    return f.w.let(f"call {kind} {name}(ptr {pointer}, i32 {size}, {lanes} {mask}, {kind} {fill})")
 
 
 def _load_reversed(f: Frame, a: Access, fill: str) -> str:
@@ -136,6 +138,7 @@ def _load_reversed(f: Frame, a: Access, fill: str) -> str:
 
 
 def reverse(f: Frame, element: str, value: str) -> str:
+    """The lanes from the last to the first."""
     kind = vector(element, f.lanes)
     return f.w.let(f"shufflevector {kind} {value}, {kind} poison, {indices(*reversed(range(f.lanes)))}")
 
@@ -154,9 +157,9 @@ def _gather(f: Frame, a: Access, fill: str) -> str:
     n, element, size = f.lanes, MEMORY[a.buffer.dtype], a.buffer.dtype.itemsize
     kind, lanes, pointers = vector(element, n), vector("i1", n), vector("ptr", n)
     name = f"@llvm.masked.gather{suffix(element, n)}.v{n}p0"
-    f.w.declarations[name] = f"declare {kind} {name}({pointers}, {lanes}, {kind})"
+    f.w.declarations[name] = f"declare {kind} {name}({pointers}, i32, {lanes}, {kind})"
     mask = a.mask or "splat (i1 true)"
-    where = f"{pointers} align {size} {_pointers(f, a)}"
+    where = f"{pointers} {_pointers(f, a)}, i32 {size}"
     return f.w.let(f"call {kind} {name}({where}, {lanes} {mask}, {kind} {fill})")
 
 
@@ -194,8 +197,8 @@ def _store_row(f: Frame, a: Access, pointer: str, mask: str | None, value: str) 
         f.w.do(f"store {kind} {value}, ptr {pointer}, align {size}")
         return
     name = f"@llvm.masked.store{suffix(element, n)}.p0"
-    f.w.declarations[name] = f"declare void {name}({kind}, ptr, {lanes})"
-    f.w.do(f"call void {name}({kind} {value}, ptr align {size} {pointer}, {lanes} {mask})")
+    f.w.declarations[name] = f"declare void {name}({kind}, ptr, i32, {lanes})"
+    f.w.do(f"call void {name}({kind} {value}, ptr {pointer}, i32 {size}, {lanes} {mask})")
 
 
 def _scatter(f: Frame, a: Access, value: str) -> None:
@@ -203,8 +206,8 @@ def _scatter(f: Frame, a: Access, value: str) -> None:
     n, element, size = f.lanes, MEMORY[a.buffer.dtype], a.buffer.dtype.itemsize
     kind, lanes, pointers = vector(element, n), vector("i1", n), vector("ptr", n)
     name = f"@llvm.masked.scatter{suffix(element, n)}.v{n}p0"
-    f.w.declarations[name] = f"declare void {name}({kind}, {pointers}, {lanes})"
-    where, mask = f"{pointers} align {size} {_pointers(f, a)}", a.mask or "splat (i1 true)"
+    f.w.declarations[name] = f"declare void {name}({kind}, {pointers}, i32, {lanes})"
+    where, mask = f"{pointers} {_pointers(f, a)}, i32 {size}", a.mask or "splat (i1 true)"
     f.w.do(f"call void {name}({kind} {value}, {where}, {lanes} {mask})")
 
 
@@ -253,6 +256,7 @@ def spill(f: Frame, role: str, element: str, value: str) -> str:
 
 
 def spill_as_memory(f: Frame, role: str, dtype: DType, value: str) -> str:
+    """The lanes as an array of the dtype as memory holds it: bytes for bool."""
     if dtype == BOOL:
         value = f.w.let(f"zext {vector('i1', f.lanes)} {value} to {vector('i8', f.lanes)}")
     return spill(f, role, MEMORY[dtype], value)

@@ -14,7 +14,8 @@ from importlib import import_module
 from typing import Final
 
 from tracer.errors import InternalError
-from tracer.ir.loop import Constant, Operand, View
+from tracer.ir.loop import Constant, Library, Module, Operand, View
+from tracer.ir.loop_walk import blocks_of
 
 Spell = Callable[["Routine", Sequence[View | Operand], Sequence[str]], list[str]]
 
@@ -140,6 +141,17 @@ def _gemm(kind: str) -> Routine:
 LIBRARY: Final[dict[str, Routine]] = {
     routine.name: routine for routine in (_gemm("f32"), _gemm("f64"), _gemm("c64"), _gemm("c128"))
 }
+
+
+def library_names(module: Module) -> list[str]:
+    """The routines that a module calls, in order of their names."""
+    names, blocks = set(), [function.body for function in module.functions]
+    while blocks:
+        for statement in blocks.pop().statements:
+            if isinstance(statement, Library):
+                names.add(statement.name)
+            blocks.extend(blocks_of(statement))
+    return sorted(names)
 
 
 def capsule_address(module: str, name: str) -> int:

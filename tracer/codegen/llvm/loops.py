@@ -64,6 +64,7 @@ class Rounds:
 
 
 def yields(f: Frame, operands: Sequence[Operand], registers: Sequence[Register]) -> list[str]:
+    """The operands as the registers hold them: one value a lane where those vary."""
     return [f.operand(o, f.lanes_of(r)) for o, r in zip(operands, registers, strict=True)]
 
 

@@ -7,7 +7,7 @@ what it can do is read from the feature list, every entry of which is given expl
 from __future__ import annotations
 
 import threading
-from functools import lru_cache
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -21,7 +21,7 @@ _NEEDS_AVX = (
 _NEEDS_512 = ("avx512", "avx10", "amx-avx512")
 
 
-@lru_cache(maxsize=None)
+@cache
 def llvm() -> Any:  # llvmlite has no type information
     """llvmlite's binding, ready to generate code for this machine; imported at first use, since it is large."""
     binding = import_module("llvmlite.binding")
@@ -30,7 +30,7 @@ def llvm() -> Any:  # llvmlite has no type information
     return binding
 
 
-@lru_cache(maxsize=None)
+@cache
 def features(vector_bits: int | None = None) -> tuple[tuple[str, bool], ...]:
     """LLVM's features of this machine, or of one like it whose vectors are at most `vector_bits` wide."""
     if vector_bits not in (None, 128, 256, 512):
@@ -50,16 +50,17 @@ def _has(name: str, vector_bits: int | None) -> bool:
 
 
 def is_x86() -> bool:
+    """Whether code is generated for x86-64."""
     return str(llvm().get_process_triple()).startswith("x86_64")
 
 
-@lru_cache(maxsize=None)
+@cache
 def converts_half(vector_bits: int | None = None) -> bool:
     """Whether `half` and `float` convert in one instruction; LLVM would call a run-time library else."""
     return _has("f16c", vector_bits) if is_x86() else str(llvm().get_process_triple()).startswith("aarch64")
 
 
-@lru_cache(maxsize=None)
+@cache
 def preferred_bits(vector_bits: int | None = None) -> int:
     """The width of vector registers to prefer."""
     if not is_x86():
@@ -68,7 +69,7 @@ def preferred_bits(vector_bits: int | None = None) -> int:
     return min(vector_bits or widest, widest)
 
 
-@lru_cache(maxsize=None)
+@cache
 def machine_key(vector_bits: int | None = None) -> str:
     """What compiled code depends on besides its text: part of the key of caches of object code."""
     version = ".".join(map(str, llvm().llvm_version_info))
@@ -76,13 +77,19 @@ def machine_key(vector_bits: int | None = None) -> str:
     return f"llvm {version}; {llvm().get_process_triple()}; {llvm().get_host_cpu_name()}; {listed}"
 
 
-_MACHINES = threading.local()
+class _Machines(threading.local):
+    """A thread's target machines: LLVM's are not made for use by several threads at once."""
+
+    def __init__(self) -> None:
+        self.made: dict[tuple[int | None, int], Any] = {}
+
+
+_MACHINES = _Machines()
 
 
 def target_machine(vector_bits: int | None = None, opt: int = 2) -> Any:
     """LLVM's code generator, one for each thread: position-independent code, so that it can be loaded anywhere."""
-    made: dict[tuple[int | None, int], Any] = _MACHINES.__dict__
-    key = (vector_bits, opt)
+    made, key = _MACHINES.made, (vector_bits, opt)
     if key not in made:
         flags = ",".join(f"{'+' if present else '-'}{name}" for name, present in features(vector_bits))
         if is_x86():

@@ -45,6 +45,7 @@ def fill_value(f: Frame, s: Load, lanes: int) -> str:
 
 
 def load(f: Frame, s: Load) -> None:
+    """result = buffer[address], or the fill."""
     condition = _condition(f, s.mask)
     value = read(f.w, s.buffer.dtype, guarded(f, f.pointer(s.buffer, s.address), condition))
     if condition is not None:
@@ -54,11 +55,13 @@ def load(f: Frame, s: Load) -> None:
 
 
 def store(f: Frame, s: Store) -> None:
+    """buffer[address] = value."""
     pointer = guarded(f, f.pointer(s.buffer, s.address), _condition(f, s.mask))
     write(f.w, s.buffer.dtype, pointer, f.operand(s.value))
 
 
 def update(f: Frame, s: Update) -> None:
+    """buffer[address] = op(buffer[address], value)."""
     pointer = guarded(f, f.pointer(s.buffer, s.address), _condition(f, s.mask))
     update_at(f, s, pointer, f.operand(s.value))
 

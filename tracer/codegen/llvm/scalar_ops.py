@@ -262,4 +262,3 @@ def spell(w: Writer, op: ScalarOp, dtype: DType, lanes: int, *values: str) -> st
     if function is None:
         raise InternalError(f"llvm: {op.label} of {short_name(dtype)} should have been expanded before")
     return function(Place(w, dtype, lanes), *values)
-

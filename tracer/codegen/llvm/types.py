@@ -7,11 +7,28 @@ A bool is `i1` in a register and one byte in memory. The short floats (16 and 8 
 from __future__ import annotations
 
 import struct
-from functools import lru_cache
+from functools import cache
 from typing import Final
 
 from tracer.ir.dtypes import (
-    BF16, BOOL, C64, C128, F8E4M3FN, F8E5M2, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, DType,
+    BF16,
+    BOOL,
+    C64,
+    C128,
+    F8E4M3FN,
+    F8E5M2,
+    F16,
+    F32,
+    F64,
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+    DType,
 )  # fmt: skip
 from tracer.ir.loop import Constant
 
@@ -28,26 +45,26 @@ SUFFIX: Final = {"float": "f32", "double": "f64"}
 """What an intrinsic's name says for a floating type; integers stand for themselves."""
 
 
-@lru_cache(maxsize=None)
+@cache
 def vector(element: str, lanes: int) -> str:
     """The type of `lanes` elements; no lanes mean a scalar."""
     return f"<{lanes} x {element}>" if lanes else element
 
 
-@lru_cache(maxsize=None)
+@cache
 def suffix(element: str, lanes: int) -> str:
     """The part of an intrinsic's name that says on which type it works."""
     name = SUFFIX.get(element, element)
     return f".v{lanes}{name}" if lanes else f".{name}"
 
 
-@lru_cache(maxsize=None)
+@cache
 def iota(element: str, lanes: int) -> str:
     """The constant vector 0, 1, 2, ..."""
     return "<" + ", ".join(f"{element} {lane}" for lane in range(lanes)) + ">"
 
 
-@lru_cache(maxsize=None)
+@cache
 def indices(*lanes: int) -> str:
     """The mask of a `shufflevector`, with its type."""
     return f"<{len(lanes)} x i32> <" + ", ".join(f"i32 {lane}" for lane in lanes) + ">"

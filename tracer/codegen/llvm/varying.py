@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tracer.ir.loop import (
-    Address, Block, Compute, Fault, For, If, Load, Operand, Register, Shuffle, Store, Update, While,
+    Address,
+    Block,
+    Compute,
+    Fault,
+    For,
+    If,
+    Load,
+    Operand,
+    Register,
+    Shuffle,
+    Store,
+    Update,
+    While,
 )  # fmt: skip
 
 

@@ -79,7 +79,7 @@ class VectorLoop:
 
     def unknown(self, stop: str) -> list[str]:
         """A count known at run time."""
-        f, w, lanes = self.f, self.f.w, self.loop.lanes
+        w, lanes = self.f.w, self.loop.lanes
         stop = w.intrinsic("llvm.smax", "i64", 0, stop, "0")
         full = w.let(f"and i64 {stop}, {-lanes}")
         body, rest, tail, done = w.label("entry"), w.label("rest"), w.label("tail"), w.label("done")

@@ -78,7 +78,5 @@ class Writer:
         target = self.lines if lines is None else lines
         one, all_, spelled = self.name(), self.name(), vector(element, lanes)
         target.append(f"  {one} = insertelement {spelled} poison, {element} {value}, i64 0")
-        target.append(
-            f"  {all_} = shufflevector {spelled} {one}, {spelled} poison, <{lanes} x i32> zeroinitializer"
-        )
+        target.append(f"  {all_} = shufflevector {spelled} {one}, {spelled} poison, <{lanes} x i32> zeroinitializer")
         return all_

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 
 from tracer.schedule.math import coefficients as c
-from tracer.schedule.math.expand import DOUBLE, SINGLE, Format, Value, fma, polynomial, select
+from tracer.schedule.math.expand import DOUBLE, SINGLE, Format, Value, fma, horner, polynomial, select
 
 LOG2_E = 1 / math.log(2)
 LN2_HIGH = {SINGLE: 0.693147182464599609375, DOUBLE: 0.6931471805599453}  # nearest, so that x - n high is exact
@@ -39,9 +39,19 @@ def reduced(x: Value, unit: float) -> tuple[Value, Power]:
     up = f.of(64, 128)
     low = x < -(f.bias - 2) * unit
     magic = select(low, x.like(f.magic + f.bias - 1 + up), f.magic + f.bias - 1)
+    n, scale = _rounded(x, unit, magic)
+    return n, Power(scale, select(low, x.like(2.0 ** (1 - up)), 2.0))
+
+
+def reduced_normal(x: Value, unit: float, down: int = 1) -> tuple[Value, Value]:
+    """n = round(x / unit) and 2^(n - down), which must be a normal number."""
+    f = x.format
+    return _rounded(x, unit, x.like(f.magic + f.bias - down))
+
+
+def _rounded(x: Value, unit: float, magic: Value) -> tuple[Value, Value]:
     shifted = x + magic if unit == 1 else fma(x, 1 / unit, magic)
-    scale = (shifted.bits << f.fraction).as_float
-    return shifted - magic, Power(scale, select(low, x.like(2.0 ** (1 - up)), 2.0))
+    return shifted - magic, (shifted.bits << x.format.fraction).as_float
 
 
 def without_ln2(x: Value, n: Value) -> Value:
@@ -52,15 +62,17 @@ def without_ln2(x: Value, n: Value) -> Value:
 
 def exp(x: Value) -> Value:
     """e^x."""
-    f = x.format
     x = clamped(x, LN2)
     n, power = reduced(x, LN2)
     r = without_ln2(x, n)
-    if f is SINGLE:  # one operation less than 1 + q
-        significand = polynomial(r, (1.0, 1.0, *c.EXP_F32))
-    else:
-        significand = 1.0 + fma(r * r, polynomial(r, c.EXP_F64), r)
-    return significand * power.scale * power.rest
+    return exp_of_reduced(r) * power.scale * power.rest
+
+
+def exp_of_reduced(r: Value) -> Value:
+    """e^r for |r| <= ln(2)/2."""
+    if r.format is SINGLE:  # one operation less than 1 + q
+        return horner(r, (1.0, 1.0, *c.EXP_F32))
+    return 1.0 + fma(r * r, polynomial(r, c.EXP_F64), r)
 
 
 def exp_tail(f: Format) -> tuple[float, ...]:
@@ -82,22 +94,21 @@ def exp2(x: Value) -> Value:
     return significand * power.scale * power.rest
 
 
-def expm1_reduced(x: Value) -> tuple[Value, Power]:
-    """(q, power) with e^x = (1 + q) 2^n, q accurate relative to itself; x as `clamped` leaves it."""
-    n, power = reduced(x, LN2)
+def expm1_reduced(x: Value, n: Value) -> Value:
+    """q, accurate relative to itself, with e^x = (1 + q) 2^n."""
     f = x.format
     near = fma(n, -LN2_HIGH[f], x)
     r = fma(n, -LN2_LOW[f], near)
     lost = fma(n, -LN2_LOW[f], near - r)
-    return r + fma(r * r, polynomial(r, exp_tail(f)), lost), power
+    return r + fma(r * r, polynomial(r, exp_tail(f)), lost)
 
 
 def expm1(x: Value) -> Value:
     """e^x - 1 = 2 (q 2^(n-1) + (2^(n-1) - 1/2))."""
     f = x.format
     inside = x.at_most((f.bias + 1.5) * LN2).at_least(-(f.fraction + 3) * LN2)
-    q, power = expm1_reduced(inside)
-    result = fma(power.scale, q, power.scale - 0.5) * 2.0
+    n, scale = reduced_normal(inside, LN2)
+    result = fma(scale, expm1_reduced(inside, n), scale - 0.5) * 2.0
     return select(abs(x) < 2.0 ** -(f.fraction + 2), x, result)  # keeps -0 and denormals
 
 

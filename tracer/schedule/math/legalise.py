@@ -23,7 +23,7 @@ from tracer.ir.loop import (
     While,
 )
 from tracer.ir.scalar import MATH_FUNCTIONS, ScalarOp
-from tracer.schedule.math import exponentials, logarithms, trigonometry
+from tracer.schedule.math import exponentials, hyperbolic, inverse_trigonometry, logarithms, powers, trigonometry
 from tracer.schedule.math.expand import FORMATS, Code, Value
 
 EXPANSIONS: Final[dict[ScalarOp, Callable[..., Value]]] = {
@@ -36,6 +36,20 @@ EXPANSIONS: Final[dict[ScalarOp, Callable[..., Value]]] = {
     ScalarOp.SIN: trigonometry.sin,
     ScalarOp.COS: trigonometry.cos,
     ScalarOp.TAN: trigonometry.tan,
+    ScalarOp.TANH: hyperbolic.tanh,
+    ScalarOp.POW: powers.pow_,
+    ScalarOp.RSQRT: powers.rsqrt,
+    ScalarOp.SINH: hyperbolic.sinh,
+    ScalarOp.COSH: hyperbolic.cosh,
+    ScalarOp.ASINH: hyperbolic.asinh,
+    ScalarOp.ACOSH: hyperbolic.acosh,
+    ScalarOp.ATANH: hyperbolic.atanh,
+    ScalarOp.ASIN: inverse_trigonometry.asin,
+    ScalarOp.ACOS: inverse_trigonometry.acos,
+    ScalarOp.ATAN: inverse_trigonometry.atan,
+    ScalarOp.ATAN2: inverse_trigonometry.atan2,
+    ScalarOp.CBRT: powers.cbrt,
+    ScalarOp.HYPOT: powers.hypot,
     ScalarOp.LOGISTIC: exponentials.logistic,
 }
 """One function of f32 or f64 values for each operation in `MATH_FUNCTIONS`."""

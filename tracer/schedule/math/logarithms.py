@@ -65,14 +65,19 @@ def log2(x: Value) -> Value:
     return with_special_values(x, e + fma(f, LOG2_E_HIGH[layout], tail))
 
 
-def log1p(x: Value) -> Value:
-    """log(1 + x): what 1 + x loses in rounding is added to f, so that f is x itself where e = 0."""
+def log1p_parts(x: Value) -> tuple[Value, Value]:
+    """(e, f) with 1 + x = 2^e (1 + f) for finite x > -1, f being x itself where e = 0."""
     layout = x.format
     u = 1.0 + x
     e, m = split_normal(u)
     lost = x - (u - 1.0)
     twice_inverse = (((layout.bias + 1) - e) << layout.fraction).as_float  # 2^(1-e), or 0 at the top
     f = fma(lost * 0.5, twice_inverse, m - 1.0)
-    exponent = (e + layout.bits(layout.magic)).as_float - layout.magic
-    result = with_special_values(u, log_of_one_plus(exponent, f))
-    return select(abs(x) < 2.0 ** -(layout.fraction + 2), x, result)  # keeps -0 and denormals
+    return (e + layout.bits(layout.magic)).as_float - layout.magic, f
+
+
+def log1p(x: Value) -> Value:
+    """log(1 + x), accurate relative to itself for small x."""
+    e, f = log1p_parts(x)
+    result = with_special_values(1.0 + x, log_of_one_plus(e, f))
+    return select(abs(x) < 2.0 ** -(x.format.fraction + 2), x, result)  # keeps -0 and denormals

@@ -14,6 +14,7 @@ from typing import Final
 
 from tracer.ir.dtypes import F64
 from tracer.schedule.math import pi_bits as p
+from tracer.schedule.math.double_double import fast_two_sum, two_product
 from tracer.schedule.math.expand import DOUBLE, SINGLE, Value, fma, select
 
 NEAR: Final = {SINGLE: 2.0**17, DOUBLE: 2.0**40}
@@ -38,13 +39,12 @@ def reduced(x: Value, unit: Unit) -> tuple[Value, Value, Value]:
     k = (multiple - f.magic) - 0.5 if unit.shifted else multiple - f.magic
     first, second, third = (-part / unit.halves for part in p.PI_PARTS[f])
     above = fma(k, first, x)
-    near = fma(k, second, above)
     if unit.halves == 1:
-        r, rest = fma(k, third, near), x.like(0.0)
+        r, rest = fma(k, third, fma(k, second, above)), x.like(0.0)
     else:
-        lost = fma(k, third, fma(k, second, above - near))
-        r = near + lost
-        rest = lost - (r - near)
+        product, product_lost = two_product(k, second)
+        near, lost = fast_two_sum(above, product)
+        r, rest = fast_two_sum(near, fma(k, third, lost + product_lost))
     size = abs(x)
     far = (size > NEAR[f]) & (size < math.inf)
     huge = _reduced_single if f is SINGLE else _reduced_double
@@ -96,10 +96,8 @@ def _reduced_double(x: Value, unit: Unit) -> tuple[Value, Value, Value]:
     a = ((high >> 32) + DOUBLE.bits(1.5 * 2.0**20)).as_float - 1.5 * 2.0**20
     b = ((high & 0xFFFFFFFF) | DOUBLE.bits(2.0**-12)).as_float - 2.0**-12
     c = (low.logical_shift(12) | DOUBLE.bits(2.0**-64)).as_float - 2.0**-64
-    total = a + b
-    tail = (b - (total - a)) + fma(rest, 2.0**-75, c)
-    fraction = total + tail
-    lost = tail - (fraction - total)
+    total, lost = fast_two_sum(a, b)
+    fraction, lost = fast_two_sum(total, lost + fma(rest, 2.0**-75, c))
     pi_high, pi_low = (part / unit.halves for part in p.PI_PARTS[DOUBLE][:2])
     product = fma(fraction, pi_low, lost * pi_high)
     r = fma(fraction, pi_high, product)

@@ -1,0 +1,79 @@
+"""CONVERT and BITCAST on NumPy values, by dtypes: what `tracer.ir.scalar` says of them, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from tracer.ir.dtypes import BOOL, F32, F64, DType, is_float, is_integer
+
+Value = Any  # a NumPy scalar or array of the dtype in question; ml_dtypes scalars are unknown to typing
+Function = Callable[..., Value]
+
+WIDE: Final = (F32, F64)
+
+
+def is_short(dtype: DType) -> bool:
+    """Whether operations on the dtype compute in f32 and round."""
+    return is_float(dtype) and dtype not in WIDE
+
+
+def cast(value: Value, dtype: DType) -> Value:
+    """NumPy's own conversion; scalars stay scalars."""
+    return np.asarray(value).astype(dtype)[()]
+
+
+def choose(condition: Value, then: Value, otherwise: Value) -> Value:
+    """`np.where` that keeps scalars scalars."""
+    return np.where(condition, then, otherwise)[()]
+
+
+@lru_cache(maxsize=None)
+def conversion(source: DType, target: DType) -> Function:
+    """CONVERT from one dtype to another."""
+    if source == target:
+        return lambda x: x
+    if target == BOOL:
+        return lambda x: widened(x) != 0
+    if is_float(source) and is_integer(target):
+        return lambda x: _saturate(widened(x), target)
+    if is_short(target):
+        first = round_to_odd if source == F64 else lambda x: cast(x, F32)
+        return lambda x: cast(first(x), target)
+    return lambda x: cast(x, target)
+
+
+def bitcast(target: DType) -> Function:
+    """BITCAST to a dtype of equal width."""
+    return lambda x: np.asarray(x).view(target)[()]
+
+
+def widened(value: Value) -> Value:
+    """Short floats as f32, anything else as it is."""
+    return cast(value, F32) if is_short(np.asarray(value).dtype) else value
+
+
+def _saturate(x: Value, target: DType) -> Value:
+    """Truncated; the ends of the integer's range beyond them; 0 for NaN. The bounds are exact in any float."""
+    limits, kind = np.iinfo(target), np.asarray(x).dtype.type
+    low, high = float(limits.min), float(int(limits.max) + 1)
+    with np.errstate(all="ignore"):
+        inside = (x >= kind(low)) & (x < kind(high))
+        whole = cast(choose(inside, x, kind(0)), target)
+        ends = choose(x >= kind(high), target.type(limits.max), target.type(limits.min))
+    return choose(inside, whole, choose(np.isnan(x), target.type(0), ends))
+
+
+def round_to_odd(x: Value) -> Value:
+    """An f64 as the f32 that rounds to any shorter format as the f64 itself would (Boldo & Melquiond 2008)."""
+    x = np.asarray(x, F64)
+    with np.errstate(all="ignore"):
+        near = x.astype(F32)
+        back = near.astype(F64)
+        inward = np.where(np.abs(back) > np.abs(x), np.nextafter(near, np.float32(0)), near)
+    odd = (inward.view(np.uint32) | np.uint32(1)).view(F32)
+    exact = (back == x) | ~np.isfinite(x)
+    return np.where(exact, near, odd)[()]

@@ -1,0 +1,207 @@
+"""One table: what each scalar operation computes, in NumPy, for a scalar or for lanes.
+
+The meanings are those of `tracer.ir.scalar`. Functions take and return NumPy values of the operation's dtype and
+never warn inside `np.errstate(all="ignore")`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import operator
+import sys
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from tracer.codegen.reference.conversions import (
+    Function, Value, bitcast, cast, choose, conversion, is_short, widened,
+)  # fmt: skip
+from tracer.codegen.reference.math_functions import MATH
+from tracer.errors import InternalError
+from tracer.ir.dtypes import BOOL, F32, DType, is_float, is_signed, is_unsigned, short_name
+from tracer.ir.scalar import ScalarOp
+
+
+@lru_cache(maxsize=None)
+def scalar_function(op: ScalarOp, dtype: DType, target: DType) -> Function:
+    """`op` on operands of `dtype` (its last operand's) with a result of `target`."""
+    match op:
+        case ScalarOp.CONVERT:
+            return conversion(dtype, target)
+        case ScalarOp.BITCAST:
+            return bitcast(target)
+        case ScalarOp.SELECT:
+            return _select
+        case ScalarOp.NEXTAFTER:
+            return _nextafter
+        case _ if is_short(dtype):
+            return _in_single(scalar_function(op, F32, target if target == BOOL else F32), dtype, target)
+        case _ if op in MATH:
+            return MATH[op]
+        case _:
+            return _exact(op, dtype)
+
+
+def _exact(op: ScalarOp, dtype: DType) -> Function:
+    table = _FLOAT if is_float(dtype) else _BOOL if dtype == BOOL else _INTEGER
+    found = table.get(op) or _ANY.get(op)
+    if found is None:
+        raise InternalError(f"reference: {op.label} of {short_name(dtype)}")
+    return found
+
+
+def _in_single(function: Function, dtype: DType, target: DType) -> Function:
+    """Short floats: compute in f32, round the result."""
+
+    def apply(*operands: Value) -> Value:
+        result = function(*[cast(x, F32) for x in operands])
+        return result if target == BOOL else cast(result, dtype)
+
+    return apply
+
+
+def _select(predicate: Value, then: Value, otherwise: Value) -> Value:
+    if isinstance(predicate, np.bool_):
+        return then if predicate else otherwise
+    return choose(predicate, then, otherwise)
+
+
+# -- floats ------------------------------------------------------------------------------------------
+
+_LIBM: Final = ctypes.PyDLL("ucrtbase" if sys.platform == "win32" else None)
+
+
+def _c_fma(name: str, kind: Any) -> Function:
+    function = getattr(_LIBM, name)
+    function.restype, function.argtypes = kind, (kind, kind, kind)
+    return function  # type: ignore[no-any-return]  # a ctypes function
+
+
+_FMA: Final = {4: _c_fma("fmaf", ctypes.c_float), 8: _c_fma("fma", ctypes.c_double)}
+
+
+def _fma(a: Value, b: Value, c: Value) -> Value:
+    """a * b + c with one rounding, by C's library, element by element: NumPy has none."""
+    a, b, c = np.broadcast_arrays(a, b, c)
+    function = _FMA[a.dtype.itemsize]
+    rounded = map(function, a.ravel().tolist(), b.ravel().tolist(), c.ravel().tolist())
+    return np.fromiter(rounded, a.dtype, a.size).reshape(a.shape)[()]
+
+
+def _minimum(a: Value, b: Value) -> Value:
+    return choose(a == b, choose(np.signbit(a), a, b), np.minimum(a, b))
+
+
+def _maximum(a: Value, b: Value) -> Value:
+    return choose(a == b, choose(np.signbit(a), b, a), np.maximum(a, b))
+
+
+def _nextafter(a: Value, b: Value) -> Value:
+    """The float after `a` towards `b`, on the bits, so that every format has it; `b` where they are equal."""
+    a, b = np.asarray(a), np.asarray(b)
+    word = np.dtype(f"i{a.dtype.itemsize}")
+    bits, wide_a, wide_b = a.view(word), widened(a), widened(b)
+    with np.errstate(all="ignore"):
+        grows = (wide_a < wide_b) == (bits >= 0)
+        stepped = np.where(grows, bits + word.type(1), bits - word.type(1)).astype(word)
+        least = (b.view(word) & np.iinfo(word).min) | word.type(1)
+        stepped = np.where(wide_a == 0, least, stepped).astype(word)
+        result = np.where(wide_a == wide_b, b.view(word), stepped).astype(word)
+        total = cast(wide_a + wide_b, a.dtype)
+    is_nan = np.isnan(wide_a) | np.isnan(wide_b)
+    return np.where(is_nan, total, result.view(a.dtype)).astype(a.dtype)[()]
+
+
+# -- integers ----------------------------------------------------------------------------------------
+
+
+def _unsigned(x: Value) -> Value:
+    x = np.asarray(x)
+    return x.view(f"u{x.dtype.itemsize}")
+
+
+def _signed(x: Value) -> Value:
+    x = np.asarray(x)
+    return x.view(f"i{x.dtype.itemsize}")
+
+
+def _divisor(a: Value, b: Value) -> tuple[Value, Value, DType]:
+    """`b` made safe to divide by, and where it was 0: by 1 instead of 0, and instead of lowest by -1."""
+    dtype = np.asarray(b).dtype
+    one, zero = dtype.type(1), b == 0
+    risky = zero
+    if is_signed(dtype):
+        risky = zero | ((a == dtype.type(np.iinfo(dtype).min)) & (b == -1))
+    return choose(risky, one, b), zero, dtype
+
+
+def _divide(a: Value, b: Value) -> Value:
+    safe, zero, dtype = _divisor(a, b)
+    quotient = (a - np.fmod(a, safe)) // safe
+    all_ones = dtype.type(np.iinfo(dtype).max if is_unsigned(dtype) else -1)
+    return choose(zero, all_ones, quotient)
+
+
+def _remainder(a: Value, b: Value) -> Value:
+    safe, zero, _ = _divisor(a, b)
+    return choose(zero, a, np.fmod(a, safe))
+
+
+def _count_inside(a: Value, count: Value, beyond: int) -> tuple[Value, Value]:
+    """The shift counts with `beyond` where they are not below the width, and where they are."""
+    dtype = np.asarray(a).dtype
+    inside = _unsigned(count) < dtype.itemsize * 8
+    return choose(inside, count, dtype.type(beyond)), inside
+
+
+def _shift_left(a: Value, count: Value) -> Value:
+    safe, inside = _count_inside(a, count, 0)
+    return choose(inside, np.left_shift(a, safe), np.asarray(a).dtype.type(0))
+
+
+def _shift_logical(a: Value, count: Value) -> Value:
+    dtype = np.asarray(a).dtype
+    safe, inside = _count_inside(a, count, 0)
+    shifted = np.right_shift(_unsigned(a), _unsigned(safe)).view(dtype)
+    return choose(inside, shifted, dtype.type(0))
+
+
+def _shift_arithmetic(a: Value, count: Value) -> Value:
+    dtype = np.asarray(a).dtype
+    safe, _ = _count_inside(a, count, dtype.itemsize * 8 - 1)
+    return np.right_shift(_signed(a), _signed(safe)).view(dtype)[()]
+
+
+def _population(a: Value) -> Value:
+    return cast(np.bitwise_count(_unsigned(a)), np.asarray(a).dtype)
+
+
+def _leading_zeros(a: Value) -> Value:
+    dtype, bits = np.asarray(a).dtype, _unsigned(a)
+    width = dtype.itemsize * 8
+    shift = 1
+    while shift < width:  # every bit below the highest set one becomes set
+        bits = bits | (bits >> bits.dtype.type(shift))
+        shift *= 2
+    return cast(width - np.bitwise_count(bits).astype(np.int64), dtype)
+
+
+_ANY: Final[dict[ScalarOp, Function]] = {
+    ScalarOp.EQ: operator.eq, ScalarOp.NE: operator.ne, ScalarOp.LT: operator.lt,
+    ScalarOp.LE: operator.le, ScalarOp.GT: operator.gt, ScalarOp.GE: operator.ge,
+    ScalarOp.ADD: operator.add, ScalarOp.SUB: operator.sub, ScalarOp.MUL: operator.mul,
+    ScalarOp.NEG: np.negative, ScalarOp.ABS: np.abs,
+    ScalarOp.AND: operator.and_, ScalarOp.OR: operator.or_, ScalarOp.XOR: operator.xor, ScalarOp.NOT: np.invert,
+}  # fmt: skip
+_BOOL: Final[dict[ScalarOp, Function]] = {ScalarOp.MIN: operator.and_, ScalarOp.MAX: operator.or_}
+_FLOAT: Final[dict[ScalarOp, Function]] = {
+    ScalarOp.MIN: _minimum, ScalarOp.MAX: _maximum, ScalarOp.DIV: operator.truediv, ScalarOp.REM: np.fmod,
+    ScalarOp.FMA: _fma, ScalarOp.SQRT: np.sqrt, ScalarOp.FLOOR: np.floor, ScalarOp.CEIL: np.ceil,
+    ScalarOp.TRUNC: np.trunc, ScalarOp.ROUND_EVEN: np.rint, ScalarOp.COPYSIGN: np.copysign,
+}  # fmt: skip
+_INTEGER: Final[dict[ScalarOp, Function]] = {
+    ScalarOp.MIN: np.minimum, ScalarOp.MAX: np.maximum, ScalarOp.IDIV: _divide, ScalarOp.IREM: _remainder,
+    ScalarOp.SHL: _shift_left, ScalarOp.SHR_LOGICAL: _shift_logical,
+    ScalarOp.SHR_ARITHMETIC: _shift_arithmetic, ScalarOp.POPCOUNT: _population, ScalarOp.CLZ: _leading_zeros,
+}  # fmt: skip

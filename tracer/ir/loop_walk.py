@@ -1,0 +1,150 @@
+"""Walking loop IR: the blocks, buffers and operands of a statement, whatever it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import assert_never
+
+from tracer.ir.loop import (
+    Address,
+    Alloc,
+    Barrier,
+    Block,
+    Buffer,
+    Callback,
+    Compute,
+    Copy,
+    Fault,
+    For,
+    Function,
+    If,
+    Invoke,
+    Leave,
+    Library,
+    Load,
+    Operand,
+    Register,
+    Shuffle,
+    StackPop,
+    StackPush,
+    Statement,
+    Store,
+    Update,
+    View,
+    While,
+)  # fmt: skip
+
+
+class Access(Enum):
+    """What a statement does to a buffer."""
+
+    READ = "read"
+    WRITE = "write"
+    UPDATE = "update"  # read and write
+    HAND_ON = "hand on"  # Invoke and Library: what they do is said elsewhere
+    ALLOCATE = "allocate"
+
+
+def blocks_of(statement: Statement) -> tuple[Block, ...]:
+    """The blocks within a statement, in the order in which they are printed."""
+    match statement:
+        case For():
+            return (statement.body,)
+        case While():
+            return (statement.condition, statement.body)
+        case If():
+            return (statement.then, statement.otherwise)
+        case _:
+            return ()
+
+
+def statements_of(block: Block) -> Iterator[Statement]:
+    """Every statement of a block and of the blocks within, outer ones first."""
+    for statement in block.statements:
+        yield statement
+        for inner in blocks_of(statement):
+            yield from statements_of(inner)
+
+
+def results_of(statement: Statement) -> tuple[Register, ...]:
+    """The registers that a statement assigns for those that follow it."""
+    match statement:
+        case Compute() | Load() | Shuffle():
+            return (statement.result,)
+        case For() | While() | If():
+            return statement.results
+        case _:
+            return ()
+
+
+def accesses_of(statement: Statement) -> tuple[tuple[Buffer, Address, Access], ...]:
+    """The buffers that a statement itself reads or writes, from where on, and how."""
+    match statement:
+        case Load():
+            return ((statement.buffer, statement.address, Access.READ),)
+        case Store():
+            return ((statement.buffer, statement.address, Access.WRITE),)
+        case Update():
+            return ((statement.buffer, statement.address, Access.UPDATE),)
+        case Alloc():
+            return ((statement.buffer, Address(), Access.ALLOCATE),)
+        case Copy(target, source):
+            return (_access(source, Access.READ), _access(target, Access.WRITE))
+        case Invoke() | Library():
+            return tuple([_access(a, Access.HAND_ON) for a in statement.arguments if isinstance(a, View)])
+        case Callback():
+            inputs = [_access(view, Access.READ) for view in statement.inputs]
+            return (*inputs, *(_access(view, Access.WRITE) for view in statement.outputs))
+        case StackPush():
+            return (_access(statement.source, Access.READ),)
+        case StackPop():
+            return (_access(statement.target, Access.WRITE),)
+        case Compute() | For() | While() | If() | Fault() | Leave() | Barrier() | Shuffle():
+            return ()
+        case _:
+            assert_never(statement)
+
+
+def _access(view: View, access: Access) -> tuple[Buffer, Address, Access]:
+    return view.buffer, view.start, access
+
+
+def operands_of(statement: Statement) -> tuple[Operand, ...]:
+    """The operands that a statement itself reads, those of addresses and inner blocks aside."""
+    match statement:
+        case Compute():
+            return statement.operands
+        case Load():
+            return _present(statement.mask, statement.fill)
+        case Store() | Update():
+            return _present(statement.value, statement.mask)
+        case For():
+            return (statement.start, statement.stop, *(c.initial for c in statement.carries))
+        case While():
+            return tuple([c.initial for c in statement.carries])
+        case If():
+            return (statement.predicate,)
+        case Fault():
+            return (statement.predicate, statement.position, *statement.values)
+        case Invoke() | Library():
+            return tuple([a for a in statement.arguments if not isinstance(a, View)])
+        case Shuffle():
+            return (statement.value,)
+        case Alloc() | Copy() | Leave() | Callback() | Barrier() | StackPush() | StackPop():
+            return ()
+        case _:
+            assert_never(statement)
+
+
+def _present(*operands: Operand | None) -> tuple[Operand, ...]:
+    return tuple([o for o in operands if o is not None])
+
+
+def buffers_of(function: Function) -> list[Buffer]:
+    """The parameters and every buffer that a function names, in the order of the text."""
+    buffers: dict[Buffer, None] = {p: None for p in function.parameters if isinstance(p, Buffer)}
+    for statement in statements_of(function.body):
+        for buffer, _, _ in accesses_of(statement):
+            buffers[buffer] = None
+    return list(buffers)

@@ -1,0 +1,66 @@
+"""What passes share: the record of a pass, and rewriting equation by equation, nested programs included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from tracer.ir.program import Atom, Equation, Program, Var
+
+Rewrite = Callable[[Program], Program]
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A rewrite of programs that keeps what they compute. rounds: whether it may change how results are rounded."""
+
+    name: str
+    run: Rewrite
+    rounds: bool = False
+
+
+def nested_first(rewrite: Rewrite) -> Rewrite:
+    """The rewrite applied to nested programs, and then to the program itself. Equal nested programs are rewritten once."""
+
+    def run(program: Program) -> Program:
+        return rewrite(rewrite_nested(program, run))
+
+    return run
+
+
+def rewrite_nested(program: Program, rewrite: Rewrite) -> Program:
+    """Rewrite the programs among the equations' parameters; the same object when nothing changed."""
+    changed = False
+    equations = []
+    for equation in program.equations:
+        rewritten = rewrite_parameters(equation, rewrite)
+        changed = changed or rewritten is not equation
+        equations.append(rewritten)
+    return replace(program, equations=tuple(equations)) if changed else program
+
+
+def rewrite_parameters(equation: Equation, rewrite: Rewrite) -> Equation:
+    """Rewrite the programs among one equation's parameters."""
+    updates: dict[str, object] = {}
+    for name, value in equation.params.items():
+        if isinstance(value, Program):
+            new: object = rewrite(value)
+            if new is not value:
+                updates[name] = new
+        elif isinstance(value, tuple) and any(isinstance(item, Program) for item in value):
+            items = tuple(rewrite(item) if isinstance(item, Program) else item for item in value)
+            if any(a is not b for a, b in zip(items, value, strict=True)):
+                updates[name] = items
+    return replace(equation, params={**equation.params, **updates}) if updates else equation
+
+
+def substitute(atom: Atom, replaced: dict[Var, Atom]) -> Atom:
+    """What stands for the atom now."""
+    return replaced.get(atom, atom) if isinstance(atom, Var) else atom
+
+
+def with_inputs(equation: Equation, replaced: dict[Var, Atom]) -> Equation:
+    """The equation on what stands for its inputs now; the same object when that is all the same."""
+    if not replaced or not any(atom in replaced for atom in equation.inputs if isinstance(atom, Var)):
+        return equation
+    return replace(equation, inputs=tuple(substitute(atom, replaced) for atom in equation.inputs))

@@ -1,0 +1,59 @@
+"""The catalogue: every primitive there is, family by family. A new one is a line in its family's tuple."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tracer.ir.primitive import Primitive
+from tracer.primitives.arithmetic import ARITHMETIC
+from tracer.primitives.bits import BITS
+from tracer.primitives.comparison import COMPARISON
+from tracer.primitives.complex import COMPLEX
+from tracer.primitives.contractions import CONTRACTIONS
+from tracer.primitives.conversion import CONVERSION
+from tracer.primitives.convolution import CONVOLUTION
+from tracer.primitives.exponential import EXPONENTIAL
+from tracer.primitives.hyperbolic import HYPERBOLIC
+from tracer.primitives.joining import JOINING
+from tracer.primitives.powers import POWERS
+from tracer.primitives.precision import PRECISION
+from tracer.primitives.random import RANDOM
+from tracer.primitives.reductions import REDUCTIONS
+from tracer.primitives.rounding import ROUNDING
+from tracer.primitives.scans import SCANS
+from tracer.primitives.shapes import SHAPES
+from tracer.primitives.slicing import SLICING
+from tracer.primitives.sorting import SORTING
+from tracer.primitives.special import SPECIAL
+from tracer.primitives.trigonometric import TRIGONOMETRIC
+
+ELEMENTWISE: Final[tuple[Primitive, ...]] = (
+    *ARITHMETIC,
+    *POWERS,
+    *EXPONENTIAL,
+    *TRIGONOMETRIC,
+    *HYPERBOLIC,
+    *SPECIAL,
+    *ROUNDING,
+    *COMPARISON,
+    *BITS,
+    *CONVERSION,
+    *PRECISION,
+    *COMPLEX,
+)
+
+CATALOGUE: Final[tuple[Primitive, ...]] = (
+    *ELEMENTWISE,
+    *SHAPES,
+    *JOINING,
+    *SLICING,
+    *REDUCTIONS,
+    *SCANS,
+    *SORTING,
+    *CONTRACTIONS,
+    *CONVOLUTION,
+    *RANDOM,
+    # control flow and effects
+)
+
+BY_NAME: Final[dict[str, Primitive]] = {primitive.name: primitive for primitive in CATALOGUE}

@@ -1,0 +1,268 @@
+"""Convolution as lax spells it: any order of axes, padding by name, and the functions that shorten it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tracer.errors import ArgumentError, ShapeError, message
+from tracer.ir import shape as shapes
+from tracer.primitives.contractions import canonical_precision, contraction_operands, result_dtype
+from tracer.primitives.convolution import Padding, conv_p, dilated
+from tracer.primitives.rules import Value
+from tracer.primitives.shapes import rev, transpose
+from tracer.trace.array import Array
+from tracer.trace.source import here
+from tracer.trace.trace import bind
+
+
+class ConvDimensionNumbers(NamedTuple):
+    """Which axis is which; spatial axes are in the order of the window's.
+
+    lhs_spec, out_spec: (batch, features, spatial...). rhs_spec: (out features, in features, window...).
+    """
+
+    lhs_spec: tuple[int, ...]
+    rhs_spec: tuple[int, ...]
+    out_spec: tuple[int, ...]
+
+
+_EXAMPLE = "as in ('NHWC', 'HWIO', 'NHWC'), or None for ('NCHW', 'OIHW', 'NCHW')"
+
+
+def conv_dimension_numbers(
+    lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: Any
+) -> ConvDimensionNumbers:
+    """`dimension_numbers` as axes: None, three strings such as ("NHWC", "HWIO", "NHWC"), or a ConvDimensionNumbers.
+
+    >>> conv_dimension_numbers((8, 28, 28, 3), (3, 3, 3, 16), ("NHWC", "HWIO", "NHWC")).lhs_spec
+    (0, 3, 1, 2)
+    """
+    rank = len(lhs_shape)
+    if isinstance(dimension_numbers, ConvDimensionNumbers):
+        return dimension_numbers
+    if len(rhs_shape) != rank or rank < 2:
+        raise ShapeError(
+            message(
+                f"conv{here()}: operands need the same number of axes, at least two",
+                f"got {shapes.show(lhs_shape)} and {shapes.show(rhs_shape)}",
+                help="one axis for batches, one for features, and the spatial ones; add those that lack",
+            )
+        )
+    if dimension_numbers is None:
+        axes = tuple(range(rank))
+        return ConvDimensionNumbers(axes, axes, axes)
+    specs = tuple(dimension_numbers) if isinstance(dimension_numbers, tuple | list) else ()
+    if len(specs) != 3 or not all(isinstance(spec, str) for spec in specs):
+        raise ArgumentError(
+            message(f"conv{here()}: dimension_numbers are three strings", f"got {dimension_numbers!r}", help=_EXAMPLE)
+        )
+    window = [c for c in specs[1] if c not in "OI"]
+    for spec, letters in zip(specs, ("NC", "OI", "NC"), strict=True):
+        if len(spec) != rank or sorted(spec) != sorted([*letters, *window]):
+            raise ArgumentError(
+                message(
+                    f"conv{here()}: dimension_numbers name every axis once",
+                    f"got {spec!r} among {specs} for operands of {rank} axes",
+                    help=_EXAMPLE,
+                )
+            )
+    lhs, rhs, out = (
+        tuple(spec.index(c) for c in (*letters, *window))
+        for spec, letters in zip(specs, ("NC", "OI", "NC"), strict=True)
+    )
+    return ConvDimensionNumbers(lhs, rhs, out)
+
+
+def padtype_to_pads(
+    in_shape: Sequence[int], window_shape: Sequence[int], window_strides: Sequence[int], padding: str
+) -> Padding:
+    """Padding by name: "VALID" (none), "SAME" (positions = size / stride, rounded up), "SAME_LOWER" (more in front).
+
+    >>> padtype_to_pads((28,), (5,), (2,), "SAME")
+    ((1, 2),)
+    """
+    name = padding.upper()
+    if name == "VALID":
+        return ((0, 0),) * len(in_shape)
+    if name not in ("SAME", "SAME_LOWER"):
+        raise ArgumentError(
+            message(
+                f"padding{here()}: unknown padding {padding!r}",
+                help='"SAME", "SAME_LOWER", "VALID", or a pair (before, after) for every spatial axis',
+            )
+        )
+    pads = []
+    for size, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
+        total = max((math.ceil(size / stride) - 1) * stride + window - size, 0)
+        lower, upper = total // 2, total - total // 2
+        pads.append((lower, upper) if name == "SAME" else (upper, lower))
+    return tuple(pads)
+
+
+def _per_axis(name: str, values: Sequence[int] | None, rank: int) -> tuple[int, ...]:
+    """One positive integer for every spatial axis; ones by default."""
+    result = (1,) * rank if values is None else tuple(map(int, values))
+    if len(result) != rank or min(result, default=1) < 1:
+        raise ArgumentError(
+            message(
+                f"conv{here()}: {name} has one positive integer for every spatial axis",
+                f"got {values} for {rank} spatial axes",
+                help=f"as in {(1,) * rank}",
+            )
+        )
+    return result
+
+
+def _pads(padding: Any, lhs: Sequence[int], window: Sequence[int], strides: Sequence[int]) -> Padding:
+    if isinstance(padding, str):
+        return padtype_to_pads(lhs, window, strides, padding)
+    result = tuple((int(low), int(high)) for low, high in padding)
+    if len(result) != len(lhs):
+        raise ArgumentError(
+            message(
+                f"conv{here()}: padding has one pair for every spatial axis",
+                f"got {padding} for {len(lhs)} spatial axes",
+                help='as in ((1, 1), (1, 1)), or "SAME" or "VALID"',
+            )
+        )
+    return result
+
+
+def conv_general_dilated(
+    lhs: Value, rhs: Value, window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
+    lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None, feature_group_count: int = 1, batch_group_count: int = 1,
+    precision: object = None, preferred_element_type: Any = None,
+) -> Array:  # fmt: skip
+    """Convolution (without reversing the window) with strides, padding, dilation and groups.
+
+    lhs: [batch, features, *spatial], rhs: [out features, in features, *window], in the order that
+    `dimension_numbers` give; window_strides, lhs_dilation, rhs_dilation: one integer a spatial axis;
+    padding: (before, after) for each, negative to crop, or "SAME", "SAME_LOWER", "VALID".
+    Returns [batch / batch_group_count, out features, *positions], of the operands' dtype or the preferred one.
+    Raises ShapeError where features or groups do not fit, ArgumentError for settings of the wrong length.
+
+    >>> conv_general_dilated(tnp.ones((1, 1, 5)), tnp.ones((1, 1, 3)), (1,), "SAME")
+    Array([[[2., 3., 3., 3., 2.]]], f64)
+    """
+    x, y, dtype = contraction_operands("conv", lhs, rhs)
+    numbers = conv_dimension_numbers(x.type.shape, y.type.shape, dimension_numbers)
+    x, y = _put(x, numbers.lhs_spec), _put(y, numbers.rhs_spec)
+    rank = len(x.type.shape) - 2
+    strides, spread, rhs_spread = (
+        _per_axis(name, values, rank)
+        for name, values in (
+            ("window_strides", window_strides), ("lhs_dilation", lhs_dilation), ("rhs_dilation", rhs_dilation)
+        )
+    )  # fmt: skip
+    if isinstance(padding, str) and max(spread, default=1) > 1:
+        raise ArgumentError(
+            message(
+                f"conv{here()}: padding by name does not say where a dilated lhs begins",
+                f"got {padding!r} with lhs_dilation={spread}",
+                help="give pairs, or use lax.conv_transpose",
+            )
+        )
+    if feature_group_count > 1 and batch_group_count > 1:
+        raise ArgumentError(
+            message(
+                f"conv{here()}: only one of feature_group_count and batch_group_count may be above 1",
+                f"got {feature_group_count} and {batch_group_count}",
+                help="vmap over one of the groupings",
+            )
+        )
+    window = tuple(map(dilated, y.type.shape[2:], rhs_spread))
+    preferred = None if preferred_element_type is None else np.dtype(preferred_element_type)
+    result = bind(
+        conv_p, x, y, strides=strides, padding=_pads(padding, x.type.shape[2:], window, strides),
+        lhs_dilation=spread, rhs_dilation=rhs_spread,
+        feature_groups=int(feature_group_count), batch_groups=int(batch_group_count),
+        precision=canonical_precision(precision, "conv"), preferred_element_type=result_dtype("conv", dtype, preferred),
+    )  # fmt: skip
+    placed: Array = _put(result, shapes.inverse(numbers.out_spec))
+    return placed
+
+
+def _put(x: Any, axes: Sequence[int]) -> Any:
+    """The axes in another order; the operand itself where they stay."""
+    return x if tuple(axes) == tuple(range(len(axes))) else transpose(x, axes)
+
+
+def conv(
+    lhs: Value, rhs: Value, window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
+    precision: object = None, preferred_element_type: Any = None,
+) -> Array:  # fmt: skip
+    """`conv_general_dilated` of [batch, features, *spatial] and [out, in, *window], without dilation or groups."""
+    return conv_general_dilated(
+        lhs, rhs, window_strides, padding, precision=precision, preferred_element_type=preferred_element_type
+    )
+
+
+def conv_with_general_padding(
+    lhs: Value, rhs: Value, window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
+    lhs_dilation: Sequence[int] | None, rhs_dilation: Sequence[int] | None,
+    precision: object = None, preferred_element_type: Any = None,
+) -> Array:  # fmt: skip
+    """`conv_general_dilated` of [batch, features, *spatial] and [out, in, *window], without groups."""
+    return conv_general_dilated(
+        lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation,
+        precision=precision, preferred_element_type=preferred_element_type,
+    )  # fmt: skip
+
+
+_CHANNELS_LAST = {1: ("NHC", "HIO", "NHC"), 2: ("NHWC", "HWIO", "NHWC"), 3: ("NHWDC", "HWDIO", "NHWDC")}
+
+
+def conv_transpose(
+    lhs: Value, rhs: Value, strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
+    rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None, transpose_kernel: bool = False,
+    precision: object = None, preferred_element_type: Any = None, use_consistent_padding: bool = False,
+) -> Array:  # fmt: skip
+    """Convolution with a fractional stride, 1 / strides: the shape of a convolution's gradient.
+
+    dimension_numbers: by default those with features last, as ("NHWC", "HWIO", "NHWC"). padding: "SAME" and "VALID"
+    give the sizes that a convolution of those strides and padding would start from; pairs pad the dilated lhs, or
+    with `use_consistent_padding`, are those of that convolution. transpose_kernel: reverse the window and exchange
+    its features, so that this is the gradient of that convolution.
+
+    >>> conv_transpose(tnp.ones((1, 4, 1)), tnp.ones((3, 1, 1)), (2,), "SAME").shape
+    (1, 8, 1)
+    """
+    x, y, _ = contraction_operands("conv_transpose", lhs, rhs)
+    rank = len(x.type.shape) - 2
+    if dimension_numbers is None and rank in _CHANNELS_LAST:
+        dimension_numbers = _CHANNELS_LAST[rank]
+    numbers = conv_dimension_numbers(x.type.shape, y.type.shape, dimension_numbers)
+    spread = _per_axis("rhs_dilation", rhs_dilation, rank)
+    steps = _per_axis("strides", strides, rank)
+    if use_consistent_padding or (isinstance(padding, str) and padding in ("SAME", "VALID")):
+        window = [dilated(y.type.shape[axis], d) for axis, d in zip(numbers.rhs_spec[2:], spread, strict=True)]
+        each = [padding] * rank if isinstance(padding, str) else padding
+        padding = [_transposed_pads(*row) for row in zip(window, steps, each, strict=True)]
+    if transpose_kernel:
+        out, into, *spatial = numbers.rhs_spec
+        swapped = list(range(rank + 2))
+        swapped[out], swapped[into] = into, out
+        y = transpose(rev(y, tuple(spatial)), swapped)
+    return conv_general_dilated(
+        x, y, (1,) * rank, padding, steps, spread, numbers,
+        precision=precision, preferred_element_type=preferred_element_type,
+    )  # fmt: skip
+
+
+def _transposed_pads(window: int, stride: int, padding: Any) -> tuple[int, int]:
+    """The padding of a dilated lhs, from that of the convolution it transposes."""
+    if padding == "SAME":
+        total = window + stride - 2
+        before = window - 1 if stride > window - 1 else math.ceil(total / 2)
+    elif padding == "VALID":
+        total = window + stride - 2 + max(window - stride, 0)
+        before = window - 1
+    else:
+        low, high = padding
+        total, before = 2 * (window - 1) - low - high, window - low - 1
+    return before, total - before

@@ -1,0 +1,255 @@
+"""Reductions: sum, prod, max, min, and, or, xor over axes, and the index of an extreme along one axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import DTypeError, message
+from tracer.ir import dtypes, shape
+from tracer.ir.dtypes import DType
+from tracer.ir.primitive import ArgReduce, NoRule, Primitive, Reduce, Zero
+from tracer.ir.scalar import ScalarOp
+from tracer.ir.types import Type, array_type
+from tracer.primitives.arithmetic import add, div, mul
+from tracer.primitives.broadcasting import (
+    accumulated,
+    axis_of,
+    broadcast_in_dim,
+    check_not_empty,
+    full_like,
+    reduce_batch,
+    reduce_infer,
+    reduce_over,
+    reduce_sum_p,
+)
+from tracer.primitives.broadcasting import reduce_sum as reduce_sum
+from tracer.primitives.comparison import eq, select
+from tracer.primitives.conversion import convert_element_type
+from tracer.primitives.joining import along, concatenate
+from tracer.primitives.ordering import exact_extreme
+from tracer.primitives.rules import Value, axis_after_drop, check_kinds, operand_of, zero_jvp
+from tracer.primitives.shapes import Batched, reshape, transpose
+from tracer.trace.source import here
+from tracer.trace.trace import bind
+
+# reduce_prod
+
+
+def _prod_jvp(ctx: Any, xs: Any, dxs: Any, *, axes: tuple[int, ...]) -> list[Any]:
+    """By halves, (p, dp)(q, dq) = (pq, dp q + p dq): nothing is divided, so zeros are right to every order."""
+    product, tangent = (_reduced_last(value, axes) for value in (xs[0], dxs[0]))
+    axis = product.ndim - 1
+    n = product.shape[axis]
+    if n == 0:
+        return [Zero(ctx.outputs[0].type)]
+    while n > 1:
+        half = n // 2
+        (p, q), (dp, dq) = (
+            (along(x, 0, half, axis), along(x, half, 2 * half, axis)) for x in (product, tangent)
+        )
+        product_rest, tangent_rest = (along(x, 2 * half, n, axis) for x in (product, tangent))
+        product, tangent = mul(p, q), add(mul(dp, q), mul(p, dq))
+        if n % 2:
+            product, tangent = concatenate([product, product_rest], axis), concatenate([tangent, tangent_rest], axis)
+        n -= half
+    return [reshape(tangent, tangent.shape[:-1])]
+
+
+def _reduced_last(x: Any, axes: tuple[int, ...]) -> Any:
+    """The reduced axes as a single one, the last."""
+    kept = [axis for axis in range(x.ndim) if axis not in axes]
+    sizes = [x.shape[axis] for axis in kept]
+    return reshape(transpose(x, (*kept, *axes)), (*sizes, shape.size([x.shape[axis] for axis in axes])))
+
+
+reduce_prod_p = Primitive(
+    name="reduce_prod", infer=reduce_infer("reduce_prod", "ifc"), reference=accumulated(np.prod),
+    jvp=_prod_jvp, transpose=NoRule("reduce_prod is not linear"), batch=reduce_batch, lower=Reduce(ScalarOp.MUL),
+)  # fmt: skip
+
+
+def reduce_prod(operand: Value, axes: Sequence[int]) -> Any:
+    """The product over `axes`, in the operand's dtype: f16 and bf16 accumulate in f32; of nothing it is 1.
+
+    >>> reduce_prod(tnp.asarray([[1, 2], [3, 4]]), (1,))
+    Array([2, 12], i64)
+    """
+    return reduce_over(reduce_prod_p, operand, axes)
+
+
+# reduce_max and reduce_min
+
+
+def _extreme_jvp(ctx: Any, xs: Any, dxs: Any, *, axes: tuple[int, ...]) -> list[Any]:
+    """The elements that attain the extreme share in its tangent equally."""
+    (x,), (dx,), (y,) = xs, dxs, ctx.outputs
+    kept = [axis for axis in range(x.ndim) if axis not in axes]
+    attains = eq(x, broadcast_in_dim(y, x.shape, kept))
+    count = reduce_sum(convert_element_type(attains, y.dtype), axes)
+    return [div(reduce_sum(select(attains, dx, full_like(dx, 0)), axes), count)]
+
+
+def _over_axes(function: Callable[..., Any], *, greatest: bool) -> Callable[..., Any]:
+    """NumPy's max or min over axes."""
+    extreme = exact_extreme(function, greatest=greatest)
+    return lambda x, axes: extreme(x, axis=axes)
+
+
+reduce_max_p, reduce_min_p = (
+    Primitive(
+        name=name, infer=reduce_infer(name, "bif", of_nothing=False),
+        reference=_over_axes(function, greatest=op is ScalarOp.MAX),
+        jvp=_extreme_jvp, transpose=NoRule(f"{name} is not linear"), batch=reduce_batch, lower=Reduce(op),
+    )
+    for name, function, op in (("reduce_max", np.max, ScalarOp.MAX), ("reduce_min", np.min, ScalarOp.MIN))
+)  # fmt: skip
+
+
+def reduce_max(operand: Value, axes: Sequence[int]) -> Any:
+    """The greatest element over `axes`; NaN where there is one. ShapeError for no elements.
+
+    >>> reduce_max(tnp.asarray([[1, 5], [3, 4]]), (0,))
+    Array([3, 5], i64)
+    """
+    return reduce_over(reduce_max_p, operand, axes)
+
+
+def reduce_min(operand: Value, axes: Sequence[int]) -> Any:
+    """The least element over `axes`; NaN where there is one. ShapeError for no elements.
+
+    >>> reduce_min(tnp.asarray([[1, 5], [3, 4]]), (0,))
+    Array([1, 4], i64)
+    """
+    return reduce_over(reduce_min_p, operand, axes)
+
+
+# reduce_and, reduce_or, reduce_xor
+
+
+def _of_bits(function: np.ufunc) -> Callable[..., Any]:
+    """A bitwise reduction over axes; the identity is given, since NumPy's is a signed -1."""
+    ones = function is np.bitwise_and
+
+    def reference(x: Any, *, axes: tuple[int, ...]) -> Any:
+        identity = ~x.dtype.type(0) if ones else x.dtype.type(0)
+        return np.asarray(function.reduce(x, axis=axes, initial=identity), x.dtype)
+
+    return reference
+
+
+reduce_and_p, reduce_or_p, reduce_xor_p = (
+    Primitive(
+        name=name, infer=reduce_infer(name, "bi"), reference=_of_bits(function),
+        jvp=zero_jvp, transpose=NoRule(f"{name} is not linear"), batch=reduce_batch, lower=Reduce(op),
+    )
+    for name, function, op in (
+        ("reduce_and", np.bitwise_and, ScalarOp.AND),
+        ("reduce_or", np.bitwise_or, ScalarOp.OR),
+        ("reduce_xor", np.bitwise_xor, ScalarOp.XOR),
+    )
+)  # fmt: skip
+
+
+def reduce_and(operand: Value, axes: Sequence[int]) -> Any:
+    """Bitwise `and` over `axes`; on bools, whether all are true. Of nothing, all bits set.
+
+    >>> reduce_and(tnp.asarray([True, False]), (0,))
+    Array(False, bool)
+    """
+    return reduce_over(reduce_and_p, operand, axes)
+
+
+def reduce_or(operand: Value, axes: Sequence[int]) -> Any:
+    """Bitwise `or` over `axes`; on bools, whether any is true. Of nothing, zero.
+
+    >>> reduce_or(tnp.asarray([True, False]), (0,))
+    Array(True, bool)
+    """
+    return reduce_over(reduce_or_p, operand, axes)
+
+
+def reduce_xor(operand: Value, axes: Sequence[int]) -> Any:
+    """Bitwise exclusive `or` over `axes`: the parity of every bit. Of nothing, zero.
+
+    >>> reduce_xor(tnp.asarray([6, 3]), (0,))
+    Array(5, i64)
+    """
+    return reduce_over(reduce_xor_p, operand, axes)
+
+
+# argmax and argmin
+
+
+def _arg_infer(name: str) -> Callable[..., Type]:
+    def infer(x: Type, *, axis: int, index_dtype: DType) -> Type:
+        check_kinds(name, [x], "bif")
+        check_not_empty(name, x, (axis,))
+        if not dtypes.is_integer(index_dtype):
+            raise DTypeError(
+                message(
+                    f"{name}{here()} gives an index",
+                    f"got index_dtype={dtypes.short_name(index_dtype)}",
+                    help="ask for an integer dtype",
+                )
+            )
+        return array_type(index_dtype, shape.drop(x.shape, (axis,)))
+
+    return infer
+
+
+def _arg_reference(function: Callable[..., Any]) -> Callable[..., Any]:
+    """NumPy's argmax or argmin, which take the first NaN."""
+
+    def reference(x: Any, *, axis: int, index_dtype: DType) -> Any:
+        wide = x.astype(dtypes.accumulator_dtype(x.dtype))
+        return np.asarray(function(wide, axis=axis)).astype(index_dtype)
+
+    return reference
+
+
+def _arg_batch(ctx: Any, xs: Any, axes: Any, *, axis: int, index_dtype: DType) -> Batched:
+    shifted = axis + (axis >= axes[0])
+    outputs = ctx.bind_all(ctx.primitive, xs, {"axis": shifted, "index_dtype": index_dtype})
+    return outputs, [axis_after_drop(axes[0], (shifted,))]
+
+
+argmax_p, argmin_p = (
+    Primitive(
+        name=name, infer=_arg_infer(name), reference=_arg_reference(function),
+        jvp=zero_jvp, transpose=NoRule(f"{name} is not linear"), batch=_arg_batch, lower=ArgReduce(op),
+    )
+    for name, function, op in (("argmax", np.argmax, ScalarOp.MAX), ("argmin", np.argmin, ScalarOp.MIN))
+)  # fmt: skip
+
+
+def argmax(operand: Value, axis: int, index_dtype: DType = dtypes.I64) -> Any:
+    """The index of the greatest element along an axis: of the first if several are equal, or of the first NaN.
+
+    >>> argmax(tnp.asarray([1.0, 3.0, 3.0]), 0)
+    Array(1, i64)
+    """
+    return _arg(argmax_p, operand, axis, index_dtype)
+
+
+def argmin(operand: Value, axis: int, index_dtype: DType = dtypes.I64) -> Any:
+    """The index of the least element along an axis: of the first if several are equal, or of the first NaN.
+
+    >>> argmin(tnp.asarray([1.0, 3.0, 1.0]), 0)
+    Array(0, i64)
+    """
+    return _arg(argmin_p, operand, axis, index_dtype)
+
+
+def _arg(primitive: Primitive, operand: Value, axis: int, index_dtype: DType) -> Any:
+    x = operand_of(primitive.name, operand)
+    named = axis_of(primitive.name, axis, len(x.type.shape))
+    return bind(primitive, x, axis=named, index_dtype=np.dtype(index_dtype))
+
+
+REDUCTIONS: tuple[Primitive, ...] = (
+    reduce_sum_p, reduce_prod_p, reduce_max_p, reduce_min_p, reduce_and_p, reduce_or_p, reduce_xor_p,
+    argmax_p, argmin_p,
+)  # fmt: skip

@@ -1,0 +1,230 @@
+"""Cumulative sum, product, greatest, least and log-sum-exp along an axis, from either end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import AxisError, message
+from tracer.ir import dtypes
+from tracer.ir.primitive import Composite, NoRule, Primitive, Rule, Scan
+from tracer.ir.scalar import ScalarOp
+from tracer.ir.types import Type
+from tracer.primitives.arithmetic import add, max, mul, sub
+from tracer.primitives.broadcasting import axis_of, full_like
+from tracer.primitives.comparison import eq, is_finite, select
+from tracer.primitives.conversion import expand_in_single, reference_in_single
+from tracer.primitives.exponential import exp, log
+from tracer.primitives.joining import pad
+from tracer.primitives.ordering import exact_extreme
+from tracer.primitives.rules import Value, check_kinds, linear_jvp, operand_of
+from tracer.primitives.shapes import Batched, broadcasted_iota
+from tracer.primitives.slicing import take_along
+from tracer.trace.source import here
+from tracer.trace.trace import bind
+
+
+def _scan_infer(name: str, kinds: str) -> Rule:
+    def infer(x: Type, *, axis: int, reverse: bool) -> Type:
+        check_kinds(name, [x], kinds)
+        if not 0 <= axis < len(x.shape):
+            raise AxisError(message(f"{name}{here()}: axis {axis} is out of range", f"got {x}", help="see x.ndim"))
+        return x
+
+    return infer
+
+
+def _scan_reference(function: Callable[..., Any]) -> Rule:
+    """A NumPy accumulation, from the end by flipping twice."""
+
+    def reference(x: Any, *, axis: int, reverse: bool) -> Any:
+        with np.errstate(all="ignore"):
+            if reverse:
+                return np.flip(function(np.flip(x, axis), axis=axis), axis).copy()
+            return function(x, axis=axis)
+
+    return reference
+
+
+def _in_accumulator(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Accumulates in float32 for the short floats, in the operand's dtype for the others."""
+
+    def accumulate(x: Any, *, axis: int) -> Any:
+        return function(x, axis=axis, dtype=dtypes.accumulator_dtype(x.dtype)).astype(x.dtype)
+
+    return accumulate
+
+
+def _scan_batch(ctx: Any, xs: Any, axes: Any, *, axis: int, reverse: bool) -> Batched:
+    params = {"axis": axis + (axis >= axes[0]), "reverse": reverse}
+    return ctx.bind_all(ctx.primitive, xs, params), [axes[0]]
+
+
+def _in_doubling_steps(
+    combine: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]],
+    values: Sequence[Any],
+    identities: Sequence[float],
+    axis: int,
+    reverse: bool,
+) -> Sequence[Any]:
+    """All partial results of an associative `combine(earlier, later)`, in log2(n) steps.
+
+    Hillis & Steele 1986, Data parallel algorithms, Communications of the ACM 29(12).
+    """
+    distance, n = 1, values[0].shape[axis]
+    while distance < n:
+        config = [(0, 0, 0)] * values[0].ndim
+        config[axis] = (-distance, distance, 0) if reverse else (distance, -distance, 0)
+        earlier = [pad(v, identity, config) for v, identity in zip(values, identities, strict=True)]
+        values = combine(earlier, values)
+        distance *= 2
+    return values
+
+
+# cumsum and cumprod
+
+
+cumsum_p = Primitive(
+    name="cumsum", infer=_scan_infer("cumsum", "ifc"), reference=_scan_reference(_in_accumulator(np.cumsum)),
+    jvp=linear_jvp,
+    transpose=lambda ctx, cts, xs, axis, reverse: [cumsum(cts[0], axis, not reverse)],
+    batch=_scan_batch, lower=Scan(ScalarOp.ADD),
+)  # fmt: skip
+
+
+def _cumprod_jvp(ctx: Any, xs: Any, dxs: Any, *, axis: int, reverse: bool) -> list[Any]:
+    """(p, dp)(q, dq) = (pq, dp q + p dq): nothing is divided, so zeros are right to every order."""
+
+    def combine(earlier: Sequence[Any], later: Sequence[Any]) -> list[Any]:
+        (p, dp), (q, dq) = earlier, later
+        return [mul(p, q), add(mul(dp, q), mul(p, dq))]
+
+    return [_in_doubling_steps(combine, (xs[0], dxs[0]), (1, 0), axis, reverse)[1]]
+
+
+cumprod_p = Primitive(
+    name="cumprod", infer=_scan_infer("cumprod", "ifc"), reference=_scan_reference(_in_accumulator(np.cumprod)),
+    jvp=_cumprod_jvp, transpose=NoRule("cumprod is not linear"), batch=_scan_batch, lower=Scan(ScalarOp.MUL),
+)  # fmt: skip
+
+
+# cummax and cummin
+
+
+def _extreme_jvp(ctx: Any, xs: Any, dxs: Any, *, axis: int, reverse: bool) -> list[Any]:
+    """The tangent of the element that holds the record; of several equal ones, the one met last."""
+    (x,), (dx,), (y,) = xs, dxs, ctx.outputs
+    position = broadcasted_iota(dtypes.I64, x.shape, axis)
+    attains = eq(x, y)
+    if reverse:
+        held = cummin(select(attains, position, full_like(position, x.shape[axis])), axis, reverse=True)
+    else:
+        held = cummax(select(attains, position, full_like(position, -1)), axis)
+    return [take_along(dx, held, axis)]
+
+
+cummax_p, cummin_p = (
+    Primitive(
+        name=name, infer=_scan_infer(name, "bif"),
+        reference=_scan_reference(exact_extreme(function, greatest=greatest)),
+        jvp=_extreme_jvp, transpose=NoRule(f"{name} is not linear"), batch=_scan_batch, lower=Scan(op),
+    )
+    for name, function, greatest, op in (
+        ("cummax", np.maximum.accumulate, True, ScalarOp.MAX),
+        ("cummin", np.minimum.accumulate, False, ScalarOp.MIN),
+    )
+)  # fmt: skip
+
+
+# cumlogsumexp
+
+
+def _log_add_exp(x: Any, y: Any) -> Any:
+    """log(e^x + e^y), shifted by the greater, or by 0 where that is infinite."""
+    greater = max(x, y)
+    shift = select(is_finite(greater), greater, full_like(greater, 0))
+    return add(log(add(exp(sub(x, shift)), exp(sub(y, shift)))), shift)
+
+
+def _cumlogsumexp_expand(x: Any, *, axis: int, reverse: bool) -> Any:
+    def combine(earlier: Sequence[Any], later: Sequence[Any]) -> list[Any]:
+        return [_log_add_exp(earlier[0], later[0])]
+
+    return _in_doubling_steps(combine, (x,), (-np.inf,), axis, reverse)[0]
+
+
+def _cumlogsumexp_jvp(ctx: Any, xs: Any, dxs: Any, *, axis: int, reverse: bool) -> list[Any]:
+    """Weights e^(x - y) at every step, none above 1: a tangent is a mean of tangents."""
+
+    def combine(earlier: Sequence[Any], later: Sequence[Any]) -> list[Any]:
+        (x, dx), (y, dy) = earlier, later
+        z = _log_add_exp(x, y)
+        base = select(eq(z, -np.inf), full_like(z, 0), z)
+        return [z, add(mul(dx, exp(sub(x, base))), mul(dy, exp(sub(y, base))))]
+
+    return [_in_doubling_steps(combine, (xs[0], dxs[0]), (-np.inf, 0), axis, reverse)[1]]
+
+
+cumlogsumexp_p = Primitive(
+    name="cumlogsumexp", infer=_scan_infer("cumlogsumexp", "f"),
+    reference=reference_in_single(_scan_reference(np.logaddexp.accumulate)),
+    jvp=_cumlogsumexp_jvp, transpose=NoRule("cumlogsumexp is not linear"), batch=_scan_batch,
+    lower=Composite(expand_in_single(_cumlogsumexp_expand)),
+)  # fmt: skip
+
+
+def cumsum(operand: Value, axis: int = 0, reverse: bool = False) -> Any:
+    """Sums of all elements up to each one along an axis; from each one on, if `reverse`.
+
+    In the operand's dtype: integers wrap; f16 and bf16 accumulate in f32.
+
+    >>> cumsum(tnp.asarray([1, 2, 3]), reverse=True)
+    Array([6, 5, 3], i64)
+    """
+    return _scan(cumsum_p, operand, axis, reverse)
+
+
+def cumprod(operand: Value, axis: int = 0, reverse: bool = False) -> Any:
+    """Products of all elements up to each one along an axis; from each one on, if `reverse`.
+
+    >>> cumprod(tnp.asarray([1, 2, 3]))
+    Array([1, 2, 6], i64)
+    """
+    return _scan(cumprod_p, operand, axis, reverse)
+
+
+def cummax(operand: Value, axis: int = 0, reverse: bool = False) -> Any:
+    """The greatest of all elements up to each one along an axis; NaN from the first NaN on.
+
+    >>> cummax(tnp.asarray([1, 3, 2]))
+    Array([1, 3, 3], i64)
+    """
+    return _scan(cummax_p, operand, axis, reverse)
+
+
+def cummin(operand: Value, axis: int = 0, reverse: bool = False) -> Any:
+    """The least of all elements up to each one along an axis; NaN from the first NaN on.
+
+    >>> cummin(tnp.asarray([2, 3, 1]))
+    Array([2, 2, 1], i64)
+    """
+    return _scan(cummin_p, operand, axis, reverse)
+
+
+def cumlogsumexp(operand: Value, axis: int = 0, reverse: bool = False) -> Any:
+    """log(sum(exp(x))) of all elements up to each one along an axis, without overflow. Floats.
+
+    >>> cumlogsumexp(tnp.asarray([0.0, 0.0]))
+    Array([0.        , 0.69314718], f64)
+    """
+    return _scan(cumlogsumexp_p, operand, axis, reverse)
+
+
+def _scan(primitive: Primitive, operand: Value, axis: int, reverse: bool) -> Any:
+    x = operand_of(primitive.name, operand)
+    return bind(primitive, x, axis=axis_of(primitive.name, axis, len(x.type.shape)), reverse=bool(reverse))
+
+
+SCANS: tuple[Primitive, ...] = (cumsum_p, cumprod_p, cummax_p, cummin_p, cumlogsumexp_p)

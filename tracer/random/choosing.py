@@ -1,0 +1,209 @@
+"""Choosing among elements: permutation, choice, categorical."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, ShapeError, message
+from tracer.ir import dtypes
+from tracer.ir import shape as shapes
+from tracer.ir.types import Shape
+from tracer.primitives.arithmetic import add, mul, sub
+from tracer.primitives.bits import and_
+from tracer.primitives.broadcasting import axis_of, broadcast_in_dim, expand_dims
+from tracer.primitives.comparison import lt, select
+from tracer.primitives.conversion import convert_element_type
+from tracer.primitives.exponential import log
+from tracer.primitives.gathering import gather
+from tracer.primitives.joining import slice
+from tracer.primitives.random import random_bits
+from tracer.primitives.reductions import argmax
+from tracer.primitives.scans import cumsum
+from tracer.primitives.shapes import iota, moveaxis, reshape, squeeze
+from tracer.primitives.sorting import sort, top_k
+from tracer.primitives.windows import GatherDimensionNumbers
+from tracer.random.arguments import Parameter, broadcasts_to, cast, fitted, inexact, one_key, operand, shape_of
+from tracer.random.continuous import gumbel_of
+from tracer.random.keys import split_keys
+from tracer.random.uniform import randint, uniform_of
+from tracer.trace.array import Array
+from tracer.trace.source import here
+
+
+def permutation(key: Parameter, x: Parameter, axis: int = 0, independent: bool = False) -> Array:
+    """The elements of `x` along an axis in random order; of range(x), if x is an integer.
+
+    independent: whether every vector along the axis is shuffled by itself, or all of them alike.
+
+    >>> permutation(key(0), 5).shape
+    (5,)
+    """
+    keys, whole = one_key("permutation", key), operand("permutation", x)
+    if not whole.type.shape:
+        return _shuffled(keys, iota(dtypes.I64, _count("permutation", x)), 0)
+    assert isinstance(whole, Array)
+    along = axis_of("random.permutation", axis, whole.ndim)
+    if independent or whole.ndim == 1:
+        return _shuffled(keys, whole, along)
+    return _taken(whole, _shuffled(keys, iota(dtypes.I64, whole.shape[along]), 0), along)
+
+
+def _shuffled(key: Array, x: Array, axis: int) -> Array:
+    """Sorted by random 32-bit words, so often that ties in all rounds are unlikely: JAX's number of rounds."""
+    rounds = math.ceil(3 * math.log(max(1, x.size)) / math.log(2**32 - 1))
+    for _ in range(rounds):
+        key, subkey = split_keys(key, 2)
+        _, x = sort((random_bits(subkey, 32, x.shape), x), dimension=axis)
+    return x
+
+
+def choice(
+    key: Parameter, a: Parameter, shape: Any = (), replace: bool = True, p: Parameter | None = None, axis: int = 0,
+    mode: str | None = None,
+) -> Array:  # fmt: skip
+    """Elements of `a` along an axis, or of range(a) for an integer, each as likely as any or as `p` says.
+
+    replace: whether an element may come twice. p: [n], need not sum to 1. mode: of `gumbel`, which draws by `p`
+    without replacement. Returns `shape` in place of the axis. Raises ShapeError for more draws than elements without
+    replacement, and for a `p` of another size.
+
+    >>> choice(key(0), 5, (3,), replace=False).shape
+    (3,)
+    """
+    keys, whole, sizes = one_key("choice", key), operand("choice", a), shape_of("choice", shape)
+    along = axis_of("random.choice", axis, len(whole.type.shape)) if whole.type.shape else 0
+    count = whole.type.shape[along] if whole.type.shape else _count("choice", a)
+    draws = math.prod(sizes)
+    _check_draws(count, draws, replace)
+    if p is not None:
+        found = _drawn_by(keys, p, count, sizes, replace, mode)
+    elif replace:
+        found = randint(keys, sizes, 0, count)
+    else:
+        found = slice(permutation(keys, count), (0,), (draws,))
+    if not whole.type.shape:
+        return _reshaped(found, sizes)
+    assert isinstance(whole, Array)
+    if p is None and not replace:  # JAX shuffles the array itself, which gives other elements than its indices would
+        shuffled = permutation(keys, whole, along)
+        limits = tuple(draws if d == along else n for d, n in enumerate(whole.shape))
+        taken = slice(shuffled, (0,) * whole.ndim, limits)
+    else:
+        taken = _taken(whole, found, along)
+    return _reshaped(taken, (*whole.shape[:along], *sizes, *whole.shape[along + 1 :]))
+
+
+def _check_draws(count: int, draws: int, replace: bool) -> None:
+    if draws and (count < 1 or (draws > count and not replace)):
+        raise ShapeError(
+            message(
+                f"random.choice{here()}: more draws than elements",
+                f"got {draws} draws of {count} elements{'' if replace else ' without replacement'}",
+                help="draw fewer, or with replace=True" if count else "there must be an element to draw",
+            )
+        )
+
+
+def _drawn_by(key: Array, p: Parameter, count: int, shape: Shape, replace: bool, mode: str | None) -> Array:
+    """Indices drawn with probabilities: by inverting the cumulative sum, or as the greatest of log p + gumbel."""
+    given = operand("choice", p)
+    if given.type.shape != (count,):
+        raise ShapeError(
+            message(
+                f"random.choice{here()}: p has one probability for every element",
+                f"got {given.type} for {count} elements",
+                help="reshape it to one axis",
+            )
+        )
+    dtype = inexact(given)
+    weights = fitted(given, (count,), dtype)
+    if replace:
+        total = cumsum(weights)
+        last = squeeze(slice(total, (count - 1,), (count,)), (0,))
+        level = mul(broadcast_in_dim(last, shape, ()), sub(1, uniform_of(key, shape, dtype)))
+        return _how_many_below(total, level)
+    scores = add(gumbel_of(key, (count,), dtype, mode), log(weights))
+    found: Array = convert_element_type(top_k(scores, math.prod(shape))[1], dtypes.I64)
+    return found
+
+
+def _how_many_below(ascending: Array, wanted: Array) -> Array:
+    """For each wanted value, how many elements of an ascending vector are below it: i64, by binary search."""
+    count = ascending.shape[0]
+    found = convert_element_type(broadcast_in_dim(operand("choice", 0), wanted.shape, ()), dtypes.I64)
+    for bit in reversed(range(count.bit_length())):
+        probe = add(found, 2**bit - 1)
+        below = and_(lt(probe, count), lt(_taken(ascending, probe, 0), wanted))
+        found = select(below, add(probe, 1), found)
+    result: Array = found
+    return result
+
+
+def categorical(
+    key: Parameter, logits: Parameter, axis: int = -1, shape: Any = None, replace: bool = True, mode: str | None = None
+) -> Array:
+    """Indices along an axis, drawn with probabilities proportional to exp(logits): the greatest of logits + gumbel.
+
+    shape: of the result, which ends in the shape of the logits without the axis; by default that shape. replace:
+    whether, for a longer `shape`, an index may come twice. mode: of `gumbel`. Returns i64; as in JAX, i32 without
+    replacement.
+
+    >>> categorical(key(0), [0.0, 1.0, 2.0], shape=(4,)).shape
+    (4,)
+    """
+    keys, given = one_key("categorical", key), operand("categorical", logits)
+    along = axis_of("random.categorical", axis, len(given.type.shape))
+    scores = cast(given, inexact(given))
+    batch, count = shapes.drop(given.type.shape, (along,)), given.type.shape[along]
+    sizes = batch if shape is None else shape_of("categorical", shape)
+    prefix = sizes[: len(sizes) - len(batch)]
+    if not broadcasts_to(batch, sizes[len(prefix) :]):
+        raise ShapeError(
+            message(
+                f"random.categorical{here()}: the shape ends in that of the logits without the axis",
+                f"got shape {shapes.show(sizes)} for {given.type} and axis {axis}",
+                help=f"as in {(*prefix, *batch)}",
+            )
+        )
+    dtype = inexact(given)
+    if replace:
+        drawn = list(sizes[len(prefix) :])
+        drawn.insert(along, count)
+        noise = gumbel_of(keys, (*prefix, *drawn), dtype, mode)
+        result: Array = argmax(add(noise, fitted(scores, noise.shape, dtype)), len(prefix) + along)
+        return result
+    _check_draws(count, math.prod(prefix), replace)
+    noisy = add(gumbel_of(keys, given.type.shape, dtype, mode), scores)
+    found = moveaxis(top_k(moveaxis(noisy, along, len(batch)), math.prod(prefix))[1], len(batch), 0)
+    return _reshaped(found, sizes)
+
+
+def _taken(x: Array, indices: Array, axis: int) -> Array:
+    """x at indices that are in range, along an axis, whose place the axes of the indices take."""
+    before, rank = tuple(range(axis)), len(indices.shape)
+    offsets = (*before, *range(axis + rank, x.ndim - 1 + rank))
+    numbers = GatherDimensionNumbers(offsets, (axis,), (axis,))
+    sizes = tuple(1 if d == axis else n for d, n in enumerate(x.shape))
+    taken: Array = gather(x, expand_dims(indices, (rank,)), numbers, sizes, mode="clip")
+    return taken
+
+
+def _reshaped(x: Any, shape: Shape) -> Array:
+    result: Array = reshape(x, shape)
+    return result
+
+
+def _count(name: str, x: Parameter) -> int:
+    """A number of elements, known while tracing."""
+    try:
+        return operator.index(x.item() if isinstance(x, np.ndarray) else x)
+    except TypeError:
+        raise ArgumentError(
+            message(
+                f"random.{name}{here()} takes an array with axes, or an integer", f"got {x!r}", help="as in range(10)"
+            )
+        ) from None

@@ -1,0 +1,286 @@
+"""Samples from continuous distributions, each a formula over uniform or normal samples."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, message
+from tracer.ir import dtypes
+from tracer.ir.dtypes import DType
+from tracer.ir.types import Shape
+from tracer.primitives.arithmetic import add, clamp, div, mul, neg, sub
+from tracer.primitives.broadcasting import reduce_sum
+from tracer.primitives.comparison import ge, le, lt, select
+from tracer.primitives.complex import abs, complex, sign
+from tracer.primitives.exponential import exp, log, log1p
+from tracer.primitives.powers import pow, sqrt, square
+from tracer.primitives.rounding import nextafter
+from tracer.primitives.special import erf, erf_inv
+from tracer.primitives.trigonometric import tan
+from tracer.random.arguments import (
+    Parameter,
+    finfo,
+    fitted,
+    float_dtype,
+    halves,
+    joint_shape,
+    one_key,
+    operand,
+    shape_of,
+)
+from tracer.random.discrete import rademacher
+from tracer.random.keys import split_keys
+from tracer.random.uniform import uniform_of
+from tracer.trace.array import Array
+from tracer.trace.source import here
+
+
+def normal(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
+    """Samples from the normal distribution of mean 0 and variance 1; complex ones too, of variance 1/2 in each part.
+
+    sqrt(2) * erf_inv(u), with u uniform in (-1, 1).
+
+    >>> normal(key(0), (2, 3), "float32").dtype
+    dtype('float32')
+    """
+    keys, sizes = one_key("normal", key), shape_of("normal", shape)
+    return _normal(keys, sizes, float_dtype("normal", dtype, of_complex=True))
+
+
+def _normal(key: Array, shape: Shape, dtype: DType) -> Array:
+    if dtypes.is_complex(dtype):
+        real = dtypes.real_dtype(dtype)
+        parts = [div(_normal(part, shape, real), math.sqrt(2)) for part in split_keys(key, 2)]
+        pair: Array = complex(*parts)
+        return pair
+    above = np.nextafter(dtype.type(-1), dtype.type(0))
+    samples: Array = mul(erf_inv(uniform_of(key, shape, dtype, above, dtype.type(1))), math.sqrt(2))
+    return samples
+
+
+def truncated_normal(key: Parameter, lower: Parameter, upper: Parameter, shape: Any = None, dtype: Any = None) -> Array:
+    """Samples from the standard normal distribution cut to (lower, upper); the shape is the bounds' unless given.
+
+    >>> bool((truncated_normal(key(0), -1.0, 1.0, (100,)) < 1.0).all())
+    True
+    """
+    keys, chosen = one_key("truncated_normal", key), float_dtype("truncated_normal", dtype)
+    low, high = operand("truncated_normal", lower), operand("truncated_normal", upper)
+    sizes = joint_shape("truncated_normal", shape, low, high)
+    low, high = fitted(low, sizes, chosen), fitted(high, sizes, chosen)
+    root = math.sqrt(2)
+    samples = uniform_of(keys, sizes, chosen, erf(div(low, root)), erf(div(high, root)))
+    infinity = chosen.type(np.inf)
+    result: Array = clamp(nextafter(low, infinity), mul(erf_inv(samples), root), nextafter(high, -infinity))
+    return result
+
+
+def lognormal(key: Parameter, sigma: Parameter = 1.0, shape: Any = None, dtype: Any = None) -> Array:
+    """exp(sigma * normal).
+
+    >>> lognormal(key(0), 0.5, (2,)).shape
+    (2,)
+    """
+    keys, chosen = one_key("lognormal", key), float_dtype("lognormal", dtype)
+    scale = operand("lognormal", sigma)
+    sizes = joint_shape("lognormal", shape, scale)
+    result: Array = exp(mul(_normal(keys, sizes, chosen), fitted(scale, sizes, chosen)))
+    return result
+
+
+def exponential(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
+    """Samples from the density exp(-x), x >= 0: -log(1 - u).
+
+    >>> bool((exponential(key(0), (100,)) >= 0.0).all())
+    True
+    """
+    keys, sizes, chosen = _plain("exponential", key, shape, dtype)
+    return _exponential(keys, sizes, chosen)
+
+
+def _exponential(key: Array, shape: Shape, dtype: DType) -> Array:
+    result: Array = neg(log1p(neg(uniform_of(key, shape, dtype))))
+    return result
+
+
+def gumbel(key: Parameter, shape: Any = (), dtype: Any = None, mode: str | None = None) -> Array:
+    """Samples from the standard Gumbel distribution, -log(-log(u)).
+
+    mode: "low" (the default), or "high", which draws twice the bits, for events rarer than a mantissa resolves.
+
+    >>> gumbel(key(0), (2,)).shape
+    (2,)
+    """
+    keys, sizes, chosen = _plain("gumbel", key, shape, dtype)
+    return gumbel_of(keys, sizes, chosen, mode)
+
+
+def gumbel_of(key: Array, shape: Shape, dtype: DType, mode: str | None = None) -> Array:
+    """As `gumbel`, of a typed key."""
+    info = finfo(dtype)
+    if mode not in (None, "low", "high"):
+        raise ArgumentError(
+            message(f"random.gumbel{here()}: unknown mode {mode!r}", help="'low' (the default) or 'high'")
+        )
+    if mode == "high":
+        first, second = halves(uniform_of(key, (2, *shape), dtype))
+        finer = add(add(first, mul(second, 2.0**-info.nmant)), float(info.tiny))
+        inner = log1p(neg(select(ge(first, 0.5), first, finer)))
+    else:
+        inner = log(uniform_of(key, shape, dtype, info.tiny, dtype.type(1)))
+    result: Array = neg(log(neg(inner)))
+    return result
+
+
+def laplace(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
+    """Samples from the density exp(-|x|) / 2.
+
+    >>> laplace(key(0), (2,)).shape
+    (2,)
+    """
+    keys, sizes, chosen = _plain("laplace", key, shape, dtype)
+    u = uniform_of(keys, sizes, chosen, -1.0 + float(finfo(chosen).epsneg), 1.0)
+    result: Array = mul(sign(u), log1p(neg(abs(u))))
+    return result
+
+
+def logistic(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
+    """Samples from the logistic distribution: log(u / (1 - u)).
+
+    >>> logistic(key(0), (2,)).shape
+    (2,)
+    """
+    keys, sizes, chosen = _plain("logistic", key, shape, dtype)
+    u = uniform_of(keys, sizes, chosen, finfo(chosen).tiny, 1.0)
+    result: Array = sub(log(u), log1p(neg(u)))
+    return result
+
+
+def cauchy(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
+    """Samples from the density 1 / (pi (1 + x^2)): tan(pi (u - 1/2)).
+
+    >>> cauchy(key(0), (2,)).shape
+    (2,)
+    """
+    keys, sizes, chosen = _plain("cauchy", key, shape, dtype)
+    u = uniform_of(keys, sizes, chosen, finfo(chosen).eps, 1.0)
+    result: Array = tan(mul(sub(u, 0.5), math.pi))
+    return result
+
+
+def pareto(key: Parameter, b: Parameter, shape: Any = None, dtype: Any = None) -> Array:
+    """Samples from the density b / x^(b + 1), x >= 1.
+
+    >>> bool((pareto(key(0), 2.0, (100,)) >= 1.0).all())
+    True
+    """
+    keys, chosen, power = one_key("pareto", key), float_dtype("pareto", dtype), operand("pareto", b)
+    sizes = joint_shape("pareto", shape, power)
+    result: Array = exp(div(_exponential(keys, sizes, chosen), fitted(power, sizes, chosen)))
+    return result
+
+
+def rayleigh(key: Parameter, scale: Parameter, shape: Any = None, dtype: Any = None) -> Array:
+    """Samples from the density x exp(-x^2 / (2 scale^2)) / scale^2.
+
+    >>> rayleigh(key(0), 2.0, (2,)).shape
+    (2,)
+    """
+    keys, chosen, sigma = one_key("rayleigh", key), float_dtype("rayleigh", dtype), operand("rayleigh", scale)
+    sizes = joint_shape("rayleigh", shape, sigma)
+    result: Array = mul(fitted(sigma, sizes, chosen), sqrt(mul(log(uniform_of(keys, sizes, chosen)), -2)))
+    return result
+
+
+def weibull_min(
+    key: Parameter, scale: Parameter, concentration: Parameter, shape: Any = (), dtype: Any = None
+) -> Array:
+    """Samples from the Weibull distribution: scale * (-log(1 - u))^(1 / concentration).
+
+    >>> weibull_min(key(0), 1.0, 2.0, (2,)).shape
+    (2,)
+    """
+    keys, chosen = one_key("weibull_min", key), float_dtype("weibull_min", dtype)
+    factor, power = operand("weibull_min", scale), operand("weibull_min", concentration)
+    sizes = joint_shape("weibull_min", shape, factor, power)
+    factor, power = fitted(factor, sizes, chosen), div(chosen.type(1), fitted(power, sizes, chosen))
+    result: Array = mul(pow(_exponential(keys, sizes, chosen), power), factor)
+    return result
+
+
+def maxwell(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
+    """The lengths of vectors of three normal samples.
+
+    >>> maxwell(key(0), (2,)).shape
+    (2,)
+    """
+    keys, sizes, chosen = _plain("maxwell", key, shape, dtype)
+    return _maxwell(keys, sizes, chosen)
+
+
+def _maxwell(key: Array, shape: Shape, dtype: DType) -> Array:
+    result: Array = sqrt(reduce_sum(square(_normal(key, (*shape, 3), dtype)), (len(shape),)))
+    return result
+
+
+def double_sided_maxwell(key: Parameter, loc: Parameter, scale: Parameter, shape: Any = (), dtype: Any = None) -> Array:
+    """Maxwell samples of either sign, scaled and shifted. The result's shape is `shape` with that of the parameters.
+
+    >>> double_sided_maxwell(key(0), 0.0, 1.0, (2,)).shape
+    (2,)
+    """
+    keys, chosen = one_key("double_sided_maxwell", key), float_dtype("double_sided_maxwell", dtype)
+    centre, factor = operand("double_sided_maxwell", loc), operand("double_sided_maxwell", scale)
+    own = joint_shape("double_sided_maxwell", None, centre, factor)
+    sizes = (*(shape_of("double_sided_maxwell", shape) or own), *own)
+    first, second = split_keys(keys, 2)
+    signed = mul(rademacher(second, sizes, chosen), _maxwell(first, sizes, chosen))
+    result: Array = add(mul(signed, fitted(factor, sizes, chosen)), fitted(centre, sizes, chosen))
+    return result
+
+
+def triangular(
+    key: Parameter, left: Parameter, mode: Parameter, right: Parameter, shape: Any = None, dtype: Any = None
+) -> Array:
+    """Samples from the density that rises from `left` to `mode` and falls to `right`, both linearly.
+
+    >>> triangular(key(0), 0.0, 1.0, 3.0, (2,)).shape
+    (2,)
+    """
+    keys, chosen = one_key("triangular", key), float_dtype("triangular", dtype)
+    bounds = [operand("triangular", x) for x in (left, mode, right)]
+    sizes = joint_shape("triangular", shape, *bounds)
+    low, top, high = (fitted(x, sizes, chosen) for x in bounds)
+    u, width = uniform_of(keys, sizes, chosen), sub(high, low)
+    rising = add(low, sqrt(mul(mul(u, width), sub(top, low))))
+    falling = sub(high, sqrt(mul(mul(sub(1, u), width), sub(high, top))))
+    result: Array = select(lt(u, div(sub(top, low), width)), rising, falling)
+    return result
+
+
+def wald(key: Parameter, mean: Parameter, shape: Any = None, dtype: Any = None) -> Array:
+    """Samples from the inverse Gaussian distribution of the mean and of shape parameter 1.
+
+    Michael, Schucany & Haas 1976, The American Statistician 30(2).
+
+    >>> bool((wald(key(0), 1.0, (100,)) > 0.0).all())
+    True
+    """
+    keys, chosen, centre = one_key("wald", key), float_dtype("wald", dtype), operand("wald", mean)
+    sizes = joint_shape("wald", shape, centre)
+    mu = fitted(centre, sizes, chosen)
+    first, second = split_keys(keys, 2)
+    y, z = square(_normal(first, sizes, chosen)), uniform_of(second, sizes, chosen)
+    mu_squared = square(mu)
+    root = sqrt(add(mul(mul(mu, 4), y), mul(mu_squared, square(y))))
+    x = sub(add(mu, div(mul(mu_squared, y), 2)), mul(div(mu, 2), root))
+    result: Array = select(le(z, div(mu, add(mu, x))), x, div(mu_squared, x))
+    return result
+
+
+def _plain(name: str, key: Parameter, shape: Any, dtype: Any) -> tuple[Array, Shape, DType]:
+    """The arguments of samplers without parameters."""
+    return one_key(name, key), shape_of(name, shape), float_dtype(name, dtype)

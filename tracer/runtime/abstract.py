@@ -1,0 +1,79 @@
+"""Types in place of arrays: `ShapeDtypeStruct`, and what a function's result would be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import DTypeError, message
+from tracer.ir import dtypes
+from tracer.ir.types import ArrayType, KeyType, Type, array_type, storage_type
+from tracer.trace.array import KEY_DTYPE
+from tracer.trace.source import here
+
+
+class ShapeDtypeStruct:
+    """The shape and dtype of an array that is not there, for `lower`, `eval_shape` and `make_program`.
+
+    >>> tracer.ShapeDtypeStruct((3, 4), "float32")
+    ShapeDtypeStruct(f32[3,4])
+    """
+
+    __slots__ = ("type",)
+
+    def __init__(self, shape: Sequence[int], dtype: Any, *, weak_type: bool = False, sharding: object = None) -> None:
+        del sharding  # accepted as JAX's; there is one device
+        sizes = tuple(int(n) for n in shape)
+        self.type: Type
+        if dtype is KEY_DTYPE:
+            self.type = KeyType(sizes)
+            return
+        found = np.dtype(dtype)
+        if found not in dtypes.SHORT_NAMES:
+            raise DTypeError(
+                message(f"ShapeDtypeStruct{here()}: a dtype that tracer does not compute with", f"got {found}")
+            )
+        self.type = array_type(found, sizes, weak_type)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes of the axes."""
+        return self.type.shape
+
+    @property
+    def dtype(self) -> Any:
+        """The NumPy dtype; random keys have `tracer.dtypes.prng_key`'s."""
+        return KEY_DTYPE if isinstance(self.type, KeyType) else storage_type(self.type).dtype
+
+    @property
+    def weak_type(self) -> bool:
+        """Whether it stands for a Python scalar."""
+        return isinstance(self.type, ArrayType) and self.type.weak
+
+    @property
+    def ndim(self) -> int:
+        """How many axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """How many elements."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ShapeDtypeStruct) and self.type == other.type
+
+    def __hash__(self) -> int:
+        return hash(self.type)
+
+    def __repr__(self) -> str:
+        return f"ShapeDtypeStruct({self.type})"
+
+
+def abstract(type: Type) -> ShapeDtypeStruct:
+    """The struct of a type."""
+    struct = object.__new__(ShapeDtypeStruct)
+    struct.type = type
+    return struct

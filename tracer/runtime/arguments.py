@@ -1,0 +1,227 @@
+"""The arguments of a call of a jitted function: which are static or donated, their leaves, and the key they make."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tracer.errors import ArgumentError, message
+from tracer.ir import dtypes
+from tracer.ir.types import Type, array_type
+from tracer.runtime.abstract import ShapeDtypeStruct
+from tracer.settings import config
+from tracer.trace import trees
+from tracer.trace.array import Array
+from tracer.trace.convert import as_array, scalar_dtype
+from tracer.trace.source import here
+from tracer.trace.state import state
+from tracer.transforms.functions import argument_names
+
+_KNOWN = dtypes.SHORT_NAMES
+Positions = int | Sequence[int] | None
+Names = str | Sequence[str] | None
+
+
+class Static(NamedTuple):
+    """A static argument: where it stands, and its value with its type, since 1 == True == 1.0."""
+
+    place: int | str
+    kind: type
+    value: Any
+
+
+class Key(NamedTuple):
+    """What a compiled program depends on."""
+
+    structure: trees.Structure
+    types: tuple[Type, ...]
+    statics: tuple[Static, ...]
+    settings: tuple[Any, ...]
+    axes: tuple[Any, ...]
+
+
+class Call(NamedTuple):
+    """One call's arguments, sorted out. `args` and `kwargs` are those that are traced."""
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    leaves: list[Any]
+    key: Key
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What `jit` was told about a function's arguments."""
+
+    name: str
+    static_numbers: frozenset[int]
+    static_names: frozenset[str]
+    donated_numbers: frozenset[int]
+    donated_names: frozenset[str]
+    count: int | None  # of positional parameters, None where there may be any number
+    parameters: tuple[str, ...]  # names of the positional ones
+
+    def sort(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        """Separate the static arguments, and make the key of the others. Raises ArgumentError for what is no array."""
+        statics: tuple[Static, ...] = ()
+        if self.static_numbers or self.static_names:
+            args, kwargs, statics = self._separate(args, kwargs)
+        leaves, structure = trees.flatten((args, kwargs))
+        types = []
+        for position, leaf in enumerate(leaves):
+            type = leaf_type(leaf)
+            types.append(self._refuse(args, kwargs, statics, position) if type is None else type)
+        key = Key(structure, tuple(types), statics, config.key(), tuple(state.axes.items()))
+        return Call(args, kwargs, leaves, key)
+
+    def _separate(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any], tuple[Static, ...]]:
+        numbers = {n % len(args) if n < 0 and args else n for n in self.static_numbers}
+        statics = [Static(i, type(x), x) for i, x in enumerate(args) if i in numbers]
+        statics += [Static(k, type(kwargs[k]), kwargs[k]) for k in sorted(kwargs) if k in self.static_names]
+        for static in statics:
+            self._check_hashable(static)
+        return (
+            tuple([x for i, x in enumerate(args) if i not in numbers]),
+            {k: v for k, v in kwargs.items() if k not in self.static_names},
+            tuple(statics),
+        )
+
+    def _check_hashable(self, static: Static) -> None:
+        try:
+            hash(static.value)
+        except TypeError:
+            raise ArgumentError(
+                message(
+                    f"jit of {self.name}{here()}: the static {self.argument(static.place)} cannot be hashed",
+                    f"got {static.kind.__name__}: {_short(static.value)}",
+                    help="static arguments are compared by == and hash: pass a tuple, a string or a frozen dataclass, "
+                    "or leave it out of static_argnums to have it traced",
+                )
+            ) from None
+
+    def argument(self, place: int | str) -> str:
+        """`argument 1 'n'`: how errors speak of an argument."""
+        if isinstance(place, int) and place < len(self.parameters):
+            return f"argument {place} {self.parameters[place]!r}"
+        return f"argument {place!r}"
+
+    def _refuse(self, args: Any, kwargs: Any, statics: tuple[Static, ...], position: int) -> Type:
+        """Raise for a leaf that is no array, naming it; the type of one that can be converted."""
+        leaf = trees.flatten((args, kwargs))[0][position]
+        name = self.leaf_names(args, kwargs, statics)[position]
+        return as_array(leaf, f"jit of {self.name}: {name}").type
+
+    def leaf_names(self, args: Sequence[Any], kwargs: Mapping[str, Any], statics: tuple[Static, ...]) -> list[str]:
+        """`argument 0 'w', at ['hidden']`: a name for every leaf."""
+        left = [i for i in range(len(args) + len(statics)) if i not in {s.place for s in statics}]
+        names = argument_names(args, kwargs)
+        given = {f"argument {k}": self.argument(place) for k, place in enumerate(left[: len(args)])}
+        result = []
+        for name in names:
+            root, comma, path = name.partition(",")
+            result.append(given.get(root, root) + comma + path)
+        return result
+
+    def donated(self, call: Call) -> list[Any]:
+        """The leaves that the call gives away."""
+        if not (self.donated_numbers or self.donated_names):
+            return []
+        skipped = {s.place for s in call.key.statics}
+        total = len(call.args) + sum(isinstance(place, int) for place in skipped)
+        places = [i for i in range(total) if i not in skipped]
+        numbers = {n % total if n < 0 and total else n for n in self.donated_numbers}
+        values = [x for i, x in zip(places, call.args, strict=True) if i in numbers]
+        values += [v for k, v in call.kwargs.items() if k in self.donated_names]
+        return trees.flatten(values)[0]
+
+
+def signature(
+    function: Callable[..., Any], name: str, static: tuple[Positions, Names], donated: tuple[Positions, Names]
+) -> Signature:
+    """The record of `jit`'s options. Numbers and names of the same parameters are inferred from each other."""
+    parameters, count = _positional(function)
+    sets = []
+    for what, (numbers, names) in (("static", static), ("donate", donated)):
+        found_numbers = _integers(numbers, f"{what}_argnums", name)
+        found_names = _strings(names, f"{what}_argnames", name)
+        _check_range(found_numbers, count, f"{what}_argnums", name)
+        total = len(parameters)
+        found_names |= {parameters[n] for n in found_numbers if -total <= n < total}
+        found_numbers |= {i for i, p in enumerate(parameters) if p in found_names}
+        sets += [frozenset(found_numbers), frozenset(found_names)]
+    return Signature(name, *sets, count, parameters)
+
+
+def _positional(function: Callable[..., Any]) -> tuple[tuple[str, ...], int | None]:
+    """Names of the positional parameters, and how many there may be (None: any number, or nobody knows)."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (ValueError, TypeError):
+        return (), None
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    names = tuple(p.name for p in parameters if p.kind in kinds)
+    open_ended = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
+    return names, None if open_ended else len(names)
+
+
+def _integers(given: Positions, what: str, name: str) -> set[int]:
+    values = () if given is None else (given,) if isinstance(given, int) else tuple(given)
+    for value in values:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise ArgumentError(
+                message(f"jit of {name}{here()}: {what} takes integers", f"got {value!r}", help="count from 0")
+            )
+    return set(values)
+
+
+def _strings(given: Names, what: str, name: str) -> set[str]:
+    values = () if given is None else (given,) if isinstance(given, str) else tuple(given)
+    for value in values:
+        if not isinstance(value, str):
+            raise ArgumentError(
+                message(f"jit of {name}{here()}: {what} takes names of parameters", f"got {value!r}")
+            )
+    return set(values)
+
+
+def _check_range(numbers: set[int], count: int | None, what: str, name: str) -> None:
+    for number in sorted(numbers):
+        if count is not None and not -count <= number < count:
+            raise ArgumentError(
+                message(
+                    f"jit of {name}{here()}: {what} names argument {number}",
+                    f"the function has {count} positional parameters",
+                    help="count from 0, or use names",
+                )
+            )
+
+
+def leaf_type(leaf: Any) -> Type | None:
+    """The type of an argument as it would be traced; None for what is no array (or one of an odd dtype)."""
+    kind = type(leaf)
+    if kind is Array:
+        return leaf.type  # type: ignore[no-any-return]
+    if kind is float or kind is int or kind is complex:
+        return array_type(scalar_dtype(leaf), (), True) if kind is not int or _fits(leaf) else None
+    if kind is bool:
+        return array_type(scalar_dtype(leaf), ())
+    if kind is ShapeDtypeStruct:
+        return leaf.type  # type: ignore[no-any-return]
+    if isinstance(leaf, np.ndarray | np.generic) and leaf.dtype.isnative and leaf.dtype in _KNOWN:
+        return array_type(leaf.dtype, leaf.shape)
+    return None
+
+
+def _fits(value: int) -> bool:
+    return -(2**63) <= value < 2**64
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

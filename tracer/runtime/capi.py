@@ -1,0 +1,149 @@
+"""CPython's and NumPy's C interfaces: functions by name, and whether objects are laid out as the entry assumes.
+
+The compiled entry reads a few fields of objects directly. Each offset is either CPython's ABI since 3.8 or NumPy's
+since 1.7, or is read from a descriptor; all are tried on live objects before they are used.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import sysconfig
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tracer.trace.array import Array, concrete
+
+OB_TYPE = 8
+TUPLE_SIZE, TUPLE_ITEMS = 16, 24
+LIST_SIZE, LIST_ITEMS = 16, 24  # the latter points to the items
+DICT_USED = 16
+CDATA_POINTER = 16  # where a ctypes object keeps the address of its memory
+NDARRAY_DATA, NDARRAY_NDIM, NDARRAY_SHAPE = 16, 24, 32
+NDARRAY_DESCR, NDARRAY_FLAGS = 56, 64
+C_CONTIGUOUS_AND_ALIGNED = 0x0001 | 0x0100
+
+_NUMPY_ABI = 0x02000000
+_NUMPY_FUNCTIONS = {"PyArray_NewFromDescr": 94}
+_PYTHON_FUNCTIONS = (
+    "PyComplex_ImagAsDouble", "PyComplex_RealAsDouble", "PyDict_GetItemWithError", "PyErr_CheckSignals", "PyErr_Clear",
+    "PyErr_SetObject", "PyEval_RestoreThread", "PyEval_SaveThread", "PyFloat_AsDouble", "PyLong_AsLongLongAndOverflow",
+    "PyLong_AsUnsignedLongLong", "PyLong_FromLongLong", "PyLong_FromVoidPtr", "PyObject_RichCompareBool",
+    "PyObject_Vectorcall", "PyTuple_New", "PyType_GenericAlloc", "Py_DecRef", "Py_IncRef",
+)  # fmt: skip
+_PYTHON_DATA = (
+    "PyBool_Type", "PyComplex_Type", "PyDict_Type", "PyFloat_Type", "PyList_Type", "PyLong_Type",
+    "_Py_NoneStruct", "_Py_TrueStruct",
+)  # fmt: skip
+_SIGNALS = ("PyOS_getsig", "PyOS_setsig", "PyThread_get_thread_ident")
+_C_FUNCTIONS = ("aligned_alloc", "free")
+
+
+def signal_symbols() -> dict[str, int]:
+    """What the handling of Ctrl-C calls."""
+    return {name: _function(ctypes.pythonapi, name) for name in _SIGNALS}
+
+
+def entry_symbols() -> dict[str, int]:
+    """What the entry calls and refers to, in CPython, NumPy and C."""
+    python = ctypes.pythonapi
+    found = {name: _function(python, name) for name in _PYTHON_FUNCTIONS}
+    found |= {name: ctypes.addressof(ctypes.c_char.in_dll(python, name)) for name in _PYTHON_DATA}
+    found |= {name: _function(ctypes.CDLL(None), name) for name in _C_FUNCTIONS}
+    table = _numpy_table()
+    return found | {name: table[index] or 0 for name, index in _NUMPY_FUNCTIONS.items()}
+
+
+def _function(library: ctypes.CDLL, name: str) -> int:
+    return ctypes.cast(library[name], ctypes.c_void_p).value or 0
+
+
+def _numpy_table() -> ctypes.Array[ctypes.c_void_p]:
+    """NumPy's C interface: an array of addresses, in a capsule."""
+    get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", ctypes.pythonapi)
+    )
+    capsule = np._core._multiarray_umath._ARRAY_API  # type: ignore[attr-defined]  # private, as for all extensions
+    return (ctypes.c_void_p * 300).from_address(get_pointer(capsule, None))
+
+
+def _numpy_abi() -> int:
+    return int(ctypes.CFUNCTYPE(ctypes.c_uint)(_numpy_table()[0])())  # PyArray_GetNDArrayCVersion
+
+
+class _Member(ctypes.Structure):
+    """CPython's PyMemberDef."""
+
+    _fields_ = (("name", ctypes.c_char_p), ("type", ctypes.c_int), ("offset", ctypes.c_ssize_t))
+
+
+_DESCRIPTOR_MEMBER = 40  # where a member descriptor points to its PyMemberDef
+
+
+@cache
+def slot_offsets() -> dict[str, int]:
+    """Where `Array` keeps its slots, by name."""
+    offsets = {}
+    for name in ("_value", "_weak", "_trace", "_atom", "_type", "_owner"):
+        member = _Member.from_address(_word(id(Array.__dict__[name]) + _DESCRIPTOR_MEMBER))
+        if member.name != name.encode():
+            raise LookupError(name)
+        offsets[name] = member.offset
+    return offsets
+
+
+def _word(address: int) -> int:
+    return ctypes.c_void_p.from_address(address).value or 0
+
+
+@cache
+def why_not() -> str | None:
+    """Why the compiled entry cannot be used with this Python and NumPy; None where it can."""
+    if sys.implementation.name != "cpython":
+        return f"Python is {sys.implementation.name}, not CPython"
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return "Python is built without the GIL, and lays objects out differently"
+    if hasattr(sys, "gettotalrefcount") or ctypes.sizeof(ctypes.c_void_p) != 8:
+        return "Python is a debug build, or has 32-bit pointers"
+    if _numpy_abi() != _NUMPY_ABI:
+        return f"NumPy's binary interface is {_numpy_abi():#x}, not {_NUMPY_ABI:#x}"
+    failed = [name for name, holds in _layout().items() if not holds]
+    return f"objects are laid out differently: {', '.join(failed)}" if failed else None
+
+
+def _layout() -> dict[str, bool]:
+    """Each assumption on the layout of objects, tried."""
+    value = np.arange(6.0).reshape(2, 3)
+    array = concrete(value)
+    a, handle, items = id(value), id(array), (value, array)
+    sequence, mapping, memory = [value, array], {"a": 1, "b": 2, "c": 3}, (ctypes.c_int64 * 2)()
+    try:
+        slots = slot_offsets()
+    except LookupError:
+        return {"Array": False}
+    stored = {"_value": value, "_weak": False, "_trace": None, "_atom": None, "_type": None, "_owner": 0}
+    return {
+        "object": _word(a + OB_TYPE) == id(np.ndarray) and _word(handle + OB_TYPE) == id(Array),
+        "tuple": _word(id(items) + TUPLE_SIZE) == 2 and _word(id(items) + TUPLE_ITEMS + 8) == handle,
+        "list": _word(id(sequence) + LIST_SIZE) == 2 and _word(_word(id(sequence) + LIST_ITEMS)) == a,
+        "dict": _word(id(mapping) + DICT_USED) == 3,
+        "ctypes": _word(id(memory) + CDATA_POINTER) == ctypes.addressof(memory),
+        "ndarray": _ndarray_layout(value),
+        "Array": all(_word(handle + slots[name]) == id(x) for name, x in stored.items()),
+    }
+
+
+def _ndarray_layout(value: np.ndarray[Any, Any]) -> bool:
+    a, turned = id(value), value.T
+    shape = (ctypes.c_int64 * 2).from_address(_word(a + NDARRAY_SHAPE))
+    flags = ctypes.c_int.from_address(a + NDARRAY_FLAGS).value
+    return (
+        _word(a + NDARRAY_DATA) == value.ctypes.data
+        and ctypes.c_int.from_address(a + NDARRAY_NDIM).value == 2
+        and tuple(shape) == (2, 3)
+        and _word(a + NDARRAY_DESCR) == id(value.dtype)
+        and flags & C_CONTIGUOUS_AND_ALIGNED == C_CONTIGUOUS_AND_ALIGNED
+        and not ctypes.c_int.from_address(id(turned) + NDARRAY_FLAGS).value & 1
+    )

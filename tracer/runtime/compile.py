@@ -1,0 +1,110 @@
+"""From programs to machine code: passes, schedule, LLVM text, object code, and an executable with its faults' texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tracer.codegen.llvm.emit import emit_module
+from tracer.codegen.llvm.executable import Executable
+from tracer.codegen.llvm.jit import LoadedModule, load_object
+from tracer.codegen.llvm.library import library_symbols
+from tracer.ir.loop import Block, For, If, Library, Module, Statement, While
+from tracer.ir.program import Program
+from tracer.ir.types import storage_type
+from tracer.passes.pipeline import optimize
+from tracer.runtime.cost import is_long
+from tracer.runtime.faults import error_of
+from tracer.runtime.stopping import interruptible
+from tracer.runtime.objects import objects
+from tracer.schedule.lower import Scheduled, schedule
+
+Value = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """A program ready to run: every stage it went through, and the executable. Holds no state of any call.
+
+    is_long: whether a call may take more than a few microseconds, so that it gives the GIL away and hears Ctrl-C.
+    """
+
+    program: Program
+    scheduled: Scheduled
+    text: str
+    loaded: LoadedModule
+    is_long: bool
+
+    @cached_property
+    def executable(self) -> Executable:
+        """The module's entry for calls through ctypes."""
+        return Executable(self.scheduled.module, self.loaded)
+
+    def run(self, values: Sequence[Value]) -> list[Value]:
+        """Call through ctypes: the outputs for one NumPy array an input, each as `storage_type` says.
+
+        The way for Pythons and NumPys whose C interface the compiled entry does not know.
+        Raises what the program's faults, callbacks and interrupts raise.
+        """
+        storage = [storage_type(type) for type in self.scheduled.output_types]
+        outputs = [np.empty(s.shape, s.dtype) for s in storage]
+        arrays = [*values, *outputs, *self.scheduled.constants]
+        parameters = self.executable.parameters
+        flat = [a.reshape(-1).view(p.dtype) for a, p in zip(arrays, parameters, strict=True)]
+        with interruptible(self.is_long) as stop:
+            status, context = self.executable.run(flat, stop=stop, callback=self._call_back)
+        error = error_of(self.scheduled, status, context)
+        if error is not None:
+            raise error
+        return outputs
+
+    def _call_back(self, slot: int, inputs: int, outputs: int) -> None:
+        self.scheduled.callbacks[slot](inputs, outputs)
+
+
+def compile_program(program: Program) -> Compiled:
+    """The program through all stages. Raises InternalError for what the backend cannot spell."""
+    return compile_scheduled(program, schedule(optimize(program)))
+
+
+def compile_scheduled(program: Program, scheduled: Scheduled) -> Compiled:
+    """The last stages: a scheduled program as machine code."""
+    text = emit_module(scheduled.module)
+    return Compiled(program, scheduled, text, load(text, library_names(scheduled.module)), is_long(program))
+
+
+def load(text: str, routines: Sequence[str]) -> LoadedModule:
+    """LLVM text as machine code in this process."""
+    return load_object(objects.get(text), library_symbols(routines))
+
+
+def library_names(module: Module) -> list[str]:
+    """The library routines that a module calls, in alphabetical order."""
+    found: set[str] = set()
+    for function in module.functions:
+        _collect(function.body, found)
+    return sorted(found)
+
+
+def _collect(block: Block, found: set[str]) -> None:
+    for statement in block.statements:
+        if isinstance(statement, Library):
+            found.add(statement.name)
+        for inner in _blocks(statement):
+            _collect(inner, found)
+
+
+def _blocks(statement: Statement) -> tuple[Block, ...]:
+    match statement:
+        case For(body=body):
+            return (body,)
+        case While(condition=condition, body=body):
+            return (condition, body)
+        case If(then=then, otherwise=otherwise):
+            return (then, otherwise)
+        case _:
+            return ()

@@ -1,0 +1,33 @@
+"""Native code that all executables share: the handling of Ctrl-C and the entry, compiled once in a process."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from functools import cache
+
+from tracer.codegen.llvm.jit import LoadedModule, load_object
+from tracer.runtime import capi, interrupts
+from tracer.runtime.entry_text import TEXT as ENTRY_TEXT
+from tracer.runtime.objects import objects
+from tracer.settings import gate
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Support:
+    """The loaded code. `entry` is the C function of all compiled entries, None where the ABI is not known."""
+
+    loaded: LoadedModule
+    entry: int | None
+
+
+@cache
+def support() -> Support:
+    """The code for this process."""
+    native = capi.why_not() is None
+    text = interrupts.TEXT + (ENTRY_TEXT if native else "")
+    symbols = {**capi.signal_symbols(), "tracer_main_thread": ctypes.addressof(interrupts.main_thread)}
+    if native:
+        symbols |= {**capi.entry_symbols(), "tracer_gate": ctypes.addressof(gate.words)}
+    loaded = load_object(objects.get(text), symbols, export="tracer_arm")
+    return Support(loaded, loaded.address("tracer_entry") if native else None)

@@ -1,0 +1,212 @@
+"""A program as loop IR statements: its steps in order, its values in registers, in the arena, or where they must go.
+
+Values without axes live in registers of the enclosing function; arrays live in memory, and every loop over arrays is
+a function of its own that the enclosing one invokes, so that equal nests are written once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tracer.errors import InternalError
+from tracer.ir.loop import Address, Buffer, Function, Space
+from tracer.ir.loop_build import Builder
+from tracer.ir.program import Atom, Equation, Literal, Program, Var
+from tracer.ir.primitive import Effect
+from tracer.ir.types import Type
+from tracer.schedule.arena import Arena
+from tracer.schedule.elements import Puller, literal_element
+from tracer.schedule.fusion import BlockPlan, Nest, Other, Single, plan_block
+from tracer.schedule.nests import Invocation, NestWriter
+from tracer.schedule.sources import Element, Inline, Memory, Scalars, Source, components, scalar_count
+from tracer.schedule.windows import FaultSites
+
+
+class ModuleState:
+    """What the blocks of one module share: functions (equal ones once), the arena, fault sites, callbacks."""
+
+    def __init__(self) -> None:
+        self.functions: list[Function] = []
+        self.arena = Arena()
+        self.sites = FaultSites()
+        self.callbacks: list[Any] = []
+        self.stacks = 0
+        self._names: dict[Any, str] = {}
+
+    def next_name(self) -> str:
+        return f"nest{len(self.functions)}"
+
+    def share(self, function: Function) -> str:
+        """The name of an equal function written before, or of this one from now on."""
+        key = canonical_key(function)
+        if key not in self._names:
+            self._names[key] = function.name
+            self.functions.append(function)
+        return self._names[key]
+
+
+def canonical_key(function: Function) -> Any:
+    """Equal for functions that differ in names alone."""
+    from tracer.schedule.canonical import function_key
+
+    return function_key(function)
+
+
+class BlockWriter:
+    """Writes one program. inputs: a source for each input. targets: where outputs must be stored, or None.
+
+    owned: the inputs whose memory the block may overwrite once it has read them last.
+    """
+
+    def __init__(
+        self,
+        module: ModuleState,
+        builder: Builder,
+        program: Program,
+        inputs: Sequence[Source],
+        targets: Sequence[Memory | None],
+        owned: Sequence[bool] | None = None,
+    ) -> None:
+        self.module = module
+        self.builder = builder
+        self.program = program
+        self.plan: BlockPlan = plan_block(program)
+        self.sources: dict[Var, Source] = dict(zip(program.inputs, inputs, strict=True))
+        self.step = 0
+        self.targets: dict[Var, Memory] = {}
+        self.wanted = targets
+        own = owned or [False] * len(inputs)
+        self.owned: set[Var] = {v for v, on in zip(program.inputs, own, strict=True) if on}
+        inputs_set = set(program.inputs)
+        for atom, target in zip(program.outputs, targets, strict=True):
+            if isinstance(atom, Var) and target is not None and atom not in inputs_set:
+                self.targets.setdefault(atom, target)
+
+    def write(self) -> list[Source]:
+        """Write all steps; the outputs' sources, in their targets where there are any."""
+        dying: dict[int, list[Var]] = {}
+        for variable, step in self.plan.last_read.items():
+            dying.setdefault(step, []).append(variable)
+        inputs = set(self.program.inputs)
+        for number, step in enumerate(self.plan.steps):
+            self.step = number
+            match step:
+                case Nest():
+                    self._write_nest(step)
+                case Single(equation):
+                    self._write_single(equation)
+                case Other(equation):
+                    self._write_other(equation)
+            for variable in dying.get(number, ()):
+                source = self.sources.get(variable)
+                if isinstance(source, Memory) and variable not in inputs:
+                    self.release(source)
+        return [self._output(a, t) for a, t in zip(self.program.outputs, self.wanted, strict=True)]
+
+    # sources
+
+    def source_of(self, variable: Var) -> Source:
+        """Where a value is now."""
+        if variable in self.plan.inline:
+            return Inline(self.plan.inline[variable])
+        return self.sources[variable]
+
+    def target_of(self, variable: Var) -> Memory:
+        """Memory for a value that is about to be stored: its target, or a new slice of the arena."""
+        source = self.sources.get(variable)
+        if isinstance(source, Memory):
+            return source
+        memory = self.targets.get(variable) or self.allocate(variable.type)
+        self.sources[variable] = memory
+        return memory
+
+    def allocate(self, type: Type) -> Memory:
+        return self.module.arena.allocate(type)
+
+    def release(self, memory: Memory) -> None:
+        if not any(memory == other for other in self.targets.values()):
+            self.module.arena.release(memory)
+
+    def memory_of(self, atom: Atom) -> Memory:
+        """The value in memory: stored to the arena first where it is in registers. Arrays must be there already."""
+        source = Scalars(literal_element(atom)) if isinstance(atom, Literal) else self.source_of(atom)
+        match source:
+            case Memory():
+                return source
+            case Scalars(element):
+                memory = self.allocate(atom.type)
+                self.store(memory, element)
+                return memory
+            case Inline():
+                raise InternalError(f"{source.equation.primitive.name} is wanted in memory, but was planned inline")
+
+    def element_of(self, atom: Atom) -> Element:
+        """The one element of a value without axes, in registers."""
+        return Puller(self.builder, self.source_of, {}, self.module.sites).element(atom, ())
+
+    def store(self, memory: Memory, element: Element) -> None:
+        """Store the element of a value without axes."""
+        for part, value in enumerate(element):
+            self.builder.store(memory.buffer, Address(memory.start.constant + part, memory.start.terms), value)
+
+    def dies_here(self, variable: Var) -> bool:
+        """Whether this step reads the value last, and the block may write over its memory."""
+        mine = variable in self.owned or variable not in self.program.inputs
+        return mine and self.plan.last_read.get(variable, -1) == self.step
+
+    # steps
+
+    def invoke(self, invocation: Invocation) -> None:
+        """Call a nest, written before or now."""
+        name = self.module.share(invocation.function)
+        self.builder.invoke(name, *invocation.arguments)
+        if invocation.faults:
+            self.builder.leave()
+
+    def _write_nest(self, nest: Nest) -> None:
+        writer = NestWriter(nest, self.source_of, self.target_of, self.module.sites)
+        self.invoke(writer.write(self.module.next_name()))
+
+    def _write_single(self, equation: Equation) -> None:
+        variable = equation.outputs[0]
+        source = Inline(equation)
+
+        def lookup(wanted: Var) -> Source:
+            return source if wanted is variable else self.source_of(wanted)
+
+        element = Puller(self.builder, lookup, {}, self.module.sites).element(variable, ())
+        self.sources[variable] = Scalars(element)
+        if Effect.FAULT in equation.effects:
+            self.builder.leave()
+
+    def _write_other(self, equation: Equation) -> None:
+        from tracer.schedule.others import write_other
+
+        write_other(self, equation)
+
+    def _output(self, atom: Atom, target: Memory | None) -> Source:
+        source = Scalars(literal_element(atom)) if isinstance(atom, Literal) else self.sources[atom]
+        if target is None or source == target:
+            return source
+        match source:
+            case Scalars(element):
+                self.store(target, element)
+            case Memory():
+                self.copy(target, source)
+            case Inline():
+                raise InternalError("an output was planned inline")
+        return target
+
+    def copy(self, target: Memory, source: Memory) -> None:
+        """Copy a whole value."""
+        self.builder.copy(target.view, source.view, scalar_count(source.type))
+
+
+def entry_buffer(name: str, type: Type, space: Space) -> Memory:
+    """The memory of an operand or result of the program."""
+    dtype, _ = components(type)
+    buffer = Buffer(name, dtype, scalar_count(type), space, written=space is Space.OUTPUT)
+    return Memory(buffer, Address(), type)
+
+

@@ -1,0 +1,217 @@
+"""Control flow in loop IR: `while_loop` and `scan` are native loops, `cond` a native branch.
+
+Carries and results without axes are registers. Arrays that are carried have a buffer of their own, which the body
+overwrites: in place where its plan allows, else by a copy at the end of the round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tracer.ir.loop import Address, Carry, Operand, Register
+from tracer.ir.loop_build import Builder
+from tracer.ir.program import Atom, Equation, Program, Var
+from tracer.ir.scalar import ScalarOp
+from tracer.ir.types import with_shape
+from tracer.schedule.blocks import BlockWriter
+from tracer.schedule.index import plus, scaled
+from tracer.schedule.sources import Element, Memory, Scalars, Source, components, scalar_count
+
+
+class Carries:
+    """The carries of a loop: registers for values without axes, buffers for arrays."""
+
+    def __init__(self, writer: BlockWriter, initial: Sequence[Atom], results: Sequence[Var]) -> None:
+        self.writer = writer
+        self.types = [atom.type for atom in initial]
+        self.buffers: list[Memory | None] = []
+        self.entry: list[Carry] = []
+        for atom, result in zip(initial, results, strict=True):
+            if atom.type.shape:
+                self.buffers.append(self._buffer(atom, result))
+            else:
+                self.buffers.append(None)
+                self.entry += [Carry(Register(x.dtype, "c"), x) for x in writer.element_of(atom)]
+
+    def _buffer(self, atom: Atom, result: Var) -> Memory:
+        """The carry's memory, holding the entry value: the entry value's own where that dies here."""
+        writer = self.writer
+        source = writer.memory_of(atom)
+        fixed = result in writer.targets
+        if isinstance(atom, Var) and not fixed and writer.dies_here(atom) and not self._taken(source):
+            writer.sources.pop(atom, None)
+            return source
+        memory = writer.target_of(result)
+        writer.copy(memory, source)
+        return memory
+
+    def _taken(self, memory: Memory) -> bool:
+        return any(memory == other for other in self.buffers if other is not None)
+
+    def sources(self, registers: Sequence[Operand]) -> list[Source]:
+        """The carries as the body, or what follows the loop, reads them."""
+        given = iter(registers)
+        result: list[Source] = []
+        for type, buffer in zip(self.types, self.buffers, strict=True):
+            if buffer is not None:
+                result.append(buffer)
+            else:
+                result.append(Scalars(tuple(next(given) for _ in range(components(type)[1]))))
+        return result
+
+    def targets(self, body: BlockWriter, first_input: int) -> None:
+        """Let the body store new carries in place of the old where nobody minds."""
+        inputs = body.program.inputs[first_input:]
+        definitions = {v: e for e in body.program.equations for v in e.outputs}
+        for old, atom, buffer in zip(inputs, body.program.outputs, self.buffers, strict=False):
+            if buffer is None or not isinstance(atom, Var) or atom in body.targets or atom is old:
+                continue
+            if atom not in body.program.inputs and body.plan.may_overwrite(old, atom, definitions.get(atom)):
+                body.targets[atom] = buffer
+
+    def settle(self, body: BlockWriter, outputs: Sequence[Source]) -> list[Operand]:
+        """Move the body's results to the carries' buffers; what the loop yields in registers."""
+        yields: list[Operand] = []
+        moves: list[tuple[Memory, Memory]] = []
+        for buffer, source in zip(self.buffers, outputs, strict=True):
+            if buffer is None:
+                yields += _registers(body, source)
+            elif source != buffer:
+                assert isinstance(source, Memory)
+                moves.append((buffer, source))
+        sources = [source for _, source in moves]
+        for number, (buffer, source) in enumerate(moves):
+            if any(buffer == later for later in sources[number + 1 :]):  # carries that change places
+                saved = body.allocate(source.type)
+                body.copy(saved, buffer)
+                sources = [saved if s == buffer else s for s in sources]
+                moves = [(b, saved if s == buffer else s) for b, s in moves]
+                buffer, source = moves[number]
+            body.copy(buffer, source)
+        return yields
+
+
+def _registers(writer: BlockWriter, source: Source) -> Element:
+    """The element of a value without axes, loaded where it is in memory."""
+    match source:
+        case Scalars(element):
+            return element
+        case Memory(buffer, start, type):
+            count = components(type)[1]
+            return tuple(writer.builder.load(buffer, Address(start.constant + k, start.terms)) for k in range(count))
+        case _:
+            raise AssertionError(source)
+
+
+def write_while(writer: BlockWriter, equation: Equation) -> None:
+    """A while_loop."""
+    params, inputs = equation.params, equation.inputs
+    first, second = params["cond_consts"], params["cond_consts"] + params["body_consts"]
+    cond_consts, body_consts = _sources(writer, inputs[:first]), _sources(writer, inputs[first:second])
+    carries = Carries(writer, inputs[second:], equation.outputs)
+    b = writer.builder
+    loop = b.while_(*carries.entry)
+    with loop.condition as condition:
+        test = _block(writer, b, params["cond"], [*cond_consts, *carries.sources(loop.carries)])
+        (predicate,) = test.write()
+        condition.yields(*_registers(test, predicate))
+    with loop.body as scope:
+        owned = [False] * len(body_consts) + [True] * len(carries.types)
+        body = _block(writer, b, params["body"], [*body_consts, *carries.sources(loop.carries)], owned)
+        carries.targets(body, len(body_consts))
+        scope.yields(*carries.settle(body, body.write()))
+    b.leave()
+    _bind(writer, equation.outputs, carries.sources(loop.results))
+
+
+def write_scan(writer: BlockWriter, equation: Equation) -> None:
+    """A scan: a counted loop over slices."""
+    params, inputs, b = equation.params, equation.inputs, writer.builder
+    consts, count, length = params["consts"], params["carries"], params["length"]
+    fixed = _sources(writer, inputs[:consts])
+    carries = Carries(writer, inputs[consts : consts + count], equation.outputs[:count])
+    xs = [writer.memory_of(atom) for atom in inputs[consts + count :]]
+    ys = [writer.target_of(v) for v in equation.outputs[count:]]
+    loop = b.for_("step", 0, length, carries=carries.entry)
+    with loop:
+        step = Address(length - 1, ((loop.index, -1),)) if params["reverse"] else Address(0, ((loop.index, 1),))
+        slices = [_slice(x, step) for x in xs]
+        targets = [None] * count + [_slice(y, step) for y in ys]
+        owned = [False] * consts + [True] * count + [False] * len(xs)
+        sources = [*fixed, *carries.sources(loop.carries), *slices]
+        body = BlockWriter(writer.module, b, params["body"], sources, targets, owned)
+        carries.targets(body, consts)
+        outputs = body.write()
+        loop.yields(*carries.settle(body, outputs[:count]))
+    b.leave()
+    _bind(writer, equation.outputs[:count], carries.sources(loop.results))
+
+
+def _slice(stacked: Memory, step: Address) -> Memory:
+    """One step of a stacked array."""
+    type = with_shape(stacked.type, stacked.type.shape[1:])
+    return Memory(stacked.buffer, plus(stacked.start, scaled(step, scalar_count(type))), type)
+
+
+def write_cond(writer: BlockWriter, equation: Equation) -> None:
+    """A cond: a chain of branches, the last one for every index that is left."""
+    index, operands = equation.inputs[0], equation.inputs[1:]
+    sources = _sources(writer, operands)
+    targets = [writer.target_of(v) if v.type.shape else None for v in equation.outputs]
+    chosen = writer.element_of(index)[0]
+    results = _write_branches(writer, chosen, equation.params["branches"], sources, targets)
+    writer.builder.leave()
+    registers = iter(results)
+    for variable in equation.outputs:
+        if not variable.type.shape:
+            writer.sources[variable] = Scalars(tuple(next(registers) for _ in range(components(variable.type)[1])))
+
+
+def _write_branches(
+    writer: BlockWriter,
+    index: Operand,
+    branches: Sequence[Program],
+    sources: Sequence[Source],
+    targets: Sequence[Memory | None],
+) -> list[Operand]:
+    b = writer.builder
+    if len(branches) == 1:
+        return _write_branch(writer, b, branches[0], sources, targets)
+    branch = b.if_(b.compute(ScalarOp.LE, index, 0))
+    with branch:
+        branch.yields(*_write_branch(writer, b, branches[0], sources, targets))
+    with branch.otherwise as otherwise:
+        lower = b.compute(ScalarOp.SUB, index, 1) if len(branches) > 2 else index
+        otherwise.yields(*_write_branches(writer, lower, branches[1:], sources, targets))
+    return list(branch.results)
+
+
+def _write_branch(
+    writer: BlockWriter, b: Builder, program: Program, sources: Sequence[Source], targets: Sequence[Memory | None]
+) -> list[Operand]:
+    block = BlockWriter(writer.module, b, program, sources, targets)
+    outputs = block.write()
+    registers: list[Operand] = []
+    for source, target in zip(outputs, targets, strict=True):
+        if target is None:
+            registers += _registers(block, source)
+    return registers
+
+
+def _block(
+    writer: BlockWriter, b: Builder, program: Program, sources: Sequence[Source], owned: Sequence[bool] | None = None
+) -> BlockWriter:
+    return BlockWriter(writer.module, b, program, sources, [None] * len(program.outputs), owned)
+
+
+def _sources(writer: BlockWriter, atoms: Sequence[Atom]) -> list[Source]:
+    """Operands of a nested program: arrays in memory, values without axes in registers."""
+    return [
+        writer.memory_of(atom) if atom.type.shape else Scalars(writer.element_of(atom)) for atom in atoms
+    ]
+
+
+def _bind(writer: BlockWriter, variables: Sequence[Var], sources: Sequence[Source]) -> None:
+    writer.sources.update(zip(variables, sources, strict=True))
+
+

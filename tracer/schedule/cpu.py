@@ -1,0 +1,125 @@
+"""The mapping to a CPU: which loop of a nest runs in vector lanes, and how many of them.
+
+The number of lanes of a reduction is part of the result's meaning (see `ir.loop`), so it follows from dtypes alone:
+four 64-byte vectors of the accumulated dtype. Elementwise loops take one 64-byte vector of their widest dtype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from tracer.ir.loop import (
+    Address,
+    Block,
+    Buffer,
+    Compute,
+    Constant,
+    Fault,
+    For,
+    Function,
+    Load,
+    LoopKind,
+    Module,
+    Register,
+    Statement,
+    Store,
+    Update,
+)
+
+_VECTOR_BYTES = 64
+_REDUCTION_VECTORS = 4
+
+
+def map_to_cpu(module: Module) -> Module:
+    """Turn one loop of every nest into a vector loop, where there is one that gains."""
+    functions = tuple(f if f.name == module.entry else replace(f, body=_map_block(f.body)) for f in module.functions)
+    return replace(module, functions=functions)
+
+
+def _map_block(block: Block) -> Block:
+    return Block(tuple(_map_loop(s) if isinstance(s, For) else s for s in block.statements), block.yields)
+
+
+def _map_loop(loop: For) -> For:
+    """The loop with itself or a loop within turned into lanes."""
+    inner = [s for s in loop.body.statements if isinstance(s, For)]
+    if _vectorizable(loop) and (not inner or not _better_inside(loop)):
+        lanes = _lanes(loop)
+        if lanes > 1:
+            return replace(loop, kind=LoopKind.VECTOR, lanes=lanes)
+    return replace(loop, body=_map_block(loop.body)) if inner else loop
+
+
+def _vectorizable(loop: For) -> bool:
+    """Independent iterations or joined reductions, over plain statements and simple loops."""
+    simple = isinstance(loop.start, Constant) and int(loop.start.value) == 0 and loop.step == 1
+    ordinary = all(carry.combine is not None for carry in loop.carries)
+    if not simple or not ordinary or (loop.kind is LoopKind.SERIAL and not loop.carries):
+        return False
+    return all(_plain(s, loop.index) for s in loop.body.statements)
+
+
+def _plain(statement: Statement, index: Register) -> bool:
+    match statement:
+        case Compute() | Load() | Store() | Fault():
+            return True
+        case For():
+            bounds = isinstance(statement.start, Constant) and isinstance(statement.stop, Constant)
+            return bounds and all(_plain(s, index) for s in statement.body.statements)
+        case _:
+            return False
+
+
+def _better_inside(loop: For) -> bool:
+    """Whether a loop within steps through memory more smoothly than this one."""
+    mine = _smoothness(loop, loop.index)
+    inner = [s for s in loop.body.statements if isinstance(s, For)]
+    return any(
+        _vectorizable(s) and _smoothness(s, s.index) >= mine or _better_than(mine, s) for s in inner
+    )
+
+
+def _better_than(score: float, loop: For) -> bool:
+    return any(
+        isinstance(s, For) and (_vectorizable(s) and _smoothness(s, s.index) >= score or _better_than(score, s))
+        for s in loop.body.statements
+    )
+
+
+def _smoothness(loop: For, index: Register) -> float:
+    """The share of accesses under the loop that are contiguous, or do not move, as its index steps."""
+    steps = [_step(address, index) for address in _addresses(loop.body.statements)]
+    if not steps:
+        return 1.0
+    return sum(step == 1 or step == 0 for step in steps) / len(steps) + 0.01 * sum(step == 1 for step in steps)
+
+
+def _step(address: Address, index: Register) -> int:
+    return next((c for r, c in address.terms if r is index), 0)
+
+
+def _addresses(statements: Sequence[Statement]) -> Iterator[Address]:
+    for s in statements:
+        match s:
+            case Load() | Store() | Update():
+                yield s.address
+            case For():
+                yield from _addresses(s.body.statements)
+
+
+def _lanes(loop: For) -> int:
+    if loop.carries:
+        widest = max(carry.register.dtype.itemsize for carry in loop.carries)
+        return _REDUCTION_VECTORS * _VECTOR_BYTES // widest
+    widths = [b.dtype.itemsize for b in _buffers(loop.body.statements)]
+    return _VECTOR_BYTES // max(widths) if widths else 1
+
+
+def _buffers(statements: Sequence[Statement]) -> Iterator[Buffer]:
+    for s in statements:
+        match s:
+            case Load() | Store() | Update():
+                yield s.buffer
+            case For():
+                yield from _buffers(s.body.statements)

@@ -1,0 +1,186 @@
+"""Elements on demand: the value of one element of an array, pulled through the equations that define it.
+
+The `Puller` writes the statements that compute `array[index]` into a builder: loads where the array is in memory,
+scalar operations where it is pointwise, another index where the equation only moves elements. An element that is
+wanted twice at the same index is computed once. The walk keeps its own stack, so that chains may be of any length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from tracer.errors import InternalError
+from tracer.ir import dtypes
+from tracer.ir.loop import Address, Operand, Register
+from tracer.ir.loop_build import Builder, constant
+from tracer.ir.primitive import Alias, Compare, Convert, Gather, Generate, IndexMap, Pointwise
+from tracer.ir.program import Atom, Equation, Literal, Var
+from tracer.ir.scalar import ScalarOp
+from tracer.ir.types import ArrayType, Type
+from tracer.schedule.index import Flat, Index, flatten, operand_of, plus, position, scaled, unflatten
+from tracer.schedule.index_maps import INDEX_MAPS
+from tracer.schedule.pointwise import pointwise_element
+from tracer.schedule.sources import Element, Inline, Memory, Scalars, Source, components
+from tracer.schedule.windows import FaultSites, Window, gather_window, slice_window
+
+Demand = tuple[Atom, Index]
+
+
+class Plan(NamedTuple):
+    """What an element needs first, and how it is written once that is there."""
+
+    demands: Sequence[Demand]
+    finish: Callable[[Sequence[Element]], Element]
+
+
+class Puller:
+    """Writes elements into a builder. `extents` bounds the loop registers; `sites` numbers what may fault."""
+
+    def __init__(
+        self, builder: Builder, source_of: Callable[[Var], Source], extents: Mapping[Register, int], sites: FaultSites
+    ) -> None:
+        self.builder = builder
+        self.source_of = source_of
+        self.extents = extents
+        self.sites = sites
+        self._elements: dict[tuple[Var, Index], Element] = {}
+
+    def element(self, atom: Atom, index: Index) -> Element:
+        """The element at an index; statements are appended where it was not computed before."""
+        stack: list[tuple[Atom, Index, Plan | None]] = [(atom, index, None)]
+        while stack:
+            wanted, at, plan = stack.pop()
+            if self._known(wanted, at) is not None:
+                continue
+            assert isinstance(wanted, Var)
+            if plan is None:
+                plan = self._plan(wanted, at)
+                missing = [d for d in plan.demands if self._known(*d) is None]
+                if missing:
+                    stack.append((wanted, at, plan))
+                    stack.extend((a, i, None) for a, i in reversed(missing))
+                    continue
+            found = [self._known(*demand) for demand in plan.demands]
+            self._elements[wanted, at] = plan.finish(found)  # type: ignore[arg-type]  # all are known by now
+        result = self._known(atom, index)
+        assert result is not None
+        return result
+
+    def _known(self, atom: Atom, index: Index) -> Element | None:
+        if isinstance(atom, Literal):
+            return literal_element(atom)
+        return self._elements.get((atom, index))
+
+    def _plan(self, variable: Var, index: Index) -> Plan:
+        source = self.source_of(variable)
+        match source:
+            case Scalars(element):
+                return Plan((), lambda _: element)
+            case Memory():
+                return Plan((), lambda _: self.load(source, index))
+            case Inline(equation):
+                return self._plan_equation(equation, index, source.output)
+
+    def load(self, source: Memory, index: Index) -> Element:
+        """Read an element from memory."""
+        count = components(source.type)[1]
+        place = plus(source.start, scaled(position(index, source.type.shape), count))
+        return tuple(
+            self.builder.load(source.buffer, Address(place.constant + part, place.terms)) for part in range(count)
+        )
+
+    def axes(self, index: Index, type: Type) -> tuple[Address, ...]:
+        """The index by axes; divides where it must."""
+        return unflatten(self.builder, index, type.shape, self.extents)
+
+    def _plan_equation(self, equation: Equation, index: Index, output: int) -> Plan:
+        primitive, result = equation.primitive, equation.outputs[output].type
+        match primitive.lower:
+            case Pointwise() | Compare() | Convert():
+                demands = [(atom, operand_index(atom, index, result)) for atom in equation.inputs]
+                return Plan(demands, lambda found: pointwise_element(self.builder, equation, found))
+            case IndexMap():
+                return Plan([(equation.inputs[0], self._mapped(equation, index))], lambda found: found[0])
+            case Generate():
+                along = self.axes(index, result)[equation.params["dimension"]]
+                return Plan((), lambda _: self._counter(along, result))
+            case Alias():
+                return self._plan_alias(equation, index, output)
+            case Gather():
+                return self._plan_gather(equation, index)
+        raise InternalError(f"{primitive.name} cannot be computed where it is read")
+
+    def _mapped(self, equation: Equation, index: Index) -> Index:
+        operand, result = equation.inputs[0].type, equation.outputs[0].type
+        if equation.primitive.name == "reshape":
+            return Flat(position(index, result.shape), operand.shape)
+        by_axes = self.axes(index, result)
+        return INDEX_MAPS[equation.primitive.name](by_axes, operand.shape, equation.params)
+
+    def _counter(self, along: Address, result: Type) -> Element:
+        assert isinstance(result, ArrayType)
+        value = self.builder.convert(operand_of(self.builder, along), dtypes.real_dtype(result.dtype))
+        if dtypes.is_complex(result.dtype):
+            return (value, constant(0, value.dtype))
+        return (value,)
+
+    def _plan_alias(self, equation: Equation, index: Index, output: int) -> Plan:
+        name, operand = equation.primitive.name, equation.inputs[output if len(equation.outputs) > 1 else 0]
+        if name == "random_wrap":
+            by_axes = self.axes(index, equation.outputs[0].type)
+            words = [(operand, (*by_axes, Address(word))) for word in range(2)]
+            return Plan(words, lambda found: (found[0][0], found[1][0]))
+        if name == "random_unwrap":
+            *by_axes, word = self.axes(index, equation.outputs[0].type)
+            return Plan([(operand, tuple(by_axes))], lambda found: (self._word(found[0], word),))
+        return Plan([(operand, index)], lambda found: found[0])
+
+    def _word(self, key: Element, word: Address) -> Operand:
+        if not word.terms:
+            return key[word.constant]
+        first = self.builder.compute(ScalarOp.EQ, operand_of(self.builder, word), 0)
+        return self.builder.apply(ScalarOp.SELECT, first, *key)
+
+    def _plan_gather(self, equation: Equation, index: Index) -> Plan:
+        result = equation.outputs[0].type
+        by_axes = self.axes(index, result)
+        operand = equation.inputs[0]
+        assert isinstance(operand, Var)
+        source = self.source_of(operand)
+        if not isinstance(source, Memory):
+            raise InternalError(f"{equation.primitive.name} reads from an operand that is not in memory")
+        window: Window = (gather_window if equation.primitive.name == "gather" else slice_window)(equation, by_axes)
+
+        def finish(found: Sequence[Element]) -> Element:
+            flat = flatten(by_axes, result.shape)
+            place, live = window.locate(self.builder, self.sites, found, flat)
+            return self._load_where(source, place, live, window.fill)
+
+        return Plan(window.demands, finish)
+
+    def _load_where(self, source: Memory, index: Sequence[Address], live: Operand | None, fill: Element) -> Element:
+        if live is None:
+            return self.load(source, tuple(index))
+        count = components(source.type)[1]
+        place = plus(source.start, scaled(flatten(index, source.type.shape), count))
+        return tuple(
+            self.builder.load(source.buffer, Address(place.constant + part, place.terms), mask=live, fill=fill[part])
+            for part in range(count)
+        )
+
+
+def operand_index(atom: Atom, index: Index, result: Type) -> Index:
+    """Where a pointwise equation reads an operand: at its own index, or a value without axes at none."""
+    return () if not atom.type.shape and result.shape else index
+
+
+def literal_element(atom: Literal) -> Element:
+    """A literal's element, as constants."""
+    dtype = atom.type.dtype
+    if dtypes.is_complex(dtype):
+        real = dtypes.real_dtype(dtype)
+        return (constant(atom.value.real, real), constant(atom.value.imag, real))
+    return (constant(atom.value, dtype),)
+
+

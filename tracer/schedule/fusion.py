@@ -1,0 +1,316 @@
+"""What becomes a loop nest: which values are stored, which are computed where they are read, and which share a loop.
+
+A plan is a list of steps in order of execution:
+
+    Nest     one loop over a domain, with roots: arrays stored in it and reductions over some of its axes
+    Single   one equation without axes, computed in registers
+    Other    everything with a schedule of its own: control flow, library calls, scatters, scans
+
+Values that are neither roots nor outputs of other steps are inline: pulled by their readers. A value is stored
+if something needs it in memory, if it is costly and would be computed again (by several nests, or under a broadcast).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tracer.ir import dtypes
+from tracer.ir.primitive import (
+    Alias,
+    Compare,
+    Convert,
+    Effect,
+    Gather,
+    Generate,
+    IndexMap,
+    Join,
+    Pointwise,
+    Reduce,
+    Scan,
+)
+from tracer.ir.program import Equation, Program, Var
+from tracer.ir.scalar import MATH_FUNCTIONS, ScalarOp
+from tracer.ir.types import ArrayType, KeyType, size
+
+_CHEAP = 2  # operations that may be repeated rather than stored
+_MOST_OPERATIONS = 160  # in one nest: more would spill registers and cost compile time
+_MOST_ROOTS = 8
+_EXPENSIVE = {ScalarOp.DIV: 4, ScalarOp.SQRT: 4, ScalarOp.IDIV: 6, ScalarOp.IREM: 6, **dict.fromkeys(MATH_FUNCTIONS, 12)}
+
+
+@dataclass(slots=True)
+class Nest:
+    """One loop over `domain`. axes: the reduced ones, in case a root reduces."""
+
+    domain: tuple[int, ...]
+    axes: tuple[int, ...] | None = None
+    roots: list[Equation] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Single:
+    equation: Equation
+
+
+@dataclass(slots=True)
+class Other:
+    equation: Equation
+
+
+Step = Nest | Single | Other
+
+
+@dataclass(slots=True)
+class BlockPlan:
+    """steps, the inline values, and for every value: the step that makes it, and the steps that read it last,
+    at all and at another index than their own."""
+
+    steps: list[Step]
+    inline: dict[Var, Equation]
+    place: dict[Var, int]
+    last_read: dict[Var, int]
+    last_shifted_read: dict[Var, int]
+
+    def may_overwrite(self, old: Var, new: Var, equation: Equation | None) -> bool:
+        """Whether `new` can be stored where `old` is: nobody reads `old` later, or elsewhere while `new` is stored."""
+        at = self.place.get(new, -1)
+        pointwise = equation is not None and is_map(equation)
+        return pointwise and self.last_read.get(old, -1) <= at and self.last_shifted_read.get(old, -1) < at
+
+
+def plan_block(program: Program) -> BlockPlan:
+    """Plan the equations of one program; nested programs are planned on their own."""
+    return _Planner(program).plan()
+
+
+def is_map(equation: Equation) -> bool:
+    """Whether every element can be computed on its own, where it is read."""
+    match equation.primitive.lower:
+        case Pointwise() | Compare() | Convert() | IndexMap() | Generate() | Gather():
+            return True
+        case Alias():
+            return not _reinterprets(equation)
+        case _:
+            return False
+
+
+def _reinterprets(equation: Equation) -> bool:
+    """Whether an alias changes the size of elements, so that only memory will do."""
+    return equation.primitive.name.startswith("bitcast")
+
+
+def is_reduction(equation: Equation) -> bool:
+    """Whether the equation reduces with an operation that joins partial results."""
+    lower = equation.primitive.lower
+    if not isinstance(lower, Reduce):
+        return False
+    operand = equation.inputs[0]
+    complex_product = isinstance(operand.type, ArrayType) and dtypes.is_complex(operand.type.dtype)
+    return isinstance(operand, Var) and not (complex_product and lower.op is not ScalarOp.ADD)
+
+
+class _Planner:
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.definition: dict[Var, Equation] = {v: e for e in program.equations for v in e.outputs}
+        self.readers: dict[Var, list[Equation]] = {}
+        self.in_memory: set[Var] = {a for a in program.outputs if isinstance(a, Var)}
+        self.cost: dict[Var, int] = {}  # of computing an element with everything it needs
+        self.barriers: dict[Var, int] = {}  # reductions and other steps on the way to the value
+        self.roots: dict[Var, dict[int, bool]] = {}  # roots that pull the value; whether at its own index
+        self.inline: dict[Var, Equation] = {}
+        self._survey()
+
+    def _survey(self) -> None:
+        for equation in self.program.equations:
+            stored = _operands_in_memory(equation)
+            for atom in equation.inputs:
+                if isinstance(atom, Var):
+                    self.readers.setdefault(atom, []).append(equation)
+            self.in_memory.update(a for a in stored if isinstance(a, Var))
+            mapped = is_map(equation)
+            inputs = [a for a in equation.inputs if isinstance(a, Var)]
+            cost = _cost(equation) + sum(self.cost.get(v, 0) for v in inputs)
+            barrier = max((self.barriers.get(v, 0) for v in inputs), default=0)
+            for variable in equation.outputs:
+                self.cost[variable] = min(cost, 10**6) if mapped and variable.type.shape else 0
+                self.barriers[variable] = barrier if mapped else barrier + 1
+
+    def plan(self) -> BlockPlan:
+        for number in range(len(self.program.equations) - 1, -1, -1):
+            self._decide(number, self.program.equations[number])
+        self._limit_operations()
+        return self._group()
+
+    # which values are stored
+
+    def _decide(self, number: int, equation: Equation) -> None:
+        if not is_map(equation) or len(equation.outputs) != 1 or not equation.outputs[0].type.shape:
+            for atom in equation.inputs:
+                if isinstance(atom, Var):
+                    self._reach(atom, {number: is_reduction(equation)})
+            return
+        variable = equation.outputs[0]
+        stored = variable in self.in_memory or self._worth_storing(variable)
+        if not stored:
+            self.inline[variable] = equation
+        reached = {number: True} if stored else self.roots.get(variable, {})
+        for atom in equation.inputs:
+            if isinstance(atom, Var):
+                identity = not isinstance(equation.primitive.lower, IndexMap | Gather)
+                self._reach(atom, {root: same and identity for root, same in reached.items()})
+
+    def _reach(self, variable: Var, roots: Mapping[int, bool]) -> None:
+        present = self.roots.setdefault(variable, {})
+        if len(present) > _MOST_ROOTS:
+            return
+        for root, identity in roots.items():
+            present[root] = present.get(root, True) and identity
+
+    def _worth_storing(self, variable: Var) -> bool:
+        cost, roots = self.cost[variable], self.roots.get(variable, {})
+        if cost <= _CHEAP:
+            return False
+        if any(_expands(reader, variable) for reader in self.readers.get(variable, [])):
+            return True
+        return len(roots) > 1 and not self._meet_in_one_nest(variable, roots)
+
+    def _meet_in_one_nest(self, variable: Var, roots: Mapping[int, bool]) -> bool:
+        """Whether all roots that pull the value can share a loop over its domain."""
+        if len(roots) > _MOST_ROOTS or not all(roots.values()):
+            return False
+        equations = [self.program.equations[n] for n in roots]
+        axes = {e.params["axes"] for e in equations if is_reduction(e)}
+        levels = {self._level(e) for e in equations}
+        domains = {_domain(e) for e in equations}
+        return len(axes) <= 1 and len(levels) == 1 and domains == {variable.type.shape}
+
+    def _level(self, equation: Equation) -> int:
+        """How many barriers lie before the equation's loop."""
+        return max((self.barriers.get(a, 0) for a in equation.inputs if isinstance(a, Var)), default=0)
+
+    def _limit_operations(self) -> None:
+        """Store a value where an inline chain grows too long."""
+        operations: dict[Var, int] = {}
+        for equation in self.program.equations:
+            total = 1 + sum(operations.get(a, 0) for a in equation.inputs if isinstance(a, Var))
+            for variable in equation.outputs:
+                if variable in self.inline:
+                    if total > _MOST_OPERATIONS:
+                        del self.inline[variable]
+                        total = 0
+                    operations[variable] = total
+
+    # which roots share a nest
+
+    def _group(self) -> BlockPlan:
+        steps: list[Step] = []
+        place: dict[Var, int] = {}
+        open_nests: dict[tuple[int, ...], int] = {}
+        last_read: dict[Var, int] = {}
+        last_shifted: dict[Var, int] = {}
+        for equation in self.program.equations:
+            if all(v in self.inline for v in equation.outputs) and equation.outputs:
+                continue
+            pulled = self._pulled(equation)
+            rooted = is_reduction(equation) or (is_map(equation) and bool(equation.outputs[0].type.shape))
+            number = len(steps)
+            if rooted:
+                domain = _domain(equation)
+                joined = open_nests.get(domain)
+                if joined is not None and self._may_join(steps[joined], joined, equation, pulled, place):
+                    number = joined
+                else:
+                    steps.append(Nest(domain))
+                open_nests[domain] = number
+                nest = steps[number]
+                assert isinstance(nest, Nest)
+                nest.roots.append(equation)
+                if is_reduction(equation):
+                    nest.axes = equation.params["axes"]
+            else:
+                steps.append(Single(equation) if _is_single(equation) else Other(equation))
+            for variable in equation.outputs:
+                place[variable] = number
+            for variable, same in pulled.items():
+                last_read[variable] = max(last_read.get(variable, 0), number)
+                if not same or not rooted or variable.type.shape != domain:
+                    last_shifted[variable] = max(last_shifted.get(variable, 0), number)
+        for atom in self.program.outputs:
+            if isinstance(atom, Var):
+                last_read[atom] = len(steps)
+        return BlockPlan(steps, self.inline, place, last_read, last_shifted)
+
+    def _pulled(self, equation: Equation) -> dict[Var, bool]:
+        """The values that are not inline which the equation reads, directly or through inline ones; at its index?"""
+        found: dict[Var, bool] = {}
+        seen: dict[Var, bool] = {}
+        identity = not isinstance(equation.primitive.lower, IndexMap | Gather)
+        stack = [(a, identity) for a in equation.inputs if isinstance(a, Var)]
+        while stack:
+            variable, same = stack.pop()
+            if variable in seen and (not seen[variable] or same):
+                continue
+            seen[variable] = same
+            if variable in self.inline:
+                inner = self.inline[variable]
+                keeps = same and not isinstance(inner.primitive.lower, IndexMap | Gather)
+                stack.extend((a, keeps) for a in inner.inputs if isinstance(a, Var))
+            else:
+                found[variable] = found.get(variable, True) and same
+        return found
+
+    def _may_join(
+        self, nest: Step, number: int, equation: Equation, pulled: Mapping[Var, bool], place: Mapping[Var, int]
+    ) -> bool:
+        assert isinstance(nest, Nest)
+        axes = equation.params["axes"] if is_reduction(equation) else None
+        if axes is not None and nest.axes not in (None, axes) or len(nest.roots) >= _MOST_ROOTS:
+            return False
+        for variable, identity in pulled.items():
+            at = place.get(variable, -1)
+            if at > number or (at == number and not (identity and is_map(self.definition[variable]))):
+                return False
+        return True
+
+
+def _operands_in_memory(equation: Equation) -> Sequence[object]:
+    """Operands that must be arrays in memory."""
+    lower = equation.primitive.lower
+    if isinstance(lower, Gather):
+        return equation.inputs[:1]
+    if is_map(equation) or is_reduction(equation) or isinstance(lower, Join | Scan):
+        return ()
+    return equation.inputs
+
+
+def _domain(equation: Equation) -> tuple[int, ...]:
+    return equation.inputs[0].type.shape if is_reduction(equation) else equation.outputs[0].type.shape
+
+
+def _is_single(equation: Equation) -> bool:
+    return is_map(equation) and len(equation.outputs) == 1 and not equation.outputs[0].type.shape
+
+
+def _expands(reader: Equation, variable: Var) -> bool:
+    return reader.primitive.name == "broadcast_in_dim" and size(reader.outputs[0].type) > size(variable.type)
+
+
+def _cost(equation: Equation) -> int:
+    """Rough operations an element."""
+    lower = equation.primitive.lower
+    match lower:
+        case Pointwise(op):
+            factor = 4 if any(_has_parts(a.type) for a in equation.inputs) else 1
+            return _EXPENSIVE.get(op, 1) * factor
+        case Compare() | Convert() | Generate():
+            return 1
+        case Gather():
+            return 4 if Effect.FAULT not in equation.effects else 6
+        case _:
+            return 0
+
+
+def _has_parts(type: object) -> bool:
+    return isinstance(type, KeyType) or (isinstance(type, ArrayType) and dtypes.is_complex(type.dtype))

@@ -1,0 +1,101 @@
+"""sinh, cosh, tanh and their inverses."""
+
+from __future__ import annotations
+
+import math
+
+from tracer.schedule.math import coefficients as c
+from tracer.schedule.math.double_double import fast_two_sum
+from tracer.schedule.math.expand import Value, fma, polynomial, select
+from tracer.schedule.math.exponentials import LN2, exp_of_reduced, reduced_normal, without_ln2
+from tracer.schedule.math.logarithms import LN2_HIGH, LN2_LOW, log1p_parts, log_of_one_plus
+
+
+def tanh(x: Value) -> Value:
+    """The hyperbolic tangent: a polynomial up to 0.55, 1 - 2 / (e^2x + 1) beyond."""
+    f = x.format
+    size = abs(x)
+    z = x * x
+    small = fma(size * z, polynomial(z, f.of(c.TANH_F32, c.TANH_F64)), size)
+    twice = (size + size).at_most(f.of(18.5, 38.5))  # tanh is 1 from there on
+    n, scale = reduced_normal(twice, LN2)
+    half = fma(exp_of_reduced(without_ln2(twice, n)), scale, 0.5)
+    return select(size < 0.55, small, 1.0 - 1.0 / half).copysign(x)
+
+
+def _even_and_odd(size: Value) -> tuple[Value, Value, Value, Value]:
+    """(C, S, a, b) with size = n ln 2 + r: cosh r = 1 + C, sinh r = S, 2^n - 2^-n = 4 a, 2^n + 2^-n = 4 b.
+
+    sinh = 2 (a C + b S + a), cosh = 2 (b C + a S + b).
+    """
+    f = size.format
+    size = size.at_most((f.bias + 2.4) * LN2)
+    n, scale = reduced_normal(size, LN2, down=2)
+    inverse = ((2 * f.bias - 4 << f.fraction) - scale.bits).as_float
+    inverse = select(n > f.fraction + 3.0, 0.0, inverse)
+    r = without_ln2(size, n)
+    z = r * r
+    odd = fma(r * z, polynomial(z, f.of(c.SINH_F32, c.SINH_F64)), r)
+    even = z * fma(z, polynomial(z, f.of(c.COSH_F32, c.COSH_F64)), 0.5)
+    return even, odd, scale - inverse, scale + inverse
+
+
+def sinh(x: Value) -> Value:
+    """The hyperbolic sine."""
+    size = abs(x)
+    even, odd, a, b = _even_and_odd(size)
+    result = (fma(b, odd, a * even) + a) * 2.0
+    return select(size < 2.0 ** -(x.format.fraction // 2 + 2), x, result.copysign(x))  # keeps denormals
+
+
+def cosh(x: Value) -> Value:
+    """The hyperbolic cosine."""
+    even, odd, a, b = _even_and_odd(abs(x))
+    return (fma(a, odd, b * even) + b) * 2.0
+
+
+def asinh(x: Value) -> Value:
+    """The inverse hyperbolic sine, log(1 + |x| + x^2 / (1 + sqrt(1 + x^2)))."""
+    size = abs(x)
+    square = x * x
+    y = size + square / (1.0 + (1.0 + square).sqrt())
+    return _log_of_one_plus(size, y).copysign(x)
+
+
+def acosh(x: Value) -> Value:
+    """The inverse hyperbolic cosine, log(1 + t + sqrt(2 t + t^2)) with t = x - 1; NaN below 1."""
+    t = x - 1.0
+    result = _log_of_one_plus(x, t + fma(t, t, t + t).sqrt())
+    return select(x < 1.0, math.nan, result)
+
+
+def _log_of_one_plus(x: Value, y: Value) -> Value:
+    """log(1 + y), or log(2 x) where x is so large that y = 2 x but for overflow; x itself if it is not finite."""
+    large = x > 2.0 ** (x.format.fraction + 3)
+    e, f = log1p_parts(select(large, x, y))
+    result = log_of_one_plus(select(large, e + 1.0, e), f)
+    return select(abs(x) < math.inf, result, x)
+
+
+def atanh(x: Value) -> Value:
+    """The inverse hyperbolic tangent; infinite at -1 and 1, NaN beyond.
+
+    (1 + a) / (1 - a) = 2^e m, s = (m - 1) / (m + 1), atanh a = e ln(2)/2 + atanh s; e is chosen by the difference of
+    the encodings of 1 + a and 1 - a, a logarithm to within 0.09, so that |s| <= 0.21.
+    """
+    f = x.format
+    size = abs(x)
+    u, u_lost = fast_two_sum(x.like(1.0), size)
+    v, v_lost = fast_two_sum(x.like(1.0), -size)
+    e = (u.bits - v.bits + (1 << (f.fraction - 1))) >> f.fraction
+    inverse = ((f.bias - e) << f.fraction).as_float
+    above = fma(inverse, u, -v) + fma(inverse, u_lost, -v_lost)
+    below = select(e.equals(0), 2.0, fma(inverse, u, v) + fma(inverse, u_lost, v_lost))
+    s = above / below
+    z = s * s
+    cubic = (s * z) * polynomial(z, f.of(c.ATANH_F32, c.ATANH_F64))
+    exponent = (e + f.bits(f.magic)).as_float - f.magic
+    tail = fma(exponent, LN2_LOW[f] / 2, cubic)
+    result = fma(exponent, LN2_HIGH[f] / 2, s + tail)
+    result = select(size < 1.0, result, select(size.equals(1.0), x.like(math.inf), math.nan))
+    return result.copysign(x)

@@ -1,0 +1,91 @@
+"""asin, acos, atan and atan2."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from tracer.schedule.math import coefficients as c
+from tracer.schedule.math.expand import DOUBLE, SINGLE, Value, fma, polynomial, select
+
+# pi/4 in two parts; products of the first with 0 ... 4 enter FMAs exactly
+QUARTER_PI: Final = {
+    SINGLE: (0.785398185253143310546875, -2.185569414336896e-08),
+    DOUBLE: (0.7853981633974483, 3.061616997868383e-17),
+}
+TAN_EIGHTH: Final = math.sqrt(2) - 1  # tan(pi/8)
+
+
+def _plus_quarters(quarters: Value, angle: Value, cubic: Value) -> Value:
+    """quarters * pi/4 + angle + cubic."""
+    high, low = QUARTER_PI[angle.format]
+    return fma(quarters, high, fma(quarters, low, cubic) + angle)
+
+
+def _atan_cubic(t: Value) -> Value:
+    """atan(t) - t for |t| <= tan(pi/8)."""
+    z = t * t
+    return (t * z) * polynomial(z, t.format.of(c.ATAN_F32, c.ATAN_F64))
+
+
+def atan(x: Value) -> Value:
+    """The arc tangent: of x, of (x-1)/(x+1) beyond tan(pi/8) with pi/4 added, of -1/x beyond its inverse with pi/2."""
+    size = abs(x)
+    middle, large = size > TAN_EIGHTH, size > 1 / TAN_EIGHTH
+    above = select(large, size.like(-1.0), select(middle, size - 1.0, size))
+    below = select(large, size, select(middle, size + 1.0, 1.0))
+    quarters = select(large, size.like(2.0), select(middle, size.like(1.0), 0.0))
+    t = above / below
+    return _plus_quarters(quarters, t, _atan_cubic(t)).copysign(x)
+
+
+def atan2(y: Value, x: Value) -> Value:
+    """The angle of (x, y), with C99 F.9.1.4's values at zeros and infinities."""
+    f = x.format
+    swap = abs(y) > abs(x)
+    a, b = select(swap, abs(x), abs(y)), select(swap, abs(y), abs(x))  # b is the larger, or NaN beside it
+    both_infinite = a.equals(math.inf) & b.equals(math.inf)
+    scale = select(b > 2.0 ** (f.bias - 1), b.like(0.25), 1.0)
+    a = select(both_infinite, 1.0, a * scale)
+    b = select(both_infinite, 1.0, b * scale).at_least(2.0 ** (1 - f.bias - f.fraction))
+    middle = a > b * TAN_EIGHTH
+    t = select(middle, a - b, a) / select(middle, a + b, b)
+    quarters = select(middle, a.like(1.0), 0.0)
+    quarters = select(swap, 2.0 - quarters, quarters)
+    left = x.bits < 0
+    quarters = select(left, 4.0 - quarters, quarters)
+    t = select(swap ^ left, -t, t)
+    return _plus_quarters(quarters, t, _atan_cubic(t)).copysign(y)
+
+
+def _asin_parts(x: Value) -> tuple[Value, Value, Value]:
+    """(large, s, rest): asin|x| = s + rest where |x| <= 1/2, else pi/2 - 2 (s + rest) with s = sqrt((1 - |x|) / 2)."""
+    f = x.format
+    size = abs(x)
+    large = size > 0.5
+    z = select(large, fma(size, -0.5, 0.5), size * size)
+    root = z.sqrt()
+    lost = fma(-root, root, z) / fma(root, 2.0, 2.0**-100)  # of the square root; never 0/0
+    s = select(large, root, size)
+    rest = fma(s * z, polynomial(z, f.of(c.ASIN_F32, c.ASIN_F64)), select(large, lost, 0.0))
+    return large, s, rest
+
+
+def asin(x: Value) -> Value:
+    """The arc sine; NaN outside [-1, 1]."""
+    high, low = QUARTER_PI[x.format]
+    large, s, rest = _asin_parts(x)
+    beyond = (2 * high - (s + s)) + fma(rest, -2.0, 2 * low)
+    return select(large, beyond, s + rest).copysign(x)
+
+
+def acos(x: Value) -> Value:
+    """The arc cosine; NaN outside [-1, 1]."""
+    high, low = QUARTER_PI[x.format]
+    large, s, rest = _asin_parts(x)
+    s, rest = s.copysign(x), rest.copysign(x)
+    near = (2 * high - s) + (2 * low - rest)
+    # 2 (s + rest), from pi where x is negative
+    negative = x < 0.0
+    beyond = (select(negative, x.like(4 * high), 0.0) + (s + s)) + fma(rest, 2.0, select(negative, x.like(4 * low), 0.0))
+    return select(large, beyond, near)

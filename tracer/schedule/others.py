@@ -1,0 +1,63 @@
+"""The schedules of everything that is no plain nest, by its lowering."""
+
+from __future__ import annotations
+
+from tracer.errors import InternalError
+from tracer.ir.primitive import Alias, Join, Library, Reduce, Scan, Scatter, Structured
+from tracer.ir.program import Equation
+from tracer.schedule.blocks import BlockWriter
+from tracer.schedule.contractions import write_dot
+from tracer.schedule.control import write_cond, write_scan, write_while
+from tracer.schedule.effects import write_callback, write_check
+from tracer.schedule.joins import write_concatenate, write_pad
+from tracer.schedule.reductions import write_cumulative, write_serial_reduction
+from tracer.schedule.scatters import write_scatter, write_update_slice
+from tracer.schedule.sorting import write_sort
+
+_STRUCTURED = {
+    "while": write_while, "scan": write_scan, "cond": write_cond, "callback": write_callback, "check": write_check,
+}  # fmt: skip
+_NAMED = {
+    "concatenate": write_concatenate, "pad": write_pad, "dynamic_update_slice": write_update_slice,
+}  # fmt: skip
+_LIBRARY = {"dot": write_dot, "sort": write_sort}
+
+
+def write_other(writer: BlockWriter, equation: Equation) -> None:
+    """Write an equation by its own schedule."""
+    primitive = equation.primitive
+    match primitive.lower:
+        case Structured(kind) if kind in _STRUCTURED:
+            _STRUCTURED[kind](writer, equation)
+        case Join():
+            _NAMED[primitive.name](writer, equation)
+        case Scatter():
+            (_NAMED.get(primitive.name) or write_scatter)(writer, equation)
+        case Scan(op):
+            write_cumulative(writer, equation, op)
+        case Reduce(op):
+            write_serial_reduction(writer, equation, op)
+        case Library(routine) if routine in _LIBRARY:
+            _LIBRARY[routine](writer, equation)
+        case Alias():
+            write_reinterpretation(writer, equation)
+        case lower:
+            raise InternalError(f"{primitive.name} has no schedule: {lower}")
+
+
+def write_reinterpretation(writer: BlockWriter, equation: Equation) -> None:
+    """The same bytes as another type: copied to the arena, and read there under the other dtype."""
+    from dataclasses import replace
+
+    from tracer.schedule.sources import Memory, components, scalar_count
+
+    (variable,), (atom,) = equation.outputs, equation.inputs
+    source = writer.memory_of(atom)
+    held = writer.allocate(atom.type)
+    writer.copy(held, source)
+    dtype, _ = components(variable.type)
+    view = replace(held.buffer, dtype=dtype, size=scalar_count(variable.type))
+    reread = Memory(view, held.start, variable.type)
+    target = writer.target_of(variable)
+    writer.copy(target, reread)
+    writer.release(held)

@@ -1,0 +1,172 @@
+"""Windows at computed places, in loop IR: the element that a gather reads or a scatter writes, its checks and clamps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tracer.errors import CheckError, OutOfBoundsError
+from tracer.ir import dtypes
+from tracer.ir.loop import Address, Operand
+from tracer.ir.loop_build import Builder, constant
+from tracer.ir.program import Atom, Equation, Literal, Source
+from tracer.ir.scalar import ScalarOp
+from tracer.ir.types import ArrayType, KeyType, Type
+from tracer.primitives.windows import GatherDimensionNumbers, GatherScatterMode, out_of_bounds_message
+from tracer.schedule.index import ZERO, Affine, Index, of_operand, operand_of, plus
+from tracer.schedule.sources import Element
+
+Demand = tuple[Atom, Index]
+
+
+@dataclass(frozen=True, slots=True)
+class FaultSite:
+    """One faulting equation: `kind` is "bounds" or "check"; `text` what a check says."""
+
+    kind: str
+    source: Source | None
+    text: str = ""
+
+    def error(self, values: Sequence[int], position: int) -> Exception:
+        """The user's exception, from the values that the fault reported."""
+        if self.kind == "bounds":
+            index, axis, size = values[:3]
+            return OutOfBoundsError(out_of_bounds_message(index, axis, size, self.source))
+        return CheckError(self.text)
+
+
+class FaultSites:
+    """Numbers the faulting equations of a program, in program order."""
+
+    def __init__(self) -> None:
+        self.sites: list[FaultSite] = []
+        self._numbers: dict[int, int] = {}
+
+    def number(self, equation: Equation, kind: str = "bounds", text: str = "") -> int:
+        """The site of an equation; the same one each time it is asked for."""
+        key = id(equation)
+        if key not in self._numbers:
+            self._numbers[key] = len(self.sites)
+            self.sites.append(FaultSite(kind, equation.source, text))
+        return self._numbers[key]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A window: the elements that its place depends on, and how the place follows from them.
+
+    locate(builder, sites, elements, flat position) -> (index by axes, the predicate of the access or None).
+    """
+
+    demands: Sequence[Demand]
+    fill: Element
+    locate: Callable[[Builder, FaultSites, Sequence[Element], Affine], tuple[list[Affine], Operand | None]]
+
+
+def gather_window(equation: Equation, index: Sequence[Affine]) -> Window:
+    """Of a gather, at an index of its result."""
+    operand, indices, predicate = equation.inputs
+    numbers: GatherDimensionNumbers = equation.params["dimension_numbers"]
+    sizes: tuple[int, ...] = equation.params["slice_sizes"]
+    fill = fill_element(operand.type, equation.params["fill_value"])
+    return _window(equation, operand.type, indices, predicate, numbers, sizes, index, fill)
+
+
+def scatter_window(equation: Equation, index: Sequence[Affine]) -> Window:
+    """Of a scatter, at an index of its updates."""
+    operand, indices, updates, predicate = equation.inputs
+    numbers = equation.params["dimension_numbers"]
+    sizes = numbers.slice_sizes(len(operand.type.shape), updates.type.shape)
+    fill = fill_element(operand.type, None)
+    return _window(equation, operand.type, indices, predicate, numbers.as_gather, sizes, index, fill)
+
+
+def _window(
+    equation: Equation,
+    operand: Type,
+    indices: Atom,
+    predicate: Atom,
+    numbers: GatherDimensionNumbers,
+    sizes: Sequence[int],
+    index: Sequence[Affine],
+    fill: Element,
+) -> Window:
+    offset_axes = set(numbers.offset_dims)
+    batch = [i for axis, i in enumerate(index) if axis not in offset_axes]
+    offsets = iter([i for axis, i in enumerate(index) if axis in offset_axes])
+    base = [next(offsets) if numbers.is_window(axis) else ZERO for axis in range(len(operand.shape))]
+    for axis, lane in zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims, strict=True):
+        base[axis] = batch[lane]
+    count = len(numbers.start_index_map)
+    demands: list[Demand] = [(indices, (*batch, Address(component))) for component in range(count)]
+    always = isinstance(predicate, Literal) and bool(predicate.value)
+    if not always:
+        demands.append((predicate, tuple(batch) if predicate.type.shape else ()))
+    mode: GatherScatterMode = equation.params["mode"]
+    reported = numbers.start_index_map if numbers.reported_axes is None else numbers.reported_axes
+
+    def locate(b: Builder, sites: FaultSites, found: Sequence[Element], flat: Affine) -> tuple[list[Affine], Any]:
+        place = list(base)
+        live: Operand | None = None if always else found[count][0]
+        for component, axis in enumerate(numbers.start_index_map):
+            start = b.convert(found[component][0], dtypes.I64)
+            last = operand.shape[axis] - sizes[axis]
+            if mode in (GatherScatterMode.CHECKED, GatherScatterMode.FILL_OR_DROP):
+                inside = _inside(b, start, last)
+                if mode is GatherScatterMode.CHECKED:
+                    outside = b.apply(ScalarOp.NOT, inside)
+                    bad = outside if always else b.apply(ScalarOp.AND, outside, found[count][0])
+                    site = sites.number(equation)
+                    b.fault(site, bad, operand_of(b, flat), start, reported[component], operand.shape[axis])
+                live = inside if live is None else b.apply(ScalarOp.AND, live, inside)
+            clamped = b.compute(ScalarOp.MIN, b.compute(ScalarOp.MAX, start, 0), max(last, 0))
+            place[axis] = plus(place[axis], of_operand(clamped))
+        return place, live
+
+    return Window(demands, fill, locate)
+
+
+def _inside(b: Builder, start: Operand, last: int) -> Operand:
+    low = b.compute(ScalarOp.GE, start, 0)
+    high = b.compute(ScalarOp.LE, start, last)
+    return b.apply(ScalarOp.AND, low, high)
+
+
+def slice_window(equation: Equation, index: Sequence[Affine]) -> Window:
+    """Of a dynamic_slice, at an index of its result."""
+    operand, *starts = equation.inputs
+    return moved_window(operand.type, starts, equation.params["slice_sizes"], index)
+
+
+def update_window(equation: Equation, index: Sequence[Affine]) -> Window:
+    """Of a dynamic_update_slice, at an index of its update."""
+    operand, update, *starts = equation.inputs
+    return moved_window(operand.type, starts, update.type.shape, index)
+
+
+def moved_window(operand: Type, starts: Sequence[Atom], sizes: Sequence[int], index: Sequence[Affine]) -> Window:
+    """A slice that is moved inside the operand where it would stick out."""
+
+    def locate(b: Builder, sites: FaultSites, found: Sequence[Element], flat: Affine) -> tuple[list[Affine], None]:
+        place = []
+        for i, (start,), n, taken in zip(index, found, operand.shape, sizes, strict=True):
+            signed = b.convert(start, dtypes.I64)
+            clamped = b.compute(ScalarOp.MIN, b.compute(ScalarOp.MAX, signed, 0), n - taken)
+            place.append(plus(i, of_operand(clamped)))
+        return place, None
+
+    return Window([(start, ()) for start in starts], (), locate)
+
+
+def fill_element(type: Type, value: Any) -> Element:
+    """What masked reads give: the fill value, or zero."""
+    given = 0 if value is None else value
+    if isinstance(type, KeyType):
+        return (constant(given, dtypes.U32),) * 2
+    assert isinstance(type, ArrayType)
+    if dtypes.is_complex(type.dtype):
+        real = dtypes.real_dtype(type.dtype)
+        number = complex(given)
+        return (constant(number.real, real), constant(number.imag, real))
+    return (constant(given, type.dtype),)
