@@ -230,9 +230,9 @@ def fits() -> list[Fit]:
         "LOG2", lambda f: (mp.log1p(f) - f) / f**2 / mp.log(2), (SQRT_HALF - 1, 2 * SQRT_HALF - 1), (9, 20),
         lambda f: abs(f),
     )  # fmt: skip
-    # (atanh(s) - s) / s^3 in s^2, up to a ratio of two thirds as 1 + s over 1 - s
+    # (atanh(s) - s) / s^3 in s^2 for |s| <= 0.2356
     table += both(
-        "ATANH", of_root(lambda s: (mp.atanh(s) - s) / s**3), (0, "0.0432"), (4, 8), lambda z: z
+        "ATANH", of_root(lambda s: (mp.atanh(s) - s) / s**3), (0, "0.0555"), (4, 9), lambda z: z
     )
     # (atanh(s) - s - s^3 / 3) / s^5 in s^2 for |s| <= (sqrt(2) - 1) / (sqrt(2) + 1)
     table += both(

@@ -47,7 +47,7 @@ def main() -> None:
         for kind, arrays in (("out", outputs), ("grad", gradients(case, outputs))):
             table.update({f"{case.label}.{kind}{i}": np.asarray(x) for i, x in enumerate(arrays)})
     np.savez_compressed(ROOT / "tests" / "primitives" / "structural.npz", **table)
-    print(len(table), "entries, JAX", jax.__version__)  # noqa: T201
+    print(len(table), "entries, JAX", jax.__version__)
 
 
 if __name__ == "__main__":

@@ -124,7 +124,8 @@ def dynamic_slice(operand: Operand, start_indices: Any, slice_sizes: Sequence[in
 def start_operands(name: str, operand: Operand, start_indices: Any) -> list[Operand]:
     """Start indices as scalars counted from the front."""
     if isinstance(start_indices, Array):
-        each = [squeeze(part, (0,)) for part in split(start_indices, (1,) * start_indices.size)]
+        parts = split(start_indices, (1,) * start_indices.size)
+        each: list[Operand] = [squeeze(part, (0,)) for part in parts]
     else:
         each = [operand_of(name, start) for start in start_indices]
     sizes = operand.type.shape

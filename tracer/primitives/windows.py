@@ -341,7 +341,7 @@ def scatter_reference(combine: Any | None) -> Any:
         mode: GatherScatterMode,
         unique_indices: bool,
     ) -> Any:
-        numbers, result = dimension_numbers, operand.copy()
+        numbers, result = dimension_numbers, np.array(operand)
         rank = len(numbers.update_window_dims) + len(numbers.inserted_window_dims) + len(numbers.operand_batching_dims)
         slice_sizes = numbers.slice_sizes(rank, updates.shape)
         windows = find_windows(operand.shape[:rank], indices, predicate, numbers.as_gather, slice_sizes, mode)

@@ -39,8 +39,8 @@ def permutation(key: Parameter, x: Parameter, axis: int = 0, independent: bool =
 
     independent: whether every vector along the axis is shuffled by itself, or all of them alike.
 
-    >>> permutation(key(0), 5).shape
-    (5,)
+    >>> tracer.random.permutation(tracer.random.key(0), 5)
+    Array([0, 1, 4, 3, 2], i64)
     """
     keys, whole = one_key("permutation", key), operand("permutation", x)
     if not whole.type.shape:
@@ -71,8 +71,8 @@ def choice(
     without replacement. Returns `shape` in place of the axis. Raises ShapeError for more draws than elements without
     replacement, and for a `p` of another size.
 
-    >>> choice(key(0), 5, (3,), replace=False).shape
-    (3,)
+    >>> tracer.random.choice(tracer.random.key(0), 5, (3,), replace=False)
+    Array([0, 1, 4], i64)
     """
     keys, whole, sizes = one_key("choice", key), operand("choice", a), shape_of("choice", shape)
     along = axis_of("random.choice", axis, len(whole.type.shape)) if whole.type.shape else 0
@@ -152,8 +152,8 @@ def categorical(
     whether, for a longer `shape`, an index may come twice. mode: of `gumbel`. Returns i64; as in JAX, i32 without
     replacement.
 
-    >>> categorical(key(0), [0.0, 1.0, 2.0], shape=(4,)).shape
-    (4,)
+    >>> tracer.random.categorical(tracer.random.key(0), [0.0, 1.0, 2.0], shape=(4,))
+    Array([2, 2, 2, 1], i64)
     """
     keys, given = one_key("categorical", key), operand("categorical", logits)
     along = axis_of("random.categorical", axis, len(given.type.shape))

@@ -43,8 +43,9 @@ def normal(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
 
     sqrt(2) * erf_inv(u), with u uniform in (-1, 1).
 
-    >>> normal(key(0), (2, 3), "float32").dtype
-    dtype('float32')
+    >>> tracer.random.normal(tracer.random.key(0), (2, 3), "float32")
+    Array([[ 1.622642  ,  2.0252647 , -0.43359438],
+           [-0.07861735,  0.17609091, -0.9720893 ]], f32)
     """
     keys, sizes = one_key("normal", key), shape_of("normal", shape)
     return _normal(keys, sizes, float_dtype("normal", dtype, of_complex=True))
@@ -64,8 +65,8 @@ def _normal(key: Array, shape: Shape, dtype: DType) -> Array:
 def truncated_normal(key: Parameter, lower: Parameter, upper: Parameter, shape: Any = None, dtype: Any = None) -> Array:
     """Samples from the standard normal distribution cut to (lower, upper); the shape is the bounds' unless given.
 
-    >>> bool((truncated_normal(key(0), -1.0, 1.0, (100,)) < 1.0).all())
-    True
+    >>> tracer.random.truncated_normal(tracer.random.key(0), -1.0, 1.0, (3,))
+    Array([-0.13999612, -0.50631466,  0.90652156], f64)
     """
     keys, chosen = one_key("truncated_normal", key), float_dtype("truncated_normal", dtype)
     low, high = operand("truncated_normal", lower), operand("truncated_normal", upper)
@@ -81,8 +82,8 @@ def truncated_normal(key: Parameter, lower: Parameter, upper: Parameter, shape: 
 def lognormal(key: Parameter, sigma: Parameter = 1.0, shape: Any = None, dtype: Any = None) -> Array:
     """exp(sigma * normal).
 
-    >>> lognormal(key(0), 0.5, (2,)).shape
-    (2,)
+    >>> tracer.random.lognormal(tracer.random.key(0), 0.5, (3,))
+    Array([0.90219818, 0.67544544, 2.4794663 ], f64)
     """
     keys, chosen = one_key("lognormal", key), float_dtype("lognormal", dtype)
     scale = operand("lognormal", sigma)
@@ -94,8 +95,8 @@ def lognormal(key: Parameter, sigma: Parameter = 1.0, shape: Any = None, dtype: 
 def exponential(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
     """Samples from the density exp(-x), x >= 0: -log(1 - u).
 
-    >>> bool((exponential(key(0), (100,)) >= 0.0).all())
-    True
+    >>> tracer.random.exponential(tracer.random.key(0), (3,))
+    Array([0.54207056, 0.24372319, 3.36163426], f64)
     """
     keys, sizes, chosen = _plain("exponential", key, shape, dtype)
     return _exponential(keys, sizes, chosen)
@@ -111,8 +112,8 @@ def gumbel(key: Parameter, shape: Any = (), dtype: Any = None, mode: str | None 
 
     mode: "low" (the default), or "high", which draws twice the bits, for events rarer than a mantissa resolves.
 
-    >>> gumbel(key(0), (2,)).shape
-    (2,)
+    >>> tracer.random.gumbel(tracer.random.key(0), (3,))
+    Array([ 0.13790566, -0.42599294,  3.34403911], f64)
     """
     keys, sizes, chosen = _plain("gumbel", key, shape, dtype)
     return gumbel_of(keys, sizes, chosen, mode)
@@ -138,8 +139,8 @@ def gumbel_of(key: Array, shape: Shape, dtype: DType, mode: str | None = None) -
 def laplace(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
     """Samples from the density exp(-|x|) / 2.
 
-    >>> laplace(key(0), (2,)).shape
-    (2,)
+    >>> tracer.random.laplace(tracer.random.key(0), (3,))
+    Array([ 0.17803369,  0.83796278, -2.66848708], f64)
     """
     keys, sizes, chosen = _plain("laplace", key, shape, dtype)
     u = uniform_of(keys, sizes, chosen, -1.0 + float(finfo(chosen).epsneg), 1.0)
@@ -150,8 +151,8 @@ def laplace(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
 def logistic(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
     """Samples from the logistic distribution: log(u / (1 - u)).
 
-    >>> logistic(key(0), (2,)).shape
-    (2,)
+    >>> tracer.random.logistic(tracer.random.key(0), (3,))
+    Array([-0.32911032, -1.28738678,  3.32634015], f64)
     """
     keys, sizes, chosen = _plain("logistic", key, shape, dtype)
     u = uniform_of(keys, sizes, chosen, finfo(chosen).tiny, 1.0)
@@ -162,8 +163,8 @@ def logistic(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
 def cauchy(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
     """Samples from the density 1 / (pi (1 + x^2)): tan(pi (u - 1/2)).
 
-    >>> cauchy(key(0), (2,)).shape
-    (2,)
+    >>> tracer.random.cauchy(tracer.random.key(0), (3,))
+    Array([-0.26192951, -1.23784602,  9.14252843], f64)
     """
     keys, sizes, chosen = _plain("cauchy", key, shape, dtype)
     u = uniform_of(keys, sizes, chosen, finfo(chosen).eps, 1.0)
@@ -174,8 +175,8 @@ def cauchy(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
 def pareto(key: Parameter, b: Parameter, shape: Any = None, dtype: Any = None) -> Array:
     """Samples from the density b / x^(b + 1), x >= 1.
 
-    >>> bool((pareto(key(0), 2.0, (100,)) >= 1.0).all())
-    True
+    >>> tracer.random.pareto(tracer.random.key(0), 2.0, (3,))
+    Array([1.31132133, 1.12959775, 5.36994212], f64)
     """
     keys, chosen, power = one_key("pareto", key), float_dtype("pareto", dtype), operand("pareto", b)
     sizes = joint_shape("pareto", shape, power)
@@ -186,8 +187,8 @@ def pareto(key: Parameter, b: Parameter, shape: Any = None, dtype: Any = None) -
 def rayleigh(key: Parameter, scale: Parameter, shape: Any = None, dtype: Any = None) -> Array:
     """Samples from the density x exp(-x^2 / (2 scale^2)) / scale^2.
 
-    >>> rayleigh(key(0), 2.0, (2,)).shape
-    (2,)
+    >>> tracer.random.rayleigh(tracer.random.key(0), 2.0, (3,))
+    Array([2.63997102, 3.49983995, 0.53136889], f64)
     """
     keys, chosen, sigma = one_key("rayleigh", key), float_dtype("rayleigh", dtype), operand("rayleigh", scale)
     sizes = joint_shape("rayleigh", shape, sigma)
@@ -200,8 +201,8 @@ def weibull_min(
 ) -> Array:
     """Samples from the Weibull distribution: scale * (-log(1 - u))^(1 / concentration).
 
-    >>> weibull_min(key(0), 1.0, 2.0, (2,)).shape
-    (2,)
+    >>> tracer.random.weibull_min(tracer.random.key(0), 1.0, 2.0, (3,))
+    Array([0.73625441, 0.49368328, 1.833476  ], f64)
     """
     keys, chosen = one_key("weibull_min", key), float_dtype("weibull_min", dtype)
     factor, power = operand("weibull_min", scale), operand("weibull_min", concentration)
@@ -214,8 +215,8 @@ def weibull_min(
 def maxwell(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
     """The lengths of vectors of three normal samples.
 
-    >>> maxwell(key(0), (2,)).shape
-    (2,)
+    >>> tracer.random.maxwell(tracer.random.key(0), (3,))
+    Array([1.98906991, 0.42460738, 1.24030791], f64)
     """
     keys, sizes, chosen = _plain("maxwell", key, shape, dtype)
     return _maxwell(keys, sizes, chosen)
@@ -229,8 +230,8 @@ def _maxwell(key: Array, shape: Shape, dtype: DType) -> Array:
 def double_sided_maxwell(key: Parameter, loc: Parameter, scale: Parameter, shape: Any = (), dtype: Any = None) -> Array:
     """Maxwell samples of either sign, scaled and shifted. The result's shape is `shape` with that of the parameters.
 
-    >>> double_sided_maxwell(key(0), 0.0, 1.0, (2,)).shape
-    (2,)
+    >>> tracer.random.double_sided_maxwell(tracer.random.key(0), 0.0, 1.0, (3,))
+    Array([ 1.98461204, -2.4782074 , -1.6334815 ], f64)
     """
     keys, chosen = one_key("double_sided_maxwell", key), float_dtype("double_sided_maxwell", dtype)
     centre, factor = operand("double_sided_maxwell", loc), operand("double_sided_maxwell", scale)
@@ -247,8 +248,8 @@ def triangular(
 ) -> Array:
     """Samples from the density that rises from `left` to `mode` and falls to `right`, both linearly.
 
-    >>> triangular(key(0), 0.0, 1.0, 3.0, (2,)).shape
-    (2,)
+    >>> tracer.random.triangular(tracer.random.key(0), 0.0, 1.0, 3.0, (3,))
+    Array([1.13204461, 0.80553483, 2.54385174], f64)
     """
     keys, chosen = one_key("triangular", key), float_dtype("triangular", dtype)
     bounds = [operand("triangular", x) for x in (left, mode, right)]
@@ -266,8 +267,8 @@ def wald(key: Parameter, mean: Parameter, shape: Any = None, dtype: Any = None) 
 
     Michael, Schucany & Haas 1976, The American Statistician 30(2).
 
-    >>> bool((wald(key(0), 1.0, (100,)) > 0.0).all())
-    True
+    >>> tracer.random.wald(tracer.random.key(0), 1.0, (3,))
+    Array([0.18700294, 1.61073217, 1.51062865], f64)
     """
     keys, chosen, centre = one_key("wald", key), float_dtype("wald", dtype), operand("wald", mean)
     sizes = joint_shape("wald", shape, centre)

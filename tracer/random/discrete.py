@@ -35,8 +35,9 @@ def bernoulli(key: Parameter, p: Parameter = 0.5, shape: Any = None, mode: str =
 
     mode: "high" compares twice as many bits, for probabilities smaller than a mantissa resolves.
 
-    >>> bernoulli(key(0), 0.1, (2, 3)).dtype
-    dtype('bool')
+    >>> tracer.random.bernoulli(tracer.random.key(0), 0.5, (4,))
+    Array([[False, False, False],
+           [False, False, False]], bool)
     """
     keys, chance = one_key("bernoulli", key), operand("bernoulli", p)
     if not dtypes.is_float(chance.type.dtype):  # type: ignore[union-attr]  # an array or a literal
@@ -58,8 +59,8 @@ def bernoulli(key: Parameter, p: Parameter = 0.5, shape: Any = None, mode: str =
 def rademacher(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
     """-1 or 1 with equal probability; int64 unless `dtype` says otherwise.
 
-    >>> rademacher(key(0), (2,), "int8").dtype
-    dtype('int8')
+    >>> tracer.random.rademacher(tracer.random.key(0), (2,), "int8")
+    Array([1, 1], i8)
     """
     heads = bernoulli(key, 0.5, shape_of("rademacher", shape))
     result: Array = sub(mul(convert_element_type(heads, dtypes.I64 if dtype is None else np.dtype(dtype)), 2), 1)
@@ -69,8 +70,8 @@ def rademacher(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
 def geometric(key: Parameter, p: Parameter, shape: Any = None, dtype: Any = None) -> Array:
     """How many trials of probability `p` until the first success: 1, 2, ...; int64 unless `dtype` says otherwise.
 
-    >>> bool((geometric(key(0), 0.5, (100,)) >= 1).all())
-    True
+    >>> tracer.random.geometric(tracer.random.key(0), 0.5, (3,))
+    Array([2, 3, 1], i64)
     """
     keys, chosen, chance = one_key("geometric", key), integer_dtype("geometric", dtype), operand("geometric", p)
     real, sizes = inexact(chance), joint_shape("geometric", shape, chance)

@@ -55,7 +55,7 @@ def key(seed: Parameter, *, impl: object = None, dtype: object = None) -> Array:
     Returns key[]. The words are the high and the low half of the seed. Raises ArgumentError for anything but a
     scalar integer, and for a generator (`impl`, or `dtype`) other than "threefry2x32".
 
-    >>> key(42)
+    >>> tracer.random.key(42)
     Array(key[], words=[ 0, 42])
     """
     _check_generator("key", impl, dtype)
@@ -65,7 +65,7 @@ def key(seed: Parameter, *, impl: object = None, dtype: object = None) -> Array:
 def PRNGKey(seed: Parameter, *, impl: object = None) -> Array:  # noqa: N802  # JAX's name
     """The words of a key, u32[2], in the old style. New code calls `key`.
 
-    >>> PRNGKey(42)
+    >>> tracer.random.PRNGKey(42)
     Array([ 0, 42], u32)
     """
     _check_generator("PRNGKey", impl)
@@ -75,7 +75,7 @@ def PRNGKey(seed: Parameter, *, impl: object = None) -> Array:  # noqa: N802  # 
 def key_data(keys: Parameter) -> Array:
     """The words u32[*s, 2] of keys [*s].
 
-    >>> key_data(key(1))
+    >>> tracer.random.key_data(tracer.random.key(1))
     Array([0, 1], u32)
     """
     return random_unwrap(typed_keys("key_data", keys)[0])
@@ -84,7 +84,7 @@ def key_data(keys: Parameter) -> Array:
 def wrap_key_data(key_bits_array: Parameter, *, impl: object = None, dtype: object = None) -> Array:
     """Keys [*s] from their words, u32[*s, 2].
 
-    >>> wrap_key_data(key_data(key(1)))
+    >>> tracer.random.wrap_key_data(tracer.random.key_data(tracer.random.key(1)))
     Array(key[], words=[0, 1])
     """
     _check_generator("wrap_key_data", impl, dtype)
@@ -95,7 +95,7 @@ def wrap_key_data(key_bits_array: Parameter, *, impl: object = None, dtype: obje
 def key_impl(keys: Parameter) -> str:
     """The name of the keys' generator.
 
-    >>> key_impl(key(0))
+    >>> tracer.random.key_impl(tracer.random.key(0))
     'threefry2x32'
     """
     typed_keys("key_impl", keys)
@@ -112,8 +112,10 @@ def split(key: Parameter, num: int | Iterable[int] = 2) -> Array:
 
     num: how many, or a shape. Returns key[num] or key[*num]; raw words u32[*num, 2] for a raw key.
 
-    >>> split(key(0), 3).shape
-    (3,)
+    >>> tracer.random.split(tracer.random.key(0), 3)
+    Array(key[3], words=[[1797259609, 2579123966],
+     [ 928981903, 3453687069],
+     [4146024105, 2718843009]])
     """
     keys = one_key("split", key)
     return _as_given(key, random_split(keys, shape_of("split", num)))
@@ -129,8 +131,8 @@ def fold_in(key: Parameter, data: Parameter) -> Array:
 
     Integers of other widths are taken modulo 2³². Python's must be in range. Raw words for a raw key.
 
-    >>> fold_in(key(0), 1).shape
-    ()
+    >>> tracer.random.fold_in(tracer.random.key(0), 1)
+    Array(key[], words=[ 928981903, 3453687069])
     """
     keys = one_key("fold_in", key)
     number = _scalar_integer("fold_in", "data", data)

@@ -24,10 +24,7 @@ def tanh(x: Value) -> Value:
 
 
 def _even_and_odd(size: Value) -> tuple[Value, Value, Value, Value]:
-    """(C, S, a, b) with size = n ln 2 + r: cosh r = 1 + C, sinh r = S, 2^n - 2^-n = 4 a, 2^n + 2^-n = 4 b.
-
-    sinh = 2 (a C + b S + a), cosh = 2 (b C + a S + b).
-    """
+    """(C, S, a, b) with size = n ln 2 + r: cosh r = 1 + C, sinh r = S, 2^n = 4 a, 2^-n = 4 b."""
     f = size.format
     size = size.at_most((f.bias + 2.4) * LN2)
     n, scale = reduced_normal(size, LN2, down=2)
@@ -37,43 +34,43 @@ def _even_and_odd(size: Value) -> tuple[Value, Value, Value, Value]:
     z = r * r
     odd = fma(r * z, polynomial(z, f.of(c.SINH_F32, c.SINH_F64)), r)
     even = z * fma(z, polynomial(z, f.of(c.COSH_F32, c.COSH_F64)), 0.5)
-    return even, odd, scale - inverse, scale + inverse
+    return even, odd, scale, inverse
 
 
 def sinh(x: Value) -> Value:
-    """The hyperbolic sine."""
+    """The hyperbolic sine, (2^n - 2^-n) cosh(r) / 2 + (2^n + 2^-n) sinh(r) / 2."""
     size = abs(x)
     even, odd, a, b = _even_and_odd(size)
-    result = (fma(b, odd, a * even) + a) * 2.0
+    difference = a - b
+    result = (fma(a + b, odd, difference * even) + difference) * 2.0
     return select(size < 2.0 ** -(x.format.fraction // 2 + 2), x, result.copysign(x))  # keeps denormals
 
 
 def cosh(x: Value) -> Value:
-    """The hyperbolic cosine."""
+    """The hyperbolic cosine, (2^n e^r + 2^-n e^-r) / 2."""
     even, odd, a, b = _even_and_odd(abs(x))
-    return (fma(a, odd, b * even) + b) * 2.0
+    return (fma(a, even + odd, fma(b, even - odd, b)) + a) * 2.0
 
 
 def asinh(x: Value) -> Value:
     """The inverse hyperbolic sine, log(1 + |x| + x^2 / (1 + sqrt(1 + x^2)))."""
     size = abs(x)
     square = x * x
-    y = size + square / (1.0 + (1.0 + square).sqrt())
-    return _log_of_one_plus(size, y).copysign(x)
+    return _log_of_one_plus_sum(size, size, square / (1.0 + (1.0 + square).sqrt())).copysign(x)
 
 
 def acosh(x: Value) -> Value:
-    """The inverse hyperbolic cosine, log(1 + t + sqrt(2 t + t^2)) with t = x - 1; NaN below 1."""
+    """The inverse hyperbolic cosine, log(1 + sqrt(2 t + t^2) + t) with t = x - 1; NaN below 1."""
     t = x - 1.0
-    result = _log_of_one_plus(x, t + fma(t, t, t + t).sqrt())
-    return select(x < 1.0, math.nan, result)
+    return select(x < 1.0, math.nan, _log_of_one_plus_sum(x, fma(t, t, t + t).sqrt(), t))
 
 
-def _log_of_one_plus(x: Value, y: Value) -> Value:
-    """log(1 + y), or log(2 x) where x is so large that y = 2 x but for overflow; x itself if it is not finite."""
+def _log_of_one_plus_sum(x: Value, a: Value, b: Value) -> Value:
+    """log(1 + a + b), or log(2 x) where x is so large that a + b = 2 x but for overflow; x itself if not finite."""
     large = x > 2.0 ** (x.format.fraction + 3)
-    e, f = log1p_parts(select(large, x, y))
-    result = log_of_one_plus(select(large, e + 1.0, e), f)
+    y, y_lost = fast_two_sum(a, b)
+    e, f, f_lost = log1p_parts(select(large, x, y), select(large, 0.0, y_lost))
+    result = log_of_one_plus(select(large, e + 1.0, e), f, f_lost)
     return select(abs(x) < math.inf, result, x)
 
 
@@ -81,13 +78,14 @@ def atanh(x: Value) -> Value:
     """The inverse hyperbolic tangent; infinite at -1 and 1, NaN beyond.
 
     (1 + a) / (1 - a) = 2^e m, s = (m - 1) / (m + 1), atanh a = e ln(2)/2 + atanh s; e is chosen by the difference of
-    the encodings of 1 + a and 1 - a, a logarithm to within 0.09, so that |s| <= 0.21.
+    the encodings of 1 + a and 1 - a, a logarithm to within 0.09, so that
+    -0.18 <= s <= 0.2356: not about 0, or e ln(2)/2 and s would cancel where e is 1.
     """
     f = x.format
     size = abs(x)
     u, u_lost = fast_two_sum(x.like(1.0), size)
     v, v_lost = fast_two_sum(x.like(1.0), -size)
-    e = (u.bits - v.bits + (1 << (f.fraction - 1))) >> f.fraction
+    e = (u.bits - v.bits + (1 << f.fraction) * 2 // 5) >> f.fraction
     inverse = ((f.bias - e) << f.fraction).as_float
     above = fma(inverse, u, -v) + fma(inverse, u_lost, -v_lost)
     below = select(e.equals(0), 2.0, fma(inverse, u, v) + fma(inverse, u_lost, v_lost))

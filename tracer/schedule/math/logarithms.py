@@ -41,11 +41,13 @@ def with_special_values(x: Value, result: Value) -> Value:
     return select(x.equals(math.inf), x, select(x > 0.0, result, outside))
 
 
-def log_of_one_plus(e: Value, f: Value) -> Value:
-    """e ln 2 + log(1 + f)."""
+def log_of_one_plus(e: Value, f: Value, f_lost: Value | None = None) -> Value:
+    """e ln 2 + log(1 + f + f_lost)."""
     layout = f.format
     q = polynomial(f, layout.of(c.LOG_F32, c.LOG_F64))
     tail = fma(e, LN2_LOW[layout], (f * f) * q)
+    if f_lost is not None:
+        tail = tail + fma(f_lost, -f, f_lost)
     return fma(e, LN2_HIGH[layout], f + tail)
 
 
@@ -65,19 +67,22 @@ def log2(x: Value) -> Value:
     return with_special_values(x, e + fma(f, LOG2_E_HIGH[layout], tail))
 
 
-def log1p_parts(x: Value) -> tuple[Value, Value]:
-    """(e, f) with 1 + x = 2^e (1 + f) for finite x > -1, f being x itself where e = 0."""
+def log1p_parts(x: Value, x_lost: Value | None = None) -> tuple[Value, Value, Value]:
+    """(e, f, f_lost) with 1 + x + x_lost = 2^e (1 + f + f_lost) for finite x > -1; f is x itself where e = 0."""
     layout = x.format
     u = 1.0 + x
     e, m = split_normal(u)
     lost = x - (u - 1.0)
     twice_inverse = (((layout.bias + 1) - e) << layout.fraction).as_float  # 2^(1-e), or 0 at the top
-    f = fma(lost * 0.5, twice_inverse, m - 1.0)
-    return (e + layout.bits(layout.magic)).as_float - layout.magic, f
+    above = m - 1.0
+    f = fma(lost * 0.5, twice_inverse, above)
+    f_lost = fma(lost * 0.5, twice_inverse, above - f)
+    if x_lost is not None:
+        f_lost = fma(x_lost * 0.5, twice_inverse, f_lost)
+    return (e + layout.bits(layout.magic)).as_float - layout.magic, f, f_lost
 
 
 def log1p(x: Value) -> Value:
     """log(1 + x), accurate relative to itself for small x."""
-    e, f = log1p_parts(x)
-    result = with_special_values(1.0 + x, log_of_one_plus(e, f))
+    result = with_special_values(1.0 + x, log_of_one_plus(*log1p_parts(x)))
     return select(abs(x) < 2.0 ** -(x.format.fraction + 2), x, result)  # keeps -0 and denormals
