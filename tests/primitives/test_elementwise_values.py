@@ -162,6 +162,15 @@ def test_a_wide_integer_rounds_once_to_a_short_float(value: int) -> None:
         assert error * error <= further * further
 
 
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "int32"])
+def test_a_wide_integer_next_to_a_tie_rounds_to_its_own_side(dtype: str) -> None:
+    top = 2**60 if dtype != "int32" else 2**30
+    for sign_of in (1, -1) if dtype != "uint64" else (1,):
+        for off, expected in ((1, top + top // 128), (-1, top), (0, top)):
+            got = converted(np.asarray(sign_of * (top + top // 256 + off), dtype), BF16)
+            assert int(got) == sign_of * expected
+
+
 def test_a_complex_number_is_true_unless_both_parts_are_zero() -> None:
     np.testing.assert_array_equal(run(lambda x: convert_element_type(x, bool), np.array([0j, 1j, nan])), [0, 1, 1])
 
@@ -179,6 +188,12 @@ def test_reduce_precision_to_a_format_is_the_cast_there_and_back_for_normal_numb
     for dtype, fields in ((np.dtype(np.float16), (5, 10)), (BF16, (8, 7))):
         got = run(lambda a, f=fields: reduce_precision(a, *f), x)
         np.testing.assert_array_equal(got, x.astype(dtype).astype(np.float32))
+
+
+def test_reduce_precision_flushes_what_the_format_holds_denormalised() -> None:
+    x = np.array([2.0**-6, -(2.0**-6), 0.015, -0.008, 0.0155, 247.0, 248.0, -1e9])
+    got = run(lambda a: reduce_precision(a, 4, 3), x)
+    assert bits(got) == ["0.015625", "-0.015625", "0.0", "-0.0", "0.015625", "240.0", "inf", "-inf"]
 
 
 def test_nextafter_of_equal_zeros_is_the_second() -> None:

@@ -14,8 +14,9 @@ from tracer.ir.types import Float0Type, KeyType, Type, array_type
 from tracer.primitives import random as bits
 from tracer.primitives.random import RANDOM, random_bits, random_fold_in, random_seed, random_split, random_wrap
 from tracer.primitives.reference import run_reference
+from tracer.primitives.shapes import moveaxis
 from tracer.trace.stage import stage
-from tracer.transforms.batch import batch_program
+from tracer.transforms.batch import batch_forward, batch_program
 from tracer.transforms.jvp import push_forward
 
 KEYS = np.array([[0, 0], [7, 2**32 - 1], [123456789, 42]], np.uint32)
@@ -126,3 +127,17 @@ def test_what_is_no_key_is_told() -> None:
 
 def test_only_the_bits_run_compiled() -> None:
     assert [p.name for p in RANDOM if p.eager.value == "compiled"] == ["random_bits"]
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_words_wrap_whichever_axis_is_the_batch(axis: int) -> None:
+    words = np.stack([KEYS, KEYS[::-1]])  # a batch of two arrays of three keys
+    program = stage(lambda xs: [random_wrap(*xs)], [array_type(dtypes.U32, (3, 2))]).program
+
+    def run(xs: list[Any]) -> list[Any]:
+        (output,), (found,) = batch_forward(program, xs, [axis], 2, None)
+        return [moveaxis(output, found, 0)]
+
+    moved = np.ascontiguousarray(np.moveaxis(words, 0, axis))
+    batch = stage(run, [array_type(dtypes.U32, moved.shape)]).program
+    np.testing.assert_array_equal(run_reference(batch, [moved])[0], words)

@@ -79,9 +79,8 @@ def _expanded(equation: Equation, operands: Sequence[Operand]) -> Sequence[Opera
     return bind_all(primitive, operands, params)
 
 
-def _arg_reduce(x: Any, op: ScalarOp, *, axes: tuple[int, ...], index_dtype: Any) -> Any:
+def _arg_reduce(x: Any, op: ScalarOp, *, axis: int, index_dtype: Any) -> Any:
     """The least position whose element equals the extreme one; a NaN counts as extreme."""
-    (axis,) = axes
     type = x.type
     assert isinstance(type, ArrayType)
     extreme = (reduce_max if op is ScalarOp.MAX else reduce_min)(x, (axis,))

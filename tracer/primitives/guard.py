@@ -17,6 +17,7 @@ from tracer.ir.primitive import Effect, Structured
 from tracer.ir.program import Equation, Program
 from tracer.ir.types import array_type
 from tracer.primitives.bits import and_
+from tracer.primitives.broadcasting import broadcast_in_dim
 from tracer.trace.array import Array
 from tracer.trace.evaluate import Environment, read
 from tracer.trace.stage import stage
@@ -89,4 +90,4 @@ def _guard_equation(
 def _both(mask: Operand, predicate: Operand) -> Any:
     if not isinstance(predicate, Array) and bool(np.asarray(predicate.value)):
         return mask
-    return and_(mask, predicate)
+    return and_(broadcast_in_dim(mask, predicate.type.shape, ()), predicate)

@@ -110,6 +110,29 @@ def slice(
     return bind(slice_p, x, start_indices=starts, limit_indices=limits, strides=steps)
 
 
+def slice_in_dim(
+    operand: Value, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
+) -> Any:
+    """One axis from start to limit (excluded) by stride, the others whole; negative indices count from the end.
+
+    >>> slice_in_dim(tnp.asarray([0, 1, 2, 3]), 1, -1)
+    Array([1, 2], i64)
+    """
+    x = operand_of("slice_in_dim", operand)
+    sizes = x.type.shape
+    along = axis_of("slice_in_dim", axis, len(sizes))
+    n = sizes[along]
+    start, limit = (
+        default if index is None else int(index) + (n if index < 0 else 0)
+        for index, default in ((start_index, 0), (limit_index, n))
+    )
+    if (start, limit, stride) == (0, n, 1):
+        return x
+    starts, limits, strides = [0] * len(sizes), list(sizes), [1] * len(sizes)
+    starts[along], limits[along], strides[along] = start, limit, stride
+    return slice(x, starts, limits, strides)
+
+
 # pad
 
 
@@ -259,18 +282,9 @@ def _concatenate_transpose(ctx: Any, cts: Any, xs: Any, *, dimension: int) -> li
     (ct,), start, results = cts, 0, []
     for x in xs:
         limit = start + x.type.shape[dimension]
-        results.append(along(ct, start, limit, dimension) if is_linear(x) else None)
+        results.append(slice_in_dim(ct, start, limit, axis=dimension) if is_linear(x) else None)
         start = limit
     return results
-
-
-def along(x: Any, start: int, limit: int, axis: int) -> Any:
-    """One axis from start to limit, the others whole."""
-    if (start, limit) == (0, x.shape[axis]):
-        return x
-    starts, limits = [0] * x.ndim, list(x.shape)
-    starts[axis], limits[axis] = start, limit
-    return slice(x, starts, limits)
 
 
 def _concatenate_batch(ctx: Any, xs: Any, axes: Any, *, dimension: int) -> Batched:
@@ -321,7 +335,7 @@ def _split_infer(x: Type, *, sizes: tuple[int, ...], axis: int) -> tuple[Type, .
 
 def _split_expand(x: Any, *, sizes: tuple[int, ...], axis: int) -> list[Any]:
     limits = np.cumsum(sizes).tolist()
-    return [along(x, limit - n, limit, axis) for n, limit in zip(sizes, limits, strict=True)]
+    return [slice_in_dim(x, limit - n, limit, axis=axis) for n, limit in zip(sizes, limits, strict=True)]
 
 
 def _split_reference(x: Any, *, sizes: tuple[int, ...], axis: int) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ from tracer.ir import dtypes, shape
 from tracer.ir.dtypes import DType
 from tracer.ir.primitive import ArgReduce, NoRule, Primitive, Reduce, Zero
 from tracer.ir.scalar import ScalarOp
-from tracer.ir.types import Type, array_type
+from tracer.ir.types import Type, array_type, tangent_type
 from tracer.primitives.arithmetic import add, div, mul
 from tracer.primitives.broadcasting import (
     accumulated,
@@ -28,7 +28,7 @@ from tracer.primitives.broadcasting import (
 from tracer.primitives.broadcasting import reduce_sum as reduce_sum
 from tracer.primitives.comparison import eq, select
 from tracer.primitives.conversion import convert_element_type
-from tracer.primitives.joining import along, concatenate
+from tracer.primitives.joining import concatenate, slice_in_dim
 from tracer.primitives.ordering import exact_extreme
 from tracer.primitives.rules import Value, axis_after_drop, check_kinds, operand_of, zero_jvp
 from tracer.primitives.shapes import Batched, reshape, transpose
@@ -44,16 +44,16 @@ def _prod_jvp(ctx: Any, xs: Any, dxs: Any, *, axes: tuple[int, ...]) -> list[Any
     axis = product.ndim - 1
     n = product.shape[axis]
     if n == 0:
-        return [Zero(ctx.outputs[0].type)]
+        return [Zero(tangent_type(ctx.outputs[0].type))]
     while n > 1:
         half = n // 2
         (p, q), (dp, dq) = (
-            (along(x, 0, half, axis), along(x, half, 2 * half, axis)) for x in (product, tangent)
+            (slice_in_dim(x, 0, half, axis=-1), slice_in_dim(x, half, 2 * half, axis=-1)) for x in (product, tangent)
         )
-        product_rest, tangent_rest = (along(x, 2 * half, n, axis) for x in (product, tangent))
+        rest = [slice_in_dim(x, 2 * half, n, axis=-1) for x in (product, tangent)] if n % 2 else None
         product, tangent = mul(p, q), add(mul(dp, q), mul(p, dq))
-        if n % 2:
-            product, tangent = concatenate([product, product_rest], axis), concatenate([tangent, tangent_rest], axis)
+        if rest is not None:
+            product, tangent = (concatenate(pair, axis) for pair in zip((product, tangent), rest, strict=True))
         n -= half
     return [reshape(tangent, tangent.shape[:-1])]
 
@@ -75,7 +75,7 @@ def reduce_prod(operand: Value, axes: Sequence[int]) -> Any:
     """The product over `axes`, in the operand's dtype: f16 and bf16 accumulate in f32; of nothing it is 1.
 
     >>> reduce_prod(tnp.asarray([[1, 2], [3, 4]]), (1,))
-    Array([2, 12], i64)
+    Array([ 2, 12], i64)
     """
     return reduce_over(reduce_prod_p, operand, axes)
 

@@ -131,7 +131,10 @@ def _scatter_mul_jvp(
 def _product_of_others(
     operand: Any, indices: Any, updates: Any, predicate: Any, numbers: ScatterDimensionNumbers, mode: GatherScatterMode
 ) -> Any:
-    """For each update, the product of the others that go to the same place; zeros are counted, not divided by."""
+    """For each update, the product of the others that go to the same place; zeros are counted, not divided by.
+
+    Right to first order everywhere; its own derivative is right where no place receives a zero.
+    """
     one, zero = full_like(updates, 1), full_like(updates, 0)
     is_zero = eq(updates, 0)
     nonzero = select(is_zero, one, updates)

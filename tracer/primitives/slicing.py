@@ -10,6 +10,7 @@ import numpy as np
 from tracer.errors import DTypeError, ShapeError, message
 from tracer.ir import dtypes, shape
 from tracer.ir.primitive import Gather, Primitive, Scatter
+from tracer.ir.program import Literal
 from tracer.ir.types import ArrayType, Shape, Type, same_up_to_weakness, with_shape
 from tracer.primitives.arithmetic import add
 from tracer.primitives.broadcasting import full_like
@@ -139,6 +140,8 @@ def _from_front(start: Operand, size: int) -> Operand:
     type = start.type
     if not isinstance(type, ArrayType) or not dtypes.is_signed(type.dtype):
         return start
+    if isinstance(start, Literal):
+        return as_literal(int(start.value) + size, type.dtype) if start.value < 0 else start
     return select(lt(start, 0), add(start, size), start)  # type: ignore[no-any-return]
 
 

@@ -12,7 +12,7 @@ from tracer.ir import dtypes
 from tracer.ir.primitive import Composite, Joint, Library, NoRule, Primitive, Zero
 from tracer.ir.types import Type, array_type, tangent_type, with_shape
 from tracer.primitives.broadcasting import axis_of
-from tracer.primitives.joining import along
+from tracer.primitives.joining import slice_in_dim
 from tracer.primitives.rules import Value, check_kinds, operand_of
 from tracer.primitives.shapes import Batched, align, broadcasted_iota, rev
 from tracer.primitives.slicing import take_along
@@ -141,7 +141,7 @@ def _top_k_expand(x: Any, *, k: int, axis: int) -> list[Any]:
     n = x.shape[axis]
     positions = broadcasted_iota(dtypes.I32, x.shape, axis)
     values = sort((rev(x, (axis,)), rev(positions, (axis,))), axis)
-    return [rev(along(y, n - k, n, axis), (axis,)) for y in values]
+    return [rev(slice_in_dim(y, n - k, n, axis=axis), (axis,)) for y in values]
 
 
 def _top_k_jvp(ctx: Any, xs: Any, dxs: Any, *, k: int, axis: int) -> list[Any]:

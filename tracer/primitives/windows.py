@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -147,7 +148,8 @@ def window_shape(
     """The shape of the gathered result, after every check of XLA's semantics."""
     if not isinstance(indices, ArrayType) or not dtypes.is_integer(indices.dtype):
         raise DTypeError(message(f"{name}{here()} takes integer indices", f"got {indices}", help="cast them to int"))
-    for expected in _violations(operand.shape, indices.shape, numbers, slice_sizes, mode):
+    expected = _first_violation(operand.shape, indices.shape, numbers, slice_sizes, mode)
+    if expected is not None:
         raise ShapeError(
             message(
                 f"{name}{here()}: {expected}",
@@ -169,6 +171,13 @@ def window_shape(
     window_sizes = iter(n for axis, n in enumerate(slice_sizes) if numbers.is_window(axis))
     rank = len(numbers.offset_dims) + len(batch)
     return tuple(next(window_sizes if axis in numbers.offset_dims else batch_sizes) for axis in range(rank))
+
+
+@lru_cache(maxsize=4096)
+def _first_violation(
+    operand: Shape, indices: Shape, numbers: GatherDimensionNumbers, slice_sizes: Shape, mode: GatherScatterMode
+) -> str | None:
+    return next(_violations(operand, indices, numbers, slice_sizes, mode), None)
 
 
 def _violations(

@@ -36,8 +36,7 @@ def bernoulli(key: Parameter, p: Parameter = 0.5, shape: Any = None, mode: str =
     mode: "high" compares twice as many bits, for probabilities smaller than a mantissa resolves.
 
     >>> tracer.random.bernoulli(tracer.random.key(0), 0.5, (4,))
-    Array([[False, False, False],
-           [False, False, False]], bool)
+    Array([ True,  True, False, False], bool)
     """
     keys, chance = one_key("bernoulli", key), operand("bernoulli", p)
     if not dtypes.is_float(chance.type.dtype):  # type: ignore[union-attr]  # an array or a literal

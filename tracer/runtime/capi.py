@@ -29,8 +29,8 @@ _NUMPY_ABI = 0x02000000
 _NUMPY_FUNCTIONS = {"PyArray_NewFromDescr": 94}
 _PYTHON_FUNCTIONS = (
     "PyComplex_ImagAsDouble", "PyComplex_RealAsDouble", "PyDict_GetItemWithError", "PyErr_CheckSignals", "PyErr_Clear",
-    "PyErr_SetObject", "PyEval_RestoreThread", "PyEval_SaveThread", "PyFloat_AsDouble", "PyLong_AsLongLongAndOverflow",
-    "PyLong_AsUnsignedLongLong", "PyLong_FromLongLong", "PyLong_FromVoidPtr", "PyObject_RichCompareBool",
+    "PyErr_NoMemory", "PyErr_SetObject", "PyEval_RestoreThread", "PyEval_SaveThread", "PyFloat_AsDouble", "PyLong_AsLongLongAndOverflow",
+    "PyLong_FromLongLong", "PyLong_FromVoidPtr", "PyObject_RichCompareBool",
     "PyObject_Vectorcall", "PyTuple_New", "PyType_GenericAlloc", "Py_DecRef", "Py_IncRef",
 )  # fmt: skip
 _PYTHON_DATA = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,13 +17,15 @@ from tracer.codegen.llvm.jit import LoadedModule, load_object
 from tracer.codegen.llvm.library import library_symbols
 from tracer.ir.loop import Block, For, If, Library, Module, Statement, While
 from tracer.ir.program import Program
-from tracer.ir.types import storage_type
+from tracer.ir.types import Type, storage_type
 from tracer.passes.pipeline import optimize
 from tracer.runtime.cost import is_long
 from tracer.runtime.faults import error_of
 from tracer.runtime.stopping import interruptible
 from tracer.runtime.objects import objects
+from tracer.runtime.wrapping import wrapped
 from tracer.schedule.lower import Scheduled, schedule
+from tracer.trace.array import Array
 
 Value = np.ndarray[Any, Any]
 
@@ -56,14 +60,33 @@ class Compiled:
         parameters = self.executable.parameters
         flat = [a.reshape(-1).view(p.dtype) for a, p in zip(arrays, parameters, strict=True)]
         with interruptible(self.is_long) as stop:
-            status, context = self.executable.run(flat, stop=stop, callback=self._call_back)
+            status, context = self.executable.run(flat, stop=stop, callback=self.call_back)
         error = error_of(self.scheduled, status, context)
         if error is not None:
             raise error
         return outputs
 
-    def _call_back(self, slot: int, inputs: int, outputs: int) -> None:
-        self.scheduled.callbacks[slot](inputs, outputs)
+    def call(self, operands: Sequence[Array]) -> list[Array]:
+        """The outputs for concrete arrays, one an input."""
+        values = self.run([x._value for x in operands])
+        return [wrapped(value, type) for value, type in zip(values, self.scheduled.output_types, strict=True)]
+
+    def call_back(self, slot: int, inputs: int, outputs: int) -> None:
+        """Run a callback: `inputs` and `outputs` are the addresses of arrays of pointers to the values."""
+        equation = self.scheduled.callbacks[slot]
+        values = [_at(inputs, n, atom.type).copy() for n, atom in enumerate(equation.inputs)]
+        results = equation.primitive.reference(*values, **equation.params)
+        for n, (variable, result) in enumerate(zip(equation.outputs, results, strict=True)):
+            _at(outputs, n, variable.type)[...] = result
+
+
+def _at(pointers: int, number: int, type: Type) -> Value:
+    """The value behind one of an array of pointers, as a view."""
+    storage = storage_type(type)
+    size = max(math.prod(storage.shape) * storage.dtype.itemsize, 1)
+    address = ctypes.c_void_p.from_address(pointers + 8 * number).value
+    memory = (ctypes.c_ubyte * size).from_address(address)
+    return np.frombuffer(memory, storage.dtype, math.prod(storage.shape)).reshape(storage.shape)
 
 
 def compile_program(program: Program) -> Compiled:

@@ -8,7 +8,7 @@ from functools import cache
 
 from tracer.codegen.llvm.jit import LoadedModule, load_object
 from tracer.runtime import capi, interrupts
-from tracer.runtime.entry_text import TEXT as ENTRY_TEXT
+from tracer.runtime.entry_text import entry_text
 from tracer.runtime.objects import objects
 from tracer.settings import gate
 
@@ -25,7 +25,7 @@ class Support:
 def support() -> Support:
     """The code for this process."""
     native = capi.why_not() is None
-    text = interrupts.TEXT + (ENTRY_TEXT if native else "")
+    text = interrupts.TEXT + (entry_text() if native else "")
     symbols = {**capi.signal_symbols(), "tracer_main_thread": ctypes.addressof(interrupts.main_thread)}
     if native:
         symbols |= {**capi.entry_symbols(), "tracer_gate": ctypes.addressof(gate.words)}

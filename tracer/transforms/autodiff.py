@@ -1,4 +1,4 @@
-"""The user's derivatives: grad, value_and_grad, vjp, jvp, linearize, jacfwd, jacrev, hessian, linear_transpose.
+"""The user's derivatives: grad, value_and_grad, vjp, jvp, linearize, linear_transpose. Jacobians are next door.
 
 All run the function once (see `tracer.transforms.run`), outside jit with values, under jit into the program.
 Complex derivatives follow JAX: `grad` of a real function of complex z gives the conjugate of the ascent direction.
@@ -15,9 +15,10 @@ import numpy as np
 from tracer.errors import ArgumentError, DTypeError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.ir.primitive import Zero
-from tracer.ir.program import Literal, Program
+from tracer.ir.program import Literal
 from tracer.ir.types import ArrayType, is_differentiable, same_up_to_weakness, tangent_type
-from tracer.primitives.shapes import broadcast_in_dim, reshape
+from tracer.primitives.broadcasting import broadcast_in_dim
+from tracer.primitives.conversion import convert_element_type
 from tracer.primitives.zeros import zeros
 from tracer.trace import trees
 from tracer.trace.array import Array
@@ -26,7 +27,6 @@ from tracer.trace.evaluate import evaluate
 from tracer.trace.source import here
 from tracer.trace.stage import stage
 from tracer.trace.trace import Operand, as_literal
-from tracer.transforms.batch import batch_forward
 from tracer.transforms.context import Tangent
 from tracer.transforms.functions import (
     argument_names,
@@ -83,7 +83,7 @@ def value_and_grad(
 
     @wraps(fun)
     def derivative(*args: Any, **kwargs: Any) -> Any:
-        positions = [_position(n, len(args)) for n in numbers]
+        positions = [argument_position(n, len(args)) for n in numbers]
         chosen = tuple(args[p] for p in positions)
 
         def call(*values: Any) -> Any:
@@ -94,8 +94,8 @@ def value_and_grad(
 
         name = name_of(fun)
         leaves, structure = flatten_arguments(chosen, f"grad of {name}", lambda: argument_names(chosen))
-        _check_gradient_inputs(leaves, chosen, positions, name, holomorphic, allow_int)
-        recorded = _record(call, leaves, structure, has_aux, name)
+        check_gradient_inputs(leaves, chosen, positions, name, holomorphic, allow_int)
+        recorded = record(call, leaves, structure, has_aux, name)
         output = _scalar_output(recorded, name, holomorphic)
         cotangent = _ones(output)
         gradients = recorded.pull([cotangent])
@@ -120,7 +120,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     check_callable(fun, "vjp")
     name = name_of(fun)
     leaves, structure = flatten_arguments(primals, f"vjp of {name}", lambda: argument_names(primals))
-    recorded = _record(fun, leaves, structure, has_aux, name)
+    recorded = record(fun, leaves, structure, has_aux, name)
 
     def pullback(cotangents: Any) -> Any:
         given = _match(cotangents, recorded.outputs, recorded.structure, f"cotangents of {name}")
@@ -143,7 +143,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     check_callable(fun, "linearize")
     name = name_of(fun)
     leaves, structure = flatten_arguments(primals, f"linearize of {name}", lambda: argument_names(primals))
-    recorded = _record(fun, leaves, structure, has_aux, name)
+    recorded = record(fun, leaves, structure, has_aux, name)
 
     def pushforward(*tangents: Any) -> Any:
         given = _match(tangents, leaves, structure, f"tangents of {name}")
@@ -180,88 +180,8 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
     outputs, moved = run_forward(holder.flat(fun, structure), leaves, given, name)
     count = holder.count
     ys = trees.unflatten(holder.structure, outputs[:count])
-    dys = trees.unflatten(holder.structure, [_tangent_array(t) for t in moved[:count]])
+    dys = trees.unflatten(holder.structure, [tangent_array(t) for t in moved[:count]])
     return (ys, dys, holder.aux_value(outputs[count:])) if has_aux else (ys, dys)
-
-
-def jacfwd(
-    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, *, holomorphic: bool = False
-) -> Callable[..., Any]:
-    """The Jacobian by forward mode, one tangent an input element: for functions with few inputs.
-
-    Each leaf of the result has the shape [*output, *input].
-
-    >>> import tracer, tracer.numpy as tnp
-    >>> tracer.jacfwd(lambda x: x * x)(tnp.asarray([1.0, 2.0]))
-    Array([[2., 0.],
-           [0., 4.]], f64)
-    """
-    check_callable(fun, "jacfwd")
-    single = isinstance(argnums, int)
-    numbers: tuple[int, ...] = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-
-    @wraps(fun)
-    def jacobian(*args: Any, **kwargs: Any) -> Any:
-        call, chosen = _partial(fun, numbers, args, kwargs)
-        name = name_of(fun)
-        leaves, structure = flatten_arguments(chosen, f"jacfwd of {name}", lambda: argument_names(chosen))
-        _check_gradient_inputs(leaves, chosen, numbers, name, holomorphic, allow_int=False)
-        recorded = _record(call, leaves, structure, has_aux, name)
-        columns = recorded.push_basis()
-        result = _nest(recorded, structure, columns, input_first=False)
-        result = trees.tree_map(lambda pair: pair[0], result) if False else result
-        jac = _select_single(result, recorded.structure, single)
-        return (jac, recorded.aux) if has_aux else jac
-
-    return jacobian
-
-
-def jacrev(
-    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, *, holomorphic: bool = False,
-    allow_int: bool = False,
-) -> Callable[..., Any]:  # fmt: skip
-    """The Jacobian by reverse mode, one cotangent an output element: for functions with few outputs.
-
-    Each leaf of the result has the shape [*output, *input].
-
-    >>> import tracer, tracer.numpy as tnp
-    >>> tracer.jacrev(lambda x: tnp.sum(x * x))(tnp.asarray([1.0, 2.0]))
-    Array([2., 4.], f64)
-    """
-    check_callable(fun, "jacrev")
-    single = isinstance(argnums, int)
-    numbers: tuple[int, ...] = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-
-    @wraps(fun)
-    def jacobian(*args: Any, **kwargs: Any) -> Any:
-        call, chosen = _partial(fun, numbers, args, kwargs)
-        name = name_of(fun)
-        leaves, structure = flatten_arguments(chosen, f"jacrev of {name}", lambda: argument_names(chosen))
-        _check_gradient_inputs(leaves, chosen, numbers, name, holomorphic, allow_int)
-        recorded = _record(call, leaves, structure, has_aux, name)
-        rows = recorded.pull_basis()
-        result = _nest(recorded, structure, rows, input_first=False)
-        jac = _select_single(result, recorded.structure, single)
-        return (jac, recorded.aux) if has_aux else jac
-
-    return jacobian
-
-
-jacobian = jacrev
-
-
-def hessian(
-    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, *, holomorphic: bool = False
-) -> Callable[..., Any]:
-    """The second derivative of a function: forward over reverse. A leaf's shape is [*output, *input, *input].
-
-    >>> import tracer, tracer.numpy as tnp
-    >>> tracer.hessian(lambda x: tnp.sum(x ** 3))(tnp.asarray([1.0, 2.0]))
-    Array([[ 6.,  0.],
-           [ 0., 12.]], f64)
-    """
-    inner = jacrev(fun, argnums, has_aux, holomorphic=holomorphic)
-    return jacfwd(inner, argnums, has_aux, holomorphic=holomorphic)
 
 
 def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., Any]:
@@ -287,7 +207,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., An
         constants = len(staged.constants)
         linear = [i >= constants for i in range(len(staged.program.inputs))]
         results = pull_back(staged.program, linear, staged.constants, given)
-        return trees.unflatten(structure, [_tangent_array(r) for r in results])
+        return trees.unflatten(structure, [tangent_array(r) for r in results])
 
     return transposed
 
@@ -349,7 +269,7 @@ class _Result:
         return trees.unflatten(self.aux_structure, leaves) if self.has_aux else None
 
 
-class _Recorded:
+class Recorded:
     """A user's function run at a point, with its derivative there."""
 
     def __init__(self, leaves: list[Array], active: list[bool], holder: _Result, outputs: list[Operand], tape: LinearTape) -> None:
@@ -366,161 +286,36 @@ class _Recorded:
         given = [c for c, on in zip(cotangents, self.moving, strict=True) if on]
         results = iter(pull_back(self.tape.program, self.tape.linear, self.tape.residuals, given))
         return [
-            _tangent_array(next(results) if on else Zero(tangent_type(x.type)))
+            tangent_array(next(results) if on else Zero(tangent_type(x.type)))
             for x, on in zip(self.leaves, self.active, strict=True)
         ]
 
     def push(self, tangents: Sequence[Any]) -> list[Any]:
         """Tangents of every output."""
-        given = [self._dense(t) for t, on in zip(tangents, self.active, strict=True) if on]
+        given = [dense(t) for t, on in zip(tangents, self.active, strict=True) if on]
         results = iter(evaluate(self.tape.program, [*self.tape.residuals, *given]))
         return [
-            next(results) if on else _tangent_array(Zero(tangent_type(y.type)))
+            next(results) if on else tangent_array(Zero(tangent_type(y.type)))
             for y, on in zip(self.outputs, self.moving, strict=True)
         ]
 
-    @staticmethod
-    def _dense(tangent: Any) -> Any:
-        return zeros(tangent.type) if isinstance(tangent, Zero) else tangent
-
-    def push_basis(self) -> list[list[Any]]:
-        """For each differentiable output and input leaf the derivative, [*output, *input]."""
-        inputs = [x for x, on in zip(self.leaves, self.active, strict=True) if on]
-        total = sum(x.size for x in inputs)
-        basis = _basis(inputs, total)
-        count = len(self.tape.residuals)
-        axes = [None] * count + [0] * len(inputs)
-        outputs, out_axes = batch_forward(self.tape.program, [*self.tape.residuals, *basis], axes, total, None)
-        from tracer.transforms.context import to_front
-
-        blocks = []
-        for y, axis in zip(outputs, out_axes, strict=True):
-            batch_first = to_front(y, axis, total)
-            blocks.append(_split_columns(batch_first, inputs))
-        return blocks
-
-    def pull_basis(self) -> list[list[Any]]:
-        """The same by rows."""
-        outputs = [y for y, on in zip(self.outputs, self.moving, strict=True) if on]
-        inputs = [x for x, on in zip(self.leaves, self.active, strict=True) if on]
-        total = sum(_size(y) for y in outputs)
-        count = len(self.tape.residuals)
-
-        def transposed(values: list[Any]) -> list[Operand]:
-            results = pull_back(self.tape.program, self.tape.linear, values[:count], values[count:])
-            return [self._dense(r) for r in results]
-
-        types = [*(r.type for r in self.tape.residuals), *(tangent_type(y.type) for y in outputs)]
-        program = stage(transposed, types, name="rows").program
-        axes = [None] * count + [0] * len(outputs)
-        rows, row_axes = batch_forward(program, [*self.tape.residuals, *_basis(outputs, total)], axes, total, None)
-        from tracer.transforms.context import to_front
-
-        dense = [to_front(r, axis, total) for r, axis in zip(rows, row_axes, strict=True)]
-        blocks: list[list[Any]] = []
-        start = 0
-        for y in outputs:
-            size = _size(y)
-            blocks.append([_row_block(r, start, size, y.type.shape, x.shape) for r, x in zip(dense, inputs, strict=True)])
-            start += size
-        return blocks
 
 
-def _record(
+def record(
     function: Callable[..., Any], leaves: list[Array], structure: trees.Structure, has_aux: bool, name: str
-) -> _Recorded:
+) -> Recorded:
     active = [is_differentiable(x.type) for x in leaves]
     holder = _Result(has_aux, name)
     tape = run_reverse(holder.flat(function, structure), leaves, active, name)
     outputs = list(tape.outputs)
     del tape.outputs[holder.count :], tape.output_vars[holder.count :]
-    return _Recorded(leaves, active, holder, outputs, linear_tape(tape))
-
-
-# Basis vectors and blocks of Jacobians
-
-
-def _size(y: Operand) -> int:
-    return int(np.prod(y.type.shape, dtype=np.int64))
-
-
-def _basis(values: Sequence[Operand], total: int) -> list[Any]:
-    """For each value, [total, *shape]: ones where the row is the element's number among all elements."""
-    from tracer.primitives.comparison import eq
-    from tracer.primitives.conversion import convert_element_type
-    from tracer.primitives.shapes import broadcasted_iota
-
-    result = []
-    start = 0
-    for value in values:
-        type = value.type
-        assert isinstance(type, ArrayType)
-        size = _size(value)
-        rows = broadcasted_iota(dtypes.I64, (total, size), 0)
-        columns = broadcasted_iota(dtypes.I64, (total, size), 1)
-        from tracer.primitives.arithmetic import add
-
-        ones = eq(rows, add(columns, start))
-        result.append(reshape(convert_element_type(ones, type.dtype), (total, *type.shape)))
-        start += size
-    return result
-
-
-def _split_columns(batch_first: Array, inputs: Sequence[Array]) -> list[Any]:
-    """[total, *output] into one [*output, *input] for each input."""
-    from tracer.primitives.shapes import moveaxis, slice_in_dim
-
-    last = moveaxis(batch_first, 0, len(batch_first.shape) - 1)
-    result, start = [], 0
-    for x in inputs:
-        block = slice_in_dim(last, start, start + x.size, 1, len(last.shape) - 1)
-        result.append(reshape(block, (*last.shape[:-1], *x.shape)))
-        start += x.size
-    return result
-
-
-def _row_block(rows: Array, start: int, size: int, output_shape: Sequence[int], input_shape: Sequence[int]) -> Any:
-    from tracer.primitives.shapes import slice_in_dim
-
-    return reshape(slice_in_dim(rows, start, start + size, 1, 0), (*output_shape, *input_shape))
-
-
-def _nest(recorded: _Recorded, structure: trees.Structure, blocks: list[list[Any]], *, input_first: bool) -> Any:
-    """A tree like the outputs whose leaves are trees like the inputs."""
-    rows = iter(blocks)
-    entries = []
-    for y, on in zip(recorded.outputs, recorded.moving, strict=True):
-        if not on:
-            raise DTypeError(message(f"jacobian{here()}: an output has no derivative", f"got {y.type}"))
-        given = iter(next(rows))
-        leaves = [
-            next(given) if active else np.zeros((*y.type.shape, *x.shape), FLOAT0)
-            for x, active in zip(recorded.leaves, recorded.active, strict=True)
-        ]
-        entries.append(trees.unflatten(structure, leaves))
-    return entries
-
-
-def _select_single(entries: list[Any], structure: trees.Structure, single: bool) -> Any:
-    return trees.unflatten(structure, [entry[0] if single else entry for entry in entries])
-
-
-def _partial(fun: Callable[..., Any], numbers: Sequence[int], args: Sequence[Any], kwargs: Any) -> Any:
-    positions = [_position(n, len(args)) for n in numbers]
-
-    def call(*values: Any) -> Any:
-        full = list(args)
-        for position, value in zip(positions, values, strict=True):
-            full[position] = value
-        return fun(*full, **kwargs)
-
-    return call, tuple(args[p] for p in positions)
+    return Recorded(leaves, active, holder, outputs, linear_tape(tape))
 
 
 # Checks
 
 
-def _position(number: int, count: int) -> int:
+def argument_position(number: int, count: int) -> int:
     if not -count <= number < count:
         raise ArgumentError(
             message(
@@ -532,7 +327,7 @@ def _position(number: int, count: int) -> int:
     return number % count
 
 
-def _check_gradient_inputs(
+def check_gradient_inputs(
     leaves: Sequence[Array], chosen: Sequence[Any], positions: Sequence[int], name: str, holomorphic: bool, allow_int: bool
 ) -> None:
     for number, leaf in enumerate(leaves):
@@ -552,7 +347,7 @@ def _check_gradient_inputs(
             )
 
 
-def _scalar_output(recorded: _Recorded, name: str, holomorphic: bool) -> Any:
+def _scalar_output(recorded: Recorded, name: str, holomorphic: bool) -> Any:
     if len(recorded.outputs) != 1:
         raise ArgumentError(
             message(
@@ -609,8 +404,6 @@ def _match(given: Any, like: Sequence[Any], structure: trees.Structure, what: st
             continue
         array: Any = as_array(leaf, what) if not (isinstance(leaf, np.ndarray) and leaf.dtype == FLOAT0) else None
         if array is not None and array.weak_type and array.shape == wanted.shape:
-            from tracer.primitives.conversion import convert_element_type
-
             array = convert_element_type(array, wanted.dtype)  # type: ignore[union-attr]
         if array is None or not same_up_to_weakness(array.type, wanted):
             names = names or trees.leaf_names(given, "tree")
@@ -625,16 +418,15 @@ def _match(given: Any, like: Sequence[Any], structure: trees.Structure, what: st
     return result
 
 
-def _tangent_array(t: Tangent) -> Any:
+def dense(t: Tangent) -> Any:
+    """A tangent as an operand: a symbolic zero as an array of zeros."""
+    return zeros(t.type) if isinstance(t, Zero) else t
+
+
+def tangent_array(t: Tangent) -> Any:
     """A tangent for the user: zeros are arrays of zeros, and float0 is NumPy's empty dtype, as in JAX."""
     if isinstance(t, Zero):
         return zeros(t.type) if is_differentiable(t.type) else np.zeros(t.type.shape, FLOAT0)
     if isinstance(t, Literal):
         return broadcast_in_dim(t, (), ())
     return t
-
-
-__all__ = [
-    "FLOAT0", "Program", "abstract_type", "grad", "hessian", "jacfwd", "jacobian", "jacrev", "jvp", "linear_transpose",
-    "linearize", "value_and_grad", "vjp",
-]  # fmt: skip

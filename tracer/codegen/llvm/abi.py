@@ -13,20 +13,11 @@ they may run on several threads at once.
 from __future__ import annotations
 
 import ctypes
-from enum import IntEnum
+
+from tracer.codegen.status import Status as Status
 
 MAIN_SYMBOL = "tracer_main"
 FAULT_VALUES = 4  # how many i64 a fault can carry into its message
-
-
-class Status(IntEnum):
-    """What a call returns."""
-
-    DONE = 0
-    FAULT = 1  # `fault_site`, `fault_position` and `fault_values` say which
-    INTERRUPTED = 2  # the stop word was set
-    RAISED = 3  # a callback raised: the Python error indicator is set on this thread
-    NO_MEMORY = 4  # a growable stack could not grow
 
 
 class Context(ctypes.Structure):

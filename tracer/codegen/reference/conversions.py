@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -28,10 +28,10 @@ def cast(value: Value, dtype: DType) -> Value:
 
 def choose(condition: Value, then: Value, otherwise: Value) -> Value:
     """`np.where` that keeps scalars scalars."""
-    return np.where(condition, then, otherwise)[()]
+    return np.asarray(np.where(condition, then, otherwise))[()]
 
 
-@lru_cache(maxsize=None)
+@cache
 def conversion(source: DType, target: DType) -> Function:
     """CONVERT from one dtype to another."""
     if source == target:
@@ -57,7 +57,7 @@ def widened(value: Value) -> Value:
 
 
 def _saturate(x: Value, target: DType) -> Value:
-    """Truncated; the ends of the integer's range beyond them; 0 for NaN. The bounds are exact in any float."""
+    """Truncated; beyond the integer's range its ends; 0 for NaN. The bounds are exact in any float."""
     limits, kind = np.iinfo(target), np.asarray(x).dtype.type
     low, high = float(limits.min), float(int(limits.max) + 1)
     with np.errstate(all="ignore"):
@@ -68,7 +68,7 @@ def _saturate(x: Value, target: DType) -> Value:
 
 
 def round_to_odd(x: Value) -> Value:
-    """An f64 as the f32 that rounds to any shorter format as the f64 itself would (Boldo & Melquiond 2008)."""
+    """An f64 as the f32 that rounds to any shorter float as the f64 itself would (Boldo & Melquiond 2008)."""
     x = np.asarray(x, F64)
     with np.errstate(all="ignore"):
         near = x.astype(F32)

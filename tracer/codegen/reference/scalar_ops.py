@@ -1,7 +1,7 @@
 """One table: what each scalar operation computes, in NumPy, for a scalar or for lanes.
 
-The meanings are those of `tracer.ir.scalar`. Functions take and return NumPy values of the operation's dtype and
-never warn inside `np.errstate(all="ignore")`.
+The meanings are those of `tracer.ir.scalar`. Functions take and return NumPy values of the operation's dtype;
+they never warn inside `np.errstate(all="ignore")`.
 """
 
 from __future__ import annotations
@@ -9,13 +9,20 @@ from __future__ import annotations
 import ctypes
 import operator
 import sys
-from functools import lru_cache
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
 
 from tracer.codegen.reference.conversions import (
-    Function, Value, bitcast, cast, choose, conversion, is_short, widened,
+    Function,
+    Value,
+    bitcast,
+    cast,
+    choose,
+    conversion,
+    is_short,
+    widened,
 )  # fmt: skip
 from tracer.codegen.reference.math_functions import MATH
 from tracer.errors import InternalError
@@ -23,7 +30,7 @@ from tracer.ir.dtypes import BOOL, F32, DType, is_float, is_signed, is_unsigned,
 from tracer.ir.scalar import ScalarOp
 
 
-@lru_cache(maxsize=None)
+@cache
 def scalar_function(op: ScalarOp, dtype: DType, target: DType) -> Function:
     """`op` on operands of `dtype` (its last operand's) with a result of `target`."""
     match op:
@@ -192,7 +199,8 @@ _ANY: Final[dict[ScalarOp, Function]] = {
     ScalarOp.LE: operator.le, ScalarOp.GT: operator.gt, ScalarOp.GE: operator.ge,
     ScalarOp.ADD: operator.add, ScalarOp.SUB: operator.sub, ScalarOp.MUL: operator.mul,
     ScalarOp.NEG: np.negative, ScalarOp.ABS: np.abs,
-    ScalarOp.AND: operator.and_, ScalarOp.OR: operator.or_, ScalarOp.XOR: operator.xor, ScalarOp.NOT: np.invert,
+    ScalarOp.AND: operator.and_, ScalarOp.OR: operator.or_, ScalarOp.XOR: operator.xor,
+    ScalarOp.NOT: np.invert,
 }  # fmt: skip
 _BOOL: Final[dict[ScalarOp, Function]] = {ScalarOp.MIN: operator.and_, ScalarOp.MAX: operator.or_}
 _FLOAT: Final[dict[ScalarOp, Function]] = {

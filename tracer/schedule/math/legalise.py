@@ -23,7 +23,16 @@ from tracer.ir.loop import (
     While,
 )
 from tracer.ir.scalar import MATH_FUNCTIONS, ScalarOp
-from tracer.schedule.math import exponentials, hyperbolic, inverse_trigonometry, logarithms, powers, trigonometry
+from tracer.schedule.math import (
+    error_functions,
+    exponentials,
+    gamma,
+    hyperbolic,
+    inverse_trigonometry,
+    logarithms,
+    powers,
+    trigonometry,
+)
 from tracer.schedule.math.expand import FORMATS, Code, Value
 
 EXPANSIONS: Final[dict[ScalarOp, Callable[..., Value]]] = {
@@ -50,6 +59,11 @@ EXPANSIONS: Final[dict[ScalarOp, Callable[..., Value]]] = {
     ScalarOp.ATAN2: inverse_trigonometry.atan2,
     ScalarOp.CBRT: powers.cbrt,
     ScalarOp.HYPOT: powers.hypot,
+    ScalarOp.ERF: error_functions.erf,
+    ScalarOp.ERFC: error_functions.erfc,
+    ScalarOp.ERF_INV: error_functions.erf_inv,
+    ScalarOp.LGAMMA: gamma.lgamma,
+    ScalarOp.DIGAMMA: gamma.digamma,
     ScalarOp.LOGISTIC: exponentials.logistic,
 }
 """One function of f32 or f64 values for each operation in `MATH_FUNCTIONS`."""

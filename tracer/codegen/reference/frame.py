@@ -1,0 +1,174 @@
+"""The state of interpreting: one `Call` of a module, and one `Frame` for each running function.
+
+Values are NumPy. What is the same in all lanes is a scalar; in a vector loop a value has the shape (lanes,).
+The threads of the outermost thread loop lie along axis -4, then come -3 and -2, so that all values broadcast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from tracer.codegen.reference.memory import Memory, Region, Violation
+from tracer.codegen.reference.races import Array, Clock
+from tracer.codegen.status import Status
+from tracer.ir.dtypes import BOOL
+from tracer.ir.loop import Address, Block, Buffer, Constant, Function, Module, Operand, Register, Space, View
+
+THREAD_AXES: Final = (-4, -3, -2)
+
+Callback = Callable[[Sequence[Array], Sequence[Array]], object]
+
+
+class Return(Exception):  # noqa: N818 - control flow
+    """The running function returns at once."""
+
+
+class Interrupted(Exception):  # noqa: N818 - control flow
+    """The stop word was set."""
+
+
+@dataclass(frozen=True, slots=True)
+class FaultRecord:
+    """A fault: which equation, where in it, and the numbers for its message."""
+
+    site: int
+    position: int
+    values: tuple[int, ...]
+
+
+Run = Callable[["Frame", Block], list[Any]]
+
+
+@dataclass
+class Call:
+    """One call of a module: what its functions share."""
+
+    module: Module
+    callbacks: Sequence[Callback]
+    iterations: Callable[[range], Sequence[int]]  # in which order blocks and parallel iterations run
+    stop: Callable[[], bool] | None
+    stack_limit: int | None  # bytes of one stack
+    clock: Clock = field(default_factory=Clock)
+    status: Status = Status.DONE
+    fault: FaultRecord | None = None
+    error: BaseException | None = None
+    names: list[str] = field(default_factory=lambda: [""])  # of root buffers, by number
+
+    def __post_init__(self) -> None:
+        self.functions = {function.name: function for function in self.module.functions}
+        self.stacks = [bytearray() for _ in range(self.module.stacks)]
+        self.arena = np.zeros(self.module.arena, np.uint8)
+        self.arena_memory = Memory(self.module.arena, self.names)
+        self.arena_regions: dict[Buffer, Region] = {}
+
+    def number(self, buffer: Buffer) -> int:
+        """A number for a root buffer."""
+        self.names.append(buffer.name)
+        return len(self.names) - 1
+
+    def region(self, buffer: Buffer, data: Array, *, written: bool, read_only: bool = False) -> Region:
+        """Fresh memory, or an array of the caller's, as the root buffer."""
+        number = self.number(buffer)
+        memory = Memory(len(data), self.names, owner=number if written else 0)
+        raw = data.view(np.uint8) if buffer.dtype == BOOL else data
+        return Region(buffer.name, buffer.dtype, buffer.size, raw, memory, number, read_only=read_only)
+
+    def arena_region(self, buffer: Buffer) -> Region:
+        """A slice of the arena."""
+        found = self.arena_regions.get(buffer)
+        if found is None:
+            width = buffer.dtype.itemsize
+            raw = self.arena[buffer.offset : buffer.offset + buffer.size * width]
+            data = raw if buffer.dtype == BOOL else raw.view(buffer.dtype)
+            found = self.arena_regions[buffer] = Region(
+                buffer.name, buffer.dtype, buffer.size, data, self.arena_memory, self.number(buffer),
+                buffer.offset, width,
+            )  # fmt: skip
+        return found
+
+    def poll(self) -> None:
+        """End the call where it is to stop."""
+        if self.stop is not None and self.stop():
+            raise Interrupted
+
+
+class Frame:
+    """One running function.
+
+    mask: which lanes and threads are active; None: all. lanes: of the vector loop around; 0 outside.
+    depth: how many thread loops are around.
+    """
+
+    def __init__(self, call: Call, function: Function, run_block: Run) -> None:
+        self.call, self.function, self.run_block = call, function, run_block
+        self.values: dict[Register, Any] = {}
+        self.regions: dict[Buffer, Region] = {}
+        self.mask: Array | None = None
+        self.lanes = 0
+        self.depth = 0
+
+    @property
+    def clock(self) -> Clock:
+        return self.call.clock
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of all lanes and threads together."""
+        lanes = (self.lanes,) if self.lanes else ()
+        threads = self.clock.threads
+        return lanes if threads is None else np.broadcast_shapes(threads.shape, lanes)
+
+    def value(self, operand: Operand) -> Any:
+        """An operand's value."""
+        return operand.value if isinstance(operand, Constant) else self.values[operand]
+
+    def run(self, block: Block) -> list[Any]:
+        """Run a block; the values that it yields."""
+        return self.run_block(self, block)
+
+    def run_under(self, mask: Array | None, block: Block) -> list[Any]:
+        """Run a block with the lanes of `mask` alone."""
+        outer, self.mask = self.mask, mask
+        yields = self.run(block)
+        self.mask = outer
+        return yields
+
+    def uniform(self, operand: Operand, what: str) -> Any:
+        """An operand that must be the same in all lanes of a vector."""
+        value = self.value(operand)
+        if np.shape(value)[-1:] not in ((), (1,)):
+            raise Violation(f"{what} varies by lane")
+        return value
+
+    def narrowed(self, condition: Any) -> Array | None:
+        """The active lanes where the condition holds; None where those are all of them."""
+        if self.mask is None:
+            return None if np.all(condition) else np.asarray(condition)
+        return np.asarray(self.mask & condition)
+
+    # -- memory ------------------------------------------------------------------------------------
+
+    def region(self, buffer: Buffer) -> Region:
+        """What a buffer stands for here."""
+        if buffer.space is Space.ARENA:
+            return self.call.arena_region(buffer)
+        return self.regions[buffer]
+
+    def index(self, address: Address) -> Any:
+        """An address: a Python integer, or an array where it varies."""
+        total: Any = address.constant
+        for register, coefficient in address.terms:
+            value = self.values[register]
+            total = total + coefficient * (value if isinstance(value, np.ndarray) else int(value))
+        return total
+
+    def view(self, view: View) -> tuple[Region, int]:
+        """A view whose start is the same everywhere."""
+        start = self.index(view.start)
+        if not isinstance(start, int):
+            raise Violation(f"the start of a view of '{view.buffer.name}' varies")
+        return self.region(view.buffer), start

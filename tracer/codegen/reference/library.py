@@ -1,0 +1,77 @@
+"""The library routines in NumPy, by the names that `Library` statements use.
+
+A routine takes a statement's arguments in order: a `Span` for a view, a NumPy scalar for an operand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from tracer.codegen.reference.memory import Region, Violation
+from tracer.codegen.reference.races import Array, Clock
+from tracer.ir.dtypes import C64, C128, F32, F64, DType, real_dtype, short_name
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Checked memory from an element on."""
+
+    region: Region
+    start: int
+    clock: Clock
+
+    def read(self, count: int, dtype: DType) -> Array:
+        """`count` values of `dtype`; complex ones may lie as pairs of floats."""
+        return self.region.read_span(self.start, count * self._cells(dtype), self.clock).view(dtype)
+
+    def write(self, values: Array) -> None:
+        """Store all the values, in row-major order."""
+        self._cells(values.dtype)
+        self.region.write_span(self.start, values.ravel().view(self.region.dtype), self.clock)
+
+    def _cells(self, dtype: DType) -> int:
+        """How many elements of the buffer a value takes."""
+        held = self.region.dtype
+        if held == dtype:
+            return 1
+        if held == real_dtype(dtype):
+            return 2
+        takes = short_name(dtype)
+        raise Violation(f"hands '{self.region.name}' of {short_name(held)} to a routine of {takes}")
+
+
+def _gemm(dtype: DType) -> Callable[..., None]:
+    """out[i] = op(a[i]) @ op(b[i]) for each i of the batch, all row-major, [m, k] @ [k, n] -> [m, n].
+
+    transpose_a, transpose_b: 0 or 1; a is then stored [k, m], b [n, k]. stride_a, stride_b: values of `dtype`
+    from one matrix to the next, 0 for one that all products share.
+    """
+
+    def run(a: Span, b: Span, out: Span, *numbers: Any) -> None:
+        batch, m, n, k, transpose_a, transpose_b, stride_a, stride_b = (int(x) for x in numbers)
+        if not (batch and m and n):
+            return
+        if not k:
+            out.write(np.zeros(batch * m * n, dtype))
+            return
+        left = _matrices(a.read((batch - 1) * stride_a + m * k, dtype), batch, m, k, transpose_a, stride_a)
+        right = _matrices(b.read((batch - 1) * stride_b + k * n, dtype), batch, k, n, transpose_b, stride_b)
+        out.write(np.matmul(left, right))
+
+    return run
+
+
+def _matrices(flat: Array, batch: int, rows: int, columns: int, transposed: int, stride: int) -> Array:
+    starts = np.arange(batch)[:, None] * stride
+    shape = (batch, columns, rows) if transposed else (batch, rows, columns)
+    stack = flat[starts + np.arange(rows * columns)].reshape(shape)
+    return np.asarray(stack.transpose(0, 2, 1) if transposed else stack)
+
+
+LIBRARY_REFERENCE: Final[dict[str, Callable[..., None]]] = {
+    f"gemm_{short_name(dtype)}": _gemm(dtype) for dtype in (F32, F64, C64, C128)
+}

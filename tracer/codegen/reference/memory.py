@@ -1,0 +1,230 @@
+"""Checked memory: accesses are in bounds, read what was written through the same buffer, and do not race.
+
+A `Region` is what a buffer name means in a running function: a stretch of some `Memory`. Cells of the arena
+are bytes, since buffers of different dtypes share it; elsewhere a cell is an element. Each cell remembers
+which root buffer wrote it last, so that a value overwritten before its last reader is seen, and its last
+accesses by concurrent threads (`races`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from tracer.codegen.reference.races import Array, Clock, Deed, Stamps
+from tracer.ir.dtypes import BOOL, DType
+
+UNWRITTEN: Final = 0  # in place of a buffer's number
+
+Index = int | Array
+
+
+class Violation(Exception):  # noqa: N818 - no error of the program's user
+    """An access that a program must not make; the interpreter adds where it happened."""
+
+
+class Memory:
+    """Cells: who wrote them last, and who accessed them concurrently."""
+
+    __slots__ = ("_stamps", "names", "owners")
+
+    def __init__(self, cells: int, names: list[str], *, owner: int = UNWRITTEN) -> None:
+        self.owners = np.full(cells, owner, np.int32)
+        self.names = names  # of root buffers, by number
+        self._stamps: Stamps | None = None
+
+    @property
+    def stamps(self) -> Stamps:
+        """Made when something runs concurrently."""
+        if self._stamps is None:
+            self._stamps = Stamps(len(self.owners))
+        return self._stamps
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """How an update goes: its operation, whether it is atomic, the shape of the lanes that make one each."""
+
+    function: Callable[[Any, Any], Any]
+    deed: Deed
+    lanes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """size elements of `data` from its start, whose first cell is `origin`, with `unit` cells an element.
+
+    owner: the number of the root buffer. private: each thread has `size` elements of its own.
+    bool is held as uint8.
+    """
+
+    name: str
+    dtype: DType
+    size: int
+    data: Array
+    memory: Memory
+    owner: int
+    origin: int = 0
+    unit: int = 1
+    read_only: bool = False
+    private: bool = False
+
+    def as_private(self) -> Region:
+        """Of each thread its own: `data` holds `size` elements for every thread."""
+        return replace(self, private=True)
+
+    def part(self, name: str, start: int, size: int) -> Region:
+        """`size` elements from `start` on, under another name."""
+        self._check(start, size)
+        data, origin = self.data[start : start + size], self.origin + start * self.unit
+        return Region(
+            name, self.dtype, size, data, self.memory, self.owner, origin, self.unit, self.read_only
+        )
+
+    def overlaps(self, other: Region) -> bool:
+        """Whether the two share a cell."""
+        if self.memory is not other.memory or not self.size or not other.size:
+            return False
+        ends = (self.origin + self.size * self.unit, other.origin + other.size * other.unit)
+        return self.origin < ends[1] and other.origin < ends[0]
+
+    def _check(self, start: int, count: int) -> None:
+        if start < 0 or start + count > self.size:
+            raise Violation(
+                f"'{self.name}' has {self.size} elements, not those from {start} to {start + count}"
+            )
+
+    # -- elements ----------------------------------------------------------------------------------
+
+    def read(self, index: Index, active: Array | None, clock: Clock) -> Any:
+        """The values at `index`; anything where `active` is false."""
+        if isinstance(index, int) and not self.private and (active is None or clock.threads is None):
+            absent = active is not None and not active.any()
+            return self.dtype.type(0) if absent else self._read_one(index, clock)
+        where, chosen = self._spread(index, (), active, clock)
+        safe = np.where(chosen, where, 0)
+        picked = safe[chosen]
+        self._readable(picked)
+        self._race(Deed.READ, picked, chosen, clock)
+        if not len(self.data):
+            return np.zeros(chosen.shape, self.dtype)
+        return self._out(self.data[safe], chosen)
+
+    def _read_one(self, index: int, clock: Clock) -> Any:
+        if not 0 <= index < self.size:
+            raise Violation(f"reads '{self.name}' at {index} of {self.size}")
+        if self.unit > 1:
+            self._readable(np.array([index]))
+        elif self.memory.owners[self.origin + index] == UNWRITTEN:
+            raise Violation(f"reads '{self.name}' at {index} before anything was written there")
+        if clock.concurrent:
+            self._race(Deed.READ, np.array([index]), None, clock)
+        value = self.data[index]
+        return self._out(np.array([value]), np.array([True]))[0] if self.dtype == BOOL else value
+
+    def write(self, index: Index, values: Any, active: Array | None, clock: Clock) -> None:
+        """Store where `active` holds; on equal indices the last lane's value stays."""
+        self._writable()
+        if isinstance(index, int) and active is None and not np.ndim(values) and clock.threads is None:
+            if not 0 <= index < self.size:
+                raise Violation(f"writes '{self.name}' at {index} of {self.size}")
+            if clock.concurrent:
+                self._race(Deed.WRITE, np.array([index]), None, clock)
+            self.data[index] = values
+            first = self.origin + index * self.unit
+            self.memory.owners[first : first + self.unit] = self.owner
+            return
+        where, chosen = self._spread(index, np.shape(values), active, clock)
+        picked = where[chosen]
+        self._race(Deed.WRITE, picked, chosen, clock)
+        self.data[picked] = np.broadcast_to(values, chosen.shape)[chosen]
+        self.memory.owners[self._cells(picked)] = self.owner
+
+    def update(self, index: Index, values: Any, active: Array | None, clock: Clock, how: Update) -> None:
+        """data[index] = how.function(data[index], value), one lane after another."""
+        self._writable()
+        where, chosen = self._spread(index, np.broadcast_shapes(how.lanes, np.shape(values)), active, clock)
+        picked, given = where[chosen], np.broadcast_to(values, chosen.shape)[chosen]
+        self._readable(picked)
+        self._race(how.deed, picked, chosen, clock)
+        if len(np.unique(picked)) == len(picked):
+            everywhere = np.ones(len(picked), np.bool_)
+            self.data[picked] = how.function(self._out(self.data[picked], everywhere), given)
+        else:
+            for at, value in zip(picked.tolist(), given, strict=True):
+                old = self._out(self.data[at : at + 1], np.array([True]))[0]
+                self.data[at] = how.function(old, value)
+
+    def _writable(self) -> None:
+        if self.read_only:
+            raise Violation(f"writes to '{self.name}', which is read only")
+
+    def _spread(
+        self, index: Index, shape: tuple[int, ...], active: Array | None, clock: Clock
+    ) -> tuple[Array, Array]:
+        """The places in `data` of all lanes that come here, and where an access really happens."""
+        places = np.asarray(index, np.int64)
+        shapes = [places.shape, shape]
+        shapes += [] if active is None else [active.shape]
+        shapes += [] if clock.threads is None else [clock.threads.shape]
+        full = np.broadcast_shapes(*shapes)
+        places = np.broadcast_to(places, full)
+        chosen = np.broadcast_to(np.True_ if active is None else active, full)
+        outside = chosen & ((places < 0) | (places >= self.size))
+        if outside.any():
+            raise Violation(f"accesses '{self.name}' at {int(places[outside][0])} of {self.size}")
+        if self.private:
+            assert clock.threads is not None, "private memory belongs to threads"
+            places = places + clock.threads * self.size
+        return places, chosen
+
+    def _cells(self, index: Array) -> Array:
+        cells = self.origin + index * self.unit
+        return cells if self.unit == 1 else cells[..., None] + np.arange(self.unit)
+
+    def _readable(self, index: Array) -> None:
+        owners = self.memory.owners[self._cells(index)].reshape(len(index), self.unit)
+        wrong = owners != self.owner
+        if wrong.any():
+            position, cell = (int(i[0]) for i in np.nonzero(wrong))
+            at, writer = int(index[position]) % max(self.size, 1), int(owners[position, cell])
+            if writer == UNWRITTEN:
+                raise Violation(f"reads '{self.name}' at {at} before anything was written there")
+            other = self.memory.names[writer]
+            raise Violation(f"reads '{self.name}' at {at}, which was overwritten through '{other}'")
+
+    def _race(self, deed: Deed, picked: Array, chosen: Array | None, clock: Clock) -> None:
+        """Stamp the accesses; `chosen` None: one that every thread makes."""
+        if self.private or not clock.concurrent or not len(picked):
+            return
+        threads: Array | int = 0
+        if clock.threads is not None and chosen is None:
+            threads, picked = clock.threads.ravel(), np.repeat(picked, clock.threads.size)
+        elif clock.threads is not None and chosen is not None:
+            threads = np.broadcast_to(clock.threads, chosen.shape)[chosen]
+        found = self.memory.stamps.race(deed, self.origin + picked * self.unit, threads, clock)
+        if found is not None:
+            at = int(picked[found])
+            raise Violation(f"{deed.value} '{self.name}' at {at} while another thread may access it")
+
+    def _out(self, values: Array, chosen: Array) -> Any:
+        if self.dtype != BOOL:
+            return values
+        if (values[chosen] > 1).any():
+            raise Violation(f"reads '{self.name}', of bool, and finds {int(values[chosen].max())}")
+        return values.astype(BOOL)
+
+    # -- stretches ---------------------------------------------------------------------------------
+
+    def read_span(self, start: int, count: int, clock: Clock) -> Array:
+        """A copy of `count` elements from `start` on."""
+        self._check(start, count)
+        return np.asarray(self.read(np.arange(start, start + count), None, clock))
+
+    def write_span(self, start: int, values: Array, clock: Clock) -> None:
+        """Store the values from `start` on."""
+        self._check(start, len(values))
+        self.write(np.arange(start, start + len(values)), values, None, clock)

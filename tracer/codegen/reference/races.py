@@ -1,0 +1,121 @@
+"""Who may run at the same time as whom, and the stamps that accesses leave so that races are seen.
+
+Time is counted in epochs: a barrier, a new block and a new iteration of a parallel loop begin one each. Two
+accesses to one cell, a write among them, race if they are of different threads in the same epoch, or of
+different blocks or parallel iterations of the same loop. The iterations run one after another here, so that
+the second kind is seen by comparing epochs with those at which the loop and its current iteration began.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+SEVERAL: Final = -1  # in place of a thread's number: more than one of them read
+
+
+class Deed(Enum):
+    """What an access does."""
+
+    READ = "reads"
+    WRITE = "writes"
+    ATOMIC = "updates"
+
+
+_CONFLICTS: Final = {
+    Deed.READ: (Deed.WRITE, Deed.ATOMIC),
+    Deed.WRITE: (Deed.READ, Deed.WRITE, Deed.ATOMIC),
+    Deed.ATOMIC: (Deed.READ, Deed.WRITE),
+}
+
+
+@dataclass(slots=True)
+class Level:
+    """A loop whose iterations may run at the same time: the epochs at which it and its iteration began."""
+
+    start: int
+    current: int
+    is_block: bool
+
+
+@dataclass(slots=True)
+class Clock:
+    """The current epoch, the loops around, and the numbers of the threads of the block (None outside)."""
+
+    epoch: int = 1
+    levels: list[Level] = field(default_factory=list)
+    threads: Array | None = None
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether updates are atomic: within blocks and threads."""
+        return self.threads is not None or any(level.is_block for level in self.levels)
+
+    @property
+    def concurrent(self) -> bool:
+        """Whether anything may run at the same time as the current statement."""
+        return self.threads is not None or bool(self.levels)
+
+    def tick(self) -> None:
+        """What happened before is ordered before what follows, within the block."""
+        self.epoch += 1
+
+    def enter(self, *, is_block: bool) -> Level:
+        """Begin a loop of independent iterations."""
+        self.tick()
+        level = Level(self.epoch, self.epoch, is_block)
+        self.levels.append(level)
+        return level
+
+    def iterate(self, level: Level) -> None:
+        """Begin its next iteration."""
+        self.tick()
+        level.current = self.epoch
+
+    def leave(self) -> None:
+        """End it: all iterations are done."""
+        self.levels.pop()
+        self.tick()
+
+
+class Stamps:
+    """The last access of each sort to each cell: its epoch (0: never) and thread."""
+
+    __slots__ = ("epochs", "threads")
+
+    def __init__(self, cells: int) -> None:
+        self.epochs = {deed: np.zeros(cells, np.int64) for deed in Deed}
+        self.threads = {deed: np.zeros(cells, np.int32) for deed in Deed}
+
+    def race(self, deed: Deed, cells: Array, threads: Array | int, clock: Clock) -> int | None:
+        """Stamp accesses to `cells` by `threads` (of equal shape, or one for all).
+
+        Returns the position in `cells` of one that races with an earlier access, or with another of these.
+        """
+        threads = np.broadcast_to(np.asarray(threads, np.int32), cells.shape)
+        for earlier in _CONFLICTS[deed]:
+            epochs = self.epochs[earlier][cells]
+            bad = (epochs == clock.epoch) & (self.threads[earlier][cells] != threads)
+            for level in clock.levels:
+                bad |= (epochs >= level.start) & (epochs < level.current)
+            if bad.any():
+                return int(np.flatnonzero(bad)[0])
+        return self._stamp(deed, cells, threads, clock.epoch)
+
+    def _stamp(self, deed: Deed, cells: Array, threads: Array, epoch: int) -> int | None:
+        holders = self.threads[deed]
+        again = (self.epochs[deed][cells] == epoch) & (holders[cells] != threads)
+        self.epochs[deed][cells] = epoch
+        holders[cells] = threads
+        shared = again | (holders[cells] != threads)
+        if not shared.any():
+            return None
+        if deed is Deed.WRITE:
+            return int(np.flatnonzero(shared)[0])
+        holders[cells[shared]] = SEVERAL
+        return None

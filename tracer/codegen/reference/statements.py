@@ -1,0 +1,274 @@
+"""Each statement of the loop IR, carried out; loops and branches are in `control`."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any, Final, assert_never
+
+import numpy as np
+
+from tracer.codegen.reference import control
+from tracer.codegen.reference.conversions import choose
+from tracer.codegen.reference.frame import FaultRecord, Frame, Return
+from tracer.codegen.reference.library import LIBRARY_REFERENCE, Span
+from tracer.codegen.reference.memory import Region, Violation
+from tracer.codegen.reference.memory import Update as How
+from tracer.codegen.reference.races import Deed
+from tracer.codegen.reference.scalar_ops import scalar_function
+from tracer.codegen.status import Status
+from tracer.errors import InternalError, message
+from tracer.ir.dtypes import BOOL
+from tracer.ir.loop import (
+    Alloc,
+    Barrier,
+    Block,
+    Buffer,
+    Callback,
+    Compute,
+    Copy,
+    Fault,
+    For,
+    If,
+    Invoke,
+    Leave,
+    Library,
+    Load,
+    Register,
+    Shuffle,
+    ShuffleKind,
+    Space,
+    StackPop,
+    StackPush,
+    Statement,
+    Store,
+    Update,
+    View,
+    While,
+)  # fmt: skip
+from tracer.ir.loop_text import Printer
+
+WARP: Final = 32
+
+
+def run_block(f: Frame, block: Block) -> list[Any]:
+    """Carry out the statements; the values that the block yields."""
+    for statement in block.statements:
+        try:
+            run_statement(f, statement)
+        except Violation as violation:
+            first = Printer(f.function).statement_lines(statement)[0]
+            summary = f"loop IR: {violation}, in function '{f.function.name}'"
+            raise InternalError(message(summary, f"at {first}")) from None
+    return [f.value(operand) for operand in block.yields]
+
+
+def run_statement(f: Frame, s: Statement) -> None:
+    """Carry out one statement."""
+    match s:
+        case Compute():
+            function = scalar_function(s.op, s.operands[-1].dtype, s.result.dtype)
+            f.values[s.result] = function(*[f.value(operand) for operand in s.operands])
+        case Load():
+            _load(f, s)
+        case Store():
+            active = f.mask if s.mask is None else f.narrowed(f.value(s.mask))
+            f.region(s.buffer).write(f.index(s.address), f.value(s.value), active, f.clock)
+        case Update():
+            _update(f, s)
+        case For():
+            control.for_(f, s)
+        case While():
+            control.while_(f, s)
+        case If():
+            control.if_(f, s)
+        case Alloc():
+            _alloc(f, s)
+        case Copy():
+            _copy(f, s)
+        case Fault():
+            _fault(f, s)
+        case Leave():
+            if f.call.status is not Status.DONE:
+                raise Return
+        case Invoke():
+            _invoke(f, s)
+        case Library():
+            _library(f, s)
+        case Callback():
+            _callback(f, s)
+        case Barrier():
+            _all_threads(f, "a barrier")
+            f.clock.tick()
+        case Shuffle():
+            _shuffle(f, s)
+        case StackPush():
+            _push(f, s)
+        case StackPop():
+            _pop(f, s)
+        case _:
+            assert_never(s)
+
+
+# -- memory ------------------------------------------------------------------------------------------
+
+
+def _load(f: Frame, s: Load) -> None:
+    region, index = f.region(s.buffer), f.index(s.address)
+    if s.mask is None:
+        f.values[s.result] = region.read(index, f.mask, f.clock)
+        return
+    mask = f.value(s.mask)
+    fill = s.result.dtype.type(0) if s.fill is None else f.value(s.fill)
+    active = f.narrowed(mask)
+    if active is not None and not active.any():
+        f.values[s.result] = fill
+    else:
+        f.values[s.result] = choose(mask, region.read(index, active, f.clock), fill)
+
+
+def _update(f: Frame, s: Update) -> None:
+    active = f.mask if s.mask is None else f.narrowed(f.value(s.mask))
+    dtype = s.buffer.dtype
+    deed = Deed.ATOMIC if f.clock.on_gpu else Deed.WRITE
+    how = How(scalar_function(s.op, dtype, dtype), deed, f.shape)
+    f.region(s.buffer).update(f.index(s.address), f.value(s.value), active, f.clock, how)
+
+
+def _alloc(f: Frame, s: Alloc) -> None:
+    buffer, threads = s.buffer, f.clock.threads
+    private = threads is not None and buffer.space is Space.LOCAL
+    size = buffer.size * threads.size if private and threads is not None else buffer.size
+    whole = Buffer(buffer.name, buffer.dtype, buffer.size, buffer.space)
+    region = f.call.region(whole, np.zeros(size, buffer.dtype), written=False)
+    f.regions[buffer] = region.as_private() if private else region
+
+
+def _copy(f: Frame, s: Copy) -> None:
+    source, target = f.index(s.source.start), f.index(s.target.start)
+    read, write = f.region(s.source.buffer), f.region(s.target.buffer)
+    if not isinstance(source, int) or not isinstance(target, int) or f.clock.threads is not None:
+        for k in range(s.count):  # each thread its own stretch
+            write.write(target + k, read.read(source + k, f.mask, f.clock), f.mask, f.clock)
+        return
+    spans = read.part("", source, s.count), write.part("", target, s.count)
+    if spans[0].overlaps(spans[1]) and spans[0].origin != spans[1].origin:
+        raise Violation(f"copies '{read.name}' to '{write.name}', which it overlaps")
+    write.write_span(target, read.read_span(source, s.count, f.clock), f.clock)
+
+
+def _push(f: Frame, s: StackPush) -> None:
+    region, start = f.view(s.source)
+    stack, data = f.call.stacks[s.stack], region.read_span(start, s.count, f.clock).tobytes()
+    if f.call.stack_limit is not None and len(stack) + len(data) > f.call.stack_limit:
+        f.call.status = Status.NO_MEMORY
+        raise Return
+    stack.extend(data)
+
+
+def _pop(f: Frame, s: StackPop) -> None:
+    region, start = f.view(s.target)
+    stack, size = f.call.stacks[s.stack], s.count * region.dtype.itemsize
+    if size > len(stack):
+        raise Violation(f"pops {size} bytes off stack {s.stack}, which has {len(stack)}")
+    values = np.frombuffer(bytes(stack[len(stack) - size :]), region.dtype)
+    del stack[len(stack) - size :]
+    region.write_span(start, values.view(np.uint8) if region.dtype == BOOL else values, f.clock)
+
+
+# -- calls -------------------------------------------------------------------------------------------
+
+
+def _invoke(f: Frame, s: Invoke) -> None:
+    callee = f.call.functions[s.function]
+    inner = Frame(f.call, callee, f.run_block)
+    written = []
+    for argument, parameter in zip(s.arguments, callee.parameters, strict=True):
+        if isinstance(argument, View):
+            assert isinstance(parameter, Buffer), "the verifier has matched them"
+            region, start = f.view(argument)
+            inner.regions[parameter] = region.part(parameter.name, start, parameter.size)
+            written.append(parameter.written)
+        else:
+            assert isinstance(parameter, Register), "the verifier has matched them"
+            inner.values[parameter] = f.value(argument)
+    _check_disjoint(s.function, list(inner.regions.values()), written)
+    run_function(inner)
+
+
+def run_function(f: Frame) -> None:
+    """Carry out the body of a frame's function."""
+    with suppress(Return):
+        f.run(f.function.body)
+
+
+def _check_disjoint(name: str, regions: list[Region], written: list[bool]) -> None:
+    for i, region in enumerate(regions):
+        for j in range(i):
+            if (written[i] or written[j]) and region.overlaps(regions[j]):
+                raise Violation(f"hands '{name}' the overlapping '{regions[j].name}' and '{region.name}'")
+
+
+def _library(f: Frame, s: Library) -> None:
+    routine = LIBRARY_REFERENCE.get(s.name)
+    if routine is None:
+        raise Violation(f"library routine '{s.name}' has no reference")
+    arguments = [Span(*f.view(a), f.clock) if isinstance(a, View) else f.value(a) for a in s.arguments]
+    routine(*arguments)
+
+
+def _callback(f: Frame, s: Callback) -> None:
+    """Hand the buffers over as flat arrays, from each view's start to its buffer's end."""
+    if not 0 <= s.slot < len(f.call.callbacks):
+        raise Violation(f"callback {s.slot} of {len(f.call.callbacks)}")
+    inputs = [f.view(view) for view in s.inputs]
+    outputs = [f.view(view) for view in s.outputs]
+    given = [region.read_span(start, region.size - start, f.clock) for region, start in inputs]
+    made = [np.zeros(region.size - start, region.dtype) for region, start in outputs]
+    try:
+        f.call.callbacks[s.slot](given, made)
+    except BaseException as error:  # whatever it is, the caller of the program raises it again
+        f.call.error, f.call.status = error, Status.RAISED
+        raise Return from None
+    for (region, start), values in zip(outputs, made, strict=True):
+        region.write_span(start, values, f.clock)
+
+
+# -- faults and threads ------------------------------------------------------------------------------
+
+
+def _fault(f: Frame, s: Fault) -> None:
+    holds = f.value(s.predicate)
+    if f.mask is not None:
+        holds = holds & f.mask
+    if not np.any(holds):
+        return
+    columns = np.broadcast_arrays(holds, f.value(s.position), *[f.value(v) for v in s.values])
+    rows = np.stack([column[columns[0]] for column in columns[1:]], axis=-1)
+    position, *values = (int(v) for v in rows[np.argmin(rows[:, 0])])
+    found, before = FaultRecord(s.site, position, tuple(values)), f.call.fault
+    if before is None or (found.site, found.position) < (before.site, before.position):
+        f.call.fault = found
+    if f.call.status is Status.DONE:
+        f.call.status = Status.FAULT
+
+
+def _all_threads(f: Frame, what: str) -> None:
+    if f.mask is not None and not f.mask.all():
+        raise Violation(f"reaches {what} with some threads only")
+
+
+def _shuffle(f: Frame, s: Shuffle) -> None:
+    """Threads are numbered with the innermost loop running fastest; 32 in a row are a warp."""
+    threads = f.clock.threads
+    if threads is None:
+        raise Violation("shuffles outside a thread loop")
+    _all_threads(f, "a shuffle")
+    lane = threads % WARP
+    other = lane ^ s.offset if s.kind is ShuffleKind.XOR else lane + s.offset
+    partner = np.where(other < WARP, threads - lane + other, threads)
+    if (partner >= threads.size).any():
+        raise Violation(f"shuffles with thread {int(partner.max())} of {threads.size}")
+    flat = np.broadcast_to(f.value(s.value), threads.shape).ravel()
+    order = np.empty(threads.size, np.int64)
+    order[threads.ravel()] = np.arange(threads.size)
+    f.values[s.result] = flat[order[partner]]

@@ -1,0 +1,15 @@
+"""How a call of a compiled or interpreted program ends."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Status(IntEnum):
+    """What a call returns."""
+
+    DONE = 0
+    FAULT = 1  # the fault's site, position and values say which
+    INTERRUPTED = 2  # the stop word was set
+    RAISED = 3  # a callback raised
+    NO_MEMORY = 4  # a growable stack could not grow

@@ -1,0 +1,230 @@
+"""Functions with derivatives of the user's own: custom_jvp and custom_vjp.
+
+Each is an equation with the function's program, for everything but differentiation, and with the user's rule, as a
+Python function on lists of operands. Outside jit the rule runs by itself, with values; `enter` runs the function at
+the enclosing level again, so that outer derivatives find the rule too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tracer.ir.primitive import Effect, Joint, Linear, Linearized, NoRule, Primitive, Structured, Zero
+from tracer.ir.program import Program
+from tracer.ir.types import Type, is_differentiable, tangent_type, with_shape
+from tracer.primitives.nested import Axes, batched_of, move_to_front
+from tracer.primitives.reductions import reduce_sum
+from tracer.primitives.reference import run_reference
+from tracer.trace.evaluate import evaluate
+from tracer.trace.stage import stage
+from tracer.trace.trace import Operand, bind_all
+
+Operands = Sequence[Operand]
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class JvpRule:
+    """enter(xs) -> ys. rule(xs, dxs) -> (ys, dys), the dxs dense or Zero."""
+
+    name: str
+    enter: Callable[[Operands], list[Any]]
+    rule: Callable[[Operands, Sequence[Any]], tuple[list[Any], list[Any]]]
+
+    def __repr__(self) -> str:
+        return f"<jvp of {self.name}>"
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class VjpRule:
+    """enter(xs) -> ys. forward(xs) -> (ys, residuals). backward(residuals, cotangents) -> cotangents of xs, or Zero."""
+
+    name: str
+    enter: Callable[[Operands], list[Any]]
+    forward: Callable[[Operands], tuple[list[Any], list[Any]]]
+    backward: Callable[[Operands, Sequence[Any]], list[Any]]
+
+    def __repr__(self) -> str:
+        return f"<vjp of {self.name}>"
+
+
+def _outputs(program: Program | None, rule: JvpRule | VjpRule, xs: Operands) -> list[Any]:
+    """The primal outputs at the current level, with the rule still in force there."""
+    return rule.enter(xs) if program is None else evaluate_custom(custom_jvp_p, program, rule, xs)
+
+
+def _effects(params: Mapping[str, Any]) -> frozenset[Effect]:
+    program: Program | None = params["program"]
+    return program.effects if program is not None else frozenset()
+
+
+# custom_jvp
+
+
+def _jvp_jvp(ctx: Any, xs: Operands, dxs: Sequence[Any], *, program: Program | None, rule: JvpRule) -> Any:
+    return rule.rule(xs, dxs)
+
+
+def _jvp_linearize(
+    ctx: Any, xs: Operands, active: tuple[bool, ...], *, program: Program | None, rule: JvpRule
+) -> Linearized:
+    ys = _outputs(program, rule, xs)
+    types = [x.type for x in xs]
+
+    def apply(residuals: Sequence[Any], dxs: Sequence[Any]) -> Sequence[Any]:
+        given = iter(dxs)
+        full = [next(given) if on else Zero(tangent_type(t)) for on, t in zip(active, types, strict=True)]
+        return rule.rule(residuals, full)[1]
+
+    return Linearized(ys, list(xs), apply)
+
+
+def _jvp_batch(ctx: Any, xs: Operands, axes: Axes, *, program: Program, rule: JvpRule) -> Any:
+    batched, size, transform = batched_of(axes), ctx.size, ctx.transform
+    derived = transform(program, batched, size, ctx.axis_name, True).program
+
+    def batched_rule(primals: Operands, tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        active = tuple(not isinstance(t, Zero) for t in tangents)
+        moving = [t for t in tangents if not isinstance(t, Zero)]
+        outputs, reached = _stage_jvp(rule, program.input_types, active)
+        flags = batched + tuple(on for on, a in zip(batched, active, strict=True) if a)
+        mapped = transform(outputs, flags, size, ctx.axis_name, True).program
+        results = evaluate(mapped, [*primals, *moving])
+        count = len(program.outputs)
+        given = iter(results[count:])
+        types = [with_shape(t, (size, *t.shape)) for t in program.output_types]
+        return results[:count], [
+            next(given) if on else Zero(tangent_type(t)) for on, t in zip(reached, types, strict=True)
+        ]
+
+    new = JvpRule(rule.name, lambda operands: evaluate_custom(custom_jvp_p, derived, new, operands), batched_rule)
+    outputs = bind_all(custom_jvp_p, move_to_front(ctx, xs, axes), {"program": derived, "rule": new})
+    return outputs, [0] * len(outputs)
+
+
+def _stage_jvp(rule: JvpRule, types: Sequence[Type], active: Sequence[bool]) -> tuple[Program, list[bool]]:
+    """The rule as a program of (primals..., active tangents...) -> (outputs..., tangents that are not zero...)."""
+    reached: list[bool] = []
+
+    def run(inputs: list[Any]) -> list[Operand]:
+        primals, given = inputs[: len(types)], iter(inputs[len(types) :])
+        tangents = [next(given) if on else Zero(tangent_type(t)) for on, t in zip(active, types, strict=True)]
+        ys, dys = rule.rule(primals, tangents)
+        reached.extend(not isinstance(dy, Zero) for dy in dys)
+        return [*ys, *(dy for dy in dys if not isinstance(dy, Zero))]
+
+    moving = [tangent_type(t) for t, on in zip(types, active, strict=True) if on]
+    staged = stage(run, [*types, *moving], name=rule.name)
+    assert not staged.constants, "rules close over no arrays once they are staged"
+    return staged.program, reached
+
+
+custom_jvp_p = Primitive(
+    name="custom_jvp",
+    infer=lambda *types, program, rule: program.output_types,
+    reference=lambda *values, program, rule: run_reference(program, values),
+    jvp=Joint(_jvp_jvp), linearize=_jvp_linearize,
+    transpose=NoRule("a custom_jvp function is not linear"), batch=_jvp_batch,
+    lower=Structured("custom_jvp"), effects=_effects, multiple=True,
+)  # fmt: skip
+
+
+# custom_vjp
+
+
+def _vjp_linearize(
+    ctx: Any, xs: Operands, active: tuple[bool, ...], *, program: Program | None, rule: VjpRule
+) -> Linearized:
+    ys, residuals = rule.forward(xs)
+    types = tuple(x.type for x in xs)
+    moving = tuple(tangent_type(y.type) for y in ys if is_differentiable(y.type))
+
+    def apply(values: Sequence[Any], dxs: Sequence[Any]) -> Sequence[Any]:
+        params = {"rule": rule, "types": types, "active": active, "results": moving, "residuals": len(residuals)}
+        given = iter(bind_all(custom_linear_p, [*values, *dxs], params))
+        return [next(given) if is_differentiable(y.type) else Zero(tangent_type(y.type)) for y in ys]
+
+    return Linearized(ys, residuals, apply)
+
+
+def _vjp_batch(ctx: Any, xs: Operands, axes: Axes, *, program: Program, rule: VjpRule) -> Any:
+    batched, size, transform, name = batched_of(axes), ctx.size, ctx.transform, ctx.axis_name
+    derived = transform(program, batched, size, name, True).program
+    count = len(program.outputs)
+
+    def forward(operands: Operands) -> tuple[list[Any], list[Any]]:
+        staged = stage(lambda inputs: [y for part in rule.forward(inputs) for y in part], program.input_types, name=rule.name)
+        fixed = (False,) * len(staged.constants)
+        mapped = transform(staged.program, fixed + batched, size, name, True).program
+        results = evaluate(mapped, [*staged.constants, *operands])
+        return results[:count], results[count:]
+
+    def backward(residuals: Operands, cotangents: Sequence[Any]) -> list[Any]:
+        lanes = [with_shape(r.type, r.type.shape[1:]) for r in (*residuals, *(c for c in cotangents if not isinstance(c, Zero)))]
+        kept: list[bool] = []
+
+        def run(inputs: list[Any]) -> list[Operand]:
+            given = iter(inputs[len(residuals) :])
+            full = [
+                Zero(with_shape(c.type, c.type.shape[1:])) if isinstance(c, Zero) else next(given) for c in cotangents
+            ]
+            results = rule.backward(inputs[: len(residuals)], full)
+            kept.extend(not isinstance(r, Zero) for r in results)
+            return [r for r in results if not isinstance(r, Zero)]
+
+        staged = stage(run, lanes, name=f"{rule.name}.backward")
+        flags = (False,) * len(staged.constants) + (True,) * len(lanes)
+        mapped = transform(staged.program, flags, size, name, True).program
+        dense = [c for c in cotangents if not isinstance(c, Zero)]
+        given = iter(evaluate(mapped, [*staged.constants, *residuals, *dense]))
+        results = [next(given) if on else None for on in kept]
+        return [
+            Zero(tangent_type(t)) if r is None else r if on else reduce_sum(r, (0,))
+            for r, on, t in zip(results, batched, program.input_types, strict=True)
+        ]
+
+    new = VjpRule(rule.name, lambda operands: evaluate_custom(custom_vjp_p, derived, new, operands), forward, backward)
+    outputs = bind_all(custom_vjp_p, move_to_front(ctx, xs, axes), {"program": derived, "rule": new})
+    return outputs, [0] * len(outputs)
+
+
+custom_vjp_p = Primitive(
+    name="custom_vjp",
+    infer=lambda *types, program, rule: program.output_types,
+    reference=lambda *values, program, rule: run_reference(program, values),
+    jvp=NoRule("a custom_vjp function has a reverse rule only; use custom_jvp, or grad and vjp"),
+    linearize=_vjp_linearize,
+    transpose=NoRule("a custom_vjp function is not linear"), batch=_vjp_batch,
+    lower=Structured("custom_vjp"), effects=_effects, multiple=True,
+)  # fmt: skip
+
+
+def evaluate_custom(primitive: Primitive, program: Program, rule: JvpRule | VjpRule, operands: Operands) -> list[Any]:
+    """The equation again, at the current level."""
+    return bind_all(primitive, operands, {"program": program, "rule": rule})
+
+
+def _linear_transpose(
+    ctx: Any, cts: Sequence[Any], xs: Sequence[Any], *, rule: VjpRule, types: tuple[Type, ...], active: tuple[bool, ...],
+    results: tuple[Type, ...], residuals: int,
+) -> list[Any]:  # fmt: skip
+    """The user's backward function."""
+    gradients = rule.backward(xs[:residuals], cts)
+    moving = [g for g, on in zip(gradients, active, strict=True) if on]
+    return [None] * residuals + [g if not isinstance(x, Linear) or not isinstance(g, Zero) else None for g, x in zip(moving, xs[residuals:], strict=True)]
+
+
+custom_linear_p = Primitive(
+    name="custom_linear",
+    infer=lambda *inputs, results, **params: results,
+    reference=NoRule("the tangents of a custom_vjp function exist only to be transposed; it has no forward derivative"),
+    jvp=NoRule("the tangents of a custom_vjp function exist only to be transposed"),
+    transpose=_linear_transpose,
+    batch=NoRule("the tangents of a custom_vjp function exist only to be transposed; use jacrev, or custom_jvp"),
+    lower=NoRule("the tangents of a custom_vjp function exist only to be transposed; use grad, vjp or jacrev"),
+    multiple=True,
+    laws={"all": "it stands in linear programs until they are transposed, and is never executed"},
+)  # fmt: skip
+
+CUSTOM = (custom_jvp_p, custom_vjp_p, custom_linear_p)

@@ -1,0 +1,177 @@
+"""Equations with effects: checks that fault, and callbacks into Python.
+
+Callbacks run on the calling thread, in program order where they are ordered; their exceptions propagate unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import CheckError, InternalError, ShapeError, message
+from tracer.ir import dtypes
+from tracer.ir.primitive import FAULTS, IO, Effect, NoRule, Primitive, Structured
+from tracer.ir.program import Literal
+from tracer.ir.types import Type, array_type, storage_type, with_shape
+from tracer.primitives.reductions import reduce_and
+from tracer.primitives.rules import Value, operand_of, zero_jvp
+from tracer.primitives.bits import not_, or_
+from tracer.primitives.scan import scan_program
+from tracer.primitives.shapes import broadcast_in_dim
+from tracer.trace.source import here
+from tracer.trace.stage import stage
+from tracer.trace.trace import Operand, as_literal, bind_all
+
+# check
+
+
+def _check_infer(condition: Type, guard: Type, *, text: str) -> tuple[Type, ...]:
+    flag = array_type(dtypes.BOOL, ())
+    if condition != flag or guard != flag:
+        raise ShapeError(
+            message(
+                f"check{here()} takes a condition bool[]",
+                f"got {condition}",
+                help="reduce it, as with .all()",
+            )
+        )
+    return ()
+
+
+def _check_reference(condition: Any, guard: Any, *, text: str) -> tuple[()]:
+    if guard and not condition:
+        raise CheckError(text)
+    return ()
+
+
+def _check_batch(ctx: Any, xs: Sequence[Any], axes: Sequence[int | None], *, text: str) -> Any:
+    """The check of every live lane at once."""
+    condition, guard = (ctx.to_front(x, axis) for x, axis in zip(xs, axes, strict=True))
+    holds = or_(condition, not_(guard))
+    return bind_all(check_p, [reduce_and(holds, (0,)), as_literal(True)], {"text": text}), []
+
+
+check_p = Primitive(
+    name="check", infer=_check_infer, reference=_check_reference,
+    jvp=zero_jvp, transpose=NoRule("a check has no outputs"), batch=_check_batch,
+    lower=Structured("check"), effects=FAULTS | IO, multiple=True, guard=1,
+)  # fmt: skip
+
+
+def check(condition: Value, text: str) -> None:
+    """Raise CheckError(text, at the user's line) where the condition is false: eagerly, and from compiled code.
+
+    condition: bool []. Inside `cond` and `while_loop` under vmap, lanes that are not live are not checked.
+    """
+    where = message(f"check failed{here()}: {text}")
+    bind_all(check_p, [operand_of("check", condition), as_literal(True)], {"text": where})
+
+
+# callbacks
+
+
+class HostFunction:
+    """A Python function of NumPy arrays that compiled programs call, with what errors call it."""
+
+    __slots__ = ("__weakref__", "function", "name")
+
+    def __init__(self, function: Callable[..., Sequence[Any]], name: str) -> None:
+        self.function = function
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<function {self.name}>"
+
+    def __call__(self, arrays: Sequence[Any], types: Sequence[Type]) -> list[Any]:
+        """The results as NumPy arrays of the promised types; a different shape is an error, a dtype is cast."""
+        results = list(self.function(*arrays))
+        if len(results) != len(types):
+            raise ShapeError(f"callback {self.name}: returned {len(results)} arrays, {len(types)} were promised")
+        checked = []
+        for result, type in zip(results, types, strict=True):
+            expected = storage_type(type)
+            array = np.asarray(result, expected.dtype)
+            if array.shape != expected.shape:
+                raise ShapeError(
+                    message(
+                        f"callback {self.name}: a result has the wrong shape",
+                        f"promised {type}, got {array.dtype} of shape {array.shape}",
+                        help="result_shape_dtypes must say what the function returns",
+                    )
+                )
+            checked.append(array)
+        return checked
+
+
+def _callback_infer(*types: Type, results: tuple[Type, ...], **params: Any) -> tuple[Type, ...]:
+    return results
+
+
+def _callback_reference(
+    *arrays: Any, host: HostFunction, results: tuple[Type, ...], ordered: bool, vmap_method: str
+) -> tuple[Any, ...]:
+    return tuple(host([np.array(a) for a in arrays], results))
+
+
+def _callback_batch(
+    ctx: Any, xs: Sequence[Any], axes: Sequence[int | None], *, host: HostFunction, results: tuple[Type, ...],
+    ordered: bool, vmap_method: str,
+) -> Any:  # fmt: skip
+    """One call a lane, in order; or one call for the batch if the function says it takes batches."""
+    params = {"host": host, "ordered": ordered, "vmap_method": vmap_method}
+    if vmap_method in ("expand_dims", "broadcast_all"):
+        size = ctx.size if vmap_method == "broadcast_all" else 1
+        moved = [
+            ctx.to_front(x, axis) if axis is not None else broadcast_in_dim(x, (size, *x.type.shape), _after(x))
+            for x, axis in zip(xs, axes, strict=True)
+        ]
+        batched = tuple(with_shape(t, (ctx.size, *t.shape)) for t in results)
+        outputs = bind_all(callback_p, moved, {"results": batched, **params})
+        return outputs, [0] * len(outputs)
+    fixed = [x for x, axis in zip(xs, axes, strict=True) if axis is None and not isinstance(x, Literal)]
+    mapped = [ctx.to_front(x, axis) for x, axis in zip(xs, axes, strict=True) if axis is not None]
+
+    def body(inputs: list[Any]) -> list[Operand]:
+        still, lanes = iter(inputs[: len(fixed)]), iter(inputs[len(fixed) :])
+        full = [
+            x if isinstance(x, Literal) else next(still) if axis is None else next(lanes)
+            for x, axis in zip(xs, axes, strict=True)
+        ]
+        return list(bind_all(callback_p, full, {"results": results, **params}))
+
+    types = [x.type for x in fixed] + [with_shape(x.type, x.type.shape[1:]) for x in mapped]
+    program = stage(body, types, name=host.name).program
+    outputs = scan_program(program, fixed, [], mapped, length=ctx.size)
+    return outputs, [0] * len(outputs)
+
+
+def _after(x: Operand) -> tuple[int, ...]:
+    return tuple(range(1, len(x.type.shape) + 1))
+
+
+def _callback_effects(params: Mapping[str, Any]) -> frozenset[Effect]:
+    return IO if params["ordered"] else frozenset()
+
+
+callback_p = Primitive(
+    name="callback", infer=_callback_infer, reference=_callback_reference,
+    jvp=NoRule("a callback has no derivative; wrap it in custom_jvp or custom_vjp"),
+    transpose=NoRule("a callback is not linear"), batch=_callback_batch,
+    lower=Structured("callback"), effects=_callback_effects, multiple=True,
+    laws={"jvp": "a function of the host has no known derivative"},
+)  # fmt: skip
+
+
+def callback(
+    host: HostFunction, operands: Sequence[Operand], results: Sequence[Type], *, ordered: bool, vmap_method: str
+) -> list[Any]:
+    """Call a Python function. ordered: it has effects, and is never dropped, repeated or moved past another."""
+    if vmap_method not in ("sequential", "expand_dims", "broadcast_all"):
+        raise InternalError(f"vmap_method {vmap_method}")
+    params = {"host": host, "results": tuple(results), "ordered": ordered, "vmap_method": vmap_method}
+    return bind_all(callback_p, operands, params)
+
+
+EFFECTS = (check_p, callback_p)

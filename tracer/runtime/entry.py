@@ -1,0 +1,168 @@
+"""Compiled entries: C functions that Python calls, each for one executable and one structure of arguments."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tracer.codegen.llvm.abi import Context, Status
+from tracer.ir import dtypes
+from tracer.ir.primitive import Effect
+from tracer.ir.types import ArrayType, Type, storage_type
+from tracer.runtime.compile import Compiled
+from tracer.runtime.faults import error_of
+from tracer.runtime.plan import Plan
+from tracer.runtime.record import Leaf, Record, Result, Scalar
+from tracer.runtime.support import support
+from tracer.settings import gate
+from tracer.trace import trees
+from tracer.trace.array import Array
+
+_METH_FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002
+_SCALARS = {
+    (dtypes.I64, True): Scalar.INT64,
+    (dtypes.F64, True): Scalar.FLOAT64,
+    (dtypes.F32, True): Scalar.FLOAT32,
+    (dtypes.C128, True): Scalar.COMPLEX128,
+    (dtypes.C64, True): Scalar.COMPLEX64,
+    (dtypes.BOOL, False): Scalar.BOOL,
+}
+
+
+class _MethodDef(ctypes.Structure):
+    """CPython's PyMethodDef."""
+
+    _fields_ = (("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int),
+                ("doc", ctypes.c_char_p))  # fmt: skip
+
+
+@cache
+def _method() -> _MethodDef:
+    """The one C function, for all entries; it must outlive them, so it lives as long as the process."""
+    return _MethodDef(b"compiled", support().entry, _METH_FASTCALL_WITH_KEYWORDS, None)
+
+
+class _Switch:
+    ctypes_only = False  # for tests of the other way
+
+
+switch = _Switch()
+
+
+def entries_enabled() -> bool:
+    """Whether compiled entries can be used with this Python and NumPy; else calls go through ctypes."""
+    return not switch.ctypes_only and support().entry is not None
+
+
+class Recognised:
+    """An executable with a structure of arguments: what its entries, which differ in their fallbacks, share."""
+
+    def __init__(
+        self, compiled: Compiled, captured: Sequence[Array], plan: Plan, structure: trees.Structure | None
+    ) -> None:
+        """structure: of the result; None for a tuple of all outputs."""
+        self._keep: list[Any] = [compiled, captured, plan]
+        self.record = Record()
+        self._set_program(compiled, captured)
+        self._set_arguments(plan)
+        self._set_handlers(compiled, structure)
+        spare = ctypes.c_void_p()
+        self.record.spare = ctypes.addressof(spare)
+        weakref.finalize(self.record, _free_spare, spare).atexit = False
+
+    def entry(self, fallback: Callable[..., Any]) -> Callable[..., Any]:
+        """The C function; it calls `fallback` with the same arguments where they are not as planned."""
+        new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p)(
+            ("PyCMethod_New", ctypes.pythonapi)
+        )
+        made: Callable[..., Any] = new(ctypes.addressof(_method()), (self.record, fallback, self._keep), None, None)
+        return made
+
+    def trust_settings(self) -> None:
+        """The settings are now as they were when this was traced."""
+        self.record.version = gate.version
+
+    def _set_program(self, compiled: Compiled, captured: Sequence[Array]) -> None:
+        r, scheduled = self.record, compiled.scheduled
+        leaves = [self._leaf(type) for type in scheduled.input_types]
+        for leaf, array in zip(leaves, captured, strict=False):
+            leaf.handle, leaf.scalar = self._object(array), Scalar.NONE
+        r.main, r.version = compiled.loaded.address(), gate.version
+        r.captured, r.inputs, r.leaves = len(captured), len(leaves), self._table(Leaf, leaves)
+        results = [self._result(type) for type in scheduled.output_types]
+        r.outputs, r.results = len(results), self._table(Result, results)
+        r.constants = len(scheduled.constants)
+        r.data = self._table(ctypes.c_void_p, [constant.ctypes.data for constant in scheduled.constants])
+        r.arena, r.stacks = scheduled.module.arena, scheduled.module.stacks
+        r.is_long, r.repeatable = compiled.is_long, Effect.IO not in compiled.program.effects
+
+    def _set_arguments(self, plan: Plan) -> None:
+        r = self.record
+        r.positional, r.keywords = plan.positional, len(plan.names)
+        r.names = self._object(plan.names)
+        r.order = self._table(ctypes.c_int64, plan.order)
+        if plan.steps:
+            steps = plan.table()
+            self._keep.append(steps)
+            r.steps = ctypes.addressof(steps)
+
+    def _set_handlers(self, compiled: Compiled, structure: trees.Structure | None) -> None:
+        r = self.record
+        r.ndarray, r.array, r.array_type, r.zero = id(np.ndarray), id(Array), id(ArrayType), self._object(0)
+        if structure is not None:
+            r.single = structure.is_leaf()
+            plain = structure.type is tuple and all(child.is_leaf() for child in structure.children())
+            if not r.single and not plain:
+                r.finish = self._object(structure.unflatten)
+        r.failed = self._object(lambda address: _error(compiled, address))
+        if compiled.scheduled.callbacks:
+            r.callback = self._object(compiled.call_back)
+
+    def _leaf(self, type: Type) -> Leaf:
+        storage = storage_type(type)
+        weak = isinstance(type, ArrayType) and type.weak
+        plain = isinstance(type, ArrayType)
+        scalar = _SCALARS.get((storage.dtype, weak), Scalar.NONE) if plain and storage.shape == () else Scalar.NONE
+        kind = None if plain else self._object(type.__class__)
+        return Leaf(
+            self._object(storage.dtype), self._shape(storage), len(storage.shape), None, self._object(weak), kind, scalar
+        )
+
+    def _result(self, type: Type) -> Result:
+        storage = storage_type(type)
+        weak = isinstance(type, ArrayType) and type.weak
+        known = None if isinstance(type, ArrayType) else type
+        return Result(
+            self._object(storage.dtype), self._shape(storage), len(storage.shape), self._object(weak),
+            self._object(known),
+        )  # fmt: skip
+
+    def _shape(self, storage: ArrayType) -> int:
+        return self._table(ctypes.c_int64, storage.shape)
+
+    def _object(self, thing: object) -> int:
+        """The address of an object that lives from now on as long as this one."""
+        self._keep.append(thing)
+        return id(thing)
+
+    def _table(self, kind: Any, items: Sequence[Any]) -> int:
+        """The address of an array in C's layout."""
+        table = (kind * len(items))(*items)
+        self._keep.append(table)
+        return ctypes.addressof(table)
+
+
+def _error(compiled: Compiled, address: int) -> BaseException | None:
+    context = Context.from_address(address)
+    return error_of(compiled.scheduled, Status(context.status), context)
+
+
+def _free_spare(spare: ctypes.c_void_p) -> None:
+    free = ctypes.CDLL(None).free
+    free.argtypes = [ctypes.c_void_p]
+    free(spare)

@@ -1,0 +1,223 @@
+"""`jit`: a Python function becomes compiled programs, one for each kind of arguments."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import update_wrapper
+from types import MethodType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, message
+from tracer.runtime.abstract import ShapeDtypeStruct, abstract
+from tracer.runtime.arguments import Call, Key, Names, Positions, Signature, signature
+from tracer.runtime.devices import check_device
+from tracer.runtime.donation import consume
+from tracer.runtime.explain import History, Text, closest
+from tracer.runtime.lowered import Lowered
+from tracer.runtime.specialization import Specialization, is_traced
+from tracer.runtime.staging import trace_call, with_statics
+from tracer.settings import gate
+from tracer.trace import trees
+from tracer.trace.array import Array
+from tracer.trace.convert import as_array
+from tracer.trace.source import here, user_source
+from tracer.transforms.functions import check_callable, name_of
+
+_CHAIN = 4  # compiled entries that are tried one after another before the way through Python
+
+
+class _Switch(threading.local):
+    off = 0
+
+
+_switch = _Switch()
+
+
+class JitFunction:
+    """A jitted function. Call it as the function itself; the methods show what becomes of it.
+
+    `__call__` is a slot of the instance: it holds the compiled entry of the last kind of arguments, a C function that
+    hands on to the next entry, and at last to `_slow`, what it does not recognise.
+    """
+
+    __slots__ = (
+        "__call__", "__dict__", "__weakref__", "_cache", "_chain", "_function", "_history", "_inline", "_lock", "_name",
+        "_signature",
+    )  # fmt: skip
+
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+    def __init__(self, function: Callable[..., Any], options: Signature, *, inline: bool) -> None:
+        self._function = function
+        self._signature = options
+        self._name = options.name
+        self._inline = inline
+        self._lock = threading.Lock()
+        self._history = History(options.name)
+        update_wrapper(self, function)
+        self._forget()
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<jit of {self._name}>"
+
+    # calling
+
+    def _slow(self, /, *args: Any, **kwargs: Any) -> Any:
+        """A call by way of Python: whatever no compiled entry recognises."""
+        if _switch.off:
+            return self._function(*args, **kwargs)
+        call = self._signature.sort(args, kwargs)
+        compiled = self._specialization(call)
+        traced = compiled.traced
+        if is_traced(call.leaves, traced):
+            operands = [as_array(leaf) for leaf in call.leaves]
+            return trees.unflatten(traced.structure, compiled.bind(operands, inline=self._inline))
+        donated = self._signature.donated(call)
+        self._note_copies(call)
+        try:
+            outputs = compiled.execute([as_array(leaf, copy=False) for leaf in call.leaves])
+        finally:
+            if donated:
+                consume(donated, self._name)
+        if not donated:
+            self._chain_up(compiled, args, kwargs, call)
+        return trees.unflatten(traced.structure, outputs)
+
+    def _specialization(self, call: Call) -> Specialization:
+        """The compiled form for the call's key; traced now if there is none that holds."""
+        with self._lock:
+            found = self._cache.get(call.key)
+            if found is None:
+                found = self._cache[call.key] = Specialization()
+        reasons: list[str] | None = None
+        with found.lock:
+            if found.is_traced and found.traced.is_valid:
+                return found
+            reasons = ["a captured array has another type"] if found.is_traced else None
+            traced = trace_call(self._function, call, self._name)
+            if not traced.is_closed:
+                return Specialization(traced)
+            found.set(traced)
+            self._history.compiled(user_source(), reasons or self._reasons(call))
+        return found
+
+    def _reasons(self, call: Call) -> list[str]:
+        with self._lock:
+            others = [key for key, other in self._cache.items() if key != call.key and other.is_traced]
+        names = self._signature.leaf_names(call.args, call.kwargs, call.key.statics)
+        places = {static.place: self._signature.argument(static.place) for static in call.key.statics}
+        return closest(others, call.key, names, places) or ["the first call"]
+
+    def _chain_up(self, compiled: Specialization, args: Any, kwargs: Any, call: Call) -> None:
+        """Try this compiled form first from the next call on."""
+        with self._lock:
+            if compiled in self._chain or not compiled.recognise(args, kwargs, call):
+                return
+            self._chain = [compiled, *self._chain[: _CHAIN - 1]]
+            entry: Callable[..., Any] = self._slow
+            for member in reversed(self._chain):
+                entry = member.entry(entry)
+            self.__call__ = entry  # type: ignore[method-assign]
+
+    def _note_copies(self, call: Call) -> None:
+        names: list[str] = []
+        for position, leaf in enumerate(call.leaves):
+            if isinstance(leaf, np.ndarray) and not (leaf.flags.carray_ro if False else leaf.flags.c_contiguous):
+                names = names or self._signature.leaf_names(call.args, call.kwargs, call.key.statics)
+                self._history.note(f"{names[position]} is not C-contiguous: it is copied at every call")
+
+    def _forget(self) -> None:
+        self._cache: dict[Key, Specialization] = {}
+        self._chain: list[Specialization] = []
+        self.__call__ = self._slow  # type: ignore[method-assign]
+
+    # showing
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """Every stage of the program for these arguments, which may be `ShapeDtypeStruct`."""
+        call = self._signature.sort(args, kwargs)
+        return Lowered(trace_call(self._function, call, self._name), call, self._signature)
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The result with a `ShapeDtypeStruct` for every array; nothing is computed."""
+        traced = trace_call(self._function, self._signature.sort(args, kwargs), self._name)
+        return trees.unflatten(traced.structure, [abstract(type) for type in traced.program.output_types])
+
+    def explain(self) -> Text:
+        """Why the last calls compiled, naming the arguments and what changed about them."""
+        return self._history.text()
+
+    def clear_cache(self) -> None:
+        """Forget every compiled form."""
+        with self._lock:
+            self._forget()
+
+
+def jit(
+    fun: Callable[..., Any] | None = None,
+    *,
+    static_argnums: Positions = None,
+    static_argnames: Names = None,
+    donate_argnums: Positions = None,
+    donate_argnames: Names = None,
+    inline: bool = False,
+    keep_unused: bool = False,
+    device: Any = None,
+) -> Any:
+    """Compile a function of arrays: traced once for each kind of arguments, then run as one machine program.
+
+    fun: takes and returns arrays and numbers, or trees of them. Without it, `jit(static_argnums=0)` is a decorator.
+    static_argnums, static_argnames: arguments that are Python values, hashable; each value is compiled anew.
+    donate_argnums, donate_argnames: arrays that the caller gives up, and can no longer be used.
+    inline: inside another traced function, its equations rather than a call. keep_unused: accepted as JAX's.
+    Arrays that `fun` captures are read whenever it is called.
+    Raises ArgumentError for arguments that are no arrays, and static ones that cannot be hashed.
+
+    >>> tracer.jit(lambda x: x + 1.0)(2.0)
+    Array(3., f64*)
+    """
+    del keep_unused  # unused arguments are not handed over in any case
+    static, donated = (static_argnums, static_argnames), (donate_argnums, donate_argnames)
+    check_device(device, "jit")
+
+    def decorate(function: Callable[..., Any]) -> JitFunction:
+        check_callable(function, "jit")
+        name = name_of(function)
+        options = signature(function, name, static, donated)
+        both = options.static_numbers & options.donated_numbers
+        if both:
+            raise ArgumentError(
+                message(
+                    f"jit of {name}{here()}: {options.argument(min(both))} is both static and donated",
+                    help="only arrays can be donated",
+                )
+            )
+        return JitFunction(function, options, inline=inline)
+
+    return decorate if fun is None else decorate(fun)
+
+
+@contextmanager
+def disable_jit(disable: bool = True) -> Iterator[None]:
+    """Run jitted functions as plain Python on this thread until the block ends."""
+    gate.close()
+    outer, _switch.off = _switch.off, int(disable)
+    try:
+        yield
+    finally:
+        _switch.off = outer
+        gate.open()
+
+
+def block_until_ready(x: Any) -> Any:
+    """The argument, when it has been computed: on a CPU it always has."""
+    return x

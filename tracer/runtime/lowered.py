@@ -1,0 +1,146 @@
+"""`f.lower(x)`: every stage between a Python function and machine code, to look at."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from tracer.codegen.llvm.jit import assembly
+from tracer.errors import ArgumentError, DeviceError, message
+from tracer.ir.loop import Module
+from tracer.ir.program import Program
+from tracer.passes.pipeline import optimize
+from tracer.runtime.arguments import Call, Signature
+from tracer.runtime.compile import Compiled, compile_program
+from tracer.runtime.cost import CostReport, bytes_of, report
+from tracer.runtime.explain import Text
+from tracer.runtime.staging import Traced
+from tracer.trace import trees
+from tracer.trace.convert import as_array
+from tracer.trace.source import here
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Bytes that a call needs. `peak` is all of them together.
+
+    arguments: what the caller hands over and what the function captured; results; arena: temporaries, at most
+    at one time; constants: data that belongs to the program.
+    """
+
+    arguments: int
+    results: int
+    arena: int
+    constants: int
+
+    @property
+    def peak(self) -> int:
+        """Everything at once."""
+        return self.arguments + self.results + self.arena + self.constants
+
+    def __str__(self) -> str:
+        rows = [(n, getattr(self, n)) for n in ("arguments", "results", "arena", "constants", "peak")]
+        return "\n".join(f"{name:<10}{value:>16,} B" for name, value in rows)
+
+    __repr__ = __str__
+
+
+class Lowered:
+    """The stages of a function for one kind of arguments; each is made when it is asked for."""
+
+    def __init__(self, traced: Traced, call: Call, signature: Signature) -> None:
+        self._traced = traced
+        self._call = call
+        self._signature = signature
+
+    @cached_property
+    def _compiled(self) -> Compiled:
+        return compile_program(self._traced.program)
+
+    def program(self) -> Program:
+        """As traced: captured arrays first, then the arguments' leaves."""
+        return self._traced.program
+
+    def optimized(self) -> Program:
+        """After the passes."""
+        return optimize(self._traced.program)
+
+    def loops(self) -> Module:
+        """Scheduled: loop nests and buffers."""
+        return self._compiled.scheduled.module
+
+    def llvm(self) -> Text:
+        """As LLVM's text."""
+        return Text(self._compiled.text)
+
+    def asm(self) -> Text:
+        """As this machine's assembly language."""
+        return Text(assembly(self._compiled.text))
+
+    def cuda(self, arch: str = "sm_90") -> Text:
+        """The kernels of a GPU of the given architecture, as CUDA C++. Raises DeviceError without that backend."""
+        if importlib.util.find_spec("tracer.codegen.cuda.lower") is None:
+            raise DeviceError(
+                message(
+                    f"cuda{here()}: this version spells no CUDA",
+                    f"wanted for {self._traced.program.name} on {arch}",
+                    help=".llvm() and .asm() show what runs on the CPU",
+                )
+            )
+        lower = importlib.import_module("tracer.codegen.cuda.lower")
+        return Text(lower.cuda_text(self.optimized(), arch))
+
+    def cost(self) -> CostReport:
+        """Arithmetic and memory traffic of the optimised program, by equation and in all."""
+        return report(self.optimized())
+
+    def memory(self) -> Memory:
+        """Bytes of arguments, results and temporaries, known before anything runs."""
+        program, scheduled = self._traced.program, self._compiled.scheduled
+        return Memory(
+            sum(bytes_of(type) for type in program.input_types),
+            sum(bytes_of(type) for type in program.output_types),
+            scheduled.module.arena,
+            sum(constant.nbytes for constant in scheduled.constants),
+        )
+
+    def compile(self) -> CompiledFunction:
+        """The function for exactly these types."""
+        return CompiledFunction(self, self._compiled)
+
+    def __repr__(self) -> str:
+        return f"<lowered {self._traced.program.name}({', '.join(map(str, self._call.key.types))})>"
+
+
+class CompiledFunction:
+    """A function compiled ahead of time. It takes arguments of the types that it was compiled for."""
+
+    def __init__(self, lowered: Lowered, compiled: Compiled) -> None:
+        self._lowered = lowered
+        self._compiled = compiled
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        signature, traced, key = self._lowered._signature, self._lowered._traced, self._lowered._call.key
+        call = signature.sort(args, kwargs)
+        if (call.key.structure, call.key.types, call.key.statics) != (key.structure, key.types, key.statics):
+            raise ArgumentError(
+                message(
+                    f"call of compiled {signature.name}{here()}: arguments of other types than it was compiled for",
+                    f"compiled for ({', '.join(map(str, key.types))})",
+                    f"got          ({', '.join(map(str, call.key.types))})",
+                    help="jit(f)(...) compiles for every kind of arguments that it meets",
+                )
+            )
+        leaves = [as_array(leaf, copy=False) for leaf in call.leaves]
+        return trees.unflatten(traced.structure, self._compiled.call([*traced.captured, *leaves]))
+
+    def cost(self) -> CostReport:
+        """As `Lowered.cost`."""
+        return self._lowered.cost()
+
+    def memory(self) -> Memory:
+        """As `Lowered.memory`."""
+        return self._lowered.memory()

@@ -1,0 +1,101 @@
+"""What the compiled entry knows about one executable: tables in C's layout, which it reads and never changes.
+
+Objects are referred to by address; the entry's `self`, a tuple, keeps all of them alive.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from enum import IntEnum
+
+Pointer, Word = ctypes.c_void_p, ctypes.c_int64
+
+
+class Scalar(IntEnum):
+    """Which Python scalar an argument may be besides an array."""
+
+    NONE = 0
+    BOOL = 1
+    INT64 = 2
+    FLOAT64 = 3
+    FLOAT32 = 4
+    COMPLEX128 = 5
+    COMPLEX64 = 6
+
+
+class Leaf(ctypes.Structure):
+    """One input of the program: an argument's leaf, or a captured array (`handle` is not null)."""
+
+    _fields_ = (
+        ("descr", Pointer),  # the dtype
+        ("shape", Pointer),  # int64[ndim]
+        ("ndim", Word),
+        ("handle", Pointer),
+        ("weak", Pointer),  # True or False: what `Array._weak` must be
+        ("kind", Pointer),  # the class of `Array._type` for what is no plain array, else null
+        ("scalar", Word),
+    )
+
+
+class Result(ctypes.Structure):
+    """One output of the program."""
+
+    _fields_ = (
+        ("descr", Pointer),
+        ("shape", Pointer),
+        ("ndim", Word),
+        ("weak", Pointer),
+        ("type", Pointer),  # what `Array._type` becomes: None for plain arrays
+    )
+
+
+class StepKind(IntEnum):
+    """What a step of the plan expects of an object."""
+
+    LEAF = 0  # anything: an input of the program
+    SAME = 1  # the very object: None, a static argument
+    EQUAL = 2  # an equal one of the same simple type: a static argument
+    TUPLE = 3  # of type `object` and of `size` items, each with steps of its own
+    LIST = 4
+    DICT = 5  # of `size` items: for each a KEY and the value's steps
+    KEY = 6
+
+
+class Step(ctypes.Structure):
+    """One step of the plan by which arguments are flattened: a tree in prefix form."""
+
+    _fields_ = (("kind", Word), ("size", Word), ("object", Pointer))
+
+
+class Record(ctypes.Structure):
+    """One executable, as called with one structure of arguments."""
+
+    _fields_ = (
+        ("main", Pointer),
+        ("version", Word),  # of the settings: `gate.version`
+        ("positional", Word),  # how many arguments come by position
+        ("keywords", Word),  # and by name
+        ("names", Pointer),  # tuple of the latter's names, as the caller orders them
+        ("order", Pointer),  # int64[positional + keywords]: the arguments in the plan's order
+        ("steps", Pointer),  # null where every argument is a leaf, in order
+        ("captured", Word),
+        ("inputs", Word),
+        ("leaves", Pointer),  # Leaf[inputs], captured arrays first
+        ("outputs", Word),
+        ("results", Pointer),  # Result[outputs]
+        ("constants", Word),
+        ("data", Pointer),  # void*[constants]
+        ("arena", Word),  # bytes
+        ("spare", Pointer),  # to a cell with an arena that no call uses at present, or null: exchanged atomically
+        ("stacks", Word),
+        ("is_long", Word),
+        ("repeatable", Word),  # whether it may be run again: it has no ordered effects
+        ("single", Word),  # whether the result is the one output itself, rather than a tuple
+        ("ndarray", Pointer),
+        ("array", Pointer),
+        ("array_type", Pointer),  # the class ArrayType
+        ("zero", Pointer),
+        ("finish", Pointer),  # makes the result of the tuple of outputs, or null
+        ("failed", Pointer),  # makes an exception of a Context's address
+        ("callback", Pointer),  # runs a callback: (slot, address of inputs, address of outputs); or null
+    )

@@ -1,0 +1,105 @@
+"""One compiled form of a jitted function: for one kind of arguments."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tracer.primitives.calls import call as bind_call
+from tracer.runtime.arguments import Call
+from tracer.runtime.compile import Compiled, compile_program
+from tracer.runtime.entry import Recognised, entries_enabled
+from tracer.runtime.plan import flat_plan, make_plan
+from tracer.runtime.staging import Traced
+from tracer.trace.array import Array
+from tracer.trace.evaluate import evaluate
+from tracer.trace.state import state
+
+
+def is_traced(leaves: Sequence[Any], traced: Traced) -> bool:
+    """Whether a call belongs into a program that is being traced, rather than being run."""
+    if state.staging is not None:
+        return True
+    return not traced.is_closed or any(type(leaf) is Array and leaf._trace is not None for leaf in leaves)
+
+
+class Specialization:
+    """Traced, and compiled when it first runs. `lock` is held while either is done, so that it is done once."""
+
+    __slots__ = ("_compiled", "_flat", "_recognised", "_traced", "lock")
+
+    def __init__(self, traced: Traced | None = None) -> None:
+        self.lock = threading.RLock()
+        self._traced = traced
+        self._compiled: Compiled | None = None
+        self._flat: Callable[..., Sequence[Array]] | None = None
+        self._recognised: Recognised | None = None
+
+    @property
+    def is_traced(self) -> bool:
+        return self._traced is not None
+
+    @property
+    def traced(self) -> Traced:
+        assert self._traced is not None
+        return self._traced
+
+    def set(self, traced: Traced) -> None:
+        """A new trace; what was compiled of the former one goes away."""
+        self._traced, self._compiled, self._flat, self._recognised = traced, None, None, None
+
+    def compiled(self) -> Compiled:
+        """The program as machine code."""
+        with self.lock:
+            if self._compiled is None:
+                self._compiled = compile_program(self.traced.program)
+            return self._compiled
+
+    def bind(self, operands: Sequence[Array], *, inline: bool) -> list[Any]:
+        """The outputs within whatever is being traced."""
+        program, everything = self.traced.program, [*self.traced.captured, *operands]
+        return evaluate(program, everything) if inline else bind_call(program, *everything, inline=True)
+
+    def execute(self, operands: Sequence[Array]) -> list[Array]:
+        """The outputs for concrete operands."""
+        with self.lock:
+            if self._flat is None:
+                self._flat = self._make_flat()
+        outputs = list(self._flat(*operands))
+        innermost = state.innermost
+        if innermost is not None:
+            for y in outputs:
+                y._owner = innermost.serial
+        return outputs
+
+    def _make_flat(self) -> Callable[..., Sequence[Array]]:
+        """The program on leaves; through ctypes where the entry does not know Python's or NumPy's ABI."""
+        compiled, captured = self.compiled(), self.traced.captured
+
+        def by_ctypes(*operands: Array) -> list[Array]:
+            return compiled.call([*captured, *operands])
+
+        count = len(compiled.scheduled.input_types) - len(captured)
+        if not entries_enabled():
+            return by_ctypes
+        return Recognised(compiled, captured, flat_plan(count), None).entry(by_ctypes)
+
+    def recognise(self, args: Any, kwargs: Any, call: Call) -> bool:
+        """Make ready to recognise calls like this one in compiled code; whether that is possible."""
+        if not entries_enabled():
+            return False
+        with self.lock:
+            if self._recognised is not None:
+                self._recognised.trust_settings()
+                return True
+            plan = make_plan(args, kwargs, call)
+            if plan is None:
+                return False
+            self._recognised = Recognised(self.compiled(), self.traced.captured, plan, self.traced.structure)
+            return True
+
+    def entry(self, fallback: Callable[..., Any]) -> Callable[..., Any]:
+        """A C function that runs calls like the recognised one, and hands others on."""
+        assert self._recognised is not None
+        return self._recognised.entry(fallback)

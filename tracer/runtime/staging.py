@@ -1,0 +1,102 @@
+"""From a Python function and a call's arguments to a program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tracer.ir.program import Program
+from tracer.ir.types import Type
+from tracer.runtime.abstract import abstract
+from tracer.runtime.arguments import Call, Static, signature
+from tracer.trace import trees
+from tracer.trace.array import Array
+from tracer.trace.stage import stage
+from tracer.transforms.functions import as_output, check_callable, name_of
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Traced:
+    """A function traced for some types: program of (captured..., leaves...), and how its outputs make the result.
+
+    captured: the arrays from outside that it reads, through their handles, whenever it runs.
+    """
+
+    program: Program
+    captured: tuple[Array, ...]
+    captured_types: tuple[Type, ...]
+    structure: trees.Structure
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it may be kept: it reads no array of a trace that is still open."""
+        return all(array._trace is None for array in self.captured)
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the captured arrays still have the types that they were traced with."""
+        types = zip(self.captured, self.captured_types, strict=True)
+        return all(array._trace is None and array.type == type for array, type in types)
+
+
+def trace_call(function: Callable[..., Any], call: Call, name: str) -> Traced:
+    """Run the function on traced arguments of the call's types."""
+    structures: list[trees.Structure] = []
+    key = call.key
+
+    def flat(inputs: list[Array]) -> list[Any]:
+        args, kwargs = with_statics(*trees.unflatten(key.structure, inputs), key.statics)
+        outputs, structure = trees.flatten(function(*args, **kwargs))
+        structures.append(structure)
+        return [as_output(y, f"jit of {name}") for y in outputs]
+
+    staged = stage(flat, key.types, name=name, protected=True)
+    captured = tuple(staged.constants)
+    return Traced(staged.program, captured, tuple(array.type for array in captured), structures[-1])
+
+
+def with_statics(
+    args: tuple[Any, ...], kwargs: dict[str, Any], statics: tuple[Static, ...]
+) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments as the function takes them, static ones back in their places."""
+    positional, keywords = list(args), dict(kwargs)
+    for static in statics:  # positions ascend
+        if isinstance(static.place, int):
+            positional.insert(static.place, static.value)
+        else:
+            keywords[static.place] = static.value
+    return positional, keywords
+
+
+def make_program(
+    fun: Callable[..., Any], static_argnums: int | tuple[int, ...] = ()
+) -> Callable[..., Program]:
+    """A function of the same arguments that returns the program of `fun`. What `fun` captures comes first.
+
+    Arguments may be `ShapeDtypeStruct`.
+
+    >>> print(tracer.make_program(lambda x: x * 2.0)(tracer.ShapeDtypeStruct((3,), "float32")))  # doctest: +ELLIPSIS
+    lambda(%a: f32[3]) -> f32[3] {
+    ...
+    """
+    check_callable(fun, "make_program")
+    name = name_of(fun)
+    options = signature(fun, name, (static_argnums, ()), ((), ()))
+
+    def program(*args: Any, **kwargs: Any) -> Program:
+        return trace_call(fun, options.sort(args, kwargs), name).program
+
+    return program
+
+
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The result of `fun(*args, **kwargs)` with a `ShapeDtypeStruct` for every array; nothing is computed.
+
+    >>> tracer.eval_shape(lambda x: x @ x.T, tracer.ShapeDtypeStruct((3, 4), "float64"))
+    ShapeDtypeStruct(f64[3,3])
+    """
+    check_callable(fun, "eval_shape")
+    name = name_of(fun)
+    traced = trace_call(fun, signature(fun, name, ((), ()), ((), ())).sort(args, kwargs), name)
+    return trees.unflatten(traced.structure, [abstract(type) for type in traced.program.output_types])

@@ -1,0 +1,23 @@
+"""Values as arrays: a NumPy array with the IR type that it has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tracer.ir.types import ArrayType, Float0Type, KeyType, StackType, Type, storage_type
+from tracer.trace.array import Array, concrete
+
+
+def wrapped(value: Any, type: Type) -> Array:
+    """A reference's result as an array that owns its memory in C order."""
+    if isinstance(type, StackType | Float0Type):
+        return concrete(value, False, type)
+    storage = storage_type(type)
+    array = np.asarray(value, order="C")
+    assert array.dtype == storage.dtype, f"{array.dtype} where {type} was inferred"
+    if array.shape != storage.shape:
+        array = np.ascontiguousarray(np.broadcast_to(array, storage.shape))
+    weak = isinstance(type, ArrayType) and type.weak
+    return concrete(array, weak, type if isinstance(type, KeyType) else None)

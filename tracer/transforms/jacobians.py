@@ -1,0 +1,194 @@
+"""Jacobians and Hessians: jacfwd, jacrev, jacobian, hessian.
+
+The function runs once; its linear part then runs on a batch of basis vectors, or its transpose does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import DTypeError, message
+from tracer.ir import dtypes
+from tracer.ir.types import ArrayType, size, tangent_type
+from tracer.primitives.arithmetic import add
+from tracer.primitives.comparison import eq
+from tracer.primitives.conversion import convert_element_type
+from tracer.primitives.joining import slice_in_dim
+from tracer.primitives.shapes import broadcasted_iota, moveaxis, reshape
+from tracer.trace import trees
+from tracer.trace.array import Array
+from tracer.trace.source import here
+from tracer.trace.stage import stage
+from tracer.trace.trace import Operand
+from tracer.transforms.autodiff import FLOAT0, Recorded, argument_position, check_gradient_inputs, dense, record
+from tracer.transforms.batch import batch_forward
+from tracer.transforms.context import to_front
+from tracer.transforms.functions import argument_names, check_callable, flatten_arguments, name_of
+from tracer.transforms.transpose import pull_back
+
+Function = Callable[..., Any]
+Argnums = int | Sequence[int]
+
+
+def jacfwd(fun: Function, argnums: Argnums = 0, has_aux: bool = False, *, holomorphic: bool = False) -> Function:
+    """The Jacobian by forward mode, one tangent an input element: for functions with few inputs.
+
+    Each leaf of the result has the shape [*output, *input].
+
+    >>> import tracer, tracer.numpy as tnp
+    >>> tracer.jacfwd(lambda x: x * x)(tnp.asarray([1.0, 2.0]))
+    Array([[2., 0.],
+           [0., 4.]], f64)
+    """
+    return _jacobian("jacfwd", _push_basis, fun, argnums, has_aux, holomorphic, False)
+
+
+def jacrev(
+    fun: Function, argnums: Argnums = 0, has_aux: bool = False, *, holomorphic: bool = False, allow_int: bool = False
+) -> Function:
+    """The Jacobian by reverse mode, one cotangent an output element: for functions with few outputs.
+
+    Each leaf of the result has the shape [*output, *input].
+
+    >>> import tracer, tracer.numpy as tnp
+    >>> tracer.jacrev(lambda x: tnp.sum(x * x))(tnp.asarray([1.0, 2.0]))
+    Array([2., 4.], f64)
+    """
+    return _jacobian("jacrev", _pull_basis, fun, argnums, has_aux, holomorphic, allow_int)
+
+
+jacobian = jacrev
+
+
+def hessian(fun: Function, argnums: Argnums = 0, has_aux: bool = False, *, holomorphic: bool = False) -> Function:
+    """The second derivative of a function: forward over reverse. A leaf's shape is [*output, *input, *input].
+
+    >>> import tracer, tracer.numpy as tnp
+    >>> tracer.hessian(lambda x: tnp.sum(x ** 3))(tnp.asarray([1.0, 2.0]))
+    Array([[ 6.,  0.],
+           [ 0., 12.]], f64)
+    """
+    inner = jacrev(fun, argnums, has_aux, holomorphic=holomorphic)
+    return jacfwd(inner, argnums, has_aux, holomorphic=holomorphic)
+
+
+Blocks = list[list[Array]]  # for each differentiable output and input leaf the derivative, [*output, *input]
+
+
+def _jacobian(
+    what: str, blocks_of: Callable[[Recorded], Blocks], fun: Function, argnums: Argnums, has_aux: bool,
+    holomorphic: bool, allow_int: bool,
+) -> Function:  # fmt: skip
+    check_callable(fun, what)
+    single = isinstance(argnums, int)
+    numbers: tuple[int, ...] = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+
+    @wraps(fun)
+    def derivative(*args: Any, **kwargs: Any) -> Any:
+        positions = [argument_position(n, len(args)) for n in numbers]
+        chosen = tuple(args[p] for p in positions)
+
+        def call(*values: Any) -> Any:
+            full = list(args)
+            for position, value in zip(positions, values, strict=True):
+                full[position] = value
+            return fun(*full, **kwargs)
+
+        name = name_of(fun)
+        leaves, structure = flatten_arguments(chosen, f"{what} of {name}", lambda: argument_names(chosen))
+        check_gradient_inputs(leaves, chosen, positions, name, holomorphic, allow_int)
+        recorded = record(call, leaves, structure, has_aux, name)
+        entries = _nest(recorded, structure, blocks_of(recorded))
+        result = trees.unflatten(recorded.structure, [entry[0] if single else entry for entry in entries])
+        return (result, recorded.aux) if has_aux else result
+
+    return derivative
+
+
+def _push_basis(recorded: Recorded) -> Blocks:
+    """By columns: the linear part on every basis vector of the inputs."""
+    inputs = [x for x, on in zip(recorded.leaves, recorded.active, strict=True) if on]
+    total = sum(x.size for x in inputs)
+    tape = recorded.tape
+    axes = [None] * len(tape.residuals) + [0] * len(inputs)
+    operands = [*tape.residuals, *_basis(inputs, total)]
+    outputs, found = batch_forward(tape.program, operands, axes, total, None)
+    return [_columns(to_front(y, axis, total), inputs) for y, axis in zip(outputs, found, strict=True)]
+
+
+def _pull_basis(recorded: Recorded) -> Blocks:
+    """By rows: the transpose of the linear part on every basis vector of the outputs."""
+    outputs = [y for y, on in zip(recorded.outputs, recorded.moving, strict=True) if on]
+    inputs = [x for x, on in zip(recorded.leaves, recorded.active, strict=True) if on]
+    total = sum(size(y.type) for y in outputs)
+    tape = recorded.tape
+    count = len(tape.residuals)
+
+    def transposed(values: list[Any]) -> list[Operand]:
+        return [dense(r) for r in pull_back(tape.program, tape.linear, values[:count], values[count:])]
+
+    types = [*(r.type for r in tape.residuals), *(tangent_type(y.type) for y in outputs)]
+    staged = stage(transposed, types, name="rows")
+    axes = [None] * (len(staged.constants) + count) + [0] * len(outputs)
+    operands = [*staged.constants, *tape.residuals, *_basis(outputs, total)]
+    rows, found = batch_forward(staged.program, operands, axes, total, None)
+    by_input = [to_front(r, axis, total) for r, axis in zip(rows, found, strict=True)]
+    blocks: Blocks = []
+    start = 0
+    for y in outputs:
+        stop = start + size(y.type)
+        blocks.append([
+            reshape(slice_in_dim(r, start, stop, 1, 0), (*y.type.shape, *x.shape))
+            for r, x in zip(by_input, inputs, strict=True)
+        ])  # fmt: skip
+        start = stop
+    return blocks
+
+
+def _basis(values: Sequence[Operand], total: int) -> list[Array]:
+    """For each value [total, *shape]: one where the row is the element's number among all elements, else zero."""
+    result, start = [], 0
+    for value in values:
+        type = value.type
+        assert isinstance(type, ArrayType)
+        count = size(type)
+        rows = broadcasted_iota(dtypes.I64, (total, count), 0)
+        columns = broadcasted_iota(dtypes.I64, (total, count), 1)
+        ones = convert_element_type(eq(rows, add(columns, start)), type.dtype)
+        result.append(reshape(ones, (total, *type.shape)))
+        start += count
+    return result
+
+
+def _columns(batch_first: Array, inputs: Sequence[Array]) -> list[Array]:
+    """[total, *output] into one [*output, *input] for each input."""
+    rank = len(batch_first.shape) - 1
+    last = moveaxis(batch_first, 0, rank)
+    result, start = [], 0
+    for x in inputs:
+        block = slice_in_dim(last, start, start + x.size, 1, rank)
+        result.append(reshape(block, (*last.shape[:-1], *x.shape)))
+        start += x.size
+    return result
+
+
+def _nest(recorded: Recorded, structure: trees.Structure, blocks: Blocks) -> list[Any]:
+    """For each output, a tree like the inputs."""
+    rows = iter(blocks)
+    entries = []
+    for y, on in zip(recorded.outputs, recorded.moving, strict=True):
+        if not on:
+            raise DTypeError(
+                message(f"jacobian{here()}: an output has no derivative", f"got {y.type}", help="return floats, or has_aux")
+            )
+        given = iter(next(rows))
+        leaves = [
+            next(given) if active else np.zeros((*y.type.shape, *x.shape), FLOAT0)
+            for x, active in zip(recorded.leaves, recorded.active, strict=True)
+        ]
+        entries.append(trees.unflatten(structure, leaves))
+    return entries
