@@ -262,22 +262,22 @@ def fits() -> list[Fit]:
     # log(erfc(x)) for 1 <= x <= 4 (f32), 6 (f64): the error in erf = 1 - e^this
     table += both("LOG_ERFC", lambda x: mp.log(mp.erfc(x)), (1, 4), (8, 0), mp.erfc)
     table += both("LOG_ERFC", lambda x: mp.log(mp.erfc(x)), (1, 6), (0, 20), mp.erfc)
-    # (1 + 2 x) e^(x^2) erfc(x) in t = (x - k) / (x + k), k = 2 (f32), 4 (f64): Shepherd & Laframboise 1981
-    table += both("ERFCX", lambda t: scaled_erfc(2 * (1 + t) / (1 - t)), (-1, "0.68"), (10, 0))
-    table += both("ERFCX", lambda t: scaled_erfc(4 * (1 + t) / (1 - t)), (-1, "0.745"), (0, 23))
+    # (1 + 2 x) e^(x^2) erfc(x) in t = (x - k) / (x + k), x >= 1/2, k = 2 (f32), 4 (f64): Shepherd & Laframboise 1981
+    table += both("ERFCX", lambda t: scaled_erfc(2 * (1 + t) / (1 - t)), ("-0.601", "0.68"), (10, 0))
+    table += both("ERFCX", lambda t: scaled_erfc(4 * (1 + t) / (1 - t)), ("-0.779", "0.745"), (0, 22))
     # erf_inv(x) / x in x^2, x <= 1/2
     table += both("ERF_INV", of_root(lambda x: erf_inv(x) / x - 1), (0, "0.2505"), (7, 15))
-    # t - erf_inv(1 - e^(-t^2)) in 1/t, 1 - e^(-t^2) from 1/2 to the last number below 1
-    table += both("ERF_INV_TAIL", erf_inv_tail, ("0.2433", "1.2015"), ((5, 4), 0))
-    table += both("ERF_INV_TAIL", erf_inv_tail, ("0.1649", "1.2015"), (0, (9, 9)))
-    # lgamma(x) / ((x - 1) (x - 2)) in x - 3/2, 1/2 <= x <= 3
-    table += both("LGAMMA", lambda u: lgamma_over_roots(u + mpf("1.5")), ("-1.0", "1.5"), (0, (9, 9)))
+    # t - 5/16 - erf_inv(1 - e^(-t^2)) in 1/t - 0.7, 1 - e^(-t^2) from 1/2 to the last number below 1
+    table += both("ERF_INV_TAIL", lambda v: erf_inv_tail(v + mpf("0.7")), ("-0.4567", "0.5015"), ((5, 4), 0))
+    table += both("ERF_INV_TAIL", lambda v: erf_inv_tail(v + mpf("0.7")), ("-0.5351", "0.5015"), (0, (9, 8)))
+    # lgamma(x) / ((x - 1) (x - 2)) - 1/2 in x - 3/2, 1/2 <= x <= 3
+    table += both("LGAMMA", lambda u: lgamma_over_roots(u + mpf("1.5")), ("-1.0", "1.5"), (0, LG))
     # lgamma(x) - (x - 1/2) (log(x) - 1) - (log(2 pi) - 1) / 2 over 1/x, in 1/x^2, x >= 3
     table += both("STIRLING", of_root(lambda r: stirling_rest(r) / r), ("1e-9", "0.1112"), (0, 11), mp.sqrt)
-    # digamma(x) / (x - root) in x - 3/2, 1 <= x <= 3
-    table += both("DIGAMMA", lambda u: digamma_over_root(u + mpf("1.5")), ("-0.5", "1.5"), (0, (8, 8)))
-    # log(x) - 1/(2 x) - digamma(x) over 1/x^2, in 1/x^2, x >= 3
-    table += both("DIGAMMA_TAIL", of_root(lambda r: digamma_rest(r) / r**2), ("1e-9", "0.1112"), (0, 11), lambda z: z)
+    # digamma(x) / (x - root) - 1 in x - 3/2, 1 <= x <= 2
+    table += both("DIGAMMA", lambda u: digamma_over_root(u + mpf("1.5")), ("-0.5", "0.5"), (0, DG))
+    # log(x) - 1/(2 x) - digamma(x) over 1/x^2, in 1/x^2, x >= 2
+    table += both("DIGAMMA_TAIL", of_root(lambda r: digamma_rest(r) / r**2), ("1e-9", "0.2502"), (0, 14), lambda z: z)
     # (sin(pi f) - pi f) / f^3 in f^2 and tan(pi f) / f, f <= 1/2 and 1/4
     table += both("SIN_PI", of_root(lambda f: (mp.sin(mp.pi * f) - mp.pi * f) / f**3), (0, "0.25"), (0, 9), lambda z: z)
     table += both("COS_PI", of_root(lambda f: (mp.cos(mp.pi * f) - 1) / f**2), (0, "0.25"), (0, 10), lambda z: z)
@@ -297,18 +297,18 @@ def erf_inv(x: Real) -> Real:
 
 
 def erf_inv_tail(r: Real) -> Real:
-    """t - erf_inv(1 - e^(-t^2)) at t = 1/r, by Newton's method on log(erfc)."""
+    """t - 5/16 - erf_inv(1 - e^(-t^2)) at t = 1/r, by Newton's method on log(erfc)."""
     t = 1 / r
     y = t - mpf("0.3")
     for _ in range(12):
         tail = mp.erfc(y)
         y -= (mp.log(tail) + t * t) / (-2 / mp.sqrt(mp.pi) * mp.exp(-y * y) / tail)
-    return t - y
+    return t - mpf(5) / 16 - y
 
 
 def lgamma_over_roots(x: Real) -> Real:
     x = x if min(abs(x - 1), abs(x - 2)) > mpf(10) ** -12 else x + mpf(10) ** -12
-    return mp.loggamma(x) / ((x - 1) * (x - 2))
+    return mp.loggamma(x) / ((x - 1) * (x - 2)) - mpf("0.5")
 
 
 def stirling_rest(r: Real) -> Real:
@@ -318,7 +318,7 @@ def stirling_rest(r: Real) -> Real:
 
 def digamma_over_root(x: Real) -> Real:
     x = x if abs(x - DIGAMMA_ROOT) > mpf(10) ** -12 else x + mpf(10) ** -12
-    return mp.digamma(x) / (x - DIGAMMA_ROOT)
+    return mp.digamma(x) / (x - DIGAMMA_ROOT) - 1
 
 
 def digamma_rest(r: Real) -> Real:

@@ -66,7 +66,7 @@ def problems(s: Statement) -> Iterator[str]:
         case Update():
             yield from _same("the value", s.value, s.buffer.dtype)
             yield from _same("the mask", s.mask, BOOL)
-            yield from _combines("an update", s.op, s.buffer.dtype)
+            yield from _updates(s)
         case For():
             yield from _for(s)
         case While():
@@ -163,6 +163,12 @@ def _target(s: Compute, dtype: DType) -> Iterator[str]:
         yield f"{s.op.label} to {short_name(target)}"
     elif s.op is ScalarOp.BITCAST and target.itemsize != dtype.itemsize:
         yield f"bitcast from {short_name(dtype)} to {short_name(target)}, which is not as wide"
+
+
+def _updates(s: Update) -> Iterator[str]:
+    signature, dtype = s.op.signature, s.buffer.dtype
+    if signature.arity != 2 or signature.result != "same" or kind(dtype) not in signature.kinds:
+        yield f"an update of {short_name(dtype)} with {s.op.label}"
 
 
 def _combines(what: str, op: ScalarOp, dtype: DType) -> Iterator[str]:

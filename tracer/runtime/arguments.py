@@ -146,16 +146,17 @@ def signature(
 ) -> Signature:
     """The record of `jit`'s options. Numbers and names of the same parameters are inferred from each other."""
     parameters, count = _positional(function)
-    sets = []
-    for what, (numbers, names) in (("static", static), ("donate", donated)):
-        found_numbers = _integers(numbers, f"{what}_argnums", name)
-        found_names = _strings(names, f"{what}_argnames", name)
-        _check_range(found_numbers, count, f"{what}_argnums", name)
+
+    def chosen(what: str, given: tuple[Positions, Names]) -> tuple[frozenset[int], frozenset[str]]:
+        numbers = _integers(given[0], f"{what}_argnums", name)
+        names = _strings(given[1], f"{what}_argnames", name)
+        _check_range(numbers, count, f"{what}_argnums", name)
         total = len(parameters)
-        found_names |= {parameters[n] for n in found_numbers if -total <= n < total}
-        found_numbers |= {i for i, p in enumerate(parameters) if p in found_names}
-        sets += [frozenset(found_numbers), frozenset(found_names)]
-    return Signature(name, *sets, count, parameters)
+        names |= {parameters[n] for n in numbers if -total <= n < total}
+        numbers |= {i for i, p in enumerate(parameters) if p in names}
+        return frozenset(numbers), frozenset(names)
+
+    return Signature(name, *chosen("static", static), *chosen("donate", donated), count, parameters)
 
 
 def _positional(function: Callable[..., Any]) -> tuple[tuple[str, ...], int | None]:
@@ -171,7 +172,7 @@ def _positional(function: Callable[..., Any]) -> tuple[tuple[str, ...], int | No
 
 
 def _integers(given: Positions, what: str, name: str) -> set[int]:
-    values = () if given is None else (given,) if isinstance(given, int) else tuple(given)
+    values: tuple[Any, ...] = () if given is None else (given,) if isinstance(given, int) else tuple(given)
     for value in values:
         if not isinstance(value, int) or isinstance(value, bool):
             raise ArgumentError(
@@ -181,7 +182,7 @@ def _integers(given: Positions, what: str, name: str) -> set[int]:
 
 
 def _strings(given: Names, what: str, name: str) -> set[str]:
-    values = () if given is None else (given,) if isinstance(given, str) else tuple(given)
+    values: tuple[Any, ...] = () if given is None else (given,) if isinstance(given, str) else tuple(given)
     for value in values:
         if not isinstance(value, str):
             raise ArgumentError(

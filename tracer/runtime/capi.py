@@ -65,8 +65,8 @@ def _numpy_table() -> ctypes.Array[ctypes.c_void_p]:
     get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
         ("PyCapsule_GetPointer", ctypes.pythonapi)
     )
-    capsule = np._core._multiarray_umath._ARRAY_API  # type: ignore[attr-defined]  # private, as for all extensions
-    return (ctypes.c_void_p * 300).from_address(get_pointer(capsule, None))
+    capsule: Any = np._core._multiarray_umath._ARRAY_API  # type: ignore[attr-defined]  # private, as for all extensions
+    return (ctypes.c_void_p * 300).from_address(get_pointer(capsule, None) or 0)
 
 
 def _numpy_abi() -> int:

@@ -16,13 +16,14 @@ from tracer.codegen.llvm.executable import Executable
 from tracer.codegen.llvm.jit import LoadedModule, load_object
 from tracer.codegen.llvm.library import library_symbols
 from tracer.ir.loop import Block, For, If, Library, Module, Statement, While
+from tracer.ir.primitive import Effect
 from tracer.ir.program import Program
 from tracer.ir.types import Type, storage_type
 from tracer.passes.pipeline import optimize
 from tracer.runtime.cost import is_long
 from tracer.runtime.faults import error_of
-from tracer.runtime.stopping import interruptible
 from tracer.runtime.objects import objects
+from tracer.runtime.stopping import interruptible
 from tracer.runtime.wrapping import wrapped
 from tracer.schedule.lower import Scheduled, schedule
 from tracer.trace.array import Array
@@ -42,6 +43,12 @@ class Compiled:
     text: str
     loaded: LoadedModule
     is_long: bool
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether running it twice is as running it once: no ordered callbacks."""
+        callbacks: tuple[Any, ...] = self.scheduled.callbacks  # Equations
+        return not any(Effect.IO in equation.effects for equation in callbacks)
 
     @cached_property
     def executable(self) -> Executable:
@@ -73,8 +80,8 @@ class Compiled:
 
     def call_back(self, slot: int, inputs: int, outputs: int) -> None:
         """Run a callback: `inputs` and `outputs` are the addresses of arrays of pointers to the values."""
-        equation = self.scheduled.callbacks[slot]
-        values = [_at(inputs, n, atom.type).copy() for n, atom in enumerate(equation.inputs)]
+        equation: Any = self.scheduled.callbacks[slot]  # an Equation
+        values = [_at(inputs, n, atom.type) for n, atom in enumerate(equation.inputs)]
         results = equation.primitive.reference(*values, **equation.params)
         for n, (variable, result) in enumerate(zip(equation.outputs, results, strict=True)):
             _at(outputs, n, variable.type)[...] = result
@@ -83,10 +90,11 @@ class Compiled:
 def _at(pointers: int, number: int, type: Type) -> Value:
     """The value behind one of an array of pointers, as a view."""
     storage = storage_type(type)
-    size = max(math.prod(storage.shape) * storage.dtype.itemsize, 1)
-    address = ctypes.c_void_p.from_address(pointers + 8 * number).value
-    memory = (ctypes.c_ubyte * size).from_address(address)
-    return np.frombuffer(memory, storage.dtype, math.prod(storage.shape)).reshape(storage.shape)
+    count = math.prod(storage.shape)
+    address = ctypes.c_void_p.from_address(pointers + 8 * number).value or 0
+    memory = (ctypes.c_ubyte * max(count * storage.dtype.itemsize, 1)).from_address(address)
+    flat: Value = np.ndarray(count, storage.dtype, memory)
+    return flat.reshape(storage.shape)
 
 
 def compile_program(program: Program) -> Compiled:

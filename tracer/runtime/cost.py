@@ -10,8 +10,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracer.ir.primitive import (
-    Alias, ArgReduce, Compare, Composite, Convert, Gather, Generate, IndexMap, Join, Library, NoRule, Pointwise, Reduce,
-    Scan, Scatter, Structured,
+    Alias,
+    ArgReduce,
+    Compare,
+    Composite,
+    Convert,
+    Gather,
+    Generate,
+    IndexMap,
+    Join,
+    Library,
+    NoRule,
+    Pointwise,
+    Reduce,
+    Scan,
+    Scatter,
+    Structured,
 )  # fmt: skip
 from tracer.ir.program import Atom, Equation, Program, Source, Var
 from tracer.ir.scalar import MATH_FUNCTIONS

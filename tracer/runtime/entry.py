@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from tracer.codegen.llvm.abi import Context, Status
+from tracer.codegen.llvm.abi import Context
+from tracer.codegen.status import Status
 from tracer.ir import dtypes
-from tracer.ir.primitive import Effect
 from tracer.ir.types import ArrayType, Type, storage_type
 from tracer.runtime.compile import Compiled
 from tracer.runtime.faults import error_of
@@ -99,7 +99,7 @@ class Recognised:
         r.constants = len(scheduled.constants)
         r.data = self._table(ctypes.c_void_p, [constant.ctypes.data for constant in scheduled.constants])
         r.arena, r.stacks = scheduled.module.arena, scheduled.module.stacks
-        r.is_long, r.repeatable = compiled.is_long, Effect.IO not in compiled.program.effects
+        r.is_long, r.repeatable = compiled.is_long, compiled.is_repeatable
 
     def _set_arguments(self, plan: Plan) -> None:
         r = self.record

@@ -14,7 +14,8 @@ from __future__ import annotations
 import ctypes
 import re
 
-from tracer.codegen.llvm.abi import Context, Status
+from tracer.codegen.llvm.abi import Context
+from tracer.codegen.status import Status
 from tracer.runtime import capi
 from tracer.runtime.entry_objects import OBJECTS
 from tracer.runtime.entry_run import RUN

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from tracer.codegen.llvm.abi import Context, Status
-from tracer.errors import InternalError
+from tracer.codegen.llvm.abi import Context
+from tracer.codegen.status import Status
 from tracer.schedule.lower import Scheduled
 
 
@@ -16,7 +16,8 @@ def error_of(scheduled: Scheduled, status: Status, context: Context) -> BaseExce
             return None
         case Status.FAULT:
             site = scheduled.sites[context.fault_site]
-            return site.error(tuple(context.fault_values), context.fault_position)
+            values: tuple[int, ...] = tuple(context.fault_values)
+            return site.error(values, int(context.fault_position))
         case Status.INTERRUPTED:
             return KeyboardInterrupt()
         case Status.NO_MEMORY:
@@ -26,8 +27,3 @@ def error_of(scheduled: Scheduled, status: Status, context: Context) -> BaseExce
             )
         case _:
             assert_never(status)
-
-
-def unknown(status: int) -> InternalError:
-    """A status that the interface does not have."""
-    return InternalError(f"compiled code returned status {status}")

@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tracer.errors import ArgumentError, message
-from tracer.runtime.abstract import ShapeDtypeStruct, abstract
+from tracer.runtime.abstract import abstract
 from tracer.runtime.arguments import Call, Key, Names, Positions, Signature, signature
 from tracer.runtime.devices import check_device
 from tracer.runtime.donation import consume
 from tracer.runtime.explain import History, Text, closest
 from tracer.runtime.lowered import Lowered
 from tracer.runtime.specialization import Specialization, is_traced
-from tracer.runtime.staging import trace_call, with_statics
+from tracer.runtime.staging import trace_call
 from tracer.settings import gate
 from tracer.trace import trees
-from tracer.trace.array import Array
 from tracer.trace.convert import as_array
 from tracer.trace.source import here, user_source
 from tracer.transforms.functions import check_callable, name_of
@@ -60,6 +59,8 @@ class JitFunction:
         self._inline = inline
         self._lock = threading.Lock()
         self._history = History(options.name)
+        self._cache: dict[Key, Specialization] = {}
+        self._chain: list[Specialization] = []
         update_wrapper(self, function)
         self._forget()
 
@@ -98,16 +99,17 @@ class JitFunction:
             found = self._cache.get(call.key)
             if found is None:
                 found = self._cache[call.key] = Specialization()
-        reasons: list[str] | None = None
         with found.lock:
             if found.is_traced and found.traced.is_valid:
                 return found
-            reasons = ["a captured array has another type"] if found.is_traced else None
+            reasons = found.traced.changes() if found.is_traced else self._reasons(call)
             traced = trace_call(self._function, call, self._name)
             if not traced.is_closed:
                 return Specialization(traced)
+            with self._lock:
+                self._chain = [member for member in self._chain if member is not found]
             found.set(traced)
-            self._history.compiled(user_source(), reasons or self._reasons(call))
+            self._history.compiled(user_source(), reasons)
         return found
 
     def _reasons(self, call: Call) -> list[str]:
@@ -120,7 +122,7 @@ class JitFunction:
     def _chain_up(self, compiled: Specialization, args: Any, kwargs: Any, call: Call) -> None:
         """Try this compiled form first from the next call on."""
         with self._lock:
-            if compiled in self._chain or not compiled.recognise(args, kwargs, call):
+            if not compiled.recognise(args, kwargs, call) or compiled in self._chain:
                 return
             self._chain = [compiled, *self._chain[: _CHAIN - 1]]
             entry: Callable[..., Any] = self._slow
@@ -131,13 +133,12 @@ class JitFunction:
     def _note_copies(self, call: Call) -> None:
         names: list[str] = []
         for position, leaf in enumerate(call.leaves):
-            if isinstance(leaf, np.ndarray) and not (leaf.flags.carray_ro if False else leaf.flags.c_contiguous):
+            if isinstance(leaf, np.ndarray) and not leaf.flags.c_contiguous:
                 names = names or self._signature.leaf_names(call.args, call.kwargs, call.key.statics)
                 self._history.note(f"{names[position]} is not C-contiguous: it is copied at every call")
 
     def _forget(self) -> None:
-        self._cache: dict[Key, Specialization] = {}
-        self._chain: list[Specialization] = []
+        self._cache, self._chain = {}, []
         self.__call__ = self._slow  # type: ignore[method-assign]
 
     # showing

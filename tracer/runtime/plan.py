@@ -97,5 +97,5 @@ def _walk_dict(value: dict[Any, Any], steps: list[Planned]) -> bool:
 
 def _sorted_keys(value: dict[Any, Any]) -> list[Any]:
     """The keys in optree's order."""
-    marks = optree.tree_flatten(dict.fromkeys(value, 0), namespace=NAMESPACE)[1]
-    return list(marks.entries())
+    marks: Any = dict.fromkeys(value, 0)
+    return list(optree.tree_structure(marks, namespace=NAMESPACE).entries())

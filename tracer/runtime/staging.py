@@ -39,6 +39,12 @@ class Traced:
         types = zip(self.captured, self.captured_types, strict=True)
         return all(array._trace is None and array.type == type for array, type in types)
 
+    def changes(self) -> list[str]:
+        """What is not as it was when it was traced, in words."""
+        types = zip(self.captured, self.captured_types, strict=True)
+        changed = [f"{type} -> {a.type}" for a, type in types if a._trace is not None or a.type != type]
+        return [f"a captured array: {change}" for change in changed]
+
 
 def trace_call(function: Callable[..., Any], call: Call, name: str) -> Traced:
     """Run the function on traced arguments of the call's types."""
@@ -46,7 +52,8 @@ def trace_call(function: Callable[..., Any], call: Call, name: str) -> Traced:
     key = call.key
 
     def flat(inputs: list[Array]) -> list[Any]:
-        args, kwargs = with_statics(*trees.unflatten(key.structure, inputs), key.statics)
+        traced_args, traced_kwargs = trees.unflatten(key.structure, inputs)
+        args, kwargs = with_statics(traced_args, traced_kwargs, key.statics)
         outputs, structure = trees.flatten(function(*args, **kwargs))
         structures.append(structure)
         return [as_output(y, f"jit of {name}") for y in outputs]

@@ -6,7 +6,7 @@ a function of its own that the enclosing one invokes, so that equal nests are wr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tracer.errors import InternalError
@@ -16,17 +16,22 @@ from tracer.ir.program import Atom, Equation, Literal, Program, Var
 from tracer.ir.primitive import Effect
 from tracer.ir.types import Type
 from tracer.schedule.arena import Arena
+from tracer.schedule.canonical import function_key
 from tracer.schedule.elements import Puller, literal_element
-from tracer.schedule.fusion import BlockPlan, Nest, Other, Single, plan_block
+from tracer.schedule.fusion import BlockPlan, Nest, Other, Rename, Single, plan_block
 from tracer.schedule.nests import Invocation, NestWriter
 from tracer.schedule.sources import Element, Inline, Memory, Scalars, Source, components, scalar_count
 from tracer.schedule.windows import FaultSites
 
 
 class ModuleState:
-    """What the blocks of one module share: functions (equal ones once), the arena, fault sites, callbacks."""
+    """What the blocks of one module share: functions (equal ones once), the arena, fault sites, callbacks.
 
-    def __init__(self) -> None:
+    write_other: the schedules of equations that are no plain nests.
+    """
+
+    def __init__(self, write_other: Callable[[BlockWriter, Equation], None]) -> None:
+        self.write_other = write_other
         self.functions: list[Function] = []
         self.arena = Arena()
         self.sites = FaultSites()
@@ -39,18 +44,11 @@ class ModuleState:
 
     def share(self, function: Function) -> str:
         """The name of an equal function written before, or of this one from now on."""
-        key = canonical_key(function)
+        key = function_key(function)
         if key not in self._names:
             self._names[key] = function.name
             self.functions.append(function)
         return self._names[key]
-
-
-def canonical_key(function: Function) -> Any:
-    """Equal for functions that differ in names alone."""
-    from tracer.schedule.canonical import function_key
-
-    return function_key(function)
 
 
 class BlockWriter:
@@ -73,11 +71,14 @@ class BlockWriter:
         self.program = program
         self.plan: BlockPlan = plan_block(program)
         self.sources: dict[Var, Source] = dict(zip(program.inputs, inputs, strict=True))
-        self.step = 0
+        self.step = 0  # the number of the step that is being written
         self.targets: dict[Var, Memory] = {}
         self.wanted = targets
         own = owned or [False] * len(inputs)
         self.owned: set[Var] = {v for v, on in zip(program.inputs, own, strict=True) if on}
+        self.allocated: set[Buffer] = set()
+        self.renamed: set[Var] = set()  # names for memory that belongs to other values
+        self.shared: set[Var] = set()  # values whose memory goes by several names
         inputs_set = set(program.inputs)
         for atom, target in zip(program.outputs, targets, strict=True):
             if isinstance(atom, Var) and target is not None and atom not in inputs_set:
@@ -86,21 +87,23 @@ class BlockWriter:
     def write(self) -> list[Source]:
         """Write all steps; the outputs' sources, in their targets where there are any."""
         dying: dict[int, list[Var]] = {}
-        for variable, step in self.plan.last_read.items():
-            dying.setdefault(step, []).append(variable)
+        for variable, last in self.plan.last_read.items():
+            dying.setdefault(last, []).append(variable)
         inputs = set(self.program.inputs)
-        for number, step in enumerate(self.plan.steps):
+        for number, planned in enumerate(self.plan.steps):
             self.step = number
-            match step:
+            match planned:
                 case Nest():
-                    self._write_nest(step)
+                    self._write_nest(planned)
                 case Single(equation):
                     self._write_single(equation)
+                case Rename(equation):
+                    self._rename(equation)
                 case Other(equation):
-                    self._write_other(equation)
+                    self.module.write_other(self, equation)
             for variable in dying.get(number, ()):
                 source = self.sources.get(variable)
-                if isinstance(source, Memory) and variable not in inputs:
+                if isinstance(source, Memory) and variable not in inputs and variable not in self.renamed:
                     self.release(source)
         return [self._output(a, t) for a, t in zip(self.program.outputs, self.wanted, strict=True)]
 
@@ -122,10 +125,15 @@ class BlockWriter:
         return memory
 
     def allocate(self, type: Type) -> Memory:
-        return self.module.arena.allocate(type)
+        """Arena memory that this block may release."""
+        memory = self.module.arena.allocate(type)
+        self.allocated.add(memory.buffer)
+        return memory
 
     def release(self, memory: Memory) -> None:
-        if not any(memory == other for other in self.targets.values()):
+        """Give memory back, if it is this block's own."""
+        if memory.buffer in self.allocated:
+            self.allocated.discard(memory.buffer)
             self.module.arena.release(memory)
 
     def memory_of(self, atom: Atom) -> Memory:
@@ -153,7 +161,7 @@ class BlockWriter:
     def dies_here(self, variable: Var) -> bool:
         """Whether this step reads the value last, and the block may write over its memory."""
         mine = variable in self.owned or variable not in self.program.inputs
-        return mine and self.plan.last_read.get(variable, -1) == self.step
+        return mine and variable not in self.shared and self.plan.last_read.get(variable, -1) == self.step
 
     # steps
 
@@ -180,10 +188,15 @@ class BlockWriter:
         if Effect.FAULT in equation.effects:
             self.builder.leave()
 
-    def _write_other(self, equation: Equation) -> None:
-        from tracer.schedule.others import write_other
-
-        write_other(self, equation)
+    def _rename(self, equation: Equation) -> None:
+        (old,), (new,) = equation.inputs, equation.outputs
+        source = self.memory_of(old)
+        if new in self.targets:
+            self.copy(self.target_of(new), source)
+        else:
+            self.sources[new] = Memory(source.buffer, source.start, new.type)
+            self.renamed.add(new)
+            self.shared.update(v for v in (old, new) if isinstance(v, Var))
 
     def _output(self, atom: Atom, target: Memory | None) -> Source:
         source = Scalars(literal_element(atom)) if isinstance(atom, Literal) else self.sources[atom]

@@ -21,8 +21,11 @@ from tracer.schedule.sources import Element, Memory, Scalars, Source, components
 class Carries:
     """The carries of a loop: registers for values without axes, buffers for arrays."""
 
-    def __init__(self, writer: BlockWriter, initial: Sequence[Atom], results: Sequence[Var]) -> None:
+    def __init__(
+        self, writer: BlockWriter, equation: Equation, initial: Sequence[Atom], results: Sequence[Var]
+    ) -> None:
         self.writer = writer
+        self.equation = equation
         self.types = [atom.type for atom in initial]
         self.buffers: list[Memory | None] = []
         self.entry: list[Carry] = []
@@ -38,7 +41,8 @@ class Carries:
         writer = self.writer
         source = writer.memory_of(atom)
         fixed = result in writer.targets
-        if isinstance(atom, Var) and not fixed and writer.dies_here(atom) and not self._taken(source):
+        alone = sum(atom is other for other in self.equation.inputs) == 1
+        if isinstance(atom, Var) and alone and not fixed and writer.dies_here(atom) and not self._taken(source):
             writer.sources.pop(atom, None)
             return source
         memory = writer.target_of(result)
@@ -88,6 +92,8 @@ class Carries:
                 moves = [(b, saved if s == buffer else s) for b, s in moves]
                 buffer, source = moves[number]
             body.copy(buffer, source)
+        for _, source in moves:
+            body.release(source)
         return yields
 
 
@@ -108,7 +114,7 @@ def write_while(writer: BlockWriter, equation: Equation) -> None:
     params, inputs = equation.params, equation.inputs
     first, second = params["cond_consts"], params["cond_consts"] + params["body_consts"]
     cond_consts, body_consts = _sources(writer, inputs[:first]), _sources(writer, inputs[first:second])
-    carries = Carries(writer, inputs[second:], equation.outputs)
+    carries = Carries(writer, equation, inputs[second:], equation.outputs)
     b = writer.builder
     loop = b.while_(*carries.entry)
     with loop.condition as condition:
@@ -129,7 +135,7 @@ def write_scan(writer: BlockWriter, equation: Equation) -> None:
     params, inputs, b = equation.params, equation.inputs, writer.builder
     consts, count, length = params["consts"], params["carries"], params["length"]
     fixed = _sources(writer, inputs[:consts])
-    carries = Carries(writer, inputs[consts : consts + count], equation.outputs[:count])
+    carries = Carries(writer, equation, inputs[consts : consts + count], equation.outputs[:count])
     xs = [writer.memory_of(atom) for atom in inputs[consts + count :]]
     ys = [writer.target_of(v) for v in equation.outputs[count:]]
     loop = b.for_("step", 0, length, carries=carries.entry)

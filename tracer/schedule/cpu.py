@@ -106,6 +106,8 @@ def _addresses(statements: Sequence[Statement]) -> Iterator[Address]:
                 yield s.address
             case For():
                 yield from _addresses(s.body.statements)
+            case _:
+                pass
 
 
 def _lanes(loop: For) -> int:
@@ -123,3 +125,5 @@ def _buffers(statements: Sequence[Statement]) -> Iterator[Buffer]:
                 yield s.buffer
             case For():
                 yield from _buffers(s.body.statements)
+            case _:
+                pass

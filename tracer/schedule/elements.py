@@ -109,7 +109,8 @@ class Puller:
                 return self._plan_alias(equation, index, output)
             case Gather():
                 return self._plan_gather(equation, index)
-        raise InternalError(f"{primitive.name} cannot be computed where it is read")
+            case _:
+                raise InternalError(f"{primitive.name} cannot be computed where it is read")
 
     def _mapped(self, equation: Equation, index: Index) -> Index:
         operand, result = equation.inputs[0].type, equation.outputs[0].type
@@ -132,8 +133,8 @@ class Puller:
             words = [(operand, (*by_axes, Address(word))) for word in range(2)]
             return Plan(words, lambda found: (found[0][0], found[1][0]))
         if name == "random_unwrap":
-            *by_axes, word = self.axes(index, equation.outputs[0].type)
-            return Plan([(operand, tuple(by_axes))], lambda found: (self._word(found[0], word),))
+            *outer, word = self.axes(index, equation.outputs[0].type)
+            return Plan([(operand, tuple(outer))], lambda found: (self._word(found[0], word),))
         return Plan([(operand, index)], lambda found: found[0])
 
     def _word(self, key: Element, word: Address) -> Operand:

@@ -4,6 +4,7 @@ A plan is a list of steps in order of execution:
 
     Nest     one loop over a domain, with roots: arrays stored in it and reductions over some of its axes
     Single   one equation without axes, computed in registers
+    Rename   an array in memory under another shape: nothing is written
     Other    everything with a schedule of its own: control flow, library calls, scatters, scans
 
 Values that are neither roots nor outputs of other steps are inline: pulled by their readers. A value is stored
@@ -58,7 +59,12 @@ class Other:
     equation: Equation
 
 
-Step = Nest | Single | Other
+@dataclass(slots=True)
+class Rename:
+    equation: Equation
+
+
+Step = Nest | Single | Rename | Other
 
 
 @dataclass(slots=True)
@@ -214,9 +220,13 @@ class _Planner:
             if all(v in self.inline for v in equation.outputs) and equation.outputs:
                 continue
             pulled = self._pulled(equation)
+            renamed = self._is_rename(equation)
             rooted = is_reduction(equation) or (is_map(equation) and bool(equation.outputs[0].type.shape))
+            rooted = rooted and not renamed
             number = len(steps)
-            if rooted:
+            if renamed:
+                steps.append(Rename(equation))
+            elif rooted:
                 domain = _domain(equation)
                 joined = open_nests.get(domain)
                 if joined is not None and self._may_join(steps[joined], joined, equation, pulled, place):
@@ -240,7 +250,22 @@ class _Planner:
         for atom in self.program.outputs:
             if isinstance(atom, Var):
                 last_read[atom] = len(steps)
+        for step in reversed(steps):
+            if isinstance(step, Rename):  # whoever reads the new name reads the old one's memory
+                (old,), (new,) = step.equation.inputs, step.equation.outputs
+                assert isinstance(old, Var)
+                read = last_read.get(new, 0)
+                last_read[old] = max(last_read.get(old, 0), read)
+                last_shifted[old] = max(last_shifted.get(old, 0), read)
         return BlockPlan(steps, self.inline, place, last_read, last_shifted)
+
+    def _is_rename(self, equation: Equation) -> bool:
+        """Whether a stored value is its operand's memory under another shape."""
+        if not isinstance(equation.primitive.lower, IndexMap) or not equation.outputs[0].type.shape:
+            return False
+        operand = equation.inputs[0]
+        stored = isinstance(operand, Var) and operand not in self.inline and bool(operand.type.shape)
+        return stored and equation.primitive.name in ("reshape", "squeeze")
 
     def _pulled(self, equation: Equation) -> dict[Var, bool]:
         """The values that are not inline which the equation reads, directly or through inline ones; at its index?"""

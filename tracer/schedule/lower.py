@@ -16,6 +16,7 @@ from tracer.ir.types import Type
 from tracer.schedule.blocks import BlockWriter, ModuleState, entry_buffer
 from tracer.schedule.cpu import map_to_cpu
 from tracer.schedule.math.legalise import expand_math
+from tracer.schedule.others import write_other
 from tracer.schedule.windows import FaultSite, FaultSites
 
 ENTRY = "main"
@@ -39,7 +40,7 @@ class Scheduled:
 
 def loops(program: Program) -> Scheduled:
     """The program's loop nests, not yet mapped to a machine."""
-    state = ModuleState()
+    state = ModuleState(write_other)
     _number_sites(program, state.sites)
     inputs = [entry_buffer(f"in{n}", t, Space.INPUT) for n, t in enumerate(program.input_types)]
     outputs = [entry_buffer(f"out{n}", t, Space.OUTPUT) for n, t in enumerate(program.output_types)]

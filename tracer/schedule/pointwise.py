@@ -35,7 +35,8 @@ def pointwise_element(b: Builder, equation: Equation, elements: Sequence[Element
         case Convert():
             assert isinstance(operand_type, ArrayType) and isinstance(result_type, ArrayType)
             return (convert(b, elements[0][0], result_type.dtype),)
-    raise AssertionError(lower)
+        case _:
+            raise AssertionError(lower)
 
 
 def _is_complex(type: Type) -> bool:

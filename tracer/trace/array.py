@@ -34,7 +34,23 @@ if TYPE_CHECKING:
     from tracer.ir.program import Var
     from tracer.trace.trace import Trace
 
+Failure = type[TracedValueError]
+
 PROTECTED = -1  # the owner of handles that no trace may rebind: arguments of jit and vmap
+
+
+class KeyDType:
+    """The dtype that random keys report."""
+
+    name = "key<threefry2x32>"
+    itemsize = 8
+    kind = "V"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+KEY_DTYPE: Any = KeyDType()
 
 
 class Array:
@@ -76,9 +92,7 @@ class Array:
         type = self._type
         if isinstance(type, ArrayType):
             return type.dtype
-        if isinstance(type, KeyType):
-            return KEY_DTYPE
-        return dtypes.BOOL
+        return KEY_DTYPE if isinstance(type, KeyType) else dtypes.BOOL
 
     @property
     def shape(self) -> Shape:
@@ -129,7 +143,7 @@ class Array:
     def __complex__(self) -> complex:
         return complex(self._scalar(TracerFloatError, "complex", differentiated=False))
 
-    def _scalar(self, error: type[TracedValueError], what: str, *, differentiated: bool = True) -> Any:
+    def _scalar(self, error: Failure, what: str, *, differentiated: bool = True) -> Any:
         """The one element as a NumPy scalar. `differentiated`: whether a define-by-run value may be read."""
         value = concrete_value(self)
         if value is None or (self._trace is not None and not differentiated):
@@ -209,18 +223,6 @@ class Array:
         self._atom, self._type = new._atom, new._type
 
 
-class KeyDType:
-    """The dtype that random keys report."""
-
-    name = "key<threefry2x32>"
-    itemsize = 8
-    kind = "V"
-
-    def __repr__(self) -> str:
-        return self.name
-
-
-KEY_DTYPE: Any = KeyDType()
 _new = object.__new__
 
 
@@ -282,7 +284,7 @@ _REMEDIES = {
 }
 
 
-def _raise_traced(array: Array, error: type[TracedValueError], what: str) -> NoReturn:
+def _raise_traced(array: Array, error: Failure, what: str) -> NoReturn:
     summary, remedy = _REMEDIES[error]
     origin = ""
     known = "its value is known only when the compiled program runs"

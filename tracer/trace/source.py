@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FrameType
 
 from tracer.ir.program import Source
 from tracer.trace.state import state
@@ -25,7 +25,7 @@ def user_source() -> Source | None:
     """The line of the equation being rewritten, else the innermost frame outside this package, if there is one."""
     if state.source is not None:
         return state.source
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
         ours = _ours.get(code)
@@ -33,7 +33,7 @@ def user_source() -> Source | None:
             ours = _ours[code] = _is_ours(code)
         if not ours:
             return Source(code.co_filename, frame.f_lineno, code.co_name)
-        frame = frame.f_back  # type: ignore[assignment]  # the loop ends on None
+        frame = frame.f_back
     return None
 
 

@@ -48,7 +48,7 @@ class Trace:
         outer = state.innermost
         self.process = process
         self.name = name
-        self.level = 1 if outer is None else outer.level + 1
+        self.level: int = 1 if outer is None else outer.level + 1
         self.serial = next(_serials)
         self.source = user_source()
         self.inputs: list[Var] = []

@@ -64,9 +64,10 @@ def to_front(x: Operand, axis: int | None, size: int) -> Array:
     """Move the batch axis to the front, or broadcast along a new one."""
     if axis is None:
         shape = () if isinstance(x, Literal) else x.shape
-        return broadcast_in_dim(x, (size, *shape), tuple(range(1, len(shape) + 1)))
-    assert isinstance(x, Array)
-    return moveaxis(x, axis, 0)
+        spread: Array = broadcast_in_dim(x, (size, *shape), tuple(range(1, len(shape) + 1)))
+        return spread
+    moved: Array = moveaxis(x, axis, 0)
+    return moved
 
 
 def zero_like(x: Operand) -> Zero:

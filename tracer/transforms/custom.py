@@ -31,7 +31,7 @@ class _Custom:
 
     def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] | int = ()) -> None:
         check_callable(fun, self._kind)
-        update_wrapper(self, fun)
+        update_wrapper(self, fun)  # type: ignore[arg-type]  # instances are called like the function
         self.fun = fun
         numbers = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
         self.nondiff_argnums = numbers

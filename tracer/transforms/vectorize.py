@@ -9,7 +9,7 @@ from typing import Any
 from tracer.errors import ArgumentError, AxisError, message
 from tracer.ir.program import Literal
 from tracer.ir.types import Type, with_shape
-from tracer.primitives.shapes import moveaxis
+from tracer.primitives.shapes import broadcast_in_dim, moveaxis
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.source import here
@@ -136,7 +136,7 @@ def _place(y: Any, found: Axis, wanted: Axis, size: int, name: str) -> Any:
                     help="give it an axis in out_axes",
                 )
             )
-        return to_front(y, None, 1).reshape(()) if isinstance(y, Literal) else y
+        return broadcast_in_dim(y, (), ()) if isinstance(y, Literal) else y
     front = to_front(y, found, size)
     rank = len(front.shape)
     if not -rank <= wanted < rank:
