@@ -265,17 +265,17 @@ def fits() -> list[Fit]:
     # (1 + 2 x) e^(x^2) erfc(x) in t = (x - k) / (x + k), x >= 1/2, k = 2 (f32), 4 (f64): Shepherd & Laframboise 1981
     table += both("ERFCX", lambda t: scaled_erfc(2 * (1 + t) / (1 - t)), ("-0.601", "0.68"), (10, 0))
     table += both("ERFCX", lambda t: scaled_erfc(4 * (1 + t) / (1 - t)), ("-0.779", "0.745"), (0, 22))
-    # erf_inv(x) / x in x^2, x <= 1/2
-    table += both("ERF_INV", of_root(lambda x: erf_inv(x) / x - 1), (0, "0.2505"), (7, 15))
-    # t - 5/16 - erf_inv(1 - e^(-t^2)) in 1/t - 0.7, 1 - e^(-t^2) from 1/2 to the last number below 1
-    table += both("ERF_INV_TAIL", lambda v: erf_inv_tail(v + mpf("0.7")), ("-0.4567", "0.5015"), ((5, 4), 0))
-    table += both("ERF_INV_TAIL", lambda v: erf_inv_tail(v + mpf("0.7")), ("-0.5351", "0.5015"), (0, (9, 8)))
-    # lgamma(x) / ((x - 1) (x - 2)) - 1/2 in x - 3/2, 1/2 <= x <= 3
-    table += both("LGAMMA", lambda u: lgamma_over_roots(u + mpf("1.5")), ("-1.0", "1.5"), (0, LG))
+    # erf_inv(x) / x - 1 in x^2, x <= 3/5
+    table += both("ERF_INV", of_root(lambda x: erf_inv(x) / x - 1), (0, "0.3603"), (8, 19))
+    # t - 5/16 - erf_inv(1 - e^(-t^2)) in 1/t - 0.6, 1 - e^(-t^2) from 3/5 to the last number below 1
+    table += both("ERF_INV_TAIL", lambda v: erf_inv_tail(v + mpf("0.6")), ("-0.3567", "0.4450"), ((5, 4), 0))
+    table += both("ERF_INV_TAIL", lambda v: erf_inv_tail(v + mpf("0.6")), ("-0.4351", "0.4450"), (0, EI))
+    # lgamma(x) / ((x - 1) (x - 2)) - 7/16 in x - 1/2, 1/2 <= x <= 3
+    table += both("LGAMMA", lambda w: lgamma_over_roots(w + mpf("0.5")), (0, "2.5"), (0, (10, 8)))
     # lgamma(x) - (x - 1/2) (log(x) - 1) - (log(2 pi) - 1) / 2 over 1/x, in 1/x^2, x >= 3
     table += both("STIRLING", of_root(lambda r: stirling_rest(r) / r), ("1e-9", "0.1112"), (0, 11), mp.sqrt)
-    # digamma(x) / (x - root) - 1 in x - 3/2, 1 <= x <= 2
-    table += both("DIGAMMA", lambda u: digamma_over_root(u + mpf("1.5")), ("-0.5", "0.5"), (0, DG))
+    # digamma(x) / (x - root) - 1 in x - 1/2, 1/2 <= x <= 2
+    table += both("DIGAMMA", lambda w: digamma_over_root(w + mpf("0.5")), (0, "1.5"), (0, (8, 7)))
     # log(x) - 1/(2 x) - digamma(x) over 1/x^2, in 1/x^2, x >= 2
     table += both("DIGAMMA_TAIL", of_root(lambda r: digamma_rest(r) / r**2), ("1e-9", "0.2502"), (0, 14), lambda z: z)
     # (sin(pi f) - pi f) / f^3 in f^2 and tan(pi f) / f, f <= 1/2 and 1/4
@@ -308,7 +308,7 @@ def erf_inv_tail(r: Real) -> Real:
 
 def lgamma_over_roots(x: Real) -> Real:
     x = x if min(abs(x - 1), abs(x - 2)) > mpf(10) ** -12 else x + mpf(10) ** -12
-    return mp.loggamma(x) / ((x - 1) * (x - 2)) - mpf("0.5")
+    return mp.loggamma(x) / ((x - 1) * (x - 2)) - mpf("0.4375")
 
 
 def stirling_rest(r: Real) -> Real:

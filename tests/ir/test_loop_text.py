@@ -116,13 +116,13 @@ def test_reductions_masks_and_updates() -> None:
     assert (
         body_of(module_of(a, seen, out, body=body))
         == """\
-%acc1: f32, %low1: f32 = for %i in 0..10 vector(4) carry(%acc: f32 = 0.0 combine add, %low: f32 = 9.0 combine min) {
+%acc1: f32, %b1: f32 = for %i in 0..10 vector(4) carry(%acc: f32 = 0.0 combine add, %b: f32 = 9.0 combine min) {
   %on: bool = load seen[%i]
   %x: f32 = load a[%i] where %on else -0.0
   %0: f32 = add %acc, %x
   yield %0, %x
 }
-update out[0] max %low1 where true"""
+update out[0] max %b1 where true"""
     )
 
 

@@ -1,7 +1,7 @@
 """The verifier of the loop IR: finds what no backend may be asked to spell.
 
-`check_module` raises InternalError for the first defect, with the statement and the function it is in. It
-checks types (`loop_types`), what may stand where (`loop_placement`), and here names, scopes, buffers and calls.
+`check_module` raises InternalError for the first defect, with the statement and the function it is in. Types
+are checked in `loop_types`, what may stand where in `loop_placement`, here names, scopes, buffers and calls.
 """
 
 from __future__ import annotations

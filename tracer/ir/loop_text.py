@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
 
+from tracer.errors import InternalError
 from tracer.ir.dtypes import BOOL, I64, short_name
 from tracer.ir.loop import (
     Address,
@@ -55,7 +56,7 @@ from tracer.ir.loop import (
 )  # fmt: skip
 from tracer.ir.loop_walk import buffers_of
 from tracer.ir.numerals import scalar_text
-from tracer.ir.reductions import COMBINING, identity
+from tracer.ir.reductions import identity
 from tracer.ir.scalar import ScalarOp
 
 INDENT = "  "
@@ -288,7 +289,10 @@ class Printer:
 
 
 def _usual(op: ScalarOp, register: Register) -> Constant | None:
-    return identity(op, register.dtype) if op in COMBINING else None
+    try:
+        return identity(op, register.dtype)
+    except InternalError:  # what is wrong must be printable, too
+        return None
 
 
 def _signed(negative: bool, term: str, *, first: bool) -> str:

@@ -1,42 +1,68 @@
-"""Common subexpressions: an equation equal to an earlier one gives way to it."""
+"""Common subexpressions: an equation equal to an earlier one gives way to it, and to the earlier one's source line.
+
+Nested programs count by their digests. Products of sums and the like are not reordered, but operands of commutative
+primitives are, complex products excepted, whose parts may be contracted differently.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
+from tracer.ir import dtypes
 from tracer.ir.digest import encode
-from tracer.ir.primitive import Effect
+from tracer.ir.primitive import Effect, Structured
 from tracer.ir.program import Atom, Equation, Literal, Program, Var
-from tracer.passes.rewrite import nested_first, substitute, with_inputs
+from tracer.ir.types import ArrayType
+from tracer.ir.visit import substitute, substitute_atoms
+from tracer.passes.rewrite import nested_first
+from tracer.primitives.shapes import optimization_barrier_p
 
 
 def _merge(program: Program) -> Program:
     known: dict[Any, Equation] = {}
+    numbers: dict[Var, int] = {variable: number for number, variable in enumerate(program.inputs)}
     replaced: dict[Var, Atom] = {}
-    kept = []
+    kept: list[Equation] = []
     for original in program.equations:
-        equation = with_inputs(original, replaced)
-        if Effect.IO in equation.effects:
+        equation = substitute(original, replaced) if replaced else original
+        key = equation_key(equation, numbers) if _may_merge(equation) else None
+        earlier = None if key is None else known.setdefault(key, equation)
+        if earlier is None or earlier is equation:
             kept.append(equation)
-            continue
-        key = _key(equation)
-        earlier = known.get(key)
-        if earlier is None:
-            known[key] = equation
-            kept.append(equation)
+            for variable in equation.outputs:
+                numbers[variable] = len(numbers)
         else:
             replaced.update(zip(equation.outputs, earlier.outputs, strict=True))
-    if not replaced:
+    if len(kept) == len(program.equations):
         return program
-    outputs = tuple(substitute(atom, replaced) for atom in program.outputs)
-    return replace(program, equations=tuple(kept), outputs=outputs)
+    return replace(program, equations=tuple(kept), outputs=substitute_atoms(program.outputs, replaced))
 
 
-def _key(equation: Equation) -> Any:
-    inputs = tuple((a.type, a.bits) if isinstance(a, Literal) else a for a in equation.inputs)
-    params = tuple((name, encode(equation.params[name])) for name in sorted(equation.params))
-    return (equation.primitive, inputs, params)
+def _may_merge(equation: Equation) -> bool:
+    """Barriers stay apart: recomputation relies on it. A call into Python is made as often as the user made it."""
+    if equation.primitive is optimization_barrier_p or equation.primitive.lower == Structured("callback"):
+        return False
+    return Effect.IO not in equation.effects
+
+
+def equation_key(equation: Equation, numbers: dict[Var, int]) -> Any:
+    """Equal for equations that compute the same. `numbers` names the variables."""
+    inputs: list[Any] = [(a.type, a.bits) if isinstance(a, Literal) else numbers[a] for a in equation.inputs]
+    if equation.primitive.commutative and not _is_complex(equation.inputs[0]):
+        inputs[:2] = sorted(inputs[:2], key=_order)
+    params = equation.params
+    return (equation.primitive, tuple(inputs), tuple([(name, encode(params[name])) for name in sorted(params)]))
+
+
+def _order(key: Any) -> tuple[bool, Any]:
+    """Variables by number, then literals by their bits."""
+    return (False, key) if isinstance(key, int) else (True, key[1])
+
+
+def _is_complex(atom: Atom) -> bool:
+    return isinstance(atom.type, ArrayType) and dtypes.is_complex(atom.type.dtype)
 
 
 cse = nested_first(_merge)
+"""Merge equal equations, nested programs included."""

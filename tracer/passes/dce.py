@@ -1,25 +1,115 @@
-"""Dead code elimination."""
+"""Dead code elimination, through control flow.
+
+An equation goes if nothing reads its outputs, whatever faults it might report; ordered effects stay. Branches, calls
+and loops lose outputs that nothing reads, operands that they do not read, and carries that only feed themselves.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tracer.ir.primitive import Effect
-from tracer.ir.program import Program, Var
-from tracer.passes.rewrite import nested_first
+from tracer.ir.program import Equation, Program, Var
+from tracer.passes.loops import Flags, Loop, called_program, loop_of, pick, read_variables, restrict
+from tracer.passes.needs import Needs
+from tracer.passes.rewrite import rewrite_parameters
+from tracer.primitives.branches import cond_p
 
 
-def _eliminate(program: Program) -> Program:
-    """Drop equations that nothing reads and that have no ordered effect; a fault alone keeps nothing alive."""
-    live: set[Var] = {a for a in program.outputs if isinstance(a, Var)}
-    kept = []
-    for equation in reversed(program.equations):
-        if Effect.IO in equation.effects or any(v in live for v in equation.outputs):
-            kept.append(equation)
-            live.update(a for a in equation.inputs if isinstance(a, Var))
-    if len(kept) == len(program.equations):
-        return program
-    return replace(program, equations=tuple(reversed(kept)))
+def dce(program: Program) -> Program:
+    """Drop what nothing needs; the same object when everything is needed."""
+    return _Eliminator().program(program)
 
 
-dce = nested_first(_eliminate)
+class _Eliminator:
+    def __init__(self) -> None:
+        self.needs = Needs()
+        self.done: dict[tuple[int, tuple[bool, ...]], tuple[Program, Program]] = {}
+
+    def program(self, program: Program, outputs: Flags | None = None) -> Program:
+        """The program with the flagged outputs alone and what they need; every input stays."""
+        flags = tuple(outputs) if outputs is not None else (True,) * len(program.outputs)
+        key = (id(program), flags)  # the entry keeps the program alive
+        if key not in self.done:
+            wanted = restrict(program, (True,) * len(program.inputs), flags)
+            self.done[key] = (program, self._eliminate(wanted))
+        return self.done[key][1]
+
+    def _eliminate(self, program: Program) -> Program:
+        live: set[Var] = {a for a in program.outputs if isinstance(a, Var)}
+        kept: list[Equation] = []
+        changed = False
+        for equation in reversed(program.equations):
+            flags = [variable in live for variable in equation.outputs]
+            if not any(flags) and is_droppable(equation):
+                changed = True
+                continue
+            pruned = self._prune(equation, flags)
+            changed = changed or pruned is not equation
+            kept.append(pruned)
+            live.update(a for a in pruned.inputs if isinstance(a, Var))
+        return replace(program, equations=tuple(reversed(kept))) if changed else program
+
+    def _prune(self, equation: Equation, live: Sequence[bool]) -> Equation:
+        """The equation with what its live outputs need."""
+        if not any(True for _ in equation.nested()):
+            return equation
+        loop = loop_of(equation)
+        if loop is not None:
+            return self._prune_loop(loop, live)
+        if equation.primitive is cond_p:
+            return self._prune_branches(equation, live)
+        program = called_program(equation)
+        if program is None:
+            return rewrite_parameters(equation, self.program)
+        pruned = self.program(program, live)
+        used = used_inputs([pruned])
+        if pruned is program and all(used):
+            return equation
+        params = {**equation.params, "program": restrict(pruned, used, [True] * sum(live))}
+        inputs, outputs = pick(equation.inputs, used), pick(equation.outputs, live)
+        return replace(equation, inputs=inputs, params=params, outputs=outputs)
+
+    def _prune_branches(self, equation: Equation, live: Sequence[bool]) -> Equation:
+        old: tuple[Program, ...] = equation.params["branches"]
+        branches = [self.program(branch, live) for branch in old]
+        used = used_inputs(branches)
+        if all(used) and all(a is b for a, b in zip(old, branches, strict=True)):
+            return equation
+        params = {"branches": tuple(restrict(branch, used, [True] * sum(live)) for branch in branches)}
+        inputs = (equation.inputs[0], *pick(equation.inputs[1:], used))
+        return replace(equation, inputs=inputs, params=params, outputs=pick(equation.outputs, live))
+
+    def _prune_loop(self, loop: Loop, live: Sequence[bool]) -> Equation:
+        count = len(loop.carry)
+        carry, ys = self.needs.live_carries(loop, live), live[count:]
+        body = self.program(loop.body, (*carry, *ys))
+        used = used_inputs([body])
+        consts, xs = used[: len(loop.consts)], used[len(loop.consts) + count :]
+        cond, cond_consts = loop.cond, [True] * len(loop.cond_consts)
+        if cond is not None:
+            cond = self.program(cond)
+            cond_consts = used_inputs([cond])[: len(loop.cond_consts)]
+            cond = restrict(cond, (*cond_consts, *carry), (True,))
+        body = restrict(body, (*consts, *carry, *xs), [True] * len(body.outputs))
+        if body is loop.body and cond is loop.cond:
+            return loop.equation
+        return replace(
+            loop, cond=cond, body=body, cond_consts=pick(loop.cond_consts, cond_consts),
+            consts=pick(loop.consts, consts), carry=pick(loop.carry, carry), xs=pick(loop.xs, xs),
+            finals=pick(loop.finals, carry), ys=pick(loop.ys, ys),
+        ).joined()  # fmt: skip
+
+
+def is_droppable(equation: Equation) -> bool:
+    """Whether nobody misses the equation if nobody reads its outputs."""
+    effects = equation.effects
+    return not effects or (Effect.IO not in effects and bool(equation.outputs))
+
+
+def used_inputs(programs: Sequence[Program]) -> list[bool]:
+    """Which inputs any of the programs reads."""
+    read = [read_variables(program) for program in programs]
+    columns = zip(*(program.inputs for program in programs), strict=True)
+    return [any(variable in names for variable, names in zip(column, read, strict=True)) for column in columns]

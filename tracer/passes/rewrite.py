@@ -1,11 +1,11 @@
-"""What passes share: the record of a pass, and rewriting equation by equation, nested programs included."""
+"""What passes share: the record of a pass, and rewriting programs that hold programs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from tracer.ir.program import Atom, Equation, Program, Var
+from tracer.ir.program import Equation, Program
 
 Rewrite = Callable[[Program], Program]
 
@@ -20,10 +20,18 @@ class Pass:
 
 
 def nested_first(rewrite: Rewrite) -> Rewrite:
-    """The rewrite applied to nested programs, and then to the program itself. Equal nested programs are rewritten once."""
+    """The rewrite applied to nested programs, and then to the program itself; to one that is shared, once."""
 
     def run(program: Program) -> Program:
-        return rewrite(rewrite_nested(program, run))
+        done: dict[int, tuple[Program, Program]] = {}  # by id of the program, which the entry keeps alive
+
+        def each(program: Program) -> Program:
+            known = done.get(id(program))
+            if known is None:
+                known = done[id(program)] = (program, rewrite(rewrite_nested(program, each)))
+            return known[1]
+
+        return each(program)
 
     return run
 
@@ -52,15 +60,3 @@ def rewrite_parameters(equation: Equation, rewrite: Rewrite) -> Equation:
             if any(a is not b for a, b in zip(items, value, strict=True)):
                 updates[name] = items
     return replace(equation, params={**equation.params, **updates}) if updates else equation
-
-
-def substitute(atom: Atom, replaced: dict[Var, Atom]) -> Atom:
-    """What stands for the atom now."""
-    return replaced.get(atom, atom) if isinstance(atom, Var) else atom
-
-
-def with_inputs(equation: Equation, replaced: dict[Var, Atom]) -> Equation:
-    """The equation on what stands for its inputs now; the same object when that is all the same."""
-    if not replaced or not any(atom in replaced for atom in equation.inputs if isinstance(atom, Var)):
-        return equation
-    return replace(equation, inputs=tuple(substitute(atom, replaced) for atom in equation.inputs))

@@ -29,8 +29,8 @@ _NUMPY_ABI = 0x02000000
 _NUMPY_FUNCTIONS = {"PyArray_NewFromDescr": 94}
 _PYTHON_FUNCTIONS = (
     "PyComplex_ImagAsDouble", "PyComplex_RealAsDouble", "PyDict_GetItemWithError", "PyErr_CheckSignals", "PyErr_Clear",
-    "PyErr_NoMemory", "PyErr_SetObject", "PyEval_RestoreThread", "PyEval_SaveThread", "PyFloat_AsDouble", "PyLong_AsLongLongAndOverflow",
-    "PyLong_FromLongLong", "PyLong_FromVoidPtr", "PyObject_RichCompareBool",
+    "PyErr_NoMemory", "PyErr_SetObject", "PyEval_RestoreThread", "PyEval_SaveThread", "PyFloat_AsDouble",
+    "PyLong_AsLongLongAndOverflow", "PyLong_FromLongLong", "PyLong_FromVoidPtr", "PyObject_RichCompareBool",
     "PyObject_Vectorcall", "PyTuple_New", "PyType_GenericAlloc", "Py_DecRef", "Py_IncRef",
 )  # fmt: skip
 _PYTHON_DATA = (
@@ -70,7 +70,8 @@ def _numpy_table() -> ctypes.Array[ctypes.c_void_p]:
 
 
 def _numpy_abi() -> int:
-    return int(ctypes.CFUNCTYPE(ctypes.c_uint)(_numpy_table()[0])())  # PyArray_GetNDArrayCVersion
+    version = ctypes.CFUNCTYPE(ctypes.c_uint)(_numpy_table()[0] or 0)
+    return int(version())  # PyArray_GetNDArrayCVersion
 
 
 class _Member(ctypes.Structure):

@@ -93,7 +93,7 @@ def _at(pointers: int, number: int, type: Type) -> Value:
     count = math.prod(storage.shape)
     address = ctypes.c_void_p.from_address(pointers + 8 * number).value or 0
     memory = (ctypes.c_ubyte * max(count * storage.dtype.itemsize, 1)).from_address(address)
-    flat: Value = np.ndarray(count, storage.dtype, memory)
+    flat: Value = np.ndarray(count, storage.dtype, memoryview(memory))
     return flat.reshape(storage.shape)
 
 

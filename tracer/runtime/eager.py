@@ -51,9 +51,9 @@ def execute(primitive: Primitive, operands: Sequence[Operand], params: Mapping[s
 
 
 def _wrapped(value: Any, plain: _Plain) -> Array:
-    if type(value) is np.ndarray and value.dtype is plain.dtype:
-        if value.flags.c_contiguous and value.base is None and value.shape == plain.type.shape:
-            return concrete(value, plain.weak)
+    usual = type(value) is np.ndarray and value.dtype is plain.dtype and value.base is None
+    if usual and value.flags.c_contiguous and value.shape == plain.type.shape:
+        return concrete(value, plain.weak)
     return wrapped(value, plain.type)
 
 

@@ -87,6 +87,10 @@ class Recognised:
         """The settings are now as they were when this was traced."""
         self.record.version = gate.version
 
+    def trust_caller(self) -> None:
+        """Whoever calls has looked at settings and traces already."""
+        self.record.version = -1
+
     def _set_program(self, compiled: Compiled, captured: Sequence[Array]) -> None:
         r, scheduled = self.record, compiled.scheduled
         leaves = [self._leaf(type) for type in scheduled.input_types]
@@ -130,8 +134,9 @@ class Recognised:
         scalar = _SCALARS.get((storage.dtype, weak), Scalar.NONE) if plain and storage.shape == () else Scalar.NONE
         kind = None if plain else self._object(type.__class__)
         return Leaf(
-            self._object(storage.dtype), self._shape(storage), len(storage.shape), None, self._object(weak), kind, scalar
-        )
+            self._object(storage.dtype), self._shape(storage), len(storage.shape), None, self._object(weak), kind,
+            scalar,
+        )  # fmt: skip
 
     def _result(self, type: Type) -> Result:
         storage = storage_type(type)

@@ -106,11 +106,13 @@ define internal i1 @tracer.fits(ptr %record, i64 %nargs, ptr %kwnames) {
   %version = load atomic i64, ptr %version.at monotonic, align 8
   %known = field i64 %record Record.version
   %positional = field i64 %record Record.positional
+  %always = icmp eq i64 %known, -1
   %is.open = icmp eq i64 %closed, 0
   %same.settings = icmp eq i64 %version, %known
   %same.count = icmp eq i64 %nargs, %positional
   %ok = and i1 %is.open, %same.settings
-  %ok.count = and i1 %ok, %same.count
+  %ok.state = or i1 %ok, %always
+  %ok.count = and i1 %ok.state, %same.count
   br i1 %ok.count, label %names, label %no
 names:
   %keywords = field i64 %record Record.keywords

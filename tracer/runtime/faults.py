@@ -17,7 +17,8 @@ def error_of(scheduled: Scheduled, status: Status, context: Context) -> BaseExce
         case Status.FAULT:
             site = scheduled.sites[context.fault_site]
             values: tuple[int, ...] = tuple(context.fault_values)
-            return site.error(values, int(context.fault_position))
+            error: Exception = site.error(values, int(context.fault_position))
+            return error
         case Status.INTERRUPTED:
             return KeyboardInterrupt()
         case Status.NO_MEMORY:

@@ -67,7 +67,7 @@ def _static(value: Any, steps: list[Planned]) -> bool:
 def _walk(value: Any, steps: list[Planned]) -> bool:
     """Add the steps of one tree."""
     kind = type(value)
-    if kind in _LEAVES:
+    if kind in _LEAVES or issubclass(kind, np.generic):
         steps.append((StepKind.LEAF, 0, None))
         return True
     if value is None:

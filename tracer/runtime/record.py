@@ -72,7 +72,7 @@ class Record(ctypes.Structure):
 
     _fields_ = (
         ("main", Pointer),
-        ("version", Word),  # of the settings: `gate.version`
+        ("version", Word),  # of the settings: `gate.version`; -1: run whatever the gate says
         ("positional", Word),  # how many arguments come by position
         ("keywords", Word),  # and by name
         ("names", Pointer),  # tuple of the latter's names, as the caller orders them

@@ -83,7 +83,9 @@ class Specialization:
         count = len(compiled.scheduled.input_types) - len(captured)
         if not entries_enabled():
             return by_ctypes
-        return Recognised(compiled, captured, flat_plan(count), None).entry(by_ctypes)
+        recognised = Recognised(compiled, captured, flat_plan(count), None)
+        recognised.trust_caller()
+        return recognised.entry(by_ctypes)
 
     def recognise(self, args: Any, kwargs: Any, call: Call) -> bool:
         """Make ready to recognise calls like this one in compiled code; whether that is possible."""

@@ -35,7 +35,7 @@ from tracer.ir.scalar import MATH_FUNCTIONS, ScalarOp
 from tracer.ir.types import ArrayType, KeyType, size
 
 _CHEAP = 2  # operations that may be repeated rather than stored
-_MOST_OPERATIONS = 160  # in one nest: more would spill registers and cost compile time
+_MOST_OPERATIONS = 800  # in one nest, functions written out: more would spill registers and cost compile time
 _MOST_ROOTS = 8
 _EXPENSIVE = {ScalarOp.DIV: 4, ScalarOp.SQRT: 4, ScalarOp.IDIV: 6, ScalarOp.IREM: 6, **dict.fromkeys(MATH_FUNCTIONS, 12)}
 
@@ -47,6 +47,7 @@ class Nest:
     domain: tuple[int, ...]
     axes: tuple[int, ...] | None = None
     roots: list[Equation] = field(default_factory=list)
+    operations: int = 0
 
 
 @dataclass(slots=True)
@@ -126,6 +127,7 @@ class _Planner:
         self.barriers: dict[Var, int] = {}  # reductions and other steps on the way to the value
         self.roots: dict[Var, dict[int, bool]] = {}  # roots that pull the value; whether at its own index
         self.inline: dict[Var, Equation] = {}
+        self.operations: dict[Var, int] = {}  # of a root, with all that is inline before it
         self._survey()
 
     def _survey(self) -> None:
@@ -200,13 +202,16 @@ class _Planner:
         """Store a value where an inline chain grows too long."""
         operations: dict[Var, int] = {}
         for equation in self.program.equations:
-            total = 1 + sum(operations.get(a, 0) for a in equation.inputs if isinstance(a, Var))
+            own = _operations(equation)
+            total = own + sum(operations.get(a, 0) for a in equation.inputs if isinstance(a, Var))
             for variable in equation.outputs:
                 if variable in self.inline:
                     if total > _MOST_OPERATIONS:
                         del self.inline[variable]
-                        total = 0
-                    operations[variable] = total
+                    else:
+                        operations[variable] = total
+                        continue
+                self.operations[variable] = total
 
     # which roots share a nest
 
@@ -237,6 +242,7 @@ class _Planner:
                 nest = steps[number]
                 assert isinstance(nest, Nest)
                 nest.roots.append(equation)
+                nest.operations += self.operations.get(equation.outputs[0], 1)
                 if is_reduction(equation):
                     nest.axes = equation.params["axes"]
             else:
@@ -293,6 +299,8 @@ class _Planner:
         axes = equation.params["axes"] if is_reduction(equation) else None
         if axes is not None and nest.axes not in (None, axes) or len(nest.roots) >= _MOST_ROOTS:
             return False
+        if nest.operations + self.operations.get(equation.outputs[0], 1) > _MOST_OPERATIONS:
+            return False
         for variable, identity in pulled.items():
             at = place.get(variable, -1)
             if at > number or (at == number and not (identity and is_map(self.definition[variable]))):
@@ -335,6 +343,21 @@ def _cost(equation: Equation) -> int:
             return 4 if Effect.FAULT not in equation.effects else 6
         case _:
             return 0
+
+
+_WRITTEN_OUT = {
+    ScalarOp.SIN: 100, ScalarOp.COS: 100, ScalarOp.TAN: 120, ScalarOp.POW: 130, ScalarOp.LGAMMA: 250,
+    ScalarOp.DIGAMMA: 200, ScalarOp.ERFC: 100, ScalarOp.ERF_INV: 100,
+}  # fmt: skip
+
+
+def _operations(equation: Equation) -> int:
+    """Rough statements an element, functions written out."""
+    lower = equation.primitive.lower
+    if not isinstance(lower, Pointwise):
+        return _cost(equation)
+    factor = 6 if any(_has_parts(a.type) for a in equation.inputs) else 1
+    return factor * _WRITTEN_OUT.get(lower.op, 45 if lower.op in MATH_FUNCTIONS else 1)
 
 
 def _has_parts(type: object) -> bool:

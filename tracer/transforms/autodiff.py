@@ -35,7 +35,8 @@ from tracer.transforms.functions import (
     flatten_arguments,
     name_of,
 )
-from tracer.transforms.run import LinearTape, linear_tape, run_forward, run_reverse
+from tracer.transforms.paths import dense, pull
+from tracer.transforms.run import LinearTape, Tape, linear_tape, run_forward, run_reverse
 from tracer.transforms.transpose import pull_back
 
 FLOAT0 = np.dtype([("float0", np.void, 0)])
@@ -272,19 +273,29 @@ class _Result:
 class Recorded:
     """A user's function run at a point, with its derivative there."""
 
-    def __init__(self, leaves: list[Array], active: list[bool], holder: _Result, outputs: list[Operand], tape: LinearTape) -> None:
+    def __init__(
+        self, leaves: list[Array], active: list[bool], holder: _Result, outputs: list[Operand], run: Tape
+    ) -> None:
         self.leaves = leaves
         self.active = active
         self.structure = holder.structure
         self.outputs: list[Any] = outputs[: holder.count]
         self.aux = holder.aux_value(outputs[holder.count :])
-        self.tape = tape
+        self.run = run
+        self._linear: LinearTape | None = None
         self.moving = [is_differentiable(y.type) for y in self.outputs]
+
+    @property
+    def tape(self) -> LinearTape:
+        """The derivative as a linear program, written once."""
+        if self._linear is None:
+            self._linear = linear_tape(self.run)
+        return self._linear
 
     def pull(self, cotangents: Sequence[Any]) -> list[Any]:
         """Gradients of every leaf; float0 for those without."""
         given = [c for c, on in zip(cotangents, self.moving, strict=True) if on]
-        results = iter(pull_back(self.tape.program, self.tape.linear, self.tape.residuals, given))
+        results = iter(pull(self.run, self._linear, given))
         return [
             tangent_array(next(results) if on else Zero(tangent_type(x.type)))
             for x, on in zip(self.leaves, self.active, strict=True)
@@ -309,7 +320,7 @@ def record(
     tape = run_reverse(holder.flat(function, structure), leaves, active, name)
     outputs = list(tape.outputs)
     del tape.outputs[holder.count :], tape.output_vars[holder.count :]
-    return Recorded(leaves, active, holder, outputs, linear_tape(tape))
+    return Recorded(leaves, active, holder, outputs, tape)
 
 
 # Checks
@@ -416,11 +427,6 @@ def _match(given: Any, like: Sequence[Any], structure: trees.Structure, what: st
             )
         result.append(array)
     return result
-
-
-def dense(t: Tangent) -> Any:
-    """A tangent as an operand: a symbolic zero as an array of zeros."""
-    return zeros(t.type) if isinstance(t, Zero) else t
 
 
 def tangent_array(t: Tangent) -> Any:

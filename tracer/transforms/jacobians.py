@@ -24,10 +24,11 @@ from tracer.trace.array import Array
 from tracer.trace.source import here
 from tracer.trace.stage import stage
 from tracer.trace.trace import Operand
-from tracer.transforms.autodiff import FLOAT0, Recorded, argument_position, check_gradient_inputs, dense, record
+from tracer.transforms.autodiff import FLOAT0, Recorded, argument_position, check_gradient_inputs, record
 from tracer.transforms.batch import batch_forward
 from tracer.transforms.context import to_front
 from tracer.transforms.functions import argument_names, check_callable, flatten_arguments, name_of
+from tracer.transforms.paths import dense
 from tracer.transforms.transpose import pull_back
 
 Function = Callable[..., Any]

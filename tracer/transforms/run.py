@@ -21,6 +21,7 @@ from tracer.trace.trace import Operand, Trace, open_trace, stage_process
 from tracer.transforms.context import Context, Tangent
 from tracer.transforms.jvp import jvp_equation
 from tracer.transforms.linearize import linearize_equation
+from tracer.transforms.residuals import operand_key, params_key, trimmed
 
 Function = Callable[[list[Array]], Sequence[Operand]]
 
@@ -32,6 +33,7 @@ class Entry(NamedTuple):
     inputs: tuple[Var, ...]  # the active ones
     outputs: tuple[Var | None, ...]  # None for outputs without tangents
     source: Source | None
+    key: Any  # primitive, parameters, operands and which are active: what `linearized.apply` follows from
 
 
 @dataclass(slots=True)
@@ -59,6 +61,8 @@ def _record(
     xs = [_lower(trace, x) for x in operands]
     active = [isinstance(x, Array) and x._trace is trace for x in operands]
     linearized = linearize_equation(primitive, xs, active, params)
+    if primitive.linearize is None:
+        linearized = trimmed(primitive, params, active, xs, linearized)
     inputs = tuple(x._atom for x in operands if isinstance(x, Array) and x._trace is trace)
     outputs: list[Any] = []
     variables: list[Var | None] = []
@@ -71,7 +75,8 @@ def _record(
             outputs.append(y)
             variables.append(None)
     if any(v is not None for v in variables):
-        trace.data.entries.append(Entry(linearized, inputs, tuple(variables), source))  # type: ignore[arg-type]
+        key = (primitive, params_key(params), tuple(active), tuple(map(operand_key, xs)))
+        trace.data.entries.append(Entry(linearized, inputs, tuple(variables), source, key))  # type: ignore[arg-type]
     return outputs
 
 

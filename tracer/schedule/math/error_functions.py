@@ -36,33 +36,33 @@ def erf(x: Value) -> Value:
 def erfc(x: Value) -> Value:
     """1 - erf(x), accurate relative to itself down to the least denormal.
 
-    For a = |x|: e^(-a^2) p(t) / (1 + 2 a), t = (a - k) / (a + k) (Shepherd & Laframboise 1981, Math. Comp. 36(153)),
-    with a^2 in two parts and p e^r rounded once; 2 less that where x is negative.
+    1 - erf up to 1/2. For a = |x| beyond: e^(-a^2) p(t) / (1 + 2 a), t = (a - k) / (a + k) (Shepherd & Laframboise
+    1981, Math. Comp. 36(153)), with a^2 in two parts and p e^r rounded once; 2 less that where x is negative.
     """
     f = x.format
+    square = x * x
+    near = 1.0 - fma(x, polynomial(square, f.of(c.ERF_F32, c.ERF_F64)), x)
     size = abs(x).at_most(f.of(10.25, 27.25))  # 0 from there on
     k = f.of(2.0, 4.0)
-    t = (size - k) / (size + k)
+    inverse = 1.0 / (size + k)
+    t = (size - k) * inverse
+    t = fma(inverse, fma(-t, size, fma(t + 1.0, -k, size)), t)
     first, *others = f.of(c.ERFCX_F32, c.ERFCX_F64)
-    small = t * polynomial(t, tuple(others))
-    p, p_lost = fast_two_sum(x.like(first), small)
+    p, p_lost = fast_two_sum(x.like(first), t * polynomial(t, tuple(others)))
     square = size * size
     square_lost = fma(size, size, -square)
     n, power = reduced(-square, LN2)
     r = without_ln2(-square, n) - square_lost
     q = fma(r * r, polynomial(r, exp_tail(f)), r)
-    d = fma(size, 2.0, 1.0)
-    d_lost = fma(size, 2.0, 1.0 - d)
-    y = (p + fma(p, q, p_lost)) / d
-    y = fma(y, -(d_lost / d), y)
-    tail = y * power.scale * power.rest
-    return select(x < 0.0, 2.0 - tail, tail)
+    tail = (p + fma(p, q, p_lost)) / fma(size, 2.0, 1.0) * power.scale * power.rest
+    far = select(x < 0.0, 2.0 - tail, tail)
+    return select(abs(x) < 0.5, near, far)
 
 
 def erf_inv(x: Value) -> Value:
     """The inverse of erf; infinite at -1 and 1, NaN beyond.
 
-    A polynomial up to 1/2; beyond, t - g(1/t) with t = sqrt(-log(1 - |x|)) in two parts.
+    A polynomial up to 1/2; beyond, t - 5/16 - g(1/t) with t = sqrt(-log(1 - |x|)) in two parts.
     """
     f = x.format
     size = abs(x)
@@ -73,9 +73,10 @@ def erf_inv(x: Value) -> Value:
     t = square.sqrt()
     inverse = 1.0 / t
     t_lost = (fma(-t, t, square) + square_lost) * (inverse * 0.5)
-    above = horner(inverse, f.of(c.ERF_INV_TAIL_F32, c.ERF_INV_TAIL_F64))
-    below = horner(inverse, f.of(c.ERF_INV_TAIL_F32_BELOW, c.ERF_INV_TAIL_F64_BELOW))
-    tail = t + (t_lost - above / below)
+    v = inverse - 0.7
+    above = horner(v, f.of(c.ERF_INV_TAIL_F32, c.ERF_INV_TAIL_F64))
+    below = horner(v, f.of(c.ERF_INV_TAIL_F32_BELOW, c.ERF_INV_TAIL_F64_BELOW))
+    tail = (t - 5 / 16) + (t_lost - above / below)
     result = select(size > 0.5, tail, small)
     result = select(size < 1.0, result, select(size.equals(1.0), x.like(math.inf), math.nan))
     return result.copysign(x)

@@ -27,17 +27,20 @@ def in_double(function: Callable[[Value], Value]) -> Callable[[Value], Value]:
 def lgamma(x: Value) -> Value:
     """log|gamma(x)|; infinite at 0, -1, -2, ... and at infinities.
 
-    Between 1/2 and 3 (x - 1)(x - 2) R(x), the same at x + 1 less log|x| where |x| < 1/2, Stirling's series with the
+    Between 1/2 and 3 (x - 1)(x - 2)(1/2 + R(x)), the same at x + 1 less log|x| where |x| < 1/2, Stirling's series with the
     logarithm in two parts from 3 on, and for x <= -1/2 the reflection log(pi / |x sin(pi x)|) - lgamma(-x).
     """
     size = abs(x)
     near_zero = size < 0.5
     high, low = log_pair(size)
-    # (x - 1)(x - 2) R(x), at x + 1 near 0, where x itself is the first factor
+    # (x - 1)(x - 2)(1/2 + R(x)), at x + 1 near 0, where x itself is the first factor
     first = select(near_zero, x, size - 1.0)
-    rational = _rational(first - 0.5, c.LGAMMA_F64, c.LGAMMA_F64_BELOW)
-    middle = first * (first - 1.0) * rational
-    middle = select(near_zero, middle - high, middle)
+    second = first - 1.0
+    product = first * second
+    product_lost = fma(first, second, -product)
+    rational = _rational(first + 0.5, c.LGAMMA_F64, c.LGAMMA_F64_BELOW)
+    logarithm = select(near_zero, high, 0.0)
+    middle = fma(product, 0.5, fma(product, rational, product_lost * 0.5)) - logarithm
     # (x - 1/2)(log x - 1) + (log(2 pi) - 1)/2 + S(1/x)
     inverse = 1.0 / size
     series = fma(inverse, polynomial(inverse * inverse, c.STIRLING_F64), 0.5 * math.log(2 * math.pi) - 0.5)
@@ -48,28 +51,31 @@ def lgamma(x: Value) -> Value:
     large = select(product < math.inf, product + product_lost, product)
     positive = select(size < 3.0, middle, large)
     # the reflection
-    sine, _, _ = _sin_and_cos_of_pi(size)
+    sine, _, fraction = _sin_and_cos_of_pi(size)
     reflected = -(log(abs(sine) * size * (1 / math.pi)) + positive)
     result = select(x > -0.5, positive, reflected)
-    return select(size.equals(math.inf), math.inf, result)
+    pole = (fraction.equals(0.0) & (x <= 0.0)) | size.equals(math.inf)
+    return select(pole, math.inf, result)
 
 
 @in_double
 def digamma(x: Value) -> Value:
     """The logarithmic derivative of gamma; -inf at 0, inf at -0, NaN at negative integers and -inf.
 
-    Between 1 and 3 (x - root) R(x), from 3 on log(x) - 1/(2x) - S(1/x) with the logarithm in two parts, between
+    Between 1 and 2 (x - root)(1 + R(x)), from 2 on log(x) - 1/(2x) - S(1/x) with the logarithm in two parts, between
     0 and 1 from x + 1, and for x < 0 the reflection digamma(1 - x) - pi cot(pi x).
     """
     negative = x < 0.0
     low_positive = ~negative & (x < 1.0)
     argument = select(negative, 1.0 - x, select(low_positive, x + 1.0, x))
-    middle = ((argument - ROOT) - ROOT_LOW) * _rational(argument - 1.5, c.DIGAMMA_F64, c.DIGAMMA_F64_BELOW)
+    distance = (argument - ROOT) - ROOT_LOW
+    rational = _rational(argument - 1.0, c.DIGAMMA_F64, c.DIGAMMA_F64_BELOW)
+    middle = fma(distance, rational, distance)
     high, low = log_pair(argument)
     inverse = 1.0 / argument
     square = inverse * inverse
     series = fma(inverse, -0.5, fma(square, -polynomial(square, c.DIGAMMA_TAIL_F64), low))
-    positive = select(argument < 3.0, middle, high + series)
+    positive = select(argument < 2.0, middle, high + series)
     sine, cosine, fraction = _sin_and_cos_of_pi(x)
     correction = select(negative, cosine * -math.pi, -1.0) / select(negative, sine, x)
     result = select(negative | low_positive, positive + correction, positive)

@@ -1,0 +1,132 @@
+"""The cases that the laws run over: for every primitive, equations on operands of every dtype, rank and kind of size.
+
+A law asks `cases_of(name)`. A new primitive needs a line in the table of its family, in `tests/laws/families/`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+
+from tests.laws.values import Array, Draw
+from tracer.ir import dtypes
+from tracer.ir.primitive import Primitive
+from tracer.ir.program import Program
+from tracer.ir.types import KeyType, Type, array_type, is_differentiable
+from tracer.trace.stage import stage
+from tracer.trace.trace import as_literal, bind_all
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One equation to try.
+
+    values: how each operand is drawn where values are compared. smooth: the same where derivatives are, None where
+    the case has none to compare. literals: operands that are scalar literals of their type's dtype, by position.
+    """
+
+    primitive: Primitive
+    types: tuple[Type, ...]
+    values: tuple[Draw, ...]
+    params: Mapping[str, Any] = field(default_factory=dict)
+    smooth: tuple[Draw, ...] | None = None
+    literals: Mapping[int, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        assert len(self.values) == len(self.types) == len(self.smooth or self.types), self
+
+    @cached_property
+    def given(self) -> tuple[int, ...]:
+        """The positions of the operands that are inputs of the program."""
+        return tuple(i for i in range(len(self.types)) if i not in self.literals)
+
+    @cached_property
+    def program(self) -> Program:
+        """The equation alone, as a program of the operands that are no literals."""
+
+        def run(inputs: list[Any]) -> list[Any]:
+            operands = dict(zip(self.given, inputs, strict=True))
+            full = [
+                operands[i] if i in operands else as_literal(self.literals[i], type.dtype)  # type: ignore[union-attr]
+                for i, type in enumerate(self.types)
+            ]
+            return list(bind_all(self.primitive, full, self.params))
+
+        staged = stage(run, [self.types[i] for i in self.given], name=self.primitive.name)
+        assert not staged.constants
+        return staged.program
+
+    def draw(self, rng: np.random.Generator) -> list[Array]:
+        """Operands for comparisons of values."""
+        return [self.values[i](rng, self.types[i]) for i in self.given]
+
+    def draw_smooth(self, rng: np.random.Generator) -> list[Array]:
+        """Operands for comparisons of derivatives."""
+        assert self.smooth is not None
+        return [self.smooth[i](rng, self.types[i]) for i in self.given]
+
+    @property
+    def is_exact_enough(self) -> bool:
+        """Whether finite differences mean something: every inexact operand and result has 64-bit parts."""
+        wide = (dtypes.F64, dtypes.C128)
+        types = [*self.program.input_types, *self.program.output_types]
+        return all(t.dtype in wide for t in types if is_differentiable(t))  # type: ignore[union-attr]
+
+    def __repr__(self) -> str:
+        literals = f" literals {dict(self.literals)}" if self.literals else ""
+        params = ", ".join(f"{k}={v}" for k, v in self.params.items() if not isinstance(v, Program | tuple))
+        return f"{self.primitive.name}({', '.join(map(str, self.types))}; {params}){literals}"
+
+
+def case(
+    primitive: Primitive,
+    types: Sequence[Type],
+    values: Draw | Sequence[Draw],
+    smooth: Draw | Sequence[Draw] | None = None,
+    *,
+    literals: Mapping[int, Any] | None = None,
+    **params: Any,
+) -> Case:
+    """A case; one draw serves all operands."""
+
+    def each(draws: Draw | Sequence[Draw]) -> tuple[Draw, ...]:
+        return (draws,) * len(types) if callable(draws) else tuple(draws)
+
+    return Case(
+        primitive, tuple(types), each(values), params, None if smooth is None else each(smooth), literals or {}
+    )
+
+
+def typed(short: str, *shape: int) -> Type:
+    """`typed("f64", 3, 4)` is f64[3,4]; "key" is a dtype too."""
+    return KeyType(shape) if short == "key" else array_type(dtypes.BY_SHORT_NAME[short], shape)
+
+
+SIGNED = ("i8", "i16", "i32", "i64")
+INTEGERS = (*SIGNED, "u8", "u16", "u32", "u64")
+FLOATS = ("f16", "bf16", "f32", "f64")
+COMPLEX = ("c64", "c128")
+NUMBERS = (*INTEGERS, *FLOATS, *COMPLEX)
+ALL = ("bool", *NUMBERS)
+WIDE = ("f64", "c128")
+
+
+@cache
+def all_cases() -> dict[str, tuple[Case, ...]]:
+    """Every family's cases, by the name of the primitive."""
+    from tests.laws.families import FAMILIES
+
+    found: dict[str, list[Case]] = {}
+    for family in FAMILIES:
+        for item in family():
+            found.setdefault(item.primitive.name, []).append(item)
+    return {name: tuple(items) for name, items in found.items()}
+
+
+def cases_of(name: str) -> tuple[Case, ...]:
+    """The cases of a primitive; none is a defect that `test_catalogue` reports."""
+    return all_cases().get(name, ())

@@ -1,0 +1,79 @@
+"""Cases of the elementwise primitives: dtypes and parameters as in `tests/primitives/elementwise_cases.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tests.laws.cases import FLOATS, INTEGERS, WIDE, Case, case, typed
+from tests.laws.values import Draw, anything, between, direction, every_part, interval
+from tests.primitives.elementwise_cases import CASES
+from tests.primitives.elementwise_cases import Case as Row
+from tracer.primitives.catalogue import BY_NAME
+from tracer.primitives.special import polygamma_p
+
+SHAPES = ((), (0,), (1,), (5,), (3, 7), (2, 0, 3), (2, 3, 4))  # in turn, beside one long enough for every vector
+LONG = (133,)
+
+# Where the derivative is compared: inside the domain, away from what is not smooth. Elsewhere from 0.2 to 3.
+DOMAINS = {
+    "acosh": (1.2, 4.0), "asin": (-0.9, 0.9), "acos": (-0.9, 0.9), "atanh": (-0.9, 0.9), "erf_inv": (-0.9, 0.9),
+    "tan": (-1.2, 1.2), "lgamma": (0.3, 5.0), "digamma": (0.3, 5.0), "neg": (-2.0, 2.0), "abs": (-2.0, 2.0),
+    "sin": (-4.0, 4.0), "cos": (-4.0, 4.0), "tanh": (-2.0, 2.0), "erf": (-2.0, 2.0), "logistic": (-4.0, 4.0),
+    "add": (-3.0, 3.0), "sub": (-3.0, 3.0), "mul": (-3.0, 3.0), "max": (-3.0, 3.0), "min": (-3.0, 3.0),
+    "clamp": (-3.0, 3.0), "atan2": (-3.0, 3.0), "select": (-3.0, 3.0), "exp": (-3.0, 3.0), "sign": (-3.0, 3.0),
+}  # fmt: skip
+
+# Operations that move complex values, or act on their parts alone: NaN and infinite parts have one meaning.
+BY_PARTS = {
+    "add", "sub", "neg", "eq", "ne", "select", "real", "imag", "conj", "convert_element_type", "bitcast_regroup",
+}  # fmt: skip
+
+
+def elementwise_cases() -> Iterator[Case]:
+    """Every row on every dtype it takes: one long array, one of another shape, and literals for one dtype."""
+    for row in CASES:
+        for turn, short in enumerate(row.dtypes):
+            last = (2,) if row.name == "bitcast_regroup" and short == "u8" else ()
+            for shape in (LONG, SHAPES[turn % len(SHAPES)]):
+                yield _case(row, short, (*shape, *last))
+            if short in WIDE:
+                yield _case(row, short, ())
+        if BY_NAME[row.name].splat and row.arity > 1 + row.bools:
+            for position in range(row.bools, row.arity):
+                for short in {row.dtypes[0], row.dtypes[-1]}:
+                    yield _case(row, short, (7,), literal=position)
+    yield from _choices()
+    for order in (1, 2, 3):
+        for short in FLOATS:
+            yield case(polygamma_p, [typed(short, 9)], interval(0.3, 6.0), interval(0.3, 4.0), order=order)
+
+
+def _case(row: Row, short: str, shape: tuple[int, ...], literal: int | None = None) -> Case:
+    types = [typed("bool", *shape)] * row.bools + [typed(short, *shape)] * (row.arity - row.bools)
+    values: Draw = every_part if row.name in BY_PARTS else anything
+    draws = [values] * row.arity
+    if row.name in ("shift_left", "shift_right_logical", "shift_right_arithmetic"):
+        draws[1] = between(-2, 70)
+    smooth: Draw = interval(*DOMAINS.get(row.name, (0.2, 3.0)))
+    literals = {} if literal is None else {literal: 1 if short in ("bool", *INTEGERS) else 1.25}
+    return case(BY_NAME[row.name], types, draws, smooth if short in WIDE else None, literals=literals, **row.params)
+
+
+def _choices() -> Iterator[Case]:
+    """Selectors of other types and shapes, and cases that are keys."""
+    select_p, select_n_p = BY_NAME["select"], BY_NAME["select_n"]
+    for shape in ((), (4,), (2, 3)):
+        for short in ("f64", "i8", "c128", "bool", "key"):
+            operand = typed(short, *shape)
+            smooth = direction if short in WIDE else None
+            draws = None if smooth is None else [anything, smooth, smooth]
+            yield case(select_p, [typed("bool"), operand, operand], every_part, draws)
+            for which, at in (("i32", shape), ("u8", ()), ("i64", shape)):
+                draws = None if smooth is None else [between(-1, 3), smooth, smooth, smooth]
+                yield case(
+                    select_n_p, [typed(which, *at), *[operand] * 3], [between(-1, 3), *[every_part] * 3], draws
+                )
+    literals = {2: np.float64(2.5)}
+    yield case(select_p, [typed("bool", 4), typed("f64", 4), typed("f64")], anything, anything, literals=literals)

@@ -1,0 +1,88 @@
+"""Running programs: on the array reference, on interpreted loop IR and on LLVM, many cases in one program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tests.laws.values import Array
+from tracer.codegen.llvm.emit import emit_module
+from tracer.codegen.llvm.executable import Executable
+from tracer.codegen.llvm.jit import compile_object, load_object
+from tracer.codegen.llvm.library import library_names, library_symbols
+from tracer.codegen.reference.interpreter import Order, interpret
+from tracer.codegen.status import Status
+from tracer.ir.program import Program
+from tracer.ir.types import storage_type
+from tracer.passes.pipeline import optimize
+from tracer.primitives.reference import run_reference
+from tracer.runtime.faults import error_of
+from tracer.schedule.lower import Scheduled, schedule
+
+
+def together(programs: Sequence[Program]) -> Program:
+    """One program that does what all of them do: inputs after inputs, outputs after outputs."""
+    return Program(
+        tuple(v for p in programs for v in p.inputs),
+        tuple(e for p in programs for e in p.equations),
+        tuple(a for p in programs for a in p.outputs),
+        "together",
+    )
+
+
+class Native:
+    """A program compiled by LLVM, for vectors of a width."""
+
+    def __init__(self, scheduled: Scheduled, vector_bits: int | None = None) -> None:
+        self.scheduled = scheduled
+        module = scheduled.module
+        text = emit_module(module, vector_bits=vector_bits)
+        code = compile_object(text, vector_bits=vector_bits)
+        self.executable = Executable(module, load_object(code, library_symbols(library_names(module))))
+
+    def run(self, values: Sequence[Array]) -> list[Array]:
+        """The outputs, in storage form. Raises what the program's faults mean."""
+        arrays, outputs = _buffers(self.scheduled, values, [p.dtype for p in self.executable.parameters])
+        status, context = self.executable.run(arrays, callback=self._call_back)
+        error = error_of(self.scheduled, status, context)
+        if error is not None:
+            raise error
+        return outputs
+
+    def _call_back(self, slot: int, inputs: int, outputs: int) -> None:
+        self.scheduled.callbacks[slot](inputs, outputs)
+
+
+def native(program: Program, vector_bits: int | None = None) -> Native:
+    """The program through all passes, the schedule and LLVM."""
+    return Native(schedule(optimize(program)), vector_bits)
+
+
+def run_loops(scheduled: Scheduled, values: Sequence[Array], order: Order = Order.FORWARD) -> list[Array]:
+    """The outputs by the interpreter of loop IR, every access checked."""
+    module = scheduled.module
+    entry = next(function for function in module.functions if function.name == module.entry)
+    arrays, outputs = _buffers(scheduled, values, [p.dtype for p in entry.parameters])
+    outcome = interpret(module, arrays, order=order)
+    if outcome.error is not None:
+        raise outcome.error
+    if outcome.status is not Status.DONE:
+        raise RuntimeError(f"{outcome.status}: {outcome.fault}")
+    return outputs
+
+
+def _buffers(scheduled: Scheduled, values: Sequence[Array], dtypes: Sequence[Any]) -> tuple[list[Array], list[Array]]:
+    """The flat arrays of a call, and the outputs among them in their shapes, filled with what no result leaves there."""
+    storage = [storage_type(type) for type in scheduled.output_types]
+    outputs = [np.full(s.shape, _untouched(s.dtype), s.dtype) for s in storage]
+    arrays = [*map(np.ascontiguousarray, values), *outputs, *scheduled.constants]
+    return [a.reshape(-1).view(dtype) for a, dtype in zip(arrays, dtypes, strict=True)], outputs
+
+
+def _untouched(dtype: np.dtype[Any]) -> Any:
+    return True if dtype.kind == "b" else np.frombuffer(b"\xa5" * dtype.itemsize, dtype)[0]
+
+
+__all__ = ["Native", "Order", "native", "run_loops", "run_reference", "schedule", "together"]

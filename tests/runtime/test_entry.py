@@ -1,0 +1,284 @@
+"""The compiled entry: what it recognises, what it hands on, references, memory, and the cyclic garbage collector."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.runtime.programs import arange, double, scaled, take
+from tracer.errors import ArgumentError, OutOfBoundsError
+from tracer.ir.types import KeyType
+from tracer.primitives.arithmetic import add
+from tracer.runtime import capi, entry
+from tracer.runtime.jit import JitFunction, jit
+from tracer.settings import gate
+from tracer.trace.array import Array, concrete
+from tracer.trace.convert import as_array
+
+pytestmark = pytest.mark.skipif(capi.why_not() is not None, reason=str(capi.why_not()))
+
+
+class Watch:
+    """Counts the calls of a jitted function that go by way of Python."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        slow = JitFunction._slow
+
+        def counted(function: JitFunction, /, *args: Any, **kwargs: Any) -> Any:
+            self.count += 1
+            return slow(function, *args, **kwargs)
+
+        monkeypatch.setattr(JitFunction, "_slow", counted)
+
+    def slow_calls(self, call: Any) -> int:
+        before = self.count
+        call()
+        return self.count - before
+
+
+@pytest.fixture
+def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
+    return Watch(monkeypatch)
+
+
+def test_this_python_and_numpy_are_known() -> None:
+    assert capi.why_not() is None
+    assert entry.entries_enabled()
+    assert all(capi.entry_symbols().values())
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        (np.arange(3.0),), (arange(3),), (2.0,), (3,), (True,), (1j,), ((1.0, [2, {"a": arange(2)}]),), (None, 1.0),
+        ({"b": 1.0, "a": (2.0,)},),
+    ],
+)  # fmt: skip
+def test_a_second_call_of_the_same_kind_stays_out_of_python(watch: Watch, args: tuple[Any, ...]) -> None:
+    f = jit(lambda *trees: trees)
+    assert watch.slow_calls(lambda: f(*args)) == 1
+    assert watch.slow_calls(lambda: f(*args)) == 0
+
+
+def test_keywords_stay_out_of_python(watch: Watch) -> None:
+    f = jit(lambda x, **rest: add(x, rest["y"]))
+    assert watch.slow_calls(lambda: f(arange(1), y=arange(1), z=3)) == 1
+    assert watch.slow_calls(lambda: f(arange(1), y=arange(1), z=3)) == 0
+    assert watch.slow_calls(lambda: f(arange(1), z=3, y=arange(1))) == 1
+
+
+def test_static_arguments_stay_out_of_python(watch: Watch) -> None:
+    f = jit(lambda x, mode, shape: x, static_argnums=(1, 2))
+    f(1.0, "a b c".replace(" ", "-"), (3, 4))
+    assert watch.slow_calls(lambda: f(1.0, "a b c".replace(" ", "-"), (3, 4))) in (0, 1)
+    shape = (3, 4)
+    f(1.0, "fast", shape)
+    assert watch.slow_calls(lambda: f(1.0, "fa" + "st", shape)) == 0
+
+
+def test_several_kinds_of_arguments_stay_out_of_python(watch: Watch) -> None:
+    f = jit(double)
+    kinds = [np.arange(3.0), np.arange(3), 1.0, (np.zeros((2, 2), "f4"))]
+    for kind in kinds:
+        f(kind)
+    for _ in range(3):
+        for kind in kinds:
+            assert watch.slow_calls(lambda kind=kind: f(kind)) == 0
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        np.arange(4.0), np.arange(3.0).reshape(1, 3), np.arange(3, dtype="f4"), np.arange(6.0)[::2],
+        np.arange(3.0).astype(">f8"), 1.0, as_array(2.0), [1.0], (), None,
+    ],
+)  # fmt: skip
+def test_other_arguments_are_handed_on(watch: Watch, other: Any) -> None:
+    f = jit(lambda x: x)
+    f(np.arange(3.0))
+    assert watch.slow_calls(lambda: f(other)) == 1
+    assert watch.slow_calls(lambda: f(np.arange(3.0))) == 0
+
+
+def test_a_weak_and_a_strong_scalar_are_told_apart() -> None:
+    f = jit(lambda x: x)
+    for _ in range(2):
+        assert f(2.0).weak_type
+        assert not f(np.float64(2.0)).weak_type
+        assert not f(concrete(np.array(2.0))).weak_type
+        assert f(concrete(np.array(2.0), weak=True)).weak_type
+
+
+def test_keys_and_their_words_are_told_apart() -> None:
+    words = np.zeros((3, 2), np.uint32)
+    f = jit(lambda x: x)
+    for _ in range(2):
+        key = f(concrete(words, type=KeyType((3,))))
+        assert key.type == KeyType((3,))
+        assert f(concrete(words)).shape == (3, 2)
+        assert f(words).shape == (3, 2)
+
+
+def test_a_call_while_something_is_traced_goes_through_python(watch: Watch) -> None:
+    f = jit(double)
+    f(1.0)
+    gate.close()
+    try:
+        assert watch.slow_calls(lambda: f(1.0)) == 1
+    finally:
+        gate.open()
+    assert watch.slow_calls(lambda: f(1.0)) == 0
+
+
+def test_an_exception_in_python_passes_through(watch: Watch) -> None:
+    f = jit(double)
+    f(1.0)
+    with pytest.raises(ArgumentError, match="is no array"):
+        f("text")
+    assert float(f(1.0)) == 2.0
+
+
+def test_a_fault_leaves_no_frame_of_ours() -> None:
+    f = jit(take)
+    x, i = arange(3), np.array([5])
+    f(x, np.array([1]))
+    with pytest.raises(OutOfBoundsError) as error:
+        f(x, i)
+    assert error.traceback[-1].path.name == "test_entry.py"
+
+
+def test_results_own_their_memory() -> None:
+    f = jit(lambda x: (x, x))
+    x = np.arange(1000.0)
+    for result in (*f(x), *f(x)):
+        value = result._value
+        assert value.base is None
+        assert value.flags.owndata
+        assert not np.shares_memory(value, x)
+    one, other = f(x)
+    assert not np.shares_memory(one._value, other._value)
+
+
+def test_results_outlive_everything_else() -> None:
+    f = jit(double)
+    f(1.0)
+    y = f(np.arange(3.0))
+    del f
+    gc.collect()
+    assert y.tolist() if hasattr(y, "tolist") else np.asarray(y).tolist() == [0.0, 2.0, 4.0]
+
+
+def counts(*things: object) -> list[int]:
+    return [sys.getrefcount(thing) for thing in things]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_no_references_leak(fails: bool) -> None:
+    x, a, tree = np.arange(3.0), arange(3), {"k": [1.5, arange(3)]}
+    i = np.array([7 if fails else 1])
+    f = jit(lambda x, a, tree, i: {"y": take(add(x, a), i), "x": tree["k"]})
+
+    def call() -> None:
+        try:
+            f(x, a, tree, i)
+        except OutOfBoundsError:
+            assert fails
+
+    call()
+    call()
+    watched = (x.dtype, i.dtype, x, a, a._value, tree, tree["k"], np.ndarray, Array, None, True, False, f, f.__call__)
+    before, blocks = counts(*watched), sys.getallocatedblocks()
+    for _ in range(1000 if fails else 100_000):
+        call()
+    assert counts(*watched) == before
+    assert abs(sys.getallocatedblocks() - blocks) < 200
+
+
+def test_no_references_leak_when_arguments_are_handed_on() -> None:
+    f = jit(lambda x, y: x)
+    a, wrong = arange(3), np.arange(6.0)[::2]
+    f(a, wrong)
+    before = counts(a, a._value, wrong, wrong.dtype)
+    for _ in range(500):
+        f(a, wrong)
+    assert counts(a, a._value, wrong, wrong.dtype) == before
+
+
+def test_results_are_seen_by_the_garbage_collector() -> None:
+    result = jit(double)(arange(3))
+    assert gc.is_tracked(result)
+    value = jit(lambda x: (x, x))(1.0)
+    assert gc.is_tracked(value)
+
+
+def test_a_jitted_function_in_a_cycle_is_collected() -> None:
+    class Model:
+        pass
+
+    model = Model()
+    model.weights = arange(3)
+    model.apply = jit(lambda x: add(x, model.weights))
+    for _ in range(3):
+        model.apply(arange(3))
+    gone = weakref.ref(model), weakref.ref(model.apply), weakref.ref(model.weights)
+    del model
+    gc.collect()
+    assert [reference() for reference in gone] == [None, None, None]
+
+
+def test_a_large_arena_is_used_again_and_freed() -> None:
+    f = jit(lambda x: add(take(x, np.arange(100_000) % 7), take(x, np.arange(100_000) % 5)))
+    x = arange(10)
+    first = np.asarray(f(x))
+    for _ in range(20):
+        np.testing.assert_array_equal(f(x), first)
+    del f
+    gc.collect()
+
+
+def test_threads_share_an_executable() -> None:
+    f = jit(lambda x, s: add(scaled(x, s), take(x, np.arange(20_000))))
+    x = np.arange(20_000.0)
+    f(x, np.full(20_000, 1.0))
+    wrong: list[Any] = []
+
+    def work(number: float) -> None:
+        factor = np.full(20_000, number)
+        for _ in range(60):
+            if not (np.asarray(f(x, factor)) == x * (number + 1)).all():
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(float(n),)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_a_handle_may_be_rebound_while_the_program_runs() -> None:
+    """The value read by a call is held by it, whatever other threads do with the handle."""
+    handle = as_array(np.ones(200_000))
+    f = jit(lambda x: add(x, handle))
+    x, stop = np.zeros(200_000), threading.Event()
+    f(x)
+
+    def rebind() -> None:
+        while not stop.is_set():
+            handle._value = np.ones(200_000)
+
+    thread = threading.Thread(target=rebind)
+    thread.start()
+    try:
+        for _ in range(100):
+            assert (np.asarray(f(x)) == 1.0).all()
+    finally:
+        stop.set()
+        thread.join()

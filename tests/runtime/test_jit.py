@@ -1,0 +1,497 @@
+"""`jit` as users call it: arguments of all kinds, static ones, captured arrays, nesting, threads, donation."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+import warnings
+from collections import OrderedDict, namedtuple
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.runtime.programs import arange, count_to, double, scaled
+from tracer.errors import ArgumentError, DeviceError
+from tracer.primitives.arithmetic import add, mul, neg
+from tracer.runtime.abstract import ShapeDtypeStruct
+from tracer.runtime.devices import CPU
+from tracer.runtime.jit import block_until_ready, disable_jit, jit
+from tracer.settings import config
+from tracer.trace.array import Array
+from tracer.trace.convert import as_array
+from tracer.transforms.autodiff import grad
+
+pytestmark = pytest.mark.usefixtures("way")
+Pair = namedtuple("Pair", "left right")
+
+
+def same(result: Any, expected: Any) -> None:
+    assert type(result) is Array
+    value = np.asarray(result)
+    assert value.dtype == np.asarray(expected).dtype
+    np.testing.assert_array_equal(value, expected)
+
+
+def test_a_numpy_array_and_an_array_give_the_same_result() -> None:
+    f = jit(double)
+    for _ in range(3):
+        same(f(np.arange(3.0)), [0.0, 2.0, 4.0])
+        same(f(arange(3)), [0.0, 2.0, 4.0])
+    assert f.explain() == f"double compiled once\n  1. at test_jit.py:{line(-4)}: the first call"
+
+
+def line(offset: int) -> int:
+    frame = inspect.currentframe()
+    assert frame is not None
+    assert frame.f_back is not None
+    return frame.f_back.f_lineno + offset
+
+
+@pytest.mark.parametrize("value", [2.5, 3, True, 1 + 2j])
+def test_python_scalars_are_weak_except_bool(value: Any) -> None:
+    f = jit(lambda x: x)
+    for _ in range(2):
+        result = f(value)
+        assert result.weak_type is not isinstance(value, bool)
+        same(result, value)
+
+
+def test_an_integer_beyond_64_bits_is_an_error() -> None:
+    f = jit(lambda x: x)
+    assert f(2**63 - 1).dtype == np.int64
+    assert f(2**63).dtype == np.uint64
+    with pytest.raises(TypeError, match="18446744073709551616 does not fit in 64 bits"):
+        f(2**64)
+
+
+def test_other_layouts_are_copied_and_explain_says_so() -> None:
+    f = jit(double)
+    x = np.arange(12.0).reshape(3, 4)
+    for value in (x.T, x[::2], x[:, ::-1], x.astype(">f8")):
+        same(f(value), 2 * value.astype("f8"))
+    assert "note: argument 0 'x' is not C-contiguous: it is copied at every call" in f.explain()
+
+
+def test_an_unaligned_array_is_copied() -> None:
+    memory = np.zeros(25, np.uint8)
+    x = memory[1:].view(np.float64)
+    x[:] = [1.0, 2.0, 3.0]
+    same(jit(double)(x), [2.0, 4.0, 6.0])
+
+
+def test_subclasses_and_numpy_scalars_are_arrays() -> None:
+    f = jit(double)
+    same(f(np.float32(1.5)), np.float32(3.0))
+    same(f(np.arange(3.0).view(np.recarray)), [0.0, 2.0, 4.0])
+    assert f(np.float64(1.0)).weak_type is False
+
+
+def test_trees_of_every_sort_go_in_and_come_out() -> None:
+    @jit
+    def swap(tree: Any) -> Any:
+        return {"pair": Pair(tree["b"][1], tree["a"]), "list": [tree["b"][0], None]}
+
+    for _ in range(3):
+        result = swap({"b": (1.0, np.ones(2)), "a": arange(2), "none": None})
+        assert list(result) == ["list", "pair"]
+        assert type(result["pair"]) is Pair
+        same(result["pair"].left, [1.0, 1.0])
+        same(result["pair"].right, [0.0, 1.0])
+        assert result["list"][1] is None
+
+
+def test_a_result_may_be_a_tuple_or_empty() -> None:
+    f = jit(lambda x: (x, double(x)))
+    for _ in range(2):
+        one, two = f(arange(2))
+        same(one, [0.0, 1.0])
+        same(two, [0.0, 2.0])
+    g = jit(lambda x: None)
+    assert g(1.0) is None
+    assert g(2.0) is None
+    assert jit(lambda: ())() == ()
+
+
+def test_structures_are_told_apart() -> None:
+    f = jit(lambda tree: len(tree) + (10 if isinstance(tree, list) else 0))
+    for _ in range(2):
+        assert int(f((1.0, 2.0))) == 2
+        assert int(f([1.0, 2.0])) == 12
+        assert int(f({"a": 1.0})) == 1
+        assert int(f({"b": 1.0})) == 1
+        assert int(f(OrderedDict(z=1.0, a=2.0))) == 2
+        assert int(f(Pair(1.0, 2.0))) == 2
+        assert int(f({1: 1.0, True + 1: 2.0, 3: 0.0})) == 3
+
+
+def test_a_dictionary_may_come_in_another_order() -> None:
+    f = jit(lambda d: add(d["a"], mul(d["b"], d["b"])))
+    same(f({"a": np.float64(1), "b": np.float64(3)}), 10.0)
+    same(f({"b": np.float64(3), "a": np.float64(1)}), 10.0)
+    assert f.explain().startswith("lambda compiled once")
+
+
+def test_keyword_arguments_are_traced_in_any_order_and_defaults_stay_python() -> None:
+    @jit
+    def f(x: Any, *, up: Any, down: Any = 7.0) -> Any:
+        return add(up, neg(down)) if isinstance(down, Array) else up
+
+    for _ in range(2):
+        same(f(1.0, up=np.float64(3), down=np.float64(1)), 2.0)
+        same(f(1.0, down=np.float64(1), up=np.float64(3)), 2.0)
+        same(f(1.0, up=np.float64(5)), 5.0)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'sideways'"):
+        f(1.0, up=1.0, sideways=2.0)
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
+        f(up=1.0)
+
+
+def test_static_arguments_are_python_values_by_number_or_name() -> None:
+    @functools.partial(jit, static_argnums=1)
+    def power(x: Any, n: int, *, shift: float = 0.0) -> Any:
+        result = x
+        for _ in range(n - 1):
+            result = mul(result, x)
+        return result
+
+    for _ in range(2):
+        same(power(np.float64(3), 2), 9.0)
+        same(power(np.float64(3), 3), 27.0)
+        same(power(np.float64(3), n=3), 27.0)
+    assert power.explain().count("\n") == 3
+    assert "static argument 1 'n': 2 -> 3" in power.explain()
+
+
+def test_equal_static_values_of_different_types_are_different() -> None:
+    f = jit(lambda x, flag: x if flag is True else double(x), static_argnames="flag")
+    same(f(np.float64(1), flag=1), 2.0)
+    same(f(np.float64(1), flag=True), 1.0)
+    same(f(np.float64(1), True), 1.0)
+    same(f(np.float64(1), 1.0), 2.0)
+
+
+def test_static_objects_are_compared_by_eq() -> None:
+    class Config:
+        def __init__(self, n: float) -> None:
+            self.n = n
+
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, Config) and other.n == self.n
+
+        def __hash__(self) -> int:
+            return hash(self.n)
+
+    f = jit(lambda c, x: scaled(x, c.n), static_argnums=0)
+    for _ in range(2):
+        same(f(Config(3.0), np.float64(2)), 6.0)
+        same(f(Config(4.0), np.float64(2)), 8.0)
+    assert f.explain().startswith("lambda compiled 2 times")
+
+
+def test_an_unhashable_static_argument_is_named() -> None:
+    f = jit(scaled, static_argnums=1)
+    with pytest.raises(ArgumentError) as error:
+        f(1.0, [2])
+    assert str(error.value) == (
+        f"jit of scaled at test_jit.py:{line(-2)}: the static argument 1 'factor' cannot be hashed\n"
+        "  got list: [2]\n"
+        "  help: static arguments are compared by == and hash: pass a tuple, a string or a frozen dataclass, or leave "
+        "it out of static_argnums to have it traced"
+    )
+
+
+def test_an_argument_that_is_no_array_is_named() -> None:
+    f = jit(lambda x, options: x)
+    with pytest.raises(ArgumentError) as error:
+        f(1.0, {"mode": "fast"})
+    assert str(error.value) == (
+        f"jit of lambda: argument 1 'options', at ['mode'] at test_jit.py:{line(-2)} is no array\n"
+        "  got str: 'fast'\n"
+        "  help: pass arrays and numbers, or trees of them; jit takes other values as static_argnums"
+    )
+
+
+def test_options_that_make_no_sense_are_refused() -> None:
+    with pytest.raises(ArgumentError) as error:
+        jit(double, static_argnums=1)
+    assert str(error.value) == (
+        f"jit of double at test_jit.py:{line(-2)}: static_argnums names argument 1\n"
+        "  the function has 1 positional parameters\n"
+        "  help: count from 0, or use names"
+    )
+    with pytest.raises(ArgumentError, match="static_argnums takes integers"):
+        jit(double, static_argnums="x")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="argument 0 'x' is both static and donated"):
+        jit(double, static_argnums=0, donate_argnums=0)
+    with pytest.raises(ArgumentError, match="jit at test_jit.py:.* takes a function"):
+        jit(3)  # type: ignore[arg-type]
+    with pytest.raises(DeviceError, match="jit at test_jit.py:.*: no device 'cuda:0'"):
+        jit(double, device="cuda:0")
+    assert jit(double, device=CPU)(1.0).weak_type
+
+
+def test_methods_partials_and_callables_are_functions() -> None:
+    class Model:
+        scale = 3.0
+
+        @functools.partial(jit, static_argnums=0)
+        def apply(self, x: Any) -> Any:
+            return scaled(x, self.scale)
+
+        def __call__(self, x: Any) -> Any:
+            return scaled(x, self.scale)
+
+    model = Model()
+    for _ in range(2):
+        same(model.apply(np.float64(2)), 6.0)
+        same(Model.apply(model, np.float64(2)), 6.0)
+        same(jit(model)(np.float64(2)), 6.0)
+        same(jit(model.__call__)(np.float64(2)), 6.0)
+        same(jit(functools.partial(scaled, factor=4.0))(np.float64(2)), 8.0)
+
+
+def test_a_jitted_function_looks_like_the_function() -> None:
+    f = jit(scaled)
+    assert f.__name__ == "scaled"
+    assert f.__wrapped__ is scaled
+    assert f.__module__ == scaled.__module__
+    assert list(inspect.signature(f).parameters) == ["x", "factor"]
+    assert callable(f)
+    assert repr(f) == "<jit of scaled>"
+
+
+def test_captured_arrays_are_read_at_each_call() -> None:
+    captured = arange(3)
+    f = jit(lambda x: add(x, captured))
+    same(f(np.ones(3)), [1.0, 2.0, 3.0])
+    captured._rebind(as_array(np.full(3, 10.0)))
+    same(f(np.ones(3)), [11.0, 11.0, 11.0])
+    assert f.explain().startswith("lambda compiled once")
+
+
+def test_a_captured_array_of_another_type_is_traced_again() -> None:
+    captured = arange(3)
+    f = jit(lambda x: captured)
+    same(f(1.0), [0.0, 1.0, 2.0])
+    captured._rebind(arange(2, "float32"))
+    for _ in range(2):
+        same(f(1.0), np.array([0, 1], "f4"))
+    assert f.explain().splitlines()[-1].endswith("a captured array: f64[3] -> f32[2]")
+
+
+def test_jit_in_jit_is_a_call_or_its_equations() -> None:
+    kept, inlined = jit(double), jit(double, inline=True)
+    program = jit(lambda x: kept(inlined(x))).lower(1.0).program()
+    assert [e.primitive.name for e in program.equations] == ["add", "call"]
+    same(jit(lambda x: kept(inlined(x)))(1.0), 4.0)
+
+
+def test_a_nested_jit_of_constants_runs_within_the_trace() -> None:
+    inner = jit(double)
+    same(jit(lambda x: add(x, inner(2.0)))(1.0), 5.0)
+    same(inner(3.0), 6.0)
+
+
+def test_a_captured_traced_array_is_not_kept() -> None:
+    def outer(x: Any) -> Any:
+        inner = jit(lambda y: mul(x, y))
+        return add(inner(x), inner(x))
+
+    same(jit(outer)(np.float64(3)), 18.0)
+    same(grad(outer)(np.float64(3)), 12.0)
+
+
+def test_grad_of_jit_and_jit_of_grad() -> None:
+    f = jit(lambda x: mul(x, mul(x, x)))
+    for _ in range(2):
+        same(grad(f)(np.float64(2)), 12.0)
+        same(jit(grad(f))(np.float64(2)), 12.0)
+        same(jit(grad(grad(f)))(np.float64(2)), 12.0)
+
+
+def test_settings_that_tracing_reads_are_part_of_the_key() -> None:
+    f = jit(lambda x: as_array(0.5))
+    assert f(1.0).dtype == np.float64
+    with config.using(default_float="float32"):
+        assert f(1.0).dtype == np.float32
+        assert f(1.0).dtype == np.float32
+    assert f(1.0).dtype == np.float64
+    config.default_float = "float32"  # type: ignore[assignment]
+    try:
+        assert f(1.0).dtype == np.float32
+    finally:
+        config.default_float = "float64"  # type: ignore[assignment]
+    assert f(1.0).dtype == np.float64
+    assert "config.default_float: float64 -> float32" in f.explain()
+    assert f.explain().startswith("lambda compiled 2 times")
+
+
+def test_disable_jit_runs_python() -> None:
+    seen: list[Any] = []
+    f = jit(lambda x: seen.append(x) or double(x))
+    f(1.0)
+    assert seen[0]._trace is not None
+    with disable_jit():
+        same(f(np.float64(2)), 4.0)
+        assert isinstance(seen[1], np.float64)
+    f(1.0)
+    assert len(seen) == 2
+
+
+def test_threads_compile_once_and_agree() -> None:
+    traced: list[int] = []
+
+    @jit
+    def f(x: Any) -> Any:
+        traced.append(1)
+        return scaled(x, 3.0)
+
+    results: list[Any] = []
+    barrier = threading.Barrier(4)
+
+    def work(number: float) -> None:
+        barrier.wait()
+        results.extend((number, float(f(np.float64(number)))) for _ in range(200))
+
+    threads = [threading.Thread(target=work, args=(float(n),)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(traced) == 1
+    assert len(results) == 800
+    assert all(y == 3 * x for x, y in results)
+
+
+def test_a_trace_on_another_thread_does_not_see_our_calls() -> None:
+    f = jit(double)
+    f(np.float64(1))
+    inside, done = threading.Event(), threading.Event()
+
+    def trace() -> None:
+        def body(x: Any) -> Any:
+            inside.set()
+            assert done.wait(10)
+            return x
+
+        jit(body)(1.0)
+
+    thread = threading.Thread(target=trace)
+    thread.start()
+    assert inside.wait(10)
+    try:
+        same(f(np.float64(2)), 4.0)
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_a_failed_trace_is_tried_again() -> None:
+    fail = [True]
+
+    @jit
+    def f(x: Any) -> Any:
+        if fail[0]:
+            raise KeyError("not yet")
+        return x
+
+    for _ in range(2):
+        with pytest.raises(KeyError, match="not yet"):
+            f(1.0)
+    fail[0] = False
+    same(f(1.0), 1.0)
+
+
+def test_donated_arrays_are_consumed() -> None:
+    f = jit(scaled, donate_argnums=0)
+    x = arange(3)
+    for _ in range(2):
+        x = f(x, 2.0)
+    same(x, [0.0, 4.0, 8.0])
+    old = x
+    f(x, 2.0)
+    with pytest.raises(ArgumentError) as error:
+        f(old, 2.0)
+    assert str(error.value) == (
+        f"an array is used at test_jit.py:{line(-2)} that was donated\n"
+        "  got f64[3], given to scaled by donate_argnums\n"
+        "  help: use the result of that call, donate a copy (x.copy()), or do not donate this argument"
+    )
+    for use in (lambda: double(old), lambda: np.asarray(old), lambda: jit(double)(old)):
+        with pytest.raises(ArgumentError, match="an array is used at .* that was donated"):
+            use()
+
+
+def test_a_donated_array_is_consumed_even_on_a_fault() -> None:
+    from tests.runtime.programs import take
+    from tracer.errors import OutOfBoundsError
+
+    x = arange(3)
+    with pytest.raises(OutOfBoundsError):
+        jit(take, donate_argnames="x")(x, np.array([7]))
+    with pytest.raises(ArgumentError, match="that was donated"):
+        double(x)
+
+
+def test_a_donated_numpy_array_is_kept_with_a_warning() -> None:
+    f = jit(scaled, donate_argnums=0)
+    x = np.arange(3.0)
+    with pytest.warns(UserWarning, match="1 donated NumPy array kept"):
+        f(x, 2.0)
+    same(double(as_array(x)), [0.0, 2.0, 4.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        f(arange(3), 2.0)
+
+
+def test_clear_cache_compiles_again() -> None:
+    f = jit(double)
+    f(1.0)
+    f.clear_cache()
+    f(1.0)
+    assert f.explain().startswith("double compiled 2 times")
+
+
+def test_explain_names_the_argument_that_changed() -> None:
+    f = jit(lambda params, x: add(params["w"], x))
+    f({"w": np.ones(2)}, np.ones(2))
+    f({"w": np.ones(3)}, np.ones(3))
+    f({"w": np.float32(1)}, np.float32(1))
+    start = line(-3)
+    assert f.explain() == (
+        "lambda compiled 3 times\n"
+        f"  1. at test_jit.py:{start}: the first call\n"
+        f"  2. at test_jit.py:{start + 1}: argument 0 'params', at ['w']: f64[2] -> f64[3]\n"
+        "      argument 1 'x': f64[2] -> f64[3]\n"
+        f"  3. at test_jit.py:{start + 2}: argument 0 'params', at ['w']: f64[2] -> f32[]\n"
+        "      argument 1 'x': f64[2] -> f32[]"
+    )
+    assert repr(f.explain()) == str(f.explain())
+
+
+def test_eval_shape_computes_nothing() -> None:
+    f = jit(lambda x: {"y": double(x)})
+    assert f.eval_shape(ShapeDtypeStruct((2, 3), "float32")) == {"y": ShapeDtypeStruct((2, 3), "float32")}
+
+
+def test_results_of_calls_within_a_trace_can_be_rebound_there() -> None:
+    f = jit(double)
+
+    def g(x: Any) -> Any:
+        y = f(np.float64(3))
+        y._rebind(y)
+        return mul(x, y)
+
+    same(grad(g)(np.float64(1)), 6.0)
+
+
+def test_empty_arrays_and_zero_trips() -> None:
+    same(jit(double)(np.zeros((0, 3))), np.zeros((0, 3)))
+    same(jit(count_to(-1.0))(np.float64(5)), 5.0)
+
+
+def test_block_until_ready_returns_its_argument() -> None:
+    x = arange(2)
+    assert block_until_ready(x) is x

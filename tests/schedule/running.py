@@ -1,0 +1,124 @@
+"""Programs through the passes, the schedule and LLVM: what the tests of the schedule share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tests.codegen.llvm_programs import executable
+from tracer.codegen.reference.interpreter import Order, interpret
+from tracer.codegen.status import Status
+from tracer.ir.loop import Buffer, Space
+from tracer.ir.loop_check import check_module
+from tracer.ir.program import Program
+from tracer.ir.types import Type, array_type, storage_type
+from tracer.passes.pipeline import optimize
+from tracer.primitives.reference import run_reference
+from tracer.schedule.lower import Scheduled, loops, schedule
+from tracer.trace.stage import stage
+
+Array = np.ndarray[Any, Any]
+
+# by dtype of the result: relative to the value, and to the largest value
+TOLERANCE = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 3e-6, "float64": 1e-13, "complex64": 5e-6, "complex128": 1e-13}
+
+
+def staged(function: Callable[..., Any], arrays: Sequence[Array], types: Sequence[Type] | None = None) -> Program:
+    """The function as a program; it may return one result or a sequence."""
+
+    def body(inputs: Sequence[Any]) -> Sequence[Any]:
+        result = function(*inputs)
+        return list(result) if isinstance(result, tuple | list) else [result]
+
+    return stage(body, types or [array_type(a.dtype, a.shape) for a in arrays]).program
+
+
+def fresh_outputs(program: Program) -> list[Array]:
+    """Arrays for the results, full of what no result is likely to be."""
+    outputs = []
+    for type in program.output_types:
+        held = storage_type(type)
+        outputs.append(np.full(held.shape, 77, held.dtype))
+    return outputs
+
+
+def flat(array: Array) -> Array:
+    """The array as the entry takes it: complex numbers as pairs."""
+    if array.dtype.kind == "c":
+        return array.reshape(-1).view(array.real.dtype)
+    return array.reshape(-1)
+
+
+def compiled(program: Program) -> tuple[Scheduled, Any]:
+    """The scheduled program and its executable; every stage is verified."""
+    optimized = optimize(program)
+    check_module(loops(optimized).module)
+    scheduled = schedule(optimized)
+    check_module(scheduled.module)
+    return scheduled, executable(scheduled.module)
+
+
+def call(scheduled: Scheduled, runnable: Any, program: Program, arrays: Sequence[Array], **options: Any) -> list[Array]:
+    """Call an executable; a fault raises the user's exception."""
+    outputs = fresh_outputs(program)
+    given = [flat(np.ascontiguousarray(a)) for a in arrays]
+    status, context = runnable.run([*given, *map(flat, outputs)], **options)
+    if status == Status.FAULT:
+        site = scheduled.sites[context.fault_site]
+        raise site.error(list(context.fault_values), context.fault_position)
+    assert status == Status.DONE
+    return outputs
+
+
+def run(program: Program, arrays: Sequence[Array]) -> list[Array]:
+    """Compile by LLVM and call."""
+    scheduled, runnable = compiled(program)
+    return call(scheduled, runnable, program, arrays)
+
+
+def interpreted(program: Program, arrays: Sequence[Array], order: Order = Order.FORWARD) -> list[Array]:
+    """The program's loops, not mapped to a machine, in the checking interpreter."""
+    module = loops(optimize(program)).module
+    outputs = fresh_outputs(program)
+    given = [flat(np.ascontiguousarray(a)) for a in arrays]
+    outcome = interpret(module, [*given, *map(flat, outputs)], order=order)
+    assert outcome.status == Status.DONE, outcome
+    return outputs
+
+
+def agree(function: Callable[..., Any], *arrays: Any, types: Sequence[Type] | None = None) -> list[Array]:
+    """Compile and compare with the reference; the results."""
+    given = [np.asarray(a) for a in arrays]
+    return agree_program(staged(function, given, types), given)
+
+
+def agree_program(program: Program, arrays: Sequence[Array], backend: Any = run) -> list[Array]:
+    """Run and compare with the reference: exactly for integers, within `TOLERANCE` for the rest."""
+    results = backend(program, arrays)
+    expected = run_reference(program, list(arrays))
+    for got, wanted in zip(results, expected, strict=True):
+        same(got, np.asarray(wanted))
+    return results
+
+
+def same(got: Array, wanted: Array) -> None:
+    """Fail unless the arrays agree."""
+    assert got.dtype == wanted.dtype
+    assert got.shape == wanted.shape
+    tolerance = TOLERANCE.get(str(got.dtype), 0)
+    if not tolerance:
+        np.testing.assert_array_equal(got, wanted)
+        return
+    wide = np.complex128 if got.dtype.kind == "c" else np.float64
+    a, b = got.astype(wide), wanted.astype(wide)
+    finite = np.abs(b[np.isfinite(b)])
+    scale = float(finite.max()) if finite.size else 0.0
+    np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * min(scale, 1e300))
+
+
+def parameters_of(scheduled: Scheduled, space: Space) -> list[Buffer]:
+    """The entry's buffers of a space."""
+    entry = next(f for f in scheduled.module.functions if f.name == scheduled.module.entry)
+    return [p for p in entry.parameters if isinstance(p, Buffer) and p.space is space]

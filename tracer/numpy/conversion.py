@@ -1,0 +1,180 @@
+"""From what users pass to arrays: numbers, NumPy arrays, nested lists of any of them, objects with `__array__`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, DTypeError, ShapeError, message
+from tracer.ir import dtypes
+from tracer.ir.dtypes import DType
+from tracer.primitives.broadcasting import broadcast_in_dim, expand_dims
+from tracer.primitives.conversion import convert_element_type, dtype_named
+from tracer.primitives.joining import concatenate
+from tracer.settings import config
+from tracer.trace.array import KEY_DTYPE, Array
+from tracer.trace.convert import as_array
+from tracer.trace.source import here
+
+Pair = tuple[DType, bool]
+
+
+def array_of(name: str, x: Any, *, copy: bool = True) -> Array:
+    """An argument as an array. Python numbers become weak; lists are stacked; NumPy arrays are copied if `copy`."""
+    if isinstance(x, Array):
+        return x
+    if isinstance(x, list | tuple):
+        return _nested(name, x)
+    if hasattr(x, "__jax_array__"):
+        return array_of(name, x.__jax_array__())
+    return as_array(x, name, copy=copy)
+
+
+def _nested(name: str, x: Sequence[Any]) -> Array:
+    """A list or tuple as an array: one constant if it holds no array of ours, else a stack of its elements."""
+    if _holds_array(x):
+        elements = unified(name, [array_of(name, element) for element in x])
+        shape = elements[0].shape
+        if any(element.shape != shape for element in elements):
+            raise _ragged(name, x)
+        return concatenate([expand_dims(element, (0,)) for element in elements], 0)  # type: ignore[no-any-return]
+    try:
+        value = np.asarray(x)
+    except ValueError:
+        raise _ragged(name, x) from None
+    except OverflowError:
+        raise DTypeError(message(f"{name}{here()}: an integer does not fit in 64 bits")) from None
+    if value.dtype.kind in "fc" and (value.size == 0 or not _holds_numpy(x)):
+        default = config.default_float
+        value = value.astype(default if value.dtype.kind == "f" else dtypes.complex_dtype(default))
+    if value.dtype == np.object_:
+        raise ArgumentError(
+            message(
+                f"{name}{here()}: the list holds what is no number",
+                f"got {_culprit(x)}",
+                help="lists hold numbers and arrays, nested to one depth",
+            )
+        )
+    return as_array(value, name, copy=False)
+
+
+def _holds_array(x: Any) -> bool:
+    if isinstance(x, list | tuple):
+        return any(map(_holds_array, x))
+    return isinstance(x, Array)
+
+
+def _holds_numpy(x: Any) -> bool:
+    if isinstance(x, list | tuple):
+        return any(map(_holds_numpy, x))
+    return isinstance(x, np.ndarray | np.generic)
+
+
+def _culprit(x: Any) -> str:
+    if isinstance(x, list | tuple):
+        return next((text for text in map(_culprit, x) if text), "")
+    known = isinstance(x, bool | int | float | complex | np.ndarray | np.generic | Array)
+    return "" if known else f"{type(x).__name__}: {x!r}"[:60]
+
+
+def _ragged(name: str, x: Sequence[Any]) -> ShapeError:
+    shapes = [np.shape(e) if not isinstance(e, list | tuple) or not _holds_array(e) else len(e) for e in x[:4]] \
+        if not any(isinstance(e, list | tuple) for e in x) else [len(e) for e in x[:4] if hasattr(e, "__len__")]  # fmt: skip
+    return ShapeError(
+        message(
+            f"{name}{here()}: the elements of a list must have equal shapes",
+            f"got {', '.join(map(str, shapes))}, ...",
+            help="pad them, or keep a list of arrays",
+        )
+    )
+
+
+# dtypes
+
+
+def dtype_of_argument(name: str, dtype: Any) -> DType:
+    """A dtype argument: whatever NumPy understands, `float` and `complex` meaning the default ones."""
+    if dtype is float:
+        return config.default_float
+    if dtype is complex:
+        return dtypes.complex_dtype(config.default_float)
+    return dtype_named(name, getattr(dtype, "dtype", dtype) if isinstance(dtype, type) else dtype)
+
+
+def default_pair(value: bool | int | float | complex) -> Pair:
+    """The dtype of a Python number, and that it is weak unless it is a bool."""
+    if isinstance(value, bool):
+        return dtypes.BOOL, False
+    if isinstance(value, int):
+        return (dtypes.I64 if -(2**63) <= value < 2**63 else dtypes.U64), True
+    default = config.default_float
+    return (default if isinstance(value, float) else dtypes.complex_dtype(default)), True
+
+
+def common_pair(name: str, pairs: Sequence[Pair]) -> Pair:
+    """What operands of these dtypes are promoted to, and whether the result is weak."""
+    key = tuple(pairs)
+    default = config.default_float
+    found = _PROMOTED.get((key, default))
+    if found is None:
+        found = dtypes.promote(*key, default_float=default)
+        if found is None:
+            shown = " and ".join(dtypes.short_name(d) for d, _ in key)
+            raise DTypeError(
+                message(
+                    f"{name}{here()}: the operands have no common dtype",
+                    f"got {shown}",
+                    help="cast one operand with .astype(...)",
+                )
+            )
+        _PROMOTED[key, default] = found
+    return found
+
+
+_PROMOTED: dict[tuple[tuple[Pair, ...], DType], Pair] = {}
+
+
+def inexact_dtype(dtype: DType) -> DType:
+    """The float dtype in which functions of integers are computed, as JAX: f32 for 32 bits and fewer, else the default.
+
+    >>> inexact_dtype(np.dtype("int64")), inexact_dtype(np.dtype("int8"))
+    (dtype('float64'), dtype('float32'))
+    """
+    if dtypes.is_inexact(dtype):
+        return dtype
+    return config.default_float if dtype.itemsize == 8 else dtypes.F32
+
+
+def cast(x: Array, dtype: DType, weak: bool = False) -> Array:
+    """The array in a dtype; itself where it has it already."""
+    if x.dtype == dtype and x.weak_type == weak:
+        return x
+    return convert_element_type(x, dtype, weak=weak)  # type: ignore[no-any-return]
+
+
+def unified(name: str, arrays: Sequence[Array]) -> list[Array]:
+    """The arrays in their common dtype, each in its own shape. Random keys stay with random keys."""
+    if any(x.dtype is KEY_DTYPE for x in arrays):
+        if all(x.dtype is KEY_DTYPE for x in arrays):
+            return list(arrays)
+        raise DTypeError(message(f"{name}{here()}: random keys do not mix with numbers", help="see random.key_data"))
+    first = arrays[0]
+    if all(x.dtype == first.dtype and not x.weak_type for x in arrays):
+        return list(arrays)
+    dtype, weak = common_pair(name, [(x.dtype, x.weak_type) for x in arrays])
+    return [x if x.dtype == dtype else cast(x, dtype, weak) for x in arrays]
+
+
+def broadcast(x: Array, shape: tuple[int, ...]) -> Array:
+    """The array repeated to a shape that it broadcasts to."""
+    if x.shape == shape:
+        return x
+    first = len(shape) - x.ndim
+    return broadcast_in_dim(x, shape, range(first, len(shape)))  # type: ignore[no-any-return]
+
+
+def strong(x: Array) -> Array:
+    """The array without its weak flag."""
+    return convert_element_type(x, x.dtype) if x.weak_type else x  # type: ignore[no-any-return]

@@ -1,0 +1,134 @@
+"""Promotion: values that meet in an operation become operands of one dtype and one shape.
+
+dtypes follow the lattice of `tracer.ir.dtypes`: Python numbers are weak, they raise the kind of the result and never
+its width; an integer array never widens a floating one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import DTypeError, message
+from tracer.ir import dtypes, shape
+from tracer.ir.dtypes import DType
+from tracer.ir.program import Literal
+from tracer.ir.types import array_type
+from tracer.numpy.conversion import Pair, array_of, broadcast, cast, common_pair, default_pair, inexact_dtype
+from tracer.settings import config
+from tracer.trace.array import Array
+from tracer.trace.source import here
+from tracer.trace.state import state
+from tracer.trace.trace import Operand
+
+
+def promoted(name: str, *values: Any) -> list[Operand]:
+    """The values in their common dtype and broadcast to their common shape. Numbers become literals beside arrays."""
+    if len(values) == 2:
+        x, y = values
+        if type(x) is Array and type(y) is Array and x.dtype == y.dtype and x.shape == y.shape:
+            return [x, y]
+    return _fit(name, _arguments(name, values), inexact=False)
+
+
+def promoted_inexact(name: str, *values: Any) -> list[Operand]:
+    """As `promoted`, with integers and booleans cast to a float dtype."""
+    if len(values) == 1:
+        x = array_of(name, values[0], copy=state.innermost is not None)
+        return [x if dtypes.is_inexact(x.dtype) else _checked_cast(name, x)]
+    return _fit(name, _arguments(name, values), inexact=True)
+
+
+def promoted_numbers(name: str, *values: Any) -> list[Operand]:
+    """As `promoted`; DTypeError for booleans, on which the operation is not defined."""
+    operands = promoted(name, *values)
+    if isinstance(operands[0], Array) and operands[0].dtype == dtypes.BOOL:
+        raise DTypeError(
+            message(f"{name}{here()} is not defined on bool", help="logical_not, ^ and | are, or cast with .astype(int)")
+        )
+    return operands
+
+
+def operand(name: str, x: Any) -> Array:
+    """One argument of an operation whose result is a new array."""
+    return x if type(x) is Array else array_of(name, x, copy=state.innermost is not None)
+
+
+def _checked_cast(name: str, x: Array) -> Array:
+    dtype, weak = _inexact_pair((x.dtype, x.weak_type))
+    return cast(x, dtype, weak)
+
+
+def _inexact_pair(pair: Pair) -> Pair:
+    dtype, weak = pair
+    return (config.default_float if weak else inexact_dtype(dtype)) if not dtypes.is_inexact(dtype) else dtype, weak
+
+
+def _arguments(name: str, values: tuple[Any, ...]) -> list[Any]:
+    """Arrays and numbers, at least one of them an array."""
+    copy = state.innermost is not None
+    found = False
+    result: list[Any] = []
+    for x in values:
+        if isinstance(x, bool | int | float | complex | np.generic):
+            result.append(x)
+        else:
+            result.append(array_of(name, x, copy=copy))
+            found = True
+    if not found:
+        result[0] = array_of(name, result[0])
+    return result
+
+
+def _pair(x: Any) -> Pair:
+    if isinstance(x, Array):
+        return x.dtype, x.weak_type
+    if isinstance(x, np.generic):
+        return x.dtype, False
+    return default_pair(x)
+
+
+def _fit(name: str, arguments: list[Any], *, inexact: bool) -> list[Operand]:
+    pair = common_pair(name, [_pair(x) for x in arguments])
+    dtype, weak = _inexact_pair(pair) if inexact else pair
+    sizes = _common_shape(name, arguments)
+    return [
+        broadcast(x if x.dtype == dtype else cast(x, dtype, weak), sizes)
+        if isinstance(x, Array)
+        else literal(name, x, dtype, weak)
+        for x in arguments
+    ]
+
+
+def _common_shape(name: str, arguments: list[Any]) -> tuple[int, ...]:
+    shapes = [x.shape for x in arguments if isinstance(x, Array)]
+    first = shapes[0]
+    if all(other == first for other in shapes):
+        return first
+    return shape.broadcast(*shapes, operation=f"{name}{here()}")
+
+
+def literal(name: str, value: Any, dtype: DType, weak: bool = False) -> Literal:
+    """A number as a literal of a dtype. DTypeError where an integer does not fit."""
+    try:
+        found = dtype.type(value)
+    except OverflowError:
+        raise DTypeError(
+            message(
+                f"{name}{here()}: the integer {value} does not fit in {dtypes.short_name(dtype)}",
+                help="cast the array to a wider dtype first",
+            )
+        ) from None
+    return Literal(found, array_type(dtype, (), weak))
+
+
+def same_dtype(name: str, x: Array, value: Any) -> Operand:
+    """A value that follows an array's dtype: a fill value, an initial value."""
+    if isinstance(value, bool | int | float | complex | np.generic):
+        return literal(name, value, x.dtype)
+    return cast(operand(name, value), x.dtype)
+
+
+__all__ = [
+]  # fmt: skip

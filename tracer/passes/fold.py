@@ -1,0 +1,142 @@
+"""Folding: what is known before the program runs.
+
+Scalars computed from literals become literals, by the primitives' references; arrays with one value everywhere are
+read as that value; branches taken for certain and loops of no or one round are put in line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tracer.ir.primitive import NoRule, Structured
+from tracer.ir.program import Atom, Equation, Literal, Program, Var
+from tracer.ir.types import ArrayType, StackType, size, with_shape
+from tracer.passes.loops import Loop, loop_of
+from tracer.passes.rewriter import Rewriter, rewriting
+from tracer.primitives.branches import cond_p
+from tracer.primitives.broadcasting import broadcast_in_dim_p
+from tracer.primitives.loops import while_p
+from tracer.primitives.reference import reference_outputs
+from tracer.primitives.scan import scan_p
+from tracer.primitives.shapes import optimization_barrier_p, squeeze_p
+
+
+def _fold(equation: Equation, at: Rewriter) -> Sequence[Atom] | None:
+    primitive = equation.primitive
+    if primitive is cond_p:
+        return _choose_branch(equation, at)
+    if primitive is while_p or primitive is scan_p:
+        loop = loop_of(equation)
+        assert loop is not None
+        return _skip_loop(loop, at) if loop.cond is not None else _unroll_scan(loop, at)
+    if equation.inputs and all(isinstance(a, Literal) for a in equation.inputs):
+        return _evaluate(equation)
+    if primitive.splat:
+        return _read_splats(equation, at) or _broadcast_last(equation, at)
+    return None
+
+
+def _evaluate(equation: Equation) -> list[Atom] | None:
+    """Literals alone give literals."""
+    primitive, lower = equation.primitive, equation.primitive.lower
+    if equation.effects or isinstance(primitive.reference, NoRule) or primitive is optimization_barrier_p:
+        return None
+    if isinstance(lower, Structured) and lower.kind not in ("imag", "complex"):
+        return None
+    types = [variable.type for variable in equation.outputs]
+    if not all(isinstance(type, ArrayType) and not type.shape for type in types):
+        return None
+    values = [np.asarray(a.value, a.type.dtype) for a in equation.inputs if isinstance(a, Literal)]
+    outputs = reference_outputs(primitive, values, equation.params)
+    results = zip(outputs, types, strict=True)
+    return [Literal(np.asarray(y).astype(t.dtype)[()], t) for y, t in results if isinstance(t, ArrayType)]
+
+
+def splat_value(atom: Atom, at: Rewriter) -> Literal | None:
+    """The one value that the atom has everywhere, if it is known."""
+    if isinstance(atom, Literal):
+        return atom
+    broadcast = at.definition(atom, broadcast_in_dim_p)
+    value = broadcast.inputs[0] if broadcast is not None else None
+    return value if isinstance(value, Literal) else None
+
+
+def _read_splats(equation: Equation, at: Rewriter) -> list[Atom] | None:
+    """A pointwise equation reads one value in place of an array of it, if another operand still has the shape."""
+    inputs = tuple(splat_value(a, at) or a for a in equation.inputs)
+    first = next((a for a in inputs if isinstance(a, Var)), None)
+    if first is None or first.type.shape != equation.outputs[0].type.shape or inputs == equation.inputs:
+        return None
+    return at.emit_all(equation.primitive, inputs, equation.params)
+
+
+def _broadcast_last(equation: Equation, at: Rewriter) -> list[Atom] | None:
+    """A pointwise equation on operands that are all broadcast in one way is computed before they are."""
+    inner: list[Atom] = []
+    params = None
+    for atom in equation.inputs:
+        if isinstance(atom, Literal):
+            inner.append(atom)
+            continue
+        broadcast = at.definition(atom, broadcast_in_dim_p)
+        if broadcast is None or (params is not None and broadcast.params != params):
+            return None
+        params = broadcast.params
+        inner.append(broadcast.inputs[0])
+    shapes = {a.type.shape for a in inner if isinstance(a, Var)} or {()}
+    output = equation.outputs[0].type
+    if params is None or len(shapes) > 1 or size(with_shape(output, shapes.pop())) >= size(output):
+        return None
+    results = at.emit_all(equation.primitive, inner, equation.params)
+    return [at.emit(broadcast_in_dim_p, result, **params) for result in results]
+
+
+def _choose_branch(equation: Equation, at: Rewriter) -> list[Atom] | None:
+    """A branch that is taken for certain: the index is a literal, or all branches are the same."""
+    index, branches = equation.inputs[0], equation.params["branches"]
+    if isinstance(index, Literal):
+        chosen = branches[min(max(int(index.value), 0), len(branches) - 1)]
+    elif all(branch == branches[0] for branch in branches[1:]):
+        chosen = branches[0]
+    else:
+        return None
+    return at.inline(chosen, equation.inputs[1:])
+
+
+def _skip_loop(loop: Loop, at: Rewriter) -> list[Atom] | None:
+    """A while_loop whose condition is false on entry returns what it was given."""
+    assert loop.cond is not None
+    if loop.cond.effects:
+        return None
+    holds = _value_on(loop.cond, (*loop.cond_consts, *loop.carry))
+    return list(loop.carry) if holds is not None and not holds.value else None
+
+
+def _value_on(program: Program, operands: Sequence[Atom]) -> Literal | None:
+    """The program's output if the literals among its operands decide it."""
+    if not any(isinstance(a, Literal) for a in (*operands, *program.outputs)):
+        return None
+    (output,) = Rewriter(_fold).inline(program, operands)
+    return output if isinstance(output, Literal) else None
+
+
+def _unroll_scan(loop: Loop, at: Rewriter) -> list[Atom] | None:
+    """A scan of no steps returns its carries and empty arrays; one of one step is its body."""
+    length = loop.equation.params["length"]
+    if length > 1 or any(isinstance(v.type, StackType) for v in loop.ys):
+        return None
+    if length == 0:
+        empty = [at.zeros(y.type) for y in loop.ys]
+        return [*loop.carry, *(y for y in empty if y is not None)]
+    slices = [at.emit(squeeze_p, x, dimensions=(0,)) for x in loop.xs]
+    outputs = at.inline(loop.body, [*loop.consts, *loop.carry, *slices])
+    count = len(loop.carry)
+    return outputs[:count] + [
+        at.spread(y, (1, *y.type.shape), range(1, len(y.type.shape) + 1)) for y in outputs[count:]
+    ]
+
+
+fold = rewriting(_fold)
+"""Compute what is known, nested programs included."""

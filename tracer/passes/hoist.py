@@ -1,0 +1,114 @@
+"""Loop-invariant code motion: what a loop computes from its constants alone is computed once, before it.
+
+Only equations without effects move, so that a loop of no rounds reports no fault. The work of a body that never runs
+is wasted, which is the price of doing it once elsewhere; but nothing moves that may not end (a while_loop), that the
+user counts (a call into Python), or that is cheaper to repeat than to store: arrays larger than what they are
+computed from, such as broadcasts and iotas, unless something else that moves needs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tracer.ir.primitive import Structured
+from tracer.ir.program import Atom, Equation, Program, Var
+from tracer.ir.types import StackType, Type, storage_type
+from tracer.ir.visit import equations
+from tracer.passes.loops import Loop, loop_of, read_variables
+from tracer.passes.rewriter import Rewriter, rewriting
+from tracer.primitives.shapes import optimization_barrier_p
+
+
+def _hoist(equation: Equation, at: Rewriter) -> Sequence[Atom] | None:
+    loop = loop_of(equation)
+    if loop is None:
+        return None
+    body, more = _without_invariants(loop.body, loop.consts, at)
+    moved = replace(loop, body=body, consts=(*loop.consts, *more))
+    if loop.cond is not None:
+        cond, more = _without_invariants(loop.cond, loop.cond_consts, at)
+        moved = replace(moved, cond=cond, cond_consts=(*loop.cond_consts, *more))
+    if moved == loop:
+        return None
+    new = moved.joined()
+    return at.emit_all(new.primitive, new.inputs, new.params)
+
+
+def _without_invariants(program: Program, consts: Sequence[Atom], at: Rewriter) -> tuple[Program, list[Atom]]:
+    """The program reading invariant values as new constants after its own, and those constants, emitted."""
+    inputs = program.inputs[: len(consts)]
+    values = {v: atom for v, atom in zip(inputs, consts, strict=True) if v.type == atom.type}
+    chosen = _choose(program, set(values))
+    if not chosen:
+        return program, []
+    kept: list[Equation] = []
+    moved: list[Var] = []
+    for number, equation in enumerate(program.equations):
+        if number not in chosen:
+            kept.append(equation)
+            continue
+        operands = [values[a] if isinstance(a, Var) else a for a in equation.inputs]
+        outputs = at.emit_at(equation.source, equation.primitive, operands, equation.params)
+        values.update(zip(equation.outputs, outputs, strict=True))
+        if chosen[number]:
+            moved.extend(equation.outputs)
+        else:
+            kept.append(equation)
+    rest = Program(program.inputs, tuple(kept), program.outputs, program.name)
+    read = read_variables(rest)
+    new = [variable for variable in moved if variable in read]
+    all_inputs = (*inputs, *new, *program.inputs[len(consts) :])
+    return replace(rest, inputs=all_inputs), [values[variable] for variable in new]
+
+
+def _choose(program: Program, invariant: set[Var]) -> dict[int, bool]:
+    """The equations to move, by number: whether they leave the body, or are only repeated before it for others."""
+    candidates: list[int] = []
+    for number, equation in enumerate(program.equations):
+        if all(a in invariant for a in equation.inputs if isinstance(a, Var)) and _may_move(equation):
+            candidates.append(number)
+            invariant.update(equation.outputs)
+    chosen: dict[int, bool] = {}
+    needed: set[Var] = set()
+    for number in reversed(candidates):
+        equation = program.equations[number]
+        pays = _pays(equation)
+        if pays or any(variable in needed for variable in equation.outputs):
+            chosen[number] = pays
+            needed.update(a for a in equation.inputs if isinstance(a, Var))
+    return chosen
+
+
+def _may_move(equation: Equation) -> bool:
+    return (
+        not equation.effects
+        and equation.primitive is not optimization_barrier_p
+        and not _is_bound(equation)
+        and not any(_is_bound(inner) for _, program in equation.nested() for inner in equations(program))
+    )
+
+
+def _is_bound(equation: Equation) -> bool:
+    return equation.primitive.lower in (Structured("while"), Structured("callback"))
+
+
+def _pays(equation: Equation) -> bool:
+    """Whether storing the outputs is no dearer than storing the operands."""
+    variables = [a.type for a in equation.inputs if isinstance(a, Var)]
+    outputs = [v.type for v in equation.outputs]
+    if any(isinstance(type, StackType) for type in (*variables, *outputs)):
+        return False
+    return bool(variables) and sum(map(_bytes, outputs)) <= max(sum(map(_bytes, variables)), 16)
+
+
+def _bytes(type: Type) -> int:
+    stored = storage_type(type)
+    total = stored.dtype.itemsize
+    for n in stored.shape:
+        total *= n
+    return total
+
+
+hoist = rewriting(_hoist)
+"""Move invariant work out of loops, inner ones first."""

@@ -1,0 +1,45 @@
+"""Inlining of calls: a call gives way to its program where that is small, or where it is called once.
+
+A big program that is called several times is kept, so that the passes rewrite it once; `expand` inlines the rest.
+Functions with derivative rules of their own need those no more and are inlined always.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tracer.ir.primitive import Structured
+from tracer.ir.program import Atom, Equation, Program
+from tracer.ir.visit import equations
+from tracer.passes.loops import called_program
+from tracer.passes.rewrite import nested_first
+from tracer.passes.rewriter import Rewriter
+
+_MOST_EQUATIONS = 400  # that copies of a program called several times may have together
+
+
+def _inline(program: Program) -> Program:
+    called = [called_program(equation) for equation in program.equations]
+    counts: dict[int, int] = {}
+    for callee in called:
+        if callee is not None:
+            counts[id(callee)] = counts.get(id(callee), 0) + 1
+    if not counts:
+        return program
+    sizes = {id(callee): sum(1 for _ in equations(callee)) for callee in called if callee is not None}
+
+    def rule(equation: Equation, at: Rewriter) -> Sequence[Atom] | None:
+        callee = called_program(equation)
+        if callee is None or equation.params.get("inline") is False:
+            return None
+        count = counts.get(id(callee), 1)
+        is_plain = equation.primitive.lower == Structured("call")
+        if is_plain and count > 1 and count * sizes.get(id(callee), 0) > _MOST_EQUATIONS:
+            return None
+        return at.inline(callee, equation.inputs)
+
+    return Rewriter(rule).run(program)
+
+
+inline = nested_first(_inline)
+"""Put calls in line where that pays, nested programs included."""

@@ -1,0 +1,114 @@
+"""Loops by the roles of their operands, the same for `while_loop` and `scan`; and programs with fewer inputs or outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tracer.ir.primitive import Structured
+from tracer.ir.program import Atom, Equation, Program, Var
+from tracer.primitives.loops import while_p
+from tracer.primitives.scan import scan_p
+
+Atoms = tuple[Atom, ...]
+Flags = Sequence[bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop in parts.
+
+    body: (consts, carry, slices of xs) -> (carry, slices of ys). cond: (cond_consts, carry) -> bool, None in a scan.
+    finals and ys are the equation's outputs.
+    """
+
+    equation: Equation
+    cond: Program | None
+    body: Program
+    cond_consts: Atoms
+    consts: Atoms
+    carry: Atoms
+    xs: Atoms
+    finals: tuple[Var, ...]
+    ys: tuple[Var, ...]
+
+    @property
+    def const_inputs(self) -> tuple[Var, ...]:
+        """The body's inputs that never change."""
+        return self.body.inputs[: len(self.consts)]
+
+    @property
+    def carry_inputs(self) -> tuple[Var, ...]:
+        """The body's inputs for the carries."""
+        return self.body.inputs[len(self.consts) :][: len(self.carry)]
+
+    @property
+    def x_inputs(self) -> tuple[Var, ...]:
+        """The body's inputs for slices of xs."""
+        return self.body.inputs[len(self.consts) + len(self.carry) :]
+
+    @property
+    def next_carry(self) -> Atoms:
+        """What the body returns as carries."""
+        return self.body.outputs[: len(self.carry)]
+
+    @property
+    def y_outputs(self) -> Atoms:
+        """What the body returns as slices of ys."""
+        return self.body.outputs[len(self.carry) :]
+
+    def joined(self) -> Equation:
+        """The parts as an equation."""
+        old, params = self.equation, dict(self.equation.params)
+        params["body"] = self.body
+        if self.cond is None:
+            params["consts"], params["carries"] = len(self.consts), len(self.carry)
+        else:
+            params["cond"] = self.cond
+            params["cond_consts"], params["body_consts"] = len(self.cond_consts), len(self.consts)
+        inputs = (*self.cond_consts, *self.consts, *self.carry, *self.xs)
+        return Equation(old.primitive, inputs, params, (*self.finals, *self.ys), old.source)
+
+
+def loop_of(equation: Equation) -> Loop | None:
+    """The equation as a loop, if it is one."""
+    params, inputs, outputs = equation.params, equation.inputs, equation.outputs
+    if equation.primitive is while_p:
+        first, second = params["cond_consts"], params["cond_consts"] + params["body_consts"]
+        groups = inputs[:first], inputs[first:second], inputs[second:], ()
+        return Loop(equation, params["cond"], params["body"], *groups, outputs, ())
+    if equation.primitive is scan_p:
+        first, second = params["consts"], params["consts"] + params["carries"]
+        parts = (), inputs[:first], inputs[first:second], inputs[second:]
+        return Loop(equation, None, params["body"], *parts, outputs[: second - first], outputs[second - first :])
+    return None
+
+
+def called_program(equation: Equation) -> Program | None:
+    """The program that a call runs as it is, with the equation's operands and outputs."""
+    match equation.primitive.lower:
+        case Structured("call" | "custom_jvp" | "custom_vjp"):
+            program: Program = equation.params["program"]
+            return program
+        case _:
+            return None
+
+
+def restrict(program: Program, inputs: Flags, outputs: Flags) -> Program:
+    """The program with the flagged inputs and outputs alone; the same object when that is all of them."""
+    if all(inputs) and all(outputs):
+        return program
+    return Program(pick(program.inputs, inputs), program.equations, pick(program.outputs, outputs), program.name)
+
+
+def pick(values: Sequence[Any], flags: Flags) -> tuple[Any, ...]:
+    """The flagged values."""
+    return tuple(value for value, on in zip(values, flags, strict=True) if on)
+
+
+def read_variables(program: Program) -> set[Var]:
+    """The variables that equations or the outputs read."""
+    read = {atom for equation in program.equations for atom in equation.inputs if isinstance(atom, Var)}
+    read.update(atom for atom in program.outputs if isinstance(atom, Var))
+    return read

@@ -1,0 +1,257 @@
+"""Narrow interfaces: what a branch or loop need not be told, or need not tell, goes around it.
+
+- A carry that the body returns unchanged is a constant, and its final value the initial one.
+- A constant or operand that is a literal, or an array of one value or of counts, is written inside.
+- Operands given twice are given once; outputs returned twice are returned once.
+- An output that is an operand, a literal, or the slices of an operand as they came, is read where it came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tracer.ir.program import Atom, Equation, Literal, Program, Var
+from tracer.ir.types import ArrayType, with_shape
+from tracer.ir.visit import substitute, substitute_atoms
+from tracer.passes.loops import Loop, loop_of, pick
+from tracer.passes.rewrite import rewrite_parameters
+from tracer.passes.rewriter import Rewriter
+from tracer.primitives.branches import cond_p
+from tracer.primitives.broadcasting import broadcast_in_dim_p
+from tracer.primitives.shapes import iota_p
+
+
+def narrow(program: Program) -> Program:
+    """Narrow the interfaces of all nested programs, from the outside in and back."""
+    done: dict[int, tuple[Program, Program]] = {}
+
+    def each(program: Program) -> Program:
+        if id(program) not in done:
+            done[id(program)] = (program, Rewriter(rule).run(program))
+        return done[id(program)][1]
+
+    def rule(equation: Equation, at: Rewriter) -> Sequence[Atom] | None:
+        if not any(True for _ in equation.nested()):
+            return None
+        results = _branches(equation, at) if equation.primitive is cond_p else _loop(equation, at)
+        if results is not None:
+            return results
+        inner = rewrite_parameters(equation, each)
+        return None if inner is equation else at.emit_all(inner.primitive, inner.inputs, inner.params)
+
+    return each(program)
+
+
+# What an operand is, written inside
+
+
+def _written_inside(program: Program, inputs: Sequence[Var], operands: Sequence[Atom], at: Rewriter) -> Program:
+    """The program with operands that are known, or given before, in place of some inputs, which nobody reads then."""
+    replaced: dict[Var, Atom] = {}
+    first: list[Equation] = []
+    given: dict[Var, Var] = {}
+    for variable, operand in zip(inputs, operands, strict=True):
+        if isinstance(operand, Literal):
+            if operand.type == variable.type:
+                replaced[variable] = operand
+            continue
+        earlier = given.setdefault(operand, variable)
+        if earlier is not variable and earlier.type == variable.type:
+            replaced[variable] = earlier
+            continue
+        made = at.definition(operand, broadcast_in_dim_p, iota_p)
+        if made is not None and not any(isinstance(a, Var) for a in made.inputs) and operand.type == variable.type:
+            inside = Var(variable.type)
+            first.append(replace(made, outputs=(inside,)))
+            replaced[variable] = inside
+    if not replaced:
+        return program
+    equations = (*first, *(substitute(e, replaced) for e in program.equations))
+    return replace(program, equations=equations, outputs=substitute_atoms(program.outputs, replaced))
+
+
+def _is_known(operand: Atom, at: Rewriter) -> bool:
+    made = at.definition(operand, broadcast_in_dim_p, iota_p)
+    return isinstance(operand, Literal) or (made is not None and not any(isinstance(a, Var) for a in made.inputs))
+
+
+def _distinct(operands: Sequence[Atom], types: Sequence[Var], at: Rewriter) -> list[bool]:
+    """Which operands still have to be given once the others are written inside."""
+    seen: dict[Atom, Var] = {}
+    flags = []
+    for operand, variable in zip(operands, types, strict=True):
+        fits = operand.type == variable.type
+        again = isinstance(operand, Var) and seen.setdefault(operand, variable).type == variable.type
+        again = again and seen[operand] is not variable
+        flags.append(not (again or (fits and _is_known(operand, at))))
+    return flags
+
+
+# Branches
+
+
+def _branches(equation: Equation, at: Rewriter) -> list[Atom] | None:
+    """A cond with fewer operands and outputs."""
+    branches: tuple[Program, ...] = equation.params["branches"]
+    operands = equation.inputs[1:]
+    flags = _distinct(operands, branches[0].inputs, at)
+    same_types = all(branch.input_types == branches[0].input_types for branch in branches)
+    if same_types and not all(flags):
+        inside = [_written_inside(branch, branch.inputs, operands, at) for branch in branches]
+        branches = tuple(replace(branch, inputs=pick(branch.inputs, flags)) for branch in inside)
+        operands = pick(operands, flags)
+    around = [_around_branches(branches, operands, n) for n in range(len(equation.outputs))]
+    again = _repeated([tuple(branch.outputs[n] for branch in branches) for n in range(len(equation.outputs))])
+    kept = [value is None and earlier is None for value, earlier in zip(around, again, strict=True)]
+    if all(kept) and len(operands) == len(equation.inputs) - 1:
+        return None
+    branches = tuple(replace(branch, outputs=pick(branch.outputs, kept)) for branch in branches)
+    results = iter(at.emit_all(cond_p, (equation.inputs[0], *operands), {"branches": branches}))
+    return _assembled(around, again, results, at, equation)
+
+
+def _around_branches(branches: Sequence[Program], operands: Sequence[Atom], position: int) -> Atom | None:
+    """What all branches return there, if it is a literal or an operand."""
+    outputs = [branch.outputs[position] for branch in branches]
+    first = outputs[0]
+    if isinstance(first, Literal):
+        return first if all(atom == first for atom in outputs) else None
+    places = [b.inputs.index(a) if a in b.inputs else -1 for b, a in zip(branches, outputs, strict=True)]  # type: ignore[arg-type]
+    if places[0] < 0 or any(place != places[0] for place in places):
+        return None
+    operand = operands[places[0]]
+    return operand if operand.type == first.type else None
+
+
+def _repeated(outputs: Sequence[object]) -> list[int | None]:
+    """For each output the position of an equal earlier one."""
+    seen: dict[object, int] = {}
+    found = [seen.setdefault(output, position) for position, output in enumerate(outputs)]
+    return [earlier if earlier != position else None for position, earlier in enumerate(found)]
+
+
+def _assembled(
+    around: Sequence[Atom | None], again: Sequence[int | None], results: object, at: Rewriter, equation: Equation
+) -> list[Atom]:
+    """All outputs in order: from elsewhere, from an earlier one, or from what the narrowed equation returns."""
+    given = iter(results)  # type: ignore[call-overload]
+    found: list[Atom] = []
+    for value, earlier, variable in zip(around, again, equation.outputs, strict=True):
+        if value is not None:
+            found.append(value)
+        else:
+            found.append(at.fit(found[earlier], variable.type) if earlier is not None else next(given))
+    return found
+
+
+# Loops
+
+
+def _loop(equation: Equation, at: Rewriter) -> list[Atom] | None:
+    """A loop with fewer constants, carries, xs and ys."""
+    loop = loop_of(equation)
+    if loop is None:
+        return None
+    narrowed, finals = _without_idle_carries(loop)
+    narrowed = _with_known_consts(narrowed, at)
+    narrowed = _with_known_xs(narrowed, at)
+    narrowed, ys, again = _without_idle_ys(narrowed, at)
+    if narrowed is loop:
+        return None
+    new = narrowed.joined()
+    results = at.emit_all(new.primitive, new.inputs, new.params)
+    count = len(narrowed.carry)
+    given = iter(results[:count])
+    first = [value if value is not None else next(given) for value in finals]
+    ys_equation = replace(equation, outputs=loop.ys)
+    return first + _assembled(ys, again, results[count:], at, ys_equation)
+
+
+def _without_idle_carries(loop: Loop) -> tuple[Loop, list[Atom | None]]:
+    """Carries that never change become constants; their final values, for those that did."""
+    finals: list[Atom | None] = []
+    for variable, atom, start in zip(loop.carry_inputs, loop.next_carry, loop.carry, strict=True):
+        idle = atom is variable or (isinstance(atom, Literal) and atom == start)
+        finals.append(start if idle and start.type == variable.type else None)
+    moving = [value is None for value in finals]
+    if all(moving):
+        return loop, finals
+    idle_flags = [not on for on in moving]
+    idle_values = pick(loop.carry, idle_flags)
+    inputs = (*loop.const_inputs, *pick(loop.carry_inputs, idle_flags), *pick(loop.carry_inputs, moving), *loop.x_inputs)
+    outputs = (*pick(loop.next_carry, moving), *loop.y_outputs)
+    cond = loop.cond
+    if cond is not None:
+        first = len(loop.cond_consts)
+        own = cond.inputs[first:]
+        cond = replace(cond, inputs=(*cond.inputs[:first], *pick(own, idle_flags), *pick(own, moving)))
+    return replace(
+        loop, body=replace(loop.body, inputs=inputs, outputs=outputs), cond=cond,
+        cond_consts=(*loop.cond_consts, *idle_values) if cond is not None else (),
+        consts=(*loop.consts, *idle_values), carry=pick(loop.carry, moving), finals=pick(loop.finals, moving),
+    ), finals  # fmt: skip
+
+
+def _with_known_consts(loop: Loop, at: Rewriter) -> Loop:
+    """Literals and the like among the constants written inside."""
+    inputs = loop.const_inputs
+    flags = _distinct(loop.consts, inputs, at)
+    if not all(flags):
+        body = _written_inside(loop.body, inputs, loop.consts, at)
+        kept = (*pick(inputs, flags), *body.inputs[len(inputs) :])
+        loop = replace(loop, body=replace(body, inputs=kept), consts=pick(loop.consts, flags))
+    if loop.cond is None:
+        return loop
+    inputs = loop.cond.inputs[: len(loop.cond_consts)]
+    flags = _distinct(loop.cond_consts, inputs, at)
+    if all(flags):
+        return loop
+    cond = _written_inside(loop.cond, inputs, loop.cond_consts, at)
+    kept = (*pick(inputs, flags), *cond.inputs[len(inputs) :])
+    return replace(loop, cond=replace(cond, inputs=kept), cond_consts=pick(loop.cond_consts, flags))
+
+
+def _with_known_xs(loop: Loop, at: Rewriter) -> Loop:
+    """Slices of an array of one value are that value."""
+    replaced: dict[Var, Atom] = {}
+    first: list[Equation] = []
+    for variable, operand in zip(loop.x_inputs, loop.xs, strict=True):
+        made = at.definition(operand, broadcast_in_dim_p)
+        value = made.inputs[0] if made is not None else None
+        if not isinstance(value, Literal) or with_shape(value.type, variable.type.shape) != variable.type:
+            continue
+        if variable.type.shape:
+            inside = Var(variable.type)
+            params = {"shape": variable.type.shape, "broadcast_dimensions": ()}
+            first.append(Equation(broadcast_in_dim_p, (value,), params, (inside,), made and made.source))
+            replaced[variable] = inside
+        else:
+            replaced[variable] = value
+    if not replaced:
+        return loop
+    flags = [variable not in replaced for variable in loop.x_inputs]
+    equations = (*first, *(substitute(e, replaced) for e in loop.body.equations))
+    inputs = (*loop.const_inputs, *loop.carry_inputs, *pick(loop.x_inputs, flags))
+    outputs = substitute_atoms(loop.body.outputs, replaced)
+    return replace(loop, body=Program(inputs, equations, outputs, loop.body.name), xs=pick(loop.xs, flags))
+
+
+def _without_idle_ys(loop: Loop, at: Rewriter) -> tuple[Loop, list[Atom | None], list[int | None]]:
+    """ys that are known without the loop, and those that repeat an earlier one."""
+    consts = dict(zip(loop.const_inputs, loop.consts, strict=True))
+    slices = dict(zip(loop.x_inputs, loop.xs, strict=True))
+    length = loop.equation.params.get("length")
+    values: list[Atom | None] = []
+    for atom, y in zip(loop.y_outputs, loop.ys, strict=True):
+        every = consts.get(atom) if isinstance(atom, Var) else atom
+        value = slices.get(atom) if isinstance(atom, Var) else None
+        if every is not None and isinstance(every.type, ArrayType):
+            value = at.spread(every, (length, *every.type.shape), range(1, len(every.type.shape) + 1))
+        values.append(value if value is not None and value.type == y.type else None)
+    again = _repeated(loop.y_outputs)
+    kept = [value is None and earlier is None for value, earlier in zip(values, again, strict=True)]
+    if all(kept):
+        return loop, values, again
+    body = replace(loop.body, outputs=(*loop.next_carry, *pick(loop.y_outputs, kept)))
+    return replace(loop, body=body, ys=pick(loop.ys, kept)), values, again

@@ -1,0 +1,149 @@
+"""The rewriter: a program written anew, equation by equation, by one rule.
+
+    rule(equation, at) -> atoms that stand for the equation's outputs, or None to keep it
+
+The rule sees operands already rewritten and may look at what defines them. What it emits is rewritten by the same
+rule before the next equation is looked at, so one walk from the first equation to the last is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tracer.ir.dtypes import U32
+from tracer.ir.primitive import Params, Primitive
+from tracer.ir.program import Atom, Equation, Literal, Program, Source, Var, infer_types
+from tracer.ir.types import ArrayType, KeyType, Type, same_up_to_weakness, with_shape
+from tracer.ir.visit import substitute
+from tracer.passes.rewrite import Rewrite, nested_first
+from tracer.primitives.broadcasting import broadcast_in_dim_p
+from tracer.primitives.conversion import convert_element_type_p
+from tracer.primitives.random import random_wrap_p
+from tracer.trace.trace import as_literal
+
+Rule = Callable[[Equation, "Rewriter"], Sequence[Atom] | None]
+
+
+class Rewriter:
+    """Where a rule emits equations. They carry the source line of the equation that is being rewritten."""
+
+    __slots__ = ("definitions", "equations", "replaced", "rule", "source")
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+        self.equations: list[Equation] = []
+        self.definitions: dict[Var, Equation] = {}
+        self.replaced: dict[Var, Atom] = {}
+        self.source: Source | None = None
+
+    def run(self, program: Program) -> Program:
+        """The program rewritten; the same object when no rule applied."""
+        changed = False
+        for equation in program.equations:
+            if self.replaced:
+                equation = substitute(equation, self.replaced)
+            changed = self.add(equation) or changed
+        if not changed:
+            return program
+        outputs = tuple(map(self.read, program.outputs))
+        return Program(program.inputs, tuple(self.equations), outputs, program.name)
+
+    def read(self, atom: Atom) -> Atom:
+        """What stands for the atom now."""
+        return self.replaced.get(atom, atom) if isinstance(atom, Var) else atom
+
+    def add(self, equation: Equation) -> bool:
+        """Rewrite an equation, or append it as it is. A result of another type, weak flag included, is refused."""
+        outer, mark = self.source, len(self.equations)
+        self.source = equation.source
+        results = self.rule(equation, self)
+        self.source = outer
+        if results is not None and all(a.type == v.type for a, v in zip(results, equation.outputs, strict=True)):
+            self.replaced.update(zip(equation.outputs, results, strict=True))
+            return True
+        del self.equations[mark:]
+        self.equations.append(equation)
+        for variable in equation.outputs:
+            self.definitions[variable] = equation
+        return False
+
+    # what rules ask for
+
+    def definition(self, atom: Atom, *primitives: Primitive) -> Equation | None:
+        """The equation that defines the atom, if it is one of the primitives."""
+        found = self.definitions.get(atom) if isinstance(atom, Var) else None
+        return found if found is not None and found.primitive in primitives else None
+
+    def emit(self, primitive: Primitive, *inputs: Atom, **params: Any) -> Atom:
+        """A new equation's output, which may be an older atom if the equation can be rewritten itself."""
+        return self.emit_all(primitive, inputs, params)[0]
+
+    def emit_all(self, primitive: Primitive, inputs: Sequence[Atom], params: Params) -> list[Atom]:
+        """The same for any number of outputs."""
+        outputs = tuple(map(Var, infer_types(primitive, inputs, params)))
+        self.add(Equation(primitive, tuple(inputs), params, outputs, self.source))
+        return [self.read(variable) for variable in outputs]
+
+    def emit_at(self, source: Source | None, primitive: Primitive, inputs: Sequence[Atom], params: Params) -> list[Atom]:
+        """The same for an equation that keeps a line of its own."""
+        outer, self.source = self.source, source
+        try:
+            return self.emit_all(primitive, inputs, params)
+        finally:
+            self.source = outer
+
+    def inline(self, program: Program, operands: Sequence[Atom], *, at_one_line: bool = False) -> list[Atom]:
+        """A nested program's equations here; they keep their lines unless all are to have the current one."""
+        values: dict[Var, Atom] = {}
+        for variable, operand in zip(program.inputs, operands, strict=True):
+            values[variable] = self.fit(operand, variable.type)
+        for equation in program.equations:
+            inputs = tuple(values[a] if isinstance(a, Var) else a for a in equation.inputs)
+            outputs = tuple(Var(v.type) for v in equation.outputs)
+            source = self.source if at_one_line else equation.source or self.source
+            self.add(Equation(equation.primitive, inputs, equation.params, outputs, source))
+            values.update(zip(equation.outputs, map(self.read, outputs), strict=True))
+        return [values[a] if isinstance(a, Var) else a for a in program.outputs]
+
+    def fit(self, atom: Atom, type: Type) -> Atom:
+        """The atom in the type: a literal is spread over the shape, a weak flag set or taken away."""
+        if atom.type is type or atom.type == type:
+            return atom
+        if isinstance(atom, Literal) and isinstance(type, ArrayType) and type.dtype == atom.type.dtype:
+            return self.full(Literal(atom.value, with_shape(type, ())), type)  # type: ignore[arg-type]
+        if isinstance(type, ArrayType) and same_up_to_weakness(atom.type, type):
+            return self.emit(convert_element_type_p, atom, new_dtype=type.dtype, weak=type.weak)
+        return atom
+
+    def full(self, value: Literal, type: Type) -> Atom:
+        """One value everywhere: the literal itself for a type without axes."""
+        return value if not type.shape else self.spread(value, type.shape, ())
+
+    def spread(self, atom: Atom, shape: Sequence[int], dims: Sequence[int]) -> Atom:
+        """The atom broadcast; itself where it has the shape."""
+        if atom.type.shape == tuple(shape) and tuple(dims) == tuple(range(len(shape))):
+            return atom
+        return self.emit(broadcast_in_dim_p, atom, shape=tuple(shape), broadcast_dimensions=tuple(dims))
+
+    def number(self, value: Any, type: Type) -> Atom:
+        """A number in every element of an array of the type."""
+        assert isinstance(type, ArrayType)
+        literal = as_literal(type.dtype.type(value), type.dtype)
+        return self.full(Literal(literal.value, with_shape(type, ())), type)  # type: ignore[arg-type]
+
+    def zeros(self, type: Type) -> Atom | None:
+        """Zeros of an array's type, zero words for keys; None for what has no zeros."""
+        match type:
+            case ArrayType():
+                return self.number(0, type)
+            case KeyType(shape):
+                words = as_literal(U32.type(0), U32)
+                return self.emit(random_wrap_p, self.spread(words, (*shape, 2), ()))
+            case _:
+                return None
+
+
+def rewriting(rule: Rule) -> Rewrite:
+    """The pass that applies a rule everywhere, to nested programs first."""
+    return nested_first(lambda program: Rewriter(rule).run(program))

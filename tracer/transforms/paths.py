@@ -1,0 +1,120 @@
+"""Paths: the backward program of a function that ran with values, kept for the next time it takes the same path.
+
+A tape is described by its key: the operations, their parameters and types, and how they are connected. The first time
+a path is seen its derivative is computed operation by operation; from the second time on a program of
+(residuals..., cotangents...) is staged once, compiled by whoever runs `call`, and found by the key.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from tracer.ir.program import Literal, Program, Var
+from tracer.primitives.calls import call
+from tracer.primitives.zeros import zeros
+from tracer.trace.array import Array
+from tracer.trace.stage import stage
+from tracer.trace.state import state
+from tracer.trace.trace import Operand
+from tracer.transforms.context import Tangent
+from tracer.transforms.run import Entry, LinearTape, Tape, linear_tape
+from tracer.transforms.transpose import pull_back
+
+class _Backward(NamedTuple):
+    """program: (residuals that it reads..., cotangents...) -> gradients. reads: which residuals those are."""
+
+    program: Program
+    reads: tuple[bool, ...]
+
+
+_MOST_PATHS = 512
+_paths: OrderedDict[Any, _Backward | None] = OrderedDict()  # None: seen once
+_lock = threading.Lock()
+
+
+def pull(tape: Tape, linear: LinearTape | None, cotangents: Sequence[Operand]) -> list[Tangent]:
+    """Gradients of the tape's inputs. `linear` is its linear program, where that was written already."""
+    residuals = [r for entry in tape.entries for r in entry.linearized.residuals if _is_value(r)]
+    backward = _find(tape, residuals, cotangents) if linear is None else None
+    if backward is not None:
+        kept = [r for r, on in zip(residuals, backward.reads, strict=True) if on]
+        return list(call(backward.program, *kept, *cotangents))
+    linear = linear or linear_tape(tape)
+    return pull_back(linear.program, linear.linear, linear.residuals, cotangents)
+
+
+def _is_value(residual: Any) -> bool:
+    """Whether a residual is an array with a value: not a literal, and not a phantom."""
+    return isinstance(residual, Array) and (residual._trace is None or residual._trace.is_open)
+
+
+def _find(tape: Tape, residuals: Sequence[Array], cotangents: Sequence[Operand]) -> _Backward | None:
+    """The compiled way, outside every trace and from the second time on."""
+    eager = state.staging is None and all(r._trace is None for r in residuals)
+    if not eager or not tape.entries or any(isinstance(c, Array) and c._trace is not None for c in cotangents):
+        return None
+    try:
+        key = _key(tape)
+        hash(key)
+    except TypeError:  # an unhashable parameter
+        return None
+    with _lock:
+        if key not in _paths:
+            _paths[key] = None
+            if len(_paths) > _MOST_PATHS:
+                _paths.popitem(last=False)
+            return None
+        _paths.move_to_end(key)
+        backward = _paths[key]
+    if backward is None:
+        backward = _stage(tape, residuals, cotangents)
+        with _lock:
+            _paths[key] = backward
+    return backward
+
+
+def _key(tape: Tape) -> Any:
+    numbers: dict[Var, int] = {v: n for n, v in enumerate(tape.inputs)}
+    parts: list[Any] = [tuple(v.type for v in tape.inputs)]
+    for entry in tape.entries:
+        parts.append(entry.key)
+        parts.append(tuple(numbers[v] for v in entry.inputs))
+        for v in entry.outputs:
+            if v is not None:
+                numbers[v] = len(numbers)
+        parts.append(tuple(None if v is None else v.type for v in entry.outputs))
+    parts.append(tuple(None if v is None else numbers.get(v) for v in tape.output_vars))
+    parts.append(tuple(y.type for y in tape.outputs))
+    return tuple(parts)
+
+
+def _stage(tape: Tape, residuals: Sequence[Array], cotangents: Sequence[Operand]) -> _Backward:
+    count = len(residuals)
+
+    def run(inputs: list[Any]) -> list[Operand]:
+        given = iter(inputs[:count])
+        entries: list[Entry] = []
+        for entry in tape.entries:
+            values = [next(given) if _is_value(r) else r for r in entry.linearized.residuals]
+            entries.append(entry._replace(linearized=replace(entry.linearized, residuals=values)))
+        linear = linear_tape(Tape(tape.inputs, entries, tape.outputs, tape.output_vars))
+        gradients = pull_back(linear.program, linear.linear, linear.residuals, inputs[count:])
+        return [dense(g) for g in gradients]
+
+    staged = stage(run, [*(r.type for r in residuals), *(c.type for c in cotangents)], name="backward")
+    assert not staged.constants, "the backward program reads residuals and cotangents alone"
+    program = staged.program
+    read = {a for e in program.equations for a in e.inputs if isinstance(a, Var)}
+    read.update(a for a in program.outputs if isinstance(a, Var))
+    reads = tuple(v in read for v in program.inputs[:count])
+    kept = tuple(v for v, on in zip(program.inputs, reads, strict=False) if on)
+    return _Backward(replace(program, inputs=(*kept, *program.inputs[count:])), reads)
+
+
+def dense(tangent: Tangent) -> Operand:
+    """A tangent as an operand: a symbolic zero as an array of zeros."""
+    return tangent if isinstance(tangent, Array | Literal) else zeros(tangent.type)

@@ -1,0 +1,88 @@
+"""Which values a derivative keeps: of an operation's operands and outputs, those that its tangent rule reads.
+
+The rule is run once on values that are nothing but types, for each primitive, parameters and types; what it did not
+read is replaced on the tape by a phantom, so that the value is freed as soon as the function lets go of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tracer.ir.primitive import Linearized, Primitive, Zero
+from tracer.ir.program import Literal, Program, Var
+from tracer.ir.types import Type, tangent_type
+from tracer.trace.array import Array, traced
+from tracer.trace.stage import stage
+from tracer.trace.trace import Operand, open_trace, stage_process
+
+_reads: dict[Any, tuple[bool, ...]] = {}
+_phantoms: dict[Type, Array] = {}
+_MOST_KEYS = 16384
+
+
+def params_key(params: Mapping[str, Any]) -> Any:
+    """The parameters as a hashable value."""
+    return tuple(params.items())
+
+
+def operand_key(x: Operand) -> Any:
+    """What a rule can see of an operand before it computes: its type, and a literal's value."""
+    return x if isinstance(x, Literal) else x.type
+
+
+def trimmed(
+    primitive: Primitive, params: Mapping[str, Any], active: Sequence[bool], xs: Sequence[Operand], linearized: Linearized
+) -> Linearized:
+    """The linearisation without the residuals that nothing reads."""
+    try:
+        key = (primitive, params_key(params), tuple(active), tuple(map(operand_key, xs)))
+        reads = _reads.get(key)
+    except TypeError:  # an unhashable parameter: keep everything
+        return linearized
+    if reads is None:
+        if len(_reads) >= _MOST_KEYS:
+            _reads.clear()
+        reads = _reads[key] = _what_is_read(linearized, active, xs)
+    if all(reads):
+        return linearized
+    kept = [r if on or isinstance(r, Literal) else phantom(r.type) for r, on in zip(linearized.residuals, reads, strict=True)]
+    return Linearized(linearized.outputs, kept, linearized.apply)
+
+
+def phantom(type: Type) -> Array:
+    """An array of which only the type may be asked."""
+    if type not in _phantoms:
+        with open_trace(stage_process, "phantom", staging=False) as trace:
+            _phantoms[type] = traced(trace, Var(type))
+    return _phantoms[type]
+
+
+def _what_is_read(linearized: Linearized, active: Sequence[bool], xs: Sequence[Operand]) -> tuple[bool, ...]:
+    residuals = linearized.residuals
+    arrays = [r for r in residuals if not isinstance(r, Literal)]
+    moving = [tangent_type(x.type) for x, on in zip(xs, active, strict=True) if on]
+
+    def residuals_of_rule(inputs: list[Any]) -> list[Operand]:
+        """What the linear program of the rule reads."""
+        given = iter(inputs[: len(arrays)])
+        values = [r if isinstance(r, Literal) else next(given) for r in residuals]
+        with open_trace(stage_process, "linear", staging=False) as linear:
+            tangents = [linear.new_input(t) for t in moving]
+            dys = [dy for dy in linearized.apply(values, tangents) if not isinstance(dy, Zero)]
+            linear.program(dys)
+            return [array for _, array in linear.constants]
+
+    program = stage(residuals_of_rule, [a.type for a in arrays], name="rule").program
+    live = _live_inputs(program)
+    flags = iter(v in live for v in program.inputs[len(program.inputs) - len(arrays) :])
+    return tuple(True if isinstance(r, Literal) else next(flags) for r in residuals)
+
+
+def _live_inputs(program: Program) -> set[Var]:
+    live = {a for a in program.outputs if isinstance(a, Var)}
+    for equation in reversed(program.equations):
+        if any(v in live for v in equation.outputs):
+            live.update(a for a in equation.inputs if isinstance(a, Var))
+    return live
+
