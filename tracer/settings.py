@@ -62,7 +62,13 @@ class Gate:
 
     @property
     def version(self) -> int:
+        """How often a setting was changed for good."""
         return self.words[1]
+
+    @property
+    def is_open_here(self) -> bool:
+        """Whether this thread has no reason to keep it closed."""
+        return self._mine.count == 0
 
     def _reset(self) -> None:
         """A forked child has this thread alone."""

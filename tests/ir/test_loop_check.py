@@ -225,7 +225,10 @@ STATEMENT_DEFECTS: list[tuple[str, Statement | tuple[Statement, ...]]] = [
     ("a vector loop of 3 lanes, which is no power of two", in_lanes(lanes=3)),
     ("a vector loop that does not count from 0 by 1", in_lanes(step=2)),
     ("a vector loop that does not count from 0 by 1", in_lanes(start=index_constant(1))),
-    ("a vector loop with a serial carry", carried(kind=LoopKind.VECTOR, lanes=4, combine=None, identity=None)),
+    (
+        "a vector loop with a serial carry",
+        carried(kind=LoopKind.VECTOR, lanes=4, combine=None, identity=None),
+    ),
     ("a vector loop inside a vector loop", in_lanes(in_lanes(index=INNER))),
     ("a parallel loop with a serial carry", carried(kind=LoopKind.PARALLEL, combine=None, identity=None)),
     (
@@ -234,7 +237,10 @@ STATEMENT_DEFECTS: list[tuple[str, Statement | tuple[Statement, ...]]] = [
     ),
     ("a block loop with carries: blocks do not meet", carried(kind=LoopKind.BLOCK)),
     ("a thread loop outside a block loop", loop(kind=LoopKind.THREAD)),
-    ("a parallel loop inside a block loop", loop(loop(kind=LoopKind.PARALLEL, index=INNER), kind=LoopKind.BLOCK)),
+    (
+        "a parallel loop inside a block loop",
+        loop(loop(kind=LoopKind.PARALLEL, index=INNER), kind=LoopKind.BLOCK),
+    ),
     (
         "a thread loop's carries are reductions over a constant power of two of threads",
         loop(carried(kind=LoopKind.THREAD, index=INNER, stop=index_constant(3)), kind=LoopKind.BLOCK),

@@ -31,8 +31,9 @@ def body_of(module: Module) -> str:
 
 
 def test_a_nest_and_the_entry_that_invokes_it() -> None:
+    text = loop_text(elementwise(3, 21))
     assert (
-        loop_text(elementwise(3, 21))
+        text
         == """\
 module entry main
 
@@ -55,8 +56,9 @@ main(a: input f32[63], row: input f32[21], out: output f32[63]) {
 
 
 def test_a_while_loop_with_its_condition_and_body() -> None:
+    text = body_of(newton(2))
     assert (
-        body_of(newton(2))
+        text
         == """\
 for %i in 0..2 {
   %target: f64 = load a[%i]
@@ -104,22 +106,23 @@ def test_reductions_masks_and_updates() -> None:
 
     def body(b: Builder) -> None:
         carries = [
-            reduction(ScalarOp.ADD, constant(0.0, F32)),
-            reduction(ScalarOp.MIN, constant(9.0, F32), "low"),
+            reduction(ScalarOp.ADD, constant(0.0, F32), "a"),
+            reduction(ScalarOp.MIN, constant(9.0, F32), "b"),
         ]
-        with b.for_("i", 0, 10, kind=LoopKind.VECTOR, lanes=4, carries=carries) as i:
+        with b.for_("i", 0, 9, kind=LoopKind.VECTOR, lanes=4, carries=carries) as i:
             on = b.load(seen, i.index, name="on")
             x = b.load(a, i.index, mask=on, fill=-0.0, name="x")
             i.yields(b.compute(ScalarOp.ADD, i.carries[0], x), x)
         b.update(out, 0, ScalarOp.MAX, i.results[1], mask=constant(True, BOOL))
 
+    text = body_of(module_of(a, seen, out, body=body))
     assert (
-        body_of(module_of(a, seen, out, body=body))
+        text
         == """\
-%acc1: f32, %b1: f32 = for %i in 0..10 vector(4) carry(%acc: f32 = 0.0 combine add, %b: f32 = 9.0 combine min) {
+%a1: f32, %b1: f32 = for %i in 0..9 vector(4) carry(%a: f32 = 0.0 combine add, %b: f32 = 9.0 combine min) {
   %on: bool = load seen[%i]
   %x: f32 = load a[%i] where %on else -0.0
-  %0: f32 = add %acc, %x
+  %0: f32 = add %a, %x
   yield %0, %x
 }
 update out[0] max %b1 where true"""
@@ -130,8 +133,8 @@ def test_an_identity_other_than_the_usual_one_is_shown() -> None:
     index, acc, total = Register(I64, "i"), Register(F32, "acc"), Register(F32)
     zero = constant(0.0, F32)
     loop = For(
-        index, index_constant(0), index_constant(3), Block((), (acc,)), carries=(Carry(acc, zero, ScalarOp.ADD, zero),),
-        results=(total,),
+        index, index_constant(0), index_constant(3), Block((), (acc,)), results=(total,),
+        carries=(Carry(acc, zero, ScalarOp.ADD, zero),),
     )  # fmt: skip
     text = function_text(Function("f", (), Block((loop,))))
     assert text.splitlines()[1] == "  %0: f32 = for %i in 0..3 carry(%acc: f32 = 0.0 combine add from 0.0) {"
@@ -152,8 +155,9 @@ def test_effects_calls_and_stacks() -> None:
         b.leave()
 
     module = module_of(a, out, body=body, stacks=1, arena=128)
+    text = loop_text(module)
     assert (
-        loop_text(module)
+        text
         == """\
 module entry main, arena 128 bytes, 1 stack
 
@@ -180,8 +184,9 @@ def test_branches_with_and_without_another_arm() -> None:
         with b.if_(constant(False, BOOL)):
             b.leave()
 
+    text = body_of(module_of(body=body))
     assert (
-        body_of(module_of(body=body))
+        text
         == """\
 %0: u8 = if true {
   yield 1:u8

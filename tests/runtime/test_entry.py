@@ -172,7 +172,7 @@ def test_results_outlive_everything_else() -> None:
     y = f(np.arange(3.0))
     del f
     gc.collect()
-    assert y.tolist() if hasattr(y, "tolist") else np.asarray(y).tolist() == [0.0, 2.0, 4.0]
+    assert np.asarray(y).tolist() == [0.0, 2.0, 4.0]
 
 
 def counts(*things: object) -> list[int]:
@@ -197,14 +197,15 @@ def test_no_references_leak(fails: bool) -> None:
     before, blocks = counts(*watched), sys.getallocatedblocks()
     for _ in range(1000 if fails else 100_000):
         call()
-    assert counts(*watched) == before
+    assert max(abs(b - a) for a, b in zip(before, counts(*watched), strict=True)) < 20
     assert abs(sys.getallocatedblocks() - blocks) < 200
 
 
 def test_no_references_leak_when_arguments_are_handed_on() -> None:
     f = jit(lambda x, y: x)
     a, wrong = arange(3), np.arange(6.0)[::2]
-    f(a, wrong)
+    for _ in range(3):
+        f(a, wrong)
     before = counts(a, a._value, wrong, wrong.dtype)
     for _ in range(500):
         f(a, wrong)

@@ -337,6 +337,13 @@ class Module:
     arena: int = 0
     stacks: int = 0
 
+    def __str__(self) -> str:
+        from tracer.ir.loop_text import loop_text  # noqa: PLC0415  # nouns know each other, as in `ir.program`
+
+        return loop_text(self)
+
+    __repr__ = __str__
+
 
 def index_register(name: str) -> Register:
     """A fresh i64 register for a loop index."""

@@ -1,9 +1,9 @@
 """Types: what the printed IR says after the colon.
 
-    Type = ArrayType   f32[3,4], i64[] (weak types print with a star: f64*[])
-         | KeyType     key[8]: random keys, each two hidden u32 words
-         | Float0Type  float0[3]: tangents of values that have none (integers, booleans, keys)
-         | StackType   stack[f32[3]]: a run-time number of equal items, pushed and popped
+Type = ArrayType   f32[3,4], i64[] (weak types print with a star: f64*[])
+     | KeyType     key[8]: random keys, each two hidden u32 words
+     | Float0Type  float0[3]: tangents of values that have none (integers, booleans, keys)
+     | StackType   stack[f32[3]]: a run-time number of equal items, pushed and popped
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ def _pair(x: Any) -> Pair:
     if isinstance(x, Array):
         return x.dtype, x.weak_type
     if isinstance(x, np.generic):
-        return x.dtype, False
+        return (x.dtype if x.dtype in dtypes.SHORT_NAMES else array_of("promotion", x).dtype), False
     return default_pair(x)
 
 
@@ -128,7 +128,3 @@ def same_dtype(name: str, x: Array, value: Any) -> Operand:
     if isinstance(value, bool | int | float | complex | np.generic):
         return literal(name, value, x.dtype)
     return cast(operand(name, value), x.dtype)
-
-
-__all__ = [
-]  # fmt: skip

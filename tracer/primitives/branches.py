@@ -16,10 +16,10 @@ from tracer.ir import dtypes
 from tracer.ir.primitive import Eager, Effect, Joint, Linearized, Primitive, Structured
 from tracer.ir.program import Program
 from tracer.ir.types import Type, array_type
+from tracer.primitives.arithmetic import clamp
 from tracer.primitives.comparison import eq, select
 from tracer.primitives.guard import guarded_program, may_fault
 from tracer.primitives.nested import Axes, active_of, batched_of, either, front_axes, move_to_front, nonzero, spread
-from tracer.primitives.arithmetic import clamp
 from tracer.primitives.reference import run_reference
 from tracer.primitives.rules import is_linear
 from tracer.primitives.shapes import broadcast_in_dim
@@ -181,8 +181,6 @@ cond_p = Primitive(
 def cond_branches(index: Operand, branches: Branches, *operands: Operand) -> list[Array]:
     """Run branches[index], the index clamped to the branches there are. All take the operands, and agree in types."""
     return bind_all(cond_p, (index, *operands), {"branches": branches})
-
-
 
 
 BRANCHES = (cond_p,)

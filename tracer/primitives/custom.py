@@ -154,14 +154,19 @@ def _vjp_batch(ctx: Any, xs: Operands, axes: Axes, *, program: Program, rule: Vj
     count = len(program.outputs)
 
     def forward(operands: Operands) -> tuple[list[Any], list[Any]]:
-        staged = stage(lambda inputs: [y for part in rule.forward(inputs) for y in part], program.input_types, name=rule.name)
+        staged = stage(
+            lambda inputs: [y for part in rule.forward(inputs) for y in part], program.input_types, name=rule.name
+        )
         fixed = (False,) * len(staged.constants)
         mapped = transform(staged.program, fixed + batched, size, name, True).program
         results = evaluate(mapped, [*staged.constants, *operands])
         return results[:count], results[count:]
 
     def backward(residuals: Operands, cotangents: Sequence[Any]) -> list[Any]:
-        lanes = [with_shape(r.type, r.type.shape[1:]) for r in (*residuals, *(c for c in cotangents if not isinstance(c, Zero)))]
+        lanes = [
+            with_shape(r.type, r.type.shape[1:])
+            for r in (*residuals, *(c for c in cotangents if not isinstance(c, Zero)))
+        ]
         kept: list[bool] = []
 
         def run(inputs: list[Any]) -> list[Operand]:
@@ -206,13 +211,16 @@ def evaluate_custom(primitive: Primitive, program: Program, rule: JvpRule | VjpR
 
 
 def _linear_transpose(
-    ctx: Any, cts: Sequence[Any], xs: Sequence[Any], *, rule: VjpRule, types: tuple[Type, ...], active: tuple[bool, ...],
+    ctx: Any, cts: Sequence[Any], xs: Sequence[Any], *, rule: VjpRule, types: tuple[Type, ...], active: Sequence[bool],
     results: tuple[Type, ...], residuals: int,
 ) -> list[Any]:  # fmt: skip
     """The user's backward function."""
     gradients = rule.backward(xs[:residuals], cts)
     moving = [g for g, on in zip(gradients, active, strict=True) if on]
-    return [None] * residuals + [g if not isinstance(x, Linear) or not isinstance(g, Zero) else None for g, x in zip(moving, xs[residuals:], strict=True)]
+    return [None] * residuals + [
+        g if not isinstance(x, Linear) or not isinstance(g, Zero) else None
+        for g, x in zip(moving, xs[residuals:], strict=True)
+    ]
 
 
 custom_linear_p = Primitive(

@@ -15,9 +15,9 @@ from tracer.ir import dtypes
 from tracer.ir.primitive import FAULTS, IO, Effect, NoRule, Primitive, Structured
 from tracer.ir.program import Literal
 from tracer.ir.types import Type, array_type, storage_type, with_shape
+from tracer.primitives.bits import not_, or_
 from tracer.primitives.reductions import reduce_and
 from tracer.primitives.rules import Value, operand_of, zero_jvp
-from tracer.primitives.bits import not_, or_
 from tracer.primitives.scan import scan_program
 from tracer.primitives.shapes import broadcast_in_dim
 from tracer.trace.source import here

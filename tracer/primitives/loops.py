@@ -114,7 +114,10 @@ def _batch(
         if grown == carry:
             break
         carry = grown
-    entry = [x if was or not now else ctx.to_front(x, None) for x, was, now in zip(parts.carry, flags.carry, carry)]
+    entry = [
+        x if was or not now else ctx.to_front(x, None)
+        for x, was, now in zip(parts.carry, flags.carry, carry, strict=True)
+    ]
     if lanes_stop_alone:
         return _batch_lanes(ctx, cond, body, parts._replace(carry=entry), in_cond, in_body), [0] * len(entry)
     results = bind_all(
@@ -175,7 +178,11 @@ while_p = Primitive(
 
 
 def while_program(
-    cond: Program, body: Program, cond_consts: Sequence[Operand], body_consts: Sequence[Operand], carry: Sequence[Operand]
+    cond: Program,
+    body: Program,
+    cond_consts: Sequence[Operand],
+    body_consts: Sequence[Operand],
+    carry: Sequence[Operand],
 ) -> list[Array]:
     """Run body(*body_consts, *carry) on the carries while cond(*cond_consts, *carry) holds."""
     params = {"cond": cond, "body": body, "cond_consts": len(cond_consts), "body_consts": len(body_consts)}

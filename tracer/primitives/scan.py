@@ -15,7 +15,7 @@ import numpy as np
 from tracer.errors import CarryTypeError, NoRuleError, ShapeError, message
 from tracer.ir.primitive import Eager, Effect, Joint, Linearized, Primitive, Structured
 from tracer.ir.program import Atom, Program
-from tracer.ir.types import Type, with_shape
+from tracer.ir.types import Type, storage_type, with_shape
 from tracer.primitives.nested import Axes, active_of, batched_of, either, nonzero, pick, spread
 from tracer.primitives.reference import run_reference
 from tracer.primitives.rules import is_linear
@@ -78,8 +78,6 @@ def _reference(*values: Any, body: Program, length: int, reverse: bool, consts: 
         rows.reverse()
     if rows:
         return carry + [np.stack(column) for column in zip(*rows, strict=True)]
-    from tracer.ir.types import storage_type
-
     empty = [storage_type(stacked_type(t, 0)) for t in body.output_types[carries:]]
     return carry + [np.zeros(t.shape, t.dtype) for t in empty]
 
@@ -96,7 +94,9 @@ def _active_fixpoint(ctx: Any, body: Program, parts: Parts) -> tuple[Any, tuple[
         active = grown
 
 
-def _jvp(ctx: Any, xs: Sequence[Any], dxs: Sequence[Any], *, body: Program, consts: int, carries: int, **params: Any) -> Any:
+def _jvp(
+    ctx: Any, xs: Sequence[Any], dxs: Sequence[Any], *, body: Program, consts: int, carries: int, **params: Any
+) -> Any:
     tangents = split_parts(dxs, consts, carries)
     primals = split_parts(xs, consts, carries)
     derived, active = _active_fixpoint(ctx, body, split_parts(active_of(dxs), consts, carries))
@@ -106,10 +106,11 @@ def _jvp(ctx: Any, xs: Sequence[Any], dxs: Sequence[Any], *, body: Program, cons
     old = split_parts(inputs[:count], consts, carries)
     new = split_parts(inputs[count:], len(d_consts), len(d_carry))
     outputs, total = derived.program.outputs, len(body.outputs)
+    moved = total + len(d_carry)
     program = Program(
         (*old.consts, *new.consts, *old.carry, *new.carry, *old.xs, *new.xs),
         derived.program.equations,
-        (*outputs[:carries], *outputs[total : total + len(d_carry)], *outputs[carries:total], *outputs[total + len(d_carry) :]),
+        (*outputs[:carries], *outputs[total:moved], *outputs[carries:total], *outputs[moved:]),
         body.name,
     )  # fmt: skip
     results = bind_all(
@@ -147,7 +148,9 @@ def _linearize(
             operands,
             {"body": linear, "consts": len(fixed) + sum(flags.consts), "carries": len(d_carry), **params},
         )
-        return spread(dys, split.active_outputs, [*carry_types, *(stacked_type(t, params["length"]) for t in step_types)])
+        return spread(
+            dys, split.active_outputs, [*carry_types, *(stacked_type(t, params["length"]) for t in step_types)]
+        )
 
     xs_types = [_Typed(x.type) for x in xs]
     return Linearized(results[:total], residuals, apply)
@@ -160,8 +163,10 @@ class _Typed(NamedTuple):
 Place = tuple[str, int, int]  # where the value is after the forward scan, its index there, the residual's number
 
 
-def _place_residuals(split: Any, body: Program, consts: int, carries: int) -> tuple[list[Place], list[Place], list[Atom]]:
-    """Residuals that never change, residuals of each step, and what the forward body must return besides its outputs."""
+def _place_residuals(
+    split: Any, body: Program, consts: int, carries: int
+) -> tuple[list[Place], list[Place], list[Atom]]:
+    """Residuals that never change, residuals of each step, and what the forward body must return for them."""
     fixed: list[Place] = []
     stacked: list[Place] = []
     extra: list[Atom] = []
@@ -175,9 +180,11 @@ def _place_residuals(split: Any, body: Program, consts: int, carries: int) -> tu
         elif kind == "output" and position >= carries:
             stacked.append(("y", position - carries, number))
         else:
-            atom: Atom = forward.inputs[position] if kind == "input" else forward.outputs[
-                position if kind == "output" else len(body.outputs) + position
-            ]
+            atom: Atom = (
+                forward.inputs[position]
+                if kind == "input"
+                else forward.outputs[position if kind == "output" else len(body.outputs) + position]
+            )
             stacked.append(("y", ys + len(extra), number))
             extra.append(atom)
     return fixed, stacked, extra
@@ -198,7 +205,15 @@ def _linear_body(
 
 
 def _transpose(
-    ctx: Any, cts: Sequence[Any], xs: Sequence[Any], *, body: Program, consts: int, carries: int, reverse: bool, **params: Any
+    ctx: Any,
+    cts: Sequence[Any],
+    xs: Sequence[Any],
+    *,
+    body: Program,
+    consts: int,
+    carries: int,
+    reverse: bool,
+    **params: Any,
 ) -> list[Any]:
     """A scan the other way: it carries the cotangents of the constants and carries, and yields those of the xs."""
     linear = tuple(map(is_linear, xs))
@@ -206,7 +221,10 @@ def _transpose(
     if not all(flags.carry):
         raise NoRuleError(message(f"transpose of scan{here()}: every carry must be linear"))
     known = split_parts([None if on else x for x, on in zip(xs, linear, strict=True)], consts, carries)
-    known_consts, known_xs = pick(known.consts, [not on for on in flags.consts]), pick(known.xs, [not on for on in flags.xs])
+    known_consts, known_xs = (
+        pick(known.consts, [not on for on in flags.consts]),
+        pick(known.xs, [not on for on in flags.xs]),
+    )
     active = (True,) * carries + active_of(cts[carries:])
     derived = ctx.transform(body, linear, active).program
     types = split_parts(xs, consts, carries)
@@ -216,7 +234,12 @@ def _transpose(
     a, b = len(known_consts), len(ct_consts)
 
     def run(inputs: list[Array]) -> list[Operand]:
-        fixed, sums, moving, rest = inputs[:a], inputs[a : a + b], inputs[a + b : a + b + carries], inputs[a + b + carries :]
+        fixed, sums, moving, rest = (
+            inputs[:a],
+            inputs[a : a + b],
+            inputs[a + b : a + b + carries],
+            inputs[a + b + carries :],
+        )
         results = evaluate(derived, [*fixed, *rest[: len(known_xs)], *moving, *rest[len(known_xs) :]])
         return [*(ctx.add(s, r) for s, r in zip(sums, results[:b], strict=True)), *results[b:]]
 
@@ -225,7 +248,9 @@ def _transpose(
     types_in = [x.type for x in operands[:split]] + [slice_type(x.type) for x in operands[split:]]
     program = stage(run, types_in, name=f"{body.name}.transpose").program
     results = iter(
-        bind_all(scan_p, operands, {"body": program, "consts": a, "carries": b + carries, "reverse": not reverse, **params})
+        bind_all(
+            scan_p, operands, {"body": program, "consts": a, "carries": b + carries, "reverse": not reverse, **params}
+        )
     )
     return [next(results) if on else None for on in linear]
 
@@ -241,8 +266,12 @@ def _batch(ctx: Any, xs: Sequence[Any], axes: Axes, *, body: Program, consts: in
             break
         carry = grown
     parts, part_axes = split_parts(xs, consts, carries), split_parts(axes, consts, carries)
-    operands = [x if axis is None else ctx.to_front(x, axis) for x, axis in zip(parts.consts, part_axes.consts, strict=True)]
-    operands += [ctx.to_front(x, axis) if on else x for x, axis, on in zip(parts.carry, part_axes.carry, carry, strict=True)]
+    operands = [
+        x if axis is None else ctx.to_front(x, axis) for x, axis in zip(parts.consts, part_axes.consts, strict=True)
+    ]
+    operands += [
+        ctx.to_front(x, axis) if on else x for x, axis, on in zip(parts.carry, part_axes.carry, carry, strict=True)
+    ]
     operands += [x if axis is None else moveaxis(x, axis, 1) for x, axis in zip(parts.xs, part_axes.xs, strict=True)]
     results = bind_all(scan_p, operands, {"body": derived.program, "consts": consts, "carries": carries, **params})
     out_axes = [0 if on else None for on in derived.batched_outputs[:carries]]

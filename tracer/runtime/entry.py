@@ -19,7 +19,6 @@ from tracer.runtime.faults import error_of
 from tracer.runtime.plan import Plan
 from tracer.runtime.record import Leaf, Record, Result, Scalar
 from tracer.runtime.support import support
-from tracer.settings import gate
 from tracer.trace import trees
 from tracer.trace.array import Array
 
@@ -83,9 +82,9 @@ class Recognised:
         made: Callable[..., Any] = new(ctypes.addressof(_method()), (self.record, fallback, self._keep), None, None)
         return made
 
-    def trust_settings(self) -> None:
-        """The settings are now as they were when this was traced."""
-        self.record.version = gate.version
+    def trust_settings(self, version: int) -> None:
+        """Settings of this version are as they were when this was traced."""
+        self.record.version = version
 
     def trust_caller(self) -> None:
         """Whoever calls has looked at settings and traces already."""
@@ -96,7 +95,7 @@ class Recognised:
         leaves = [self._leaf(type) for type in scheduled.input_types]
         for leaf, array in zip(leaves, captured, strict=False):
             leaf.handle, leaf.scalar = self._object(array), Scalar.NONE
-        r.main, r.version = compiled.loaded.address(), gate.version
+        r.main = compiled.loaded.address()
         r.captured, r.inputs, r.leaves = len(captured), len(leaves), self._table(Leaf, leaves)
         results = [self._result(type) for type in scheduled.output_types]
         r.outputs, r.results = len(results), self._table(Result, results)

@@ -18,6 +18,7 @@ from tracer.runtime.devices import check_device
 from tracer.runtime.donation import consume
 from tracer.runtime.explain import History, Text, closest
 from tracer.runtime.lowered import Lowered
+from tracer.runtime.plan import Plan, make_plan
 from tracer.runtime.specialization import Specialization, is_traced
 from tracer.runtime.staging import trace_call
 from tracer.settings import gate
@@ -76,6 +77,7 @@ class JitFunction:
         """A call by way of Python: whatever no compiled entry recognises."""
         if _switch.off:
             return self._function(*args, **kwargs)
+        version = gate.version
         call = self._signature.sort(args, kwargs)
         compiled = self._specialization(call)
         traced = compiled.traced
@@ -89,8 +91,8 @@ class JitFunction:
         finally:
             if donated:
                 consume(donated, self._name)
-        if not donated:
-            self._chain_up(compiled, args, kwargs, call)
+        if not donated and gate.is_open_here:
+            self._chain_up(compiled, make_plan(args, kwargs, call), version)
         return trees.unflatten(traced.structure, outputs)
 
     def _specialization(self, call: Call) -> Specialization:
@@ -119,10 +121,12 @@ class JitFunction:
         places = {static.place: self._signature.argument(static.place) for static in call.key.statics}
         return closest(others, call.key, names, places) or ["the first call"]
 
-    def _chain_up(self, compiled: Specialization, args: Any, kwargs: Any, call: Call) -> None:
-        """Try this compiled form first from the next call on."""
+    def _chain_up(self, compiled: Specialization, plan: Plan | None, version: int) -> None:
+        """Try this compiled form first from the next call on. `version` is that of the settings it was found by."""
+        if plan is None or not compiled.recognise(plan, version):
+            return
         with self._lock:
-            if not compiled.recognise(args, kwargs, call) or compiled in self._chain:
+            if compiled in self._chain:
                 return
             self._chain = [compiled, *self._chain[: _CHAIN - 1]]
             entry: Callable[..., Any] = self._slow

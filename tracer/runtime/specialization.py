@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tracer.primitives.calls import call as bind_call
-from tracer.runtime.arguments import Call
 from tracer.runtime.compile import Compiled, compile_program
 from tracer.runtime.entry import Recognised, entries_enabled
-from tracer.runtime.plan import flat_plan, make_plan
+from tracer.runtime.plan import Plan, flat_plan
 from tracer.runtime.staging import Traced
 from tracer.trace.array import Array
 from tracer.trace.evaluate import evaluate
@@ -87,19 +86,15 @@ class Specialization:
         recognised.trust_caller()
         return recognised.entry(by_ctypes)
 
-    def recognise(self, args: Any, kwargs: Any, call: Call) -> bool:
-        """Make ready to recognise calls like this one in compiled code; whether that is possible."""
+    def recognise(self, plan: Plan, version: int) -> bool:
+        """Make ready to recognise calls of this plan in compiled code; whether that is possible."""
         if not entries_enabled():
             return False
         with self.lock:
-            if self._recognised is not None:
-                self._recognised.trust_settings()
-                return True
-            plan = make_plan(args, kwargs, call)
-            if plan is None:
-                return False
-            self._recognised = Recognised(self.compiled(), self.traced.captured, plan, self.traced.structure)
-            return True
+            if self._recognised is None:
+                self._recognised = Recognised(self.compiled(), self.traced.captured, plan, self.traced.structure)
+            self._recognised.trust_settings(version)
+        return True
 
     def entry(self, fallback: Callable[..., Any]) -> Callable[..., Any]:
         """A C function that runs calls like the recognised one, and hands others on."""

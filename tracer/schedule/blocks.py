@@ -12,8 +12,8 @@ from typing import Any
 from tracer.errors import InternalError
 from tracer.ir.loop import Address, Buffer, Function, Space
 from tracer.ir.loop_build import Builder
-from tracer.ir.program import Atom, Equation, Literal, Program, Var
 from tracer.ir.primitive import Effect
+from tracer.ir.program import Atom, Equation, Literal, Program, Var
 from tracer.ir.types import Type
 from tracer.schedule.arena import Arena
 from tracer.schedule.canonical import function_key
@@ -221,5 +221,3 @@ def entry_buffer(name: str, type: Type, space: Space) -> Memory:
     dtype, _ = components(type)
     buffer = Buffer(name, dtype, scalar_count(type), space, written=space is Space.OUTPUT)
     return Memory(buffer, Address(), type)
-
-

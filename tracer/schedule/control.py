@@ -212,12 +212,8 @@ def _block(
 
 def _sources(writer: BlockWriter, atoms: Sequence[Atom]) -> list[Source]:
     """Operands of a nested program: arrays in memory, values without axes in registers."""
-    return [
-        writer.memory_of(atom) if atom.type.shape else Scalars(writer.element_of(atom)) for atom in atoms
-    ]
+    return [writer.memory_of(atom) if atom.type.shape else Scalars(writer.element_of(atom)) for atom in atoms]
 
 
 def _bind(writer: BlockWriter, variables: Sequence[Var], sources: Sequence[Source]) -> None:
     writer.sources.update(zip(variables, sources, strict=True))
-
-

@@ -17,7 +17,6 @@ from tracer.ir.loop import (
     Constant,
     Fault,
     For,
-    Function,
     Load,
     LoopKind,
     Module,
@@ -75,14 +74,12 @@ def _better_inside(loop: For) -> bool:
     """Whether a loop within steps through memory more smoothly than this one."""
     mine = _smoothness(loop, loop.index)
     inner = [s for s in loop.body.statements if isinstance(s, For)]
-    return any(
-        _vectorizable(s) and _smoothness(s, s.index) >= mine or _better_than(mine, s) for s in inner
-    )
+    return any((_vectorizable(s) and _smoothness(s, s.index) >= mine) or _better_than(mine, s) for s in inner)
 
 
 def _better_than(score: float, loop: For) -> bool:
     return any(
-        isinstance(s, For) and (_vectorizable(s) and _smoothness(s, s.index) >= score or _better_than(score, s))
+        isinstance(s, For) and ((_vectorizable(s) and _smoothness(s, s.index) >= score) or _better_than(score, s))
         for s in loop.body.statements
     )
 

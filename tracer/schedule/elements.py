@@ -183,5 +183,3 @@ def literal_element(atom: Literal) -> Element:
         real = dtypes.real_dtype(dtype)
         return (constant(atom.value.real, real), constant(atom.value.imag, real))
     return (constant(atom.value, dtype),)
-
-

@@ -37,7 +37,13 @@ from tracer.ir.types import ArrayType, KeyType, size
 _CHEAP = 2  # operations that may be repeated rather than stored
 _MOST_OPERATIONS = 800  # in one nest, functions written out: more would spill registers and cost compile time
 _MOST_ROOTS = 8
-_EXPENSIVE = {ScalarOp.DIV: 4, ScalarOp.SQRT: 4, ScalarOp.IDIV: 6, ScalarOp.IREM: 6, **dict.fromkeys(MATH_FUNCTIONS, 12)}
+_EXPENSIVE = {
+    ScalarOp.DIV: 4,
+    ScalarOp.SQRT: 4,
+    ScalarOp.IDIV: 6,
+    ScalarOp.IREM: 6,
+    **dict.fromkeys(MATH_FUNCTIONS, 12),
+}
 
 
 @dataclass(slots=True)
@@ -297,7 +303,7 @@ class _Planner:
     ) -> bool:
         assert isinstance(nest, Nest)
         axes = equation.params["axes"] if is_reduction(equation) else None
-        if axes is not None and nest.axes not in (None, axes) or len(nest.roots) >= _MOST_ROOTS:
+        if (axes is not None and nest.axes not in (None, axes)) or len(nest.roots) >= _MOST_ROOTS:
             return False
         if nest.operations + self.operations.get(equation.outputs[0], 1) > _MOST_OPERATIONS:
             return False

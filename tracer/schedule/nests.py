@@ -184,7 +184,12 @@ class Sum:
     result: Register
 
 
-_ON_BOOL = {ScalarOp.ADD: ScalarOp.OR, ScalarOp.MUL: ScalarOp.AND, ScalarOp.MAX: ScalarOp.OR, ScalarOp.MIN: ScalarOp.AND}
+_ON_BOOL = {
+    ScalarOp.ADD: ScalarOp.OR,
+    ScalarOp.MUL: ScalarOp.AND,
+    ScalarOp.MAX: ScalarOp.OR,
+    ScalarOp.MIN: ScalarOp.AND,
+}
 
 
 def _store(builder: Builder, target: Memory, position: Affine, element: Element) -> None:
@@ -198,9 +203,7 @@ def _initial(op: ScalarOp, x: Operand) -> Constant:
     return constant(0, x.dtype) if op is ScalarOp.ADD else identity(op, x.dtype)
 
 
-def _wrap(
-    inner: list[Statement], outer: list[Statement], axes: Sequence[Axis], sums: Sequence[Sum]
-) -> Block:
+def _wrap(inner: list[Statement], outer: list[Statement], axes: Sequence[Axis], sums: Sequence[Sum]) -> Block:
     """The loops around a nest's statements: reduced ones inside, then `outer`, then the kept ones."""
     reduced = [axis for axis in axes if axis.reduced]
     statements = [*_reduced_loops(inner, reduced, sums), *outer] if sums else inner
@@ -209,7 +212,9 @@ def _wrap(
     return Block(tuple(statements))
 
 
-def _loop(axis: Axis, body: Block, kind: LoopKind, carries: Sequence[Carry] = (), results: Sequence[Register] = ()) -> For:
+def _loop(
+    axis: Axis, body: Block, kind: LoopKind, carries: Sequence[Carry] = (), results: Sequence[Register] = ()
+) -> For:
     start, stop = index_constant(0), index_constant(axis.size)
     return For(axis.register, start, stop, body, kind, carries=tuple(carries), results=tuple(results))
 

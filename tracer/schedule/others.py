@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tracer.errors import InternalError
 from tracer.ir.primitive import Alias, Join, Library, Reduce, Scan, Scatter, Structured
 from tracer.ir.program import Equation
@@ -13,6 +15,7 @@ from tracer.schedule.joins import write_concatenate, write_pad
 from tracer.schedule.reductions import write_cumulative, write_serial_reduction
 from tracer.schedule.scatters import write_scatter, write_update_slice
 from tracer.schedule.sorting import write_sort
+from tracer.schedule.sources import Memory, components, scalar_count
 
 _STRUCTURED = {
     "while": write_while, "scan": write_scan, "cond": write_cond, "callback": write_callback, "check": write_check,
@@ -47,10 +50,6 @@ def write_other(writer: BlockWriter, equation: Equation) -> None:
 
 def write_reinterpretation(writer: BlockWriter, equation: Equation) -> None:
     """The same bytes as another type: copied to the arena, and read there under the other dtype."""
-    from dataclasses import replace
-
-    from tracer.schedule.sources import Memory, components, scalar_count
-
     (variable,), (atom,) = equation.outputs, equation.inputs
     source = writer.memory_of(atom)
     held = writer.allocate(atom.type)

@@ -15,14 +15,19 @@ from tracer.ir.types import ArrayType, KeyType, Type
 from tracer.schedule.complex import complex_pointwise
 from tracer.schedule.sources import Element
 
-_ON_BOOL = {ScalarOp.ADD: ScalarOp.OR, ScalarOp.MUL: ScalarOp.AND, ScalarOp.MAX: ScalarOp.OR, ScalarOp.MIN: ScalarOp.AND}
+_ON_BOOL = {
+    ScalarOp.ADD: ScalarOp.OR,
+    ScalarOp.MUL: ScalarOp.AND,
+    ScalarOp.MAX: ScalarOp.OR,
+    ScalarOp.MIN: ScalarOp.AND,
+}
 _ON_INTEGERS = {ScalarOp.DIV: ScalarOp.IDIV, ScalarOp.REM: ScalarOp.IREM}
 
 
 def pointwise_element(b: Builder, equation: Equation, elements: Sequence[Element]) -> Element:
     """The element of a pointwise, comparing or converting equation, from those of its operands."""
     lower = equation.primitive.lower
-    operand_type, result_type = equation.inputs[-1].type, equation.outputs[0].type
+    result_type = equation.outputs[0].type
     if any(_is_complex(atom.type) for atom in (*equation.inputs, *equation.outputs)):
         return complex_pointwise(b, equation, elements)
     match lower:
@@ -33,7 +38,7 @@ def pointwise_element(b: Builder, equation: Equation, elements: Sequence[Element
         case Compare(op):
             return (_compare(b, op, elements),)
         case Convert():
-            assert isinstance(operand_type, ArrayType) and isinstance(result_type, ArrayType)
+            assert isinstance(result_type, ArrayType)
             return (convert(b, elements[0][0], result_type.dtype),)
         case _:
             raise AssertionError(lower)

@@ -25,7 +25,12 @@ def join(b: Builder, op: ScalarOp, x: Element, y: Element) -> Element:
 
 def start_of(op: ScalarOp, element_dtype: dtypes.DType, parts: int) -> list[Operand]:
     """What an accumulation starts from."""
-    on_bool = {ScalarOp.ADD: ScalarOp.OR, ScalarOp.MUL: ScalarOp.AND, ScalarOp.MAX: ScalarOp.OR, ScalarOp.MIN: ScalarOp.AND}
+    on_bool = {
+        ScalarOp.ADD: ScalarOp.OR,
+        ScalarOp.MUL: ScalarOp.AND,
+        ScalarOp.MAX: ScalarOp.OR,
+        ScalarOp.MIN: ScalarOp.AND,
+    }
     actual = on_bool.get(op, op) if dtypes.is_bool(element_dtype) else op
     if parts == 2:
         return [constant(1 if op is ScalarOp.MUL else 0, element_dtype), constant(0, element_dtype)]

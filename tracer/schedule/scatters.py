@@ -1,4 +1,4 @@
-"""Scatters: a copy of the operand (or the operand itself, where it dies), and a loop over the updates in their order."""
+"""Scatters: a copy of the operand (or the operand itself, where it dies), and a loop over the updates in order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,12 @@ from tracer.schedule.index import Affine, flatten, plus, scaled
 from tracer.schedule.sources import Element, Memory
 from tracer.schedule.windows import scatter_window, update_window
 
-_ON_BOOL = {ScalarOp.ADD: ScalarOp.OR, ScalarOp.MUL: ScalarOp.AND, ScalarOp.MAX: ScalarOp.OR, ScalarOp.MIN: ScalarOp.AND}
+_ON_BOOL = {
+    ScalarOp.ADD: ScalarOp.OR,
+    ScalarOp.MUL: ScalarOp.AND,
+    ScalarOp.MAX: ScalarOp.OR,
+    ScalarOp.MIN: ScalarOp.AND,
+}
 
 
 def base_memory(writer: BlockWriter, equation: Equation) -> Memory:
@@ -55,7 +60,12 @@ def write_scatter(writer: BlockWriter, equation: Equation) -> None:
 
 
 def _combine(
-    f: FunctionWriter, target: Memory, index: Sequence[Affine], op: ScalarOp | None, value: Element, live: Operand | None
+    f: FunctionWriter,
+    target: Memory,
+    index: Sequence[Affine],
+    op: ScalarOp | None,
+    value: Element,
+    live: Operand | None,
 ) -> None:
     if op is None:
         f.store(target, index, value, live)
@@ -68,7 +78,9 @@ def _combine(
         return
     fill = [0] * len(value)
     old = tuple(
-        f.builder.load(target.buffer, Address(place.constant + part, place.terms), mask=live, fill=zero if live else None)
+        f.builder.load(
+            target.buffer, Address(place.constant + part, place.terms), mask=live, fill=zero if live else None
+        )
         for part, zero in enumerate(fill)
     )
     f.store(target, index, multiply(f.builder, old, value), live)

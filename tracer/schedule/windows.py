@@ -1,4 +1,4 @@
-"""Windows at computed places, in loop IR: the element that a gather reads or a scatter writes, its checks and clamps."""
+"""Windows at computed places, in loop IR: the element that a gather reads or a scatter writes, checked and clamped."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Array:
     Made by `tracer.numpy.asarray` and the operations; never by calling the class.
     """
 
-    __slots__ = ("_atom", "_owner", "_trace", "_type", "_value", "_weak", "__weakref__")
+    __slots__ = ("__weakref__", "_atom", "_owner", "_trace", "_type", "_value", "_weak")
 
     _value: Any  # np.ndarray (Any: dtype and rank vary), Array, or None
     _weak: bool
@@ -69,9 +69,7 @@ class Array:
     _owner: int
 
     def __init__(self, *_: object, **__: object) -> None:
-        raise ArgumentError(
-            message(f"Array{here()} is not made by calling it", help="use tracer.numpy.asarray(value)")
-        )
+        raise ArgumentError(message(f"Array{here()} is not made by calling it", help="use tracer.numpy.asarray(value)"))
 
     # what every level needs to know
 
@@ -183,9 +181,7 @@ class Array:
         return self.shape[0]
 
     def __hash__(self) -> int:
-        raise ArgumentError(
-            message(f"hash{here()}: arrays are not hashable", help="hash x.tobytes(), or use id(x)")
-        )
+        raise ArgumentError(message(f"hash{here()}: arrays are not hashable", help="hash x.tobytes(), or use id(x)"))
 
     def __repr__(self) -> str:
         type = self.type

@@ -72,7 +72,7 @@ def native(value: np.ndarray[Any, Any], what: str = "an argument", *, copy: bool
         return np.array(value, dtype, order="C", copy=True)
     if value.flags.c_contiguous and value.flags.aligned and value.dtype == dtype:
         return value if type(value) is np.ndarray else value.view(np.ndarray)
-    return np.ascontiguousarray(value, dtype).reshape(value.shape)
+    return np.array(value, dtype, order="C", copy=True)
 
 
 def _short(value: object) -> str:

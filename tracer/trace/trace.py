@@ -2,10 +2,10 @@
 
 There is one kind of traced array and one kind of trace. A trace differs from another only in its `process`:
 
-- staging (`stage`): every operation becomes an equation, whatever its operands. Under jit, vmap and the bodies of
-  control flow. Arrays have no value.
-- define-by-run (`tracer.transforms.run`): operations on the trace's own arrays are executed at the enclosing level at once,
-  and recorded, or pushed forward with tangents.
+- staging (`stage`): every operation becomes an equation, whatever its operands. Under jit, vmap and
+  the bodies of control flow. Arrays have no value.
+- define-by-run (`tracer.transforms.run`): operations on the trace's own arrays are executed at once at the
+  enclosing level, and recorded, or pushed forward with tangents.
 - linear (`tracer.transforms.linearize`): operations on tangents are recorded without values.
 
 Traces nest by level. An operation belongs to the deepest trace among its operands and the innermost staging trace.
@@ -24,7 +24,7 @@ from tracer.errors import LeakedTracerError, message
 from tracer.ir import dtypes
 from tracer.ir.primitive import Primitive
 from tracer.ir.program import Atom, Equation, Literal, Program, Source, Var, infer_types
-from tracer.ir.types import Type
+from tracer.ir.types import ArrayType, Type, array_type
 from tracer.settings import gate
 from tracer.trace.array import PROTECTED, Array, traced
 from tracer.trace.source import place, user_source
@@ -202,8 +202,6 @@ def as_literal(value: bool | int | float | complex | np.generic, dtype: np.dtype
                    _scalar_type(dtype, False))  # fmt: skip
 
 
-def _scalar_type(dtype: np.dtype[Any], weak: bool) -> Any:
-    from tracer.ir.types import array_type
-
+def _scalar_type(dtype: np.dtype[Any], weak: bool) -> ArrayType:
     assert dtype in dtypes.SHORT_NAMES
     return array_type(dtype, (), weak)

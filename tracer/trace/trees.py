@@ -69,7 +69,9 @@ def _broadcast(prefix: Any, tree: Any) -> list[Any]:
     """As optree.broadcast_prefix, where None in the prefix is an entry although it is an empty tree elsewhere."""
     if prefix is None or isinstance(prefix, int | bool):
         return [prefix] * len(flatten(tree)[0])
-    outer_prefix, structure = optree.tree_flatten(prefix, is_leaf=lambda x: x is not prefix, none_is_leaf=True, namespace=NAMESPACE)
+    outer_prefix, structure = optree.tree_flatten(
+        prefix, is_leaf=lambda x: x is not prefix, none_is_leaf=True, namespace=NAMESPACE
+    )
     outer, other = optree.tree_flatten(tree, is_leaf=lambda x: x is not tree, none_is_leaf=True, namespace=NAMESPACE)
     if structure != other:
         raise ValueError

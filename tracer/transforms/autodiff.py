@@ -311,10 +311,10 @@ class Recorded:
         ]
 
 
-
 def record(
     function: Callable[..., Any], leaves: list[Array], structure: trees.Structure, has_aux: bool, name: str
 ) -> Recorded:
+    """Run a user's function on arrays, keeping what its derivative needs."""
     active = [is_differentiable(x.type) for x in leaves]
     holder = _Result(has_aux, name)
     tape = run_reverse(holder.flat(function, structure), leaves, active, name)
@@ -327,6 +327,7 @@ def record(
 
 
 def argument_position(number: int, count: int) -> int:
+    """An argnum, counted from either end, as a position among the arguments."""
     if not -count <= number < count:
         raise ArgumentError(
             message(
@@ -339,8 +340,14 @@ def argument_position(number: int, count: int) -> int:
 
 
 def check_gradient_inputs(
-    leaves: Sequence[Array], chosen: Sequence[Any], positions: Sequence[int], name: str, holomorphic: bool, allow_int: bool
+    leaves: Sequence[Array],
+    chosen: Sequence[Any],
+    positions: Sequence[int],
+    name: str,
+    holomorphic: bool,
+    allow_int: bool,
 ) -> None:
+    """Raise DTypeError for arguments that have no gradient."""
     for number, leaf in enumerate(leaves):
         type = leaf.type
         good = is_differentiable(type) or allow_int
@@ -383,7 +390,9 @@ def _scalar_output(recorded: Recorded, name: str, holomorphic: bool) -> Any:
             message(
                 f"grad of {name}{here()}: the function must return a {'complex' if holomorphic else 'real float'}",
                 f"got {type}",
-                help="holomorphic=True differentiates complex functions" if dtypes.is_complex(type.dtype) else "cast it with .astype(float)",
+                help="holomorphic=True differentiates complex functions"
+                if dtypes.is_complex(type.dtype)
+                else "cast it with .astype(float)",
             )
         )
     return output

@@ -31,6 +31,7 @@ class BatchedProgram(NamedTuple):
 
 
 def batched_type(type: Type, size: int) -> Type:
+    """The type of a batch of values."""
     return with_shape(type, (size, *type.shape))
 
 
@@ -51,8 +52,7 @@ def batch_program(
         outputs, axes = batch_forward(program, inputs, [0 if on else None for on in batched], size, axis_name)
         batched_outputs.extend(axis is not None or want for axis, want in zip(axes, wanted, strict=True))
         return [
-            to_front(y, axis, size) if on else y
-            for y, axis, on in zip(outputs, axes, batched_outputs, strict=True)
+            to_front(y, axis, size) if on else y for y, axis, on in zip(outputs, axes, batched_outputs, strict=True)
         ]
 
     staged = stage(run, types, name=program.name)

@@ -12,6 +12,8 @@ import numpy as np
 from tracer.errors import ArgumentError, message
 from tracer.ir.primitive import Primitive, Zero
 from tracer.ir.types import is_differentiable, same_up_to_weakness, tangent_type
+from tracer.primitives.arithmetic import add
+from tracer.primitives.conversion import convert_element_type
 from tracer.primitives.custom import JvpRule, VjpRule, custom_jvp_p, custom_vjp_p
 from tracer.primitives.zeros import zeros
 from tracer.trace import trees
@@ -57,7 +59,9 @@ class _Custom:
         return full
 
 
-def _run(primitive: Primitive, flat: Callable[[list[Any]], list[Any]], rule: Any, operands: Sequence[Operand], name: str) -> list[Any]:
+def _run(
+    primitive: Primitive, flat: Callable[[list[Any]], list[Any]], rule: Any, operands: Sequence[Operand], name: str
+) -> list[Any]:
     """Run the function directly where nobody differentiates or stages; else as an equation with its rule."""
     levels = [x._trace for x in operands if isinstance(x, Array) and x._trace is not None]
     top = max(levels, key=lambda t: t.level, default=None)
@@ -78,7 +82,9 @@ def _run(primitive: Primitive, flat: Callable[[list[Any]], list[Any]], rule: Any
 def _shifted(rule: Any, constants: int) -> Any:
     """The rule of a function whose program takes captured arrays first: they are not differentiated."""
     if isinstance(rule, JvpRule):
-        return JvpRule(rule.name, lambda xs: rule.enter(xs[constants:]), lambda xs, dxs: rule.rule(xs[constants:], dxs[constants:]))
+        return JvpRule(
+            rule.name, lambda xs: rule.enter(xs[constants:]), lambda xs, dxs: rule.rule(xs[constants:], dxs[constants:])
+        )
 
     def forward(xs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         ys, residuals = rule.forward(xs[constants:])
@@ -237,8 +243,6 @@ class custom_vjp(_Custom):  # noqa: N801  # the name that users know
 
 
 def _add(x: Any, y: Any) -> Any:
-    from tracer.primitives.arithmetic import add
-
     return add(x, y)
 
 
@@ -271,7 +275,9 @@ def _checked_tangents(ys: Sequence[Any], structure: Any, dys: Any, name: str) ->
     return outputs, checked
 
 
-def _checked_gradients(result: Any, moving: Sequence[Any], structure: Any, types: Sequence[Any], name: str) -> list[Any]:
+def _checked_gradients(
+    result: Any, moving: Sequence[Any], structure: Any, types: Sequence[Any], name: str
+) -> list[Any]:
     """What `backward` returned, one entry a leaf of the arguments: None stands for zeros."""
     if not isinstance(result, tuple | list) or len(result) != len(moving):
         got = f"a {type(result).__name__}" + (f" of {len(result)}" if isinstance(result, tuple | list) else "")
@@ -305,8 +311,6 @@ def _checked_gradients(result: Any, moving: Sequence[Any], structure: Any, types
 
 
 def _of_type(value: Any, wanted: Any, what: str) -> Any:
-    from tracer.primitives.conversion import convert_element_type
-
     array = as_output(value, what)
     if array.type.shape == wanted.shape and not same_up_to_weakness(array.type, wanted) and array.type.weak:
         array = convert_element_type(array, wanted.dtype)

@@ -11,7 +11,6 @@ from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
 from tracer.trace.source import here
-from tracer.trace.trace import Operand
 
 
 def name_of(function: Callable[..., Any]) -> str:
@@ -89,6 +88,7 @@ def as_output(value: Any, what: str) -> Any:
 
 
 def check_callable(function: Any, what: str) -> None:
+    """Raise ArgumentError for what is no function, such as the result of calling one."""
     if not callable(function):
         raise ArgumentError(
             message(
@@ -97,5 +97,3 @@ def check_callable(function: Any, what: str) -> None:
                 help=f"pass the function itself, as in {what}(f), and call the result: {what}(f)(x)",
             )
         )
-
-

@@ -184,7 +184,9 @@ def _nest(recorded: Recorded, structure: trees.Structure, blocks: Blocks) -> lis
     for y, on in zip(recorded.outputs, recorded.moving, strict=True):
         if not on:
             raise DTypeError(
-                message(f"jacobian{here()}: an output has no derivative", f"got {y.type}", help="return floats, or has_aux")
+                message(
+                    f"jacobian{here()}: an output has no derivative", f"got {y.type}", help="return floats, or has_aux"
+                )
             )
         given = iter(next(rows))
         leaves = [

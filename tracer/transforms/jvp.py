@@ -14,8 +14,8 @@ from tracer.ir.primitive import Joint, NoRule, Primitive, Zero
 from tracer.ir.program import Literal, Program, Var
 from tracer.ir.types import is_differentiable, same_up_to_weakness, tangent_type
 from tracer.trace.evaluate import Environment, read
-from tracer.trace.state import state
 from tracer.trace.stage import stage
+from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all
 from tracer.transforms.context import Context, Tangent, raise_no_rule, zero_like
 
@@ -28,9 +28,7 @@ class JvpProgram(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def jvp_program(
-    program: Program, active: tuple[bool, ...], instantiate: tuple[bool, ...] | bool = False
-) -> JvpProgram:
+def jvp_program(program: Program, active: tuple[bool, ...], instantiate: tuple[bool, ...] | bool = False) -> JvpProgram:
     """Differentiate a program forward.
 
     active: which inputs have tangents. instantiate: which outputs get a tangent even where it is zero.
@@ -46,9 +44,7 @@ def jvp_program(
         context = Context(_no_primitive)
         for output, tangent, want in zip(outputs, outgoing, wanted, strict=True):
             active_outputs.append(not isinstance(tangent, Zero) or (want and is_differentiable(output.type)))
-        return outputs + [
-            context.instantiate(t) for t, on in zip(outgoing, active_outputs, strict=True) if on
-        ]
+        return outputs + [context.instantiate(t) for t, on in zip(outgoing, active_outputs, strict=True) if on]
 
     staged = stage(run, [*program.input_types, *tangent_types], name=program.name)
     assert not staged.constants, "a transform of a closed program is closed"

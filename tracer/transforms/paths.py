@@ -24,6 +24,7 @@ from tracer.transforms.context import Tangent
 from tracer.transforms.run import Entry, LinearTape, Tape, linear_tape
 from tracer.transforms.transpose import pull_back
 
+
 class _Backward(NamedTuple):
     """program: (residuals that it reads..., cotangents...) -> gradients. reads: which residuals those are."""
 

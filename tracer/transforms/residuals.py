@@ -32,7 +32,11 @@ def operand_key(x: Operand) -> Any:
 
 
 def trimmed(
-    primitive: Primitive, params: Mapping[str, Any], active: Sequence[bool], xs: Sequence[Operand], linearized: Linearized
+    primitive: Primitive,
+    params: Mapping[str, Any],
+    active: Sequence[bool],
+    xs: Sequence[Operand],
+    linearized: Linearized,
 ) -> Linearized:
     """The linearisation without the residuals that nothing reads."""
     try:
@@ -46,7 +50,10 @@ def trimmed(
         reads = _reads[key] = _what_is_read(linearized, active, xs)
     if all(reads):
         return linearized
-    kept = [r if on or isinstance(r, Literal) else phantom(r.type) for r, on in zip(linearized.residuals, reads, strict=True)]
+    kept = [
+        r if on or isinstance(r, Literal) else phantom(r.type)
+        for r, on in zip(linearized.residuals, reads, strict=True)
+    ]
     return Linearized(linearized.outputs, kept, linearized.apply)
 
 
@@ -85,4 +92,3 @@ def _live_inputs(program: Program) -> set[Var]:
         if any(v in live for v in equation.outputs):
             live.update(a for a in equation.inputs if isinstance(a, Var))
     return live
-

@@ -117,9 +117,7 @@ def linear_tape(tape: Tape) -> LinearTape:
         moving: dict[Var, Operand] = {v: linear.new_input(tangent_type(v.type)) for v in tape.inputs}
         try:
             for entry in tape.entries:
-                dxs: list[Tangent] = [
-                    moving[v] if v in moving else Zero(tangent_type(v.type)) for v in entry.inputs
-                ]
+                dxs: list[Tangent] = [moving[v] if v in moving else Zero(tangent_type(v.type)) for v in entry.inputs]
                 if all(isinstance(dx, Zero) for dx in dxs):
                     continue
                 state.source = entry.source

@@ -126,9 +126,7 @@ def _transpose_equation(
         else atom if isinstance(atom, Literal) else environment[atom]
         for atom in equation.inputs
     ]  # fmt: skip
-    results = primitive.transpose(
-        Context(primitive, transform=transpose_program), arriving, xs, **equation.params
-    )
+    results = primitive.transpose(Context(primitive, transform=transpose_program), arriving, xs, **equation.params)
     for atom, cotangent in zip(equation.inputs, results, strict=True):
         if not (isinstance(atom, Var) and atom in moving) or cotangent is None or isinstance(cotangent, Zero):
             continue

@@ -54,7 +54,13 @@ def erfc(x: Value) -> Value:
     n, power = reduced(-square, LN2)
     r = without_ln2(-square, n) - square_lost
     q = fma(r * r, polynomial(r, exp_tail(f)), r)
-    tail = (p + fma(p, q, p_lost)) / fma(size, 2.0, 1.0) * power.scale * power.rest
+    above, above_lost = fast_two_sum(p, fma(p, q, p_lost))
+    below = fma(size, 2.0, 1.0)
+    below_lost = fma(size, 2.0, 1.0 - below)
+    inverse = 1.0 / below
+    y = above * inverse
+    y = fma(inverse, fma(-y, below, above) + fma(-y, below_lost, above_lost), y)
+    tail = y * power.scale * power.rest
     far = select(x < 0.0, 2.0 - tail, tail)
     return select(abs(x) < 0.5, near, far)
 
@@ -62,22 +68,22 @@ def erfc(x: Value) -> Value:
 def erf_inv(x: Value) -> Value:
     """The inverse of erf; infinite at -1 and 1, NaN beyond.
 
-    A polynomial up to 1/2; beyond, t - 5/16 - g(1/t) with t = sqrt(-log(1 - |x|)) in two parts.
+    A polynomial up to 3/5; beyond, t - 5/16 - g(1/t) with t = sqrt(-log(1 - |x|)) in two parts.
     """
     f = x.format
     size = abs(x)
     z = x * x
     small = fma(size, polynomial(z, f.of(c.ERF_INV_F32, c.ERF_INV_F64)), size)
-    rest = select(size > 0.5, 1.0 - size, 0.25)  # exact; where the other case is chosen anything in range
+    rest = select(size > 0.6, 1.0 - size, 0.25)  # exact; where the other case is chosen anything in range
     square, square_lost = _minus_log(rest)
     t = square.sqrt()
     inverse = 1.0 / t
     t_lost = (fma(-t, t, square) + square_lost) * (inverse * 0.5)
-    v = inverse - 0.7
+    v = inverse - 0.6
     above = horner(v, f.of(c.ERF_INV_TAIL_F32, c.ERF_INV_TAIL_F64))
     below = horner(v, f.of(c.ERF_INV_TAIL_F32_BELOW, c.ERF_INV_TAIL_F64_BELOW))
     tail = (t - 5 / 16) + (t_lost - above / below)
-    result = select(size > 0.5, tail, small)
+    result = select(size > 0.6, tail, small)
     result = select(size < 1.0, result, select(size.equals(1.0), x.like(math.inf), math.nan))
     return result.copysign(x)
 

@@ -27,20 +27,20 @@ def in_double(function: Callable[[Value], Value]) -> Callable[[Value], Value]:
 def lgamma(x: Value) -> Value:
     """log|gamma(x)|; infinite at 0, -1, -2, ... and at infinities.
 
-    Between 1/2 and 3 (x - 1)(x - 2)(1/2 + R(x)), the same at x + 1 less log|x| where |x| < 1/2, Stirling's series with the
+    Between 1/2 and 3 (x - 1)(x - 2)(7/16 + R(x)), the same at x + 1 less log|x| where |x| < 1/2, Stirling's series with the
     logarithm in two parts from 3 on, and for x <= -1/2 the reflection log(pi / |x sin(pi x)|) - lgamma(-x).
     """
     size = abs(x)
     near_zero = size < 0.5
     high, low = log_pair(size)
-    # (x - 1)(x - 2)(1/2 + R(x)), at x + 1 near 0, where x itself is the first factor
+    # (x - 1)(x - 2)(7/16 + R(x)), at x + 1 near 0, where x itself is the first factor
     first = select(near_zero, x, size - 1.0)
     second = first - 1.0
     product = first * second
     product_lost = fma(first, second, -product)
     rational = _rational(first + 0.5, c.LGAMMA_F64, c.LGAMMA_F64_BELOW)
     logarithm = select(near_zero, high, 0.0)
-    middle = fma(product, 0.5, fma(product, rational, product_lost * 0.5)) - logarithm
+    middle = fma(product, 7 / 16, fma(product, rational, product_lost * 0.5)) - logarithm
     # (x - 1/2)(log x - 1) + (log(2 pi) - 1)/2 + S(1/x)
     inverse = 1.0 / size
     series = fma(inverse, polynomial(inverse * inverse, c.STIRLING_F64), 0.5 * math.log(2 * math.pi) - 0.5)
@@ -62,15 +62,15 @@ def lgamma(x: Value) -> Value:
 def digamma(x: Value) -> Value:
     """The logarithmic derivative of gamma; -inf at 0, inf at -0, NaN at negative integers and -inf.
 
-    Between 1 and 2 (x - root)(1 + R(x)), from 2 on log(x) - 1/(2x) - S(1/x) with the logarithm in two parts, between
-    0 and 1 from x + 1, and for x < 0 the reflection digamma(1 - x) - pi cot(pi x).
+    Between 1/2 and 2 (x - root)(5/4 + R(x)), from 2 on log(x) - 1/(2x) - S(1/x) with the logarithm in two parts, between
+    0 and 1/2 from x + 1, and for x < 0 the reflection digamma(1 - x) - pi cot(pi x).
     """
     negative = x < 0.0
-    low_positive = ~negative & (x < 1.0)
+    low_positive = ~negative & (x < 0.5)
     argument = select(negative, 1.0 - x, select(low_positive, x + 1.0, x))
     distance = (argument - ROOT) - ROOT_LOW
-    rational = _rational(argument - 1.0, c.DIGAMMA_F64, c.DIGAMMA_F64_BELOW)
-    middle = fma(distance, rational, distance)
+    rational = _rational(argument - 0.5, c.DIGAMMA_F64, c.DIGAMMA_F64_BELOW)
+    middle = fma(distance, 1.25, distance * rational)
     high, low = log_pair(argument)
     inverse = 1.0 / argument
     square = inverse * inverse

@@ -1,0 +1,51 @@
+"""Assertions that say which case, operands and results disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tests.laws.cases import Case
+from tests.laws.tolerances import Tolerance, close, same_bits, tolerance_of
+from tests.laws.values import Array
+from tracer.ir import dtypes
+from tracer.primitives.reference import run_reference
+
+
+def check_case(case: Case, values: Sequence[Array], got: Sequence[Array], expected: Sequence[Array]) -> None:
+    """The results of one case agree, as far as its primitive's tolerance says."""
+    operands = [x.dtype for x in values]
+    for position, (a, b) in enumerate(zip(got, expected, strict=True)):
+        tolerance = tolerance_of(case.primitive.name, b.dtype, is_complex=any(map(dtypes.is_complex, operands)))
+        scale = None if tolerance is None or not tolerance.of_terms else magnitudes(case, values)[position]
+        check_close(a, b, tolerance, f"{case}, output {position}", values, scale)
+
+
+def check_close(
+    got: Array, expected: Array, tolerance: Tolerance | None, what: str, values: Sequence[Array] = (),
+    scale: Array | None = None,
+) -> None:  # fmt: skip
+    """Equal bits, or close. The message shows the first element that is not, and the operands there."""
+    assert (got.dtype, got.shape) == (expected.dtype, expected.shape), f"{what}: {got.dtype}{got.shape}"
+    good = same_bits(got, expected) if tolerance is None else close(got, expected, tolerance, scale)
+    if np.all(good):
+        return
+    wrong = np.argwhere(~np.asarray(good))
+    place = tuple(wrong[0])
+    there = [x[place] if x.shape == expected.shape else x for x in values]
+    raise AssertionError(
+        f"{what}\n  {len(wrong)} of {expected.size} elements differ, first at {list(map(int, place))}\n"
+        f"  got      {got[place]!r}\n  expected {expected[place]!r}\n  operands {_shown(there)}"
+    )
+
+
+def magnitudes(case: Case, values: Sequence[Array]) -> list[Array]:
+    """The results on the operands' magnitudes, which bound every partial sum."""
+    sizes = [np.abs(x).astype(x.dtype) if x.dtype.kind in "fcV" else x for x in values]
+    return [np.asarray(y) for y in run_reference(case.program, sizes)]
+
+
+def _shown(values: Sequence[Any]) -> str:
+    return "; ".join(np.array2string(np.asarray(v), threshold=40, max_line_width=110) for v in values)

@@ -1,0 +1,49 @@
+"""How the laws are drawn: one test for each primitive, hypothesis giving the seeds of the operands."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.laws.cases import Case, cases_of
+from tracer.ir.primitive import Primitive
+from tracer.primitives.catalogue import CATALOGUE
+
+THOROUGH = os.environ.get("TRACER_HYPOTHESIS_PROFILE") == "thorough"
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def sampled(examples: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Run a test of `seed` for so many seeds; forty times as many under the thorough profile."""
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        limited = settings(
+            max_examples=examples * (40 if THOROUGH else 1),
+            suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+        )
+        return limited(given(seed=SEEDS)(test))
+
+    return decorate
+
+
+def primitives_with(condition: Callable[[Primitive], bool], law: str) -> Any:
+    """Parametrize a test over the primitives that a law applies to."""
+    chosen = [p for p in CATALOGUE if condition(p) and not excused(p, law)]
+    return pytest.mark.parametrize("primitive", chosen, ids=str)
+
+
+def excused(primitive: Primitive, law: str) -> bool:
+    """Whether the primitive's record says why a law does not apply to it."""
+    return law in primitive.laws or "all" in primitive.laws
+
+
+def generator(seed: int, case: Case) -> np.random.Generator:
+    """Values of a case depend on the seed and on the case's place among its primitive's alone."""
+    return np.random.default_rng([seed, cases_of(case.primitive.name).index(case)])

@@ -1,0 +1,88 @@
+"""Laws: LLVM computes what the array reference does, for every dtype; equal bits at every width of vectors, and by
+the interpreter of loop IR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+
+from tests.laws.cases import Case, cases_of
+from tests.laws.comparing import check_case, check_close
+from tests.laws.machines import Native, native, run_loops, together
+from tests.laws.sampling import generator, primitives_with, sampled
+from tests.laws.values import Array
+from tracer.ir.primitive import NoRule, Primitive
+from tracer.ir.types import size
+from tracer.passes.pipeline import optimize
+from tracer.primitives.reference import run_reference
+from tracer.schedule.lower import Scheduled, schedule
+
+WIDTHS = (128, 256, 512)
+
+
+@lru_cache(maxsize=4)
+def compiled(primitive: Primitive) -> tuple[Native, ...]:
+    """All of a primitive's cases as one program, for every width of vectors."""
+    scheduled = schedule(optimize(together([case.program for case in cases_of(primitive.name)])))
+    return tuple(Native(scheduled, bits) for bits in WIDTHS)
+
+
+def drawn(cases: Sequence[Case], seed: int) -> list[list[Array]]:
+    return [case.draw(generator(seed, case)) for case in cases]
+
+
+def split(results: Sequence[Array], cases: Sequence[Case]) -> list[list[Array]]:
+    """The results of one program for all, case by case."""
+    left = iter(results)
+    return [[next(left) for _ in case.program.outputs] for case in cases]
+
+
+@primitives_with(lambda p: not isinstance(p.lower, NoRule), "llvm")
+@sampled(3)
+def test_llvm_is_the_reference_at_every_width(primitive: Primitive, seed: int) -> None:
+    cases = cases_of(primitive.name)
+    values = drawn(cases, seed)
+    flat = [x for xs in values for x in xs]
+    narrow, *wider = (program.run(flat) for program in compiled(primitive))
+    for case, xs, got in zip(cases, values, split(narrow, cases), strict=True):
+        check_case(case, xs, got, run_reference(case.program, xs))
+    for bits, others in zip(WIDTHS[1:], wider, strict=True):
+        for case, xs, got, expected in zip(cases, values, split(others, cases), split(narrow, cases), strict=True):
+            for a, b in zip(got, expected, strict=True):
+                check_close(a, b, None, f"{case}: {bits} bits against {WIDTHS[0]}", xs)
+
+
+SMALL = 40  # elements in all of a case that is interpreted
+
+
+@lru_cache(maxsize=2)
+def interpretable(primitive: Primitive) -> tuple[tuple[Case, ...], Scheduled, Native]:
+    """The small cases of a primitive as one program."""
+    chosen = tuple(
+        case
+        for case in cases_of(primitive.name)
+        if sum(map(size, (*case.program.input_types, *case.program.output_types))) <= SMALL
+    )[:24]
+    scheduled = schedule(optimize(together([case.program for case in chosen])))
+    return chosen, scheduled, Native(scheduled)
+
+
+@primitives_with(lambda p: not isinstance(p.lower, NoRule), "llvm")
+@sampled(1)
+def test_interpreted_loops_have_the_bits_of_llvm(primitive: Primitive, seed: int) -> None:
+    cases, scheduled, program = interpretable(primitive)
+    values = drawn(cases, seed)
+    flat = [x for xs in values for x in xs]
+    got, expected = run_loops(scheduled, flat), program.run(flat)
+    for case, xs, mine, theirs in zip(cases, values, split(got, cases), split(expected, cases), strict=True):
+        for a, b in zip(mine, theirs, strict=True):
+            check_close(a, b, None, f"{case}: interpreted against LLVM", xs)
+
+
+def test_every_primitive_has_cases_small_enough_to_interpret() -> None:
+    for name in ("add", "gather", "reduce_sum"):
+        assert interpretable(next(c.primitive for c in cases_of(name)))[0]
+
+

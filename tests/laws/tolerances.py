@@ -1,0 +1,120 @@
+"""How far results may lie apart: one table by dtype, and what is wider than that, with the reason.
+
+A primitive that is not in `TOLERANCES` must agree bit for bit, all NaNs alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from tests.laws.values import Array, limits
+from tracer.ir import dtypes
+from tracer.ir.dtypes import DType
+
+# The distance of neighbouring floats at 1.
+EPSILON: Final[dict[DType, float]] = {
+    dtypes.F16: 2.0**-10, dtypes.BF16: 2.0**-7, dtypes.F32: 2.0**-23, dtypes.F64: 2.0**-52,
+}  # fmt: skip
+
+# The unit of every tolerance, in epsilons, by dtype: f16 and bf16 compute in f32 and round once at the end.
+UNITS: Final[dict[DType, float]] = {dtypes.F16: 1.0, dtypes.BF16: 1.0, dtypes.F32: 1.0, dtypes.F64: 1.0}
+
+# Derivatives against differences of fourth order, in float64; see `differences`.
+DIFFERENCE: Final = 2e-7
+# <Jv, w> against <v, J^T w>, relative to the sum of the magnitudes of the products.
+ADJOINT: Final = 1e-11
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """units: how many epsilons, relative to the result (for sums: to the sum of the magnitudes).
+
+    absolute: in epsilons of 1, where a result near zero has lost its digits. of_terms: the results are sums.
+    """
+
+    units: float
+    why: str
+    absolute: float = 0.0
+    of_terms: bool = False
+
+
+_FUNCTION = "SciPy's and NumPy's are up to 2 ulp off, ours as well"
+_COMPLEX = "complex functions are composed of real ones, and lose digits where parts cancel: relative to the modulus"
+_SUMS = "the order of the sum differs"
+_REAL_FUNCTIONS = (
+    "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp exp2 expm1 log log2 log1p logistic pow "
+    "cbrt rsqrt hypot erf erfc erf_inv"
+)
+
+TOLERANCES: Final[dict[str, Tolerance]] = {
+    **{name: Tolerance(4, _FUNCTION) for name in _REAL_FUNCTIONS.split()},
+    "lgamma": Tolerance(4, "bounded absolutely near its roots at 1 and 2", absolute=4),
+    "digamma": Tolerance(4, "bounded absolutely near its roots", absolute=4),
+    "polygamma": Tolerance(64, "a series of powers, each rounded", absolute=4),
+    "reduce_sum": Tolerance(8, _SUMS, of_terms=True),
+    "cumsum": Tolerance(8, _SUMS, of_terms=True),
+    "reduce_prod": Tolerance(40, "a rounding error for every factor"),
+    "cumprod": Tolerance(40, "a rounding error for every factor"),
+    "cumlogsumexp": Tolerance(32, "a rounding error for every step", absolute=16),
+    "dot_general": Tolerance(8, _SUMS, of_terms=True),
+    "conv": Tolerance(8, _SUMS, of_terms=True),
+    "scatter_add": Tolerance(8, _SUMS, of_terms=True),
+    "scatter_mul": Tolerance(16, "a rounding error for every factor"),
+}
+
+# Complex arithmetic beyond parts: name -> the same, for complex results alone.
+COMPLEX_TOLERANCES: Final[dict[str, Tolerance]] = {
+    **{
+        name: Tolerance(16, _COMPLEX)
+        for name in (
+            "sqrt rsqrt exp exp2 expm1 log log1p logistic sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh"
+        ).split()
+    },
+    "pow": Tolerance(256, "exp(y log x): the error of the logarithm grows with its product with y"),
+    "mul": Tolerance(4, _COMPLEX),
+    "square": Tolerance(4, _COMPLEX),
+    "integer_pow": Tolerance(64, _COMPLEX),
+    "div": Tolerance(8, _COMPLEX),
+    "abs": Tolerance(4, "hypot"),
+    "sign": Tolerance(8, "hypot, and a division"),
+}
+
+
+def tolerance_of(name: str, dtype: DType, *, is_complex: bool) -> Tolerance | None:
+    """None where results must agree bit for bit. is_complex: whether an operand is."""
+    if not dtypes.is_inexact(dtype):
+        return None
+    if is_complex and name in COMPLEX_TOLERANCES:
+        return COMPLEX_TOLERANCES[name]
+    return TOLERANCES.get(name)
+
+
+def same_bits(got: Array, expected: Array) -> Array:
+    """Element by element: equal bits, all NaNs alike."""
+    assert (got.dtype, got.shape) == (expected.dtype, expected.shape)
+    if dtypes.is_complex(got.dtype):
+        return same_bits(got.real, expected.real) & same_bits(got.imag, expected.imag)
+    if not dtypes.is_float(got.dtype):
+        return np.asarray(got == expected)
+    word = np.dtype(f"u{got.dtype.itemsize}")
+    equal = np.ascontiguousarray(got).view(word) == np.ascontiguousarray(expected).view(word)
+    return np.asarray(equal | ((got != got) & (expected != expected)))
+
+
+def close(got: Array, expected: Array, tolerance: Tolerance, scale: Array | None = None) -> Array:
+    """Element by element: within the tolerance, relative to the result or to `scale`."""
+    part = dtypes.real_dtype(got.dtype)
+    wide: Any = np.complex128 if dtypes.is_complex(got.dtype) else np.float64
+    g, e = got.astype(wide), expected.astype(wide)
+    largest, _, least = limits(part)
+    size = np.abs(e) if scale is None else np.maximum(np.abs(e), np.abs(scale.astype(wide)))
+    with np.errstate(all="ignore"):
+        epsilon = EPSILON[part] * UNITS[part]
+        allowed = tolerance.units * (epsilon * size + least) + tolerance.absolute * epsilon
+        near = np.abs(g - e) <= allowed
+        top = np.abs(e) >= largest * (1 - 4 * tolerance.units * epsilon)  # one side may have overflowed
+        over = top & (np.abs(g) >= largest * (1 - 4 * tolerance.units * epsilon)) & (np.sign(g) == np.sign(e))
+    return near | (g == e) | (np.isnan(g) & np.isnan(e)) | over

@@ -1,0 +1,392 @@
+"""Arithmetic at every element: sums, products, quotients and remainders, powers and roots, extremes, clipping.
+
+Operands broadcast together and are promoted; see `tracer.numpy.promotion`. Integers wrap.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import DTypeError, message
+from tracer.ir import dtypes
+from tracer.numpy.conversion import cast, strong
+from tracer.numpy.promotion import operand, promoted, promoted_inexact, promoted_numbers
+from tracer.primitives import arithmetic, bits, comparison, powers, rounding
+from tracer.primitives import complex as parts
+from tracer.primitives.broadcasting import full_like
+from tracer.trace.array import Array
+from tracer.trace.source import here
+
+
+def add(x1: Any, x2: Any, /) -> Array:
+    """x1 + x2; on bools, `or`.
+
+    >>> tnp.add(tnp.asarray([1.0, 2.0]), 0.5)
+    Array([1.5, 2.5], f64)
+    """
+    return arithmetic.add(*promoted("add", x1, x2))  # type: ignore[no-any-return]
+
+
+def subtract(x1: Any, x2: Any, /) -> Array:
+    """x1 - x2. DTypeError for bools.
+
+    >>> tnp.subtract(tnp.asarray([1.0, 2.0]), 0.5)
+    Array([0.5, 1.5], f64)
+    """
+    return arithmetic.sub(*promoted_numbers("subtract", x1, x2))  # type: ignore[no-any-return]
+
+
+def multiply(x1: Any, x2: Any, /) -> Array:
+    """x1 * x2; on bools, `and`.
+
+    >>> tnp.multiply(tnp.asarray([1.0, 2.0]), 3.0)
+    Array([3., 6.], f64)
+    """
+    return arithmetic.mul(*promoted("multiply", x1, x2))  # type: ignore[no-any-return]
+
+
+def divide(x1: Any, x2: Any, /) -> Array:
+    """x1 / x2, a float or complex number: integers are cast first.
+
+    >>> tnp.divide(tnp.asarray([1, 2]), 4)
+    Array([0.25, 0.5 ], f64)
+    """
+    return arithmetic.div(*promoted_inexact("divide", x1, x2))  # type: ignore[no-any-return]
+
+
+true_divide = divide
+
+
+def floor_divide(x1: Any, x2: Any, /) -> Array:
+    """The quotient rounded towards minus infinity, of the operands' dtype. Integers divided by 0 give -1 or -2.
+
+    >>> tnp.floor_divide(tnp.asarray([7, -7]), 2)
+    Array([ 3, -4], i64)
+    """
+    x, y = promoted_numbers("floor_divide", x1, x2)
+    dtype = _dtype("floor_divide", x, y)
+    if dtypes.is_unsigned(dtype):
+        return arithmetic.div(x, y)  # type: ignore[no-any-return]
+    if dtypes.is_integer(dtype):
+        quotient = arithmetic.div(x, y)
+        differ = comparison.ne(parts.sign(x), parts.sign(y))
+        inexact = bits.and_(differ, comparison.ne(rounding.rem(x, y), 0))
+        return comparison.select(inexact, arithmetic.sub(quotient, 1), quotient)  # type: ignore[no-any-return]
+    return _float_divmod(x, y)[0]
+
+
+def remainder(x1: Any, x2: Any, /) -> Array:
+    """What `floor_divide` leaves: it has the sign of x2. x % 0 is NaN for floats, and 0 for integers.
+
+    >>> tnp.remainder(tnp.asarray([7.0, -7.0]), 3.0)
+    Array([1., 2.], f64)
+    """
+    x, y = promoted_numbers("remainder", x1, x2)
+    dtype = _dtype("remainder", x, y)
+    if dtypes.is_integer(dtype):
+        zero = comparison.eq(y, 0)
+        left = rounding.rem(x, comparison.select(zero, 1, y))
+        if dtypes.is_unsigned(dtype):
+            return left  # type: ignore[no-any-return]
+    else:
+        left = rounding.rem(x, y)
+    other_sign = bits.xor(comparison.lt(left, 0), comparison.lt(y, 0))
+    moved = bits.and_(other_sign, comparison.ne(left, 0))
+    return comparison.select(moved, arithmetic.add(left, y), left)  # type: ignore[no-any-return]
+
+
+mod = remainder
+
+
+def fmod(x1: Any, x2: Any, /) -> Array:
+    """The remainder of division towards zero, as C's: it has the sign of x1.
+
+    >>> tnp.fmod(tnp.asarray([7.0, -7.0]), 3.0)
+    Array([ 1., -1.], f64)
+    """
+    x, y = promoted_numbers("fmod", x1, x2)
+    if dtypes.is_integer(_dtype("fmod", x, y)):
+        y = comparison.select(comparison.eq(y, 0), 1, y) if isinstance(y, Array) or y.value == 0 else y
+    return rounding.rem(x, y)  # type: ignore[no-any-return]
+
+
+def divmod(x1: Any, x2: Any, /) -> tuple[Array, Array]:
+    """`floor_divide` and `remainder` together.
+
+    >>> tnp.divmod(tnp.asarray([7, -7]), 2)
+    (Array([ 3, -4], i64), Array([1, 1], i64))
+    """
+    x, y = promoted_numbers("divmod", x1, x2)
+    if dtypes.is_integer(_dtype("divmod", x, y)):
+        return floor_divide(x1, x2), remainder(x1, x2)
+    return _float_divmod(x, y)
+
+
+def _float_divmod(x: Any, y: Any) -> tuple[Array, Array]:
+    left = rounding.rem(x, y)
+    quotient = arithmetic.div(arithmetic.sub(x, left), y)
+    differ = comparison.ne(comparison.lt(left, 0), comparison.lt(y, 0))
+    moved = bits.and_(differ, comparison.ne(left, 0))
+    left = comparison.select(moved, arithmetic.add(left, y), left)
+    quotient = comparison.select(moved, arithmetic.sub(quotient, 1), quotient)
+    return rounding.round_even(quotient), left
+
+
+def _dtype(name: str, x: Any, y: Any) -> Any:
+    dtype = (x if isinstance(x, Array) else y).dtype
+    if dtypes.is_complex(dtype):
+        raise DTypeError(message(f"{name}{here()}: complex numbers have no remainder", f"got {x.type} and {y.type}"))
+    return dtype
+
+
+def negative(x: Any, /) -> Array:
+    """-x. The lowest integer stays itself; DTypeError for bools.
+
+    >>> tnp.negative(tnp.asarray([1.0, -2.0]))
+    Array([-1.,  2.], f64)
+    """
+    return arithmetic.neg(*promoted_numbers("negative", x))  # type: ignore[no-any-return]
+
+
+def positive(x: Any, /) -> Array:
+    """+x, the value unchanged.
+
+    >>> tnp.positive(tnp.asarray([1.0, -2.0]))
+    Array([ 1., -2.], f64)
+    """
+    return operand("positive", x)
+
+
+def absolute(x: Any, /) -> Array:
+    """|x|: real for complex numbers; bools and unsigned integers stay as they are. The derivative at 0 is 0.
+
+    >>> tnp.absolute(tnp.asarray([3 - 4j, 1j]))
+    Array([5., 1.], f64)
+    """
+    value = operand("absolute", x)
+    return value if _never_negative(value) else parts.abs(value)  # type: ignore[no-any-return]
+
+
+abs = absolute
+
+
+def fabs(x: Any, /) -> Array:
+    """|x| as a float.
+
+    >>> tnp.fabs(tnp.asarray([-2, 3]))
+    Array([2., 3.], f64)
+    """
+    (value,) = promoted_inexact("fabs", x)
+    return parts.abs(value)  # type: ignore[no-any-return]
+
+
+def _never_negative(x: Array) -> bool:
+    return x.dtype == dtypes.BOOL or dtypes.is_unsigned(x.dtype)
+
+
+def sign(x: Any, /) -> Array:
+    """-1, 0 or 1; x / |x| for complex numbers; NaN for NaN. DTypeError for bools.
+
+    >>> tnp.sign(tnp.asarray([-2.0, 0.0, 5.0]))
+    Array([-1.,  0.,  1.], f64)
+    """
+    return parts.sign(*promoted_numbers("sign", x))  # type: ignore[no-any-return]
+
+
+def maximum(x1: Any, x2: Any, /) -> Array:
+    """The larger of two; NaN if either is. Where they tie, each gets half of the derivative.
+
+    >>> tnp.maximum(tnp.asarray([1.0, 3.0]), 2.0)
+    Array([2., 3.], f64)
+    """
+    return arithmetic.max(*promoted("maximum", x1, x2))  # type: ignore[no-any-return]
+
+
+def minimum(x1: Any, x2: Any, /) -> Array:
+    """The smaller of two; NaN if either is. Where they tie, each gets half of the derivative.
+
+    >>> tnp.minimum(tnp.asarray([1.0, 3.0]), 2.0)
+    Array([1., 2.], f64)
+    """
+    return arithmetic.min(*promoted("minimum", x1, x2))  # type: ignore[no-any-return]
+
+
+def fmax(x1: Any, x2: Any, /) -> Array:
+    """The larger of two; the other one where one is NaN.
+
+    >>> tnp.fmax(tnp.asarray([1.0, tnp.nan]), 2.0)
+    Array([2., 2.], f64)
+    """
+    return _ignoring_nan("fmax", arithmetic.max, x1, x2)
+
+
+def fmin(x1: Any, x2: Any, /) -> Array:
+    """The smaller of two; the other one where one is NaN.
+
+    >>> tnp.fmin(tnp.asarray([1.0, tnp.nan]), 2.0)
+    Array([1., 2.], f64)
+    """
+    return _ignoring_nan("fmin", arithmetic.min, x1, x2)
+
+
+def _ignoring_nan(name: str, extreme: Any, x1: Any, x2: Any) -> Array:
+    x, y = promoted(name, x1, x2)
+    result = extreme(x, y)
+    if not dtypes.is_inexact(result.dtype):
+        return result  # type: ignore[no-any-return]
+    result = comparison.select(comparison.ne(x, x), y, result)
+    return comparison.select(comparison.ne(y, y), x, result)  # type: ignore[no-any-return]
+
+
+def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Array:
+    """The elements kept between two bounds, each a number, an array or None; the upper one wins where they cross.
+
+    The array-API names of the bounds are `min` and `max`. NaN stays NaN.
+
+    >>> tnp.clip(tnp.asarray([-1.0, 0.5, 2.0]), 0.0, 1.0)
+    Array([0. , 0.5, 1. ], f64)
+    """
+    low, high = a_min if min is None else min, a_max if max is None else max
+    result = operand("clip", a)
+    if dtypes.is_complex(result.dtype):
+        raise DTypeError(message(f"clip{here()}: complex numbers have no order", f"got {result.type}"))
+    if low is not None:
+        result = maximum(low, result)
+    return result if high is None else minimum(high, result)
+
+
+def reciprocal(x: Any, /) -> Array:
+    """1 / x, on integers cast to float.
+
+    >>> tnp.reciprocal(tnp.asarray([2.0, 4.0]))
+    Array([0.5 , 0.25], f64)
+    """
+    (value,) = promoted_inexact("reciprocal", x)
+    return arithmetic.div(1, value)  # type: ignore[no-any-return]
+
+
+def square(x: Any, /) -> Array:
+    """x * x.
+
+    >>> tnp.square(tnp.asarray([3.0, -2.0]))
+    Array([9., 4.], f64)
+    """
+    value = operand("square", x)
+    return powers.square(cast(value, dtypes.I32) if value.dtype == dtypes.BOOL else value)  # type: ignore[no-any-return]
+
+
+def power(x1: Any, x2: Any, /) -> Array:
+    """x1 to the power x2. A Python integer x2 is repeated multiplication; integers to integer powers wrap.
+
+    An integer to a negative power known while tracing is an error; for others the result is unspecified.
+
+    >>> tnp.power(tnp.asarray([2.0, 9.0]), 0.5)
+    Array([1.41421356, 3.        ], f64)
+    """
+    exponent = _static_integer(x2)
+    if exponent is not None:
+        return _integer_power(operand("power", x1), exponent)
+    if isinstance(x2, Array | np.ndarray | np.generic) and dtypes.is_integer(x2.dtype):
+        base = operand("power", x1)
+        if dtypes.is_inexact(base.dtype):
+            base, exponents = promoted("power", base, x2)  # type: ignore[assignment]
+            return strong(powers.pow(base, exponents))
+    x, y = promoted("power", x1, x2)
+    dtype = (x if isinstance(x, Array) else y).dtype
+    if dtypes.is_inexact(dtype):
+        return powers.pow(x, y)  # type: ignore[no-any-return]
+    if dtype == dtypes.BOOL:
+        return bits.or_(x, bits.not_(y))  # type: ignore[no-any-return]
+    return _integers_to_integers(x, y, dtype)
+
+
+pow = power
+
+
+def _static_integer(x: Any) -> int | None:
+    return operator.index(x) if isinstance(x, int) and not isinstance(x, bool) else None
+
+
+def _integer_power(x: Array, exponent: int) -> Array:
+    """A power known while tracing."""
+    if x.dtype == dtypes.BOOL:
+        x = cast(x, dtypes.I64)
+    if exponent < 0 and dtypes.is_integer(x.dtype):
+        raise DTypeError(
+            message(
+                f"power{here()}: integers have no negative powers",
+                f"got {x.type} to the power {exponent}",
+                help=f"x.astype(float) ** {exponent}",
+            )
+        )
+    if exponent == 2:
+        return powers.square(x)  # type: ignore[no-any-return]
+    return powers.integer_pow(x, exponent)  # type: ignore[no-any-return]
+
+
+def _integers_to_integers(x: Any, y: Any, dtype: Any) -> Array:
+    """Binary exponentiation by the six lowest bits of the exponent: more of them overflow unless |x| <= 1."""
+    if not isinstance(x, Array):
+        x = full_like(y, x.value)
+    if not isinstance(y, Array):
+        y = full_like(x, y.value)
+    zero_to_positive = bits.and_(comparison.eq(x, 0), comparison.ne(y, 0))
+    result = comparison.select(zero_to_positive, full_like(x, 0), full_like(x, 1))
+    for _ in range(6):
+        odd = comparison.ne(bits.and_(y, 1), 0)
+        result = comparison.select(odd, arithmetic.mul(result, x), result)
+        x, y = arithmetic.mul(x, x), bits.shift_right_logical(y, 1)
+    return result  # type: ignore[no-any-return]
+
+
+def float_power(x1: Any, x2: Any, /) -> Array:
+    """x1 to the power x2 as floats.
+
+    >>> tnp.float_power(tnp.asarray([2, 4]), -1)
+    Array([0.5 , 0.25], f64)
+    """
+    return powers.pow(*promoted_inexact("float_power", x1, x2))  # type: ignore[no-any-return]
+
+
+def sqrt(x: Any, /) -> Array:
+    """The square root: NaN below 0 for floats; that with real part >= 0 for complex numbers.
+
+    >>> tnp.sqrt(tnp.asarray([4.0, 2.0]))
+    Array([2.        , 1.41421356], f64)
+    """
+    return powers.sqrt(*promoted_inexact("sqrt", x))  # type: ignore[no-any-return]
+
+
+def cbrt(x: Any, /) -> Array:
+    """The real cube root, of negative numbers too.
+
+    >>> tnp.cbrt(tnp.asarray([27.0, -8.0]))
+    Array([ 3., -2.], f64)
+    """
+    return powers.cbrt(*promoted_inexact("cbrt", x))  # type: ignore[no-any-return]
+
+
+def hypot(x1: Any, x2: Any, /) -> Array:
+    """sqrt(x1² + x2²) without overflow in between.
+
+    >>> tnp.hypot(tnp.asarray([3.0, 1e300]), tnp.asarray([4.0, 0.0]))
+    Array([5.e+000, 1.e+300], f64)
+    """
+    return powers.hypot(*promoted_inexact("hypot", x1, x2))  # type: ignore[no-any-return]
+
+
+def heaviside(x1: Any, x2: Any, /) -> Array:
+    """0 below 0, x2 at 0, 1 above; NaN for NaN.
+
+    >>> tnp.heaviside(tnp.asarray([-1.0, 0.0, 2.0]), 0.5)
+    Array([0. , 0.5, 1. ], f64)
+    """
+    x, y = promoted_inexact("heaviside", x1, x2)
+    if not isinstance(x, Array):
+        x = full_like(y, x.value)
+    step = comparison.select(comparison.gt(x, 0), full_like(x, 1), full_like(x, 0))
+    step = comparison.select(comparison.eq(x, 0), y, step)
+    return comparison.select(comparison.ne(x, x), x, step)  # type: ignore[no-any-return]

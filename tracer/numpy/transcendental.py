@@ -1,0 +1,305 @@
+"""Exponentials, logarithms, trigonometric and hyperbolic functions at every element.
+
+Integers are cast to a float dtype first. Floats outside a function's domain give NaN; complex numbers take the
+principal branch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tracer.ir import dtypes
+from tracer.numpy.conversion import cast
+from tracer.numpy.promotion import promoted_inexact
+from tracer.primitives import arithmetic, comparison, exponential, hyperbolic, trigonometric
+from tracer.primitives import complex as parts
+from tracer.primitives.rules import Value
+from tracer.trace.array import Array
+
+
+def exp(x: Any, /) -> Array:
+    """e to the power x.
+
+    >>> tnp.exp(tnp.asarray([0.0, 1.0]))
+    Array([1.        , 2.71828183], f64)
+    """
+    return exponential.exp(*promoted_inexact("exp", x))  # type: ignore[no-any-return]
+
+
+def exp2(x: Any, /) -> Array:
+    """2 to the power x.
+
+    >>> tnp.exp2(tnp.asarray([0.0, 3.0]))
+    Array([1., 8.], f64)
+    """
+    return exponential.exp2(*promoted_inexact("exp2", x))  # type: ignore[no-any-return]
+
+
+def expm1(x: Any, /) -> Array:
+    """exp(x) - 1, exact near 0.
+
+    >>> tnp.expm1(tnp.asarray([0.0, 1e-20]))
+    Array([0.e+00, 1.e-20], f64)
+    """
+    return exponential.expm1(*promoted_inexact("expm1", x))  # type: ignore[no-any-return]
+
+
+def log(x: Any, /) -> Array:
+    """The natural logarithm.
+
+    >>> tnp.log(tnp.asarray([1.0, 10.0]))
+    Array([0.        , 2.30258509], f64)
+    """
+    return exponential.log(*promoted_inexact("log", x))  # type: ignore[no-any-return]
+
+
+def log2(x: Any, /) -> Array:
+    """The logarithm to base 2.
+
+    >>> tnp.log2(tnp.asarray([1.0, 8.0]))
+    Array([0., 3.], f64)
+    """
+    return exponential.log2(*promoted_inexact("log2", x))  # type: ignore[no-any-return]
+
+
+def log10(x: Any, /) -> Array:
+    """The logarithm to base 10.
+
+    >>> tnp.log10(tnp.asarray([1.0, 10.0]))
+    Array([0., 1.], f64)
+    """
+    return arithmetic.div(exponential.log(*promoted_inexact("log10", x)), np.log(10.0))  # type: ignore[no-any-return]
+
+
+def log1p(x: Any, /) -> Array:
+    """log(1 + x), exact near 0.
+
+    >>> tnp.log1p(tnp.asarray([0.0, 1e-20]))
+    Array([0.e+00, 1.e-20], f64)
+    """
+    return exponential.log1p(*promoted_inexact("log1p", x))  # type: ignore[no-any-return]
+
+
+def logaddexp(x1: Any, x2: Any, /) -> Array:
+    """log(exp(x1) + exp(x2)) without overflow.
+
+    >>> tnp.logaddexp(tnp.asarray([1000.0, -tnp.inf]), 1000.0)
+    Array([1000.69314718, 1000.        ], f64)
+    """
+    x, y = promoted_inexact("logaddexp", x1, x2)
+    return _logaddexp(x, y)
+
+
+def logaddexp2(x1: Any, x2: Any, /) -> Array:
+    """log2(2**x1 + 2**x2) without overflow.
+
+    >>> tnp.logaddexp2(tnp.asarray([1000.0]), 1000.0)
+    Array([1001.], f64)
+    """
+    x, y = promoted_inexact("logaddexp2", x1, x2)
+    scale = np.log(2.0)
+    return arithmetic.div(_logaddexp(arithmetic.mul(x, scale), arithmetic.mul(y, scale)), scale)  # type: ignore[no-any-return]
+
+
+def _logaddexp(x: Value, y: Value) -> Array:
+    """The derivative is the logistic function of the difference, also where both are infinite."""
+    top, difference = arithmetic.max(x, y), arithmetic.sub(x, y)
+    undefined = comparison.ne(difference, difference)  # equal infinities, or NaN
+    safe = comparison.select(undefined, 0, difference)
+    rest = exponential.log1p(exponential.exp(arithmetic.neg(parts.abs(safe))))
+    return comparison.select(undefined, arithmetic.add(x, y), arithmetic.add(top, rest))  # type: ignore[no-any-return]
+
+
+def sin(x: Any, /) -> Array:
+    """The sine of x in radians.
+
+    >>> tnp.sin(tnp.asarray([0.0, tnp.pi / 2]))
+    Array([0., 1.], f64)
+    """
+    return trigonometric.sin(*promoted_inexact("sin", x))  # type: ignore[no-any-return]
+
+
+def cos(x: Any, /) -> Array:
+    """The cosine of x in radians.
+
+    >>> tnp.cos(tnp.asarray([0.0, tnp.pi]))
+    Array([ 1., -1.], f64)
+    """
+    return trigonometric.cos(*promoted_inexact("cos", x))  # type: ignore[no-any-return]
+
+
+def tan(x: Any, /) -> Array:
+    """The tangent of x in radians.
+
+    >>> tnp.tan(tnp.asarray([0.0, 1.0]))
+    Array([0.        , 1.55740772], f64)
+    """
+    return trigonometric.tan(*promoted_inexact("tan", x))  # type: ignore[no-any-return]
+
+
+def arcsin(x: Any, /) -> Array:
+    """The inverse sine, in [-π/2, π/2].
+
+    >>> tnp.arcsin(tnp.asarray([0.0, 1.0]))
+    Array([0.        , 1.57079633], f64)
+    """
+    return trigonometric.asin(*promoted_inexact("arcsin", x))  # type: ignore[no-any-return]
+
+
+asin = arcsin
+
+
+def arccos(x: Any, /) -> Array:
+    """The inverse cosine, in [0, π].
+
+    >>> tnp.arccos(tnp.asarray([1.0, 0.0]))
+    Array([0.        , 1.57079633], f64)
+    """
+    return trigonometric.acos(*promoted_inexact("arccos", x))  # type: ignore[no-any-return]
+
+
+acos = arccos
+
+
+def arctan(x: Any, /) -> Array:
+    """The inverse tangent, in [-π/2, π/2].
+
+    >>> tnp.arctan(tnp.asarray([0.0, 1.0]))
+    Array([0.        , 0.78539816], f64)
+    """
+    return trigonometric.atan(*promoted_inexact("arctan", x))  # type: ignore[no-any-return]
+
+
+atan = arctan
+
+
+def arctan2(x1: Any, x2: Any, /) -> Array:
+    """The angle of the point (x2, x1) in [-π, π], with the signs of zeros deciding the quadrant.
+
+    >>> tnp.arctan2(tnp.asarray([1.0, -1.0]), tnp.asarray([1.0, -1.0]))
+    Array([ 0.78539816, -2.35619449], f64)
+    """
+    return trigonometric.atan2(*promoted_inexact("arctan2", x1, x2))  # type: ignore[no-any-return]
+
+
+atan2 = arctan2
+
+
+def sinh(x: Any, /) -> Array:
+    """The hyperbolic sine.
+
+    >>> tnp.sinh(tnp.asarray([0.0, 1.0]))
+    Array([0.        , 1.17520119], f64)
+    """
+    return hyperbolic.sinh(*promoted_inexact("sinh", x))  # type: ignore[no-any-return]
+
+
+def cosh(x: Any, /) -> Array:
+    """The hyperbolic cosine.
+
+    >>> tnp.cosh(tnp.asarray([0.0, 1.0]))
+    Array([1.        , 1.54308063], f64)
+    """
+    return hyperbolic.cosh(*promoted_inexact("cosh", x))  # type: ignore[no-any-return]
+
+
+def tanh(x: Any, /) -> Array:
+    """The hyperbolic tangent.
+
+    >>> tnp.tanh(tnp.asarray([0.0, 1.0]))
+    Array([0.        , 0.76159416], f64)
+    """
+    return hyperbolic.tanh(*promoted_inexact("tanh", x))  # type: ignore[no-any-return]
+
+
+def arcsinh(x: Any, /) -> Array:
+    """The inverse hyperbolic sine.
+
+    >>> tnp.arcsinh(tnp.asarray([0.0, 1.0]))
+    Array([0.        , 0.88137359], f64)
+    """
+    return hyperbolic.asinh(*promoted_inexact("arcsinh", x))  # type: ignore[no-any-return]
+
+
+asinh = arcsinh
+
+
+def arccosh(x: Any, /) -> Array:
+    """The inverse hyperbolic cosine, NaN below 1.
+
+    >>> tnp.arccosh(tnp.asarray([1.0, 2.0]))
+    Array([0.        , 1.3169579], f64)
+    """
+    return hyperbolic.acosh(*promoted_inexact("arccosh", x))  # type: ignore[no-any-return]
+
+
+acosh = arccosh
+
+
+def arctanh(x: Any, /) -> Array:
+    """The inverse hyperbolic tangent, NaN beyond ±1.
+
+    >>> tnp.arctanh(tnp.asarray([0.0, 0.5]))
+    Array([0.        , 0.54930614], f64)
+    """
+    return hyperbolic.atanh(*promoted_inexact("arctanh", x))  # type: ignore[no-any-return]
+
+
+atanh = arctanh
+
+
+def sinc(x: Any, /) -> Array:
+    """sin(πx) / (πx), and 1 at 0, where the derivative is 0.
+
+    >>> tnp.sinc(tnp.asarray([0.0, 0.5]))
+    Array([1.        , 0.63661977], f64)
+    """
+    (value,) = promoted_inexact("sinc", x)
+    zero = comparison.eq(value, 0)
+    angle = arithmetic.mul(comparison.select(zero, 1, value), np.pi)
+    near = arithmetic.sub(1, arithmetic.mul(arithmetic.mul(value, value), np.pi**2 / 6))  # for derivatives at 0
+    return comparison.select(zero, near, arithmetic.div(trigonometric.sin(angle), angle))  # type: ignore[no-any-return]
+
+
+def deg2rad(x: Any, /) -> Array:
+    """Degrees to radians.
+
+    >>> tnp.deg2rad(tnp.asarray([180.0]))
+    Array([3.14159265], f64)
+    """
+    (value,) = promoted_inexact("deg2rad", x)
+    return arithmetic.mul(value, np.pi / 180)  # type: ignore[no-any-return]
+
+
+radians = deg2rad
+
+
+def rad2deg(x: Any, /) -> Array:
+    """Radians to degrees.
+
+    >>> tnp.rad2deg(tnp.asarray([tnp.pi]))
+    Array([180.], f64)
+    """
+    (value,) = promoted_inexact("rad2deg", x)
+    return arithmetic.mul(value, 180 / np.pi)  # type: ignore[no-any-return]
+
+
+degrees = rad2deg
+
+
+def angle(z: Any, deg: bool = False) -> Array:
+    """The argument of complex numbers, in [-π, π]; 0 or π for real ones. In degrees if `deg`.
+
+    >>> tnp.angle(tnp.asarray([1j, -1.0]))
+    Array([1.57079633, 3.14159265], f64)
+    """
+    (value,) = promoted_inexact("angle", z)
+    if dtypes.is_complex(value.dtype):  # type: ignore[union-attr]
+        result = trigonometric.atan2(parts.imag(value), parts.real(value))
+    else:
+        below = cast(comparison.lt(value, 0), value.dtype)  # type: ignore[union-attr]
+        result = arithmetic.mul(below, np.pi)
+        result = comparison.select(comparison.ne(value, value), value, result)
+    return rad2deg(result) if deg else result  # type: ignore[no-any-return]
