@@ -267,17 +267,17 @@ def fits() -> list[Fit]:
     table += both("ERFCX", lambda t: scaled_erfc(4 * (1 + t) / (1 - t)), ("-0.779", "0.745"), (0, 22))
     # erf_inv(x) / x - 1 in x^2, x <= 3/5
     table += both("ERF_INV", of_root(lambda x: erf_inv(x) / x - 1), (0, "0.3603"), (8, 19))
-    # t - 5/16 - erf_inv(1 - e^(-t^2)) in 1/t - 0.6, 1 - e^(-t^2) from 3/5 to the last number below 1
-    table += both("ERF_INV_TAIL", lambda v: erf_inv_tail(v + mpf("0.6")), ("-0.3567", "0.4450"), ((5, 4), 0))
-    table += both("ERF_INV_TAIL", lambda v: erf_inv_tail(v + mpf("0.6")), ("-0.4351", "0.4450"), (0, (11, 10)))
+    # t - 5/16 - erf_inv(1 - e^(-t^2)) in 1/t - r, 1 - e^(-t^2) from 3/5 to the last number below 1
+    table += both("ERF_INV_TAIL", lambda v: erf_inv_tail(v + mpf("0.2434")), (0, "0.8015"), ((5, 4), 0))
+    table += both("ERF_INV_TAIL", lambda v: erf_inv_tail(v + mpf("0.165")), (0, "0.8799"), (0, (11, 10)))
     # lgamma(x) / ((x - 1) (x - 2)) - 7/16 in x - 1/2, 1/2 <= x <= 3
     table += both("LGAMMA", lambda w: lgamma_over_roots(w + mpf("0.5")), (0, "2.5"), (0, (10, 8)))
     # lgamma(x) - (x - 1/2) (log(x) - 1) - (log(2 pi) - 1) / 2 over 1/x, in 1/x^2, x >= 3
     table += both("STIRLING", of_root(lambda r: stirling_rest(r) / r), ("1e-9", "0.1112"), (0, 11), mp.sqrt)
-    # digamma(x) / (x - root) - 5/4 in x - 1/2, 1/2 <= x <= 2
+    # digamma(x) / (x - root) - 17/16 in x - 1/2, 1/2 <= x <= 2
     table += both("DIGAMMA", lambda w: digamma_over_root(w + mpf("0.5")), (0, "1.5"), (0, (8, 7)))
     # log(x) - 1/(2 x) - digamma(x) over 1/x^2, in 1/x^2, x >= 2
-    table += both("DIGAMMA_TAIL", of_root(lambda r: digamma_rest(r) / r**2), ("1e-9", "0.2502"), (0, 14), lambda z: z)
+    table += both("DIGAMMA_TAIL", of_root(lambda r: digamma_rest(r) / r**2), ("1e-4", "0.2502"), (0, 16), lambda z: z)
     # (sin(pi f) - pi f) / f^3 in f^2 and tan(pi f) / f, f <= 1/2 and 1/4
     table += both("SIN_PI", of_root(lambda f: (mp.sin(mp.pi * f) - mp.pi * f) / f**3), (0, "0.25"), (0, 9), lambda z: z)
     table += both("COS_PI", of_root(lambda f: (mp.cos(mp.pi * f) - 1) / f**2), (0, "0.25"), (0, 10), lambda z: z)
@@ -318,7 +318,7 @@ def stirling_rest(r: Real) -> Real:
 
 def digamma_over_root(x: Real) -> Real:
     x = x if abs(x - DIGAMMA_ROOT) > mpf(10) ** -12 else x + mpf(10) ** -12
-    return mp.digamma(x) / (x - DIGAMMA_ROOT) - mpf("1.25")
+    return mp.digamma(x) / (x - DIGAMMA_ROOT) - mpf("1.0625")
 
 
 def digamma_rest(r: Real) -> Real:

@@ -334,24 +334,27 @@ def test_each_thread_has_local_memory_registers_and_trip_counts_of_its_own() -> 
     own = Buffer("own", I64, 1, Space.LOCAL)
 
     def body(b: Builder) -> None:
-        with b.for_("block", 0, 1, kind=BLOCK), b.for_("y", 0, 3, kind=THREAD) as y:
-            with b.for_("x", 0, 4, kind=THREAD) as x:
-                b.alloc(own)
-                b.store(own, 0, 0)
-                with b.for_("k", 0, x.index) as k:  # 0, 1, 2 or 3 rounds
-                    b.store(own, 0, b.compute(ADD, b.load(own, 0), k.index))
-                loop = b.while_(carry(y.index, "n"))  # doubles until it is 5 or more
-                with loop.condition as condition:
-                    more = b.compute(LT, b.compute(ScalarOp.SUB, loop.carries[0], 1), 4)
-                    condition.yields(b.compute(ScalarOp.AND, more, b.compute(ScalarOp.GT, y.index, 0)))
-                with loop.body as inner:
-                    inner.yields(b.compute(ADD, loop.carries[0], loop.carries[0]))
-                with b.if_(b.compute(EQ, x.index, 2)) as branch:
-                    branch.yields(index_constant(100))
-                with branch.otherwise as otherwise:
-                    otherwise.yields(b.load(own, 0))
-                total = b.compute(ADD, branch.results[0], b.compute(MUL, loop.results[0], 1000))
-                b.store(out, address((y.index, 4), x.index), total)
+        with (
+            b.for_("block", 0, 1, kind=BLOCK),
+            b.for_("y", 0, 3, kind=THREAD) as y,
+            b.for_("x", 0, 4, kind=THREAD) as x,
+        ):
+            b.alloc(own)
+            b.store(own, 0, 0)
+            with b.for_("k", 0, x.index) as k:  # 0, 1, 2 or 3 rounds
+                b.store(own, 0, b.compute(ADD, b.load(own, 0), k.index))
+            loop = b.while_(carry(y.index, "n"))  # doubles until it is 5 or more
+            with loop.condition as condition:
+                more = b.compute(LT, b.compute(ScalarOp.SUB, loop.carries[0], 1), 4)
+                condition.yields(b.compute(ScalarOp.AND, more, b.compute(ScalarOp.GT, y.index, 0)))
+            with loop.body as inner:
+                inner.yields(b.compute(ADD, loop.carries[0], loop.carries[0]))
+            with b.if_(b.compute(EQ, x.index, 2)) as branch:
+                branch.yields(index_constant(100))
+            with branch.otherwise as otherwise:
+                otherwise.yields(b.load(own, 0))
+            total = b.compute(ADD, branch.results[0], b.compute(MUL, loop.results[0], 1000))
+            b.store(out, address((y.index, 4), x.index), total)
 
     array = np.zeros(12, np.int64)
     assert interpret(module_of(out, body=body), [array]) == DONE
@@ -364,10 +367,13 @@ def test_shuffles_stay_within_warps_of_32_consecutive_threads(kind: ShuffleKind,
     out = result("out", 64, I64)
 
     def body(b: Builder) -> None:
-        with b.for_("block", 0, 1, kind=BLOCK), b.for_("y", 0, 4, kind=THREAD) as y:
-            with b.for_("x", 0, 16, kind=THREAD) as x:
-                number = b.compute(ADD, b.compute(MUL, y.index, 16), x.index)
-                b.store(out, number, b.shuffle(number, offset, kind))
+        with (
+            b.for_("block", 0, 1, kind=BLOCK),
+            b.for_("y", 0, 4, kind=THREAD) as y,
+            b.for_("x", 0, 16, kind=THREAD) as x,
+        ):
+            number = b.compute(ADD, b.compute(MUL, y.index, 16), x.index)
+            b.store(out, number, b.shuffle(number, offset, kind))
 
     array = np.zeros(64, np.int64)
     assert interpret(module_of(out, body=body), [array]) == DONE

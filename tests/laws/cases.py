@@ -62,12 +62,12 @@ class Case:
 
     def draw(self, rng: np.random.Generator) -> list[Array]:
         """Operands for comparisons of values."""
-        return [self.values[i](rng, self.types[i]) for i in self.given]
+        return [np.asarray(self.values[i](rng, self.types[i])) for i in self.given]
 
     def draw_smooth(self, rng: np.random.Generator) -> list[Array]:
         """Operands for comparisons of derivatives."""
         assert self.smooth is not None
-        return [self.smooth[i](rng, self.types[i]) for i in self.given]
+        return [np.asarray(self.smooth[i](rng, self.types[i])) for i in self.given]
 
     @property
     def is_exact_enough(self) -> bool:

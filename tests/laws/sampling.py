@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.laws.cases import Case, cases_of
@@ -26,6 +26,7 @@ def sampled(examples: int) -> Callable[[Callable[..., None]], Callable[..., None
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         limited = settings(
             max_examples=examples * (40 if THOROUGH else 1),
+            phases=[Phase.explicit, Phase.reuse, Phase.generate],  # a smaller seed is no simpler
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
         )
         return limited(given(seed=SEEDS)(test))

@@ -180,7 +180,7 @@ def direction(rng: np.random.Generator, type: Type) -> Array:
     values = rng.standard_normal(stored.shape)
     if dtypes.is_complex(stored.dtype):
         values = values + 1j * rng.standard_normal(stored.shape)
-    return values.astype(stored.dtype)
+    return np.asarray(values, stored.dtype)
 
 
 def _joined(real: Array, imag: Array) -> Array:

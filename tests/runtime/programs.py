@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,8 +13,8 @@ from tracer.primitives.arithmetic import add, mul
 from tracer.primitives.comparison import ge, lt
 from tracer.primitives.effects import HostFunction, callback
 from tracer.primitives.gathering import gather
-from tracer.primitives.shapes import broadcast_in_dim
 from tracer.primitives.loops import while_program
+from tracer.primitives.shapes import broadcast_in_dim
 from tracer.primitives.windows import GatherDimensionNumbers
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
@@ -64,3 +65,19 @@ def scaled(x: Any, factor: Any) -> Any:
     if isinstance(factor, Array) and factor.shape == ():
         factor = broadcast_in_dim(factor, x.shape, ())
     return mul(x, factor)
+
+
+def same(result: Any, expected: Any) -> None:
+    """The result is an Array of the expected values and dtype."""
+    assert type(result) is Array
+    value = np.asarray(result)
+    assert value.dtype == np.asarray(expected).dtype
+    np.testing.assert_array_equal(value, expected)
+
+
+def line(offset: int) -> int:
+    """The number of the caller's line, and so many lines further."""
+    frame = inspect.currentframe()
+    assert frame is not None
+    assert frame.f_back is not None
+    return frame.f_back.f_lineno + offset

@@ -14,8 +14,7 @@ looking at what is static; nothing is ever folded on floats.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from types import TracebackType
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -54,6 +53,7 @@ from tracer.ir.loop import (
     While,
     index_constant,
 )
+from tracer.ir.loop_scopes import Blocks, Branch, Loop, Scope, WhileLoop
 from tracer.ir.reductions import identity
 from tracer.ir.scalar import ScalarOp
 
@@ -112,116 +112,20 @@ def reduction(op: ScalarOp, initial: Operand, name: str = "acc") -> Carry:
     return Carry(Register(initial.dtype, name), initial, op, identity(op, initial.dtype))
 
 
-class Scope:
-    """A block being written, as a context manager; `yields` says what it hands on."""
-
-    __slots__ = ("_builder", "_done", "_yields", "block")
-
-    def __init__(self, builder: Builder, done: Callable[[], None]) -> None:
-        self._builder = builder
-        self._done = done
-        self._yields: tuple[Operand, ...] = ()
-        self.block = Block(())
-
-    def __enter__(self) -> Scope:
-        self._builder._open()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self.block = Block(self._builder._close(), self._yields)
-            self._done()
-
-    def yields(self, *values: Operand) -> None:
-        """Hand these to the enclosing statement, at the end of the block."""
-        self._yields = values
-
-
-class Loop(Scope):
-    """A `For` being written: `index` and `carries` are what its body reads, `results` what follows reads."""
-
-    __slots__ = ("carries", "index", "results")
-
-    def __init__(
-        self, builder: Builder, done: Callable[[], None], index: Register, carries: Sequence[Carry]
-    ) -> None:
-        super().__init__(builder, done)
-        self.index = index
-        self.carries = tuple([c.register for c in carries])
-        self.results = _results(carries)
-
-    def __enter__(self) -> Loop:
-        self._builder._open()
-        return self
-
-
-class Branch(Scope):
-    """An `If` being written: its own block is the arm that runs where the predicate holds.
-
-    otherwise: the other arm, a scope to enter afterwards. results: set once the first arm is closed.
-    """
-
-    __slots__ = ("otherwise", "results")
-
-    def __init__(self, builder: Builder, done: Callable[[], None], otherwise: Scope) -> None:
-        super().__init__(builder, done)
-        self.otherwise = otherwise
-        self.results: tuple[Register, ...] = ()
-
-    def __enter__(self) -> Branch:
-        self._builder._open()
-        return self
-
-
-class WhileLoop:
-    """A `While` being written: enter `condition`, then `body`. carries: what both read."""
-
-    __slots__ = ("body", "carries", "condition", "results")
-
-    def __init__(self, builder: Builder, done: Callable[[], None], carries: Sequence[Carry]) -> None:
-        self.carries = tuple([c.register for c in carries])
-        self.results = _results(carries)
-        self.condition = Scope(builder, _nothing)
-        self.body = Scope(builder, done)
-
-
-def _results(carries: Sequence[Carry]) -> tuple[Register, ...]:
-    return tuple([Register(c.register.dtype, c.register.name) for c in carries])
-
-
-def _nothing() -> None:
-    pass
-
-
-class Builder:
+class Builder(Blocks):
     """Collects the statements of a block and of the blocks within it."""
 
-    __slots__ = ("_blocks", "_statements")
-
-    def __init__(self) -> None:
-        self._statements: list[Statement] = []  # of the innermost open block
-        self._blocks: list[list[Statement]] = []  # of those around it
+    __slots__ = ()
 
     def finish(self, *yields: Operand) -> Block:
         """The block, all inner ones being closed."""
-        if self._blocks:
-            raise InternalError(f"loop IR: finished with {len(self._blocks)} inner blocks still open")
-        return Block(tuple(self._statements), yields)
+        if self.depth:
+            raise InternalError(f"loop IR: finished with {self.depth} inner blocks still open")
+        return Block(tuple(self.statements), yields)
 
     def add(self, statement: Statement) -> None:
         """Append a statement made elsewhere."""
-        self._statements.append(statement)
-
-    def _open(self) -> None:
-        self._blocks.append(self._statements)
-        self._statements = []
-
-    def _close(self) -> tuple[Statement, ...]:
-        statements = tuple(self._statements)
-        self._statements = self._blocks.pop()
-        return statements
+        self.statements.append(statement)
 
     # -- scalars -----------------------------------------------------------------------------------
 
@@ -247,7 +151,7 @@ class Builder:
         elif dtype is None:
             raise InternalError(f"loop IR: {op.label} needs the dtype of its result")
         result = Register(dtype, name)
-        self._statements.append(Compute(result, op, operands))
+        self.statements.append(Compute(result, op, operands))
         return result
 
     def convert(self, value: Operand, dtype: DType, name: str = "") -> Operand:
@@ -276,35 +180,35 @@ class Builder:
         """buffer[at], or `fill` where `mask` is false."""
         result = Register(buffer.dtype, name)
         filler = None if fill is None else _operand(fill, buffer.dtype)
-        self._statements.append(Load(result, buffer, _address(at), mask, filler))
+        self.statements.append(Load(result, buffer, _address(at), mask, filler))
         return result
 
     def store(self, buffer: Buffer, at: Term, value: Value, *, mask: Operand | None = None) -> None:
         """buffer[at] = value, where `mask` is true or absent."""
-        self._statements.append(Store(buffer, _address(at), _operand(value, buffer.dtype), mask))
+        self.statements.append(Store(buffer, _address(at), _operand(value, buffer.dtype), mask))
 
     def update(
         self, buffer: Buffer, at: Term, op: ScalarOp, value: Value, *, mask: Operand | None = None
     ) -> None:
         """buffer[at] = op(buffer[at], value), where `mask` is true or absent."""
-        self._statements.append(Update(buffer, _address(at), op, _operand(value, buffer.dtype), mask))
+        self.statements.append(Update(buffer, _address(at), op, _operand(value, buffer.dtype), mask))
 
     def alloc(self, buffer: Buffer) -> Buffer:
         """Bring a LOCAL or SHARED buffer into being; returns it."""
-        self._statements.append(Alloc(buffer))
+        self.statements.append(Alloc(buffer))
         return buffer
 
     def copy(self, target: Memory, source: Memory, count: int) -> None:
         """target[: count] = source[: count]."""
-        self._statements.append(Copy(_view(target), _view(source), count))
+        self.statements.append(Copy(_view(target), _view(source), count))
 
     def push(self, stack: int, source: Memory, count: int) -> None:
         """Append source[: count] to a growable stack."""
-        self._statements.append(StackPush(stack, _view(source), count))
+        self.statements.append(StackPush(stack, _view(source), count))
 
     def pop(self, stack: int, target: Memory, count: int) -> None:
         """Move the last `count` elements of a growable stack into the target."""
-        self._statements.append(StackPop(stack, _view(target), count))
+        self.statements.append(StackPop(stack, _view(target), count))
 
     # -- control -----------------------------------------------------------------------------------
 
@@ -324,7 +228,7 @@ class Builder:
         first, end = _operand(start, I64), _operand(stop, I64)
 
         def done() -> None:
-            self._statements.append(
+            self.statements.append(
                 For(index, first, end, loop.block, kind, step, lanes, tuple(carries), loop.results)
             )
 
@@ -335,7 +239,7 @@ class Builder:
         """A loop that runs while its condition yields true; write `condition`, then `body`."""
 
         def done() -> None:
-            self._statements.append(While(carries, loop.condition.block, loop.body.block, loop.results))
+            self.statements.append(While(carries, loop.condition.block, loop.body.block, loop.results))
 
         loop = WhileLoop(self, done, carries)
         return loop
@@ -346,12 +250,12 @@ class Builder:
 
         def then_done() -> None:
             branch.results = tuple([Register(v.dtype) for v in branch.block.yields])
-            place[0] = len(self._statements)
-            self._statements.append(If(predicate, branch.block, Block(()), branch.results))
+            place[0] = len(self.statements)
+            self.statements.append(If(predicate, branch.block, Block(()), branch.results))
 
         def otherwise_done() -> None:
             whole = If(predicate, branch.block, branch.otherwise.block, branch.results)
-            self._statements[place[0]] = whole
+            self.statements[place[0]] = whole
 
         branch = Branch(self, then_done, Scope(self, otherwise_done))
         return branch
@@ -361,36 +265,36 @@ class Builder:
     def fault(self, site: int, predicate: Operand, position: Value, *values: Value) -> None:
         """Record a fault where the predicate holds."""
         position, *rest = (_operand(v, I64) for v in (position, *values))
-        self._statements.append(Fault(site, predicate, position, tuple(rest)))
+        self.statements.append(Fault(site, predicate, position, tuple(rest)))
 
     def leave(self) -> None:
         """Return from the function if a fault was recorded or a callback raised."""
-        self._statements.append(Leave())
+        self.statements.append(Leave())
 
     def invoke(self, function: str, *arguments: Memory | Value) -> None:
         """Run another function of the module."""
-        self._statements.append(Invoke(function, tuple([_argument(a) for a in arguments])))
+        self.statements.append(Invoke(function, tuple([_argument(a) for a in arguments])))
 
     def library(self, name: str, *arguments: Memory | Value) -> None:
         """Run a library routine."""
-        self._statements.append(Library(name, tuple([_argument(a) for a in arguments])))
+        self.statements.append(Library(name, tuple([_argument(a) for a in arguments])))
 
     def callback(self, slot: int, inputs: Iterable[Memory], outputs: Iterable[Memory]) -> None:
         """Call back into Python."""
-        self._statements.append(
+        self.statements.append(
             Callback(slot, tuple([_view(v) for v in inputs]), tuple([_view(v) for v in outputs]))
         )
 
     def barrier(self) -> None:
         """All threads of the block meet."""
-        self._statements.append(Barrier())
+        self.statements.append(Barrier())
 
     def shuffle(
         self, value: Operand, offset: int, kind: ShuffleKind = ShuffleKind.XOR, name: str = ""
     ) -> Register:
         """The value that another lane of the warp holds."""
         result = Register(value.dtype, name)
-        self._statements.append(Shuffle(result, value, offset, kind))
+        self.statements.append(Shuffle(result, value, offset, kind))
         return result
 
 

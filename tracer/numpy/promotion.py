@@ -6,6 +6,7 @@ its width; an integer array never widens a floating one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from tracer.trace.state import state
 from tracer.trace.trace import Operand
 
 
-def promoted(name: str, *values: Any) -> list[Operand]:
+def promoted(name: str, *values: Any) -> list[Any]:
     """The values in their common dtype and broadcast to their common shape. Numbers become literals beside arrays."""
     if len(values) == 2:
         x, y = values
@@ -32,7 +33,7 @@ def promoted(name: str, *values: Any) -> list[Operand]:
     return _fit(name, _arguments(name, values), inexact=False)
 
 
-def promoted_inexact(name: str, *values: Any) -> list[Operand]:
+def promoted_inexact(name: str, *values: Any) -> list[Any]:
     """As `promoted`, with integers and booleans cast to a float dtype."""
     if len(values) == 1:
         x = array_of(name, values[0], copy=state.innermost is not None)
@@ -40,7 +41,7 @@ def promoted_inexact(name: str, *values: Any) -> list[Operand]:
     return _fit(name, _arguments(name, values), inexact=True)
 
 
-def promoted_numbers(name: str, *values: Any) -> list[Operand]:
+def promoted_numbers(name: str, *values: Any) -> list[Any]:
     """As `promoted`; DTypeError for booleans, on which the operation is not defined."""
     operands = promoted(name, *values)
     if isinstance(operands[0], Array) and operands[0].dtype == dtypes.BOOL:
@@ -89,7 +90,7 @@ def _pair(x: Any) -> Pair:
     return default_pair(x)
 
 
-def _fit(name: str, arguments: list[Any], *, inexact: bool) -> list[Operand]:
+def _fit(name: str, arguments: list[Any], *, inexact: bool) -> list[Any]:
     pair = common_pair(name, [_pair(x) for x in arguments])
     dtype, weak = _inexact_pair(pair) if inexact else pair
     sizes = _common_shape(name, arguments)
@@ -128,3 +129,24 @@ def same_dtype(name: str, x: Array, value: Any) -> Operand:
     if isinstance(value, bool | int | float | complex | np.generic):
         return literal(name, value, x.dtype)
     return cast(operand(name, value), x.dtype)
+
+
+# Applying the functions of `tracer.primitives`, which give arrays for operands of which one is an array
+
+
+def pointwise(function: Callable[..., Any], name: str, *values: Any) -> Array:
+    """A function of the promoted values."""
+    result: Array = function(*promoted(name, *values))
+    return result
+
+
+def pointwise_numbers(function: Callable[..., Any], name: str, *values: Any) -> Array:
+    """A function of the promoted values, which must not be bools."""
+    result: Array = function(*promoted_numbers(name, *values))
+    return result
+
+
+def pointwise_inexact(function: Callable[..., Any], name: str, *values: Any) -> Array:
+    """A function of the promoted values, integers cast to a float dtype."""
+    result: Array = function(*promoted_inexact(name, *values))
+    return result

@@ -2,92 +2,112 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from tracer.ir import dtypes
+from tracer.ir.dtypes import DType
 from tracer.ir.program import Equation
-from tracer.ir.types import ArrayType
+from tracer.ir.types import ArrayType, Type
 from tracer.primitives.arithmetic import mul
 from tracer.primitives.bits import and_
-from tracer.primitives.contractions import dot_general
-from tracer.primitives.conversion import convert_element_type
+from tracer.primitives.contractions import accumulation_dtype, dot_general, free_axes, in_dtype
 from tracer.primitives.reductions import reduce_or, reduce_sum
 from tracer.primitives.shapes import broadcast_in_dim, reshape, transpose
+from tracer.primitives.zeros import zeros
 
 _BLAS = (dtypes.F32, dtypes.F64, dtypes.C64, dtypes.C128)
 
 
+class _Side(NamedTuple):
+    """One operand's axes by role."""
+
+    type: ArrayType
+    batch: tuple[int, ...]
+    free: tuple[int, ...]
+    contracted: tuple[int, ...]
+
+    def sizes(self, axes: Sequence[int]) -> tuple[int, ...]:
+        return tuple(self.type.shape[axis] for axis in axes)
+
+
 def canonical_dot(equation: Equation) -> Callable[[Any, Any], Any] | None:
-    """The product as a function that writes its canonical form; None where it has that form already."""
-    lhs, rhs = (atom.type for atom in equation.inputs)
-    result = equation.outputs[0].type
-    assert isinstance(lhs, ArrayType) and isinstance(rhs, ArrayType) and isinstance(result, ArrayType)
-    numbers = equation.params["dimension_numbers"]
-    compute = dtypes.accumulator_dtype(result.dtype)
-    if _is_canonical(lhs, rhs, numbers) and lhs.dtype == rhs.dtype == result.dtype == compute and compute in _BLAS:
+    """The product as a function that writes its canonical form; None where it has that form already.
+
+    Products and sums are computed in the accumulation dtype and rounded once; integers and booleans, for which there
+    is no BLAS, are multiplied and summed by a loop of our own. Without products to sum, the result is zero.
+    """
+    lhs, rhs, result = (a.type for a in (*equation.inputs, *equation.outputs))
+    assert isinstance(lhs, ArrayType)
+    assert isinstance(rhs, ArrayType)
+    assert isinstance(result, ArrayType)
+    (left, right), (left_batch, right_batch) = equation.params["dimension_numbers"]
+    x = _Side(lhs, left_batch, free_axes(len(lhs.shape), left, left_batch), left)
+    y = _Side(rhs, right_batch, free_axes(len(rhs.shape), right, right_batch), right)
+    if 0 in (*lhs.shape, *rhs.shape):
+        return lambda a, b: zeros(result)
+    compute = accumulation_dtype(lhs.dtype, result.dtype)
+    precision = equation.params["precision"]
+    if compute not in _BLAS:
+        return lambda a, b: _by_sums(a, b, x, y, compute, result)
+    if _is_canonical(x) and _is_canonical(y) and lhs.dtype == rhs.dtype == result.dtype == compute:
         return None
-    return lambda x, y: _canonical(x, y, lhs, rhs, numbers, compute, result)
+    return lambda a, b: _by_blas(a, b, x, y, compute, result, precision)
 
 
-def _is_canonical(lhs: ArrayType, rhs: ArrayType, numbers: Any) -> bool:
-    (left, right), (left_batch, right_batch) = numbers
-    rank = len(left_batch)
-    leading = tuple(range(rank))
-    return (
-        len(left) == 1 and left_batch == leading and right_batch == leading and rank <= 1
-        and len(lhs.shape) == rank + 2 and len(rhs.shape) == rank + 2
-    )  # fmt: skip
+def _is_canonical(side: _Side) -> bool:
+    rank = len(side.batch)
+    return rank <= 1 and side.batch == tuple(range(rank)) and len(side.free) == len(side.contracted) == 1
 
 
-def _canonical(x: Any, y: Any, lhs: ArrayType, rhs: ArrayType, numbers: Any, compute: Any, result: ArrayType) -> Any:
-    (left, right), (left_batch, right_batch) = numbers
-    left_free = _free(len(lhs.shape), left, left_batch)
-    right_free = _free(len(rhs.shape), right, right_batch)
-    batch = tuple(lhs.shape[a] for a in left_batch)
-    rows, inner = tuple(lhs.shape[a] for a in left_free), tuple(lhs.shape[a] for a in left)
-    columns = tuple(rhs.shape[a] for a in right_free)
-    a, swapped_a = _arranged(x, left_batch, left_free, left, lhs.shape, compute)
-    b, straight_b = _arranged(y, right_batch, right_free, right, rhs.shape, compute)
-    lead = (prod(batch),) if batch else ()
-    if compute in _BLAS:
-        rank = len(lead)
-        contract = ((rank if swapped_a else rank + 1,), (rank if straight_b else rank + 1,))
-        axes = tuple(range(rank))
-        product = dot_general(a, b, (contract, (axes, axes)), preferred_element_type=compute)
-    else:
-        product = _by_sums(a, b, swapped_a, straight_b, lead, prod(rows), prod(inner), prod(columns))
-    product = reshape(product, (*batch, *rows, *columns))
-    return convert_element_type(product, result.dtype) if result.dtype != compute else product
-
-
-def _free(rank: int, contracted: tuple[int, ...], batch: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(a for a in range(rank) if a not in contracted and a not in batch)
-
-
-def _arranged(
-    x: Any, batch: tuple[int, ...], free: tuple[int, ...], contracted: tuple[int, ...], shape: tuple[int, ...], dtype: Any
-) -> tuple[Any, bool]:
-    """The operand as [batch, free, contracted], or [batch, contracted, free] where it lies so; and which it is."""
-    lies_swapped = batch + contracted + free == tuple(range(len(shape)))
-    order = batch + (contracted + free if lies_swapped else free + contracted)
-    m, k = prod(shape[a] for a in free), prod(shape[a] for a in contracted)
-    lead = (prod(shape[a] for a in batch),) if batch else ()
-    arranged = x if order == tuple(range(len(shape))) else transpose(x, order)
-    arranged = reshape(arranged, (*lead, k, m) if lies_swapped else (*lead, m, k))
-    return (arranged if x.type.dtype == dtype else convert_element_type(arranged, dtype)), lies_swapped
-
-
-def _by_sums(
-    a: Any, b: Any, swapped_a: bool, straight_b: bool, lead: tuple[int, ...], m: int, k: int, n: int
-) -> Any:
-    """Integers and booleans: products summed by a loop nest of our own, which wraps."""
-    rank = len(lead)
-    full = (*lead, m, n, k)
+def _by_blas(a: Any, b: Any, x: _Side, y: _Side, compute: DType, result: Type, precision: Any) -> Any:
+    a, a_swapped = _arranged(a, x, compute)
+    b, b_swapped = _arranged(b, y, compute)
+    rank = 1 if x.batch else 0
+    contracted = ((rank if a_swapped else rank + 1,), (rank if b_swapped else rank + 1,))
     axes = tuple(range(rank))
-    left = broadcast_in_dim(a, full, (*axes, rank + 2, rank) if swapped_a else (*axes, rank, rank + 2))
-    right = broadcast_in_dim(b, full, (*axes, rank + 2, rank + 1) if straight_b else (*axes, rank + 1, rank + 2))
-    if dtypes.is_bool(left.type.dtype):
-        return reduce_or(and_(left, right), (rank + 2,))
-    return reduce_sum(mul(left, right), (rank + 2,))
+    product = dot_general(a, b, (contracted, (axes, axes)), precision=precision, preferred_element_type=compute)
+    return _finished(product, x, y, result)
+
+
+def _by_sums(a: Any, b: Any, x: _Side, y: _Side, compute: DType, result: Type) -> Any:
+    """Products of integers, which wrap, or of booleans, over [batch, m, n, k]."""
+    a, a_swapped = _arranged(a, x, compute)
+    b, b_swapped = _arranged(b, y, compute)
+    lead = (prod(x.sizes(x.batch)),) if x.batch else ()
+    m, k, n = prod(x.sizes(x.free)), prod(x.sizes(x.contracted)), prod(y.sizes(y.free))
+    rank = len(lead)
+    axes, row, column, inner = tuple(range(rank)), rank, rank + 1, rank + 2
+    a = _spread(a, a_swapped, (*lead, m, n, k), axes, row, inner)
+    b = _spread(b, b_swapped, (*lead, m, n, k), axes, column, inner)
+    if dtypes.is_bool(compute):
+        return _finished(reduce_or(and_(a, b), (inner,)), x, y, result)
+    return _finished(reduce_sum(mul(a, b), (inner,)), x, y, result)
+
+
+def _spread(x: Any, swapped: bool, shape: Sequence[int], axes: tuple[int, ...], free: int, inner: int) -> Any:
+    """[batch, free, contracted] broadcast to all indices."""
+    if swapped:
+        rank = len(axes)
+        x = transpose(x, (*axes, rank + 1, rank))
+    return broadcast_in_dim(x, shape, (*axes, free, inner))
+
+
+def _finished(product: Any, x: _Side, y: _Side, result: Type) -> Any:
+    """[batch, m, n] in the shape and dtype of the result."""
+    assert isinstance(result, ArrayType)
+    shaped = reshape(product, (*x.sizes(x.batch), *x.sizes(x.free), *y.sizes(y.free)))
+    return in_dtype(shaped, result.dtype)
+
+
+def _arranged(a: Any, side: _Side, dtype: DType) -> tuple[Any, bool]:
+    """The operand as [batch, free, contracted], or [batch, contracted, free] where it lies so; and which it is."""
+    natural = tuple(range(len(side.type.shape)))
+    swapped = side.batch + side.contracted + side.free == natural and bool(side.contracted) and bool(side.free)
+    order = side.batch + (side.contracted + side.free if swapped else side.free + side.contracted)
+    sizes = [prod(side.sizes(side.free)), prod(side.sizes(side.contracted))]
+    lead = (prod(side.sizes(side.batch)),) if side.batch else ()
+    moved = a if order == natural else transpose(a, order)
+    shaped = reshape(moved, (*lead, *(reversed(sizes) if swapped else sizes)))
+    return in_dtype(shaped, dtype), swapped

@@ -9,60 +9,83 @@ from collections.abc import Sequence
 from typing import Any
 
 from tracer.ir import dtypes
-from tracer.ir.primitive import ArgReduce, Composite, Library, Structured
-from tracer.ir.program import Equation, Program
+from tracer.ir.digest import encode
+from tracer.ir.primitive import ArgReduce, Composite, Library
+from tracer.ir.program import Atom, Equation, Literal, Program, Var
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType
 from tracer.passes.contractions import canonical_dot
+from tracer.passes.loops import called_program
 from tracer.passes.rewrite import nested_first
+from tracer.passes.rewriter import Rewriter
 from tracer.primitives.bits import or_
 from tracer.primitives.comparison import eq, ne, select
 from tracer.primitives.conversion import convert_element_type
 from tracer.primitives.reductions import reduce_max, reduce_min
 from tracer.primitives.shapes import broadcast_in_dim, broadcasted_iota
-from tracer.trace.evaluate import Environment, evaluate, read
 from tracer.trace.stage import stage
 from tracer.trace.state import state
-from tracer.trace.trace import Operand, as_literal, bind_all
+from tracer.trace.trace import Operand, as_literal
 
-_CALLS = ("call", "custom_jvp", "custom_vjp")
+
+def _expand(program: Program) -> Program:
+    known: dict[Any, Program] = {}
+
+    def rule(equation: Equation, at: Rewriter) -> Sequence[Atom] | None:
+        callee = called_program(equation)
+        if callee is not None:
+            return at.inline(callee, equation.inputs)
+        if not _needs_expansion(equation):
+            return None
+        key = _key(equation)
+        written = known.get(key)
+        if written is None:
+            written = expand(_written(equation))
+            if not any(True for inner in written.equations for _ in inner.nested()):
+                known[key] = written
+        variables = [a for a in equation.inputs if isinstance(a, Var)]
+        results = at.inline(written, variables, at_one_line=True)
+        return [at.fit(y, v.type) for y, v in zip(results, equation.outputs, strict=True)]
+
+    return Rewriter(rule).run(program)
 
 
 def _needs_expansion(equation: Equation) -> bool:
-    lower = equation.primitive.lower
-    match lower:
+    match equation.primitive.lower:
         case Composite() | ArgReduce():
             return True
-        case Structured(kind):
-            return kind in _CALLS or kind == "inline"
         case Library("dot"):
             return canonical_dot(equation) is not None
         case _:
             return False
 
 
-def _expand_once(program: Program) -> Program:
-    if not any(map(_needs_expansion, program.equations)):
-        return program
-
-    def run(inputs: list[Any]) -> list[Operand]:
-        environment: Environment = dict(zip(program.inputs, inputs, strict=True))
-        outer_source = state.source
-        try:
-            for equation in program.equations:
-                state.source = equation.source
-                operands = [read(environment, atom) for atom in equation.inputs]
-                outputs = _expanded(equation, operands)
-                environment.update(zip(equation.outputs, outputs, strict=True))
-        finally:
-            state.source = outer_source
-        return [read(environment, atom) for atom in program.outputs]
-
-    return expand(stage(run, program.input_types, name=program.name).program)
+def _key(equation: Equation) -> Any:
+    """Equal for equations whose expansions differ in source lines alone."""
+    inputs = tuple((a.type, a.bits) if isinstance(a, Literal) else a.type for a in equation.inputs)
+    params = equation.params
+    return (equation.primitive, inputs, tuple((name, encode(params[name])) for name in sorted(params)))
 
 
-def _expanded(equation: Equation, operands: Sequence[Operand]) -> Sequence[Operand]:
-    """The outputs of an equation, written in simpler ones where it needs that."""
+def _written(equation: Equation) -> Program:
+    """The equation in simpler ones, as a program of its variables."""
+
+    def run(arrays: list[Any]) -> list[Operand]:
+        given = iter(arrays)
+        return _expanded(equation, [a if isinstance(a, Literal) else next(given) for a in equation.inputs])
+
+    types = [a.type for a in equation.inputs if isinstance(a, Var)]
+    outer = state.source
+    state.source = equation.source
+    try:
+        staged = stage(run, types, name=equation.primitive.name)
+    finally:
+        state.source = outer
+    assert not staged.constants, "expansions close over no arrays"
+    return staged.program
+
+
+def _expanded(equation: Equation, operands: Sequence[Operand]) -> list[Operand]:
     primitive, params = equation.primitive, equation.params
     match primitive.lower:
         case Composite(rule):
@@ -70,13 +93,10 @@ def _expanded(equation: Equation, operands: Sequence[Operand]) -> Sequence[Opera
             return list(outputs) if primitive.multiple else [outputs]
         case ArgReduce(op):
             return [_arg_reduce(operands[0], op, **params)]
-        case Structured(kind) if kind in _CALLS:
-            return evaluate(params["program"], operands)
-        case Library("dot"):
+        case _:
             canonical = canonical_dot(equation)
-            if canonical is not None:
-                return [canonical(*operands)]
-    return bind_all(primitive, operands, params)
+            assert canonical is not None
+            return [canonical(*operands)]
 
 
 def _arg_reduce(x: Any, op: ScalarOp, *, axis: int, index_dtype: Any) -> Any:
@@ -94,5 +114,5 @@ def _arg_reduce(x: Any, op: ScalarOp, *, axis: int, index_dtype: Any) -> Any:
     return convert_element_type(first, index_dtype)
 
 
-expand = nested_first(_expand_once)
+expand = nested_first(_expand)
 """Put calls in line and write composite primitives in others, nested programs included."""

@@ -15,7 +15,7 @@ from tracer.ir.primitive import Structured
 from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.types import StackType, Type, storage_type
 from tracer.ir.visit import equations
-from tracer.passes.loops import Loop, loop_of, read_variables
+from tracer.passes.loops import loop_of, read_variables
 from tracer.passes.rewriter import Rewriter, rewriting
 from tracer.primitives.shapes import optimization_barrier_p
 
@@ -29,7 +29,7 @@ def _hoist(equation: Equation, at: Rewriter) -> Sequence[Atom] | None:
     if loop.cond is not None:
         cond, more = _without_invariants(loop.cond, loop.cond_consts, at)
         moved = replace(moved, cond=cond, cond_consts=(*loop.cond_consts, *more))
-    if moved == loop:
+    if moved.body is loop.body and moved.cond is loop.cond:
         return None
     new = moved.joined()
     return at.emit_all(new.primitive, new.inputs, new.params)

@@ -32,10 +32,10 @@ def _inline(program: Program) -> Program:
         callee = called_program(equation)
         if callee is None or equation.params.get("inline") is False:
             return None
-        count = counts.get(id(callee), 1)
-        is_plain = equation.primitive.lower == Structured("call")
-        if is_plain and count > 1 and count * sizes.get(id(callee), 0) > _MOST_EQUATIONS:
-            return None
+        if equation.primitive.lower == Structured("call"):
+            count = counts.get(id(callee))
+            if count is None or (count > 1 and count * sizes[id(callee)] > _MOST_EQUATIONS):
+                return None  # kept when its caller was looked at, or too big now
         return at.inline(callee, equation.inputs)
 
     return Rewriter(rule).run(program)

@@ -1,4 +1,4 @@
-"""Loops by the roles of their operands, the same for `while_loop` and `scan`; and programs with fewer inputs or outputs."""
+"""Loops by the roles of their operands, `while_loop` and `scan` alike; programs with fewer inputs or outputs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Atoms = tuple[Atom, ...]
 Flags = Sequence[bool]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Loop:
     """A loop in parts.
 

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tracer.ir.program import Atom, Equation, Literal, Program, Var
@@ -45,47 +45,51 @@ def narrow(program: Program) -> Program:
 
 # What an operand is, written inside
 
+Inside = Literal | Equation | int | None  # a literal, the equation that makes it, the position of an equal operand
 
-def _written_inside(program: Program, inputs: Sequence[Var], operands: Sequence[Atom], at: Rewriter) -> Program:
-    """The program with operands that are known, or given before, in place of some inputs, which nobody reads then."""
+
+def _insides(operands: Sequence[Atom], programs: Sequence[Program], first: int, at: Rewriter) -> list[Inside]:
+    """What can be written in the programs in place of the operands, which are their inputs from `first` on."""
+    seen: dict[Var, int] = {}
+    found: list[Inside] = []
+    for position, operand in enumerate(operands):
+        inside: Inside = None
+        if all(program.inputs[first + position].type == operand.type for program in programs):
+            if isinstance(operand, Literal):
+                inside = operand
+            elif seen.setdefault(operand, position) != position:
+                inside = seen[operand]
+            else:
+                made = at.definition(operand, broadcast_in_dim_p, iota_p)
+                inside = made if made is not None and not any(isinstance(a, Var) for a in made.inputs) else None
+        found.append(inside)
+    return found
+
+
+def _written_inside(program: Program, insides: Sequence[Inside], first: int) -> Program:
+    """The program with these written in place of its inputs from `first` on, which are gone."""
+    own = program.inputs[first : first + len(insides)]
     replaced: dict[Var, Atom] = {}
-    first: list[Equation] = []
-    given: dict[Var, Var] = {}
-    for variable, operand in zip(inputs, operands, strict=True):
-        if isinstance(operand, Literal):
-            if operand.type == variable.type:
-                replaced[variable] = operand
-            continue
-        earlier = given.setdefault(operand, variable)
-        if earlier is not variable and earlier.type == variable.type:
-            replaced[variable] = earlier
-            continue
-        made = at.definition(operand, broadcast_in_dim_p, iota_p)
-        if made is not None and not any(isinstance(a, Var) for a in made.inputs) and operand.type == variable.type:
-            inside = Var(variable.type)
-            first.append(replace(made, outputs=(inside,)))
-            replaced[variable] = inside
-    if not replaced:
-        return program
-    equations = (*first, *(substitute(e, replaced) for e in program.equations))
-    return replace(program, equations=equations, outputs=substitute_atoms(program.outputs, replaced))
+    equations: list[Equation] = []
+    for variable, inside in zip(own, insides, strict=True):
+        match inside:
+            case Literal():
+                replaced[variable] = inside
+            case int():
+                replaced[variable] = own[inside]
+            case Equation():
+                replaced[variable] = made = Var(variable.type)
+                equations.append(replace(inside, outputs=(made,)))
+            case None:
+                pass
+    equations += [substitute(equation, replaced) for equation in program.equations]
+    kept = (*program.inputs[:first], *pick(own, _given(insides)), *program.inputs[first + len(insides) :])
+    return Program(kept, tuple(equations), substitute_atoms(program.outputs, replaced), program.name)
 
 
-def _is_known(operand: Atom, at: Rewriter) -> bool:
-    made = at.definition(operand, broadcast_in_dim_p, iota_p)
-    return isinstance(operand, Literal) or (made is not None and not any(isinstance(a, Var) for a in made.inputs))
-
-
-def _distinct(operands: Sequence[Atom], types: Sequence[Var], at: Rewriter) -> list[bool]:
-    """Which operands still have to be given once the others are written inside."""
-    seen: dict[Atom, Var] = {}
-    flags = []
-    for operand, variable in zip(operands, types, strict=True):
-        fits = operand.type == variable.type
-        again = isinstance(operand, Var) and seen.setdefault(operand, variable).type == variable.type
-        again = again and seen[operand] is not variable
-        flags.append(not (again or (fits and _is_known(operand, at))))
-    return flags
+def _given(insides: Sequence[Inside]) -> list[bool]:
+    """Which operands still have to be given."""
+    return [inside is None for inside in insides]
 
 
 # Branches
@@ -95,12 +99,10 @@ def _branches(equation: Equation, at: Rewriter) -> list[Atom] | None:
     """A cond with fewer operands and outputs."""
     branches: tuple[Program, ...] = equation.params["branches"]
     operands = equation.inputs[1:]
-    flags = _distinct(operands, branches[0].inputs, at)
-    same_types = all(branch.input_types == branches[0].input_types for branch in branches)
-    if same_types and not all(flags):
-        inside = [_written_inside(branch, branch.inputs, operands, at) for branch in branches]
-        branches = tuple(replace(branch, inputs=pick(branch.inputs, flags)) for branch in inside)
-        operands = pick(operands, flags)
+    insides = _insides(operands, branches, 0, at)
+    if not all(_given(insides)):
+        branches = tuple(_written_inside(branch, insides, 0) for branch in branches)
+        operands = pick(operands, _given(insides))
     around = [_around_branches(branches, operands, n) for n in range(len(equation.outputs))]
     again = _repeated([tuple(branch.outputs[n] for branch in branches) for n in range(len(equation.outputs))])
     kept = [value is None and earlier is None for value, earlier in zip(around, again, strict=True)]
@@ -108,7 +110,7 @@ def _branches(equation: Equation, at: Rewriter) -> list[Atom] | None:
         return None
     branches = tuple(replace(branch, outputs=pick(branch.outputs, kept)) for branch in branches)
     results = iter(at.emit_all(cond_p, (equation.inputs[0], *operands), {"branches": branches}))
-    return _assembled(around, again, results, at, equation)
+    return _assembled(around, again, results, at, equation.outputs)
 
 
 def _around_branches(branches: Sequence[Program], operands: Sequence[Atom], position: int) -> Atom | None:
@@ -117,7 +119,7 @@ def _around_branches(branches: Sequence[Program], operands: Sequence[Atom], posi
     first = outputs[0]
     if isinstance(first, Literal):
         return first if all(atom == first for atom in outputs) else None
-    places = [b.inputs.index(a) if a in b.inputs else -1 for b, a in zip(branches, outputs, strict=True)]  # type: ignore[arg-type]
+    places = [b.inputs.index(a) if a in b.inputs else -1 for b, a in zip(branches, outputs, strict=True)]
     if places[0] < 0 or any(place != places[0] for place in places):
         return None
     operand = operands[places[0]]
@@ -132,12 +134,16 @@ def _repeated(outputs: Sequence[object]) -> list[int | None]:
 
 
 def _assembled(
-    around: Sequence[Atom | None], again: Sequence[int | None], results: object, at: Rewriter, equation: Equation
+    around: Sequence[Atom | None],
+    again: Sequence[int | None],
+    results: Iterable[Atom],
+    at: Rewriter,
+    outputs: Sequence[Var],
 ) -> list[Atom]:
     """All outputs in order: from elsewhere, from an earlier one, or from what the narrowed equation returns."""
-    given = iter(results)  # type: ignore[call-overload]
+    given = iter(results)
     found: list[Atom] = []
-    for value, earlier, variable in zip(around, again, equation.outputs, strict=True):
+    for value, earlier, variable in zip(around, again, outputs, strict=True):
         if value is not None:
             found.append(value)
         else:
@@ -164,8 +170,7 @@ def _loop(equation: Equation, at: Rewriter) -> list[Atom] | None:
     count = len(narrowed.carry)
     given = iter(results[:count])
     first = [value if value is not None else next(given) for value in finals]
-    ys_equation = replace(equation, outputs=loop.ys)
-    return first + _assembled(ys, again, results[count:], at, ys_equation)
+    return first + _assembled(ys, again, results[count:], at, loop.ys)
 
 
 def _without_idle_carries(loop: Loop) -> tuple[Loop, list[Atom | None]]:
@@ -179,7 +184,12 @@ def _without_idle_carries(loop: Loop) -> tuple[Loop, list[Atom | None]]:
         return loop, finals
     idle_flags = [not on for on in moving]
     idle_values = pick(loop.carry, idle_flags)
-    inputs = (*loop.const_inputs, *pick(loop.carry_inputs, idle_flags), *pick(loop.carry_inputs, moving), *loop.x_inputs)
+    inputs = (
+        *loop.const_inputs,
+        *pick(loop.carry_inputs, idle_flags),
+        *pick(loop.carry_inputs, moving),
+        *loop.x_inputs,
+    )
     outputs = (*pick(loop.next_carry, moving), *loop.y_outputs)
     cond = loop.cond
     if cond is not None:
@@ -195,53 +205,42 @@ def _without_idle_carries(loop: Loop) -> tuple[Loop, list[Atom | None]]:
 
 def _with_known_consts(loop: Loop, at: Rewriter) -> Loop:
     """Literals and the like among the constants written inside."""
-    inputs = loop.const_inputs
-    flags = _distinct(loop.consts, inputs, at)
-    if not all(flags):
-        body = _written_inside(loop.body, inputs, loop.consts, at)
-        kept = (*pick(inputs, flags), *body.inputs[len(inputs) :])
-        loop = replace(loop, body=replace(body, inputs=kept), consts=pick(loop.consts, flags))
+    insides = _insides(loop.consts, [loop.body], 0, at)
+    if not all(_given(insides)):
+        body = _written_inside(loop.body, insides, 0)
+        loop = replace(loop, body=body, consts=pick(loop.consts, _given(insides)))
     if loop.cond is None:
         return loop
-    inputs = loop.cond.inputs[: len(loop.cond_consts)]
-    flags = _distinct(loop.cond_consts, inputs, at)
-    if all(flags):
+    insides = _insides(loop.cond_consts, [loop.cond], 0, at)
+    if all(_given(insides)):
         return loop
-    cond = _written_inside(loop.cond, inputs, loop.cond_consts, at)
-    kept = (*pick(inputs, flags), *cond.inputs[len(inputs) :])
-    return replace(loop, cond=replace(cond, inputs=kept), cond_consts=pick(loop.cond_consts, flags))
+    cond = _written_inside(loop.cond, insides, 0)
+    return replace(loop, cond=cond, cond_consts=pick(loop.cond_consts, _given(insides)))
 
 
 def _with_known_xs(loop: Loop, at: Rewriter) -> Loop:
     """Slices of an array of one value are that value."""
-    replaced: dict[Var, Atom] = {}
-    first: list[Equation] = []
+    insides: list[Inside] = []
     for variable, operand in zip(loop.x_inputs, loop.xs, strict=True):
         made = at.definition(operand, broadcast_in_dim_p)
-        value = made.inputs[0] if made is not None else None
-        if not isinstance(value, Literal) or with_shape(value.type, variable.type.shape) != variable.type:
-            continue
-        if variable.type.shape:
-            inside = Var(variable.type)
-            params = {"shape": variable.type.shape, "broadcast_dimensions": ()}
-            first.append(Equation(broadcast_in_dim_p, (value,), params, (inside,), made and made.source))
-            replaced[variable] = inside
+        value, shape = made.inputs[0] if made is not None else None, variable.type.shape
+        if made is None or not isinstance(value, Literal) or with_shape(value.type, shape) != variable.type:
+            insides.append(None)
+        elif shape:
+            insides.append(replace(made, params={"shape": shape, "broadcast_dimensions": ()}))
         else:
-            replaced[variable] = value
-    if not replaced:
+            insides.append(value)
+    if all(_given(insides)):
         return loop
-    flags = [variable not in replaced for variable in loop.x_inputs]
-    equations = (*first, *(substitute(e, replaced) for e in loop.body.equations))
-    inputs = (*loop.const_inputs, *loop.carry_inputs, *pick(loop.x_inputs, flags))
-    outputs = substitute_atoms(loop.body.outputs, replaced)
-    return replace(loop, body=Program(inputs, equations, outputs, loop.body.name), xs=pick(loop.xs, flags))
+    body = _written_inside(loop.body, insides, len(loop.consts) + len(loop.carry))
+    return replace(loop, body=body, xs=pick(loop.xs, _given(insides)))
 
 
 def _without_idle_ys(loop: Loop, at: Rewriter) -> tuple[Loop, list[Atom | None], list[int | None]]:
     """ys that are known without the loop, and those that repeat an earlier one."""
     consts = dict(zip(loop.const_inputs, loop.consts, strict=True))
     slices = dict(zip(loop.x_inputs, loop.xs, strict=True))
-    length = loop.equation.params.get("length")
+    length: int = loop.equation.params.get("length", 0)
     values: list[Atom | None] = []
     for atom, y in zip(loop.y_outputs, loop.ys, strict=True):
         every = consts.get(atom) if isinstance(atom, Var) else atom

@@ -1,4 +1,4 @@
-"""Which inputs of a program each of its outputs needs: bit sets, computed in one walk, loops closed over their carries."""
+"""Which inputs each output of a program needs: bit sets, found in one walk, loops closed over their carries."""
 
 from __future__ import annotations
 

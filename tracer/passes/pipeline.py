@@ -2,22 +2,123 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final
+
+from tracer.ir.check import check_program
 from tracer.ir.program import Program
+from tracer.ir.visit import equations
 from tracer.passes.cse import cse
 from tracer.passes.dce import dce
 from tracer.passes.expand import expand
+from tracer.passes.fold import fold
+from tracer.passes.hoist import hoist
+from tracer.passes.inline import inline
+from tracer.passes.narrow import narrow
+from tracer.passes.powers import powers
 from tracer.passes.rewrite import Pass
+from tracer.passes.simplify import simplify
 
-PIPELINE: tuple[Pass, ...] = (
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """Passes run in turn until none changes the program, or `at_most` times."""
+
+    passes: tuple[Pass, ...]
+    at_most: int
+
+
+PIPELINE: Final[tuple[Pass | Repeat, ...]] = (
+    Pass("inline", inline),
     Pass("dce", dce),
+    Repeat(
+        (
+            Pass("fold", fold),
+            Pass("simplify", simplify),
+            Pass("narrow", narrow),
+            Pass("cse", cse),
+            Pass("dce", dce),
+        ),
+        at_most=2,
+    ),
+    Pass("powers", powers, rounds=True),
     Pass("expand", expand),
-    Pass("cse", cse),
-    Pass("dce", dce),
-)
+    Repeat(
+        (
+            Pass("fold", fold),
+            Pass("simplify", simplify),
+            Pass("narrow", narrow),
+            Pass("hoist", hoist),
+            Pass("cse", cse),
+            Pass("dce", dce),
+        ),
+        at_most=3,
+    ),
+)  # fmt: skip
 
 
-def optimize(program: Program) -> Program:
-    """Run all passes."""
+def optimize(program: Program, *, verify: bool = False) -> Program:
+    """Run all passes. verify: check the program after each that changed it; InternalError names the pass.
+
+    Remembers its results: a program that differs in nothing, source lines included, is not optimised again.
+    """
+    if verify:
+        for _ in stages(program, verify=True):
+            pass
+    optimized = _optimized(_Key(program, _identity(program)))
+    return program if optimized is None else optimized
+
+
+def stages(program: Program, *, verify: bool = False) -> Iterator[tuple[Pass, Program]]:
+    """Every pass that changes the program, with the program after it, in order."""
     for step in PIPELINE:
-        program = step.run(program)
-    return program
+        passes, rounds = (step.passes, step.at_most) if isinstance(step, Repeat) else ((step,), 1)
+        for _ in range(rounds):
+            before = program
+            for each in passes:
+                after = each.run(program)
+                if after is program:
+                    continue
+                if verify:
+                    _verify(each, after)
+                program = after
+                yield each, program
+            if program is before:
+                break
+
+
+def _verify(step: Pass, program: Program) -> None:
+    try:
+        check_program(program)
+    except Exception as error:
+        error.add_note(f"after the pass {step.name}")
+        raise
+
+
+def explain_passes(program: Program) -> str:
+    """The program as it was traced, and after each pass that changed it, as text."""
+    parts = [f"# traced\n{program}"]
+    parts += [f"# after {step.name}{' (rounds)' * step.rounds}\n{after}" for step, after in stages(program)]
+    return "\n\n".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """A program by everything that its optimised form depends on or shows."""
+
+    program: Program = field(compare=False)
+    identity: Any  # digest, names, lines and values that compare by identity
+
+
+def _identity(program: Program) -> Any:
+    lines = tuple([equation.source for equation in equations(program)])
+    return (program.digest, program.name, lines)
+
+
+@lru_cache(maxsize=256)
+def _optimized(key: _Key) -> Program | None:
+    """The program after all passes; None where it stayed as it was."""
+    after = [program for _, program in stages(key.program)]
+    return after[-1] if after else None

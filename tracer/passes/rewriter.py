@@ -85,7 +85,9 @@ class Rewriter:
         self.add(Equation(primitive, tuple(inputs), params, outputs, self.source))
         return [self.read(variable) for variable in outputs]
 
-    def emit_at(self, source: Source | None, primitive: Primitive, inputs: Sequence[Atom], params: Params) -> list[Atom]:
+    def emit_at(
+        self, source: Source | None, primitive: Primitive, inputs: Sequence[Atom], params: Params
+    ) -> list[Atom]:
         """The same for an equation that keeps a line of its own."""
         outer, self.source = self.source, source
         try:

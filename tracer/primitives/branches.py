@@ -66,8 +66,8 @@ def _jvp(ctx: Any, xs: Sequence[Any], dxs: Sequence[Any], *, branches: Branches)
 def _linearize(ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], *, branches: Branches) -> Linearized:
     """Every branch returns the residuals of all, its own filled in; residuals of equal types share a slot."""
     index, operands = xs[0], xs[1:]
-    reached = either(*(ctx.transform(branch, active[1:]).active_outputs for branch in branches))
-    splits = [ctx.transform(branch, active[1:], reached) for branch in branches]
+    reached = either(*(ctx.transform(branch, active[1:], nested=True).active_outputs for branch in branches))
+    splits = [ctx.transform(branch, active[1:], reached, nested=True) for branch in branches]
     slots: list[Type] = []
     places = [_place_residuals(split, slots) for split in splits]
     count = len(reached)

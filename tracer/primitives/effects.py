@@ -5,6 +5,7 @@ Callbacks run on the calling thread, in program order where they are ordered; th
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -72,14 +73,22 @@ def check(condition: Value, text: str) -> None:
 # callbacks
 
 
+_serials = itertools.count()
+
+
 class HostFunction:
     """A Python function of NumPy arrays that compiled programs call, with what errors call it."""
 
-    __slots__ = ("__weakref__", "function", "name")
+    __slots__ = ("__weakref__", "_serial", "function", "name")
 
     def __init__(self, function: Callable[..., Sequence[Any]], name: str) -> None:
         self.function = function
         self.name = name
+        self._serial = next(_serials)
+
+    def __tracer_digest__(self) -> str:
+        """Functions of one name are not one function."""
+        return f"host#{self._serial}"
 
     def __repr__(self) -> str:
         return f"<function {self.name}>"

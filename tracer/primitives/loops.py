@@ -13,11 +13,19 @@ import numpy as np
 
 from tracer.errors import CarryTypeError, message
 from tracer.ir import dtypes
-from tracer.ir.primitive import Eager, Effect, Joint, NoRule, Primitive, Structured
+from tracer.ir.primitive import Eager, Effect, Joint, Linearized, NoRule, Primitive, Structured
 from tracer.ir.program import Program, Var
 from tracer.ir.types import Type, array_type
+from tracer.primitives.arithmetic import add
 from tracer.primitives.bits import and_
-from tracer.primitives.comparison import select
+from tracer.primitives.counted import (
+    empty_stacks,
+    linear_loop,
+    pushing_body,
+    repeated,
+    split_body,
+    where_live,
+)
 from tracer.primitives.guard import guarded_program, may_fault
 from tracer.primitives.nested import Axes, active_of, batched_of, either, front_axes, move_to_front, nonzero, spread
 from tracer.primitives.reductions import reduce_or
@@ -27,7 +35,7 @@ from tracer.trace.array import Array
 from tracer.trace.evaluate import evaluate
 from tracer.trace.source import here
 from tracer.trace.stage import stage
-from tracer.trace.trace import Operand, bind_all
+from tracer.trace.trace import Operand, as_literal, bind_all
 
 
 class _Parts(NamedTuple):
@@ -100,6 +108,73 @@ def _jvp(
     return results[:carry], spread(results[carry:], active, [x.type for x in results[:carry]])
 
 
+def _linearize(
+    ctx: Any,
+    xs: Sequence[Any],
+    active: tuple[bool, ...],
+    *,
+    cond: Program,
+    body: Program,
+    cond_consts: int,
+    body_consts: int,
+) -> Linearized:
+    """The loop counts its steps and keeps their residuals on stacks; its linear part is a `for_loop` that reads them."""
+    params = {"cond": cond, "body": body, "cond_consts": cond_consts, "body_consts": body_consts}
+    if ctx.nested:
+        outputs = bind_all(while_p, xs, params)
+        return repeated(xs, active, outputs, lambda again: _stacked(ctx, again, active, **params))
+    return _stacked(ctx, xs, active, **params)
+
+
+def _stacked(
+    ctx: Any,
+    xs: Sequence[Any],
+    active: Sequence[bool],
+    *,
+    cond: Program,
+    body: Program,
+    cond_consts: int,
+    body_consts: int,
+) -> Linearized:
+    parts, flags = _split(xs, cond_consts, body_consts), _split(active, cond_consts, body_consts)
+    moving = tuple(flags.carry)
+    while True:
+        split = ctx.transform(body, (*flags.body_consts, *moving), moving, nested=True)
+        grown = either(moving, split.active_outputs)
+        if grown == moving:
+            break
+        moving = grown
+    loop = split_body(split, body_consts, counted=False)
+    pushing, carries = pushing_body(loop), len(parts.carry)
+    counting = _counting(pushing)
+    start = as_literal(0, dtypes.I64)
+    entry = [*parts.carry, *empty_stacks(loop), start]
+    unread = tuple(Var(t) for t in counting.input_types[body_consts + carries :])
+    longer = Program(cond.inputs + unread, cond.equations, cond.outputs, cond.name)
+    results = while_program(longer, counting, parts.cond_consts, parts.body_consts, entry)
+    types, const_types = [x.type for x in parts.carry], [x.type for x in parts.body_consts]
+    xs_types = [x.type for x in xs]
+
+    def apply(residuals: Sequence[Any], dxs: Sequence[Any]) -> list[Any]:
+        tangents = spread(dxs, active, xs_types)
+        parted = _split(tangents, cond_consts, body_consts)
+        d_carry = [ctx.instantiate(t) for t, on in zip(parted.carry, moving, strict=True) if on]
+        moved = [*nonzero(parted.body_consts), *d_carry]
+        fixed, stacks, count = residuals[: len(const_types)], residuals[len(const_types) : -1], residuals[-1]
+        return spread(linear_loop(loop, fixed, stacks, count, moved, len(d_carry), False), moving, types)
+
+    return Linearized(results[:carries], [*parts.body_consts, *results[carries:]], apply)
+
+
+def _counting(body: Program) -> Program:
+    """The body with a step counter as its last carry."""
+
+    def run(inputs: list[Array]) -> list[Operand]:
+        return [*evaluate(body, inputs[:-1]), add(inputs[-1], 1)]
+
+    return stage(run, [*body.input_types, array_type(dtypes.I64, ())], name=body.name).program
+
+
 def _batch(
     ctx: Any, xs: Sequence[Any], axes: Axes, *, cond: Program, body: Program, cond_consts: int, body_consts: int
 ) -> Any:
@@ -143,7 +218,7 @@ def _batch_lanes(
     def run(inputs: list[Array]) -> list[Operand]:
         mask, carry = inputs[second], list(inputs[second + 1 :])
         stepped = step(mask, [*inputs[first:second], *carry])
-        carry = [select(broadcast_in_dim(mask, y.shape, (0,)), y, x) for x, y in zip(carry, stepped, strict=True)]
+        carry = [where_live(mask, y, x) for x, y in zip(carry, stepped, strict=True)]
         (going,) = test(mask, [*inputs[:first], *carry])
         return [and_(mask, going), *carry]
 
@@ -170,7 +245,7 @@ def _effects(params: Mapping[str, Any]) -> frozenset[Effect]:
 
 while_p = Primitive(
     name="while_loop", infer=_infer, reference=_reference,
-    jvp=Joint(_jvp),
+    jvp=Joint(_jvp), linearize=_linearize,
     transpose=NoRule("a loop with a trip count known at run time has no transpose of its own"),
     batch=_batch,
     lower=Structured("while"), effects=_effects, multiple=True, eager=Eager.COMPILED,

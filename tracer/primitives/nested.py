@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tracer.ir.primitive import Zero
+from tracer.ir.program import Program, Var
 from tracer.ir.types import Type, tangent_type
 from tracer.trace.trace import Operand
 
@@ -48,3 +49,28 @@ def batched_of(axes: Axes) -> tuple[bool, ...]:
 
 def front_axes(batched: Sequence[bool]) -> list[int | None]:
     return [0 if on else None for on in batched]
+
+
+def reached_outputs(program: Program, flags: Sequence[bool]) -> tuple[bool, ...]:
+    """Which outputs depend on the flagged inputs."""
+    moving = {v for v, on in zip(program.inputs, flags, strict=True) if on}
+    for equation in program.equations:
+        if any(atom in moving for atom in equation.inputs if isinstance(atom, Var)):
+            moving.update(equation.outputs)
+    return tuple(isinstance(atom, Var) and atom in moving for atom in program.outputs)
+
+
+def linear_carries(
+    body: Program, before: Sequence[bool], carries: Sequence[bool], after: Sequence[bool] = ()
+) -> tuple[bool, ...]:
+    """Which carries of a linear body are linear: those that enter so, and those that the body makes so.
+
+    The latter enter with a value that does not depend on what is transposed: the zero tangent of their entry value.
+    """
+    linear = tuple(carries)
+    while True:
+        reached = reached_outputs(body, (*before, *linear, *after))[: len(linear)]
+        grown = either(linear, reached)
+        if grown == linear:
+            return linear
+        linear = grown

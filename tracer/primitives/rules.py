@@ -161,7 +161,15 @@ def linear_jvp(ctx: Any, xs: Sequence[Operand], dxs: Sequence[Tangent], **params
     """For primitives that are linear in all operands together: the tangent goes through the primitive itself."""
     if all(isinstance(dx, Zero) for dx in dxs):
         return [Zero(tangent_type(ctx.outputs[0].type))]
-    return list(ctx.bind_all(ctx.primitive, [ctx.instantiate(dx) for dx in dxs], params))
+    return list(ctx.bind_all(ctx.primitive, [_dense(ctx, x, dx) for x, dx in zip(xs, dxs, strict=True)], params))
+
+
+def _dense(ctx: Any, x: Operand, dx: Tangent) -> Operand:
+    """A tangent as an operand; that of a literal is a literal, which takes the shape of the others."""
+    if isinstance(x, Literal) and isinstance(dx, Zero):
+        return as_literal(0, x.type.dtype)
+    dense: Operand = ctx.instantiate(dx)
+    return dense
 
 
 def zero_jvp(ctx: Any, xs: Sequence[Operand], dxs: Sequence[Tangent], **params: Any) -> list[Tangent]:

@@ -16,7 +16,7 @@ from tracer.errors import CarryTypeError, NoRuleError, ShapeError, message
 from tracer.ir.primitive import Eager, Effect, Joint, Linearized, Primitive, Structured
 from tracer.ir.program import Atom, Program
 from tracer.ir.types import Type, storage_type, with_shape
-from tracer.primitives.nested import Axes, active_of, batched_of, either, nonzero, pick, spread
+from tracer.primitives.nested import Axes, active_of, batched_of, either, linear_carries, nonzero, pick, spread
 from tracer.primitives.reference import run_reference
 from tracer.primitives.rules import is_linear
 from tracer.primitives.shapes import moveaxis
@@ -82,12 +82,12 @@ def _reference(*values: Any, body: Program, length: int, reverse: bool, consts: 
     return carry + [np.zeros(t.shape, t.dtype) for t in empty]
 
 
-def _active_fixpoint(ctx: Any, body: Program, parts: Parts) -> tuple[Any, tuple[bool, ...]]:
+def _active_fixpoint(ctx: Any, body: Program, parts: Parts, **options: Any) -> tuple[Any, tuple[bool, ...]]:
     """The transformed body and which carries move: those whose entry value does, and those that the body moves."""
     active = parts.carry
     ys = len(body.outputs) - len(active)
     while True:
-        derived = ctx.transform(body, parts.consts + active + parts.xs, active + (False,) * ys)
+        derived = ctx.transform(body, parts.consts + active + parts.xs, active + (False,) * ys, **options)
         grown = either(active, derived.active_outputs[: len(active)])
         if grown == active:
             return derived, active
@@ -127,7 +127,7 @@ def _linearize(
     ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], *, body: Program, consts: int, carries: int, **params: Any
 ) -> Linearized:
     flags = split_parts(active, consts, carries)
-    split, moving = _active_fixpoint(ctx, body, flags)
+    split, moving = _active_fixpoint(ctx, body, flags, nested=True)
     forward, total = split.forward, len(body.outputs)
     fixed, stacked, extra = _place_residuals(split, body, consts, carries)
     extended = Program(forward.inputs, forward.equations, (*forward.outputs[:total], *extra), forward.name)
@@ -216,8 +216,9 @@ def _transpose(
     **params: Any,
 ) -> list[Any]:
     """A scan the other way: it carries the cotangents of the constants and carries, and yields those of the xs."""
-    linear = tuple(map(is_linear, xs))
-    flags = split_parts(linear, consts, carries)
+    given = split_parts(tuple(map(is_linear, xs)), consts, carries)
+    flags = given._replace(carry=linear_carries(body, given.consts, given.carry, given.xs))
+    linear = (*flags.consts, *flags.carry, *flags.xs)
     if not all(flags.carry):
         raise NoRuleError(message(f"transpose of scan{here()}: every carry must be linear"))
     known = split_parts([None if on else x for x, on in zip(xs, linear, strict=True)], consts, carries)
@@ -252,7 +253,8 @@ def _transpose(
             scan_p, operands, {"body": program, "consts": a, "carries": b + carries, "reverse": not reverse, **params}
         )
     )
-    return [next(results) if on else None for on in linear]
+    found = [next(results) if on else None for on in linear]
+    return [ct if is_linear(x) else None for ct, x in zip(found, xs, strict=True)]
 
 
 def _batch(ctx: Any, xs: Sequence[Any], axes: Axes, *, body: Program, consts: int, carries: int, **params: Any) -> Any:

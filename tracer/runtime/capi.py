@@ -17,7 +17,7 @@ import numpy as np
 from tracer.trace.array import Array, concrete
 
 OB_TYPE = 8
-TUPLE_SIZE, TUPLE_ITEMS = 16, 24
+TUPLE_SIZE, TUPLE_ITEMS = 16, tuple.__basicsize__  # 24; from CPython 3.14 on a hash comes first
 LIST_SIZE, LIST_ITEMS = 16, 24  # the latter points to the items
 DICT_USED = 16
 CDATA_POINTER = 16  # where a ctypes object keeps the address of its memory
@@ -86,13 +86,15 @@ _DESCRIPTOR_MEMBER = 40  # where a member descriptor points to its PyMemberDef
 @cache
 def slot_offsets() -> dict[str, int]:
     """Where `Array` keeps its slots, by name."""
-    offsets = {}
-    for name in ("_value", "_weak", "_trace", "_atom", "_type", "_owner"):
-        member = _Member.from_address(_word(id(Array.__dict__[name]) + _DESCRIPTOR_MEMBER))
-        if member.name != name.encode():
-            raise LookupError(name)
-        offsets[name] = member.offset
-    return offsets
+    return {name: member_offset(Array, name) for name in ("_value", "_weak", "_trace", "_atom", "_type", "_owner")}
+
+
+def member_offset(owner: type, name: str) -> int:
+    """Where instances keep a slot. Raises LookupError where the descriptor is not as we know it."""
+    member = _Member.from_address(_word(id(owner.__dict__[name]) + _DESCRIPTOR_MEMBER))
+    if member.name != name.encode():
+        raise LookupError(name)
+    return int(member.offset)
 
 
 def _word(address: int) -> int:

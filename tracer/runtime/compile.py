@@ -15,7 +15,9 @@ from tracer.codegen.llvm.emit import emit_module
 from tracer.codegen.llvm.executable import Executable
 from tracer.codegen.llvm.jit import LoadedModule, load_object
 from tracer.codegen.llvm.library import library_symbols
-from tracer.ir.loop import Block, For, If, Library, Module, Statement, While
+from tracer.codegen.status import Status
+from tracer.ir.loop import Block, Library, Module
+from tracer.ir.loop_walk import blocks_of
 from tracer.ir.primitive import Effect
 from tracer.ir.program import Program
 from tracer.ir.types import Type, storage_type
@@ -66,8 +68,12 @@ class Compiled:
         arrays = [*values, *outputs, *self.scheduled.constants]
         parameters = self.executable.parameters
         flat = [a.reshape(-1).view(p.dtype) for a, p in zip(arrays, parameters, strict=True)]
-        with interruptible(self.is_long) as stop:
-            status, context = self.executable.run(flat, stop=stop, callback=self.call_back)
+        status = Status.INTERRUPTED
+        while status is Status.INTERRUPTED:
+            with interruptible(self.is_long) as stop:
+                status, context = self.executable.run(flat, stop=stop, callback=self.call_back)
+            if not self.is_repeatable:
+                break
         error = error_of(self.scheduled, status, context)
         if error is not None:
             raise error
@@ -125,17 +131,5 @@ def _collect(block: Block, found: set[str]) -> None:
     for statement in block.statements:
         if isinstance(statement, Library):
             found.add(statement.name)
-        for inner in _blocks(statement):
+        for inner in blocks_of(statement):
             _collect(inner, found)
-
-
-def _blocks(statement: Statement) -> tuple[Block, ...]:
-    match statement:
-        case For(body=body):
-            return (body,)
-        case While(condition=condition, body=body):
-            return (condition, body)
-        case If(then=then, otherwise=otherwise):
-            return (then, otherwise)
-        case _:
-            return ()

@@ -5,7 +5,6 @@ Inferred types and compiled programs are kept by primitive, operand types and pa
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ from tracer.ir.program import Atom, Equation, Literal, Program, Source, Var
 from tracer.ir.types import StackType, Type, storage_type, with_shape
 from tracer.ir.visit import equations
 from tracer.primitives.reference import reference_outputs
+from tracer.runtime.locks import ForkSafeLock
 from tracer.runtime.specialization import Specialization
 from tracer.runtime.staging import Traced
 from tracer.runtime.wrapping import wrapped
@@ -37,7 +37,7 @@ class _Plain(NamedTuple):
 
 _known: dict[Hashable, tuple[_Plain, ...]] = {}
 _compiled: dict[Hashable, Specialization] = {}
-_lock = threading.Lock()
+_lock = ForkSafeLock()
 
 
 def execute(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> list[Array]:
@@ -105,8 +105,7 @@ def _execute_compiled(
     primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]
 ) -> list[Array]:
     arrays = [x for x in operands if isinstance(x, Array)]
-    kinds = [x.type if isinstance(x, Array) else x for x in operands]
-    key = (primitive, *kinds, *params.items(), fault_sources(primitive, params))
+    key = _key(primitive, operands, params)
     with _lock:
         found = _compiled.get(key)
     if found is None:
@@ -117,6 +116,18 @@ def _execute_compiled(
                 _compiled.clear()
             found = _compiled.setdefault(key, made)
     return found.execute(arrays)
+
+
+def _key(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> Hashable:
+    """What the compiled program depends on; its digest where a parameter cannot be hashed."""
+    kinds = [x.type if isinstance(x, Array) else x for x in operands]
+    sources = fault_sources(primitive, params)
+    key = (primitive, *kinds, *params.items(), sources)
+    try:
+        hash(key)
+    except TypeError:
+        return (single_equation(primitive, operands, params).digest, sources)
+    return key
 
 
 def _structure(count: int) -> trees.Structure:

@@ -19,6 +19,7 @@ from tracer.runtime.faults import error_of
 from tracer.runtime.plan import Plan
 from tracer.runtime.record import Leaf, Record, Result, Scalar
 from tracer.runtime.support import support
+from tracer.runtime.tracebacks import Raised
 from tracer.trace import trees
 from tracer.trace.array import Array
 
@@ -58,6 +59,19 @@ def entries_enabled() -> bool:
     return not switch.ctypes_only and support().entry is not None
 
 
+def _new_function(itself: tuple[Any, ...]) -> Callable[..., Any]:
+    new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p)(
+        ("PyCMethod_New", ctypes.pythonapi)
+    )
+    made: Callable[..., Any] = new(ctypes.addressof(_method()), itself, None, None)
+    return made
+
+
+def front(fallback: Callable[..., Any]) -> Callable[..., Any]:
+    """An entry that recognises nothing: it calls `fallback`, and raises the exception of a `Raised`."""
+    return _new_function((Record(positional=-1, raised=id(Raised)), fallback))
+
+
 class Recognised:
     """An executable with a structure of arguments: what its entries, which differ in their fallbacks, share."""
 
@@ -76,11 +90,7 @@ class Recognised:
 
     def entry(self, fallback: Callable[..., Any]) -> Callable[..., Any]:
         """The C function; it calls `fallback` with the same arguments where they are not as planned."""
-        new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p)(
-            ("PyCMethod_New", ctypes.pythonapi)
-        )
-        made: Callable[..., Any] = new(ctypes.addressof(_method()), (self.record, fallback, self._keep), None, None)
-        return made
+        return _new_function((self.record, fallback, self._keep))
 
     def trust_settings(self, version: int) -> None:
         """Settings of this version are as they were when this was traced."""
@@ -122,6 +132,7 @@ class Recognised:
             plain = structure.type is tuple and all(child.is_leaf() for child in structure.children())
             if not r.single and not plain:
                 r.finish = self._object(structure.unflatten)
+        r.raised = id(Raised)
         r.failed = self._object(lambda address: _error(compiled, address))
         if compiled.scheduled.callbacks:
             r.callback = self._object(compiled.call_back)

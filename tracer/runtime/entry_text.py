@@ -17,9 +17,11 @@ import re
 from tracer.codegen.llvm.abi import Context
 from tracer.codegen.status import Status
 from tracer.runtime import capi
-from tracer.runtime.entry_objects import OBJECTS
+from tracer.runtime.entry_arguments import ARGUMENTS
+from tracer.runtime.entry_arrays import ARRAYS
 from tracer.runtime.entry_run import RUN
 from tracer.runtime.record import Leaf, Record, Result, Step
+from tracer.runtime.tracebacks import Raised
 
 DECLARATIONS = """\
 @tracer_gate = external global [2 x i64]
@@ -96,6 +98,20 @@ out.of.memory:
 fallback:
   %callable = field ptr %self Tuple.item1
   %handed = call ptr @PyObject_Vectorcall(ptr %callable, ptr %args, i64 %nargs, ptr %kwnames)
+  %failed = icmp eq ptr %handed, null
+  br i1 %failed, label %done, label %look
+look:
+  %handed.type = field ptr %handed Object.type
+  %raised.type = field ptr %record Record.raised
+  %is.raised = icmp eq ptr %handed.type, %raised.type
+  br i1 %is.raised, label %raise, label %done
+raise:
+  %error = field ptr %handed Raised.error
+  %error.type = field ptr %error Object.type
+  call void @PyErr_SetObject(ptr %error.type, ptr %error)
+  call void @Py_DecRef(ptr %handed)
+  ret ptr null
+done:
   ret ptr %handed
 }
 
@@ -151,7 +167,8 @@ no:
 
 _FIELD = re.compile(r"  (%[\w.]+) = field (\w+) (%[\w.]+) ([\w.]+)")
 _SET = re.compile(r"  set (\w+) (\S+) (%[\w.]+) ([\w.]+)")
-_NAME = re.compile(r"\b(?:Array|CData|Context|Dict|Leaf|List|Ndarray|Object|Record|Result|Status|Step|Tuple)\.\w+\b")
+_STRUCTS = "Array|CData|Context|Dict|Leaf|List|Ndarray|Object|Raised|Record|Result|Status|Step|Tuple"
+_NAME = re.compile(rf"\b(?:{_STRUCTS})\.\w+\b")
 
 
 def names() -> dict[str, int]:
@@ -164,6 +181,7 @@ def names() -> dict[str, int]:
         "Tuple.size": capi.TUPLE_SIZE,
     }  # fmt: skip
     found |= {f"Array.{name}": offset for name, offset in capi.slot_offsets().items()}
+    found["Raised.error"] = capi.member_offset(Raised, "error")
     found |= {f"Status.{status.name}": int(status) for status in Status}
     for structure in (Context, Leaf, Record, Result, Step):
         found[f"{structure.__name__}.bytes"] = ctypes.sizeof(structure)
@@ -191,4 +209,4 @@ def _expand(text: str, numbers: dict[str, int]) -> str:
 
 def entry_text() -> str:
     """The whole text, for this Python's layout of objects."""
-    return _expand("\n".join((DECLARATIONS, ENTRY, OBJECTS, RUN)), names())
+    return _expand("\n".join((DECLARATIONS, ENTRY, ARGUMENTS, ARRAYS, RUN)), names())

@@ -40,6 +40,7 @@ class History:
         self.name = name
         self.compilations = 0
         self.notes: dict[str, None] = {}
+        self.copied: set[int] = set()  # leaves that a note speaks of
         self._events: deque[Event] = deque(maxlen=_REMEMBERED)
 
     def compiled(self, source: Source | None, reasons: Sequence[str]) -> None:

@@ -17,15 +17,23 @@ from tracer.runtime.arguments import Call, Key, Names, Positions, Signature, sig
 from tracer.runtime.devices import check_device
 from tracer.runtime.donation import consume
 from tracer.runtime.explain import History, Text, closest
+from tracer.runtime.lazy import LazyModule
+from tracer.runtime.locks import ForkSafeLock
 from tracer.runtime.lowered import Lowered
 from tracer.runtime.plan import Plan, make_plan
 from tracer.runtime.specialization import Specialization, is_traced
 from tracer.runtime.staging import trace_call
+from tracer.runtime.tracebacks import Raised
 from tracer.settings import gate
 from tracer.trace import trees
 from tracer.trace.convert import as_array
 from tracer.trace.source import here, user_source
 from tracer.transforms.functions import check_callable, name_of
+
+if TYPE_CHECKING:
+    from tracer.runtime import entry as entries
+else:
+    entries = LazyModule("tracer.runtime.entry")
 
 _CHAIN = 4  # compiled entries that are tried one after another before the way through Python
 
@@ -58,7 +66,7 @@ class JitFunction:
         self._signature = options
         self._name = options.name
         self._inline = inline
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self._history = History(options.name)
         self._cache: dict[Key, Specialization] = {}
         self._chain: list[Specialization] = []
@@ -72,6 +80,18 @@ class JitFunction:
         return f"<jit of {self._name}>"
 
     # calling
+
+    def _first(self, /, *args: Any, **kwargs: Any) -> Any:
+        """The first call: only now is native code loaded."""
+        self.__call__ = entries.front(self._guarded) if entries.entries_enabled() else self._slow  # type: ignore[method-assign]
+        return self.__call__(*args, **kwargs)
+
+    def _guarded(self, /, *args: Any, **kwargs: Any) -> Any:
+        """As `_slow`, for an entry: exceptions are returned as `Raised`, so that our frames are not shown."""
+        try:
+            return self._slow(*args, **kwargs)
+        except BaseException as error:
+            return Raised(error)
 
     def _slow(self, /, *args: Any, **kwargs: Any) -> Any:
         """A call by way of Python: whatever no compiled entry recognises."""
@@ -92,7 +112,7 @@ class JitFunction:
             if donated:
                 consume(donated, self._name)
         if not donated and gate.is_open_here:
-            self._chain_up(compiled, make_plan(args, kwargs, call), version)
+            self._chain_up(compiled, lambda: make_plan(args, kwargs, call), version)
         return trees.unflatten(traced.structure, outputs)
 
     def _specialization(self, call: Call) -> Specialization:
@@ -121,29 +141,29 @@ class JitFunction:
         places = {static.place: self._signature.argument(static.place) for static in call.key.statics}
         return closest(others, call.key, names, places) or ["the first call"]
 
-    def _chain_up(self, compiled: Specialization, plan: Plan | None, version: int) -> None:
+    def _chain_up(self, compiled: Specialization, plan: Callable[[], Plan | None], version: int) -> None:
         """Try this compiled form first from the next call on. `version` is that of the settings it was found by."""
-        if plan is None or not compiled.recognise(plan, version):
+        if not compiled.recognise(plan, version):
             return
         with self._lock:
             if compiled in self._chain:
                 return
             self._chain = [compiled, *self._chain[: _CHAIN - 1]]
-            entry: Callable[..., Any] = self._slow
+            entry: Callable[..., Any] = self._guarded
             for member in reversed(self._chain):
                 entry = member.entry(entry)
             self.__call__ = entry  # type: ignore[method-assign]
 
     def _note_copies(self, call: Call) -> None:
-        names: list[str] = []
         for position, leaf in enumerate(call.leaves):
-            if isinstance(leaf, np.ndarray) and not leaf.flags.c_contiguous:
-                names = names or self._signature.leaf_names(call.args, call.kwargs, call.key.statics)
+            if isinstance(leaf, np.ndarray) and not leaf.flags.c_contiguous and position not in self._history.copied:
+                self._history.copied.add(position)
+                names = self._signature.leaf_names(call.args, call.kwargs, call.key.statics)
                 self._history.note(f"{names[position]} is not C-contiguous: it is copied at every call")
 
     def _forget(self) -> None:
         self._cache, self._chain = {}, []
-        self.__call__ = self._slow  # type: ignore[method-assign]
+        self.__call__ = self._first  # type: ignore[method-assign]
 
     # showing
 

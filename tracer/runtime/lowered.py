@@ -6,21 +6,28 @@ import importlib
 import importlib.util
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tracer.codegen.llvm.jit import assembly
 from tracer.errors import ArgumentError, DeviceError, message
-from tracer.ir.loop import Module
 from tracer.ir.program import Program
-from tracer.passes.pipeline import optimize
 from tracer.runtime.arguments import Call, Signature
-from tracer.runtime.compile import Compiled, compile_program
 from tracer.runtime.cost import CostReport, bytes_of, report
 from tracer.runtime.explain import Text
+from tracer.runtime.lazy import LazyModule
 from tracer.runtime.staging import Traced
 from tracer.trace import trees
 from tracer.trace.convert import as_array
 from tracer.trace.source import here
+
+if TYPE_CHECKING:
+    from tracer.codegen.llvm import jit as llvm
+    from tracer.ir.loop import Module
+    from tracer.passes import pipeline
+    from tracer.runtime import compile as compiling
+else:
+    llvm = LazyModule("tracer.codegen.llvm.jit")
+    pipeline = LazyModule("tracer.passes.pipeline")
+    compiling = LazyModule("tracer.runtime.compile")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +64,8 @@ class Lowered:
         self._signature = signature
 
     @cached_property
-    def _compiled(self) -> Compiled:
-        return compile_program(self._traced.program)
+    def _compiled(self) -> compiling.Compiled:
+        return compiling.compile_program(self._traced.program)
 
     def program(self) -> Program:
         """As traced: captured arrays first, then the arguments' leaves."""
@@ -66,7 +73,7 @@ class Lowered:
 
     def optimized(self) -> Program:
         """After the passes."""
-        return optimize(self._traced.program)
+        return pipeline.optimize(self._traced.program)
 
     def loops(self) -> Module:
         """Scheduled: loop nests and buffers."""
@@ -78,7 +85,7 @@ class Lowered:
 
     def asm(self) -> Text:
         """As this machine's assembly language."""
-        return Text(assembly(self._compiled.text))
+        return Text(llvm.assembly(self._compiled.text))
 
     def cuda(self, arch: str = "sm_90") -> Text:
         """The kernels of a GPU of the given architecture, as CUDA C++. Raises DeviceError without that backend."""
@@ -118,7 +125,7 @@ class Lowered:
 class CompiledFunction:
     """A function compiled ahead of time. It takes arguments of the types that it was compiled for."""
 
-    def __init__(self, lowered: Lowered, compiled: Compiled) -> None:
+    def __init__(self, lowered: Lowered, compiled: compiling.Compiled) -> None:
         self._lowered = lowered
         self._compiled = compiled
 

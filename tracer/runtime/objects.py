@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import threading
 from collections import OrderedDict
 
 from tracer.codegen.llvm.jit import compile_object
 from tracer.codegen.llvm.machine import machine_key
+from tracer.runtime.locks import ForkSafeLock
 
 
 class ObjectCache:
@@ -20,7 +19,7 @@ class ObjectCache:
     def __init__(self, capacity: int = 512) -> None:
         self._capacity = capacity
         self._objects: OrderedDict[bytes, bytes] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
 
     def get(self, text: str) -> bytes:
         """The text's object code, compiled now if it has not been before."""
@@ -45,11 +44,5 @@ class ObjectCache:
     def __len__(self) -> int:
         return len(self._objects)
 
-    def forked(self) -> None:
-        """A lock held by another thread at the time of a fork is never released in the child."""
-        self._lock = threading.Lock()
-
 
 objects = ObjectCache()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=objects.forked)

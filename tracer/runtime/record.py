@@ -96,6 +96,7 @@ class Record(ctypes.Structure):
         ("array_type", Pointer),  # the class ArrayType
         ("zero", Pointer),
         ("finish", Pointer),  # makes the result of the tuple of outputs, or null
+        ("raised", Pointer),  # the class Raised: a fallback returns one to have an exception raised
         ("failed", Pointer),  # makes an exception of a Context's address
         ("callback", Pointer),  # runs a callback: (slot, address of inputs, address of outputs); or null
     )

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tracer.primitives.calls import call as bind_call
-from tracer.runtime.compile import Compiled, compile_program
-from tracer.runtime.entry import Recognised, entries_enabled
+from tracer.runtime.lazy import LazyModule
+from tracer.runtime.locks import ForkSafeLock
 from tracer.runtime.plan import Plan, flat_plan
 from tracer.runtime.staging import Traced
 from tracer.trace.array import Array
 from tracer.trace.evaluate import evaluate
 from tracer.trace.state import state
+
+if TYPE_CHECKING:
+    from tracer.runtime import compile as compiling
+    from tracer.runtime import entry as entries
+else:
+    compiling = LazyModule("tracer.runtime.compile")
+    entries = LazyModule("tracer.runtime.entry")
 
 
 def is_traced(leaves: Sequence[Any], traced: Traced) -> bool:
@@ -26,14 +32,15 @@ def is_traced(leaves: Sequence[Any], traced: Traced) -> bool:
 class Specialization:
     """Traced, and compiled when it first runs. `lock` is held while either is done, so that it is done once."""
 
-    __slots__ = ("_compiled", "_flat", "_recognised", "_traced", "lock")
+    __slots__ = ("_compiled", "_flat", "_plannable", "_recognised", "_traced", "lock")
 
     def __init__(self, traced: Traced | None = None) -> None:
-        self.lock = threading.RLock()
+        self.lock = ForkSafeLock()
         self._traced = traced
-        self._compiled: Compiled | None = None
+        self._compiled: compiling.Compiled | None = None
         self._flat: Callable[..., Sequence[Array]] | None = None
-        self._recognised: Recognised | None = None
+        self._recognised: entries.Recognised | None = None
+        self._plannable = True
 
     @property
     def is_traced(self) -> bool:
@@ -48,11 +55,11 @@ class Specialization:
         """A new trace; what was compiled of the former one goes away."""
         self._traced, self._compiled, self._flat, self._recognised = traced, None, None, None
 
-    def compiled(self) -> Compiled:
+    def compiled(self) -> compiling.Compiled:
         """The program as machine code."""
         with self.lock:
             if self._compiled is None:
-                self._compiled = compile_program(self.traced.program)
+                self._compiled = compiling.compile_program(self.traced.program)
             return self._compiled
 
     def bind(self, operands: Sequence[Array], *, inline: bool) -> list[Any]:
@@ -80,19 +87,24 @@ class Specialization:
             return compiled.call([*captured, *operands])
 
         count = len(compiled.scheduled.input_types) - len(captured)
-        if not entries_enabled():
+        if not entries.entries_enabled():
             return by_ctypes
-        recognised = Recognised(compiled, captured, flat_plan(count), None)
+        recognised = entries.Recognised(compiled, captured, flat_plan(count), None)
         recognised.trust_caller()
         return recognised.entry(by_ctypes)
 
-    def recognise(self, plan: Plan, version: int) -> bool:
-        """Make ready to recognise calls of this plan in compiled code; whether that is possible."""
-        if not entries_enabled():
+    def recognise(self, make_plan: Callable[[], Plan | None], version: int) -> bool:
+        """Make ready to recognise calls like the present one in compiled code; whether that is possible."""
+        if not self._plannable or not entries.entries_enabled():
             return False
         with self.lock:
             if self._recognised is None:
-                self._recognised = Recognised(self.compiled(), self.traced.captured, plan, self.traced.structure)
+                plan = make_plan()
+                if plan is None:
+                    self._plannable = False
+                    return False
+                traced = self.traced
+                self._recognised = entries.Recognised(self.compiled(), traced.captured, plan, traced.structure)
             self._recognised.trust_settings(version)
         return True
 

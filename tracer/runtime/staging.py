@@ -10,6 +10,7 @@ from tracer.ir.program import Program
 from tracer.ir.types import Type
 from tracer.runtime.abstract import abstract
 from tracer.runtime.arguments import Call, Static, signature
+from tracer.runtime.tracebacks import call_user
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.stage import stage
@@ -54,7 +55,7 @@ def trace_call(function: Callable[..., Any], call: Call, name: str) -> Traced:
     def flat(inputs: list[Array]) -> list[Any]:
         traced_args, traced_kwargs = trees.unflatten(key.structure, inputs)
         args, kwargs = with_statics(traced_args, traced_kwargs, key.statics)
-        outputs, structure = trees.flatten(function(*args, **kwargs))
+        outputs, structure = trees.flatten(call_user(function, args, kwargs))
         structures.append(structure)
         return [as_output(y, f"jit of {name}") for y in outputs]
 

@@ -163,6 +163,13 @@ class BlockWriter:
         mine = variable in self.owned or variable not in self.program.inputs
         return mine and variable not in self.shared and self.plan.last_read.get(variable, -1) == self.step
 
+    def may_take_over(self, equation: Equation, operand: Var, result: Var) -> bool:
+        """Whether a result may be made in its operand's memory, which nobody else reads or is to be stored in."""
+        source = self.sources.get(operand)
+        promised = any(source == target for target in self.targets.values())
+        alone = sum(operand is atom for atom in equation.inputs) == 1
+        return alone and not promised and result not in self.targets and self.dies_here(operand)
+
     # steps
 
     def invoke(self, invocation: Invocation) -> None:

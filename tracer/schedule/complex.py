@@ -1,46 +1,36 @@
-"""Complex arithmetic on pairs of reals, as loop IR.
+"""Complex numbers as pairs of reals: the scalar operations of `ir.scalar` on elements of two parts, as loop IR.
 
-Products are the plain formula: rounded products and sums, no scaling. Quotients scale by the larger part of the
-divisor (Smith 1962, CACM 5(8)), so that they overflow only where the result does, or nearly so.
+Decisions: products are the plain formula, without a second look at infinities and NaN (C99's Annex G recovers some;
+NumPy and LLVM do not): inf * (1 + 0i) has a NaN part. Quotients are Smith's, as NumPy's are. Functions have the
+special values of Annex G where it names any. `max` and `min` compare real parts first; an element with a NaN part
+wins, the first operand's before the second's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from tracer.errors import InternalError
 from tracer.ir import dtypes
 from tracer.ir.loop import Operand
 from tracer.ir.loop_build import Builder, constant
-from tracer.ir.primitive import Compare, Convert, Pointwise
+from tracer.ir.primitive import Compare, Convert, Pointwise, Structured
 from tracer.ir.program import Equation
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType
+from tracer.schedule import complex_functions as functions
+from tracer.schedule import complex_inverses as inverses
+from tracer.schedule.math.expand import Code, Value, select
 from tracer.schedule.sources import Element
+
+Pair = tuple[Value, Value]
 
 
 def multiply(b: Builder, x: Element, y: Element) -> Element:
     """x * y."""
-    (xr, xi), (yr, yi) = x, y
-    real = b.apply(ScalarOp.SUB, b.apply(ScalarOp.MUL, xr, yr), b.apply(ScalarOp.MUL, xi, yi))
-    imag = b.apply(ScalarOp.ADD, b.apply(ScalarOp.MUL, xr, yi), b.apply(ScalarOp.MUL, xi, yr))
-    return (real, imag)
-
-
-def divide(b: Builder, x: Element, y: Element) -> Element:
-    """x / y."""
-    (xr, xi), (yr, yi) = x, y
-    real_larger = b.apply(ScalarOp.GE, b.apply(ScalarOp.ABS, yr), b.apply(ScalarOp.ABS, yi))
-    big = b.apply(ScalarOp.SELECT, real_larger, yr, yi)
-    small = b.apply(ScalarOp.SELECT, real_larger, yi, yr)
-    ratio = b.apply(ScalarOp.DIV, small, big)
-    scale = b.apply(ScalarOp.ADD, big, b.apply(ScalarOp.MUL, small, ratio))
-    first = b.apply(ScalarOp.SELECT, real_larger, xr, xi)
-    second = b.apply(ScalarOp.SELECT, real_larger, xi, xr)
-    real = b.apply(ScalarOp.DIV, b.apply(ScalarOp.ADD, first, b.apply(ScalarOp.MUL, second, ratio)), scale)
-    cross = b.apply(ScalarOp.SUB, second, b.apply(ScalarOp.MUL, first, ratio))
-    signed = b.apply(ScalarOp.SELECT, real_larger, cross, b.apply(ScalarOp.NEG, cross))
-    return (real, b.apply(ScalarOp.DIV, signed, scale))
+    return _written(b, product, x, y)  # type: ignore[return-value]  # two operands in, a pair out
 
 
 def complex_pointwise(b: Builder, equation: Equation, elements: Sequence[Element]) -> Element:
@@ -48,34 +38,30 @@ def complex_pointwise(b: Builder, equation: Equation, elements: Sequence[Element
     result = equation.outputs[0].type
     assert isinstance(result, ArrayType)
     match equation.primitive.lower:
-        case Pointwise(op):
-            return _operation(b, op, equation.primitive.name, elements)
+        case Pointwise(ScalarOp.SELECT):
+            predicate = elements[0][0]
+            return tuple(b.apply(ScalarOp.SELECT, predicate, p, q) for p, q in zip(*elements[1:], strict=True))
+        case Pointwise(op) if op in _OPERATIONS:
+            return _written(b, _OPERATIONS[op], *elements)
         case Compare(op):
-            return (_compare(b, op, elements),)
+            real, imag = (b.apply(op, p, q) for p, q in zip(*elements, strict=True))
+            return (b.apply(ScalarOp.OR if op is ScalarOp.NE else ScalarOp.AND, real, imag),)
         case Convert():
             return _convert(b, elements[0], result)
+        case Structured("imag"):
+            return (elements[0][1],)
+        case Structured("complex"):
+            return (elements[0][0], elements[1][0])
     raise InternalError(f"{equation.primitive.name} on complex numbers has no schedule")
 
 
-def _operation(b: Builder, op: ScalarOp, name: str, elements: Sequence[Element]) -> Element:
-    match op:
-        case ScalarOp.ADD | ScalarOp.SUB:
-            return tuple(b.apply(op, p, q) for p, q in zip(*elements, strict=True))
-        case ScalarOp.NEG:
-            return tuple(b.apply(op, p) for p in elements[0])
-        case ScalarOp.MUL:
-            return multiply(b, *elements)
-        case ScalarOp.DIV:
-            return divide(b, *elements)
-        case ScalarOp.SELECT:
-            predicate = elements[0][0]
-            return tuple(b.apply(op, predicate, p, q) for p, q in zip(elements[1], elements[2], strict=True))
-    raise InternalError(f"{name} on complex numbers has no schedule")
-
-
-def _compare(b: Builder, op: ScalarOp, elements: Sequence[Element]) -> Operand:
-    real, imag = (b.apply(op, p, q) for p, q in zip(*elements, strict=True))
-    return b.apply(ScalarOp.OR if op is ScalarOp.NE else ScalarOp.AND, real, imag)
+def _written(b: Builder, function: Callable[..., Pair | Value], *elements: Element) -> Element:
+    """Append the statements of a function of pairs."""
+    code = Code(uniform=False)
+    result = function(*(tuple(Value(code, part) for part in element) for element in elements))
+    for statement in code.statements:
+        b.add(statement)
+    return (result.operand,) if isinstance(result, Value) else tuple(part.operand for part in result)
 
 
 def _convert(b: Builder, element: Element, result: ArrayType) -> Element:
@@ -86,5 +72,83 @@ def _convert(b: Builder, element: Element, result: ArrayType) -> Element:
             parts = [b.convert(x, dtypes.BOOL) for x in element]
             return (b.apply(ScalarOp.OR, *parts),)
         return (b.convert(element[0], real),)
-    imag = b.convert(element[1], real) if len(element) == 2 else constant(0, real)
+    imag: Operand = b.convert(element[1], real) if len(element) == 2 else constant(0, real)
     return (b.convert(element[0], real), imag)
+
+
+# -- arithmetic --------------------------------------------------------------------------------------------------
+
+
+def product(z: Pair, w: Pair) -> Pair:
+    """z * w: rounded products, rounded sums."""
+    (x, y), (u, v) = z, w
+    return x * u - y * v, x * v + y * u
+
+
+def quotient(z: Pair, w: Pair) -> Pair:
+    """z / w, scaled by the larger part of w: it overflows only where the result does, or nearly so.
+
+    Smith 1962, Communications of the ACM 5(8). By zero both parts of z are divided by zero.
+    """
+    (x, y), (u, v) = z, w
+    real_larger = abs(u) >= abs(v)
+    big, small = select(real_larger, u, v), select(real_larger, v, u)
+    first, second = select(real_larger, x, y), select(real_larger, y, x)
+    ratio = small / big
+    scale = big + small * ratio
+    cross = (second - first * ratio) / scale
+    real, imag = (first + second * ratio) / scale, select(real_larger, cross, -cross)
+    by_zero = u.equals(0.0) & v.equals(0.0)
+    return select(by_zero, x / abs(u), real), select(by_zero, y / abs(u), imag)
+
+
+def magnitude(z: Pair) -> Value:
+    """|z|, without overflow; infinite where a part is, even beside NaN."""
+    return functions.real_function(ScalarOp.HYPOT, *z)
+
+
+def _extreme(order: Callable[[Value, Value], Value]) -> Callable[[Pair, Pair], Pair]:
+    """The first operand where it comes first by `order`, real parts before imaginary ones, or has a NaN part."""
+
+    def function(z: Pair, w: Pair) -> Pair:
+        (x, y), (u, v) = z, w
+        ahead = order(x, u) | (x.equals(u) & (order(y, v) | y.equals(v)))
+        of_z, of_w = x.differs(x) | y.differs(y), u.differs(u) | v.differs(v)
+        first = of_z | (ahead & ~of_w)
+        return select(first, x, u), select(first, y, v)
+
+    return function
+
+
+_OPERATIONS: Final[dict[ScalarOp, Callable[..., Pair | Value]]] = {
+    ScalarOp.ADD: lambda z, w: (z[0] + w[0], z[1] + w[1]),
+    ScalarOp.SUB: lambda z, w: (z[0] - w[0], z[1] - w[1]),
+    ScalarOp.NEG: lambda z: (-z[0], -z[1]),
+    ScalarOp.MUL: product,
+    ScalarOp.DIV: quotient,
+    ScalarOp.ABS: magnitude,
+    ScalarOp.MAX: _extreme(lambda a, b: a > b),
+    ScalarOp.MIN: _extreme(lambda a, b: a < b),
+    ScalarOp.SQRT: functions.sqrt,
+    ScalarOp.RSQRT: functions.rsqrt,
+    ScalarOp.POW: functions.power,
+    ScalarOp.EXP: functions.exp,
+    ScalarOp.EXP2: functions.exp2,
+    ScalarOp.EXPM1: functions.expm1,
+    ScalarOp.LOGISTIC: functions.logistic,
+    ScalarOp.LOG: functions.log,
+    ScalarOp.LOG2: lambda z: tuple(part * (1 / math.log(2)) for part in functions.log(z)),
+    ScalarOp.LOG1P: functions.log1p,
+    ScalarOp.SINH: functions.sinh,
+    ScalarOp.COSH: functions.cosh,
+    ScalarOp.TANH: functions.tanh,
+    ScalarOp.SIN: lambda z: functions.swapped(functions.sinh, z),
+    ScalarOp.COS: functions.cos,
+    ScalarOp.TAN: lambda z: functions.swapped(functions.tanh, z),
+    ScalarOp.ASIN: inverses.asin,
+    ScalarOp.ACOS: inverses.acos,
+    ScalarOp.ATAN: lambda z: functions.swapped(inverses.atanh, z),
+    ScalarOp.ASINH: lambda z: functions.swapped(inverses.asin, z),
+    ScalarOp.ACOSH: inverses.acosh,
+    ScalarOp.ATANH: inverses.atanh,
+}

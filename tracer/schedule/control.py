@@ -40,17 +40,12 @@ class Carries:
         """The carry's memory, holding the entry value: the entry value's own where that dies here."""
         writer = self.writer
         source = writer.memory_of(atom)
-        fixed = result in writer.targets
-        alone = sum(atom is other for other in self.equation.inputs) == 1
-        if isinstance(atom, Var) and alone and not fixed and writer.dies_here(atom) and not self._taken(source):
+        if isinstance(atom, Var) and writer.may_take_over(self.equation, atom, result):
             writer.sources.pop(atom, None)
             return source
         memory = writer.target_of(result)
         writer.copy(memory, source)
         return memory
-
-    def _taken(self, memory: Memory) -> bool:
-        return any(memory == other for other in self.buffers if other is not None)
 
     def sources(self, registers: Sequence[Operand]) -> list[Source]:
         """The carries as the body, or what follows the loop, reads them."""
@@ -83,18 +78,26 @@ class Carries:
             elif source != buffer:
                 assert isinstance(source, Memory)
                 moves.append((buffer, source))
-        sources = [source for _, source in moves]
-        for number, (buffer, source) in enumerate(moves):
-            if any(buffer == later for later in sources[number + 1 :]):  # carries that change places
-                saved = body.allocate(source.type)
-                body.copy(saved, buffer)
-                sources = [saved if s == buffer else s for s in sources]
-                moves = [(b, saved if s == buffer else s) for b, s in moves]
-                buffer, source = moves[number]
-            body.copy(buffer, source)
+        _move_at_once(body, moves)
         for _, source in moves:
             body.release(source)
         return yields
+
+
+def _move_at_once(body: BlockWriter, moves: Sequence[tuple[Memory, Memory]]) -> None:
+    """Copy (target, source) pairs as if at once: a target that others still read is copied last, or saved first."""
+    pending = list(moves)
+    while pending:
+        read = [source.view for _, source in pending]
+        free = next((n for n, (t, s) in enumerate(pending) if t.view not in read or read.count(t.view) == 1 and t.view == s.view), None)
+        if free is not None:
+            target, source = pending.pop(free)
+            body.copy(target, source)
+            continue
+        target = pending[0][0]  # carries that change places in a circle
+        saved = body.allocate(target.type)
+        body.copy(saved, target)
+        pending = [(t, saved if s.view == target.view else s) for t, s in pending]
 
 
 def _registers(writer: BlockWriter, source: Source) -> Element:

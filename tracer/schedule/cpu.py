@@ -46,8 +46,16 @@ def _map_loop(loop: For) -> For:
     if _vectorizable(loop) and (not inner or not _better_inside(loop)):
         lanes = _lanes(loop)
         if lanes > 1:
-            return replace(loop, kind=LoopKind.VECTOR, lanes=lanes)
+            return replace(loop, body=_serial(loop.body), kind=LoopKind.VECTOR, lanes=lanes)
     return replace(loop, body=_map_block(loop.body)) if inner else loop
+
+
+def _serial(block: Block) -> Block:
+    """The block as it stands inside a vector loop, where a lane runs its loops one round after another."""
+    statements = tuple(
+        replace(s, body=_serial(s.body), kind=LoopKind.SERIAL) if isinstance(s, For) else s for s in block.statements
+    )
+    return Block(statements, block.yields)
 
 
 def _vectorizable(loop: For) -> bool:

@@ -14,7 +14,7 @@ from tracer.errors import InternalError
 from tracer.ir import dtypes
 from tracer.ir.loop import Address, Operand, Register
 from tracer.ir.loop_build import Builder, constant
-from tracer.ir.primitive import Alias, Compare, Convert, Gather, Generate, IndexMap, Pointwise
+from tracer.ir.primitive import Alias, Compare, Convert, Gather, Generate, IndexMap, Pointwise, Structured
 from tracer.ir.program import Atom, Equation, Literal, Var
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType, Type
@@ -97,7 +97,7 @@ class Puller:
     def _plan_equation(self, equation: Equation, index: Index, output: int) -> Plan:
         primitive, result = equation.primitive, equation.outputs[output].type
         match primitive.lower:
-            case Pointwise() | Compare() | Convert():
+            case Pointwise() | Compare() | Convert() | Structured("imag" | "complex"):
                 demands = [(atom, operand_index(atom, index, result)) for atom in equation.inputs]
                 return Plan(demands, lambda found: pointwise_element(self.builder, equation, found))
             case IndexMap():

@@ -29,6 +29,7 @@ from tracer.ir.primitive import (
     Pointwise,
     Reduce,
     Scan,
+    Structured,
 )
 from tracer.ir.program import Equation, Program, Var
 from tracer.ir.scalar import MATH_FUNCTIONS, ScalarOp
@@ -100,15 +101,15 @@ def plan_block(program: Program) -> BlockPlan:
 def is_map(equation: Equation) -> bool:
     """Whether every element can be computed on its own, where it is read."""
     match equation.primitive.lower:
-        case Pointwise() | Compare() | Convert() | IndexMap() | Generate() | Gather():
+        case Pointwise() | Compare() | Convert() | IndexMap() | Generate() | Gather() | Structured("imag" | "complex"):
             return True
         case Alias():
-            return not _reinterprets(equation)
+            return len(equation.outputs) == 1 and not reinterprets(equation)
         case _:
             return False
 
 
-def _reinterprets(equation: Equation) -> bool:
+def reinterprets(equation: Equation) -> bool:
     """Whether an alias changes the size of elements, so that only memory will do."""
     return equation.primitive.name.startswith("bitcast")
 

@@ -116,13 +116,15 @@ class NestWriter:
         stored = {v: self.parameters.memory(self.targets(v), written=True) for v in self._root_variables()}
         index = tuple(ZERO if n == 1 else of_register(r) for r, n in zip(self.registers, nest.domain, strict=True))
         sums: list[Sum] = []
+        elements: dict[Var, Element] = {}
         for equation in nest.roots:
             variable = equation.outputs[0]
             if is_reduction(equation):
                 sums += self._sums(equation, index)
             else:
-                element = self.puller.element(variable, index)
-                _store(self.body, stored[variable], flatten(index, nest.domain), element)
+                elements[variable] = self.puller.element(variable, index)
+        for variable, element in elements.items():  # after all loads: a root may take the place of what others read
+            _store(self.body, stored[variable], flatten(index, nest.domain), element)
         tail = self._tail(sums, stored, index)
         axes = [
             Axis(r, n, axis in (nest.axes or ()))

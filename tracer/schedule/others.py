@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tracer.errors import InternalError
+from tracer.ir import dtypes
 from tracer.ir.primitive import Alias, Join, Library, Reduce, Scan, Scatter, Structured
 from tracer.ir.program import Equation
 from tracer.schedule.blocks import BlockWriter
 from tracer.schedule.contractions import write_dot
 from tracer.schedule.control import write_cond, write_scan, write_while
 from tracer.schedule.effects import write_callback, write_check
+from tracer.schedule.fusion import reinterprets
 from tracer.schedule.joins import write_concatenate, write_pad
 from tracer.schedule.reductions import write_cumulative, write_serial_reduction
-from tracer.schedule.scatters import write_scatter, write_update_slice
+from tracer.schedule.scatters import memory_with_values, write_scatter, write_update_slice
 from tracer.schedule.sorting import write_sort
-from tracer.schedule.sources import Memory, components, scalar_count
+from tracer.schedule.sources import Memory, Scalars, components, scalar_count
 
 _STRUCTURED = {
     "while": write_while, "scan": write_scan, "cond": write_cond, "callback": write_callback, "check": write_check,
@@ -42,10 +44,21 @@ def write_other(writer: BlockWriter, equation: Equation) -> None:
             write_serial_reduction(writer, equation, op)
         case Library(routine) if routine in _LIBRARY:
             _LIBRARY[routine](writer, equation)
-        case Alias():
+        case Alias() if reinterprets(equation):
             write_reinterpretation(writer, equation)
+        case Alias():
+            write_alias(writer, equation)
         case lower:
             raise InternalError(f"{primitive.name} has no schedule: {lower}")
+
+
+def write_alias(writer: BlockWriter, equation: Equation) -> None:
+    """The operands, each in the result's memory: taken over where they die here, else copied."""
+    for atom, variable in zip(equation.inputs, equation.outputs, strict=True):
+        if variable.type.shape:
+            memory_with_values(writer, equation, atom, variable)
+        else:
+            writer.sources[variable] = Scalars(writer.element_of(atom))
 
 
 def write_reinterpretation(writer: BlockWriter, equation: Equation) -> None:
@@ -55,8 +68,8 @@ def write_reinterpretation(writer: BlockWriter, equation: Equation) -> None:
     held = writer.allocate(atom.type)
     writer.copy(held, source)
     dtype, _ = components(variable.type)
-    view = replace(held.buffer, dtype=dtype, size=scalar_count(variable.type))
-    reread = Memory(view, held.start, variable.type)
+    name = f"{held.buffer.name}_as_{dtypes.short_name(dtype)}"
+    view = replace(held.buffer, name=name, dtype=dtype, size=scalar_count(variable.type))
     target = writer.target_of(variable)
-    writer.copy(target, reread)
+    writer.copy(target, Memory(view, held.start, variable.type))
     writer.release(held)

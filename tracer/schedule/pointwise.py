@@ -33,6 +33,9 @@ def pointwise_element(b: Builder, equation: Equation, elements: Sequence[Element
     match lower:
         case Pointwise(ScalarOp.SELECT):
             return _select(b, elements)
+        case Pointwise(ScalarOp.BITCAST):
+            assert isinstance(result_type, ArrayType)
+            return (b.bitcast(elements[0][0], result_type.dtype),)
         case Pointwise(op):
             return (scalar_op(b, op, [e[0] for e in elements]),)
         case Compare(op):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tracer.ir import dtypes
 from tracer.ir.loop import Address, LoopKind, Operand
 from tracer.ir.primitive import Scatter
-from tracer.ir.program import Equation, Var
+from tracer.ir.program import Atom, Equation, Var
 from tracer.ir.scalar import ScalarOp
 from tracer.schedule.blocks import BlockWriter
 from tracer.schedule.complex import multiply
@@ -24,12 +24,10 @@ _ON_BOOL = {
 }
 
 
-def base_memory(writer: BlockWriter, equation: Equation) -> Memory:
-    """The result's memory, holding the operand's values."""
-    operand, variable = equation.inputs[0], equation.outputs[0]
+def memory_with_values(writer: BlockWriter, equation: Equation, operand: Atom, variable: Var) -> Memory:
+    """The result's memory, holding the operand's values: the operand's own where it dies here, else a copy."""
     source = writer.memory_of(operand)
-    reads = sum(operand is atom for atom in equation.inputs)
-    if isinstance(operand, Var) and reads == 1 and variable not in writer.targets and writer.dies_here(operand):
+    if isinstance(operand, Var) and writer.may_take_over(equation, operand, variable):
         writer.sources[variable] = source
         writer.sources.pop(operand, None)
         return source
@@ -44,7 +42,7 @@ def write_scatter(writer: BlockWriter, equation: Equation) -> None:
     lower, updates = equation.primitive.lower, equation.inputs[2]
     assert isinstance(lower, Scatter)
     memories = [writer.memory_of(atom) for atom in equation.inputs[1:3] if atom.type.shape]
-    target = base_memory(writer, equation)
+    target = memory_with_values(writer, equation, equation.inputs[0], equation.outputs[0])
     f = FunctionWriter(writer)
     result = f.memory(target, written=True)
     alone = equation.params["unique_indices"] and target not in memories
@@ -91,7 +89,7 @@ def write_update_slice(writer: BlockWriter, equation: Equation) -> None:
     update = equation.inputs[1]
     if update.type.shape:
         writer.memory_of(update)
-    target = base_memory(writer, equation)
+    target = memory_with_values(writer, equation, equation.inputs[0], equation.outputs[0])
     f = FunctionWriter(writer)
     result = f.memory(target, written=True)
     with f.loops(update.type.shape, LoopKind.PARALLEL) as index:

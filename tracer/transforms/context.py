@@ -8,13 +8,14 @@ from typing import Any, NoReturn
 from tracer.errors import NoRuleError, message
 from tracer.ir.primitive import NoRule, Primitive, Zero
 from tracer.ir.program import Literal
-from tracer.ir.types import Type, tangent_type
+from tracer.ir.types import StackType, Type, tangent_type
 from tracer.primitives.arithmetic import add
 from tracer.primitives.shapes import broadcast_in_dim, moveaxis
-from tracer.primitives.zeros import zeros
+from tracer.primitives.stacks import add_stacks, filled, spread
 from tracer.trace.array import Array
 from tracer.trace.source import here
-from tracer.trace.trace import Operand, bind_all
+from tracer.trace.state import state
+from tracer.trace.trace import Operand, bind_all, stage_process
 
 Tangent = Operand | Zero
 
@@ -25,9 +26,10 @@ class Context:
     primitive: the equation's. outputs: the primal outputs, for tangent-only jvp rules.
     transform: the running transform, program to program, for rules of primitives with nested programs.
     size, axis_name: of the batch, in batch rules.
+    nested: in linearize rules, whether residuals must have a fixed size, being kept by a loop, a branch or a call.
     """
 
-    __slots__ = ("axis_name", "outputs", "primitive", "size", "transform")
+    __slots__ = ("axis_name", "nested", "outputs", "primitive", "size", "transform")
 
     def __init__(
         self,
@@ -37,35 +39,56 @@ class Context:
         transform: Callable[..., Any] | None = None,
         size: int = 0,
         axis_name: object = None,
+        nested: bool = False,
     ) -> None:
         self.primitive = primitive
         self.outputs = outputs
         self.transform = transform
         self.size = size
         self.axis_name = axis_name
+        self.nested = nested
 
     bind_all = staticmethod(bind_all)
-    add = staticmethod(add)
+
+    @staticmethod
+    def add(x: Operand, y: Operand) -> Operand:
+        """The sum of two tangents or cotangents of one value."""
+        total: Operand = add_stacks(x, y) if isinstance(x.type, StackType) else add(x, y)
+        return total
 
     def zeros(self, type: Type) -> Array:
-        """An array of zeros of the type."""
-        return zeros(type)
+        """A zero of the type: an array of zeros, or an empty stack. In a linear trace, it belongs to that trace."""
+        return zero_here(type)
 
     def instantiate(self, x: Tangent) -> Operand:
         """A symbolic zero as an array; anything else as it is."""
-        return zeros(x.type) if isinstance(x, Zero) else x
+        return zero_here(x.type) if isinstance(x, Zero) else x
 
     def to_front(self, x: Operand, axis: int | None) -> Array:
         """The operand with its batch axis first; broadcast along a new one where it has none."""
         return to_front(x, axis, self.size)
 
 
+def zero_here(type: Type) -> Array:
+    """A zero, made in the linear trace that is being written, if there is one: it is no residual."""
+    trace, outer = state.innermost, state.staging
+    if trace is None or trace is outer or trace.process is not stage_process:
+        return filled(type)
+    state.staging = trace
+    try:
+        return filled(type)
+    finally:
+        state.staging = outer
+
+
 def to_front(x: Operand, axis: int | None, size: int) -> Array:
     """Move the batch axis to the front, or broadcast along a new one."""
+    if isinstance(x.type, StackType):
+        return x if axis is not None and isinstance(x, Array) else spread(x, size)
     if axis is None:
         shape = () if isinstance(x, Literal) else x.shape
-        spread: Array = broadcast_in_dim(x, (size, *shape), tuple(range(1, len(shape) + 1)))
-        return spread
+        widened: Array = broadcast_in_dim(x, (size, *shape), tuple(range(1, len(shape) + 1)))
+        return widened
     moved: Array = moveaxis(x, axis, 0)
     return moved
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from tracer.ir.primitive import Joint, Linearized, NoRule, Primitive, Zero
 from tracer.ir.program import Literal, Program, Var
-from tracer.ir.types import is_differentiable, tangent_type
+from tracer.ir.types import StackType, is_differentiable, tangent_type
 from tracer.trace.array import Array
 from tracer.trace.evaluate import Environment, evaluate, read
+from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all, open_trace, stage_process
 from tracer.transforms.context import Context, Tangent, raise_no_rule, zero_like
@@ -52,9 +53,13 @@ class LinearizedProgram:
 
 @lru_cache(maxsize=1024)
 def linearize_program(
-    program: Program, active: tuple[bool, ...], instantiate: tuple[bool, ...] | bool = False
+    program: Program, active: tuple[bool, ...], instantiate: tuple[bool, ...] | bool = False, nested: bool = False
 ) -> LinearizedProgram:
-    """Split a program at its active inputs. `instantiate`: which outputs get a tangent even where it is zero."""
+    """Split a program at its active inputs.
+
+    instantiate: which outputs get a tangent even where it is zero. nested: whether the residuals must have a fixed
+    size: a program with stacks among them is run again by its linear part instead.
+    """
     wanted = (instantiate,) * len(program.outputs) if isinstance(instantiate, bool) else instantiate
     with open_trace(stage_process, program.name, staging=True) as forward:
         primals = [forward.new_input(type) for type in program.input_types]
@@ -72,6 +77,8 @@ def linearize_program(
             dense = [context.instantiate(t) for t, on in zip(outgoing, active_outputs, strict=True) if on]
             linear_program = linear.program(dense)
             residuals = [array for _, array in linear.constants]
+        if nested and any(isinstance(r.type, StackType) for r in residuals):
+            return _repeating(program, active, instantiate)
         sources, fresh = _residual_sources(primals, outputs, residuals)
         forward_program = forward.program([*outputs, *fresh])
     assert not forward.constants, "a transform of a closed program is closed"
@@ -79,6 +86,24 @@ def linearize_program(
 
 
 _no_primitive: Any = None  # a context that is only used to instantiate zeros
+
+
+def _repeating(
+    program: Program, active: tuple[bool, ...], instantiate: tuple[bool, ...] | bool
+) -> LinearizedProgram:
+    """The split whose residuals are the inputs: its linear part runs the program again."""
+    split = linearize_program(program, active, instantiate)
+    count = len(program.inputs)
+
+    def run(inputs: list[Any]) -> list[Operand]:
+        primals, tangents = inputs[:count], inputs[count:]
+        residuals = split.residuals(primals, evaluate(split.forward, primals))
+        return evaluate(split.linear, [*residuals, *tangents])
+
+    moving = [tangent_type(v.type) for v, on in zip(program.inputs, active, strict=True) if on]
+    linear = stage(run, [*program.input_types, *moving], name=f"{program.name}.linear").program
+    sources = tuple(("input", i) for i in range(count))
+    return LinearizedProgram(program, linear, sources, split.active_outputs)
 
 
 def _residual_sources(
@@ -135,13 +160,17 @@ def linearize_forward(
 
 
 def linearize_equation(
-    primitive: Primitive, xs: Sequence[Operand], active: Sequence[bool], params: Mapping[str, Any]
+    primitive: Primitive,
+    xs: Sequence[Operand],
+    active: Sequence[bool],
+    params: Mapping[str, Any],
+    nested: bool = False,
 ) -> Linearized:
     """One operation at the current level, and its tangents as a function of residuals and active tangents."""
     if primitive.linearize is not None:
-        result: Linearized = primitive.linearize(
-            Context(primitive, transform=linearize_program), xs, tuple(active), **params
-        )
+        transform = partial(linearize_program, nested=nested)
+        context = Context(primitive, transform=transform, nested=nested)
+        result: Linearized = primitive.linearize(context, xs, tuple(active), **params)
         return result
     if isinstance(primitive.jvp, NoRule):
         ys = bind_all(primitive, xs, params)

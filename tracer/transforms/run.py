@@ -60,7 +60,8 @@ def _record(
 ) -> list[Array]:
     xs = [_lower(trace, x) for x in operands]
     active = [isinstance(x, Array) and x._trace is trace for x in operands]
-    linearized = linearize_equation(primitive, xs, active, params)
+    nested = state.staging is None  # compiled programs return no stacks to Python
+    linearized = linearize_equation(primitive, xs, active, params, nested)
     if primitive.linearize is None:
         linearized = trimmed(primitive, params, active, xs, linearized)
     inputs = tuple(x._atom for x in operands if isinstance(x, Array) and x._trace is trace)

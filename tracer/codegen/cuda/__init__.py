@@ -1,1 +1,1 @@
-"""Loop IR to CUDA C++."""
+"""The CUDA backend: kernels of the loop IR spelled as CUDA C++, compiled by NVRTC, launched through CuPy."""

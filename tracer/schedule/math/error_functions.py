@@ -79,7 +79,7 @@ def erf_inv(x: Value) -> Value:
     t = square.sqrt()
     inverse = 1.0 / t
     t_lost = (fma(-t, t, square) + square_lost) * (inverse * 0.5)
-    v = inverse - 0.6
+    v = inverse - f.of(0.2434, 0.165)
     above = horner(v, f.of(c.ERF_INV_TAIL_F32, c.ERF_INV_TAIL_F64))
     below = horner(v, f.of(c.ERF_INV_TAIL_F32_BELOW, c.ERF_INV_TAIL_F64_BELOW))
     tail = (t - 5 / 16) + (t_lost - above / below)

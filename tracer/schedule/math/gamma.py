@@ -62,15 +62,16 @@ def lgamma(x: Value) -> Value:
 def digamma(x: Value) -> Value:
     """The logarithmic derivative of gamma; -inf at 0, inf at -0, NaN at negative integers and -inf.
 
-    Between 1/2 and 2 (x - root)(5/4 + R(x)), from 2 on log(x) - 1/(2x) - S(1/x) with the logarithm in two parts, between
+    Between 1/2 and 2 (x - root)(17/16 + R(x)), from 2 on log(x) - 1/(2x) - S(1/x) with the logarithm in two parts, between
     0 and 1/2 from x + 1, and for x < 0 the reflection digamma(1 - x) - pi cot(pi x).
     """
     negative = x < 0.0
     low_positive = ~negative & (x < 0.5)
     argument = select(negative, 1.0 - x, select(low_positive, x + 1.0, x))
-    distance = (argument - ROOT) - ROOT_LOW
+    distance = argument - ROOT
     rational = _rational(argument - 0.5, c.DIGAMMA_F64, c.DIGAMMA_F64_BELOW)
-    middle = fma(distance, 1.25, distance * rational)
+    beside_root = fma(rational, -ROOT_LOW, -17 / 16 * ROOT_LOW)
+    middle = fma(distance, 17 / 16, fma(distance, rational, beside_root))
     high, low = log_pair(argument)
     inverse = 1.0 / argument
     square = inverse * inverse

@@ -1,0 +1,171 @@
+"""Derivatives of whole programs by finite differences, in float64, and the laws of jvp and transpose against them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tests.laws.tolerances import ADJOINT, DIFFERENCE
+from tests.laws.values import Array, direction
+from tracer.ir import dtypes
+from tracer.ir.program import Program
+from tracer.ir.types import Type, is_differentiable
+from tracer.primitives.reference import run_reference
+from tracer.trace.array import concrete
+from tracer.trace.trace import Operand
+from tracer.transforms.autodiff import jvp
+from tracer.transforms.jvp import jvp_program
+from tracer.transforms.linearize import linearize_program
+from tracer.transforms.transpose import transpose_program
+from tracer.trace.evaluate import evaluate
+
+STEP = 1e-4
+
+
+def actives(program: Program) -> tuple[bool, ...]:
+    """All inputs that can have a tangent."""
+    return tuple(is_differentiable(type) for type in program.input_types)
+
+
+def directions(rng: np.random.Generator, types: Sequence[Type], active: Sequence[bool]) -> list[Array | None]:
+    return [direction(rng, type) if on else None for type, on in zip(types, active, strict=True)]
+
+
+def difference(
+    function: Callable[[Sequence[Array]], Sequence[Array]], xs: Sequence[Array], dxs: Sequence[Array | None]
+) -> list[tuple[Array, Array]]:
+    """For each output the derivative along dxs, and where it may be trusted: where two step sizes agree.
+
+    Central differences of fourth order; a step that crosses a kink or a jump gives itself away.
+    """
+
+    def central(step: float) -> list[Any]:
+        def at(multiple: float) -> list[Any]:
+            moved = [x if dx is None else _moved(x, multiple * step * dx) for x, dx in zip(xs, dxs, strict=True)]
+            return [_wide(y) for y in function(moved)]
+
+        near, far = zip(at(1), at(-1), strict=True), zip(at(2), at(-2), strict=True)
+        return [(8 * (a - b) - (c - d)) / (12 * step) for (a, b), (c, d) in zip(near, far, strict=True)]
+
+    with np.errstate(all="ignore"):
+        fine, coarse = central(STEP), central(3 * STEP)
+        return [(a, np.abs(a - b) <= 1e-6 * (1 + np.abs(a))) for a, b in zip(fine, coarse, strict=True)]
+
+
+def _moved(x: Array, by: Array) -> Array:
+    return np.asarray(x + by, x.dtype)
+
+
+def _wide(y: Array) -> Array:
+    if dtypes.is_complex(y.dtype):
+        return y.astype(np.complex128)
+    return np.asarray(y).astype(np.float64)
+
+
+def check_jvp(program: Program, xs: Sequence[Array], rng: np.random.Generator, what: str) -> float:
+    """Tangents by the transform, and by the rules run eagerly, are differences. Returns the share that was compared."""
+    compared = total = 0
+    for active in _subsets(actives(program)):
+        dxs = directions(rng, program.input_types, active)
+        derived = jvp_program(program, active)
+        given = [dx for dx in dxs if dx is not None]
+        results = run_reference(derived.program, [*xs, *given])
+        count = len(program.outputs)
+        moving = iter(results[count:])
+        primal = run_reference(program, xs)
+        expected = difference(lambda moved: run_reference(program, moved), xs, dxs)
+        for i, (on, type) in enumerate(zip(derived.active_outputs, program.output_types, strict=True)):
+            np.testing.assert_array_equal(results[i], primal[i], err_msg=f"{what}: jvp changes output {i}")
+            tangent = next(moving) if on else None
+            if not is_differentiable(type):
+                assert tangent is None, f"{what}: a tangent for {type}"
+                continue
+            want, trusted = expected[i]
+            got = np.zeros_like(want) if tangent is None else tangent
+            _check_difference(got, want, trusted, f"{what}: tangent {i}, active {active}")
+            compared, total = compared + int(trusted.sum()), total + trusted.size
+    return compared / total if total else 1.0
+
+
+def check_eager_jvp(program: Program, xs: Sequence[Array], rng: np.random.Generator, what: str) -> None:
+    """`jvp` of a Python function that runs the program's equations one by one gives what the transform gives."""
+    active = actives(program)
+    if not any(active) or any(type(t).__name__ != "ArrayType" for t in program.input_types):
+        return
+    dxs = [direction(rng, t) for t, on in zip(program.input_types, active, strict=True) if on]
+    derived = jvp_program(program, active, True)
+    count = len(program.outputs)
+    expected = run_reference(derived.program, [*xs, *dxs])
+
+    def function(*moving: Operand) -> list[Any]:
+        given = iter(moving)
+        operands = [next(given) if on else concrete(np.array(x)) for x, on in zip(xs, active, strict=True)]
+        return evaluate(program, operands)
+
+    primals = [concrete(np.array(x)) for x, on in zip(xs, active, strict=True) if on]
+    ys, dys = jvp(function, tuple(primals), tuple(concrete(np.array(dx)) for dx in dxs))
+    smooth = [is_differentiable(t) for t in program.output_types]
+    got = [np.asarray(y) for y in ys] + [np.asarray(dy) for dy, on in zip(dys, smooth, strict=True) if on]
+    assert len(got) == len(expected), what
+    for position, (a, b) in enumerate(zip(got, expected, strict=True)):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12, err_msg=f"{what}: eager result {position} of {count}")
+
+
+def _check_difference(got: Array, want: Array, trusted: Array, what: str) -> None:
+    g, w = _wide(got)[trusted], want[trusted]
+    wrong = ~(np.abs(g - w) <= DIFFERENCE * (1 + np.abs(w)))
+    assert not wrong.any(), f"{what}\n  got {g[wrong][:5]}\n  differences say {w[wrong][:5]}"
+
+
+def _subsets(flags: Sequence[bool]) -> list[tuple[bool, ...]]:
+    """All active operands together, and each alone."""
+    places = [i for i, on in enumerate(flags) if on]
+    alone = [tuple(i == place for i in range(len(flags))) for place in places] if len(places) > 1 else []
+    return [tuple(flags), *alone] if places else []
+
+
+def check_adjoint(program: Program, xs: Sequence[Array], rng: np.random.Generator, what: str) -> None:
+    """<Jv, w> = <v, J^T w>, J v by linearize and by jvp, J^T w by the transpose of the linear program."""
+    for active in _subsets(actives(program)):
+        split = linearize_program(program, active)
+        if not any(split.active_outputs):
+            continue
+        results = run_reference(split.forward, xs)
+        residuals = split.residuals(list(xs), results)
+        vs = [dx for dx in directions(rng, program.input_types, active) if dx is not None]
+        pushed = run_reference(split.linear, [*residuals, *vs])
+        derived = jvp_program(program, active)
+        tangents = run_reference(derived.program, [*xs, *vs])[len(program.outputs) :]
+        assert derived.active_outputs == split.active_outputs, what
+        for a, b in zip(pushed, tangents, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10, err_msg=f"{what}: linearize against jvp")
+        check_transpose(
+            split.linear, (False,) * len(residuals) + (True,) * len(vs), residuals, vs, rng, f"{what}, active {active}"
+        )
+
+
+def check_transpose(
+    program: Program, linear: tuple[bool, ...], known: Sequence[Array], vs: Sequence[Array], rng: np.random.Generator,
+    what: str,
+) -> None:  # fmt: skip
+    """<A v, w> = <v, A^T w> for a program A that is linear in the flagged inputs. Without conjugation: Re(sum(w A v))."""
+    pushed = run_reference(program, _merge(linear, known, vs))
+    ws = [direction(rng, type) for type in program.output_types]
+    derived = transpose_program(program, linear)
+    pulled = run_reference(derived.program, [*known, *ws])
+    for cotangent, v in zip(pulled, vs, strict=True):
+        assert (cotangent.dtype, cotangent.shape) == (v.dtype, v.shape), what
+    left, right = (_inner(a, b) for a, b in ((pushed, ws), (vs, pulled)))
+    scale = 1 + sum(float(np.sum(np.abs(a * b))) for a, b in [*zip(pushed, ws, strict=True), *zip(vs, pulled, strict=True)])
+    assert abs(left - right) <= ADJOINT * scale, f"{what}: <Av, w> = {left}, <v, A'w> = {right}"
+
+
+def _merge(linear: Sequence[bool], known: Sequence[Array], vs: Sequence[Array]) -> list[Array]:
+    rest, moving = iter(known), iter(vs)
+    return [next(moving) if on else next(rest) for on in linear]
+
+
+def _inner(a: Sequence[Array], b: Sequence[Array]) -> float:
+    return sum(float(np.real(np.sum(x * y))) for x, y in zip(a, b, strict=True))

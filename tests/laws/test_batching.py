@@ -1,0 +1,96 @@
+"""Law: a batched program is the stack of its calls, whichever operands are batched, along whichever axis."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from tests.laws.cases import Case, cases_of
+from tests.laws.comparing import check_close, magnitudes
+from tests.laws.sampling import generator, primitives_with, sampled
+from tests.laws.tolerances import tolerance_of
+from tests.laws.values import Array
+from tracer.ir import dtypes
+from tracer.ir.check import check_program
+from tracer.ir.primitive import NoRule, Primitive
+from tracer.ir.program import Program
+from tracer.ir.types import with_shape
+from tracer.primitives.reference import run_reference
+from tracer.trace.stage import stage
+from tracer.transforms.batch import batch_forward
+from tracer.transforms.context import to_front
+
+Axes = tuple[int | None, ...]
+
+
+def batch_axes(program: Program) -> Iterator[Axes]:
+    """Every choice of batched inputs, with the batch axis first in all; and in every other place, in all and in one."""
+    ranks = [len(type.shape) for type in program.input_types]
+    for batched in itertools.product((False, True), repeat=len(ranks)):
+        if any(batched):
+            yield tuple(0 if on else None for on in batched)
+    for place in range(1, max(ranks, default=0) + 1):
+        yield tuple(min(place, rank) for rank in ranks)
+        for i, rank in enumerate(ranks):
+            if place <= rank and len(ranks) > 1:
+                yield tuple(place if j == i else 0 for j in range(len(ranks)))
+
+
+def batched_program(program: Program, axes: Axes, size: int) -> tuple[Program, tuple[bool, ...]]:
+    """The program on batches along `axes`, its batched outputs along axis 0; and which outputs those are."""
+    kept: list[bool] = []
+
+    def run(inputs: list) -> list:  # type: ignore[type-arg]
+        outputs, places = batch_forward(program, inputs, axes, size, None)
+        kept.extend(place is not None for place in places)
+        return [y if place is None else to_front(y, place, size) for y, place in zip(outputs, places, strict=True)]
+
+    types = [
+        type if axis is None else with_shape(type, (*type.shape[:axis], size, *type.shape[axis:]))
+        for type, axis in zip(program.input_types, axes, strict=True)
+    ]
+    return stage(run, types).program, tuple(kept)
+
+
+def run_batched(program: Program, lanes: Sequence[Sequence[Array]], axes: Axes) -> list[Array]:
+    """The batched program's outputs on the lanes' values, stacked; what no lane varies is repeated."""
+    whole, kept = batched_program(program, axes, len(lanes))
+    check_program(whole)
+    stacked = [lanes[0][i] if axis is None else np.stack([lane[i] for lane in lanes], axis) for i, axis in enumerate(axes)]
+    results = run_reference(whole, stacked)
+    return [y if on else np.stack([y] * len(lanes)) for y, on in zip(results, kept, strict=True)]
+
+
+def check_batch(case: Case, axes: Axes, rng: np.random.Generator, size: int) -> None:
+    """One choice of axes; lanes differ in the batched operands alone."""
+    first = case.draw(rng)
+    lanes = [first]
+    for _ in range(size - 1):
+        drawn = case.draw(rng)
+        lanes.append([x if axis is None else y for x, y, axis in zip(first, drawn, axes, strict=True)])
+    got = run_batched(case.program, lanes, axes)
+    calls = [run_reference(case.program, lane) for lane in lanes]
+    complex_in = any(dtypes.is_complex(x.dtype) for x in first)
+    for position, result in enumerate(got):
+        expected = np.stack([call[position] for call in calls])
+        tolerance = tolerance_of(case.primitive.name, expected.dtype, is_complex=complex_in)
+        scale = None
+        if tolerance is not None and tolerance.of_terms:
+            scale = np.stack([magnitudes(case, lane)[position] for lane in lanes])
+        check_close(result, expected, tolerance, f"{case}, batched along {axes}, output {position}", (), scale)
+
+
+@primitives_with(lambda p: not isinstance(p.batch, NoRule), "batch")
+@sampled(1)
+def test_a_batch_is_the_stack_of_the_calls(primitive: Primitive, seed: int) -> None:
+    checked = 0
+    for case in cases_of(primitive.name):
+        rng = generator(seed, case)
+        for axes in batch_axes(case.program):
+            check_batch(case, axes, rng, size=3 if checked % 7 else 1)
+            checked += 1
+    assert checked, "no case has an operand to batch: the law is empty"
+
+

@@ -1,0 +1,98 @@
+"""Laws: a jvp is a difference quotient, its jvp is that of its own, and <Jv, w> = <v, J^T w>."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+
+from tests.laws.cases import Case, cases_of
+from tests.laws.differences import actives, check_adjoint, check_eager_jvp, check_jvp, check_transpose
+from tests.laws.sampling import excused, generator, primitives_with, sampled
+from tests.laws.values import Array
+from tracer.ir.primitive import NoRule, Primitive
+from tracer.ir.types import is_differentiable, size
+from tracer.primitives.reference import run_reference
+from tracer.transforms.jvp import jvp_program
+
+
+def smooth_cases(primitive: Primitive) -> list[Case]:
+    return [c for c in cases_of(primitive.name) if c.smooth is not None and c.is_exact_enough and any(actives(c.program))]
+
+
+def has_jvp(primitive: Primitive) -> bool:
+    return not isinstance(primitive.jvp, NoRule) and bool(smooth_cases(primitive))
+
+
+@primitives_with(has_jvp, "jvp")
+@sampled(2)
+def test_a_jvp_is_a_difference(primitive: Primitive, seed: int) -> None:
+    shares = []
+    for case in smooth_cases(primitive):
+        rng = generator(seed, case)
+        xs = case.draw_smooth(rng)
+        shares.append(check_jvp(case.program, xs, rng, repr(case)))
+        check_eager_jvp(case.program, xs, rng, repr(case))
+    assert np.mean(shares) > 0.7, "too few points are smooth: the law is empty"
+
+
+@primitives_with(lambda p: has_jvp(p) and "smooth" not in p.laws, "jvp")
+@sampled(1)
+def test_a_second_jvp_is_a_difference_of_the_first(primitive: Primitive, seed: int) -> None:
+    for case in smooth_cases(primitive):
+        rng = generator(seed, case)
+        xs = case.draw_smooth(rng)
+        derived = jvp_program(case.program, actives(case.program))
+        dxs = [rng.standard_normal(x.shape).astype(x.dtype) for x, on in zip(xs, actives(case.program), strict=True) if on]
+        check_jvp(derived.program, [*xs, *dxs], rng, f"jvp of {case!r}")
+
+
+@primitives_with(has_jvp, "jvp")
+@sampled(2)
+def test_linearised_and_transposed_it_is_the_adjoint_of_the_jvp(primitive: Primitive, seed: int) -> None:
+    for case in smooth_cases(primitive):
+        rng = generator(seed, case)
+        check_adjoint(case.program, case.draw_smooth(rng), rng, repr(case))
+
+
+def linear_sets(case: Case, rng: np.random.Generator) -> list[tuple[bool, ...]]:
+    """The sets of inputs in which the equation is found to be linear, together, whatever the others are."""
+    flags = actives(case.program)
+    if not all(is_differentiable(type) and size(type) for type in case.program.output_types):
+        return []
+    places = [i for i, on in enumerate(flags) if on and size(case.program.input_types[i])][:3]
+    candidates = [
+        tuple(i in chosen for i in range(len(flags)))
+        for count in range(1, len(places) + 1)
+        for chosen in itertools.combinations(places, count)
+    ]
+    return [linear for linear in candidates if all(_is_additive(case, linear, rng) for _ in range(4))]
+
+
+def _is_additive(case: Case, linear: tuple[bool, ...], rng: np.random.Generator) -> bool:
+    xs, others = case.draw_smooth(rng), case.draw_smooth(rng)
+    second = [b if on else a for a, b, on in zip(xs, others, linear, strict=True)]
+    both = [np.asarray(a + b) if on else a for a, b, on in zip(xs, others, linear, strict=True)]
+    parts: list[list[Array]] = [run_reference(case.program, x) for x in (xs, second, both)]
+    return all(np.allclose(a + b, c, rtol=1e-9, atol=1e-9) for a, b, c in zip(*parts, strict=True))
+
+
+def may_be_transposed(primitive: Primitive) -> bool:
+    """Whether it has a rule, and cases where that means the adjoint of what the primitive computes."""
+    return not isinstance(primitive.transpose, NoRule) and bool(smooth_cases(primitive)) and not excused(primitive, "jvp")
+
+
+@primitives_with(may_be_transposed, "transpose")
+@sampled(2)
+def test_a_transpose_is_the_adjoint(primitive: Primitive, seed: int) -> None:
+    checked = 0
+    for case in smooth_cases(primitive):
+        rng = generator(seed, case)
+        xs = case.draw_smooth(rng)
+        for linear in linear_sets(case, rng):
+            known = [x for x, on in zip(xs, linear, strict=True) if not on]
+            vs = [x for x, on in zip(xs, linear, strict=True) if on]
+            check_transpose(case.program, linear, known, vs, rng, f"{case!r}, linear {linear}")
+            checked += 1
+    assert checked, "no case is linear in any operand: the law is empty"

@@ -1,0 +1,121 @@
+"""Laws of programs: what is staged, transformed and optimised is well formed, prints and parses again as itself, and
+every pass keeps what it computes, and finds nothing to do a second time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from tests.laws.cases import Case, cases_of
+from tests.laws.comparing import check_close
+from tests.laws.differences import actives
+from tests.laws.machines import together
+from tests.laws.sampling import generator, primitives_with, sampled
+from tests.laws.test_batching import batched_program
+from tests.laws.tolerances import Tolerance
+from tests.laws.values import Array
+from tracer.ir.check import check_program
+from tracer.ir.primitive import NoRule, Primitive
+from tracer.ir.program import Program
+from tracer.ir.read import read_program
+from tracer.ir.text import program_text
+from tracer.passes.pipeline import PIPELINE, optimize
+from tracer.passes.rewrite import Pass
+from tracer.primitives.catalogue import BY_NAME, CATALOGUE
+from tracer.primitives.reference import run_reference
+from tracer.primitives.windows import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
+from tracer.transforms.jvp import jvp_program
+from tracer.transforms.linearize import linearize_program
+from tracer.transforms.transpose import transpose_program
+
+ENUMS = {cls.__name__: cls for cls in (GatherScatterMode,)}
+RECORDS = {cls.__name__: cls for cls in (GatherDimensionNumbers, ScatterDimensionNumbers)}
+
+# What a pass that rounds may change: expansions compute in another order, and fused sums in theirs.
+ROUNDED = Tolerance(256, "expanded into other operations, each rounded", absolute=64)
+
+
+def derived_programs(case: Case) -> Iterator[Program]:
+    """The case's program, its derivatives, its transpose and its batch."""
+    program = case.program
+    yield program
+    active = actives(program)
+    if any(active) and not isinstance(case.primitive.jvp, NoRule):
+        yield jvp_program(program, active).program
+        split = linearize_program(program, active)
+        yield split.forward
+        yield split.linear
+        if any(split.active_outputs):
+            linear = (False,) * split.residual_count + (True,) * sum(active)
+            yield transpose_program(split.linear, linear).program
+    if program.inputs and not isinstance(case.primitive.batch, NoRule):
+        yield batched_program(program, (0,) * len(program.inputs), 2)[0]
+
+
+def chosen(primitive: Primitive) -> Sequence[Case]:
+    """Some of a primitive's cases, of every kind there is."""
+    cases = cases_of(primitive.name)
+    return cases[:: max(1, len(cases) // 40)]
+
+
+@pytest.mark.parametrize("primitive", CATALOGUE, ids=str)
+def test_staged_transformed_and_optimised_programs_are_well_formed(primitive: Primitive) -> None:
+    for case in chosen(primitive):
+        for program in derived_programs(case):
+            check_program(program)
+            for step in PIPELINE:
+                program = check_program(step.run(program))
+
+
+@primitives_with(lambda p: True, "text")
+def test_printed_and_parsed_again_it_is_the_same_program(primitive: Primitive) -> None:
+    for case in cases_of(primitive.name):
+        text = program_text(case.program)
+        again = read_program(text, BY_NAME, enums=ENUMS, records=RECORDS)
+        assert again.digest == case.program.digest, text
+        assert program_text(again, sources=False) == program_text(case.program, sources=False)
+    whole = together([case.program for case in chosen(primitive)])
+    derived = together([p for case in chosen(primitive)[:8] for p in derived_programs(case)])
+    for program in (whole, derived, optimize(whole)):
+        again = read_program(program_text(program), BY_NAME, enums=ENUMS, records=RECORDS)
+        assert again.digest == program.digest
+
+
+@pytest.mark.parametrize("step", dict.fromkeys(PIPELINE), ids=lambda step: step.name)
+@primitives_with(lambda p: not isinstance(p.reference, NoRule), "passes")
+@sampled(1)
+def test_a_pass_keeps_what_a_program_computes_and_is_idempotent(primitive: Primitive, step: Pass, seed: int) -> None:
+    for case in chosen(primitive):
+        rng = generator(seed, case)
+        for program in (case.program, repeated(case.program)):
+            after = step.run(program)
+            values = case.draw(rng)
+            check_kept(program, after, values, step, repr(case))
+            again = step.run(after)
+            assert again is after, f"{step.name} of {case!r}: not idempotent, or a copy where nothing changed\n{after}\n{again}"
+
+
+def repeated(program: Program) -> Program:
+    """The equations twice, for common subexpressions, and once more with outputs that nothing reads."""
+    from tracer.trace.evaluate import evaluate
+    from tracer.trace.stage import stage
+
+    def run(inputs: list) -> list:  # type: ignore[type-arg]
+        first = evaluate(program, inputs)
+        evaluate(program, inputs)
+        return [*evaluate(program, inputs), *first]
+
+    return stage(run, program.input_types, name=program.name).program
+
+
+def check_kept(before: Program, after: Program, values: Sequence[Array], step: Pass, what: str) -> None:
+    assert before.input_types == after.input_types
+    assert before.output_types == after.output_types
+    expected, got = run_reference(before, values), run_reference(after, values)
+    for position, (a, b) in enumerate(zip(got, expected, strict=True)):
+        tolerance = ROUNDED if step.rounds and b.dtype.kind in "fVc" else None
+        check_close(a, b, tolerance, f"{step.name} of {what}, output {position}", values)
+
+

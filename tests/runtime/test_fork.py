@@ -1,0 +1,68 @@
+"""A forked child: locks of other threads are free, traces of theirs are gone, Ctrl-C is heard."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.runtime.programs import double, forever
+from tracer.runtime.jit import jit
+from tracer.settings import gate
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+
+
+def in_child(check: Callable[[], bool]) -> bool:
+    """Whether `check` holds in a forked child, within ten seconds."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads, which is the point
+        child = os.fork()
+    if child == 0:
+        signal.alarm(10)
+        try:
+            os._exit(0 if check() else 1)
+        finally:
+            os._exit(2)
+    return os.waitpid(child, 0)[1] == 0
+
+
+def test_a_child_is_not_held_up_by_a_trace_of_another_thread() -> None:
+    inside, done = threading.Event(), threading.Event()
+
+    @jit
+    def slow(x: Any) -> Any:
+        if threading.current_thread() is not threading.main_thread():
+            inside.set()
+            assert done.wait(20)
+        return double(x)
+
+    thread = threading.Thread(target=slow, args=(1.0,))
+    thread.start()
+    assert inside.wait(10)
+    try:
+        assert in_child(lambda: gate.words[0] == 0 and float(slow(1.0)) == 2.0)
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_ctrl_c_is_heard_in_a_child() -> None:
+    f = jit(forever)
+
+    def check() -> bool:
+        timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        try:
+            f(np.float64(1))
+        except KeyboardInterrupt:
+            return True
+        return False
+
+    assert in_child(check)

@@ -1,0 +1,98 @@
+"""`f.lower(x)`: every stage, its cost and its memory, before anything runs."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.runtime.programs import arange, count_to, double
+from tracer.errors import ArgumentError, DeviceError
+from tracer.ir.loop import Module
+from tracer.ir.program import Program
+from tracer.primitives.arithmetic import add, mul
+from tracer.primitives.exponential import exp
+from tracer.runtime.abstract import ShapeDtypeStruct
+from tracer.runtime.jit import jit
+from tracer.runtime.staging import eval_shape, make_program
+
+
+def polynomial(x: Any) -> Any:
+    return add(mul(x, x), exp(x))
+
+
+def test_every_stage_is_shown() -> None:
+    lowered = jit(polynomial).lower(ShapeDtypeStruct((4,), "float32"))
+    assert isinstance(lowered.program(), Program)
+    assert [e.primitive.name for e in lowered.optimized().equations] == ["mul", "exp", "add"]
+    assert isinstance(lowered.loops(), Module)
+    assert "define i32 @tracer_main(" in lowered.llvm()
+    assert "tracer_main" in lowered.asm()
+    assert repr(lowered) == "<lowered polynomial(f32[4])>"
+
+
+def test_cost_counts_arithmetic_functions_and_bytes() -> None:
+    cost = jit(polynomial).lower(np.zeros(100)).cost()
+    assert (cost.flops, cost.total.functions) == (200, 100)
+    assert (cost.bytes_read, cost.bytes_written) == (4 * 800 + 800, 3 * 800)
+    assert str(cost).splitlines()[0].split() == ["equation", "flops", "functions", "read", "written", "source"]
+    assert str(cost).splitlines()[-1].split()[:4] == ["in", "all", "200", "100"]
+
+
+def test_cost_of_a_loop_says_that_its_rounds_are_unknown() -> None:
+    cost = jit(count_to(3.0)).lower(np.float64(0)).cost()
+    assert cost.total.unknown_trips
+    assert str(cost).endswith("a while_loop is counted as one round")
+
+
+def test_memory_counts_buffers() -> None:
+    memory = jit(polynomial).lower(np.zeros(100)).memory()
+    assert (memory.arguments, memory.results, memory.constants) == (800, 800, 0)
+    assert memory.peak == 1600 + memory.arena
+    assert str(memory).splitlines()[0] == "arguments              800 B"
+
+
+def test_a_compiled_function_takes_its_types_alone(way: str) -> None:
+    captured = arange(3)
+    compiled = jit(lambda x: {"y": add(x, captured)}).lower(ShapeDtypeStruct((3,), "float64")).compile()
+    np.testing.assert_array_equal(compiled(np.ones(3))["y"], [1.0, 2.0, 3.0])
+    with pytest.raises(ArgumentError) as error:
+        compiled(np.ones(4))
+    assert str(error.value).splitlines()[1:] == [
+        "  compiled for (f64[3])",
+        "  got          (f64[4])",
+        "  help: jit(f)(...) compiles for every kind of arguments that it meets",
+    ]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("tracer.codegen.cuda.lower") is not None, reason="there is CUDA")
+def test_cuda_says_what_is_missing() -> None:
+    with pytest.raises(DeviceError) as error:
+        jit(double).lower(1.0).cuda()
+    assert str(error.value).splitlines()[1:] == [
+        "  wanted for double on sm_90",
+        "  help: .llvm() and .asm() show what runs on the CPU",
+    ]
+
+
+def test_make_program_puts_captured_arrays_first() -> None:
+    captured = arange(3)
+    program = make_program(lambda x: add(captured, x))(ShapeDtypeStruct((3,), "float64"))
+    assert list(map(str, program.input_types)) == ["f64[3]", "f64[3]"]
+    assert program.equations[0].inputs == program.inputs
+
+
+def test_make_program_takes_static_arguments() -> None:
+    program = make_program(lambda x, n: x if n else double(x), static_argnums=1)(1.0, False)
+    assert len(program.equations) == 1
+
+
+def test_eval_shape_gives_the_tree_of_types() -> None:
+    shapes = eval_shape(lambda x, y: (double(x), {"y": y}), ShapeDtypeStruct((2,), "int32"), 1.0)
+    assert shapes == (ShapeDtypeStruct((2,), "int32"), {"y": ShapeDtypeStruct((), "float64", weak_type=True)})
+    assert shapes[0].ndim == 1
+    assert shapes[0].size == 2
+    assert shapes[0].dtype == np.int32
+    assert shapes[1]["y"].weak_type

@@ -1,0 +1,167 @@
+"""A loop program as CUDA C++: a kernel for every function that loops over blocks, and the entry's steps as a plan.
+
+A kernel is one loop over blocks around one loop over threads; what stands between them is computed by all
+threads alike. The text keeps to what a checking simulator can run as well: no return, so that all threads come to
+every barrier; all lanes take part in a shuffle; no pointer is made from the address of an element.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from tracer.codegen.cuda.frame import Frame
+from tracer.codegen.cuda.helpers import helper_text
+from tracer.codegen.cuda.source import MOST_BLOCKS, MOST_THREADS, CudaSource, Host, Kernel, Step
+from tracer.codegen.cuda.statements import run_block
+from tracer.codegen.cuda.types import PREAMBLE, memory_name, type_name
+from tracer.errors import DeviceError, InternalError, message
+from tracer.ir.loop import (
+    Alloc,
+    Block,
+    Buffer,
+    Callback,
+    Constant,
+    Copy,
+    Fault,
+    For,
+    Function,
+    If,
+    Invoke,
+    Leave,
+    Library,
+    LoopKind,
+    Module,
+    Register,
+    Space,
+    StackPop,
+    StackPush,
+    Statement,
+    View,
+    While,
+)  # fmt: skip
+from tracer.ir.loop_text import Printer
+from tracer.ir.loop_walk import statements_of
+
+
+def emit_cuda(module: Module) -> CudaSource:
+    """The module's kernels and how its entry runs them; equal modules give equal text.
+
+    Functions without a loop over blocks, and steps that need the host, become comments and `Host` steps.
+    Raises DeviceError for a grid beyond CUDA's limits, InternalError for what the schedule should not hand over.
+    """
+    helpers: dict[str, None] = {}
+    texts: list[str] = []
+    kernels: list[Kernel] = []
+    for function in module.functions:
+        if function.name != module.entry and _grid(function) is not None:
+            frame = Frame(function, helpers)
+            kernels.append(_kernel(frame))
+            texts.append("\n".join(frame.lines) + "\n")
+    entry = next((f for f in module.functions if f.name == module.entry), None)
+    if entry is None:
+        raise InternalError(f"cuda: the module's entry '{module.entry}' is missing")
+    known = {kernel.name: kernel for kernel in kernels}
+    steps, plan = _entry(entry, known)
+    parts = [PREAMBLE, helper_text(helpers), *texts, plan]
+    parameters = tuple([p for p in entry.parameters if isinstance(p, Buffer)])
+    return CudaSource("\n".join([part for part in parts if part]), tuple(kernels), steps, parameters, module.arena)
+
+
+# -- kernels -------------------------------------------------------------------------------------------
+
+
+def _grid(function: Function) -> For | None:
+    """The loop over blocks that makes a function a kernel."""
+    statements = function.body.statements
+    first = statements[0] if len(statements) == 1 else None
+    return first if isinstance(first, For) and first.kind is LoopKind.BLOCK else None
+
+
+def _kernel(f: Frame) -> Kernel:
+    grid = _grid(f.function)
+    assert grid is not None
+    threads = [s for s in grid.body.statements if isinstance(s, For)]
+    if len(threads) != 1 or threads[0].kind is not LoopKind.THREAD or grid.body.statements[-1] is not threads[0]:
+        f.fail("a loop over blocks that does not end in one loop over threads")
+    block, faults = threads[0], any(isinstance(s, Fault) for s in statements_of(f.function.body))
+    if block.carries:
+        f.fail("a thread loop with carries, which the schedule writes out")
+    kernel = Kernel(
+        f.function.name, _extent(f, grid, MOST_BLOCKS), _extent(f, block, MOST_THREADS), _shared(grid.body),
+        f.function.parameters, faults,
+    )  # fmt: skip
+    parameters = [_parameter(f, p) for p in f.function.parameters]
+    parameters += ["u64* __restrict__ fault"] if faults else []
+    head = f'extern "C" __global__ void __launch_bounds__({kernel.block}) {kernel.name}({", ".join(parameters)})'
+    with f.braces(head):
+        f.do(f"const {f.define(grid.index)} = blockIdx.x;")
+        run_block(f, Block(grid.body.statements[:-1]))
+        f.do(f"const {f.define(block.index)} = threadIdx.x;")
+        run_block(f, block.body)
+    return kernel
+
+
+def _extent(f: Frame, loop: For, most: int) -> int:
+    """How many blocks or threads."""
+    counted = isinstance(loop.start, Constant) and isinstance(loop.stop, Constant) and loop.step == 1
+    if not counted or int(loop.start.value) != 0:  # type: ignore[union-attr]  # both are constants
+        f.fail(f"a {loop.kind.value} loop that does not count from 0 to a constant")
+    count = int(loop.stop.value)  # type: ignore[union-attr]
+    if count > most:
+        limit = f"{loop.kind.value}s: {count:,} of at most {most:,}"
+        raise DeviceError(message(f"cuda: {f.function.name} needs too many {limit}", help="split the array"))
+    return count
+
+
+def _shared(block: Block) -> int:
+    buffers = [s.buffer for s in block.statements if isinstance(s, Alloc) and s.buffer.space is Space.SHARED]
+    return sum(prod((buffer.size, buffer.dtype.itemsize)) for buffer in buffers)
+
+
+def _parameter(f: Frame, parameter: Buffer | Register) -> str:
+    """Buffers that are written overlap with no other parameter, so that all of them are restricted."""
+    if isinstance(parameter, Register):
+        return f"{type_name(parameter.dtype)} {f.name(parameter)}"
+    const = "" if parameter.written else "const "
+    return f"{const}{memory_name(parameter.dtype)}* __restrict__ {f.name(parameter)}"
+
+
+# -- the entry -----------------------------------------------------------------------------------------
+
+
+def _entry(entry: Function, kernels: dict[str, Kernel]) -> tuple[tuple[Step, ...], str]:
+    """The entry's steps, and a comment that shows them."""
+    steps: list[Step] = []
+    lines: list[str] = []
+    printer = Printer(entry)
+    for s in entry.body.statements:
+        step = _step(s, kernels)
+        if step is None:
+            continue
+        steps.append(step)
+        first = printer.statement_lines(s)[0]
+        if isinstance(step, Invoke):
+            kernel = kernels[step.function]
+            lines.append(first.replace("invoke ", "", 1).replace("(", f"<<<{kernel.grid}, {kernel.block}>>>(", 1))
+        else:
+            lines.append(first if isinstance(step, Copy) else f"not on the GPU yet: {first.removesuffix(' {')}")
+    return tuple(steps), "".join(f"// {line}\n" for line in [f"{entry.name}:", *lines])
+
+
+def _step(s: Statement, kernels: dict[str, Kernel]) -> Step | None:
+    """The step as a plan says it; None for what needs no doing."""
+    match s:
+        case Invoke(name) if name in kernels and all(isinstance(a, View) for a in s.arguments):
+            return s
+        case Copy():
+            return s
+        case Leave():
+            return None  # the kernels that follow a fault are harmless, and the record is looked at when all is done
+        case Invoke(name):
+            return Host(f"{'scalars for ' if name in kernels else ''}{name}")
+        case Library(name):
+            return Host(f"library {name}")
+        case While() | For() | If() | Callback() | StackPush() | StackPop():
+            return Host(type(s).__name__.lower())
+        case _:
+            return Host("scalars")

@@ -1,0 +1,111 @@
+"""The state of spelling one kernel: its lines, and the names of its registers and buffers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, NoReturn
+
+from tracer.codegen.cuda.types import PREAMBLE, RESERVED, literal, type_name
+from tracer.errors import InternalError
+from tracer.ir.loop import Address, Buffer, Constant, Function, Operand, Register
+
+_INDENT: Final = "  "
+_TYPES: Final = frozenset(re.findall(r" (\w+);", PREAMBLE))
+
+
+class Frame:
+    """One kernel being spelled. helpers: those that the module needs so far, in no order."""
+
+    def __init__(self, function: Function, helpers: dict[str, None]) -> None:
+        self.function = function
+        self.helpers = helpers
+        self.lines: list[str] = []
+        self.depth = 0
+        self.faults = False
+        self._names: dict[Register | Buffer, str] = {}
+        self._taken = set(RESERVED | _TYPES)
+        self._next: dict[str, int] = {}
+
+    def fail(self, problem: str) -> NoReturn:
+        """What is asked for is none of this backend's business: a bug of the schedule."""
+        raise InternalError(f"cuda: {problem}, in function '{self.function.name}'")
+
+    # -- lines ---------------------------------------------------------------------------------------
+
+    def do(self, line: str) -> None:
+        """Write a line."""
+        self.lines.append(_INDENT * self.depth + line)
+
+    @contextmanager
+    def braces(self, head: str, tail: str = "}") -> Iterator[None]:
+        """Lines between braces."""
+        self.do(f"{head} {{")
+        self.depth += 1
+        yield
+        self.depth -= 1
+        self.do(tail)
+
+    # -- names ---------------------------------------------------------------------------------------
+
+    def define(self, register: Register) -> str:
+        """A name for a register, and its type in front: how a declaration begins."""
+        return f"{type_name(register.dtype)} {self.name(register)}"
+
+    def name(self, what: Register | Buffer) -> str:
+        """The name of a register or buffer, given at first sight: its own, made unique and fit for C++."""
+        found = self._names.get(what)
+        if found is None:
+            hint = re.sub(r"\W", "_", what.name)
+            if not hint or not (hint[0].isalpha() or hint[0] == "_") or hint.startswith(("tr_", "__")):
+                hint = f"v{hint}" if isinstance(what, Register) else f"m{hint}"
+            found = self._names[what] = self.fresh(hint)
+        return found
+
+    def alias(self, register: Register, name: str) -> None:
+        """Let the register go by a name that exists."""
+        self._names[register] = name
+
+    def fresh(self, hint: str) -> str:
+        """A name that nothing has yet."""
+        name, number = hint, self._next.get(hint, 0)
+        if hint == "v":
+            name, number = f"v{number}", number + 1
+        while name in self._taken:
+            number += 1
+            name = f"{hint}_{number}" if hint[-1].isdigit() else f"{hint}{number}"
+        self._next[hint] = number
+        self._taken.add(name)
+        return name
+
+    # -- operands ------------------------------------------------------------------------------------
+
+    def operand(self, operand: Operand) -> str:
+        """A register's name, or a literal."""
+        return literal(operand) if isinstance(operand, Constant) else self.name(operand)
+
+    def index(self, operand: Operand) -> str:
+        """An i64 operand, where a literal needs no type."""
+        return str(int(operand.value)) if isinstance(operand, Constant) else self.name(operand)
+
+    def element(self, buffer: Buffer, address: Address) -> str:
+        """An element of a buffer."""
+        return f"{self.name(buffer)}[{self.address(address)}]"
+
+    def address(self, address: Address) -> str:
+        """`4 * i - j + 1`."""
+        text = ""
+        for register, coefficient in address.terms:
+            size, name = abs(coefficient), self.name(register)
+            term = name if size == 1 else f"{size} * {name}"
+            text += _signed(coefficient < 0, term, first=not text)
+        if address.constant or not text:
+            text += _signed(address.constant < 0, str(abs(address.constant)), first=not text)
+        return text
+
+
+def _signed(negative: bool, term: str, *, first: bool) -> str:
+    if first:
+        return f"-{term}" if negative else term
+    return f" - {term}" if negative else f" + {term}"

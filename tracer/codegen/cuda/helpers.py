@@ -1,0 +1,210 @@
+"""Device functions that kernels call: what C++ leaves undefined, or means differently from `tracer.ir.scalar`.
+
+A module contains those that it uses, in the order of `HELPERS`. All are plain C++ on bits and values, apart from
+the two conversions of f16, which the machine has instructions for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from textwrap import dedent
+from typing import Final
+
+from tracer.codegen.cuda.types import computing_name, integer, type_name
+from tracer.ir.dtypes import (
+    BF16,
+    F8E4M3FN,
+    F8E5M2,
+    F16,
+    F32,
+    F64,
+    INTEGERS,
+    SIGNED,
+    UNSIGNED,
+    DType,
+    is_signed,
+    short_name,
+)
+
+_FUNCTION: Final = "static __device__ __forceinline__ "
+
+
+def _helper(text: str) -> str:
+    return _FUNCTION + dedent(text).strip() + "\n"
+
+
+# -- short floats --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """width and fraction in bits; `top` is the magnitude that overflow gives, `nan` the quiet NaN."""
+
+    width: int
+    fraction: int
+    bias: int
+    top: int
+    nan: int
+
+
+_FORMATS: Final[Mapping[DType, Format]] = {
+    F8E4M3FN: Format(width=8, fraction=3, bias=7, top=0x7F, nan=0x7F),
+    F8E5M2: Format(width=8, fraction=2, bias=15, top=0x7C, nan=0x7E),
+}
+
+
+def _f16() -> Iterator[tuple[str, str]]:
+    for name, result, given, instruction, letters in (
+        ("widen", "f32", "f16", "cvt.f32.f16", "fh"),
+        ("shorten", "f16", "f32", "cvt.rn.f16.f32", "hf"),
+    ):
+        yield f"{name}_f16", _helper(f"""
+            {result} tr_{name}_f16({given} x) {{
+              {result} r;
+              asm("{instruction} %0, %1;" : "={letters[0]}"(r) : "{letters[1]}"(x));
+              return r;
+            }}""")
+
+
+def _bf16() -> Iterator[tuple[str, str]]:
+    yield "widen_bf16", _helper("f32 tr_widen_bf16(bf16 x) { return __uint_as_float((u32)x << 16); }")
+    yield "shorten_bf16", _helper("""
+        bf16 tr_shorten_bf16(f32 x) {
+          u32 bits = __float_as_uint(x);
+          return (bf16)((x != x ? bits | 0x400000u : bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+        }""")
+
+
+def _f8(dtype: DType) -> Iterator[tuple[str, str]]:
+    """By integers alone; what the steps mean is told in `codegen.llvm.short_floats`."""
+    name, form = short_name(dtype), _FORMATS[dtype]
+    shift, sign = 23 - form.fraction, 1 << (form.width - 1)
+    first_nan = form.top if form.top == form.nan else form.top + 1
+    yield f"widen_{name}", _helper(f"""
+        f32 tr_widen_{name}({name} x) {{
+          u32 size = x & 0x{sign - 1:x}u, placed = size << {shift};
+          u32 finite = __float_as_uint(__uint_as_float(placed) * 0x1p{127 - form.bias}f);
+          u32 special = placed | 0x7f800000u | (size >= 0x{first_nan:x}u ? 0x400000u : 0u);
+          u32 bits = size >= 0x{form.top:x}u ? special : finite;
+          return __uint_as_float(bits | (x & 0x{sign:x}u) << {32 - form.width});
+        }}""")
+    rebias = (1 << (shift - 1)) - 1 - ((127 - form.bias) << 23)
+    step = 1 - form.bias - form.fraction + 23
+    yield f"shorten_{name}", _helper(f"""
+        {name} tr_shorten_{name}(f32 x) {{
+          u32 bits = __float_as_uint(x), size = bits & 0x7fffffffu;
+          u32 normal = (size + 0x{rebias & 0xFFFFFFFF:x}u + (size >> {shift} & 1u)) >> {shift};
+          u32 small = __float_as_uint(__uint_as_float(size) + 0x1p{step}f) - 0x{(127 + step) << 23:x}u;
+          u32 near = size < 0x{(128 - form.bias) << 23:x}u ? small : normal;
+          u32 finite = near < 0x{form.top:x}u ? near : 0x{form.top:x}u;
+          u32 value = size > 0x7f800000u ? 0x{form.nan:x}u : finite;
+          return ({name})(value | (bits >> {32 - form.width} & 0x{sign:x}u));
+        }}""")
+
+
+def _round_to_odd() -> Iterator[tuple[str, str]]:
+    """f64 as the f32 that rounds to any shorter float as the f64 itself would (Boldo & Melquiond 2008)."""
+    yield "round_to_odd", _helper("""
+        f32 tr_round_to_odd(f64 x) {
+          f32 near = (f32)x;
+          f64 back = near;
+          u32 bits = __float_as_uint(near) - (fabs(back) > fabs(x) ? 1u : 0u);
+          return __uint_as_float(bits | (back < x || back > x ? 1u : 0u));
+        }""")
+
+
+# -- floats --------------------------------------------------------------------------------------------
+
+
+def _extrema(dtype: DType) -> Iterator[tuple[str, str]]:
+    """NaN wins, and -0 is less than +0: of equal values the bits are joined."""
+    name = short_name(dtype)
+    single, double = ("__float_as_int", "__int_as_float"), ("__double_as_longlong", "__longlong_as_double")
+    to, back = single if dtype == F32 else double
+    for op, sign, join in (("max", ">", "&"), ("min", "<", "|")):
+        yield f"{op}_{name}", _helper(f"""
+            {name} tr_{op}_{name}({name} a, {name} b) {{
+              {name} tie = a == b ? {back}({to}(a) {join} {to}(b)) : a + b;
+              return a {sign} b ? a : b {sign} a ? b : tie;
+            }}""")
+
+
+def _nextafter(dtype: DType) -> Iterator[tuple[str, str]]:
+    """On the bits and the values that they stand for (f32 for short floats); NaN is for the caller."""
+    word, value = f"u{8 * dtype.itemsize}", type_name(dtype if dtype == F64 else F32)
+    sign = f"({word})1 << {8 * dtype.itemsize - 1}"
+    yield f"nextafter_{short_name(dtype)}", _helper(f"""
+        {word} tr_nextafter_{short_name(dtype)}({value} a, {value} b, {word} a_bits, {word} b_bits) {{
+          bool grows = (a < b) == ((a_bits & {sign}) == 0);
+          {word} next = grows ? a_bits + 1 : a_bits - 1;
+          next = a == 0 ? (b_bits & {sign}) | 1 : next;
+          return a == b ? b_bits : next;
+        }}""")
+
+
+def _saturation(source: DType, target: DType) -> Iterator[tuple[str, str]]:
+    """Truncated; the integer's ends beyond it; 0 for NaN. The bounds are powers of two, exact in either float."""
+    s, t, width = short_name(source), short_name(target), 8 * target.itemsize
+    low, high = (-(1 << (width - 1)), 1 << (width - 1)) if is_signed(target) else (0, 1 << width)
+    suffix = "f" if source == F32 else ""
+    first = f"{'-' if low else ''}0x{'1' if low else '0'}p{width - 1 if low else 0}{suffix}"
+    last = f"0x1p{width - 1 if low else width}{suffix}"
+    yield f"{t}_of_{s}", _helper(f"""
+        {t} tr_{t}_of_{s}({s} x) {{
+          {t} ends = x >= {last} ? {integer(high - 1, target)} : {integer(low, target)};
+          return x >= {first} && x < {last} ? ({t})x : x != x ? ({t})0 : ends;
+        }}""")
+
+
+# -- integers ------------------------------------------------------------------------------------------
+
+
+def _division(dtype: DType) -> Iterator[tuple[str, str]]:
+    """x / 0 has all bits set, x % 0 is x; the lowest integer by -1 gives itself and 0."""
+    t, wide = short_name(dtype), computing_name(dtype)
+    quotient = f"b == -1 ? ({t})(0 - ({wide})a) : ({t})(a / b)" if is_signed(dtype) else f"({t})(a / b)"
+    rest = f"b == -1 ? ({t})0 : ({t})(a % b)" if is_signed(dtype) else f"({t})(a % b)"
+    ones = f"({t})-1" if is_signed(dtype) else f"({t})~({t})0"
+    yield f"idiv_{t}", _helper(f"{t} tr_idiv_{t}({t} a, {t} b) {{ return b == 0 ? {ones} : {quotient}; }}")
+    yield f"irem_{t}", _helper(f"{t} tr_irem_{t}({t} a, {t} b) {{ return b == 0 ? a : {rest}; }}")
+
+
+def _shifts(dtype: DType) -> Iterator[tuple[str, str]]:
+    """By the width or more: 0, or the sign."""
+    t, width = short_name(dtype), 8 * dtype.itemsize
+    word, wide, signed = f"u{width}", computing_name(dtype), f"i{width}"
+    inside = f"({word})n < {width}"
+    yield f"shl_{t}", _helper(f"{t} tr_shl_{t}({t} a, {t} n) {{ return {inside} ? ({t})(({wide})a << n) : ({t})0; }}")
+    yield f"shr_logical_{t}", _helper(
+        f"{t} tr_shr_logical_{t}({t} a, {t} n) {{ return {inside} ? ({t})(({word})a >> n) : ({t})0; }}"
+    )
+    yield f"shr_arithmetic_{t}", _helper(
+        f"{t} tr_shr_arithmetic_{t}({t} a, {t} n) {{ return ({t})(({signed})a >> ({inside} ? n : ({t}){width - 1})); }}"
+    )
+
+
+def _all() -> Iterator[tuple[str, str]]:
+    yield from _f16()
+    yield from _bf16()
+    for dtype in (F8E4M3FN, F8E5M2):
+        yield from _f8(dtype)
+    yield from _round_to_odd()
+    for dtype in (F32, F64):
+        yield from _extrema(dtype)
+    for dtype in (F8E4M3FN, F8E5M2, F16, BF16, F32, F64):
+        yield from _nextafter(dtype)
+    for source in (F32, F64):
+        for target in INTEGERS:
+            yield from _saturation(source, target)
+    for dtype in (*SIGNED, *UNSIGNED):
+        yield from _division(dtype)
+        yield from _shifts(dtype)
+
+
+HELPERS: Final[Mapping[str, str]] = dict(_all())
+
+
+def helper_text(used: Mapping[str, None]) -> str:
+    """The definitions of the helpers in `used`, in one fixed order."""
+    return "".join(text for name, text in HELPERS.items() if name in used)

@@ -1,0 +1,149 @@
+"""The statements of a kernel, each as lines of CUDA C++."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from tracer.codegen.cuda.compute import expression
+from tracer.codegen.cuda.frame import Frame
+from tracer.codegen.cuda.source import FAULT_SHIFT
+from tracer.codegen.cuda.types import SHORT_FLOATS, literal, memory_name, type_name
+from tracer.ir.dtypes import BOOL, I64, DType, is_signed
+from tracer.ir.loop import (
+    Alloc,
+    Barrier,
+    Block,
+    Callback,
+    Compute,
+    Constant,
+    Copy,
+    Fault,
+    For,
+    If,
+    Invoke,
+    Leave,
+    Library,
+    Load,
+    LoopKind,
+    Operand,
+    Register,
+    Shuffle,
+    ShuffleKind,
+    Space,
+    StackPop,
+    StackPush,
+    Statement,
+    Store,
+    Update,
+    While,
+)  # fmt: skip
+from tracer.ir.loop_build import constant
+
+_ALL_LANES = "0xffffffffu"
+
+
+def run_block(f: Frame, block: Block) -> None:
+    """Write a block's statements."""
+    for statement in block.statements:
+        _statement(f, statement)
+
+
+def _statement(f: Frame, s: Statement) -> None:
+    match s:
+        case Compute():
+            f.do(f"const {f.define(s.result)} = {expression(s, f.operand, f.helpers)};")
+        case Load():
+            _load(f, s)
+        case Store():
+            value = f"(u8){f.operand(s.value)}" if s.buffer.dtype == BOOL else f.operand(s.value)
+            where = "" if s.mask is None else f"if ({f.operand(s.mask)}) "
+            f.do(f"{where}{f.element(s.buffer, s.address)} = {value};")
+        case For():
+            _for(f, s)
+        case If():
+            _if(f, s)
+        case Alloc():
+            shared = "__shared__ " if s.buffer.space is Space.SHARED else ""
+            f.do(f"{shared}{memory_name(s.buffer.dtype)} {f.name(s.buffer)}[{s.buffer.size}];")
+        case Fault():
+            site, position = f.index(Constant(I64.type(s.site << FAULT_SHIFT), I64)), f.operand(s.position)
+            f.do(f"if ({f.operand(s.predicate)}) atomicMin(fault, 0x{int(site):x}ull | (u64){position});")
+        case Barrier():
+            f.do("__syncthreads();")
+        case Shuffle():
+            _shuffle(f, s)
+        case Update() | While() | Copy() | Leave() | Invoke() | Library() | Callback() | StackPush() | StackPop():
+            f.fail(f"{type(s).__name__} within a kernel, which the schedule leaves to the host")
+        case _:
+            assert_never(s)
+
+
+def _load(f: Frame, s: Load) -> None:
+    element = f.element(s.buffer, s.address)
+    if s.buffer.dtype == BOOL:
+        element += " != 0"
+    if s.mask is not None:
+        fill = f.operand(s.fill) if s.fill is not None else literal(constant(0, s.buffer.dtype))
+        element = f"{f.operand(s.mask)} ? {element} : {fill}"
+    f.do(f"const {f.define(s.result)} = {element};")
+
+
+def _for(f: Frame, s: For) -> None:
+    """A loop in order. A carry is a variable, and what follows the loop reads it under its own name."""
+    if s.kind is not LoopKind.SERIAL or any(carry.combine is not None for carry in s.carries):
+        f.fail(f"a {s.kind.value} loop, or a reduction, within a thread, which the schedule writes out")
+    for carry in s.carries:
+        f.do(f"{f.define(carry.register)} = {f.operand(carry.initial)};")
+    index, start, stop = f.define(s.index), f.index(s.start), f.index(s.stop)
+    name, compare = f.name(s.index), "<" if s.step > 0 else ">"
+    with f.braces(f"for ({index} = {start}; {name} {compare} {stop}; {name} += {s.step})"):
+        run_block(f, s.body)
+        _assign(f, [carry.register for carry in s.carries], s.body.yields)
+    for carry, result in zip(s.carries, s.results, strict=True):
+        f.alias(result, f.name(carry.register))
+
+
+def _assign(f: Frame, targets: Sequence[Register], values: Sequence[Operand]) -> None:
+    """All at once: a value that is the old one of another target is set aside first."""
+    pairs = [(t, v) for t, v in zip(targets, values, strict=True) if t is not v]
+    names = [f.operand(v) for _, v in pairs]
+    overwritten = {f.name(t) for t, _ in pairs}
+    if len(pairs) > 1 and overwritten.intersection(names):
+        for i, (target, _) in enumerate(pairs):
+            held = f.fresh("next")
+            f.do(f"const {type_name(target.dtype)} {held} = {names[i]};")
+            names[i] = held
+    for (target, _), name in zip(pairs, names, strict=True):
+        f.do(f"{f.name(target)} = {name};")
+
+
+def _if(f: Frame, s: If) -> None:
+    for result in s.results:
+        f.do(f"{f.define(result)};")
+    has_else = bool(s.otherwise.statements or s.otherwise.yields)
+    with f.braces(f"if ({f.operand(s.predicate)})", tail="} else {" if has_else else "}"):
+        run_block(f, s.then)
+        _assign(f, s.results, s.then.yields)
+    if has_else:
+        f.depth += 1
+        run_block(f, s.otherwise)
+        _assign(f, s.results, s.otherwise.yields)
+        f.depth -= 1
+        f.do("}")
+
+
+def _shuffle(f: Frame, s: Shuffle) -> None:
+    function = "__shfl_xor_sync" if s.kind is ShuffleKind.XOR else "__shfl_down_sync"
+    dtype, value = s.value.dtype, f.operand(s.value)
+    narrow = _carrier(dtype)
+    call = f"{function}({_ALL_LANES}, {f'({narrow})' if narrow else ''}{value}, {s.offset})"
+    text = f"{call} != 0" if dtype == BOOL else f"({type_name(dtype)}){call}" if narrow else call
+    f.do(f"const {f.define(s.result)} = {text};")
+
+
+def _carrier(dtype: DType) -> str:
+    """The 32-bit type that a narrow value is shuffled in; nothing for those that shuffles take."""
+    if dtype == BOOL or dtype in SHORT_FLOATS:
+        return "u32"
+    return ("i32" if is_signed(dtype) else "u32") if dtype.itemsize < 4 else ""

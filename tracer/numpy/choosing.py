@@ -1,0 +1,138 @@
+"""Choosing between arrays, and finding the elements that a condition holds for."""
+
+# mypy: disable-error-code="no-any-return"  # the functions of `tracer.primitives` give arrays for arrays
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, TracerArrayError, message
+from tracer.ir import dtypes, shape
+from tracer.numpy.conversion import array_of, broadcast, cast, unified
+from tracer.numpy.logic import truth
+from tracer.numpy.promotion import operand, promoted
+from tracer.primitives import comparison
+from tracer.primitives.broadcasting import expand_dims, full
+from tracer.primitives.gathering import scatter_add
+from tracer.primitives.joining import concatenate
+from tracer.primitives.rounding import rem
+from tracer.primitives.arithmetic import div, sub
+from tracer.primitives.scans import cumsum
+from tracer.primitives.scattering import scatter
+from tracer.primitives.shapes import iota, reshape
+from tracer.primitives.windows import ScatterDimensionNumbers
+from tracer.trace.array import KEY_DTYPE, Array, concrete_value
+from tracer.trace.source import here
+
+
+def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """x where the condition holds, else y, broadcast together. Both are computed.
+
+    With the condition alone: the indices of its true elements, as `nonzero`.
+
+    >>> tnp.where(tnp.asarray([True, False]), tnp.asarray([1.0, 2.0]), 0.0)
+    Array([1., 0.], f64)
+    """
+    if x is None and y is None:
+        return nonzero(condition, size=size, fill_value=fill_value)
+    if x is None or y is None:
+        raise ArgumentError(message(f"where{here()}: x and y are given together, or neither is"))
+    which = truth("where", condition)
+    if any(isinstance(v, Array) and v.dtype is KEY_DTYPE for v in (x, y)):
+        cases: list[Any] = unified("where", [array_of("where", x), array_of("where", y)])
+    else:
+        cases = promoted("where", x, y)
+    sizes = shape.broadcast(which.shape, *(v.shape for v in cases if isinstance(v, Array)), operation=f"where{here()}")
+    cases = [broadcast(v, sizes) if isinstance(v, Array) else v for v in cases]
+    return comparison.select(broadcast(which, sizes), *cases)
+
+
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
+    """From each choice where its condition is the first to hold; the default where none does.
+
+    >>> x = tnp.arange(4)
+    >>> tnp.select([x < 1, x < 3], [x, 10 * x], -1)
+    Array([ 0, 10, 20, -1], i64)
+    """
+    if len(condlist) != len(choicelist) or not condlist:
+        raise ArgumentError(
+            message(
+                f"select{here()}: one choice for each condition, and one at least",
+                f"got {len(condlist)} conditions and {len(choicelist)} choices",
+            )
+        )
+    choices = promoted("select", *choicelist, default)
+    result: Any = choices[-1]
+    for condition, choice in zip(reversed(condlist), reversed(choices[:-1]), strict=True):
+        result = where(condition, *(x if isinstance(x, Array) else x.value for x in (choice, result)))
+    return result
+
+
+def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
+    """The indices of the elements that are not 0, one array for each axis, in row-major order.
+
+    Under `jit` their number is unknown: `size` says how many there are to be, cut off or filled up with `fill_value`.
+
+    >>> tnp.nonzero(tnp.asarray([0, 3, 0, 4]))
+    (Array([1, 3], i64),)
+    """
+    value = operand("nonzero", a)
+    known = concrete_value(value)
+    if known is not None and size is None:
+        return tuple(array_of("nonzero", found) for found in np.nonzero(known))
+    return _sized_nonzero(truth("nonzero", value), size, fill_value)
+
+
+def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+    """The indices of the elements that are not 0 in the array made flat; `size` as in `nonzero`.
+
+    >>> tnp.flatnonzero(tnp.asarray([[0, 3], [0, 4]]))
+    Array([1, 3], i64)
+    """
+    value = operand("flatnonzero", a)
+    return nonzero(reshape(value, (value.size,)), size=size, fill_value=fill_value)[0]
+
+
+def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+    """The indices of the elements that are not 0 as rows, [n, axes]; `size` as in `nonzero`.
+
+    >>> tnp.argwhere(tnp.asarray([[0, 3], [0, 4]]))
+    Array([[0, 1],
+           [1, 1]], i64)
+    """
+    value = operand("argwhere", a)
+    found = nonzero(reshape(value, (1,)) if not value.ndim else value, size=size, fill_value=fill_value)
+    if not value.ndim:
+        return full((found[0].shape[0], 0), 0, dtypes.I64)
+    return concatenate([expand_dims(index, (1,)) for index in found], 1)
+
+
+def _sized_nonzero(mask: Array, size: int | None, fill_value: Any) -> tuple[Array, ...]:
+    """Every true element's place is the number of those before it; places past `size` are dropped."""
+    if size is None:
+        raise TracerArrayError(
+            message(
+                f"nonzero{here()}: the number of results depends on the values",
+                f"got {mask.type}, whose values are known only when the compiled program runs",
+                help="say how many there are at most, nonzero(x, size=n), or keep the shape with tnp.where",
+            )
+        )
+    flat, count = reshape(mask, (mask.size,)), mask.size
+    places = comparison.select(flat, sub(cumsum(cast(flat, dtypes.I64)), 1), size)
+    numbers = ScatterDimensionNumbers((), (0,), (0,))
+    indices = reshape(places, (count, 1))
+    empty = full((size,), 0, dtypes.I64)
+    serial = iota(dtypes.I64, count)
+    found = scatter(empty, indices, serial, numbers, mode="drop", unique_indices=True)
+    ones = full((count,), 1, dtypes.I64)
+    taken = comparison.ne(scatter_add(empty, indices, ones, numbers, mode="drop"), 0)
+    fills = fill_value if isinstance(fill_value, tuple) else (fill_value or 0,) * mask.ndim
+    result, stride = [], mask.size
+    for n, fill in zip(mask.shape, fills, strict=True):
+        stride = stride // n if n else 0
+        index = rem(div(found, stride or 1), n or 1)
+        result.append(comparison.select(taken, index, fill))
+    return tuple(result)

@@ -1,0 +1,345 @@
+"""Making arrays: from values, filled, counted, spaced, and with a diagonal.
+
+The default dtype of floats is `config.default_float`; counts are int64.
+"""
+
+# mypy: disable-error-code="no-any-return"  # the functions of `tracer.primitives` give arrays for arrays
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, ShapeError, TracedValueError, TracerIntegerError, message
+from tracer.ir import dtypes
+from tracer.ir.dtypes import DType
+from tracer.numpy.arithmetic import power
+from tracer.numpy.conversion import array_of, broadcast, cast, common_pair, dtype_of_argument, inexact_dtype
+from tracer.numpy.dtypes import astype
+from tracer.numpy.promotion import literal, operand, promoted_inexact
+from tracer.primitives import arithmetic, comparison
+from tracer.primitives.broadcasting import broadcast_in_dim
+from tracer.primitives.joining import concatenate, slice_in_dim
+from tracer.primitives.rounding import floor
+from tracer.primitives.shapes import broadcasted_iota, expand_dims, moveaxis, reshape
+from tracer.primitives.shapes import copy as copy_of
+from tracer.runtime.devices import check_device
+from tracer.settings import config
+from tracer.trace.array import Array, concrete
+from tracer.trace.source import here
+from tracer.trace.state import state
+
+ShapeLike = int | Sequence[int]
+
+
+def shape_argument(name: str, shape: Any) -> tuple[int, ...]:
+    """A shape as a tuple of Python ints. TracerIntegerError for traced sizes, ShapeError for negative ones."""
+    try:
+        sizes = (operator.index(shape),) if not isinstance(shape, list | tuple) else tuple(map(operator.index, shape))
+    except TracedValueError:
+        raise TracerIntegerError(
+            message(
+                f"{name}{here()}: a shape must be known while tracing",
+                f"got {shape!r}",
+                help="take it from x.shape, or mark the argument static: jit(f, static_argnums=...)",
+            )
+        ) from None
+    except TypeError:
+        if isinstance(shape, np.ndarray | Array) and shape.ndim == 1:
+            return shape_argument(name, list(shape))
+        raise ArgumentError(
+            message(f"{name}{here()}: a shape is an integer or a tuple of them", f"got {shape!r}")
+        ) from None
+    if any(n < 0 for n in sizes):
+        raise ShapeError(message(f"{name}{here()}: sizes must not be negative", f"got {sizes}"))
+    return sizes
+
+
+def asarray(
+    a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = None, device: Any = None
+) -> Array:
+    """A value as an array: numbers, NumPy arrays (copied), nested lists, whatever has `__array__` or `__dlpack__`.
+
+    Arrays of ours come back as they are. Python numbers give weak arrays; a dtype makes them strong. `order` changes
+    nothing. Raises ArgumentError for what is no number, ShapeError for ragged lists.
+
+    >>> tnp.asarray([[1, 2], [3, 4]], dtype="float32")
+    Array([[1., 2.],
+           [3., 4.]], f32)
+    """
+    del order
+    check_device(device, "asarray")
+    array = _from_dlpack_only(a) if _speaks_dlpack_only(a) else array_of("asarray", a)
+    if dtype is not None:
+        wanted = dtype_of_argument("asarray", dtype)
+        array = _narrowed(array, a, wanted) if not isinstance(a, Array) else astype(array, wanted)
+    return _another(array) if copy and array is a else array
+
+
+def _narrowed(array: Array, given: Any, wanted: DType) -> Array:
+    """Outside values in a dtype; Python integers must fit, as in NumPy."""
+    if isinstance(given, int) and not isinstance(given, bool) and dtypes.is_integer(wanted):
+        return broadcast_in_dim(literal("asarray", given, wanted), (), ())
+    return astype(array, wanted)
+
+
+def array(
+    object: Any, dtype: Any = None, copy: bool = True, order: Any = None, ndmin: int = 0, *, device: Any = None
+) -> Array:
+    """As `asarray`, with axes of size 1 put in front until there are `ndmin`.
+
+    >>> tnp.array([1.0, 2.0], ndmin=2)
+    Array([[1., 2.]], f64)
+    """
+    result = asarray(object, dtype, order, copy=copy, device=device)
+    if result.ndim < ndmin:
+        return reshape(result, (*[1] * (ndmin - result.ndim), *result.shape))
+    return result
+
+
+def copy(a: Any) -> Array:
+    """The same values behind another handle: writing to one leaves the other as it is.
+
+    >>> x = tnp.asarray([1.0, 2.0]); y = tnp.copy(x); y[0] = 7.0; x
+    Array([1., 2.], f64)
+    """
+    return _another(array_of("copy", a))
+
+
+def _another(x: Array) -> Array:
+    if x._trace is None and state.innermost is None:
+        return concrete(x._value, x._weak, x._type)
+    return copy_of(x)
+
+
+def _speaks_dlpack_only(x: Any) -> bool:
+    return hasattr(x, "__dlpack__") and not hasattr(x, "__array__") and not isinstance(x, Array)
+
+
+def _from_dlpack_only(x: Any) -> Array:
+    return array_of("asarray", np.from_dlpack(x))
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+    """An array from another library, without a copy where its memory is in C order. Do not write to it afterwards.
+
+    >>> tnp.from_dlpack(np.arange(3.0))
+    Array([0., 1., 2.], f64)
+    """
+    check_device(device, "from_dlpack")
+    return array_of("from_dlpack", np.from_dlpack(x), copy=bool(copy))
+
+
+# Filled
+
+
+def full(shape: ShapeLike, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Array:
+    """One value everywhere, or an array broadcast to the shape; of its dtype unless one is given.
+
+    >>> tnp.full((2, 2), 7.0)
+    Array([[7., 7.],
+           [7., 7.]], f64*)
+    """
+    check_device(device, "full")
+    sizes = shape_argument("full", shape)
+    value = asarray(fill_value, dtype)
+    return broadcast(value, sizes) if value.ndim else broadcast_in_dim(value, sizes, ())
+
+
+def zeros(shape: ShapeLike, dtype: Any = None, *, device: Any = None) -> Array:
+    """Zeros, of the default float dtype unless one is given.
+
+    >>> tnp.zeros((2, 2), "int32")
+    Array([[0, 0],
+           [0, 0]], i32)
+    """
+    return _filled("zeros", shape, 0, dtype, device)
+
+
+def ones(shape: ShapeLike, dtype: Any = None, *, device: Any = None) -> Array:
+    """Ones, of the default float dtype unless one is given.
+
+    >>> tnp.ones(2)
+    Array([1., 1.], f64)
+    """
+    return _filled("ones", shape, 1, dtype, device)
+
+
+def empty(shape: ShapeLike, dtype: Any = None, *, device: Any = None) -> Array:
+    """Zeros: an immutable array has nothing to be filled with later.
+
+    >>> tnp.empty(2)
+    Array([0., 0.], f64)
+    """
+    return _filled("empty", shape, 0, dtype, device)
+
+
+def _filled(name: str, shape: Any, value: int, dtype: Any, device: Any) -> Array:
+    check_device(device, name)
+    wanted = config.default_float if dtype is None else dtype_of_argument(name, dtype)
+    return broadcast_in_dim(literal(name, value, wanted), shape_argument(name, shape), ())
+
+
+def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
+    """One value in the shape and dtype of another array, unless they are given.
+
+    >>> tnp.full_like(tnp.asarray([1, 2]), 7)
+    Array([7, 7], i64)
+    """
+    like, sizes = _like("full_like", a, dtype, shape)
+    value = astype(asarray(fill_value), like)
+    check_device(device, "full_like")
+    return broadcast(value, sizes) if value.ndim else broadcast_in_dim(value, sizes, ())
+
+
+def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
+    """Zeros in the shape and dtype of another array, unless they are given.
+
+    >>> tnp.zeros_like(tnp.asarray([1, 2]))
+    Array([0, 0], i64)
+    """
+    like, sizes = _like("zeros_like", a, dtype, shape)
+    return _filled("zeros_like", sizes, 0, like, device)
+
+
+def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
+    """Ones in the shape and dtype of another array, unless they are given.
+
+    >>> tnp.ones_like(tnp.asarray([1, 2]))
+    Array([1, 1], i64)
+    """
+    like, sizes = _like("ones_like", a, dtype, shape)
+    return _filled("ones_like", sizes, 1, like, device)
+
+
+def empty_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
+    """Zeros in the shape and dtype of another array, unless they are given.
+
+    >>> tnp.empty_like(tnp.asarray([1, 2]))
+    Array([0, 0], i64)
+    """
+    like, sizes = _like("empty_like", a, dtype, shape)
+    return _filled("empty_like", sizes, 0, like, device)
+
+
+def _like(name: str, a: Any, dtype: Any, shape: Any) -> tuple[DType, tuple[int, ...]]:
+    if not (hasattr(a, "shape") and hasattr(a, "dtype")):
+        a = array_of(name, a)
+    wanted = a.dtype if dtype is None else dtype_of_argument(name, dtype)
+    return wanted, tuple(a.shape) if shape is None else shape_argument(name, shape)
+
+
+# Counted and spaced
+
+
+def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None) -> Array:
+    """start, start + step, ... before stop; `arange(stop)` starts at 0. Integers give int64, floats the default.
+
+    All three must be known while tracing: they decide the shape.
+
+    >>> tnp.arange(3), tnp.arange(1.0, 2.0, 0.25)
+    (Array([0, 1, 2], i64), Array([1.  , 1.25, 1.5 , 1.75], f64))
+    """
+    check_device(device, "arange")
+    first, last = (0, start) if stop is None else (start, stop)
+    by = 1 if step is None else step
+    first, last, by = (_static_number("arange", v) for v in (first, last, by))
+    if by == 0:
+        raise ArgumentError(message(f"arange{here()}: the step must not be 0"))
+    if dtype is None:
+        given = [np.asarray(v) for v in (first, last, by)]
+        pair, _ = common_pair("arange", [(g.dtype, not isinstance(v, np.generic)) for g, v in zip(given, (first, last, by), strict=True)])
+        wanted = dtypes.I64 if dtypes.is_bool(pair) else pair
+    else:
+        wanted = dtype_of_argument("arange", dtype)
+    count = max(0, math.ceil((last - first) / by)) if not _all_integers(first, last, by) else len(range(first, last, by))
+    return _counted(int(count), first, by, wanted)
+
+
+def _all_integers(*numbers: Any) -> bool:
+    return all(isinstance(n, int) for n in numbers)
+
+
+def _static_number(name: str, value: Any) -> Any:
+    """A Python number from what must be known while tracing."""
+    if isinstance(value, Array | np.ndarray):
+        if isinstance(value, Array) and value._trace is not None:
+            raise TracerIntegerError(
+                message(
+                    f"{name}{here()}: its bounds must be known while tracing, they decide the shape",
+                    f"got {value!r}",
+                    help="take them from x.shape, or mark the argument static: jit(f, static_argnums=...)",
+                )
+            )
+        return np.asarray(value)[()].item()
+    return value if not isinstance(value, np.integer | np.bool_ | bool) else int(value)
+
+
+def _counted(count: int, first: Any, by: Any, dtype: DType) -> Array:
+    if count == 0:
+        return broadcast_in_dim(literal("arange", 0, dtype), (0,), ())
+    if dtypes.is_bool(dtype):
+        return array_of("arange", np.arange(first, first + count * by, by)[:count].astype(bool))
+    index = broadcasted_iota(dtype, (count,), 0)
+    if by != 1:
+        index = arithmetic.mul(index, literal("arange", dtype.type(by), dtype))
+    return index if first == 0 else arithmetic.add(index, literal("arange", dtype.type(first), dtype))
+
+
+def linspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
+    axis: int = 0, *, device: Any = None,
+) -> Any:  # fmt: skip
+    """`num` evenly spaced values from start to stop, the last of which is stop itself if `endpoint`.
+
+    start, stop: numbers or arrays, which broadcast; the new axis comes at `axis`. retstep: the spacing as well.
+
+    >>> tnp.linspace(0.0, 1.0, 5)
+    Array([0.  , 0.25, 0.5 , 0.75, 1.  ], f64)
+    """
+    check_device(device, "linspace")
+    count = operator.index(num)
+    if count < 0:
+        raise ShapeError(message(f"linspace{here()}: the number of values must not be negative", f"got num={count}"))
+    first, last = promoted_inexact("linspace", asarray(start), asarray(stop))
+    computed = first.dtype
+    parts = count - 1 if endpoint else count
+    step = arithmetic.div(arithmetic.sub(last, first), max(parts, 1) if count > 1 or not endpoint else math.nan)
+    values = _spaced(first, last, count, parts, endpoint)
+    wanted = computed if dtype is None else dtype_of_argument("linspace", dtype)
+    if dtypes.is_integer(wanted) and not dtypes.is_complex(computed):
+        values = floor(values)
+    result = moveaxis(cast(values, wanted), 0, axis)
+    return (result, step) if retstep else result
+
+
+def _spaced(first: Array, last: Array, count: int, parts: int, endpoint: bool) -> Array:
+    """first (1 - t) + last t, exact at both ends."""
+    real = dtypes.real_dtype(first.dtype)
+    sizes = (count, *first.shape)
+    if count == 0:
+        return broadcast_in_dim(literal("linspace", 0, first.dtype), sizes, ())
+    position = broadcasted_iota(real, (count,), 0)
+    t = arithmetic.div(position, real.type(max(parts, 1)))
+    t = cast(broadcast_in_dim(t, sizes, (0,)), first.dtype)
+    a, b = broadcast(first, sizes), broadcast(last, sizes)
+    values = arithmetic.add(arithmetic.mul(a, arithmetic.sub(1, t)), arithmetic.mul(b, t))
+    if not (endpoint and count > 1):
+        return values
+    return concatenate([slice_in_dim(values, 0, count - 1), expand_dims(last, (0,))], 0)
+
+
+def logspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
+) -> Array:
+    """base to the powers of `linspace(start, stop, num)`.
+
+    >>> tnp.logspace(0.0, 2.0, 3)
+    Array([  1.,  10., 100.], f64)
+    """
+    result = power(base, linspace(start, stop, num, endpoint, axis=axis))
+    return result if dtype is None else cast(result, dtype_of_argument("logspace", dtype))

@@ -1,0 +1,219 @@
+"""dtypes by name, their limits, and how they are promoted.
+
+A dtype is called to make an array of it, as in `tnp.float32(2)`; wherever a dtype is wanted it stands for itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from tracer.errors import DTypeError, message
+from tracer.ir import dtypes
+from tracer.ir.dtypes import DType
+from tracer.numpy.conversion import array_of, cast, common_pair, default_pair, dtype_of_argument
+from tracer.primitives.conversion import dtype_named
+from tracer.settings import config
+from tracer.trace.array import KEY_DTYPE, Array
+from tracer.trace.source import here
+
+
+class ScalarType(type):
+    """The class of `float32` and its like: equal to the NumPy dtype that they stand for."""
+
+    dtype: DType
+
+    def __call__(cls, x: Any = 0) -> Array:  # type: ignore[override]  # makes arrays, not instances
+        """An array of the dtype, as `asarray(x, dtype)`."""
+        return cast(array_of(cls.__name__, x), cls.dtype)
+
+    def __eq__(cls, other: object) -> bool:
+        try:
+            return bool(cls.dtype == np.dtype(other))  # type: ignore[call-overload]  # what is no dtype raises
+        except TypeError:
+            return False
+
+    def __hash__(cls) -> int:
+        return hash(cls.dtype.type)
+
+    def __repr__(cls) -> str:
+        return f"<dtype {cls.dtype.name}>"
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, cls.dtype.type)
+
+
+def _scalar_type(dtype: DType, name: str) -> Any:
+    return ScalarType(name, (), {"dtype": dtype, "__doc__": f"The dtype {name}; called, it makes an array of it."})
+
+
+bool_ = _scalar_type(dtypes.BOOL, "bool")
+int8, int16 = _scalar_type(dtypes.I8, "int8"), _scalar_type(dtypes.I16, "int16")
+int32, int64 = _scalar_type(dtypes.I32, "int32"), _scalar_type(dtypes.I64, "int64")
+uint8, uint16 = _scalar_type(dtypes.U8, "uint8"), _scalar_type(dtypes.U16, "uint16")
+uint32, uint64 = _scalar_type(dtypes.U32, "uint32"), _scalar_type(dtypes.U64, "uint64")
+float16, bfloat16 = _scalar_type(dtypes.F16, "float16"), _scalar_type(dtypes.BF16, "bfloat16")
+float32, float64 = _scalar_type(dtypes.F32, "float32"), _scalar_type(dtypes.F64, "float64")
+float8_e4m3fn, float8_e5m2 = (
+    _scalar_type(dtypes.F8E4M3FN, "float8_e4m3fn"), _scalar_type(dtypes.F8E5M2, "float8_e5m2"),
+)  # fmt: skip
+complex64, complex128 = _scalar_type(dtypes.C64, "complex64"), _scalar_type(dtypes.C128, "complex128")
+
+single, double, csingle, cdouble = float32, float64, complex64, complex128
+int_, uint, float_, complex_ = int64, uint64, float64, complex128
+
+# Abstract dtypes, for `issubdtype`
+generic, number, inexact = np.generic, np.number, np.inexact
+integer, signedinteger, unsignedinteger = np.integer, np.signedinteger, np.unsignedinteger
+floating, complexfloating = np.floating, np.complexfloating
+dtype = np.dtype
+
+
+def finfo(dtype: Any) -> Any:
+    """The limits of a float dtype: eps, max, min, tiny, bits and more; of the parts for a complex one.
+
+    >>> tnp.finfo(tnp.float32).eps
+    np.float32(1.1920929e-07)
+    """
+    found = _dtype_of("finfo", dtype)
+    if not dtypes.is_inexact(found):
+        raise DTypeError(message(f"finfo{here()}: not a float dtype", f"got {found}", help="iinfo for integers"))
+    return ml_dtypes.finfo(found) if found in _SHORT else np.finfo(found)  # type: ignore[no-untyped-call]
+
+
+_SHORT = frozenset((dtypes.BF16, dtypes.F8E4M3FN, dtypes.F8E5M2))
+
+
+def iinfo(dtype: Any) -> Any:
+    """The limits of an integer dtype: min, max and bits.
+
+    >>> tnp.iinfo(tnp.int8).max
+    127
+    """
+    found = _dtype_of("iinfo", dtype)
+    if not dtypes.is_integer(found):
+        raise DTypeError(message(f"iinfo{here()}: not an integer dtype", f"got {found}", help="finfo for floats"))
+    return np.iinfo(found)
+
+
+def _dtype_of(name: str, x: Any) -> DType:
+    if isinstance(x, Array | np.ndarray | np.generic):
+        return x.dtype
+    return dtype_of_argument(name, x)
+
+
+def promote_types(type1: Any, type2: Any) -> DType:
+    """The dtype that operands of two dtypes are promoted to; Python's `int`, `float` and `complex` are weak.
+
+    >>> tnp.promote_types(tnp.int64, tnp.float32)
+    dtype('float32')
+    """
+    return common_pair("promote_types", [_pair("promote_types", t) for t in (type1, type2)])[0]
+
+
+def result_type(*arrays_and_dtypes: Any) -> DType:
+    """The dtype that values and dtypes are promoted to together; Python numbers are weak.
+
+    >>> tnp.result_type(tnp.float32, 2.0)
+    dtype('float32')
+    """
+    return common_pair("result_type", [_pair("result_type", x) for x in arrays_and_dtypes])[0]
+
+
+def _pair(name: str, x: Any) -> tuple[DType, bool]:
+    if x in (bool, int, float, complex) and isinstance(x, type):
+        return default_pair(x())
+    if isinstance(x, Array):
+        return x.dtype, x.weak_type
+    if isinstance(x, np.ndarray | np.generic):
+        return x.dtype, False
+    if isinstance(x, bool | int | float | complex):
+        return default_pair(x)
+    if isinstance(x, list | tuple):
+        return array_of(name, x).dtype, False
+    return dtype_named(name, getattr(x, "dtype", x)), False
+
+
+def issubdtype(arg1: Any, arg2: Any) -> bool:
+    """Whether a dtype is of a kind: `issubdtype(x.dtype, tnp.floating)`. The short floats are floating.
+
+    >>> tnp.issubdtype(tnp.bfloat16, tnp.floating)
+    True
+    """
+    if arg1 is KEY_DTYPE or arg2 is KEY_DTYPE or _is_key_kind(arg2):
+        return arg1 is KEY_DTYPE and (arg2 is KEY_DTYPE or _is_key_kind(arg2))
+    first, second = (_concrete_or_kind(arg) for arg in (arg1, arg2))
+    if isinstance(second, type) and isinstance(first, np.dtype) and dtypes.is_float(first):
+        return issubclass(np.floating, second)
+    return bool(np.issubdtype(first, second))
+
+
+def _is_key_kind(x: Any) -> bool:
+    return bool(getattr(x, "is_key_kind", False))
+
+
+def _concrete_or_kind(x: Any) -> Any:
+    """A dtype of ours as NumPy's; an abstract NumPy class as it is."""
+    if isinstance(x, ScalarType):
+        return x.dtype
+    if isinstance(x, type) and issubclass(x, np.generic) and x.__name__ in _KINDS:
+        return x
+    return np.dtype(x) if x is not None else x
+
+
+_KINDS = frozenset(
+    ("generic", "number", "inexact", "integer", "signedinteger", "unsignedinteger", "floating", "complexfloating",
+     "flexible", "character")
+)  # fmt: skip
+
+
+def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
+    """Whether a cast keeps values ("safe"), the kind ("same_kind"), or may do anything ("unsafe"), as NumPy says.
+
+    >>> tnp.can_cast(tnp.float32, tnp.float64)
+    True
+    """
+    return bool(np.can_cast(_dtype_of("can_cast", from_), _dtype_of("can_cast", to), casting=casting))  # type: ignore[arg-type]
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Whether a dtype is of a kind of the array API: "bool", "integral", "real floating", "numeric", ...
+
+    >>> tnp.isdtype(tnp.float32, "real floating")
+    True
+    """
+    found = dtype_named("isdtype", getattr(dtype, "dtype", dtype))
+    if isinstance(kind, tuple):
+        return any(isdtype(found, k) for k in kind)
+    if not isinstance(kind, str):
+        return bool(found == dtype_named("isdtype", getattr(kind, "dtype", kind)))
+    tests = {
+        "bool": dtypes.is_bool, "signed integer": dtypes.is_signed, "unsigned integer": dtypes.is_unsigned,
+        "integral": dtypes.is_integer, "real floating": dtypes.is_float, "complex floating": dtypes.is_complex,
+        "numeric": lambda d: not dtypes.is_bool(d),
+    }  # fmt: skip
+    if kind not in tests:
+        raise DTypeError(message(f"isdtype{here()}: no kind {kind!r}", help=f"one of {', '.join(map(repr, tests))}"))
+    return tests[kind](found)
+
+
+def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
+    """The array in another dtype. Floats become integers by truncation; complex to real raises.
+
+    >>> tnp.astype(tnp.asarray([1.7, -1.7]), tnp.int32)
+    Array([ 1, -1], i32)
+    """
+    del copy, device  # values are immutable, and there is one device
+    array = array_of("astype", x)
+    wanted = config.default_float if dtype is None else dtype_of_argument("astype", dtype)
+    if dtypes.is_complex(array.dtype) and not dtypes.is_complex(wanted) and wanted != dtypes.BOOL:
+        raise DTypeError(
+            message(
+                f"astype{here()}: complex numbers do not become real ones",
+                f"got {array.type} for {wanted}",
+                help="take x.real, x.imag or abs(x) first",
+            )
+        )
+    return cast(array, wanted)

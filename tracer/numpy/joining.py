@@ -1,0 +1,326 @@
+"""Joining arrays, cutting them into parts, repeating and rolling them."""
+
+# mypy: disable-error-code="no-any-return"  # the functions of `tracer.primitives` give arrays for arrays
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, ShapeError, message
+from tracer.ir import dtypes
+from tracer.numpy.conversion import array_of, cast, dtype_of_argument, unified
+from tracer.numpy.manipulation import atleast_1d, atleast_2d, atleast_3d, expand_dims, moveaxis, ravel, transpose
+from tracer.primitives import arithmetic, joining
+from tracer.primitives.broadcasting import axis_of, broadcast_in_dim, full
+from tracer.primitives.gathering import gather, scatter_add
+from tracer.primitives.scans import cumsum
+from tracer.primitives.shapes import reshape
+from tracer.primitives.windows import GatherDimensionNumbers, ScatterDimensionNumbers
+from tracer.trace.array import Array, concrete_value
+from tracer.trace.source import here
+
+
+def _arrays(name: str, arrays: Any) -> list[Array]:
+    if isinstance(arrays, Array | np.ndarray):
+        x = array_of(name, arrays)
+        if x.ndim == 0:
+            raise ShapeError(message(f"{name}{here()} takes a sequence of arrays", f"got {x.type}"))
+        return [reshape(part, x.shape[1:]) for part in joining.split(x, (1,) * x.shape[0])]
+    return [array_of(name, x) for x in arrays]
+
+
+def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
+    """Arrays one after another along an axis that they have; None makes them flat first.
+
+    They are promoted to a common dtype. Raises ShapeError where other axes differ in size.
+
+    >>> tnp.concatenate([tnp.asarray([1, 2]), [3.0]])
+    Array([1., 2., 3.], f64)
+    """
+    xs = _arrays("concatenate", arrays)
+    if axis is None:
+        xs, axis = [ravel(x) for x in xs], 0
+    if not xs:
+        raise ArgumentError(message(f"concatenate{here()}: one array at least is needed"))
+    xs = unified("concatenate", xs) if dtype is None else [cast(x, dtype_of_argument("concatenate", dtype)) for x in xs]
+    if any(x.ndim == 0 for x in xs):
+        raise ShapeError(message(f"concatenate{here()}: an array without axes cannot be joined", help="see stack"))
+    return joining.concatenate(xs, axis)
+
+
+concat = concatenate
+
+
+def stack(arrays: Any, axis: int = 0, dtype: Any = None) -> Array:
+    """Arrays of one shape along a new axis.
+
+    >>> tnp.stack([tnp.asarray([1, 2]), tnp.asarray([3, 4])], axis=1)
+    Array([[1, 3],
+           [2, 4]], i64)
+    """
+    xs = _arrays("stack", arrays)
+    if not xs:
+        raise ArgumentError(message(f"stack{here()}: one array at least is needed"))
+    if any(x.shape != xs[0].shape for x in xs):
+        shown = ", ".join(str(x.type) for x in xs)
+        raise ShapeError(message(f"stack{here()}: the arrays must have equal shapes", f"got {shown}"))
+    place = axis_of("stack", axis, xs[0].ndim + 1)
+    return concatenate([expand_dims(x, place) for x in xs], place, dtype)
+
+
+def vstack(tup: Any, dtype: Any = None) -> Array:
+    """Arrays along axis 0; vectors count as rows.
+
+    >>> tnp.vstack([tnp.asarray([1, 2]), tnp.asarray([3, 4])])
+    Array([[1, 2],
+           [3, 4]], i64)
+    """
+    return concatenate([atleast_2d(x) for x in _arrays("vstack", tup)], 0, dtype)
+
+
+def hstack(tup: Any, dtype: Any = None) -> Array:
+    """Arrays along axis 1, vectors along axis 0.
+
+    >>> tnp.hstack([tnp.asarray([1, 2]), tnp.asarray([3])])
+    Array([1, 2, 3], i64)
+    """
+    xs = [atleast_1d(x) for x in _arrays("hstack", tup)]
+    return concatenate(xs, 0 if xs and xs[0].ndim == 1 else 1, dtype)
+
+
+def dstack(tup: Any, dtype: Any = None) -> Array:
+    """Arrays along axis 2, after `atleast_3d`.
+
+    >>> tnp.dstack([tnp.asarray([1, 2]), tnp.asarray([3, 4])]).shape
+    (1, 2, 2)
+    """
+    return concatenate([atleast_3d(x) for x in _arrays("dstack", tup)], 2, dtype)
+
+
+def column_stack(tup: Any) -> Array:
+    """Vectors as the columns of a matrix; matrices side by side.
+
+    >>> tnp.column_stack([tnp.asarray([1, 2]), tnp.asarray([3, 4])])
+    Array([[1, 3],
+           [2, 4]], i64)
+    """
+    xs = _arrays("column_stack", tup)
+    return concatenate([transpose(atleast_2d(x)) if x.ndim < 2 else x for x in xs], 1)
+
+
+def block(arrays: Any) -> Array:
+    """An array put together from nested lists of blocks: the innermost lists run along the last axis.
+
+    >>> tnp.block([[tnp.ones((1, 1)), tnp.zeros((1, 1))], [tnp.zeros((1, 2))]])
+    Array([[1., 0.],
+           [0., 0.]], f64)
+    """
+    depth = _depth(arrays)
+    rank = max(depth, _rank(arrays))
+    return _block(arrays, depth, rank)
+
+
+def _depth(x: Any) -> int:
+    return 1 + max(map(_depth, x)) if isinstance(x, list) and x else 0
+
+
+def _rank(x: Any) -> int:
+    return max(map(_rank, x)) if isinstance(x, list) else array_of("block", x).ndim
+
+
+def _block(x: Any, depth: int, rank: int) -> Array:
+    if not isinstance(x, list):
+        array = array_of("block", x)
+        return reshape(array, (1,) * (rank - array.ndim) + array.shape)
+    return concatenate([_block(e, depth - 1, rank) for e in x], -depth)
+
+
+def append(arr: Any, values: Any, axis: int | None = None) -> Array:
+    """Values after an array, along an axis; both made flat without one.
+
+    >>> tnp.append(tnp.asarray([1, 2]), 3)
+    Array([1, 2, 3], i64)
+    """
+    return concatenate([array_of("append", arr), array_of("append", values)], axis)
+
+
+# Parts
+
+
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+    """An array cut into equal parts, or before each of the given indices.
+
+    >>> tnp.split(tnp.arange(4), 2)
+    [Array([0, 1], i64), Array([2, 3], i64)]
+    """
+    return _split("split", ary, indices_or_sections, axis, equal=True)
+
+
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+    """As `split`, where the parts need not be equal: the first ones are longer by one.
+
+    >>> tnp.array_split(tnp.arange(3), 2)
+    [Array([0, 1], i64), Array([2], i64)]
+    """
+    return _split("array_split", ary, indices_or_sections, axis, equal=False)
+
+
+def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+    """`split` along axis 1, or along the only axis.
+
+    >>> tnp.hsplit(tnp.arange(4), 2)
+    [Array([0, 1], i64), Array([2, 3], i64)]
+    """
+    return split(ary, indices_or_sections, 0 if array_of("hsplit", ary).ndim == 1 else 1)
+
+
+def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+    """`split` along axis 0.
+
+    >>> [x.shape for x in tnp.vsplit(tnp.zeros((4, 2)), 2)]
+    [(2, 2), (2, 2)]
+    """
+    return split(ary, indices_or_sections, 0)
+
+
+def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+    """`split` along axis 2.
+
+    >>> [x.shape for x in tnp.dsplit(tnp.zeros((1, 2, 4)), 2)]
+    [(1, 2, 2), (1, 2, 2)]
+    """
+    return split(ary, indices_or_sections, 2)
+
+
+def _split(name: str, ary: Any, parts: Any, axis: int, *, equal: bool) -> list[Array]:
+    x = array_of(name, ary)
+    along = axis_of(name, axis, x.ndim)
+    n = x.shape[along]
+    if isinstance(parts, list | tuple | np.ndarray | Array) and not (hasattr(parts, "ndim") and parts.ndim == 0):
+        ends = [min(max(i + n if i < 0 else i, 0), n) for i in map(operator.index, parts)] + [n]
+        starts = [0, *ends[:-1]]
+        return [joining.slice_in_dim(x, a, max(a, b), axis=along) for a, b in zip(starts, ends, strict=True)]
+    count = operator.index(parts)
+    if count < 1 or (equal and n % count):
+        raise ShapeError(
+            message(
+                f"{name}{here()}: axis {along} of size {n} does not fall into {count} equal parts",
+                help="array_split makes unequal ones",
+            )
+        )
+    short, longer = divmod(n, count)
+    return joining.split(x, [short + (i < longer) for i in range(count)], along)
+
+
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
+    """The slices along an axis, without it.
+
+    >>> tnp.unstack(tnp.asarray([1, 2]))
+    (Array(1, i64), Array(2, i64))
+    """
+    return tuple(_arrays("unstack", moveaxis(array_of("unstack", x), axis, 0)))
+
+
+# Repeating and rolling
+
+
+def tile(A: Any, reps: Any) -> Array:
+    """The whole array repeated along each axis.
+
+    >>> tnp.tile(tnp.asarray([1, 2]), 2)
+    Array([1, 2, 1, 2], i64)
+    """
+    x = array_of("tile", A)
+    times = tuple(map(operator.index, reps)) if isinstance(reps, list | tuple) else (operator.index(reps),)
+    rank = max(x.ndim, len(times))
+    times = (1,) * (rank - len(times)) + times
+    sizes = (1,) * (rank - x.ndim) + x.shape
+    spread = [n for pair in zip(times, sizes, strict=True) for n in pair]
+    repeated = broadcast_in_dim(reshape(x, sizes), spread, range(1, 2 * rank, 2))
+    return reshape(repeated, [t * n for t, n in zip(times, sizes, strict=True)])
+
+
+def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None) -> Array:
+    """Every element repeated, as often as `repeats` says: an integer, or one for each place along the axis.
+
+    Made flat without an axis. Under `jit`, `total_repeat_length` must be given for counts that are traced: the last
+    element fills up, or what is too much is cut off.
+
+    >>> tnp.repeat(tnp.asarray([1, 2]), 2)
+    Array([1, 1, 2, 2], i64)
+    """
+    x = array_of("repeat", a)
+    if axis is None:
+        x, axis = ravel(x), 0
+    if x.ndim == 0:
+        x = reshape(x, (1,))
+    along = axis_of("repeat", axis, x.ndim)
+    if isinstance(repeats, int | np.integer):
+        count = operator.index(repeats)
+        wide = (*x.shape[: along + 1], count, *x.shape[along + 1 :])
+        kept = [d for d in range(len(wide)) if d != along + 1]
+        joined = (*x.shape[:along], x.shape[along] * count, *x.shape[along + 1 :])
+        return reshape(broadcast_in_dim(x, wide, kept), joined)
+    return _repeat_each(x, array_of("repeat", repeats), along, total_repeat_length)
+
+
+def _repeat_each(x: Array, repeats: Array, axis: int, total: int | None) -> Array:
+    n = x.shape[axis]
+    known = concrete_value(repeats)
+    if repeats.ndim == 0 or repeats.shape == (1,):
+        repeats = broadcast_in_dim(reshape(repeats, ()), (n,), ())
+    if known is not None and total is None:
+        index = np.repeat(np.arange(n), np.broadcast_to(known.reshape(-1), (n,)) if known.size == 1 else known)
+        return take_places(x, array_of("repeat", index.astype(np.int64)), axis)
+    if total is None:
+        raise ArgumentError(
+            message(
+                f"repeat{here()}: the length of the result depends on the values of traced counts",
+                f"got repeats {repeats.type}",
+                help="give total_repeat_length",
+            )
+        )
+    ends = cumsum(cast(repeats, dtypes.I64))
+    marks = scatter_add(
+        full((total,), 0, dtypes.I64), reshape(ends, (n, 1)), full((n,), 1, dtypes.I64),
+        ScatterDimensionNumbers((), (0,), (0,)), mode="drop",
+    )  # fmt: skip
+    return take_places(x, arithmetic.min(cumsum(marks), n - 1), axis)
+
+
+def take_places(x: Array, index: Array, axis: int) -> Array:
+    """Slices of an axis at the places that a vector names, all of them within bounds."""
+    others = tuple(d for d in range(x.ndim) if d != axis)
+    sizes = tuple(1 if d == axis else n for d, n in enumerate(x.shape))
+    numbers = GatherDimensionNumbers(others, (axis,), (axis,))
+    return gather(x, reshape(index, (*index.shape, 1)), numbers, sizes, mode="clip")
+
+
+def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
+    """The elements moved on by `shift` places, those pushed out coming in at the other end.
+
+    >>> tnp.roll(tnp.arange(5), 2)
+    Array([3, 4, 0, 1, 2], i64)
+    """
+    x = array_of("roll", a)
+    if axis is None:
+        return reshape(roll(ravel(x), shift, 0), x.shape)
+    axes = tuple(axis) if isinstance(axis, list | tuple) else (axis,)
+    shifts = tuple(shift) if isinstance(shift, list | tuple) else (shift,) * len(axes)
+    if len(axes) == 1 and len(shifts) > 1:
+        axes = axes * len(shifts)
+    for by, one in zip(shifts, axes, strict=True):
+        along = axis_of("roll", one, x.ndim)  # type: ignore[arg-type]
+        n = x.shape[along]
+        if not n:
+            continue
+        start = (-operator.index(by)) % n
+        if start:
+            x = joining.concatenate(
+                [joining.slice_in_dim(x, start, n, axis=along), joining.slice_in_dim(x, 0, start, axis=along)], along
+            )
+    return x

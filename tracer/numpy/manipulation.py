@@ -1,0 +1,326 @@
+"""Shapes of arrays: reshaping, reordering axes, adding and dropping them, broadcasting."""
+
+# mypy: disable-error-code="no-any-return"  # the functions of `tracer.primitives` give arrays for arrays
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tracer.errors import ArgumentError, ShapeError, message
+from tracer.ir import shape as shapes
+from tracer.numpy.conversion import array_of
+from tracer.numpy.conversion import broadcast as _broadcast
+from tracer.numpy.creation import shape_argument
+from tracer.primitives import shapes as primitives
+from tracer.primitives.broadcasting import axes_of, axis_of
+from tracer.trace.array import Array
+from tracer.trace.source import here
+
+
+def shape(a: Any) -> tuple[int, ...]:
+    """The sizes of the axes.
+
+    >>> tnp.shape([[1, 2, 3]])
+    (1, 3)
+    """
+    return a.shape if isinstance(a, Array) else array_of("shape", a).shape
+
+
+def ndim(a: Any) -> int:
+    """How many axes there are.
+
+    >>> tnp.ndim([[1, 2, 3]])
+    2
+    """
+    return len(shape(a))
+
+
+def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
+    """How many elements there are, in all or along axes.
+
+    >>> tnp.size([[1, 2, 3]], 1)
+    3
+    """
+    sizes = shape(a)
+    along = shapes.axes_tuple(axis, len(sizes), f"size{here()}")
+    return shapes.size([sizes[i] for i in along])
+
+
+def reshape(a: Any, shape: Any = None, order: str = "C", *, copy: bool | None = None) -> Array:
+    """The same elements in another shape of the same size; one size may be -1, and follows from the others.
+
+    order: "C" runs through the last axis first, "F" through the first. Raises ShapeError where the sizes do not fit.
+
+    >>> tnp.reshape(tnp.arange(6), (2, -1))
+    Array([[0, 1, 2],
+           [3, 4, 5]], i64)
+    """
+    del copy
+    x = array_of("reshape", a)
+    sizes = _inferred(x, shape)
+    if order == "F":
+        backwards = primitives.reshape(transpose(x), tuple(reversed(sizes)))
+        return transpose(backwards)
+    if order not in ("C", "A", None):
+        raise ArgumentError(message(f'reshape{here()}: the order is "C" or "F"', f"got {order!r}"))
+    return primitives.reshape(x, sizes)
+
+
+def _inferred(x: Array, shape: Any) -> tuple[int, ...]:
+    given = (shape,) if not isinstance(shape, list | tuple) else tuple(shape)
+    unknown = [i for i, n in enumerate(given) if isinstance(n, int) and n == -1]
+    if not unknown:
+        return shape_argument("reshape", given)
+    known = shape_argument("reshape", tuple(n for i, n in enumerate(given) if i != unknown[0]))
+    rest = shapes.size(known)
+    if len(unknown) > 1 or rest == 0 or x.size % rest:
+        raise ShapeError(
+            message(
+                f"reshape{here()}: -1 stands for one size, which the others must determine",
+                f"got {x.type}, {x.size} elements, to {given}",
+            )
+        )
+    return (*known[: unknown[0]], x.size // rest, *known[unknown[0] :])
+
+
+def ravel(a: Any, order: str = "C") -> Array:
+    """All elements along one axis.
+
+    >>> tnp.ravel(tnp.asarray([[1, 2], [3, 4]]))
+    Array([1, 2, 3, 4], i64)
+    """
+    return reshape(a, (-1,), order) if size(a) else reshape(a, (0,))
+
+
+def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
+    """The axes in another order, reversed unless one is given.
+
+    >>> tnp.transpose(tnp.zeros((2, 3))).shape
+    (3, 2)
+    """
+    x = array_of("transpose", a)
+    if axes is None:
+        order: Sequence[int] = range(x.ndim)[::-1]
+    else:
+        order = axes_of("transpose", axes, x.ndim)
+        if len(order) != x.ndim:
+            raise ShapeError(message(f"transpose{here()}: name every axis once", f"got axes={tuple(axes)} for {x.type}"))
+    return primitives.transpose(x, order)
+
+
+permute_dims = transpose
+
+
+def matrix_transpose(x: Any, /) -> Array:
+    """The last two axes swapped.
+
+    >>> tnp.matrix_transpose(tnp.zeros((5, 2, 3))).shape
+    (5, 3, 2)
+    """
+    value = array_of("matrix_transpose", x)
+    if value.ndim < 2:
+        raise ShapeError(message(f"matrix_transpose{here()} takes matrices", f"got {value.type}"))
+    return swapaxes(value, -1, -2)
+
+
+def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
+    """Two axes in each other's places.
+
+    >>> tnp.swapaxes(tnp.zeros((2, 3, 4)), 0, 2).shape
+    (4, 3, 2)
+    """
+    x = array_of("swapaxes", a)
+    order = list(range(x.ndim))
+    first, second = axis_of("swapaxes", axis1, x.ndim), axis_of("swapaxes", axis2, x.ndim)
+    order[first], order[second] = second, first
+    return primitives.transpose(x, order)
+
+
+def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
+    """Some axes moved to other places, the rest keeping their order.
+
+    >>> tnp.moveaxis(tnp.zeros((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
+    x = array_of("moveaxis", a)
+    sources = axes_of("moveaxis", _several(source), x.ndim)
+    places = axes_of("moveaxis", _several(destination), x.ndim)
+    if len(sources) != len(places):
+        raise ShapeError(
+            message(f"moveaxis{here()}: as many destinations as sources", f"got {source} to {destination}")
+        )
+    order = [axis for axis in range(x.ndim) if axis not in sources]
+    for place, axis in sorted(zip(places, sources, strict=True)):
+        order.insert(place, axis)
+    return primitives.transpose(x, order)
+
+
+def _several(axis: int | Sequence[int]) -> Sequence[int]:
+    return tuple(axis) if isinstance(axis, list | tuple) else (axis,)  # type: ignore[arg-type]
+
+
+def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
+    """One axis moved to before another; `moveaxis` is easier to read.
+
+    >>> tnp.rollaxis(tnp.zeros((2, 3, 4)), 2).shape
+    (4, 2, 3)
+    """
+    x = array_of("rollaxis", a)
+    source = axis_of("rollaxis", axis, x.ndim)
+    place = axis_of("rollaxis", start, x.ndim + 1)
+    return moveaxis(x, source, place - (source < place))
+
+
+def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Array:
+    """Without axes of size 1: all of them, or those named, which must have size 1.
+
+    >>> tnp.squeeze(tnp.zeros((1, 3, 1)), 0).shape
+    (3, 1)
+    """
+    x = array_of("squeeze", a)
+    axes = [i for i, n in enumerate(x.shape) if n == 1] if axis is None else _several(axis)
+    return primitives.squeeze(x, axes)
+
+
+def expand_dims(a: Any, axis: int | Sequence[int]) -> Array:
+    """With axes of size 1 at the places that they have in the result.
+
+    >>> tnp.expand_dims(tnp.zeros(3), (0, 2)).shape
+    (1, 3, 1)
+    """
+    x = array_of("expand_dims", a)
+    axes = _several(axis)
+    return primitives.expand_dims(x, axes) if axes else x
+
+
+def broadcast_to(array: Any, shape: Any) -> Array:
+    """The array repeated to a shape that it broadcasts to.
+
+    >>> tnp.broadcast_to(tnp.asarray([1, 2]), (2, 2))
+    Array([[1, 2],
+           [1, 2]], i64)
+    """
+    x, sizes = array_of("broadcast_to", array), shape_argument("broadcast_to", shape)
+    pairs = zip(reversed(x.shape), reversed(sizes), strict=False)
+    if x.ndim > len(sizes) or any(n not in (1, m) for n, m in pairs):
+        raise ShapeError(
+            message(
+                f"broadcast_to{here()}: sizes must be equal to those of the shape, or 1",
+                f"got {x.type} for {shapes.show(sizes)}",
+                help="expand_dims puts an axis where it belongs",
+            )
+        )
+    return _broadcast(x, sizes)
+
+
+def broadcast_arrays(*args: Any) -> list[Array]:
+    """The arrays, each repeated to the shape that they broadcast to.
+
+    >>> [x.shape for x in tnp.broadcast_arrays(tnp.zeros((2, 1)), tnp.zeros(3))]
+    [(2, 3), (2, 3)]
+    """
+    arrays = [array_of("broadcast_arrays", x) for x in args]
+    if not arrays:
+        return []
+    sizes = shapes.broadcast(*(x.shape for x in arrays), operation=f"broadcast_arrays{here()}")
+    return [_broadcast(x, sizes) for x in arrays]
+
+
+def broadcast_shapes(*shapes_: Any) -> tuple[int, ...]:
+    """The shape that shapes broadcast to.
+
+    >>> tnp.broadcast_shapes((2, 1), 3)
+    (2, 3)
+    """
+    given = [shape_argument("broadcast_shapes", s) for s in shapes_]
+    return shapes.broadcast(*given, operation=f"broadcast_shapes{here()}") if given else ()
+
+
+def flip(m: Any, axis: int | Sequence[int] | None = None) -> Array:
+    """The elements in reverse order, along all axes or those named.
+
+    >>> tnp.flip(tnp.asarray([1, 2, 3]))
+    Array([3, 2, 1], i64)
+    """
+    x = array_of("flip", m)
+    return primitives.rev(x, range(x.ndim) if axis is None else _several(axis))
+
+
+def fliplr(m: Any) -> Array:
+    """Reversed along axis 1.
+
+    >>> tnp.fliplr(tnp.asarray([[1, 2]]))
+    Array([[2, 1]], i64)
+    """
+    return flip(m, 1)
+
+
+def flipud(m: Any) -> Array:
+    """Reversed along axis 0.
+
+    >>> tnp.flipud(tnp.asarray([1, 2]))
+    Array([2, 1], i64)
+    """
+    return flip(m, 0)
+
+
+def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
+    """Turned by k right angles in the plane of two axes, from the first towards the second.
+
+    >>> tnp.rot90(tnp.asarray([[1, 2], [3, 4]]))
+    Array([[2, 4],
+           [1, 3]], i64)
+    """
+    x = array_of("rot90", m)
+    first, second = axes_of("rot90", axes, x.ndim)
+    match k % 4:
+        case 0:
+            return x
+        case 1:
+            return swapaxes(flip(x, second), first, second)
+        case 2:
+            return flip(x, (first, second))
+        case _:
+            return flip(swapaxes(x, first, second), second)
+
+
+def atleast_1d(*arys: Any) -> Any:
+    """With one axis at least; a list for several arrays.
+
+    >>> tnp.atleast_1d(1.0).shape
+    (1,)
+    """
+    return _at_least("atleast_1d", arys, lambda x: primitives.reshape(x, (1,)) if x.ndim == 0 else x)
+
+
+def atleast_2d(*arys: Any) -> Any:
+    """With two axes at least, new ones in front; a list for several arrays.
+
+    >>> tnp.atleast_2d(tnp.zeros(3)).shape
+    (1, 3)
+    """
+
+    def grown(x: Array) -> Array:
+        return primitives.reshape(x, (1,) * (2 - x.ndim) + x.shape) if x.ndim < 2 else x
+
+    return _at_least("atleast_2d", arys, grown)
+
+
+def atleast_3d(*arys: Any) -> Any:
+    """With three axes at least: [n] becomes [1, n, 1], [m, n] becomes [m, n, 1]; a list for several arrays.
+
+    >>> tnp.atleast_3d(tnp.zeros(3)).shape
+    (1, 3, 1)
+    """
+
+    def grown(x: Array) -> Array:
+        sizes = {0: (1, 1, 1), 1: (1, *x.shape, 1), 2: (*x.shape, 1)}.get(x.ndim)
+        return x if sizes is None else primitives.reshape(x, sizes)
+
+    return _at_least("atleast_3d", arys, grown)
+
+
+def _at_least(name: str, arrays: tuple[Any, ...], grown: Any) -> Any:
+    results = [grown(array_of(name, x)) for x in arrays]
+    return results[0] if len(results) == 1 else results

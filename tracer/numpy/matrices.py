@@ -1,0 +1,232 @@
+"""Matrices by their diagonals and triangles, and grids of coordinates."""
+
+# mypy: disable-error-code="no-any-return"  # the functions of `tracer.primitives` give arrays for arrays
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from tracer.errors import ShapeError, message
+from tracer.ir import dtypes
+from tracer.numpy.conversion import array_of, broadcast, cast, dtype_of_argument
+from tracer.numpy.creation import shape_argument
+from tracer.primitives import comparison
+from tracer.primitives.arithmetic import add
+from tracer.primitives.broadcasting import axis_of, broadcast_in_dim, full_like
+from tracer.primitives.joining import pad, slice_in_dim
+from tracer.primitives.reductions import reduce_sum
+from tracer.primitives.rules import kind_of
+from tracer.primitives.shapes import broadcasted_iota, iota, moveaxis, reshape
+from tracer.settings import config
+from tracer.trace.array import Array
+from tracer.trace.source import here
+
+
+def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None, *, device: Any = None) -> Array:
+    """Ones on a diagonal of an N×M matrix of zeros, k places above the main one.
+
+    >>> tnp.eye(2, 3, 1)
+    Array([[0., 1., 0.],
+           [0., 0., 1.]], f64)
+    """
+    del device
+    rows, columns = shape_argument("eye", (N, N if M is None else M))
+    return _in_dtype("eye", _below(rows, columns, k, comparison.eq), dtype)
+
+
+def identity(n: Any, dtype: Any = None) -> Array:
+    """The n×n identity matrix.
+
+    >>> tnp.identity(2)
+    Array([[1., 0.],
+           [0., 1.]], f64)
+    """
+    return eye(n, dtype=dtype)
+
+
+def tri(N: Any, M: Any = None, k: int = 0, dtype: Any = None) -> Array:
+    """Ones on and below a diagonal of an N×M matrix, k places above the main one; zeros above.
+
+    >>> tnp.tri(2, 3)
+    Array([[1., 0., 0.],
+           [1., 1., 0.]], f64)
+    """
+    rows, columns = shape_argument("tri", (N, N if M is None else M))
+    return _in_dtype("tri", _below(rows, columns, k, comparison.ge), dtype)
+
+
+def _below(rows: int, columns: int, k: int, compare: Any) -> Array:
+    """Where row + k compares with column: bool [rows, columns]."""
+    row = broadcasted_iota(dtypes.I64, (rows, columns), 0)
+    return compare(add(row, operator.index(k)), broadcasted_iota(dtypes.I64, (rows, columns), 1))
+
+
+def _in_dtype(name: str, mask: Array, dtype: Any) -> Array:
+    return cast(mask, config.default_float if dtype is None else dtype_of_argument(name, dtype))
+
+
+def tril(m: Any, k: int = 0) -> Array:
+    """The lower triangle of matrices [..., r, c]: zeros above the diagonal that is k places above the main one.
+
+    >>> tnp.tril(tnp.asarray([[1, 2], [3, 4]]))
+    Array([[1, 0],
+           [3, 4]], i64)
+    """
+    return _triangle("tril", m, k, lower=True)
+
+
+def triu(m: Any, k: int = 0) -> Array:
+    """The upper triangle of matrices [..., r, c]: zeros below the diagonal that is k places above the main one.
+
+    >>> tnp.triu(tnp.asarray([[1, 2], [3, 4]]))
+    Array([[1, 2],
+           [0, 4]], i64)
+    """
+    return _triangle("triu", m, k, lower=False)
+
+
+def _triangle(name: str, m: Any, k: int, *, lower: bool) -> Array:
+    x = array_of(name, m)
+    if x.ndim < 2:
+        raise ShapeError(message(f"{name}{here()} takes matrices", f"got {x.type}"))
+    mask = broadcast(_below(*x.shape[-2:], k if lower else k - 1, comparison.ge), x.shape)
+    zeros = full_like(x, 0)
+    return comparison.select(mask, x, zeros) if lower else comparison.select(mask, zeros, x)
+
+
+def diag(v: Any, k: int = 0) -> Array:
+    """The k-th diagonal of a matrix; or, of a vector, the matrix with it on the k-th diagonal.
+
+    >>> tnp.diag(tnp.asarray([[1, 2], [3, 4]])), tnp.diag(tnp.asarray([1, 2]))
+    (Array([1, 4], i64), Array([[1, 0],
+           [0, 2]], i64))
+    """
+    x = array_of("diag", v)
+    if x.ndim == 1:
+        return _with_diagonal(x, operator.index(k))
+    if x.ndim == 2:
+        return diagonal(x, k)
+    raise ShapeError(message(f"diag{here()} takes a vector or a matrix", f"got {x.type}", help="see diagonal"))
+
+
+def diagflat(v: Any, k: int = 0) -> Array:
+    """The matrix with all elements of an array on its k-th diagonal.
+
+    >>> tnp.diagflat(tnp.asarray([[1], [2]]))
+    Array([[1, 0],
+           [0, 2]], i64)
+    """
+    x = array_of("diagflat", v)
+    return _with_diagonal(reshape(x, (x.size,)), operator.index(k))
+
+
+def _with_diagonal(x: Array, k: int) -> Array:
+    """Rows of n + |k| zeros, each but the first one place longer: pad the vector's elements apart, and cut into rows."""
+    n = x.shape[0] + (k if k > 0 else -k)
+    if x.shape[0] == 0:
+        return broadcast_in_dim(cast(array_of("diag", 0), x.dtype), (n, n), ())
+    first = k if k > 0 else -k * n
+    apart = pad(x, cast(array_of("diag", 0), x.dtype), [(first, 0, n)])
+    return reshape(pad(apart, cast(array_of("diag", 0), x.dtype), [(0, n * n - apart.shape[0], 0)]), (n, n))
+
+
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+    """The diagonal along two axes, as a new last axis.
+
+    >>> tnp.diagonal(tnp.asarray([[1, 2], [3, 4]]), 1)
+    Array([2], i64)
+    """
+    x = array_of("diagonal", a)
+    if x.ndim < 2:
+        raise ShapeError(message(f"diagonal{here()} takes two axes at least", f"got {x.type}"))
+    first, second = (axis_of("diagonal", axis, x.ndim) for axis in (axis1, axis2))
+    if first == second:
+        raise ShapeError(message(f"diagonal{here()}: axis1 and axis2 must differ", f"got {axis1} and {axis2}"))
+    others = [axis for axis in range(x.ndim) if axis not in (first, second)]
+    rows, columns = x.shape[first], x.shape[second]
+    count = max(0, min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns))
+    x = moveaxis(moveaxis(x, first, -1), second - (second > first), -1) if others or first > second else x
+    x = slice_in_dim(x, max(0, -offset), max(0, -offset) + count, axis=-2)
+    x = slice_in_dim(x, max(0, offset), max(0, offset) + count, axis=-1)
+    if x.dtype == dtypes.BOOL:
+        return cast(diagonal(cast(x, dtypes.U8), 0, -2, -1), dtypes.BOOL) if count else x[..., 0]
+    mask = broadcast(_below(count, count, 0, comparison.eq), x.shape)
+    return reduce_sum(comparison.select(mask, x, full_like(x, 0)), (-1,))
+
+
+def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
+    """The indices of the main diagonal of an array of `ndim` axes of size n.
+
+    >>> tnp.diag_indices(2)
+    (Array([0, 1], i64), Array([0, 1], i64))
+    """
+    return (iota(dtypes.I64, operator.index(n)),) * ndim
+
+
+def diag_indices_from(arr: Any) -> tuple[Array, ...]:
+    """The indices of the main diagonal of an array whose axes have equal sizes.
+
+    >>> tnp.diag_indices_from(tnp.zeros((2, 2)))
+    (Array([0, 1], i64), Array([0, 1], i64))
+    """
+    x = array_of("diag_indices_from", arr)
+    if x.ndim < 2 or len(set(x.shape)) != 1:
+        raise ShapeError(message(f"diag_indices_from{here()}: two or more axes of equal sizes", f"got {x.type}"))
+    return diag_indices(x.shape[0], x.ndim)
+
+
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Array:
+    """The sum over the diagonal along two axes; small integers sum in 64 bits.
+
+    >>> tnp.trace(tnp.asarray([[1, 2], [3, 4]]))
+    Array(5, i64)
+    """
+    x = diagonal(a, offset, axis1, axis2)
+    return reduce_sum(cast(x, sum_dtype(x) if dtype is None else dtype_of_argument("trace", dtype)), (-1,))
+
+
+def sum_dtype(x: Array) -> Any:
+    """The dtype of sums and products: 64 bits for integers, int64 for bool, else the operand's."""
+    if dtypes.is_unsigned(x.dtype):
+        return dtypes.U64
+    return dtypes.I64 if kind_of(x.dtype) in "bi" else x.dtype
+
+
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Array]:
+    """Vectors as coordinates of a grid: one array of the grid's shape for each.
+
+    indexing: "xy" gives the grid [len(y), len(x), ...], "ij" gives [len(x), len(y), ...]. sparse: keep axes of size 1.
+
+    >>> [x.shape for x in tnp.meshgrid(tnp.arange(2), tnp.arange(3))]
+    [(3, 2), (3, 2)]
+    """
+    del copy
+    if indexing not in ("xy", "ij"):
+        raise ShapeError(message(f'meshgrid{here()}: indexing is "xy" or "ij"', f"got {indexing!r}"))
+    vectors = [reshape(x, (x.size,)) for x in (array_of("meshgrid", v) for v in xi)]
+    order = list(range(len(vectors)))
+    if indexing == "xy" and len(vectors) > 1:
+        order[:2] = [1, 0]
+    full = [0] * len(vectors)
+    for x, axis in zip(vectors, order, strict=True):
+        full[axis] = x.shape[0]
+    sizes = [[n if a == axis or not sparse else 1 for a, n in enumerate(full)] for axis in order]
+    return [broadcast_in_dim(x, s, (axis,)) for x, s, axis in zip(vectors, sizes, order, strict=True)]
+
+
+def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
+    """The coordinates of every element of a shape: [axes, *dimensions]; a tuple of sparse arrays if `sparse`.
+
+    >>> tnp.indices((2, 2))[0]
+    Array([[0, 0],
+           [1, 1]], i64)
+    """
+    sizes = shape_argument("indices", dimensions)
+    wanted = dtypes.I64 if dtype is None else dtype_of_argument("indices", dtype)
+    if sparse:
+        shapes = [[n if a == axis else 1 for a, n in enumerate(sizes)] for axis in range(len(sizes))]
+        return tuple(broadcasted_iota(wanted, s, axis) for axis, s in enumerate(shapes))
+    if not sizes:
+        return broadcast_in_dim(cast(array_of("indices", 0), wanted), (0,), ())
+    return array_of("indices", [broadcasted_iota(wanted, sizes, axis) for axis in range(len(sizes))])

@@ -1,0 +1,261 @@
+"""Sums, products, extremes and truth over axes.
+
+`axis` is None (all axes), an axis or several; `keepdims` keeps them with size 1; `where` leaves elements out, and
+`initial` takes part. Sums and products of small integers are in 64 bits; float16 and bfloat16 accumulate in float32.
+"""
+
+# mypy: disable-error-code="no-any-return"  # the functions of `tracer.primitives` give arrays for arrays
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import DTypeError, ShapeError, message
+from tracer.ir import dtypes, shape
+from tracer.numpy.conversion import array_of, broadcast, cast, dtype_of_argument, strong
+from tracer.numpy.logic import truth
+from tracer.numpy.manipulation import ravel
+from tracer.numpy.matrices import sum_dtype
+from tracer.numpy.promotion import literal, operand, same_dtype
+from tracer.primitives import arithmetic, bits, comparison
+from tracer.primitives import reductions as primitives
+from tracer.primitives.broadcasting import axis_of, reduce_sum
+from tracer.primitives.shapes import expand_dims, reshape
+from tracer.random.arguments import finfo
+from tracer.trace.array import Array
+from tracer.trace.source import here
+
+Axis = int | Sequence[int] | None
+
+
+def axes_argument(name: str, x: Array, axis: Axis) -> tuple[int, ...]:
+    """The axes to reduce, sorted."""
+    return shape.axes_tuple(axis, x.ndim, f"{name}{here()}")
+
+
+def finished(result: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
+    """A reduction's result with its axes kept, if wanted, and never weak."""
+    result = strong(result)
+    return expand_dims(result, axes) if keepdims and axes else result
+
+
+def _masked(name: str, x: Array, where: Any, neutral: Any) -> Array:
+    """The array with a neutral value wherever `where` does not hold."""
+    if where is None:
+        return x
+    mask = truth(name, where)
+    sizes = shape.broadcast(x.shape, mask.shape, operation=f"{name}{here()}")
+    return comparison.select(broadcast(mask, sizes), broadcast(x, sizes), literal(name, neutral, x.dtype))
+
+
+def _reduced(
+    name: str, x: Array, axis: Axis, keepdims: bool, where: Any, initial: Any, neutral: Any, reduce: Any, combine: Any
+) -> Array:
+    x = _masked(name, x, where, neutral)
+    axes = axes_argument(name, x, axis)
+    result = finished(reduce(x, axes), axes, keepdims)
+    if initial is None:
+        return result
+    return combine(result, broadcast_operand(same_dtype(name, x, initial), result.shape))
+
+
+def broadcast_operand(x: Any, sizes: tuple[int, ...]) -> Any:
+    """An array broadcast to a shape; literals stand for any shape."""
+    return broadcast(x, sizes) if isinstance(x, Array) else x
+
+
+def sum(
+    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+    where: Any = None, promote_integers: bool = True,
+) -> Array:  # fmt: skip
+    """The sum over axes; nothing sums to 0.
+
+    >>> tnp.sum(tnp.asarray([[1, 2], [3, 4]]), axis=0)
+    Array([4, 6], i64)
+    """
+    no_out("sum", out)
+    x = _for_sums("sum", a, dtype, promote_integers)
+    return _reduced("sum", x, axis, keepdims, where, initial, 0, reduce_sum, arithmetic.add)
+
+
+def prod(
+    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+    where: Any = None, promote_integers: bool = True,
+) -> Array:  # fmt: skip
+    """The product over axes; that of nothing is 1.
+
+    >>> tnp.prod(tnp.asarray([[1, 2], [3, 4]]), axis=1)
+    Array([ 2, 12], i64)
+    """
+    no_out("prod", out)
+    x = _for_sums("prod", a, dtype, promote_integers)
+    return _reduced("prod", x, axis, keepdims, where, initial, 1, primitives.reduce_prod, arithmetic.mul)
+
+
+def _for_sums(name: str, a: Any, dtype: Any, promote: bool) -> Array:
+    x = operand(name, a)
+    if dtype is not None:
+        return cast(x, dtype_of_argument(name, dtype))
+    return cast(x, sum_dtype(x)) if promote or x.dtype == dtypes.BOOL else x
+
+
+def no_out(name: str, out: object) -> None:
+    """Raise if a result is to be written into an array."""
+    if out is not None:
+        raise DTypeError(
+            message(f"{name}{here()} takes no out=", "arrays are immutable", help="use what the function returns")
+        )
+
+
+# Extremes
+
+
+def max(
+    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Array:
+    """The greatest element over axes; NaN where there is one. Nothing has none: ShapeError without `initial`.
+
+    >>> tnp.max(tnp.asarray([[1, 5], [3, 4]]), axis=0)
+    Array([3, 5], i64)
+    """
+    return _extreme("max", a, axis, out, keepdims, initial, where)
+
+
+def min(
+    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Array:
+    """The least element over axes; NaN where there is one. Nothing has none: ShapeError without `initial`.
+
+    >>> tnp.min(tnp.asarray([[1, 5], [3, 4]]), axis=0)
+    Array([1, 4], i64)
+    """
+    return _extreme("min", a, axis, out, keepdims, initial, where)
+
+
+amax, amin = max, min
+
+
+def _extreme(name: str, a: Any, axis: Axis, out: object, keepdims: bool, initial: Any, where: Any) -> Array:
+    no_out(name, out)
+    x = operand(name, a)
+    if where is not None and initial is None:
+        raise ShapeError(message(f"{name}{here()}: where= needs initial=, the value of nothing"))
+    if dtypes.is_complex(x.dtype):
+        return _complex_extreme(name, x, axis, keepdims)
+    greatest = name == "max"
+    reduce, combine = (
+        (primitives.reduce_max, arithmetic.max) if greatest else (primitives.reduce_min, arithmetic.min)
+    )
+    as_bits = x.dtype == dtypes.BOOL
+    if as_bits:
+        x = cast(x, dtypes.U8)
+    axes = axes_argument(name, x, axis)
+    if initial is not None and shape.size([x.shape[d] for d in axes]) == 0:
+        sizes = shape.drop(x.shape, axes)
+        start = same_dtype(name, x, initial)
+        filled = broadcast(start, sizes) if isinstance(start, Array) else np.full(sizes, start.value)
+        result = finished(array_of(name, filled), axes, keepdims)
+    else:
+        lowest = extreme_value(x.dtype, lowest=greatest)
+        result = _reduced(name, x, axis, keepdims, where, initial, lowest, reduce, combine)
+    return cast(result, dtypes.BOOL) if as_bits else result
+
+
+def extreme_value(dtype: Any, *, lowest: bool) -> Any:
+    """The least (or greatest) value of a dtype, infinities included."""
+    if dtypes.is_float(dtype):
+        return -np.inf if lowest and dtype not in _FINITE else np.inf if dtype not in _FINITE else finfo(dtype).max
+    if dtypes.is_bool(dtype):
+        return not lowest
+    limits = np.iinfo(dtype)
+    return int(limits.min if lowest else limits.max)
+
+
+_FINITE = frozenset((dtypes.F8E4M3FN,))
+
+
+def _complex_extreme(name: str, x: Array, axis: Axis, keepdims: bool) -> Array:
+    """By real, then by imaginary part: fold halves, as the primitive on two operands compares."""
+    from tracer.numpy.sorting import sort
+
+    axes = axes_argument(name, x, axis)
+    kept = [d for d in range(x.ndim) if d not in axes]
+    flat = reshape(x.transpose(*kept, *axes), (*(x.shape[d] for d in kept), -1))
+    ordered = sort(flat, axis=-1)
+    nan = any(comparison.ne(flat, flat), axis=-1)
+    result = comparison.select(nan, complex(np.nan, np.nan), ordered[..., -1 if name == "max" else 0])
+    return finished(result, axes, keepdims)
+
+
+def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
+    """The greatest element less the least.
+
+    >>> tnp.ptp(tnp.asarray([1.0, 5.0, 3.0]))
+    Array(4., f64)
+    """
+    no_out("ptp", out)
+    x = operand("ptp", a)
+    return arithmetic.sub(max(x, axis, keepdims=keepdims), min(x, axis, keepdims=keepdims))
+
+
+def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Array:
+    """The index of the greatest element along an axis, or of the array made flat: the first of equals, or of NaN.
+
+    >>> tnp.argmax(tnp.asarray([1.0, 3.0, 3.0]))
+    Array(1, i64)
+    """
+    return _arg("argmax", primitives.argmax, a, axis, out, keepdims)
+
+
+def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Array:
+    """The index of the least element along an axis, or of the array made flat: the first of equals, or of NaN.
+
+    >>> tnp.argmin(tnp.asarray([1.0, 0.0, 0.0]))
+    Array(1, i64)
+    """
+    return _arg("argmin", primitives.argmin, a, axis, out, keepdims)
+
+
+def _arg(name: str, find: Callable[..., Any], a: Any, axis: int | None, out: object, keepdims: bool) -> Array:
+    no_out(name, out)
+    x = operand(name, a)
+    if axis is None:
+        result = find(ravel(x), 0)
+        return reshape(result, (1,) * x.ndim) if keepdims else result
+    along = axis_of(name, axis, x.ndim)
+    return finished(find(x, along), (along,), keepdims)
+
+
+# Truth and counts
+
+
+def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
+    """Whether all elements are true, that is, not 0; of nothing, true.
+
+    >>> tnp.all(tnp.asarray([True, False]))
+    Array(False, bool)
+    """
+    no_out("all", out)
+    return _reduced("all", truth("all", a), axis, keepdims, where, None, True, primitives.reduce_and, bits.and_)
+
+
+def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
+    """Whether any element is true, that is, not 0; of nothing, false.
+
+    >>> tnp.any(tnp.asarray([True, False]))
+    Array(True, bool)
+    """
+    no_out("any", out)
+    return _reduced("any", truth("any", a), axis, keepdims, where, None, False, primitives.reduce_or, bits.or_)
+
+
+def count_nonzero(a: Any, axis: Axis = None, keepdims: bool = False) -> Array:
+    """How many elements are not 0.
+
+    >>> tnp.count_nonzero(tnp.asarray([0, 3, 0, 4]))
+    Array(2, i64)
+    """
+    return sum(truth("count_nonzero", a), axis, keepdims=keepdims)

@@ -1,0 +1,211 @@
+"""Rounding, the parts of numbers, and what is done about numbers that are none."""
+
+# mypy: disable-error-code="no-any-return"  # the functions of `tracer.primitives` give arrays for arrays
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import DTypeError, message
+from tracer.ir import dtypes
+from tracer.numpy.conversion import cast
+from tracer.numpy.promotion import literal, operand, pointwise_inexact, promoted_inexact
+from tracer.primitives import arithmetic, bits, comparison, conversion, rounding
+from tracer.primitives import complex as parts
+from tracer.primitives.broadcasting import full_like
+from tracer.random.arguments import finfo as limits_of
+from tracer.trace.array import Array
+from tracer.trace.source import here
+
+
+def _whole(name: str, x: Any, function: Callable[..., Any]) -> Array:
+    """A rounding function: integers and bools are whole already."""
+    value = operand(name, x)
+    if dtypes.is_complex(value.dtype):
+        raise DTypeError(message(f"{name}{here()}: complex numbers have no order", f"got {value.type}"))
+    return function(value) if dtypes.is_float(value.dtype) else value
+
+
+def floor(x: Any, /) -> Array:
+    """The largest whole number not above x, of x's dtype.
+
+    >>> tnp.floor(tnp.asarray([1.5, -1.5]))
+    Array([ 1., -2.], f64)
+    """
+    return _whole("floor", x, rounding.floor)
+
+
+def ceil(x: Any, /) -> Array:
+    """The smallest whole number not below x, of x's dtype.
+
+    >>> tnp.ceil(tnp.asarray([1.5, -1.5]))
+    Array([ 2., -1.], f64)
+    """
+    return _whole("ceil", x, rounding.ceil)
+
+
+def trunc(x: Any, /) -> Array:
+    """The whole part of x, of x's dtype.
+
+    >>> tnp.trunc(tnp.asarray([1.5, -1.5]))
+    Array([ 1., -1.], f64)
+    """
+
+    def towards_zero(v: Array) -> Array:
+        return comparison.select(comparison.lt(v, 0), rounding.ceil(v), rounding.floor(v))
+
+    return _whole("trunc", x, towards_zero)
+
+
+fix = trunc
+
+
+def rint(x: Any, /) -> Array:
+    """The nearest whole number, halves to the even neighbour; integers become floats.
+
+    >>> tnp.rint(tnp.asarray([0.5, 1.5, 2.6]))
+    Array([0., 2., 3.], f64)
+    """
+    (value,) = promoted_inexact("rint", x)
+    return _of_parts(value, rounding.round_even)
+
+
+def round(a: Any, decimals: int = 0) -> Array:
+    """The nearest number with so many decimals, halves to the even neighbour; negative `decimals` round to tens.
+
+    >>> tnp.round(tnp.asarray([0.5, 1.25, 2.675]), 1)
+    Array([0.5, 1.2, 2.7], f64)
+    """
+    value = operand("round", a)
+    if not dtypes.is_inexact(value.dtype):
+        if decimals >= 0:
+            return value
+        tens = value.dtype.type(10 ** (-decimals))
+        whole = rounding.round_even(arithmetic.div(cast(value, dtypes.F64), float(tens)))
+        return arithmetic.mul(cast(whole, value.dtype), tens)
+    if decimals == 0:
+        return _of_parts(value, rounding.round_even)
+    scale = 10.0 ** builtin_abs(decimals)
+    shift, back = (arithmetic.mul, arithmetic.div) if decimals > 0 else (arithmetic.div, arithmetic.mul)
+    return back(_of_parts(shift(value, scale), rounding.round_even), scale)
+
+
+around = round
+
+
+def builtin_abs(n: int) -> int:
+    """The magnitude of a Python integer."""
+    return n if n >= 0 else -n
+
+
+def _of_parts(x: Any, function: Callable[..., Any]) -> Array:
+    """A function of real numbers on both parts of complex ones."""
+    if dtypes.is_complex(x.dtype):
+        return parts.complex(function(parts.real(x)), function(parts.imag(x)))
+    return function(x)
+
+
+def modf(x: Any, /) -> tuple[Array, Array]:
+    """The fractional and the whole part, both with the sign of x.
+
+    >>> tnp.modf(tnp.asarray([1.5, -1.5]))
+    (Array([ 0.5, -0.5], f64), Array([ 1., -1.], f64))
+    """
+    (value,) = promoted_inexact("modf", x)
+    whole = trunc(value)
+    infinite = comparison.eq(parts.abs(value), np.inf)
+    return copysign(comparison.select(infinite, 0, arithmetic.sub(value, whole)), value), whole
+
+
+# Parts of numbers
+
+
+def real(val: Any, /) -> Array:
+    """The real part; real numbers are their own.
+
+    >>> tnp.real(tnp.asarray([1 + 2j]))
+    Array([1.], f64)
+    """
+    value = operand("real", val)
+    return parts.real(value) if dtypes.is_complex(value.dtype) else value
+
+
+def imag(val: Any, /) -> Array:
+    """The imaginary part; zeros for real numbers.
+
+    >>> tnp.imag(tnp.asarray([1 + 2j]))
+    Array([2.], f64)
+    """
+    value = operand("imag", val)
+    return parts.imag(value) if dtypes.is_complex(value.dtype) else full_like(value, 0)
+
+
+def conjugate(x: Any, /) -> Array:
+    """The complex conjugate; real numbers are their own.
+
+    >>> tnp.conjugate(tnp.asarray([1 + 2j]))
+    Array([1.-2.j], c128)
+    """
+    value = operand("conjugate", x)
+    return parts.conj(value) if dtypes.is_complex(value.dtype) else value
+
+
+conj = conjugate
+
+
+def signbit(x: Any, /) -> Array:
+    """Whether the sign is minus, for -0.0 and NaN too.
+
+    >>> tnp.signbit(tnp.asarray([-1.0, -0.0, 0.0]))
+    Array([ True,  True, False], bool)
+    """
+    value = operand("signbit", x)
+    if dtypes.is_complex(value.dtype):
+        raise DTypeError(message(f"signbit{here()}: complex numbers have no sign", f"got {value.type}"))
+    if dtypes.is_float(value.dtype):
+        value = conversion.bitcast_convert_type(value, np.dtype(f"int{8 * value.dtype.itemsize}"))
+    if value.dtype == dtypes.BOOL:
+        return bits.and_(value, False)
+    return comparison.lt(value, 0)
+
+
+def copysign(x1: Any, x2: Any, /) -> Array:
+    """The magnitude of x1 with the sign of x2.
+
+    >>> tnp.copysign(tnp.asarray([1.0, -2.0]), tnp.asarray([-0.0, 3.0]))
+    Array([-1.,  2.], f64)
+    """
+    x, y = promoted_inexact("copysign", x1, x2)
+    size = parts.abs(x)
+    return comparison.select(signbit(y if isinstance(y, Array) else y.value), arithmetic.neg(size), size)
+
+
+def nextafter(x1: Any, x2: Any, /) -> Array:
+    """The neighbour of x1 towards x2 among the floats.
+
+    >>> tnp.nextafter(tnp.asarray([1.0]), 2.0) - 1.0
+    Array([2.22044605e-16], f64)
+    """
+    return pointwise_inexact(rounding.nextafter, "nextafter", x1, x2)
+
+
+def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Array:
+    """NaN and infinities replaced: by 0 and the largest finite numbers, unless given.
+
+    >>> tnp.nan_to_num(tnp.asarray([tnp.nan, 1.0]))
+    Array([0., 1.], f64)
+    """
+    del copy  # the result is another array in any case
+    value = operand("nan_to_num", x)
+    if dtypes.is_complex(value.dtype):
+        return parts.complex(*(nan_to_num(part(value), True, nan, posinf, neginf) for part in (parts.real, parts.imag)))
+    if not dtypes.is_float(value.dtype):
+        return value
+    limits = limits_of(value.dtype)
+    high, low = (limits.max if posinf is None else posinf), (limits.min if neginf is None else neginf)
+    value = comparison.select(comparison.ne(value, value), literal("nan_to_num", nan, value.dtype), value)
+    value = comparison.select(comparison.eq(value, np.inf), literal("nan_to_num", high, value.dtype), value)
+    return comparison.select(comparison.eq(value, -np.inf), literal("nan_to_num", low, value.dtype), value)

@@ -1,0 +1,283 @@
+"""Averages and spreads over axes; the same with NaN left out; counts of values."""
+
+# mypy: disable-error-code="no-any-return"  # the functions of `tracer.primitives` give arrays for arrays
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import DTypeError, ShapeError, TracerArrayError, message
+from tracer.ir import dtypes, shape
+from tracer.numpy.conversion import array_of, broadcast, cast, dtype_of_argument, inexact_dtype, unified
+from tracer.numpy.logic import isnan, truth
+from tracer.numpy.manipulation import moveaxis, ravel
+from tracer.numpy.promotion import operand, promoted_inexact
+from tracer.numpy.reductions import Axis, all, any, argmax, argmin, axes_argument, extreme_value, max, min, no_out, sum
+from tracer.numpy.sorting import sort
+from tracer.primitives import arithmetic, bits, comparison, powers
+from tracer.primitives import complex as parts
+from tracer.primitives.broadcasting import full
+from tracer.primitives.gathering import scatter_add
+from tracer.primitives.joining import slice_in_dim
+from tracer.primitives.shapes import expand_dims, reshape
+from tracer.primitives.windows import ScatterDimensionNumbers
+from tracer.trace.array import Array, concrete_value
+from tracer.trace.source import here
+
+
+def mean(
+    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
+) -> Array:
+    """The arithmetic mean over axes; integers are averaged as floats, float16 and bfloat16 in float32.
+
+    >>> tnp.mean(tnp.asarray([[1, 2], [3, 4]]), axis=0)
+    Array([2., 3.], f64)
+    """
+    no_out("mean", out)
+    x = operand("mean", a)
+    wanted = inexact_dtype(x.dtype) if dtype is None else dtype_of_argument("mean", dtype)
+    computed = dtypes.accumulator_dtype(wanted)
+    total = sum(cast(x, computed), axis, keepdims=keepdims, where=where)
+    if not dtypes.is_inexact(wanted):
+        total = cast(total, dtypes.F64)
+    return cast(arithmetic.div(total, _count(x, axis, keepdims, where, total)), wanted)
+
+
+def _count(x: Array, axis: Axis, keepdims: bool, where: Any, total: Array) -> Any:
+    """How many elements each mean is of: a number, or an array if `where` leaves some out."""
+    axes = axes_argument("mean", x, axis)
+    if where is None:
+        return total.dtype.type(shape.size([x.shape[d] for d in axes]))
+    mask = broadcast(truth("mean", where), shape.broadcast(x.shape, truth("mean", where).shape))
+    return broadcast(cast(sum(mask, axis, keepdims=keepdims), total.dtype), total.shape)
+
+
+def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, keepdims: bool = False) -> Any:
+    """The mean over axes, weighted if `weights` are given: of the array's shape, or a vector along one axis.
+
+    returned: the sum of the weights as well.
+
+    >>> tnp.average(tnp.asarray([1.0, 2.0]), weights=[1, 3])
+    Array(1.75, f64)
+    """
+    x = operand("average", a)
+    if weights is None:
+        result = mean(x, axis, keepdims=keepdims)
+        count = full(result.shape, x.size // max_of(result.size, 1), result.dtype)
+        return (result, count) if returned else result
+    given = operand("average", weights)
+    if given.shape != x.shape:
+        if not isinstance(axis, int) or given.shape != (x.shape[axis],):
+            raise ShapeError(
+                message(
+                    f"average{here()}: weights have the array's shape, or are a vector along the one axis",
+                    f"got weights {given.type} for {x.type}, axis={axis}",
+                )
+            )
+        along = axis % x.ndim
+        given = broadcast(reshape(given, [n if d == along else 1 for d, n in enumerate(x.shape)]), x.shape)
+    values, factors = promoted_inexact("average", x, given)
+    scale = sum(factors, axis, keepdims=keepdims)
+    result = arithmetic.div(sum(arithmetic.mul(values, factors), axis, keepdims=keepdims), scale)
+    return (result, scale) if returned else result
+
+
+def max_of(a: int, b: int) -> int:
+    """The larger of two Python integers."""
+    return a if a > b else b
+
+
+def var(
+    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
+    where: Any = None, mean: Any = None, correction: float | None = None,
+) -> Array:  # fmt: skip
+    """The mean squared distance from the mean over axes, real for complex numbers; `ddof` is taken off the count.
+
+    >>> tnp.var(tnp.asarray([1.0, 2.0, 3.0]))
+    Array(0.66666667, f64)
+    """
+    no_out("var", out)
+    x = operand("var", a)
+    wanted = inexact_dtype(x.dtype) if dtype is None else dtype_of_argument("var", dtype)
+    values = cast(x, dtypes.accumulator_dtype(wanted) if dtypes.is_inexact(wanted) else dtypes.F64)
+    centre = _mean(values, axis, True, where) if mean is None else cast(operand("var", mean), values.dtype)
+    distance = arithmetic.sub(values, broadcast(centre, values.shape))
+    squares = parts.real(arithmetic.mul(distance, parts.conj(distance))) if dtypes.is_complex(values.dtype) \
+        else powers.square(distance)  # fmt: skip
+    total = sum(squares, axis, keepdims=keepdims, where=where)
+    count = _count(x, axis, keepdims, where, total)
+    left = arithmetic.sub(count, total.dtype.type(ddof if correction is None else correction)) \
+        if isinstance(count, Array) else count - total.dtype.type(ddof if correction is None else correction)  # fmt: skip
+    return cast(arithmetic.div(total, left), dtypes.real_dtype(wanted))
+
+
+_mean = lambda x, axis, keepdims, where: mean(x, axis, keepdims=keepdims, where=where)  # noqa: E731  # `var` has an argument of that name
+
+
+def std(
+    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
+    where: Any = None, mean: Any = None, correction: float | None = None,
+) -> Array:  # fmt: skip
+    """The square root of the variance over axes.
+
+    >>> tnp.std(tnp.asarray([1.0, 3.0]))
+    Array(1., f64)
+    """
+    variance = var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
+    return powers.sqrt(variance)
+
+
+def median(a: Any, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Array:
+    """The middle of the sorted elements over axes, the mean of the middle two if their number is even; NaN for NaN.
+
+    >>> tnp.median(tnp.asarray([3.0, 1.0, 2.0, 10.0]))
+    Array(2.5, f64)
+    """
+    del overwrite_input
+    no_out("median", out)
+    (x,) = promoted_inexact("median", a)
+    if dtypes.is_complex(x.dtype):
+        raise DTypeError(message(f"median{here()}: complex numbers have no order", f"got {x.type}"))
+    axes = axes_argument("median", x, axis)
+    if not shape.size([x.shape[d] for d in axes]):
+        return mean(x, axis, keepdims=keepdims)
+    moved = moveaxis(x, axes, range_tuple(-len(axes))) if axes else expand_dims(x, (-1,))
+    kept = shape.drop(x.shape, axes)
+    ordered = sort(reshape(moved, (*kept, -1 if False else shape.size([x.shape[d] for d in axes]))), axis=-1)
+    n = ordered.shape[-1]
+    middle = mean(slice_in_dim(ordered, (n - 1) // 2, n // 2 + 1, axis=-1), -1)
+    last = reshape(slice_in_dim(ordered, n - 1, n, axis=-1), kept)
+    result = comparison.select(comparison.ne(last, last), last, middle)
+    return expand_dims(result, axes) if keepdims and axes else result
+
+
+def range_tuple(start: int) -> tuple[int, ...]:
+    """start, ..., -1."""
+    return tuple(range(start, 0))
+
+
+# Without NaN
+
+
+def _filled(name: str, a: Any, value: Any) -> tuple[Array, Array]:
+    """The array with a value for NaN, and where it is NaN."""
+    x = operand(name, a)
+    missing = isnan(x)
+    return (comparison.select(missing, x.dtype.type(value), x) if dtypes.is_inexact(x.dtype) else x), missing
+
+
+def nansum(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Array:
+    """`sum` with NaN as 0.
+
+    >>> tnp.nansum(tnp.asarray([1.0, tnp.nan]))
+    Array(1., f64)
+    """
+    return sum(_filled("nansum", a, 0)[0], axis, dtype, out, keepdims, initial, where)
+
+
+def nanmean(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
+    """`mean` of the elements that are not NaN; NaN where there is none.
+
+    >>> tnp.nanmean(tnp.asarray([1.0, tnp.nan, 3.0]))
+    Array(2., f64)
+    """
+    x = operand("nanmean", a)
+    present = bits.not_(isnan(x))
+    if where is not None:
+        present = bits.and_(present, broadcast(truth("nanmean", where), x.shape))
+    return mean(x, axis, dtype, out, keepdims, where=present)
+
+
+def nanmax(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
+    """`max` of the elements that are not NaN; NaN where there is none.
+
+    >>> tnp.nanmax(tnp.asarray([1.0, tnp.nan]))
+    Array(1., f64)
+    """
+    return _nan_extreme("nanmax", a, axis, out, keepdims, greatest=True)
+
+
+def nanmin(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
+    """`min` of the elements that are not NaN; NaN where there is none.
+
+    >>> tnp.nanmin(tnp.asarray([1.0, tnp.nan]))
+    Array(1., f64)
+    """
+    return _nan_extreme("nanmin", a, axis, out, keepdims, greatest=False)
+
+
+def _nan_extreme(name: str, a: Any, axis: Axis, out: object, keepdims: bool, *, greatest: bool) -> Array:
+    no_out(name, out)
+    x = operand(name, a)
+    if not dtypes.is_inexact(x.dtype):
+        return (max if greatest else min)(x, axis, keepdims=keepdims)
+    filled, missing = _filled(name, x, extreme_value(x.dtype, lowest=greatest))
+    result = (max if greatest else min)(filled, axis, keepdims=keepdims)
+    return comparison.select(all(missing, axis, keepdims=keepdims), x.dtype.type(np.nan), result)
+
+
+def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Array:
+    """`argmax` of the elements that are not NaN; -1 where there is none.
+
+    >>> tnp.nanargmax(tnp.asarray([1.0, tnp.nan, 3.0]))
+    Array(2, i64)
+    """
+    return _nan_arg("nanargmax", argmax, a, axis, out, keepdims, lowest=True)
+
+
+def nanargmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Array:
+    """`argmin` of the elements that are not NaN; -1 where there is none.
+
+    >>> tnp.nanargmin(tnp.asarray([1.0, tnp.nan, 3.0]))
+    Array(0, i64)
+    """
+    return _nan_arg("nanargmin", argmin, a, axis, out, keepdims, lowest=False)
+
+
+def _nan_arg(name: str, find: Any, a: Any, axis: int | None, out: object, keepdims: bool, *, lowest: bool) -> Array:
+    no_out(name, out)
+    x = operand(name, a)
+    if not dtypes.is_inexact(x.dtype):
+        return find(x, axis, keepdims=keepdims)
+    filled, missing = _filled(name, x, extreme_value(x.dtype, lowest=lowest))
+    found = find(filled, axis, keepdims=keepdims)
+    return comparison.select(all(missing, axis, keepdims=keepdims), -1, found)
+
+
+# Counts
+
+
+def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None) -> Array:
+    """How often each of 0, 1, 2, ... occurs, or the sums of their weights.
+
+    The result is as long as the greatest number needs, and at least `minlength`; under `jit` give `length`, beyond
+    which nothing is counted. Negative numbers raise, and under `jit` count as 0.
+
+    >>> tnp.bincount(tnp.asarray([0, 1, 1, 3]))
+    Array([1, 2, 0, 1], i64)
+    """
+    numbers = operand("bincount", x)
+    if numbers.ndim != 1 or not (dtypes.is_integer(numbers.dtype) or numbers.dtype == dtypes.BOOL):
+        raise DTypeError(message(f"bincount{here()} takes a vector of integers", f"got {numbers.type}"))
+    numbers = cast(numbers, dtypes.I64)
+    known = concrete_value(numbers)
+    if length is None:
+        if known is None:
+            raise TracerArrayError(
+                message(
+                    f"bincount{here()}: the length of the result depends on traced values",
+                    f"got {numbers.type}",
+                    help="give length=",
+                )
+            )
+        if known.size and known.min() < 0:
+            raise ShapeError(message(f"bincount{here()}: the numbers must not be negative", f"got {known.min()}"))
+        length = max_of(int(known.max()) + 1 if known.size else 0, operator.index(minlength))
+    count = numbers.shape[0]
+    added = full((count,), 1, dtypes.I64) if weights is None else operand("bincount", weights)
+    zeros = full((length,), 0, added.dtype)
+    indices = reshape(arithmetic.max(numbers, 0), (count, 1))
+    return scatter_add(zeros, indices, added, ScatterDimensionNumbers((), (0,), (0,)), mode="drop")
