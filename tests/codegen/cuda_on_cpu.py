@@ -55,7 +55,7 @@ def _compiled(code: str) -> ctypes.CDLL:
     with tempfile.TemporaryDirectory() as folder:
         source, library = Path(folder, "kernels.cpp"), Path(folder, "kernels.so")
         source.write_text(f'#include "{_HEADER}"\n{code}\n' + "".join(map(_launcher, _KERNEL.findall(code))))
-        command = [COMPILER or "g++", "-std=c++17", "-O1", "-ffp-contract=off", "-w", "-shared", "-fPIC"]
+        command = [COMPILER or "g++", "-std=c++17", "-O0", "-ffp-contract=off", "-w", "-shared", "-fPIC"]
         subprocess.run([*command, str(source), "-o", str(library)], check=True)
         return ctypes.CDLL(str(library))
 

@@ -35,6 +35,7 @@ def check_close(
     wrong = np.argwhere(~np.asarray(good))
     place = tuple(wrong[0])
     there = [x[place] if x.shape == expected.shape else x for x in values]
+    got, expected = np.asarray(got), np.asarray(expected)
     raise AssertionError(
         f"{what}\n  {len(wrong)} of {expected.size} elements differ, first at {list(map(int, place))}\n"
         f"  got      {got[place]!r}\n  expected {expected[place]!r}\n  operands {_shown(there)}"

@@ -57,7 +57,7 @@ def test_linearised_and_transposed_it_is_the_adjoint_of_the_jvp(primitive: Primi
 
 
 def linear_sets(case: Case, rng: np.random.Generator) -> list[tuple[bool, ...]]:
-    """The sets of inputs in which the equation is found to be linear, together, whatever the others are."""
+    """The sets of inputs in which the equation is found to be affine, together, whatever the others are."""
     flags = actives(case.program)
     if not all(is_differentiable(type) and size(type) for type in case.program.output_types):
         return []
@@ -67,15 +67,16 @@ def linear_sets(case: Case, rng: np.random.Generator) -> list[tuple[bool, ...]]:
         for count in range(1, len(places) + 1)
         for chosen in itertools.combinations(places, count)
     ]
-    return [linear for linear in candidates if all(_is_additive(case, linear, rng) for _ in range(4))]
+    return [linear for linear in candidates if all(_is_affine(case, linear, rng) for _ in range(9))]
 
 
-def _is_additive(case: Case, linear: tuple[bool, ...], rng: np.random.Generator) -> bool:
+def _is_affine(case: Case, linear: tuple[bool, ...], rng: np.random.Generator) -> bool:
     xs, others = case.draw_smooth(rng), case.draw_smooth(rng)
     second = [b if on else a for a, b, on in zip(xs, others, linear, strict=True)]
     both = [np.asarray(a + b) if on else a for a, b, on in zip(xs, others, linear, strict=True)]
-    parts: list[list[Array]] = [run_reference(case.program, x) for x in (xs, second, both)]
-    return all(np.allclose(a + b, c, rtol=1e-9, atol=1e-9) for a, b, c in zip(*parts, strict=True))
+    origin = [np.zeros_like(a) if on else a for a, on in zip(xs, linear, strict=True)]
+    parts: list[list[Array]] = [run_reference(case.program, x) for x in (xs, second, both, origin)]
+    return all(np.allclose(a + b, c + d, rtol=1e-9, atol=1e-9) for a, b, c, d in zip(*parts, strict=True))
 
 
 def may_be_transposed(primitive: Primitive) -> bool:

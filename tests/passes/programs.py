@@ -72,6 +72,8 @@ def specials(type: Type, turn: int = 0) -> Any:
     with np.errstate(all="ignore"):
         if dtypes.is_bool(dtype):
             values: Any = np.asarray([True, False, False, True, True])
+        elif dtypes.is_integer(dtype) and not stored.shape:
+            values = np.asarray([0, 1, 2, 3], dtype)  # loops count with these
         elif dtypes.is_integer(dtype):
             limits = np.iinfo(dtype)
             values = np.asarray([0, 1, limits.max, limits.min, 2, 3, limits.max - 1, 5], dtype)

@@ -96,5 +96,5 @@ def inputs_of(name: str, rng: np.random.Generator) -> list[Any]:
             low, high = (0, types[0][1][0]) if name == "gathered" else (-40, 40)
             arrays.append(np.asarray(rng.integers(low, high, shape), dtype))
         else:
-            arrays.append(np.asarray(np.abs(rng.standard_normal(shape)), np.dtype(array_type(np.dtype(dtype), ()).dtype)))
+            arrays.append(np.abs(rng.standard_normal(shape)).astype(np.dtype(dtype)))
     return arrays

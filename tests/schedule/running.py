@@ -10,11 +10,14 @@ import numpy as np
 from tests.codegen.llvm_programs import executable
 from tracer.codegen.reference.interpreter import Order, interpret
 from tracer.codegen.status import Status
-from tracer.ir.loop import Buffer, Space
+from tracer.ir.dtypes import F64, I64
 from tracer.ir.loop_check import check_module
-from tracer.ir.program import Program
+from tracer.ir.program import Program, literal
 from tracer.ir.types import Type, array_type, storage_type
 from tracer.passes.pipeline import optimize
+from tracer.primitives.arithmetic import add
+from tracer.primitives.comparison import lt
+from tracer.primitives.loops import while_program
 from tracer.primitives.reference import run_reference
 from tracer.schedule.lower import Scheduled, loops, schedule
 from tracer.trace.stage import stage
@@ -22,17 +25,42 @@ from tracer.trace.stage import stage
 Array = np.ndarray[Any, Any]
 
 # by dtype of the result: relative to the value, and to the largest value
-TOLERANCE = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 3e-6, "float64": 1e-13, "complex64": 5e-6, "complex128": 1e-13}
+TOLERANCE = {
+    "float16": 4e-3, "bfloat16": 3e-2, "float32": 3e-6, "float64": 1e-13, "complex64": 5e-6, "complex128": 1e-13,
+}  # fmt: skip
+
+
+def scalar(dtype: Any = F64) -> Type:
+    return array_type(np.dtype(dtype), ())
+
+
+def vector(n: int, dtype: Any = F64) -> Type:
+    return array_type(np.dtype(dtype), (n,))
+
+
+def program(function: Callable[..., Any], *types: Type) -> Program:
+    """The function on inputs of these types; it may return one result or a sequence."""
+
+    def body(xs: Sequence[Any]) -> Sequence[Any]:
+        result = function(*xs)
+        return list(result) if isinstance(result, tuple | list) else [result]
+
+    return stage(body, types).program
+
+
+def counted(function: Callable[..., Sequence[Any]], *start: Any, trips: int, consts: Sequence[Any] = ()) -> Any:
+    """(i, *carries) from 0 to `trips`: function(*consts, i, *carries) -> carries."""
+    types = [scalar(I64), *(x.type for x in start)]
+    given = [x.type for x in consts]
+    cond = program(lambda i, *_: lt(i, trips), *types)
+    n = len(given)
+    body = program(lambda *xs: (add(xs[n], 1), *function(*xs)), *given, *types)
+    return while_program(cond, body, [], consts, [literal(0, I64), *start])[1:]
 
 
 def staged(function: Callable[..., Any], arrays: Sequence[Array], types: Sequence[Type] | None = None) -> Program:
-    """The function as a program; it may return one result or a sequence."""
-
-    def body(inputs: Sequence[Any]) -> Sequence[Any]:
-        result = function(*inputs)
-        return list(result) if isinstance(result, tuple | list) else [result]
-
-    return stage(body, types or [array_type(a.dtype, a.shape) for a in arrays]).program
+    """The function as a program on inputs like the arrays."""
+    return program(function, *(types or [array_type(a.dtype, a.shape) for a in arrays]))
 
 
 def fresh_outputs(program: Program) -> list[Array]:
@@ -116,9 +144,3 @@ def same(got: Array, wanted: Array) -> None:
     finite = np.abs(b[np.isfinite(b)])
     scale = float(finite.max()) if finite.size else 0.0
     np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * min(scale, 1e300))
-
-
-def parameters_of(scheduled: Scheduled, space: Space) -> list[Buffer]:
-    """The entry's buffers of a space."""
-    entry = next(f for f in scheduled.module.functions if f.name == scheduled.module.entry)
-    return [p for p in entry.parameters if isinstance(p, Buffer) and p.space is space]

@@ -4,7 +4,8 @@
     Function  = name, parameters (Buffer | Register), body
     Block     = statements, yields (operands handed to the enclosing statement)
     Statement = Compute | Load | Store | Update | For | While | If | Alloc | Copy | Fault | Invoke | Library
-              | Callback | Leave | Barrier | Shuffle | StackPush | StackPop
+              | Callback | Leave | Barrier | Shuffle | StackPush | StackPop | StackRead | StackWrite | StackLength
+              | StackReset
     Operand   = Register | Constant
     Address   = constant + sum of (register * constant)           in elements, never bytes
 
@@ -302,16 +303,52 @@ class StackPush:
 
 @dataclass(frozen=True, slots=True)
 class StackPop:
-    """Moves the last `count` elements of growable stack number `stack` into target."""
+    """Moves the last `count` elements of growable stack number `stack` into target; zeros where it is empty."""
 
     stack: int
     target: View
     count: int
 
 
+@dataclass(frozen=True, slots=True)
+class StackRead:
+    """target[: count] = the `index`-th `count` elements of the stack, from its bottom; zeros beyond its end."""
+
+    stack: int
+    index: Operand
+    target: View
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class StackWrite:
+    """The `index`-th `count` elements of the stack = source[: count]; the stack grows to there, filled with zeros."""
+
+    stack: int
+    index: Operand
+    source: View
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class StackLength:
+    """result (i64) = how many items of `size` bytes the stack holds."""
+
+    result: Register
+    stack: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class StackReset:
+    """Empties a stack. Its memory is kept until the call ends."""
+
+    stack: int
+
+
 Statement = (
     Compute | Load | Store | Update | For | While | If | Alloc | Copy | Fault | Leave | Invoke | Library
-    | Callback | Barrier | Shuffle | StackPush | StackPop
+    | Callback | Barrier | Shuffle | StackPush | StackPop | StackRead | StackWrite | StackLength | StackReset
 )  # fmt: skip
 
 

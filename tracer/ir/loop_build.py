@@ -44,8 +44,12 @@ from tracer.ir.loop import (
     Register,
     Shuffle,
     ShuffleKind,
+    StackLength,
     StackPop,
     StackPush,
+    StackRead,
+    StackReset,
+    StackWrite,
     Statement,
     Store,
     Update,
@@ -209,6 +213,24 @@ class Builder(Blocks):
     def pop(self, stack: int, target: Memory, count: int) -> None:
         """Move the last `count` elements of a growable stack into the target."""
         self.statements.append(StackPop(stack, _view(target), count))
+
+    def read_item(self, stack: int, index: Value, target: Memory, count: int) -> None:
+        """target[: count] = an item of a growable stack, zeros beyond its end."""
+        self.statements.append(StackRead(stack, _operand(index, I64), _view(target), count))
+
+    def write_item(self, stack: int, index: Value, source: Memory, count: int) -> None:
+        """An item of a growable stack = source[: count]."""
+        self.statements.append(StackWrite(stack, _operand(index, I64), _view(source), count))
+
+    def length(self, stack: int, size: int) -> Register:
+        """How many items of `size` bytes a growable stack holds."""
+        result = Register(I64, "length")
+        self.statements.append(StackLength(result, stack, size))
+        return result
+
+    def reset(self, stack: int) -> None:
+        """Empty a growable stack."""
+        self.statements.append(StackReset(stack))
 
     # -- control -----------------------------------------------------------------------------------
 

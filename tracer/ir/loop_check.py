@@ -21,8 +21,12 @@ from tracer.ir.loop import (
     Operand,
     Register,
     Space,
+    StackLength,
     StackPop,
     StackPush,
+    StackRead,
+    StackReset,
+    StackWrite,
     Statement,
     View,
     While,
@@ -215,7 +219,7 @@ class FunctionCheck:
 
     def _names(self, s: Statement) -> Iterator[str]:
         """What a statement calls by name or number exists."""
-        if isinstance(s, StackPush | StackPop) and not 0 <= s.stack < self.module.stacks:
+        if isinstance(s, StackPush | StackPop | StackRead | StackWrite | StackLength | StackReset) and not 0 <= s.stack < self.module.stacks:
             yield f"stack {s.stack} of {self.module.stacks}"
         if not isinstance(s, Invoke):
             return

@@ -21,8 +21,12 @@ from tracer.ir.loop import (
     Operand,
     Shuffle,
     Space,
+    StackLength,
     StackPop,
     StackPush,
+    StackRead,
+    StackReset,
+    StackWrite,
     Statement,
     While,
 )  # fmt: skip
@@ -43,6 +47,10 @@ _BANNED: dict[type, tuple[LoopKind, ...]] = {
     Callback: (LoopKind.VECTOR, LoopKind.PARALLEL, LoopKind.BLOCK, LoopKind.THREAD),
     StackPush: (LoopKind.VECTOR, LoopKind.PARALLEL, LoopKind.BLOCK, LoopKind.THREAD),
     StackPop: (LoopKind.VECTOR, LoopKind.PARALLEL, LoopKind.BLOCK, LoopKind.THREAD),
+    StackRead: (LoopKind.VECTOR, LoopKind.BLOCK, LoopKind.THREAD),
+    StackWrite: (LoopKind.VECTOR, LoopKind.PARALLEL, LoopKind.BLOCK, LoopKind.THREAD),
+    StackLength: (LoopKind.VECTOR, LoopKind.BLOCK, LoopKind.THREAD),
+    StackReset: (LoopKind.VECTOR, LoopKind.PARALLEL, LoopKind.BLOCK, LoopKind.THREAD),
 }
 _BANNED_LOOPS: dict[LoopKind, tuple[LoopKind, ...]] = {
     LoopKind.SERIAL: (),

@@ -46,8 +46,12 @@ from tracer.ir.loop import (
     Register,
     Shuffle,
     Space,
+    StackLength,
     StackPop,
     StackPush,
+    StackRead,
+    StackReset,
+    StackWrite,
     Statement,
     Store,
     Update,
@@ -224,6 +228,14 @@ class Printer:
                 return f"push {s.count} from {self._view(s.source)} to stack {s.stack}"
             case StackPop():
                 return f"pop {s.count} from stack {s.stack} to {self._view(s.target)}"
+            case StackRead():
+                return f"read {s.count} of item {self._index(s.index)} of stack {s.stack} to {self._view(s.target)}"
+            case StackWrite():
+                return f"write {s.count} from {self._view(s.source)} to item {self._index(s.index)} of stack {s.stack}"
+            case StackLength():
+                return f"{self._typed(s.result)} = length of stack {s.stack} in items of {s.size} bytes"
+            case StackReset():
+                return f"reset stack {s.stack}"
             case Invoke():
                 return f"invoke {s.function}({self._arguments(s.arguments)})"
             case Library():

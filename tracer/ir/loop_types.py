@@ -29,8 +29,12 @@ from tracer.ir.loop import (
     Register,
     Shuffle,
     Space,
+    StackLength,
     StackPop,
     StackPush,
+    StackRead,
+    StackReset,
+    StackWrite,
     Statement,
     Store,
     Update,
@@ -88,6 +92,13 @@ def problems(s: Statement) -> Iterator[str]:
                 yield f"an offset of {s.offset}, which is not from 1 to {WARP - 1}"
         case StackPush() | StackPop():
             yield from _count(s.count)
+        case StackRead() | StackWrite():
+            yield from _count(s.count)
+            yield from _same("the index", s.index, I64)
+        case StackLength():
+            yield from _same("the result", s.result, I64)
+        case StackReset():
+            pass
         case Invoke() | Library() | Callback() | Leave() | Barrier():
             pass
         case _:

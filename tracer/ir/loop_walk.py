@@ -26,8 +26,12 @@ from tracer.ir.loop import (
     Operand,
     Register,
     Shuffle,
+    StackLength,
     StackPop,
     StackPush,
+    StackRead,
+    StackReset,
+    StackWrite,
     Statement,
     Store,
     Update,
@@ -70,7 +74,7 @@ def statements_of(block: Block) -> Iterator[Statement]:
 def results_of(statement: Statement) -> tuple[Register, ...]:
     """The registers that a statement assigns for those that follow it."""
     match statement:
-        case Compute() | Load() | Shuffle():
+        case Compute() | Load() | Shuffle() | StackLength():
             return (statement.result,)
         case For() | While() | If():
             return statement.results
@@ -96,11 +100,11 @@ def accesses_of(statement: Statement) -> tuple[tuple[Buffer, Address, Access], .
         case Callback():
             inputs = [_access(view, Access.READ) for view in statement.inputs]
             return (*inputs, *(_access(view, Access.WRITE) for view in statement.outputs))
-        case StackPush():
+        case StackPush() | StackWrite():
             return (_access(statement.source, Access.READ),)
-        case StackPop():
+        case StackPop() | StackRead():
             return (_access(statement.target, Access.WRITE),)
-        case Compute() | For() | While() | If() | Fault() | Leave() | Barrier() | Shuffle():
+        case Compute() | For() | While() | If() | Fault() | Leave() | Barrier() | Shuffle() | StackLength() | StackReset():
             return ()
         case _:
             assert_never(statement)
@@ -131,7 +135,9 @@ def operands_of(statement: Statement) -> tuple[Operand, ...]:
             return tuple([a for a in statement.arguments if not isinstance(a, View)])
         case Shuffle():
             return (statement.value,)
-        case Alloc() | Copy() | Leave() | Callback() | Barrier() | StackPush() | StackPop():
+        case StackRead() | StackWrite():
+            return (statement.index,)
+        case Alloc() | Copy() | Leave() | Callback() | Barrier() | StackPush() | StackPop() | StackLength() | StackReset():
             return ()
         case _:
             assert_never(statement)

@@ -15,7 +15,15 @@ import numpy as np
 from tracer.errors import DTypeError, message
 from tracer.ir import dtypes
 from tracer.numpy.conversion import cast, strong
-from tracer.numpy.promotion import operand, promoted, promoted_inexact, promoted_numbers
+from tracer.numpy.promotion import (
+    operand,
+    pointwise,
+    pointwise_inexact,
+    pointwise_numbers,
+    promoted,
+    promoted_inexact,
+    promoted_numbers,
+)
 from tracer.primitives import arithmetic, bits, comparison, powers, rounding
 from tracer.primitives import complex as parts
 from tracer.primitives.broadcasting import full_like

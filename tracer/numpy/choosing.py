@@ -15,11 +15,11 @@ from tracer.numpy.conversion import array_of, broadcast, cast, unified
 from tracer.numpy.logic import truth
 from tracer.numpy.promotion import operand, promoted
 from tracer.primitives import comparison
+from tracer.primitives.arithmetic import div, sub
 from tracer.primitives.broadcasting import expand_dims, full
 from tracer.primitives.gathering import scatter_add
 from tracer.primitives.joining import concatenate
 from tracer.primitives.rounding import rem
-from tracer.primitives.arithmetic import div, sub
 from tracer.primitives.scans import cumsum
 from tracer.primitives.scattering import scatter
 from tracer.primitives.shapes import iota, reshape

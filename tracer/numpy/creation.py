@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,10 @@ from tracer.errors import ArgumentError, ShapeError, TracedValueError, TracerInt
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
 from tracer.numpy.arithmetic import power
-from tracer.numpy.conversion import array_of, broadcast, cast, common_pair, dtype_of_argument, inexact_dtype
+from tracer.numpy.conversion import array_of, broadcast, cast, common_pair, dtype_of_argument
 from tracer.numpy.dtypes import astype
-from tracer.numpy.promotion import literal, operand, promoted_inexact
-from tracer.primitives import arithmetic, comparison
+from tracer.numpy.promotion import literal, promoted_inexact
+from tracer.primitives import arithmetic
 from tracer.primitives.broadcasting import broadcast_in_dim
 from tracer.primitives.joining import concatenate, slice_in_dim
 from tracer.primitives.rounding import floor

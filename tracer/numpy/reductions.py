@@ -22,8 +22,10 @@ from tracer.numpy.matrices import sum_dtype
 from tracer.numpy.promotion import literal, operand, same_dtype
 from tracer.primitives import arithmetic, bits, comparison
 from tracer.primitives import reductions as primitives
-from tracer.primitives.broadcasting import axis_of, reduce_sum
-from tracer.primitives.shapes import expand_dims, reshape
+from tracer.primitives.broadcasting import axis_of, check_not_empty, reduce_sum
+from tracer.primitives.joining import slice_in_dim
+from tracer.primitives.shapes import expand_dims, reshape, transpose
+from tracer.primitives.sorting import sort
 from tracer.random.arguments import finfo
 from tracer.trace.array import Array
 from tracer.trace.source import here
@@ -178,16 +180,16 @@ _FINITE = frozenset((dtypes.F8E4M3FN,))
 
 
 def _complex_extreme(name: str, x: Array, axis: Axis, keepdims: bool) -> Array:
-    """By real, then by imaginary part: fold halves, as the primitive on two operands compares."""
-    from tracer.numpy.sorting import sort
-
+    """By real, then by imaginary part, as sorting does; NaN wherever there is one."""
     axes = axes_argument(name, x, axis)
     kept = [d for d in range(x.ndim) if d not in axes]
-    flat = reshape(x.transpose(*kept, *axes), (*(x.shape[d] for d in kept), -1))
-    ordered = sort(flat, axis=-1)
-    nan = any(comparison.ne(flat, flat), axis=-1)
-    result = comparison.select(nan, complex(np.nan, np.nan), ordered[..., -1 if name == "max" else 0])
-    return finished(result, axes, keepdims)
+    sizes = [x.shape[d] for d in kept]
+    flat = reshape(transpose(x, (*kept, *axes)), (*sizes, shape.size([x.shape[d] for d in axes])))
+    check_not_empty(name, flat.type, (-1,))
+    place = flat.shape[-1] - 1 if name == "max" else 0
+    found = reshape(slice_in_dim(sort(flat), place, place + 1, axis=-1), sizes)
+    missing = primitives.reduce_or(comparison.ne(flat, flat), (-1,))
+    return finished(comparison.select(missing, complex(np.nan, np.nan), found), axes, keepdims)
 
 
 def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:

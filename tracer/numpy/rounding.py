@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 from typing import Any
 
@@ -88,17 +89,12 @@ def round(a: Any, decimals: int = 0) -> Array:
         return arithmetic.mul(cast(whole, value.dtype), tens)
     if decimals == 0:
         return _of_parts(value, rounding.round_even)
-    scale = 10.0 ** builtin_abs(decimals)
+    scale = 10.0 ** builtins.abs(decimals)
     shift, back = (arithmetic.mul, arithmetic.div) if decimals > 0 else (arithmetic.div, arithmetic.mul)
     return back(_of_parts(shift(value, scale), rounding.round_even), scale)
 
 
 around = round
-
-
-def builtin_abs(n: int) -> int:
-    """The magnitude of a Python integer."""
-    return n if n >= 0 else -n
 
 
 def _of_parts(x: Any, function: Callable[..., Any]) -> Array:

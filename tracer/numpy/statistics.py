@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import builtins
 import operator
 from typing import Any
 
@@ -11,11 +12,11 @@ import numpy as np
 
 from tracer.errors import DTypeError, ShapeError, TracerArrayError, message
 from tracer.ir import dtypes, shape
-from tracer.numpy.conversion import array_of, broadcast, cast, dtype_of_argument, inexact_dtype, unified
+from tracer.numpy.conversion import broadcast, cast, dtype_of_argument, inexact_dtype
 from tracer.numpy.logic import isnan, truth
-from tracer.numpy.manipulation import moveaxis, ravel
+from tracer.numpy.manipulation import moveaxis
 from tracer.numpy.promotion import operand, promoted_inexact
-from tracer.numpy.reductions import Axis, all, any, argmax, argmin, axes_argument, extreme_value, max, min, no_out, sum
+from tracer.numpy.reductions import Axis, all, argmax, argmin, axes_argument, extreme_value, max, min, no_out, sum
 from tracer.numpy.sorting import sort
 from tracer.primitives import arithmetic, bits, comparison, powers
 from tracer.primitives import complex as parts
@@ -55,6 +56,9 @@ def _count(x: Array, axis: Axis, keepdims: bool, where: Any, total: Array) -> An
     return broadcast(cast(sum(mask, axis, keepdims=keepdims), total.dtype), total.shape)
 
 
+_mean = mean  # `var` and `std` have an argument of that name
+
+
 def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, keepdims: bool = False) -> Any:
     """The mean over axes, weighted if `weights` are given: of the array's shape, or a vector along one axis.
 
@@ -66,7 +70,7 @@ def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = Fal
     x = operand("average", a)
     if weights is None:
         result = mean(x, axis, keepdims=keepdims)
-        count = full(result.shape, x.size // max_of(result.size, 1), result.dtype)
+        count = full(result.shape, x.size // builtins.max(result.size, 1), result.dtype)
         return (result, count) if returned else result
     given = operand("average", weights)
     if given.shape != x.shape:
@@ -85,11 +89,6 @@ def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = Fal
     return (result, scale) if returned else result
 
 
-def max_of(a: int, b: int) -> int:
-    """The larger of two Python integers."""
-    return a if a > b else b
-
-
 def var(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
     where: Any = None, mean: Any = None, correction: float | None = None,
@@ -103,7 +102,7 @@ def var(
     x = operand("var", a)
     wanted = inexact_dtype(x.dtype) if dtype is None else dtype_of_argument("var", dtype)
     values = cast(x, dtypes.accumulator_dtype(wanted) if dtypes.is_inexact(wanted) else dtypes.F64)
-    centre = _mean(values, axis, True, where) if mean is None else cast(operand("var", mean), values.dtype)
+    centre = _mean(values, axis, None, None, True, where=where) if mean is None else cast(operand("var", mean), values.dtype)
     distance = arithmetic.sub(values, broadcast(centre, values.shape))
     squares = parts.real(arithmetic.mul(distance, parts.conj(distance))) if dtypes.is_complex(values.dtype) \
         else powers.square(distance)  # fmt: skip
@@ -112,9 +111,6 @@ def var(
     left = arithmetic.sub(count, total.dtype.type(ddof if correction is None else correction)) \
         if isinstance(count, Array) else count - total.dtype.type(ddof if correction is None else correction)  # fmt: skip
     return cast(arithmetic.div(total, left), dtypes.real_dtype(wanted))
-
-
-_mean = lambda x, axis, keepdims, where: mean(x, axis, keepdims=keepdims, where=where)  # noqa: E731  # `var` has an argument of that name
 
 
 def std(
@@ -144,9 +140,9 @@ def median(a: Any, axis: Axis = None, out: None = None, overwrite_input: bool = 
     axes = axes_argument("median", x, axis)
     if not shape.size([x.shape[d] for d in axes]):
         return mean(x, axis, keepdims=keepdims)
-    moved = moveaxis(x, axes, range_tuple(-len(axes))) if axes else expand_dims(x, (-1,))
+    moved = moveaxis(x, axes, tuple(range(-len(axes), 0))) if axes else expand_dims(x, (-1,))
     kept = shape.drop(x.shape, axes)
-    ordered = sort(reshape(moved, (*kept, -1 if False else shape.size([x.shape[d] for d in axes]))), axis=-1)
+    ordered = sort(reshape(moved, (*kept, shape.size([x.shape[d] for d in axes]))), axis=-1)
     n = ordered.shape[-1]
     middle = mean(slice_in_dim(ordered, (n - 1) // 2, n // 2 + 1, axis=-1), -1)
     last = reshape(slice_in_dim(ordered, n - 1, n, axis=-1), kept)
@@ -154,15 +150,10 @@ def median(a: Any, axis: Axis = None, out: None = None, overwrite_input: bool = 
     return expand_dims(result, axes) if keepdims and axes else result
 
 
-def range_tuple(start: int) -> tuple[int, ...]:
-    """start, ..., -1."""
-    return tuple(range(start, 0))
-
-
 # Without NaN
 
 
-def _filled(name: str, a: Any, value: Any) -> tuple[Array, Array]:
+def without_nan(name: str, a: Any, value: Any) -> tuple[Array, Array]:
     """The array with a value for NaN, and where it is NaN."""
     x = operand(name, a)
     missing = isnan(x)
@@ -175,7 +166,7 @@ def nansum(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepd
     >>> tnp.nansum(tnp.asarray([1.0, tnp.nan]))
     Array(1., f64)
     """
-    return sum(_filled("nansum", a, 0)[0], axis, dtype, out, keepdims, initial, where)
+    return sum(without_nan("nansum", a, 0)[0], axis, dtype, out, keepdims, initial, where)
 
 
 def nanmean(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
@@ -214,7 +205,7 @@ def _nan_extreme(name: str, a: Any, axis: Axis, out: object, keepdims: bool, *, 
     x = operand(name, a)
     if not dtypes.is_inexact(x.dtype):
         return (max if greatest else min)(x, axis, keepdims=keepdims)
-    filled, missing = _filled(name, x, extreme_value(x.dtype, lowest=greatest))
+    filled, missing = without_nan(name, x, extreme_value(x.dtype, lowest=greatest))
     result = (max if greatest else min)(filled, axis, keepdims=keepdims)
     return comparison.select(all(missing, axis, keepdims=keepdims), x.dtype.type(np.nan), result)
 
@@ -242,7 +233,7 @@ def _nan_arg(name: str, find: Any, a: Any, axis: int | None, out: object, keepdi
     x = operand(name, a)
     if not dtypes.is_inexact(x.dtype):
         return find(x, axis, keepdims=keepdims)
-    filled, missing = _filled(name, x, extreme_value(x.dtype, lowest=lowest))
+    filled, missing = without_nan(name, x, extreme_value(x.dtype, lowest=lowest))
     found = find(filled, axis, keepdims=keepdims)
     return comparison.select(all(missing, axis, keepdims=keepdims), -1, found)
 
@@ -275,7 +266,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
             )
         if known.size and known.min() < 0:
             raise ShapeError(message(f"bincount{here()}: the numbers must not be negative", f"got {known.min()}"))
-        length = max_of(int(known.max()) + 1 if known.size else 0, operator.index(minlength))
+        length = builtins.max(int(known.max()) + 1 if known.size else 0, operator.index(minlength))
     count = numbers.shape[0]
     added = full((count,), 1, dtypes.I64) if weights is None else operand("bincount", weights)
     zeros = full((length,), 0, added.dtype)

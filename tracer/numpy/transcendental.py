@@ -14,7 +14,7 @@ import numpy as np
 
 from tracer.ir import dtypes
 from tracer.numpy.conversion import cast
-from tracer.numpy.promotion import promoted_inexact
+from tracer.numpy.promotion import pointwise_inexact, promoted_inexact
 from tracer.primitives import arithmetic, comparison, exponential, hyperbolic, trigonometric
 from tracer.primitives import complex as parts
 from tracer.primitives.rules import Value

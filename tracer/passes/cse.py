@@ -13,7 +13,7 @@ from tracer.ir import dtypes
 from tracer.ir.digest import encode
 from tracer.ir.primitive import Effect, Structured
 from tracer.ir.program import Atom, Equation, Literal, Program, Var
-from tracer.ir.types import ArrayType
+from tracer.ir.types import ArrayType, StackType
 from tracer.ir.visit import substitute, substitute_atoms
 from tracer.passes.rewrite import nested_first
 from tracer.primitives.shapes import optimization_barrier_p
@@ -40,7 +40,11 @@ def _merge(program: Program) -> Program:
 
 
 def _may_merge(equation: Equation) -> bool:
-    """Barriers stay apart: recomputation relies on it. A call into Python is made as often as the user made it."""
+    """Barriers stay apart: recomputation relies on it. A call into Python is made as often as the user made it.
+    Stacks, too: they are changed in place once they are scheduled, so that equal ones are not one.
+    """
+    if any(isinstance(variable.type, StackType) for variable in equation.outputs):
+        return False
     if equation.primitive is optimization_barrier_p or equation.primitive.lower == Structured("callback"):
         return False
     return Effect.IO not in equation.effects

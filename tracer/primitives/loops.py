@@ -119,7 +119,9 @@ def _linearize(
     body_consts: int,
 ) -> Linearized:
     """The loop counts its steps and keeps their residuals on stacks; its linear part is a `for_loop` that reads them."""
-    params = {"cond": cond, "body": body, "cond_consts": cond_consts, "body_consts": body_consts}
+    params: dict[str, Any] = {
+        "cond": cond, "body": body, "cond_consts": cond_consts, "body_consts": body_consts,
+    }  # fmt: skip
     if ctx.nested:
         outputs = bind_all(while_p, xs, params)
         return repeated(xs, active, outputs, lambda again: _stacked(ctx, again, active, **params))

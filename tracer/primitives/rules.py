@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from tracer.errors import ArgumentError, DTypeError, ShapeError, message
-from tracer.ir import dtypes, shape
+from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
-from tracer.ir.primitive import Linear, Primitive, Rule, Zero
+from tracer.ir.primitive import Linear, NoRule, Primitive, Rule, Zero
 from tracer.ir.program import Literal
 from tracer.ir.types import ArrayType, Type, array_type, is_differentiable, tangent_type
 from tracer.trace.array import Array
@@ -102,8 +102,6 @@ def operand_of(name: str, x: Value, dtype: DType | None = None) -> Operand:
         return x
     if isinstance(x, bool | int | float | complex | np.generic):
         return as_literal(x, dtype)
-    if isinstance(x, np.ndarray) and x.ndim == 0:
-        return as_literal(x[()], dtype)
     raise ArgumentError(
         message(
             f"{name}{here()} takes arrays and scalars",
@@ -125,7 +123,7 @@ def fold_literals(primitive: Primitive, operands: Sequence[Operand], params: dic
     """Evaluate a pointwise primitive on literals."""
     literals = [x for x in operands if isinstance(x, Literal)]
     type = primitive.infer(*(x.type for x in literals), **params)
-    assert not isinstance(primitive.reference, Exception) and callable(primitive.reference)
+    assert not isinstance(primitive.reference, NoRule)
     with np.errstate(all="ignore"):
         value = primitive.reference(*(np.asarray(x.value, x.type.dtype) for x in literals), **params)
     return Literal(np.asarray(value).astype(type.dtype)[()], type)

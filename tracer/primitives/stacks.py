@@ -69,7 +69,19 @@ spread_p = Primitive(
 
 def spread(stack: Operand, size: int) -> Array:
     """Every item broadcast along a new leading axis: how an unbatched stack becomes a batched one."""
+    if _is_empty(stack):
+        item = _item_type(stack.type)
+        return empty(with_shape(item, (size, *item.shape)))
     return bind(spread_p, stack, size=size)
+
+
+def _is_empty(stack: Operand) -> bool:
+    """Whether the stack is seen to be one that nothing was pushed to."""
+    if not isinstance(stack, Array) or stack._trace is None:
+        return False
+    made = (e for e in reversed(stack._trace.equations) if stack._atom in e.outputs)
+    equation = next(made, None)
+    return equation is not None and equation.primitive is empty_p
 
 
 # push, pop

@@ -15,9 +15,11 @@ def zeros(type: Type) -> Array:
     """An array of zeros of the type; for keys, keys of zero words."""
     match type:
         case ArrayType(dtype, shape):
-            return broadcast_in_dim(as_literal(dtype.type(0), dtype), shape, ())
+            result: Array = broadcast_in_dim(as_literal(dtype.type(0), dtype), shape, ())
+            return result
         case KeyType(shape):
             words = broadcast_in_dim(as_literal(dtypes.U32.type(0), dtypes.U32), (*shape, 2), ())
-            return random_wrap(words)  # type: ignore[no-any-return]
+            keys: Array = random_wrap(words)
+            return keys
         case _:
             raise InternalError(f"no zeros of type {type}")

@@ -20,7 +20,7 @@ from tracer.schedule.canonical import function_key
 from tracer.schedule.elements import Puller, literal_element
 from tracer.schedule.fusion import BlockPlan, Nest, Other, Rename, Single, plan_block
 from tracer.schedule.nests import Invocation, NestWriter
-from tracer.schedule.sources import Element, Inline, Memory, Scalars, Source, components, scalar_count
+from tracer.schedule.sources import Element, Inline, Memory, Scalars, Source, StackSource, components, scalar_count
 from tracer.schedule.windows import FaultSites
 
 
@@ -146,8 +146,8 @@ class BlockWriter:
                 memory = self.allocate(atom.type)
                 self.store(memory, element)
                 return memory
-            case Inline():
-                raise InternalError(f"{source.equation.primitive.name} is wanted in memory, but was planned inline")
+            case Inline() | StackSource():
+                raise InternalError(f"{atom} is wanted in memory, where it is not: {source}")
 
     def element_of(self, atom: Atom) -> Element:
         """The one element of a value without axes, in registers."""
@@ -166,7 +166,7 @@ class BlockWriter:
     def may_take_over(self, equation: Equation, operand: Var, result: Var) -> bool:
         """Whether a result may be made in its operand's memory, which nobody else reads or is to be stored in."""
         source = self.sources.get(operand)
-        promised = any(source == target for target in self.targets.values())
+        promised = isinstance(source, Memory) and any(source.view == target.view for target in self.targets.values())
         alone = sum(operand is atom for atom in equation.inputs) == 1
         return alone and not promised and result not in self.targets and self.dies_here(operand)
 
@@ -214,7 +214,7 @@ class BlockWriter:
                 self.store(target, element)
             case Memory():
                 self.copy(target, source)
-            case Inline():
+            case Inline() | StackSource():
                 raise InternalError("an output was planned inline")
         return target
 

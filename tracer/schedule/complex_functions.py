@@ -131,6 +131,12 @@ def log(z: Pair) -> Pair:
     return log_magnitude(x, y), real_function(ScalarOp.ATAN2, y, x)
 
 
+def log2(z: Pair) -> Pair:
+    """The logarithm's parts over log 2."""
+    size, angle = log(z)
+    return size * (1 / math.log(2)), angle * (1 / math.log(2))
+
+
 def log1p(z: Pair) -> Pair:
     """log(1 + z). Near |1 + z| = 1 by 2x + x^2 + y^2 in two words: x may cancel y^2 / 2."""
     x, y = z
@@ -271,4 +277,3 @@ def tanh(z: Pair) -> Pair:
     imag = select(flat, (sine / s) * (cosine / s), sine * cosine / size)
     imag = select(is_infinite(x) & ~is_finite(y), x.like(0.0).copysign(y), imag)
     return select(x.equals(0.0), x, real), select(y.equals(0.0), y, imag)
-

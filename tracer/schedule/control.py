@@ -12,10 +12,11 @@ from tracer.ir.loop import Address, Carry, Operand, Register
 from tracer.ir.loop_build import Builder
 from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.scalar import ScalarOp
-from tracer.ir.types import with_shape
+from tracer.ir.types import StackType, Type, with_shape
 from tracer.schedule.blocks import BlockWriter
 from tracer.schedule.index import plus, scaled
-from tracer.schedule.sources import Element, Memory, Scalars, Source, components, scalar_count
+from tracer.schedule.growable import copy_stack, new_stack, own_stack, stack_of
+from tracer.schedule.sources import Element, Memory, Scalars, Source, StackSource, components, scalar_count
 
 
 class Carries:
@@ -27,10 +28,12 @@ class Carries:
         self.writer = writer
         self.equation = equation
         self.types = [atom.type for atom in initial]
-        self.buffers: list[Memory | None] = []
+        self.buffers: list[Memory | StackSource | None] = []
         self.entry: list[Carry] = []
         for atom, result in zip(initial, results, strict=True):
-            if atom.type.shape:
+            if isinstance(atom.type, StackType):
+                self.buffers.append(own_stack(writer, equation, atom))
+            elif atom.type.shape:
                 self.buffers.append(self._buffer(atom, result))
             else:
                 self.buffers.append(None)
@@ -63,7 +66,7 @@ class Carries:
         inputs = body.program.inputs[first_input:]
         definitions = {v: e for e in body.program.equations for v in e.outputs}
         for old, atom, buffer in zip(inputs, body.program.outputs, self.buffers, strict=False):
-            if buffer is None or not isinstance(atom, Var) or atom in body.targets or atom is old:
+            if not isinstance(buffer, Memory) or not isinstance(atom, Var) or atom in body.targets or atom is old:
                 continue
             if atom not in body.program.inputs and body.plan.may_overwrite(old, atom, definitions.get(atom)):
                 body.targets[atom] = buffer
@@ -72,13 +75,18 @@ class Carries:
         """Move the body's results to the carries' buffers; what the loop yields in registers."""
         yields: list[Operand] = []
         moves: list[tuple[Memory, Memory]] = []
-        for buffer, source in zip(self.buffers, outputs, strict=True):
+        stacks: list[tuple[StackSource, Source, Type]] = []
+        for buffer, source, type in zip(self.buffers, outputs, self.types, strict=True):
             if buffer is None:
                 yields += _registers(body, source)
+            elif isinstance(buffer, StackSource):
+                if source != buffer:
+                    stacks.append((buffer, source, type))
             elif source != buffer:
                 assert isinstance(source, Memory)
                 moves.append((buffer, source))
         _move_at_once(body, moves)
+        _move_stacks(body, stacks)
         for _, source in moves:
             body.release(source)
         return yields
@@ -88,16 +96,32 @@ def _move_at_once(body: BlockWriter, moves: Sequence[tuple[Memory, Memory]]) -> 
     """Copy (target, source) pairs as if at once: a target that others still read is copied last, or saved first."""
     pending = list(moves)
     while pending:
-        read = [source.view for _, source in pending]
-        free = next((n for n, (t, s) in enumerate(pending) if t.view not in read or read.count(t.view) == 1 and t.view == s.view), None)
-        if free is not None:
-            target, source = pending.pop(free)
-            body.copy(target, source)
-            continue
-        target = pending[0][0]  # carries that change places in a circle
-        saved = body.allocate(target.type)
-        body.copy(saved, target)
-        pending = [(t, saved if s.view == target.view else s) for t, s in pending]
+        free = next((n for n, move in enumerate(pending) if _unread(move[0], pending[:n] + pending[n + 1 :])), None)
+        if free is None:  # they change places in a circle
+            target = pending[0][0]
+            saved = body.allocate(target.type)
+            body.copy(saved, target)
+            pending = [(t, saved if s.view == target.view else s) for t, s in pending]
+        else:
+            body.copy(*pending.pop(free))
+
+
+def _move_stacks(body: BlockWriter, moves: Sequence[tuple[StackSource, Source, Type]]) -> None:
+    """Copy stacks that the body returns in other places than it was given them: all aside first, then into place."""
+    saved = []
+    for target, source, type in moves:
+        assert isinstance(source, StackSource)
+        assert isinstance(type, StackType)
+        aside = new_stack(body)
+        copy_stack(body, aside, source, type)
+        saved.append((target, aside, type))
+    for target, aside, type in saved:
+        body.builder.reset(target.number)
+        copy_stack(body, target, aside, type)
+
+
+def _unread(target: Memory, moves: Sequence[tuple[Memory, Memory]]) -> bool:
+    return all(source.view != target.view for _, source in moves)
 
 
 def _registers(writer: BlockWriter, source: Source) -> Element:
@@ -154,6 +178,26 @@ def write_scan(writer: BlockWriter, equation: Equation) -> None:
         loop.yields(*carries.settle(body, outputs[:count]))
     b.leave()
     _bind(writer, equation.outputs[:count], carries.sources(loop.results))
+
+
+def write_for(writer: BlockWriter, equation: Equation) -> None:
+    """A counted loop whose count is known at run time."""
+    params, inputs, b = equation.params, equation.inputs, writer.builder
+    consts = params["consts"]
+    count = writer.element_of(inputs[0])[0]
+    fixed = _sources(writer, inputs[1 : 1 + consts])
+    carries = Carries(writer, equation, inputs[1 + consts :], equation.outputs)
+    loop = b.for_("step", 0, count, carries=carries.entry)
+    with loop:
+        last = b.compute(ScalarOp.SUB, count, 1) if params["reverse"] else None
+        step = loop.index if last is None else b.compute(ScalarOp.SUB, last, loop.index)
+        owned = [False] * (1 + consts) + [True] * len(carries.types)
+        sources = [Scalars((step,)), *fixed, *carries.sources(loop.carries)]
+        body = _block(writer, b, params["body"], sources, owned)
+        carries.targets(body, 1 + consts)
+        loop.yields(*carries.settle(body, body.write()))
+    b.leave()
+    _bind(writer, equation.outputs, carries.sources(loop.results))
 
 
 def _slice(stacked: Memory, step: Address) -> Memory:
@@ -215,7 +259,13 @@ def _block(
 
 def _sources(writer: BlockWriter, atoms: Sequence[Atom]) -> list[Source]:
     """Operands of a nested program: arrays in memory, values without axes in registers."""
-    return [writer.memory_of(atom) if atom.type.shape else Scalars(writer.element_of(atom)) for atom in atoms]
+    return [_source(writer, atom) for atom in atoms]
+
+
+def _source(writer: BlockWriter, atom: Atom) -> Source:
+    if isinstance(atom.type, StackType):
+        return stack_of(writer, atom)
+    return writer.memory_of(atom) if atom.type.shape else Scalars(writer.element_of(atom))
 
 
 def _bind(writer: BlockWriter, variables: Sequence[Var], sources: Sequence[Source]) -> None:

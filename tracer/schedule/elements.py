@@ -21,7 +21,7 @@ from tracer.ir.types import ArrayType, Type
 from tracer.schedule.index import Flat, Index, flatten, operand_of, plus, position, scaled, unflatten
 from tracer.schedule.index_maps import INDEX_MAPS
 from tracer.schedule.pointwise import pointwise_element
-from tracer.schedule.sources import Element, Inline, Memory, Scalars, Source, components
+from tracer.schedule.sources import Element, Inline, Memory, Scalars, Source, StackSource, components
 from tracer.schedule.windows import FaultSites, Window, gather_window, slice_window
 
 Demand = tuple[Atom, Index]
@@ -81,6 +81,8 @@ class Puller:
                 return Plan((), lambda _: self.load(source, index))
             case Inline(equation):
                 return self._plan_equation(equation, index, source.output)
+            case StackSource():
+                raise InternalError("a stack has no elements")
 
     def load(self, source: Memory, index: Index) -> Element:
         """Read an element from memory."""

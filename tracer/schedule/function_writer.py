@@ -12,7 +12,7 @@ from tracer.schedule.blocks import BlockWriter
 from tracer.schedule.elements import Puller
 from tracer.schedule.index import ZERO, Affine, Index, flatten, of_register, plus, scaled
 from tracer.schedule.nests import Invocation, Parameters
-from tracer.schedule.sources import Element, Inline, Memory, Scalars, Source
+from tracer.schedule.sources import Element, Inline, Memory, Scalars, Source, StackSource
 
 
 class FunctionWriter:
@@ -36,7 +36,7 @@ class FunctionWriter:
                 return self.parameters.memory(source)
             case Scalars(element):
                 return Scalars(tuple(map(self.parameters.operand, element)))
-            case Inline():
+            case Inline() | StackSource():
                 return source
 
     def puller(self) -> Puller:

@@ -28,8 +28,12 @@ from tracer.ir.loop import (
     Operand,
     Register,
     Space,
+    StackLength,
     StackPop,
     StackPush,
+    StackRead,
+    StackReset,
+    StackWrite,
     Statement,
     Store,
     View,
@@ -71,7 +75,7 @@ def _host_step(s: Statement) -> str:
             return "main: a loop with a known number of rounds (scan)"
         case If():
             return "main: a branch (cond)"
-        case StackPush() | StackPop():
+        case StackPush() | StackPop() | StackRead() | StackWrite() | StackReset() | StackLength():
             return "main: a stack of values kept for the backward pass"
         case _:
             return ""
@@ -106,12 +110,21 @@ class _Entry:
     def write(self, s: Statement) -> None:
         """Take the next statement: scalars wait for those beside them."""
         if isinstance(s, Scalar):
+            if self._overlaps(s):
+                self.flush()
             self.pending.append(s)
             return
         self.flush()
         if isinstance(s, Invoke):
             s = Invoke(s.function, tuple(self._argument(a) for a in s.arguments))
         self.main.add(s)
+
+    def _overlaps(self, s: Scalar) -> bool:
+        """Whether a waiting access goes to the same bytes under another name: no two parameters of a kernel do."""
+        if not isinstance(s, Load | Store):
+            return False
+        waiting = [w for w in self.pending if isinstance(w, Load | Store) and Store in (type(w), type(s))]
+        return any(w.buffer is not s.buffer and _share_bytes(w.buffer, s.buffer) for w in waiting)
 
     def _argument(self, argument: View | Operand) -> View | Operand:
         return View(self.slots[argument]) if isinstance(argument, Register) else argument
@@ -161,6 +174,11 @@ class _Entry:
         name = f"scalars{len(self.kernels)}"
         self.kernels.append(Function(name, tuple(inner.values()), b.finish()))
         self.main.invoke(name, *inner)
+
+
+def _share_bytes(a: Buffer, b: Buffer) -> bool:
+    ends = [buffer.offset + buffer.size * buffer.dtype.itemsize for buffer in (a, b)]
+    return a.space is b.space is Space.ARENA and a.offset < ends[1] and b.offset < ends[0]
 
 
 def _registers(s: Statement) -> list[Register]:

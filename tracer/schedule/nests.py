@@ -38,7 +38,7 @@ from tracer.schedule.elements import Puller
 from tracer.schedule.fusion import Nest, is_reduction
 from tracer.schedule.index import ZERO, Affine, flatten, of_register, plus, scaled
 from tracer.schedule.pointwise import convert
-from tracer.schedule.sources import Element, Inline, Memory, Scalars, Source, components
+from tracer.schedule.sources import Element, Inline, Memory, Scalars, Source, StackSource, components
 from tracer.schedule.windows import FaultSites
 
 Argument = View | Operand
@@ -148,7 +148,7 @@ class NestWriter:
                 return self.parameters.memory(source)
             case Scalars(element):
                 return Scalars(tuple(map(self.parameters.operand, element)))
-            case Inline():
+            case Inline() | StackSource():
                 return source
 
     def _sums(self, equation: Equation, index: Sequence[Affine]) -> list[Sum]:

@@ -10,7 +10,7 @@ from tracer.ir.primitive import Alias, Join, Library, Reduce, Scan, Scatter, Str
 from tracer.ir.program import Equation
 from tracer.schedule.blocks import BlockWriter
 from tracer.schedule.contractions import write_dot
-from tracer.schedule.control import write_cond, write_scan, write_while
+from tracer.schedule.control import write_cond, write_for, write_scan, write_while
 from tracer.schedule.effects import write_callback, write_check
 from tracer.schedule.fusion import reinterprets
 from tracer.schedule.joins import write_concatenate, write_pad
@@ -18,9 +18,13 @@ from tracer.schedule.reductions import write_cumulative, write_serial_reduction
 from tracer.schedule.scatters import memory_with_values, write_scatter, write_update_slice
 from tracer.schedule.sorting import write_sort
 from tracer.schedule.sources import Memory, Scalars, components, scalar_count
+from tracer.schedule.stacks import write_stack
 
 _STRUCTURED = {
-    "while": write_while, "scan": write_scan, "cond": write_cond, "callback": write_callback, "check": write_check,
+    "while": write_while, "for": write_for, "scan": write_scan, "cond": write_cond,
+    "callback": write_callback, "check": write_check,
+    "stack_empty": write_stack, "stack_spread": write_stack, "stack_push": write_stack, "stack_pop": write_stack,
+    "stack_item": write_stack, "stack_put": write_stack, "stack_add_at": write_stack, "stack_sum": write_stack,
 }  # fmt: skip
 _NAMED = {
     "concatenate": write_concatenate, "pad": write_pad, "dynamic_update_slice": write_update_slice,

@@ -211,16 +211,17 @@ def _merge_full(b: Builder, moving: Moving, low: Operand, width: Operand, source
         left, right = _get(b, moving, of_operand(i)), _get(b, moving, of_operand(j))
         from_right = _less(b, moving, right, left)
         _put(b, moving, address(front, loop.index), _choose(b, from_right, right, left))
-        step = b.convert(from_right, dtypes.I64)
-        i = b.compute(ScalarOp.ADD, i, b.compute(ScalarOp.SUB, 1, step))
-        j = b.compute(ScalarOp.ADD, j, step)
+        ahead = b.convert(from_right, dtypes.I64)
         left, right = _get(b, moving, of_operand(p)), _get(b, moving, of_operand(q))
         from_left = _less(b, moving, right, left)
         _put(b, moving, address(back, (loop.index, -1)), _choose(b, from_left, left, right))
-        step = b.convert(from_left, dtypes.I64)
-        p = b.compute(ScalarOp.SUB, p, step)
-        q = b.compute(ScalarOp.SUB, q, b.compute(ScalarOp.SUB, 1, step))
-        loop.yields(i, j, p, q)
+        behind = b.convert(from_left, dtypes.I64)
+        loop.yields(
+            b.compute(ScalarOp.ADD, i, b.compute(ScalarOp.SUB, 1, ahead)),
+            b.compute(ScalarOp.ADD, j, ahead),
+            b.compute(ScalarOp.SUB, p, behind),
+            b.compute(ScalarOp.SUB, q, b.compute(ScalarOp.SUB, 1, behind)),
+        )
 
 
 def _merge_rest(b: Builder, moving: Moving, low: Operand, width: Operand, source: Operand, target: Operand) -> None:
@@ -239,9 +240,7 @@ def _merge_rest(b: Builder, moving: Moving, low: Operand, width: Operand, source
         from_right = b.apply(ScalarOp.AND, open_right, overtakes)
         _put(b, moving, address(target, loop.index), _choose(b, from_right, right, left))
         step = b.convert(from_right, dtypes.I64)
-        loop.yields(
-            b.compute(ScalarOp.ADD, i, b.compute(ScalarOp.SUB, 1, step)), b.compute(ScalarOp.ADD, j, step)
-        )
+        loop.yields(b.compute(ScalarOp.ADD, i, b.compute(ScalarOp.SUB, 1, step)), b.compute(ScalarOp.ADD, j, step))
 
 
 def _choose(b: Builder, predicate: Operand, x: Items, y: Items) -> Items:

@@ -46,7 +46,14 @@ class Inline:
     output: int = 0
 
 
-Source = Memory | Scalars | Inline
+@dataclass(frozen=True, slots=True)
+class StackSource:
+    """A growable stack of the call, by its number."""
+
+    number: int
+
+
+Source = Memory | Scalars | Inline | StackSource
 
 
 def components(type: Type) -> tuple[DType, int]:

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from tracer.errors import LeakedTracerError, message
+from tracer.errors import DTypeError, LeakedTracerError, message
 from tracer.ir import dtypes
 from tracer.ir.primitive import Primitive
 from tracer.ir.program import Atom, Equation, Literal, Program, Source, Var, infer_types
@@ -192,14 +192,36 @@ def bind(primitive: Primitive, *operands: Operand, **params: Any) -> Array:
 
 
 def as_literal(value: bool | int | float | complex | np.generic, dtype: np.dtype[Any] | None = None) -> Literal:
-    """A Python or NumPy scalar as a literal; weak for Python's unless a dtype is given."""
+    """A Python or NumPy scalar as a literal; weak for Python's unless a dtype is given.
+
+    Raises DTypeError for a Python scalar that the dtype cannot hold: a fraction among integers, 300 as u8.
+    """
     from_python = not isinstance(value, np.generic)
     if dtype is None:
         weak = from_python and not isinstance(value, bool)
         found = np.asarray(value).dtype
         return Literal(np.asarray(value, found)[()], _scalar_type(found, weak))
-    return Literal(np.asarray(value).astype(dtype)[()] if not from_python else np.asarray(value, dtype)[()],
-                   _scalar_type(dtype, False))  # fmt: skip
+    if from_python and not _holds(dtype, value):
+        raise DTypeError(
+            message(
+                f"{value!r}{place(user_source())} does not fit among {dtypes.short_name(dtype)}",
+                help="cast the array, as with .astype(float), or write a number of its kind",
+            )
+        )
+    scalar = np.asarray(value, dtype) if from_python else np.asarray(value).astype(dtype)
+    return Literal(scalar[()], _scalar_type(dtype, False))
+
+
+def _holds(dtype: np.dtype[Any], value: Any) -> bool:
+    """Whether a Python scalar may stand among arrays of the dtype."""
+    if isinstance(value, bool):
+        return True
+    if isinstance(value, int):
+        if not dtypes.is_integer(dtype):
+            return not dtypes.is_bool(dtype) or value in (0, 1)
+        limits = np.iinfo(dtype)
+        return int(limits.min) <= value <= int(limits.max)
+    return dtypes.is_complex(dtype) or (isinstance(value, float) and dtypes.is_float(dtype))
 
 
 def _scalar_type(dtype: np.dtype[Any], weak: bool) -> ArrayType:

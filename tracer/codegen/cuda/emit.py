@@ -33,8 +33,12 @@ from tracer.ir.loop import (
     Module,
     Register,
     Space,
+    StackLength,
     StackPop,
     StackPush,
+    StackRead,
+    StackReset,
+    StackWrite,
     Statement,
     View,
     While,
@@ -161,7 +165,9 @@ def _step(s: Statement, kernels: dict[str, Kernel]) -> Step | None:
             return Host(f"{'scalars for ' if name in kernels else ''}{name}")
         case Library(name):
             return Host(f"library {name}")
-        case While() | For() | If() | Callback() | StackPush() | StackPop():
+        case While() | For() | If() | Callback():
             return Host(type(s).__name__.lower())
+        case StackPush() | StackPop() | StackRead() | StackWrite() | StackReset() | StackLength():
+            return Host("stack")
         case _:
             return Host("scalars")

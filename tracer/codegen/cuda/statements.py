@@ -31,8 +31,12 @@ from tracer.ir.loop import (
     Shuffle,
     ShuffleKind,
     Space,
+    StackLength,
     StackPop,
     StackPush,
+    StackRead,
+    StackReset,
+    StackWrite,
     Statement,
     Store,
     Update,
@@ -73,7 +77,10 @@ def _statement(f: Frame, s: Statement) -> None:
             f.do("__syncthreads();")
         case Shuffle():
             _shuffle(f, s)
-        case Update() | While() | Copy() | Leave() | Invoke() | Library() | Callback() | StackPush() | StackPop():
+        case (
+            Update() | While() | Copy() | Leave() | Invoke() | Library() | Callback()
+            | StackPush() | StackPop() | StackRead() | StackWrite() | StackReset() | StackLength()
+        ):  # fmt: skip
             f.fail(f"{type(s).__name__} within a kernel, which the schedule leaves to the host")
         case _:
             assert_never(s)

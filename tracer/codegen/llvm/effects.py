@@ -17,8 +17,12 @@ from tracer.ir.loop import (
     Leave,
     Library,
     Operand,
+    StackLength,
     StackPop,
     StackPush,
+    StackRead,
+    StackReset,
+    StackWrite,
     View,
 )  # fmt: skip
 
@@ -121,7 +125,7 @@ def copy(f: Frame, s: Copy) -> None:
 
 def stack_push(f: Frame, s: StackPush) -> None:
     """Append to a growable stack; leave the function where memory runs out."""
-    f.helpers["stack_push"] = None
+    f.helpers["stack_push"] = f.helpers["stack_write"] = None
     size, source = s.count * s.source.buffer.dtype.itemsize, _view(f, s.source)
     arguments = f"ptr {CONTEXT}, i64 {s.stack}, ptr {source}, i64 {size}"
     failed = f.w.let(f"call i1 @tracer.stack_push({arguments})")
@@ -136,6 +140,37 @@ def stack_pop(f: Frame, s: StackPop) -> None:
     size, target = s.count * s.target.buffer.dtype.itemsize, _view(f, s.target)
     arguments = f"ptr {CONTEXT}, i64 {s.stack}, ptr {target}, i64 {size}"
     f.w.do(f"call void @tracer.stack_pop({arguments})")
+
+
+def stack_read(f: Frame, s: StackRead) -> None:
+    """Copy an item of a growable stack."""
+    f.helpers["stack_read"] = None
+    size, target = s.count * s.target.buffer.dtype.itemsize, _view(f, s.target)
+    arguments = f"ptr {CONTEXT}, i64 {s.stack}, i64 {f.operand(s.index)}, ptr {target}, i64 {size}"
+    f.w.do(f"call void @tracer.stack_read({arguments})")
+
+
+def stack_write(f: Frame, s: StackWrite) -> None:
+    """Set an item of a growable stack; leave the function where memory runs out."""
+    f.helpers["stack_write"] = None
+    size, source = s.count * s.source.buffer.dtype.itemsize, _view(f, s.source)
+    arguments = f"ptr {CONTEXT}, i64 {s.stack}, i64 {f.operand(s.index)}, ptr {source}, i64 {size}"
+    failed = f.w.let(f"call i1 @tracer.stack_write({arguments})")
+    go_on = f.w.label("go")
+    f.w.branch(failed, f.exit("leave"), go_on, unlikely=True)
+    f.w.open(go_on)
+
+
+def stack_length(f: Frame, s: StackLength) -> None:
+    """How many items a growable stack holds."""
+    f.helpers["stack_length"] = None
+    f.define(s.result, f.w.let(f"call i64 @tracer.stack_length(ptr {CONTEXT}, i64 {s.stack}, i64 {s.size})"))
+
+
+def stack_reset(f: Frame, s: StackReset) -> None:
+    """Empty a growable stack."""
+    f.helpers["stack_reset"] = None
+    f.w.do(f"call void @tracer.stack_reset(ptr {CONTEXT}, i64 {s.stack})")
 
 
 def callback(f: Frame, s: Callback) -> None:

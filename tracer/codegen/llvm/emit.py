@@ -37,8 +37,12 @@ from tracer.ir.loop import (
     Register,
     Shuffle,
     Space,
+    StackLength,
     StackPop,
     StackPush,
+    StackRead,
+    StackReset,
+    StackWrite,
     Statement,
     Store,
     Update,
@@ -159,6 +163,14 @@ def _statement(f: Frame, s: Statement) -> None:
             effects.stack_push(f, s)
         case StackPop():
             effects.stack_pop(f, s)
+        case StackRead():
+            effects.stack_read(f, s)
+        case StackWrite():
+            effects.stack_write(f, s)
+        case StackLength():
+            effects.stack_length(f, s)
+        case StackReset():
+            effects.stack_reset(f, s)
         case Barrier() | Shuffle():
             f.fail(f"{type(s).__name__} is for GPUs")
         case _:

@@ -91,17 +91,19 @@ _STACK_RECORD: Final = f"""\
   %used.slot = getelementptr i8, ptr %record, i64 8
   %used = load i64, ptr %used.slot, align 8"""
 
-STACK_PUSH: Final = f"""\
+STACK_WRITE: Final = f"""\
 declare ptr @realloc(ptr, i64)
-define internal i1 @tracer.stack_push(ptr %context, i64 %stack, ptr %source, i64 %bytes) #2 {{
+
+define internal i1 @tracer.stack_write(ptr %context, i64 %stack, i64 %index, ptr %source, i64 %bytes) #2 {{
 entry:
 {_STACK_RECORD}
   %capacity.slot = getelementptr i8, ptr %record, i64 16
   %capacity = load i64, ptr %capacity.slot, align 8
   %data.old = load ptr, ptr %record, align 8
-  %needed = add i64 %used, %bytes
+  %place = mul i64 %index, %bytes
+  %needed = add i64 %place, %bytes
   %full = icmp sgt i64 %needed, %capacity
-  br i1 %full, label %grow, label %copy
+  br i1 %full, label %grow, label %ready
 grow:
   %double = mul i64 %capacity, 2
   %enough = call i64 @llvm.smax.i64(i64 %double, i64 %needed)
@@ -112,16 +114,55 @@ grow:
 grown:
   store ptr %data.new, ptr %record, align 8
   store i64 %new, ptr %capacity.slot, align 8
+  br label %ready
+ready:
+  %data = phi ptr [ %data.old, %entry ], [ %data.new, %grown ]
+  %beyond = icmp sgt i64 %needed, %used
+  br i1 %beyond, label %extend, label %copy
+extend:
+  %gap = sub i64 %place, %used
+  %zeros = call i64 @llvm.smax.i64(i64 %gap, i64 0)
+  %end = getelementptr i8, ptr %data, i64 %used
+  call void @llvm.memset.p0.i64(ptr %end, i8 0, i64 %zeros, i1 false)
+  store i64 %needed, ptr %used.slot, align 8
   br label %copy
 copy:
-  %data = phi ptr [ %data.old, %entry ], [ %data.new, %grown ]
-  %top = getelementptr i8, ptr %data, i64 %used
-  call void @llvm.memcpy.p0.p0.i64(ptr %top, ptr %source, i64 %bytes, i1 false)
-  store i64 %needed, ptr %used.slot, align 8
+  %target = getelementptr i8, ptr %data, i64 %place
+  call void @llvm.memcpy.p0.p0.i64(ptr %target, ptr %source, i64 %bytes, i1 false)
   ret i1 false
 fail:
   store i32 {int(Status.NO_MEMORY)}, ptr %context, align 4
   ret i1 true
+}}
+"""
+
+STACK_PUSH: Final = f"""\
+define internal i1 @tracer.stack_push(ptr %context, i64 %stack, ptr %source, i64 %bytes) #2 {{
+entry:
+{_STACK_RECORD}
+  %size = call i64 @llvm.smax.i64(i64 %bytes, i64 1)
+  %index = sdiv i64 %used, %size
+  %failed = call i1 @tracer.stack_write(ptr %context, i64 %stack, i64 %index, ptr %source, i64 %bytes)
+  ret i1 %failed
+}}
+"""
+
+STACK_READ: Final = f"""\
+define internal void @tracer.stack_read(ptr %context, i64 %stack, i64 %index, ptr %target, i64 %bytes) #2 {{
+entry:
+{_STACK_RECORD}
+  %place = mul i64 %index, %bytes
+  %end = add i64 %place, %bytes
+  %there = icmp sle i64 %end, %used
+  br i1 %there, label %copy, label %zero
+copy:
+  %data = load ptr, ptr %record, align 8
+  %source = getelementptr i8, ptr %data, i64 %place
+  call void @llvm.memcpy.p0.p0.i64(ptr %target, ptr %source, i64 %bytes, i1 false)
+  ret void
+zero:
+  call void @llvm.memset.p0.i64(ptr %target, i8 0, i64 %bytes, i1 false)
+  ret void
 }}
 """
 
@@ -130,10 +171,34 @@ define internal void @tracer.stack_pop(ptr %context, i64 %stack, ptr %target, i6
 entry:
 {_STACK_RECORD}
   %left = sub i64 %used, %bytes
+  %there = icmp sge i64 %left, 0
+  br i1 %there, label %copy, label %zero
+copy:
   %data = load ptr, ptr %record, align 8
   %top = getelementptr i8, ptr %data, i64 %left
   call void @llvm.memcpy.p0.p0.i64(ptr %target, ptr %top, i64 %bytes, i1 false)
   store i64 %left, ptr %used.slot, align 8
+  ret void
+zero:
+  call void @llvm.memset.p0.i64(ptr %target, i8 0, i64 %bytes, i1 false)
+  ret void
+}}
+"""
+
+STACK_LENGTH: Final = f"""\
+define internal i64 @tracer.stack_length(ptr %context, i64 %stack, i64 %size) #2 {{
+entry:
+{_STACK_RECORD}
+  %length = sdiv i64 %used, %size
+  ret i64 %length
+}}
+"""
+
+STACK_RESET: Final = f"""\
+define internal void @tracer.stack_reset(ptr %context, i64 %stack) #2 {{
+entry:
+{_STACK_RECORD}
+  store i64 0, ptr %used.slot, align 8
   ret void
 }}
 """
@@ -141,10 +206,14 @@ entry:
 HELPERS: Final[dict[str, str]] = {
     "fault": FAULT,
     "fault_lanes": FAULT_LANES,
+    "stack_write": STACK_WRITE,
     "stack_push": STACK_PUSH,
+    "stack_read": STACK_READ,
     "stack_pop": STACK_POP,
+    "stack_length": STACK_LENGTH,
+    "stack_reset": STACK_RESET,
 }
-"""By name, in the order in which a module carries them; `fault_lanes` needs `fault`."""
+"""By name, in the order in which a module carries them; `fault_lanes` needs `fault`, `stack_push` `stack_write`."""
 
 DECLARATIONS: Final[dict[str, str]] = {
     "@llvm.memcpy.p0.p0.i64": "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",

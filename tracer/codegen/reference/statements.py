@@ -37,8 +37,12 @@ from tracer.ir.loop import (
     Shuffle,
     ShuffleKind,
     Space,
+    StackLength,
     StackPop,
     StackPush,
+    StackRead,
+    StackReset,
+    StackWrite,
     Statement,
     Store,
     Update,
@@ -105,6 +109,14 @@ def run_statement(f: Frame, s: Statement) -> None:
             _push(f, s)
         case StackPop():
             _pop(f, s)
+        case StackRead():
+            _read_item(f, s)
+        case StackWrite():
+            _write_item(f, s)
+        case StackLength():
+            f.values[s.result] = np.int64(len(f.call.stacks[s.stack]) // s.size)
+        case StackReset():
+            f.call.stacks[s.stack].clear()
         case _:
             assert_never(s)
 
@@ -168,11 +180,34 @@ def _push(f: Frame, s: StackPush) -> None:
 def _pop(f: Frame, s: StackPop) -> None:
     region, start = f.view(s.target)
     stack, size = f.call.stacks[s.stack], s.count * region.dtype.itemsize
-    if size > len(stack):
-        raise Violation(f"pops {size} bytes off stack {s.stack}, which has {len(stack)}")
-    values = np.frombuffer(bytes(stack[len(stack) - size :]), region.dtype)
-    del stack[len(stack) - size :]
+    top = bytes(stack[max(0, len(stack) - size) :]) or bytes(size)
+    del stack[max(0, len(stack) - size) :]
+    _fill(f, region, start, top, s.stack)
+
+
+def _read_item(f: Frame, s: StackRead) -> None:
+    region, start = f.view(s.target)
+    stack, size = f.call.stacks[s.stack], s.count * region.dtype.itemsize
+    place = int(f.value(s.index)) * size
+    _fill(f, region, start, bytes(stack[place : place + size]) or bytes(size), s.stack)
+
+
+def _fill(f: Frame, region: Any, start: int, data: bytes, stack: int) -> None:
+    if len(data) % region.dtype.itemsize:
+        raise Violation(f"takes {len(data)} bytes off stack {stack} for {region.dtype}")
+    values = np.frombuffer(data, region.dtype)
     region.write_span(start, values.view(np.uint8) if region.dtype == BOOL else values, f.clock)
+
+
+def _write_item(f: Frame, s: StackWrite) -> None:
+    region, start = f.view(s.source)
+    stack, data = f.call.stacks[s.stack], region.read_span(start, s.count, f.clock).tobytes()
+    place = int(f.value(s.index)) * len(data)
+    if f.call.stack_limit is not None and place + len(data) > f.call.stack_limit:
+        f.call.status = Status.NO_MEMORY
+        raise Return
+    stack.extend(bytes(max(0, place - len(stack))))
+    stack[place : place + len(data)] = data
 
 
 # -- calls -------------------------------------------------------------------------------------------

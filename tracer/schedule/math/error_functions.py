@@ -7,7 +7,7 @@ from typing import Final
 
 from tracer.schedule.math import coefficients as c
 from tracer.schedule.math.double_double import fast_two_sum
-from tracer.schedule.math.expand import DOUBLE, SINGLE, Value, fma, horner, polynomial, select
+from tracer.schedule.math.expand import Value, fma, horner, polynomial, select
 from tracer.schedule.math.exponentials import (
     LN2,
     exp_of_reduced,

@@ -18,7 +18,6 @@ from tracer.ir.loop import (
     If,
     LoopKind,
     Module,
-    Register,
     Statement,
     While,
 )

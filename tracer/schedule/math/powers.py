@@ -6,8 +6,8 @@ import math
 
 from tracer.schedule.math import coefficients as c
 from tracer.schedule.math.double_double import log_pair
-from tracer.schedule.math.exponentials import LN2, clamped, exp_tail, reduced, without_ln2
 from tracer.schedule.math.expand import Value, fma, horner, polynomial, select
+from tracer.schedule.math.exponentials import LN2, clamped, exp_tail, reduced, without_ln2
 
 
 def exp_pair(high: Value, low: Value) -> Value:

@@ -1,0 +1,178 @@
+"""Linear algebra without factorisations: norms and products. `tracer.numpy.linalg`."""
+
+# mypy: disable-error-code="no-any-return"  # the functions of `tracer.primitives` give arrays for arrays
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, ShapeError, message
+from tracer.ir import dtypes
+from tracer.numpy.arithmetic import absolute, power
+from tracer.numpy.contraction import einsum
+from tracer.numpy.conversion import array_of, cast
+from tracer.numpy.manipulation import matrix_transpose as matrix_transpose
+from tracer.numpy.manipulation import ravel
+from tracer.numpy.matrices import diagonal as _diagonal
+from tracer.numpy.matrices import eye
+from tracer.numpy.matrices import trace as _trace
+from tracer.numpy.products import cross as cross
+from tracer.numpy.products import matmul as matmul
+from tracer.numpy.products import outer as _outer
+from tracer.numpy.products import tensordot as tensordot
+from tracer.numpy.products import vecdot as vecdot
+from tracer.numpy.promotion import promoted_inexact
+from tracer.numpy.reductions import max, min, sum
+from tracer.primitives import comparison, powers
+from tracer.primitives import complex as parts
+from tracer.primitives.broadcasting import axis_of
+from tracer.trace.array import Array
+from tracer.trace.source import here
+
+
+def norm(x: Any, ord: Any = None, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Array:
+    """The norm of vectors along one axis, or of matrices along two; of all elements, without an axis and `ord`.
+
+    ord of vectors: None or 2 (Euclidean), 1, inf, -inf, 0 (how many are not 0), or any power; of matrices: None or
+    "fro", 1, -1, inf, -inf. Real, of the array's precision; the derivative at 0 is 0.
+
+    >>> tnp.linalg.norm(tnp.asarray([3.0, 4.0]))
+    Array(5., f64)
+    """
+    (value,) = promoted_inexact("norm", x)
+    if axis is None and ord is None:
+        flat = ravel(value)
+        result = _euclidean(flat, 0)
+        return result.reshape((1,) * value.ndim) if keepdims else result
+    axes = tuple(range(value.ndim)) if axis is None else tuple(axis) if isinstance(axis, list | tuple) else (axis,)
+    axes = tuple(axis_of("norm", a, value.ndim) for a in axes)  # type: ignore[arg-type]
+    if len(axes) == 1:
+        return vector_norm(value, axis=axes[0], keepdims=keepdims, ord=2 if ord is None else ord)
+    if len(axes) == 2:
+        return _matrix_norm(value, "fro" if ord is None else ord, axes, keepdims)
+    raise ShapeError(message(f"norm{here()}: of vectors or matrices", f"got {value.type}, axis={axis}", help="give axis="))
+
+
+def vector_norm(
+    x: Any, /, *, axis: int | Sequence[int] | None = None, keepdims: bool = False, ord: Any = 2
+) -> Array:
+    """The norm of vectors along one or more axes, taken together.
+
+    >>> tnp.linalg.vector_norm(tnp.asarray([3.0, -4.0]), ord=1)
+    Array(7., f64)
+    """
+    (value,) = promoted_inexact("vector_norm", x)
+    if ord == 2:
+        return _euclidean(value, axis, keepdims)
+    size = absolute(value)
+    if ord == np.inf:
+        return max(size, axis, keepdims=keepdims, initial=0)
+    if ord == -np.inf:
+        return min(size, axis, keepdims=keepdims)
+    if ord == 0:
+        return sum(cast(comparison.ne(value, 0), size.dtype), axis, keepdims=keepdims)
+    if ord == 1:
+        return sum(size, axis, keepdims=keepdims)
+    if isinstance(ord, str):
+        raise ArgumentError(message(f"norm{here()}: no vector norm {ord!r}", help="2, 1, inf, -inf, 0, or any power"))
+    return power(sum(power(size, ord), axis, keepdims=keepdims), 1.0 / ord)
+
+
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
+    """The norm of matrices in the last two axes: "fro", 1, -1, inf or -inf.
+
+    >>> tnp.linalg.matrix_norm(tnp.asarray([[3.0, 0.0], [0.0, 4.0]]))
+    Array(5., f64)
+    """
+    (value,) = promoted_inexact("matrix_norm", x)
+    return _matrix_norm(value, ord, (value.ndim - 2, value.ndim - 1), keepdims)
+
+
+def _matrix_norm(x: Array, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Array:
+    rows, columns = axes
+    if ord == "fro":
+        return _euclidean(x, axes, keepdims)
+    if ord in (1, -1, np.inf, -np.inf):
+        summed, kept = (rows, columns) if ord in (1, -1) else (columns, rows)
+        totals = sum(absolute(x), summed, keepdims=True)
+        extreme = (max if ord in (1, np.inf) else min)(totals, kept, keepdims=True)
+        return extreme if keepdims else extreme.squeeze(axes)
+    raise ArgumentError(
+        message(
+            f"norm{here()}: no matrix norm {ord!r} yet",
+            help='"fro", 1, -1, inf and -inf; 2 and "nuc" need singular values',
+        )
+    )
+
+
+def _euclidean(x: Array, axis: Any, keepdims: bool = False) -> Array:
+    squares = sum(parts.real(x * parts.conj(x)) if dtypes.is_complex(x.dtype) else powers.square(x), axis, keepdims=keepdims)
+    zero = comparison.eq(squares, 0)
+    root = powers.sqrt(comparison.select(zero, 1, squares))
+    return comparison.select(zero, 0, root)
+
+
+def diagonal(x: Any, /, *, offset: int = 0) -> Array:
+    """The diagonal of matrices in the last two axes.
+
+    >>> tnp.linalg.diagonal(tnp.asarray([[1, 2], [3, 4]]))
+    Array([1, 4], i64)
+    """
+    return _diagonal(x, offset, -2, -1)
+
+
+def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
+    """The sum over the diagonal of matrices in the last two axes.
+
+    >>> tnp.linalg.trace(tnp.asarray([[1, 2], [3, 4]]))
+    Array(5, i64)
+    """
+    return _trace(x, offset, -2, -1, dtype)
+
+
+def outer(x1: Any, x2: Any, /) -> Array:
+    """The products of each element of a vector with each of another.
+
+    >>> tnp.linalg.outer(tnp.asarray([1, 2]), tnp.asarray([3, 4]))
+    Array([[3, 4],
+           [6, 8]], i64)
+    """
+    return _outer(x1, x2)
+
+
+def matrix_power(a: Any, n: int) -> Array:
+    """A square matrix to a power n >= 0, by repeated squaring.
+
+    >>> tnp.linalg.matrix_power(tnp.asarray([[1, 1], [0, 1]]), 3)
+    Array([[1, 3],
+           [0, 1]], i64)
+    """
+    x = array_of("matrix_power", a)
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2] or n < 0:
+        raise ShapeError(message(f"matrix_power{here()} takes square matrices and n >= 0", f"got {x.type}, n={n}"))
+    result = None
+    while n:
+        if n & 1:
+            result = x if result is None else matmul(result, x)
+        x, n = (matmul(x, x) if n > 1 else x), n >> 1
+    return eye(x.shape[-1], dtype=x.dtype) + (x - x) if result is None else result
+
+
+def multi_dot(arrays: Sequence[Any]) -> Array:
+    """The product of two or more matrices, in the cheapest order.
+
+    >>> tnp.linalg.multi_dot([tnp.ones((2, 3)), tnp.ones((3, 4)), tnp.ones((4, 2))]).shape
+    (2, 2)
+    """
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    terms = [letters[i : i + 2] for i in range(len(arrays))]
+    ranks = [np.ndim(x) if not isinstance(x, Array) else x.ndim for x in arrays]
+    if ranks[0] == 1:
+        terms[0] = terms[0][1]
+    if ranks[-1] == 1:
+        terms[-1] = terms[-1][0]
+    result = (terms[0][0] if ranks[0] == 2 else "") + (terms[-1][-1] if ranks[-1] == 2 else "")
+    return einsum(f"{','.join(terms)}->{result}", *arrays, optimize="optimal")

@@ -1,0 +1,282 @@
+"""The operators, methods and properties of `Array`: one table, which `tracer/__init__` installs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from tracer.errors import ArgumentError, TracerFloatError, message
+from tracer.ir.types import KeyType
+from tracer.numpy import (
+    arithmetic,
+    bits,
+    creation,
+    indexing,
+    logic,
+    manipulation,
+    matrices,
+    products,
+    protocols,
+    reductions,
+    rounding,
+    scans,
+    sorting,
+    statistics,
+    taking,
+)
+from tracer.numpy import dtypes as dtypes_
+from tracer.numpy.choosing import nonzero
+from tracer.numpy.conversion import dtype_of_argument
+from tracer.numpy.joining import repeat
+from tracer.numpy.updates import SET, At, updated
+from tracer.primitives.conversion import bitcast_convert_type
+from tracer.primitives.joining import slice_in_dim
+from tracer.primitives.shapes import squeeze as squeeze_axes
+from tracer.runtime.devices import check_device, device_of
+from tracer.trace.array import KEY_DTYPE, Array, concrete, concrete_value, require_concrete
+from tracer.trace.source import here
+
+Function = Callable[..., Any]
+
+
+def _accepts(x: object) -> bool:
+    """Whether an operator of ours is to compute with the other operand; else Python asks that one."""
+    return isinstance(x, Array | np.ndarray | np.generic | bool | int | float | complex | list | tuple)
+
+
+def _binary(function: Function) -> Function:
+    def method(self: Array, other: Any, /) -> Any:
+        return function(self, other) if _accepts(other) else NotImplemented
+
+    return method
+
+
+def _reflected(function: Function) -> Function:
+    def method(self: Array, other: Any, /) -> Any:
+        return function(other, self) if _accepts(other) else NotImplemented
+
+    return method
+
+
+def _power(self: Array, other: Any, modulo: Any = None, /) -> Any:
+    if modulo is not None or not _accepts(other):
+        return NotImplemented
+    return arithmetic.power(self, other)
+
+
+# Containers
+
+
+def _getitem(self: Array, index: Any) -> Array:
+    return indexing.get(self, index)
+
+
+def _setitem(self: Array, index: Any, value: Any) -> None:
+    self._rebind(updated(self, index, value, SET))
+
+
+def _iter(self: Array) -> Iterator[Array]:
+    if not self.shape:
+        raise ArgumentError(message(f"iteration{here()}: an array without axes has no elements", f"got {self.type}"))
+    return (squeeze_axes(slice_in_dim(self, i, i + 1), (0,)) for i in range(self.shape[0]))
+
+
+def _contains(self: Array, value: Any) -> bool:
+    return bool(reductions.any(logic.equal(self, value)))
+
+
+def _format(self: Array, spec: str) -> str:
+    if not spec:
+        return str(self)
+    if self.shape or concrete_value(self) is None:
+        if concrete_value(self) is None:
+            raise TracerFloatError(
+                message(
+                    f"format{here()}: a traced value has no digits to print yet",
+                    f"got {self.type} for {spec!r}",
+                    help="tracer.debug.print prints when the compiled program runs",
+                )
+            )
+        raise ArgumentError(message(f"format{here()}: {spec!r} formats one number", f"got {self.type}"))
+    return format(concrete_value(self)[()].item(), spec)
+
+
+# Methods that are not functions of `tracer.numpy`, or differ from them
+
+
+def _reshape(self: Array, *shape: Any, order: str = "C", copy: bool | None = None) -> Array:
+    """The same elements in another shape, given as a tuple or as integers."""
+    return manipulation.reshape(self, shape[0] if len(shape) == 1 else shape, order, copy=copy)
+
+
+def _transpose(self: Array, *axes: Any) -> Array:
+    """The axes in another order, given as a tuple or as integers; reversed without one."""
+    order = axes[0] if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], list | tuple)) else axes or None
+    return manipulation.transpose(self, order)
+
+
+def _astype(self: Array, dtype: Any, order: Any = None, casting: Any = None, subok: Any = None, copy: bool = True, *, device: Any = None) -> Array:
+    """The array in another dtype."""
+    del order, casting, subok, copy
+    check_device(device, "astype")
+    return dtypes_.astype(self, dtype)
+
+
+def _item(self: Array, *args: Any) -> Any:
+    """One element as a Python number: the only one, or that at an index."""
+    chosen = self
+    if args:
+        index = args[0] if len(args) == 1 else args
+        chosen = manipulation.ravel(self)[index] if isinstance(index, int) and self.ndim > 1 else self[index]
+    return chosen._scalar(TracerFloatError, "item").item()
+
+
+def _tolist(self: Array) -> Any:
+    """The elements as nested lists of Python numbers."""
+    return np.asarray(self).tolist()
+
+
+def _tobytes(self: Array, order: Any = "C") -> bytes:
+    """The elements' bytes in row-major order."""
+    return np.asarray(self).tobytes(order)
+
+
+def _clip(self: Array, min: Any = None, max: Any = None) -> Array:
+    """The elements kept between two bounds."""
+    return arithmetic.clip(self, min, max)
+
+
+def _view(self: Array, dtype: Any) -> Array:
+    """The same bytes read as another dtype."""
+    wanted = dtype_of_argument("view", dtype)
+    result: Array = bitcast_convert_type(self, wanted)
+    if wanted.itemsize < self.dtype.itemsize:
+        return manipulation.reshape(result, (*self.shape[:-1], -1))
+    return result
+
+
+def _sort(self: Array, axis: int | None = -1, kind: None = None, order: None = None, *, stable: bool = True, descending: bool = False) -> Array:
+    """The elements in ascending order: a new array, unlike ndarray's method."""
+    return sorting.sort(self, axis, kind, order, stable=stable, descending=descending)
+
+
+def _flatten(self: Array, order: str = "C") -> Array:
+    """All elements along one axis."""
+    return manipulation.ravel(self, order)
+
+
+def _block_until_ready(self: Array) -> Array:
+    """The array, when it has been computed: on a CPU it always has."""
+    return self
+
+
+def _devices(self: Array) -> set[Any]:
+    """Where the array lives, as a set of one."""
+    return {device_of(self)}
+
+
+def _to_device(self: Array, device: Any, /, *, stream: Any = None) -> Array:
+    """The array on a device. DeviceError if that is not there."""
+    del stream
+    check_device(device, "to_device")
+    return self
+
+
+def _nbytes(self: Array) -> int:
+    """How many bytes the elements take."""
+    return self.size * int(self.dtype.itemsize)
+
+
+def _itemsize(self: Array) -> int:
+    """How many bytes one element takes."""
+    return int(self.dtype.itemsize)
+
+
+# Copies and pickles
+
+
+def _restored(value: np.ndarray[Any, Any], weak: bool, is_key: bool) -> Array:
+    return concrete(value, weak, KeyType(value.shape[:-1]) if is_key else None)
+
+
+def _reduce(self: Array) -> Any:
+    if self._trace is not None:
+        raise ArgumentError(
+            message(
+                f"pickle{here()}: a traced array cannot leave its function",
+                f"got {self.type}",
+                help="return it, and pickle the result",
+            )
+        )
+    return _restored, (require_concrete(self), self._weak, self.dtype is KEY_DTYPE)
+
+
+def _deepcopy(self: Array, memo: Any) -> Array:
+    del memo
+    return creation.copy(self)
+
+
+OPERATORS: Final[dict[str, Function]] = {
+    "__add__": _binary(arithmetic.add), "__radd__": _reflected(arithmetic.add),
+    "__sub__": _binary(arithmetic.subtract), "__rsub__": _reflected(arithmetic.subtract),
+    "__mul__": _binary(arithmetic.multiply), "__rmul__": _reflected(arithmetic.multiply),
+    "__truediv__": _binary(arithmetic.divide), "__rtruediv__": _reflected(arithmetic.divide),
+    "__floordiv__": _binary(arithmetic.floor_divide), "__rfloordiv__": _reflected(arithmetic.floor_divide),
+    "__mod__": _binary(arithmetic.remainder), "__rmod__": _reflected(arithmetic.remainder),
+    "__divmod__": _binary(arithmetic.divmod), "__rdivmod__": _reflected(arithmetic.divmod),
+    "__pow__": _power, "__rpow__": _reflected(arithmetic.power),
+    "__matmul__": _binary(products.matmul), "__rmatmul__": _reflected(products.matmul),
+    "__and__": _binary(bits.bitwise_and), "__rand__": _reflected(bits.bitwise_and),
+    "__or__": _binary(bits.bitwise_or), "__ror__": _reflected(bits.bitwise_or),
+    "__xor__": _binary(bits.bitwise_xor), "__rxor__": _reflected(bits.bitwise_xor),
+    "__lshift__": _binary(bits.left_shift), "__rlshift__": _reflected(bits.left_shift),
+    "__rshift__": _binary(bits.right_shift), "__rrshift__": _reflected(bits.right_shift),
+    "__eq__": _binary(logic.equal), "__ne__": _binary(logic.not_equal),
+    "__lt__": _binary(logic.less), "__le__": _binary(logic.less_equal),
+    "__gt__": _binary(logic.greater), "__ge__": _binary(logic.greater_equal),
+    "__neg__": lambda self: arithmetic.negative(self), "__pos__": lambda self: arithmetic.positive(self),
+    "__abs__": lambda self: arithmetic.absolute(self), "__invert__": lambda self: bits.bitwise_not(self),
+    "__round__": lambda self, ndigits=None: rounding.round(self, ndigits or 0),
+}  # fmt: skip
+
+CONTAINER: Final[dict[str, Function]] = {
+    "__getitem__": _getitem, "__setitem__": _setitem, "__iter__": _iter, "__contains__": _contains,
+    "__format__": _format, "__reduce__": _reduce, "__copy__": lambda self: creation.copy(self),
+    "__deepcopy__": _deepcopy,
+}  # fmt: skip
+
+METHODS: Final[dict[str, Function]] = {
+    "all": reductions.all, "any": reductions.any, "argmax": reductions.argmax, "argmin": reductions.argmin,
+    "argpartition": sorting.argpartition, "argsort": sorting.argsort, "astype": _astype,
+    "block_until_ready": _block_until_ready, "choose": taking.choose, "clip": _clip,
+    "compress": lambda self, condition, axis=None: taking.compress(condition, self, axis),
+    "conj": rounding.conjugate, "conjugate": rounding.conjugate, "copy": creation.copy, "cumprod": scans.cumprod,
+    "cumsum": scans.cumsum, "devices": _devices, "diagonal": matrices.diagonal, "dot": products.dot,
+    "flatten": _flatten, "item": _item, "max": reductions.max, "mean": statistics.mean, "min": reductions.min,
+    "nonzero": nonzero, "prod": reductions.prod, "ptp": reductions.ptp, "ravel": manipulation.ravel,
+    "repeat": repeat, "reshape": _reshape, "round": rounding.round, "searchsorted": sorting.searchsorted,
+    "sort": _sort, "squeeze": manipulation.squeeze, "std": statistics.std, "sum": reductions.sum,
+    "swapaxes": manipulation.swapaxes, "take": taking.take, "to_device": _to_device, "tobytes": _tobytes,
+    "tolist": _tolist, "trace": matrices.trace, "transpose": _transpose, "var": statistics.var, "view": _view,
+}  # fmt: skip
+
+PROPERTIES: Final[dict[str, Function]] = {
+    "T": manipulation.transpose, "mT": manipulation.matrix_transpose, "at": At, "device": device_of,
+    "imag": rounding.imag, "itemsize": _itemsize, "nbytes": _nbytes, "real": rounding.real,
+}  # fmt: skip
+
+PROTOCOLS: Final[dict[str, Any]] = {
+    "__array_ufunc__": protocols.array_ufunc, "__array_function__": protocols.array_function,
+    "__array_priority__": 1000, "__array_namespace__": protocols.array_namespace,
+    "__dlpack__": protocols.dlpack, "__dlpack_device__": protocols.dlpack_device,
+}  # fmt: skip
+
+
+def install(cls: type[Array]) -> None:
+    """Give the class its operators, methods, properties and protocols. Called once, by `tracer/__init__`."""
+    for name, member in {**OPERATORS, **CONTAINER, **METHODS, **PROTOCOLS}.items():
+        setattr(cls, name, member)
+    for name, getter in PROPERTIES.items():
+        setattr(cls, name, property(getter))

@@ -1,0 +1,176 @@
+"""`pad`: more elements at both ends of every axis."""
+
+# mypy: disable-error-code="no-any-return"  # the functions of `tracer.primitives` give arrays for arrays
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, ShapeError, message
+from tracer.numpy import reductions, statistics
+from tracer.numpy.conversion import array_of, broadcast, cast
+from tracer.numpy.creation import linspace
+from tracer.numpy.joining import concatenate, take_places
+from tracer.numpy.manipulation import moveaxis
+from tracer.primitives import joining
+from tracer.primitives.joining import slice_in_dim
+from tracer.trace.array import Array
+from tracer.trace.source import here
+
+Widths = list[tuple[int, int]]
+
+
+def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Array:
+    """More elements at both ends of every axis.
+
+    pad_width: how many: a number, a pair (before, after), or one pair for each axis.
+    mode: "constant" (constant_values=0), "edge" (the outermost again), "wrap" (from the other end), "reflect" and
+    "symmetric" (mirrored about, or beside, the outermost), "linear_ramp" (end_values=0), "maximum", "minimum",
+    "mean", "median" (stat_length: of how many elements), "empty" (zeros), or a function as for `np.pad`.
+
+    >>> tnp.pad(tnp.asarray([1, 2]), (1, 2))
+    Array([0, 1, 2, 0, 0], i64)
+    """
+    x = array_of("pad", array)
+    widths = _pairs("pad_width", pad_width, x.ndim)
+    if any(n < 0 for pair in widths for n in pair):
+        raise ShapeError(message(f"pad{here()}: the widths must not be negative", f"got {pad_width}"))
+    if callable(mode):
+        return _by_function(x, widths, mode, options)
+    if mode in ("constant", "empty"):
+        return _constant(x, widths, _pairs_of_values(options.pop("constant_values", 0), x.ndim))
+    if mode in _PLACES:
+        place = _PLACES[mode]
+        return _by_places(x, widths, place, options.pop("reflect_type", "even"))
+    if mode == "linear_ramp":
+        return _by_ends(x, widths, _ramps(_pairs_of_values(options.pop("end_values", 0), x.ndim)))
+    if mode in _STATISTICS:
+        lengths = options.pop("stat_length", None)
+        return _by_ends(x, widths, _statistics(_STATISTICS[mode], None if lengths is None else _pairs("stat_length", lengths, x.ndim)))
+    known = ", ".join(["constant", "empty", *_PLACES, "linear_ramp", *_STATISTICS])
+    raise ArgumentError(message(f"pad{here()}: no mode {mode!r}", help=f"one of {known}"))
+
+
+def _pairs(name: str, given: Any, rank: int) -> Widths:
+    """A (before, after) pair of integers for each axis, as NumPy reads them."""
+    if isinstance(given, dict):
+        pairs = [given.get(d, given.get(d - rank, 0)) for d in range(rank)]
+        given = [(p, p) if isinstance(p, int) else p for p in pairs]
+    try:
+        table = np.broadcast_to(np.asarray(given), (rank, 2)).tolist() if rank else []
+    except ValueError:
+        raise ShapeError(
+            message(f"pad{here()}: {name} is a number, a pair, or a pair for each axis", f"got {given} for {rank} axes")
+        ) from None
+    if any(not isinstance(n, int) for pair in table for n in pair):
+        raise ArgumentError(message(f"pad{here()}: {name} holds integers", f"got {given}"))
+    return [(before, after) for before, after in table]
+
+
+def _pairs_of_values(given: Any, rank: int) -> list[tuple[Array, Array]]:
+    values = broadcast(array_of("pad", given), (rank, 2)) if rank else array_of("pad", 0)
+    return [(values[d, 0], values[d, 1]) for d in range(rank)]
+
+
+def _constant(x: Array, widths: Widths, values: list[tuple[Array, Array]]) -> Array:
+    for axis, ((before, after), (low, high)) in enumerate(zip(widths, values, strict=True)):
+        for width, value in ((((before, 0, 0)), low), ((0, after, 0), high)):
+            if any(width):
+                config = [width if d == axis else (0, 0, 0) for d in range(x.ndim)]
+                x = joining.pad(x, cast(value, x.dtype), config)
+    return x
+
+
+# Elements from elsewhere along the axis
+
+
+def _edge(place: Any, n: int) -> Any:
+    return np.clip(place, 0, n - 1)
+
+
+def _wrapped(place: Any, n: int) -> Any:
+    return place % n
+
+
+def _reflected(place: Any, n: int) -> Any:
+    if n == 1:
+        return np.zeros_like(place)
+    around = place % (2 * n - 2)
+    return np.where(around < n, around, 2 * n - 2 - around)
+
+
+def _symmetric(place: Any, n: int) -> Any:
+    around = place % (2 * n)
+    return np.where(around < n, around, 2 * n - 1 - around)
+
+
+_PLACES: dict[str, Callable[[Any, int], Any]] = {
+    "edge": _edge, "wrap": _wrapped, "reflect": _reflected, "symmetric": _symmetric,
+}  # fmt: skip
+
+
+def _by_places(x: Array, widths: Widths, place: Callable[[Any, int], Any], reflect_type: str) -> Array:
+    if reflect_type != "even":
+        raise ArgumentError(message(f'pad{here()}: only reflect_type="even" is there', f"got {reflect_type!r}"))
+    for axis, (before, after) in enumerate(widths):
+        n = x.shape[axis]
+        if not before and not after:
+            continue
+        if n == 0:
+            raise ShapeError(message(f"pad{here()}: an axis without elements has nothing to pad with", f"got {x.type}"))
+        places = place(np.arange(-before, n + after), n)
+        x = take_places(x, array_of("pad", places.astype(np.int64)), axis)
+    return x
+
+
+# New values at the ends
+
+
+def _by_ends(x: Array, widths: Widths, ends: Callable[[Array, int, int, int], tuple[Array, Array]]) -> Array:
+    for axis, (before, after) in enumerate(widths):
+        low, high = ends(x, axis, before, after)
+        x = concatenate([cast(low, x.dtype), x, cast(high, x.dtype)], axis)
+    return x
+
+
+def _ramps(values: list[tuple[Array, Array]]) -> Callable[[Array, int, int, int], tuple[Array, Array]]:
+    def ends(x: Array, axis: int, before: int, after: int) -> tuple[Array, Array]:
+        n = x.shape[axis]
+        first, last = slice_in_dim(x, 0, 1, axis=axis), slice_in_dim(x, n - 1, n, axis=axis)
+        edge_first, edge_last = (moveaxis(e, axis, 0)[0] for e in (first, last))
+        low = linspace(values[axis][0], edge_first, before, endpoint=False, dtype=x.dtype, axis=axis)
+        high = linspace(edge_last, values[axis][1], after + 1, dtype=x.dtype, axis=axis)
+        return low, slice_in_dim(high, 1, after + 1, axis=axis)
+
+    return ends
+
+
+_STATISTICS: dict[str, Callable[..., Array]] = {
+    "maximum": reductions.max, "minimum": reductions.min, "mean": statistics.mean, "median": statistics.median,
+}  # fmt: skip
+
+
+def _statistics(
+    statistic: Callable[..., Array], lengths: Widths | None
+) -> Callable[[Array, int, int, int], tuple[Array, Array]]:
+    def ends(x: Array, axis: int, before: int, after: int) -> tuple[Array, Array]:
+        n = x.shape[axis]
+        of = (n, n) if lengths is None else tuple(min(length, n) for length in lengths[axis])
+        low = statistic(slice_in_dim(x, 0, of[0], axis=axis), axis, keepdims=True)
+        high = statistic(slice_in_dim(x, n - of[1], n, axis=axis), axis, keepdims=True)
+        return _widened(low, axis, before), _widened(high, axis, after)
+
+    return ends
+
+
+def _widened(x: Array, axis: int, size: int) -> Array:
+    return broadcast(x, tuple(size if d == axis else n for d, n in enumerate(x.shape)))
+
+
+def _by_function(x: Array, widths: Widths, function: Callable[..., Any], options: dict[str, Any]) -> Array:
+    """A function of vectors, as NumPy's, on values that are known: it writes into what it is given."""
+    values = np.pad(np.asarray(x), widths, function, **options)
+    return array_of("pad", values)

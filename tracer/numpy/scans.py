@@ -1,0 +1,103 @@
+"""Running sums and products, and differences."""
+
+# mypy: disable-error-code="no-any-return"  # the functions of `tracer.primitives` give arrays for arrays
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from tracer.errors import ShapeError, message
+from tracer.ir import dtypes
+from tracer.numpy.conversion import array_of, cast, dtype_of_argument, strong
+from tracer.numpy.joining import concatenate
+from tracer.numpy.logic import not_equal
+from tracer.numpy.manipulation import broadcast_to, ravel
+from tracer.numpy.promotion import operand
+from tracer.numpy.reductions import no_out
+from tracer.numpy.statistics import without_nan
+from tracer.primitives import arithmetic, scans
+from tracer.primitives.broadcasting import axis_of
+from tracer.primitives.joining import slice_in_dim
+from tracer.trace.array import Array
+from tracer.trace.source import here
+
+
+def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+    """The sums of all elements up to each one along an axis, or of the array made flat. bool counts in int64.
+
+    >>> tnp.cumsum(tnp.asarray([1, 2, 3]))
+    Array([1, 3, 6], i64)
+    """
+    no_out("cumsum", out)
+    return _running("cumsum", scans.cumsum, operand("cumsum", a), axis, dtype)
+
+
+def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+    """The products of all elements up to each one along an axis, or of the array made flat. bool counts in int64.
+
+    >>> tnp.cumprod(tnp.asarray([1, 2, 3]))
+    Array([1, 2, 6], i64)
+    """
+    no_out("cumprod", out)
+    return _running("cumprod", scans.cumprod, operand("cumprod", a), axis, dtype)
+
+
+def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+    """`cumsum` with NaN as 0.
+
+    >>> tnp.nancumsum(tnp.asarray([1.0, tnp.nan, 3.0]))
+    Array([1., 1., 4.], f64)
+    """
+    no_out("nancumsum", out)
+    return _running("nancumsum", scans.cumsum, without_nan("nancumsum", a, 0)[0], axis, dtype)
+
+
+def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+    """`cumprod` with NaN as 1.
+
+    >>> tnp.nancumprod(tnp.asarray([2.0, tnp.nan, 3.0]))
+    Array([2., 2., 6.], f64)
+    """
+    no_out("nancumprod", out)
+    return _running("nancumprod", scans.cumprod, without_nan("nancumprod", a, 1)[0], axis, dtype)
+
+
+def _running(name: str, scan: Callable[..., Any], x: Array, axis: int | None, dtype: Any) -> Array:
+    if dtype is not None:
+        x = cast(x, dtype_of_argument(name, dtype))
+    elif x.dtype == dtypes.BOOL:
+        x = cast(x, dtypes.I64)
+    if axis is None:
+        x, axis = ravel(x), 0
+    return strong(scan(x, axis_of(name, axis, x.ndim)))
+
+
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
+    """The differences of neighbours along an axis, n times over; whether they differ, for bools.
+
+    prepend, append: values put before and after the array first.
+
+    >>> tnp.diff(tnp.asarray([1, 4, 9]))
+    Array([3, 5], i64)
+    """
+    x = array_of("diff", a)
+    count = operator.index(n)
+    if count < 0 or x.ndim == 0:
+        raise ShapeError(message(f"diff{here()}: n >= 0 differences along an axis", f"got n={n} for {x.type}"))
+    along = axis_of("diff", axis, x.ndim)
+    ends = [None if end is None else _end(array_of("diff", end), x, along) for end in (prepend, append)]
+    pieces = [piece for piece in (ends[0], x, ends[1]) if piece is not None]
+    x = concatenate(pieces, along) if len(pieces) > 1 else x
+    for _ in range(count):
+        size = x.shape[along]
+        if size < 2:
+            return slice_in_dim(x, 0, 0, axis=along)
+        later, earlier = slice_in_dim(x, 1, size, axis=along), slice_in_dim(x, 0, size - 1, axis=along)
+        x = not_equal(later, earlier) if x.dtype == dtypes.BOOL else arithmetic.sub(later, earlier)
+    return x
+
+
+def _end(end: Array, x: Array, axis: int) -> Array:
+    return end if end.ndim else broadcast_to(end, [1 if d == axis else size for d, size in enumerate(x.shape)])

@@ -1,0 +1,239 @@
+"""Sorting and searching. NaN comes last; sorts are stable."""
+
+# mypy: disable-error-code="no-any-return"  # the functions of `tracer.primitives` give arrays for arrays
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tracer.errors import ArgumentError, ShapeError, TracerArrayError, message
+from tracer.ir import dtypes
+from tracer.numpy.conversion import array_of, unified
+from tracer.numpy.manipulation import ravel
+from tracer.primitives import arithmetic, bits, comparison
+from tracer.primitives import sorting as primitives
+from tracer.primitives.broadcasting import axis_of, full
+from tracer.primitives.gathering import take_along
+from tracer.primitives.shapes import broadcasted_iota, reshape, rev
+from tracer.trace.array import Array, concrete_value
+from tracer.trace.source import here
+
+
+def sort(
+    a: Any, axis: int | None = -1, kind: None = None, order: None = None, *, stable: bool = True,
+    descending: bool = False,
+) -> Array:  # fmt: skip
+    """The elements in ascending order along an axis; of the array made flat, for None.
+
+    >>> tnp.sort(tnp.asarray([3.0, tnp.nan, 1.0]))
+    Array([ 1.,  3., nan], f64)
+    """
+    x, along = _along("sort", a, axis, kind, order)
+    if descending:
+        return take_along(x, _order(x, along, descending=True), along)
+    return primitives.sort(x, along)
+
+
+def argsort(
+    a: Any, axis: int | None = -1, kind: None = None, order: None = None, *, stable: bool = True,
+    descending: bool = False,
+) -> Array:  # fmt: skip
+    """The indices that sort an array along an axis.
+
+    >>> tnp.argsort(tnp.asarray([3.0, 1.0, 2.0]))
+    Array([1, 2, 0], i64)
+    """
+    return _order(*_along("argsort", a, axis, kind, order), descending=descending)
+
+
+def _along(name: str, a: Any, axis: int | None, kind: object, order: object) -> tuple[Array, int]:
+    del kind  # every sort is stable
+    if order is not None:
+        raise ArgumentError(message(f"{name}{here()}: arrays have no fields to order by", f"got order={order!r}"))
+    x = array_of(name, a)
+    if axis is None:
+        return ravel(x), 0
+    return x, axis_of(name, axis, x.ndim)
+
+
+def _order(x: Array, axis: int, *, descending: bool) -> Array:
+    """A stable descending order is a stable ascending one of the array and the places read backwards."""
+    places = broadcasted_iota(dtypes.I64, x.shape, axis)
+    if not descending:
+        return primitives.sort((x, places), axis)[1]
+    return rev(primitives.sort((rev(x, (axis,)), rev(places, (axis,))), axis)[1], (axis,))
+
+
+def lexsort(keys: Any, axis: int = -1) -> Array:
+    """The indices that sort by several keys, the last one counting most.
+
+    >>> tnp.lexsort((tnp.asarray([1, 0, 1]), tnp.asarray([2, 2, 1])))
+    Array([2, 1, 0], i64)
+    """
+    arrays = [array_of("lexsort", key) for key in keys]
+    if not arrays or any(x.shape != arrays[0].shape for x in arrays):
+        raise ShapeError(message(f"lexsort{here()} takes keys of equal shapes, and one at least"))
+    if arrays[0].ndim == 0:
+        return full((), 0, dtypes.I64)
+    along = axis_of("lexsort", axis, arrays[0].ndim)
+    places = broadcasted_iota(dtypes.I64, arrays[0].shape, along)
+    return primitives.sort((*reversed(arrays), places), along, num_keys=len(arrays))[-1]
+
+
+def partition(a: Any, kth: int, axis: int = -1) -> Array:
+    """The elements along an axis with the k-th smallest in its place, smaller ones before it: sorted, in fact.
+
+    >>> tnp.partition(tnp.asarray([3, 1, 2]), 1)
+    Array([1, 2, 3], i64)
+    """
+    del kth
+    return sort(a, axis)
+
+
+def argpartition(a: Any, kth: int, axis: int = -1) -> Array:
+    """The indices that `partition` an array.
+
+    >>> tnp.argpartition(tnp.asarray([3, 1, 2]), 1)
+    Array([1, 2, 0], i64)
+    """
+    del kth
+    return argsort(a, axis)
+
+
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan") -> Array:
+    """Where values would be put into a sorted vector: before equal elements (left) or after them (right), as int64.
+
+    >>> tnp.searchsorted(tnp.asarray([1.0, 2.0, 2.0, 3.0]), 2.0)
+    Array(1, i64)
+    """
+    del method
+    if side not in ("left", "right"):
+        raise ArgumentError(message(f'searchsorted{here()}: side is "left" or "right"', f"got {side!r}"))
+    x, values = unified("searchsorted", [array_of("searchsorted", a), array_of("searchsorted", v)])
+    if x.ndim != 1:
+        raise ShapeError(message(f"searchsorted{here()} searches a vector", f"got {x.type}"))
+    if sorter is not None:
+        x = take_along(x, array_of("searchsorted", sorter), 0)
+    return _bisected(x, values, right=side == "right")
+
+
+def _bisected(x: Array, values: Array, *, right: bool) -> Array:
+    """Halve the interval [low, high) until it is empty: as many steps as the size has bits."""
+    n = x.shape[0]
+    low = full(values.shape, 0, dtypes.I64)
+    if n == 0:
+        return low
+    high = full(values.shape, n, dtypes.I64)
+    flat = (values.size,)
+    for _ in range(n.bit_length()):
+        middle = bits.shift_right_logical(arithmetic.add(low, high), 1)
+        probe = reshape(take_along(x, reshape(arithmetic.min(middle, n - 1), flat), 0), values.shape)
+        before = _before(values, probe) if right else bits.not_(_before(probe, values))  # the place is at or before
+        searching = comparison.lt(low, high)
+        low, high = (
+            comparison.select(bits.and_(searching, bits.not_(before)), arithmetic.add(middle, 1), low),
+            comparison.select(bits.and_(searching, before), middle, high),
+        )
+    return low
+
+
+def _before(a: Array, b: Array) -> Array:
+    """a < b, NaN being the greatest."""
+    if not dtypes.is_inexact(a.dtype):
+        if a.dtype == dtypes.BOOL:
+            return bits.and_(bits.not_(a), b)
+        return comparison.lt(a, b)
+    return bits.or_(comparison.lt(a, b), bits.and_(comparison.ne(b, b), comparison.eq(a, a)))
+
+
+# Sets
+
+
+class Unique(NamedTuple):
+    """What `unique_all` returns."""
+
+    values: Array
+    indices: Array
+    inverse_indices: Array
+    counts: Array
+
+
+def unique(
+    ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
+    axis: int | None = None, *, equal_nan: bool = True, size: int | None = None, fill_value: Any = None,
+) -> Any:  # fmt: skip
+    """The distinct elements in ascending order; where each first occurs, which one each element is, how often.
+
+    Their number depends on the values: under `jit` it is an error. `size` cuts off, or fills up with `fill_value`
+    (the smallest element by default).
+
+    >>> tnp.unique(tnp.asarray([3, 1, 3]), return_counts=True)
+    (Array([1, 3], i64), Array([1, 2], i64))
+    """
+    x = array_of("unique", ar)
+    known = concrete_value(x)
+    if known is None:
+        raise TracerArrayError(
+            message(
+                f"unique{here()}: the number of results depends on the values",
+                f"got {x.type}, whose values are known only when the compiled program runs",
+                help="call it outside jit, or sort and compare neighbours",
+            )
+        )
+    found = np.unique(known, True, True, True, axis=axis, equal_nan=equal_nan)
+    values, index, inverse, counts = (np.asarray(f) for f in found)
+    if size is not None:
+        values, index, counts = (_sized(v, size, f) for v, f in ((values, fill_value), (index, None), (counts, 0)))
+    wanted = [values]
+    wanted += [found for found, on in ((index, return_index), (inverse, return_inverse), (counts, return_counts)) if on]
+    results = tuple(array_of("unique", w) for w in wanted)
+    return results if len(results) > 1 else results[0]
+
+
+def _sized(x: Any, size: int, fill: Any) -> Any:
+    if len(x) >= size:
+        return x[:size]
+    if fill is None:
+        fill = x[0] if len(x) else 0
+    rest = np.full((size - len(x), *x.shape[1:]), fill, x.dtype)
+    return np.concatenate([x, rest])
+
+
+def unique_values(x: Any, /) -> Array:
+    """The distinct elements in ascending order.
+
+    >>> tnp.unique_values(tnp.asarray([3, 1, 3]))
+    Array([1, 3], i64)
+    """
+    return unique(x, equal_nan=False)
+
+
+def unique_all(x: Any, /) -> Unique:
+    """The distinct elements, where each first occurs, which one each element is, and how often each occurs.
+
+    >>> tnp.unique_all(tnp.asarray([3, 1, 3])).counts
+    Array([1, 2], i64)
+    """
+    array = array_of("unique_all", x)
+    values, index, inverse, counts = unique(array, True, True, True, equal_nan=False)
+    return Unique(values, index, reshape(inverse, array.shape), counts)
+
+
+def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False) -> Array:
+    """Whether each element is one of the test elements, of dtype bool.
+
+    >>> tnp.isin(tnp.asarray([1, 2, 3]), [2, 5])
+    Array([False,  True, False], bool)
+    """
+    del assume_unique
+    x, tests = unified("isin", [array_of("isin", element), array_of("isin", test_elements)])
+    tests = ravel(tests)
+    if not tests.size:
+        found = full(x.shape, False, dtypes.BOOL)
+    else:
+        place = arithmetic.min(searchsorted(sort(tests), x), tests.shape[0] - 1)
+        near = reshape(take_along(sort(tests), reshape(place, (x.size,)), 0), x.shape)
+        found = comparison.eq(near, x)
+    return bits.not_(found) if invert else found

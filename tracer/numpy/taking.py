@@ -1,0 +1,158 @@
+"""Taking elements by arrays of indices: `take`, `take_along_axis` and their kin."""
+
+# mypy: disable-error-code="no-any-return"  # the functions of `tracer.primitives` give arrays for arrays
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, ShapeError, message
+from tracer.ir import dtypes, shape
+from tracer.numpy.conversion import array_of, broadcast
+from tracer.numpy.indexing import checked_places, get
+from tracer.numpy.manipulation import moveaxis, ravel
+from tracer.numpy.updates import SET, updated
+from tracer.primitives.broadcasting import axis_of
+from tracer.primitives.shapes import broadcasted_iota
+from tracer.trace.array import Array
+from tracer.trace.source import here
+from tracer.transforms.vectorize import vmap
+
+
+def take(
+    a: Any, indices: Any, axis: int | None = None, out: None = None, mode: Any = None, unique_indices: bool = False,
+    indices_are_sorted: bool = False, fill_value: Any = None,
+) -> Array:  # fmt: skip
+    """The slices at `indices` along an axis, or elements of the array made flat: the axis becomes those of `indices`.
+
+    mode: an error for indices out of bounds (None, "raise"), "clip" (negative ones become 0, as in NumPy), "wrap",
+    "fill" (with `fill_value`, NaN by default), "promise_in_bounds".
+
+    >>> tnp.take(tnp.asarray([4.0, 5.0, 6.0]), tnp.asarray([2, 0]))
+    Array([6., 4.], f64)
+    """
+    del indices_are_sorted, out
+    x = array_of("take", a)
+    places = array_of("take", indices)
+    if places.dtype == dtypes.BOOL or not dtypes.is_integer(places.dtype):
+        raise ArgumentError(message(f"take{here()} takes integer indices", f"got {places.type}"))
+    if axis is None:
+        x, axis = ravel(x), 0
+    if x.ndim == 0:
+        x = x.reshape(1)
+    along = axis_of("take", axis, x.ndim)
+    index = (*[slice(None)] * along, places)
+    return get(
+        x, index, mode=mode, fill_value=fill_value, unique_indices=unique_indices, wrap=mode not in ("clip",)
+    )  # fmt: skip
+
+
+def take_along_axis(
+    arr: Any, indices: Any, axis: int | None = -1, mode: Any = None, fill_value: Any = None
+) -> Array:
+    """result[..., j, ...] = arr[..., indices[..., j, ...], ...] along an axis; the other axes broadcast.
+
+    >>> tnp.take_along_axis(tnp.asarray([[1, 2], [3, 4]]), tnp.asarray([[1], [0]]), axis=1)
+    Array([[2],
+           [3]], i64)
+    """
+    x, index = _along("take_along_axis", arr, indices, axis)
+    return get(x, index, mode=mode, fill_value=fill_value)
+
+
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = False, *, mode: Any = None) -> Array:
+    """A copy with values written where `take_along_axis` would read: arrays are immutable.
+
+    >>> tnp.put_along_axis(tnp.asarray([[1, 2], [3, 4]]), tnp.asarray([[1], [0]]), 0, axis=1, inplace=False)
+    Array([[1, 0],
+           [0, 4]], i64)
+    """
+    if inplace:
+        raise ArgumentError(message(f"put_along_axis{here()}: arrays are immutable", help="use what it returns"))
+    x, index = _along("put_along_axis", arr, indices, axis)
+    result = updated(x, index, values, SET, mode=mode)
+    return result if axis is not None else result.reshape(array_of("put_along_axis", arr).shape)
+
+
+def _along(name: str, arr: Any, indices: Any, axis: int | None) -> tuple[Array, tuple[Any, ...]]:
+    """The array, and an index array for every axis: counted up along all but one."""
+    x, places = array_of(name, arr), array_of(name, indices)
+    if axis is None:
+        x, axis = ravel(x), 0
+    if x.ndim != places.ndim:
+        raise ShapeError(
+            message(f"{name}{here()}: array and indices must have equally many axes", f"got {x.type} and {places.type}")
+        )
+    along = axis_of(name, axis, x.ndim)
+    others = [1 if d == along else n for d, n in enumerate(x.shape)]
+    sizes = shape.broadcast(tuple(others), places.shape, operation=f"{name}{here()}")
+    index: list[Any] = []
+    for d in range(x.ndim):
+        if d == along:
+            index.append(broadcast(places, sizes))
+        elif x.shape[d] == 1:
+            index.append(np.zeros((1,) * x.ndim, np.int64))
+        else:
+            index.append(np.arange(x.shape[d]).reshape([-1 if e == d else 1 for e in range(x.ndim)]))
+    return x, tuple(index)
+
+
+def choose(a: Any, choices: Sequence[Any] | Any, out: None = None, mode: str = "raise") -> Array:
+    """From each choice, where a names it: result[i] = choices[a[i]][i], all broadcast together.
+
+    >>> tnp.choose(tnp.asarray([1, 0]), [tnp.asarray([10, 11]), tnp.asarray([20, 21])])
+    Array([20, 11], i64)
+    """
+    del out
+    places = array_of("choose", a)
+    arrays = [array_of("choose", c) for c in choices]
+    sizes = shape.broadcast(places.shape, *(c.shape for c in arrays), operation=f"choose{here()}")
+    stacked = array_of("choose", [broadcast(c, sizes) for c in arrays])
+    index = (broadcast(places, sizes), *(broadcasted_iota(dtypes.I64, sizes, d) for d in range(len(sizes))))
+    return get(stacked, index, mode=mode)
+
+
+def compress(condition: Any, a: Any, axis: int | None = None, out: None = None) -> Array:
+    """The slices along an axis for which a vector of conditions, known while tracing, holds.
+
+    >>> tnp.compress([True, False, True], tnp.asarray([1, 2, 3]))
+    Array([1, 3], i64)
+    """
+    del out
+    x = array_of("compress", a)
+    if axis is None:
+        x, axis = ravel(x), 0
+    places = np.nonzero(np.asarray(condition))[0]
+    along = axis_of("compress", axis, x.ndim)
+    return take(x, checked_places(places, along, x.shape[along]), along)
+
+
+def extract(condition: Any, arr: Any) -> Array:
+    """The elements, of the array made flat, for which a condition known while tracing holds.
+
+    >>> tnp.extract(tnp.asarray([True, False]), tnp.asarray([1, 2]))
+    Array([1], i64)
+    """
+    return compress(np.asarray(condition).reshape(-1), arr)
+
+
+def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Array:
+    """A function of vectors applied to every one along an axis; its results take the axis's place.
+
+    >>> tnp.apply_along_axis(lambda v: v[::-1], 0, tnp.asarray([[1, 2], [3, 4]]))
+    Array([[3, 4],
+           [1, 2]], i64)
+    """
+    x = array_of("apply_along_axis", arr)
+    along = axis_of("apply_along_axis", axis, x.ndim)
+    rows = moveaxis(x, along, -1)
+    mapped = vmap(lambda v: func1d(v, *args, **kwargs))
+    lead = rows.shape[:-1]
+    results = mapped(rows.reshape(shape.size(lead), rows.shape[-1])) if lead else func1d(rows, *args, **kwargs)
+    if not lead:
+        return results
+    shaped = results.reshape(*lead, *results.shape[1:])
+    return moveaxis(shaped, tuple(range(len(lead), shaped.ndim)), tuple(range(along, along + shaped.ndim - len(lead))))
