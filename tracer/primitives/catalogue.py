@@ -7,24 +7,32 @@ from typing import Final
 from tracer.ir.primitive import Primitive
 from tracer.primitives.arithmetic import ARITHMETIC
 from tracer.primitives.bits import BITS
+from tracer.primitives.branches import BRANCHES
+from tracer.primitives.calls import CALLS
 from tracer.primitives.comparison import COMPARISON
 from tracer.primitives.complex import COMPLEX
 from tracer.primitives.contractions import CONTRACTIONS
 from tracer.primitives.conversion import CONVERSION
 from tracer.primitives.convolution import CONVOLUTION
+from tracer.primitives.counted import COUNTED
+from tracer.primitives.custom import CUSTOM
+from tracer.primitives.effects import EFFECTS
 from tracer.primitives.exponential import EXPONENTIAL
 from tracer.primitives.hyperbolic import HYPERBOLIC
 from tracer.primitives.joining import JOINING
+from tracer.primitives.loops import LOOPS
 from tracer.primitives.powers import POWERS
 from tracer.primitives.precision import PRECISION
 from tracer.primitives.random import RANDOM
 from tracer.primitives.reductions import REDUCTIONS
 from tracer.primitives.rounding import ROUNDING
+from tracer.primitives.scan import SCAN
 from tracer.primitives.scans import SCANS
 from tracer.primitives.shapes import SHAPES
 from tracer.primitives.slicing import SLICING
 from tracer.primitives.sorting import SORTING
 from tracer.primitives.special import SPECIAL
+from tracer.primitives.stacks import STACKS
 from tracer.primitives.trigonometric import TRIGONOMETRIC
 
 ELEMENTWISE: Final[tuple[Primitive, ...]] = (
@@ -53,7 +61,14 @@ CATALOGUE: Final[tuple[Primitive, ...]] = (
     *CONTRACTIONS,
     *CONVOLUTION,
     *RANDOM,
-    # control flow and effects
+    *CALLS,
+    *BRANCHES,
+    *LOOPS,
+    *COUNTED,
+    *SCAN,
+    *STACKS,
+    *CUSTOM,
+    *EFFECTS,
 )
 
 BY_NAME: Final[dict[str, Primitive]] = {primitive.name: primitive for primitive in CATALOGUE}
