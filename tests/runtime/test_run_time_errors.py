@@ -17,14 +17,18 @@ from tests.runtime.programs import arange, call_host, count_up, double, forever,
 from tracer.codegen.llvm.abi import Context
 from tracer.codegen.status import Status
 from tracer.errors import CheckError, OutOfBoundsError
-from tracer.primitives.arithmetic import add
+from tracer.ir.types import array_type
+from tracer.primitives.arithmetic import add, mul
 from tracer.primitives.comparison import lt
 from tracer.primitives.effects import check
+from tracer.primitives.loops import while_program
 from tracer.runtime.compile import compile_program
 from tracer.runtime.faults import error_of
 from tracer.runtime.jit import jit
 from tracer.runtime.staging import make_program
 from tracer.trace.array import Array
+from tracer.trace.stage import stage
+from tracer.transforms.autodiff import grad
 
 pytestmark = pytest.mark.usefixtures("way")
 
@@ -188,6 +192,16 @@ def test_statuses_have_exceptions() -> None:
         "the stack of a compiled loop could not grow: the values kept for the backward pass of a while_loop, or of a "
         "scan, do not fit in memory"
     )
+
+
+def test_a_reverse_loop_frees_its_stacks_at_every_call() -> None:
+    """x doubled until it reaches a bound: the derivative needs the number of rounds, kept on a stack."""
+    types = [array_type(np.dtype("float64"), ())]
+    cond = stage(lambda xs: [lt(xs[0], 1e3)], types, name="cond").program
+    body = stage(lambda xs: [mul(xs[0], xs[0])], types, name="body").program
+    f = jit(grad(lambda x: while_program(cond, body, [], [], [x])[0]))
+    for _ in range(50):
+        assert float(f(np.float64(3))) == 8 * 3.0**7
 
 
 def test_results_after_an_error_are_right() -> None:

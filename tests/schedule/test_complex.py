@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import cmath
 import math
 from collections.abc import Callable
@@ -12,6 +13,9 @@ import numpy as np
 import pytest
 
 from tests.schedule.running import agree, run, staged
+from tracer.errors import DTypeError
+from tracer.ir.primitive import Pointwise
+from tracer.ir.types import array_type
 from tracer.primitives import complex as parts
 from tracer.primitives.arithmetic import add, div, max, min, mul, neg, sub
 from tracer.primitives.broadcasting import reduce_sum
@@ -69,17 +73,15 @@ def ordinary(name: str, dtype: Any) -> Array:
 
 
 def test_every_complex_function_is_compared() -> None:
-    unary = [p.name for p in BY_NAME.values() if _takes_complex(p) and p.name not in ("real", "imag", "abs", "neg")]
-    assert set(unary) == set(EXACT)
+    arithmetic = {"add", "sub", "mul", "div", "max", "min", "pow", "abs", "neg"}
+    functions = {p.name for p in BY_NAME.values() if _takes_complex(p)}
+    assert functions - arithmetic == set(EXACT)
 
 
 def _takes_complex(primitive: Any) -> bool:
-    from tracer.ir.primitive import Pointwise
-    from tracer.ir.types import array_type
-
     try:
         primitive.infer(array_type(np.dtype("complex64"), ()))
-    except Exception:
+    except (DTypeError, TypeError):
         return False
     return isinstance(primitive.lower, Pointwise)
 
@@ -94,12 +96,8 @@ def test_parts_are_right_to_a_few_units_in_the_last_place(name: str, dtype: Any)
             exact = mpmath.mpc(EXACT[name](mpmath.mpc(complex(x))))
             scale = abs(exact) if name in CANCELLING else None
             for part, wanted in ((got.real, exact.real), (got.imag, exact.imag)):
-                unit = builtins_max(abs(wanted) if scale is None else scale, info.tiny) * info.eps
-                assert abs(mpmath.mpf(float(part)) - wanted) <= CANCELLING.get(name, 3.0) * unit, (x, got)
-
-
-def builtins_max(a: Any, b: Any) -> Any:
-    return a if a > b else b
+                unit = builtins.max(abs(wanted) if scale is None else scale, info.tiny) * info.eps
+                assert abs(mpmath.mpf(float(part)) - wanted) <= CANCELLING.get(name, 3.5) * unit, (x, got)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -196,7 +194,8 @@ def test_parts_conversions_and_choice_are_fused_like_other_maps() -> None:
         joined = parts.complex(parts.imag(z), mul(parts.real(z), w))
         changed = [convert_element_type(z, d) for d in ("complex64", "float32", "bool", "int32", "complex128")]
         return [joined, select(keep, z, joined), parts.conj(z), gt(parts.imag(z), w), *changed,
-                convert_element_type(w, np.complex64), parts.real(mul(z, 2.0)), reduce_sum(parts.imag(z), (0,))]  # fmt: skip
+                convert_element_type(w, np.complex64), parts.real(mul(z, 2.0)),
+                reduce_sum(parts.imag(z), (0,))]  # fmt: skip
 
     agree(function, z, w, keep)
     agree(lambda z: [parts.real(z), parts.imag(z), parts.complex(parts.imag(z), parts.real(z)), exp_of(z)], 1.5 - 2j)

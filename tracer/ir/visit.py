@@ -44,3 +44,12 @@ def substitute_atoms(atoms: tuple[Atom, ...], replacements: Mapping[Var, Atom]) 
     if not any(isinstance(atom, Var) and atom in replacements for atom in atoms):
         return atoms
     return tuple(replacements.get(atom, atom) if isinstance(atom, Var) else atom for atom in atoms)
+
+
+def live_variables(program: Program) -> set[Var]:
+    """What the outputs need, inputs included: other equations, and operands of theirs, are dead."""
+    live = {atom for atom in program.outputs if isinstance(atom, Var)}
+    for equation in reversed(program.equations):
+        if any(variable in live for variable in equation.outputs):
+            live.update(atom for atom in equation.inputs if isinstance(atom, Var))
+    return live

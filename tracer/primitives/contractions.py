@@ -82,7 +82,7 @@ def result_dtype(operation: str, operand: DType, preferred: DType | None) -> DTy
     if preferred is None or preferred == operand:
         return operand
     kinds = {"b": "bifc", "i": "if", "f": "f", "c": "c"}[kind_of(operand)]
-    narrower = not dtypes.is_float(operand) and preferred.itemsize < operand.itemsize
+    narrower = not dtypes.is_inexact(operand) and preferred.itemsize < operand.itemsize
     if kind_of(preferred) not in kinds or narrower:
         raise DTypeError(
             message(

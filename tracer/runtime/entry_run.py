@@ -12,7 +12,7 @@ define internal ptr @tracer.run(ptr %record, ptr %buffers, ptr %results) {
   set ptr @tracer.call_back %context Context.callback
   set ptr %frame %context Context.callback_self
   %stacks = field i64 %record Record.stacks
-  %stack.bytes = mul i64 %stacks, 24
+  %stack.bytes = mul i64 %stacks, Stack.bytes
   %stack = alloca i8, i64 %stack.bytes, align 16
   set ptr %stack %context Context.stacks
   %bytes = field i64 %record Record.arena
@@ -224,7 +224,7 @@ loop:
   %more = icmp ult i64 %i, %count
   br i1 %more, label %one, label %done
 one:
-  %stack = getelementptr [24 x i8], ptr %stacks, i64 %i
+  %stack = getelementptr [Stack.bytes x i8], ptr %stacks, i64 %i
   %data = load ptr, ptr %stack
   call void @free(ptr %data)
   %i.next = add i64 %i, 1

@@ -15,6 +15,7 @@ import ctypes
 import re
 
 from tracer.codegen.llvm.abi import Context
+from tracer.codegen.llvm.executable import Stack
 from tracer.codegen.status import Status
 from tracer.runtime import capi
 from tracer.runtime.entry_arguments import ARGUMENTS
@@ -167,7 +168,7 @@ no:
 
 _FIELD = re.compile(r"  (%[\w.]+) = field (\w+) (%[\w.]+) ([\w.]+)")
 _SET = re.compile(r"  set (\w+) (\S+) (%[\w.]+) ([\w.]+)")
-_STRUCTS = "Array|CData|Context|Dict|Leaf|List|Ndarray|Object|Raised|Record|Result|Status|Step|Tuple"
+_STRUCTS = "Array|CData|Context|Dict|Leaf|List|Ndarray|Object|Raised|Record|Result|Stack|Status|Step|Tuple"
 _NAME = re.compile(rf"\b(?:{_STRUCTS})\.\w+\b")
 
 
@@ -183,7 +184,7 @@ def names() -> dict[str, int]:
     found |= {f"Array.{name}": offset for name, offset in capi.slot_offsets().items()}
     found["Raised.error"] = capi.member_offset(Raised, "error")
     found |= {f"Status.{status.name}": int(status) for status in Status}
-    for structure in (Context, Leaf, Record, Result, Step):
+    for structure in (Context, Leaf, Record, Result, Stack, Step):
         found[f"{structure.__name__}.bytes"] = ctypes.sizeof(structure)
         for field in structure._fields_:
             found[f"{structure.__name__}.{field[0]}"] = getattr(structure, field[0]).offset

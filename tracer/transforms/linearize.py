@@ -7,7 +7,7 @@ the jvp rules compute happens at the enclosing level, and enters the linear prog
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -15,6 +15,7 @@ from tracer.ir.primitive import Joint, Linearized, NoRule, Primitive, Zero
 from tracer.ir.program import Literal, Program, Var
 from tracer.ir.types import StackType, is_differentiable, tangent_type
 from tracer.trace.array import Array
+from tracer.ir.visit import live_variables
 from tracer.trace.evaluate import Environment, evaluate, read
 from tracer.trace.stage import stage
 from tracer.trace.state import state
@@ -102,8 +103,12 @@ def _repeating(
 
     moving = [tangent_type(v.type) for v, on in zip(program.inputs, active, strict=True) if on]
     linear = stage(run, [*program.input_types, *moving], name=f"{program.name}.linear").program
-    sources = tuple(("input", i) for i in range(count))
-    return LinearizedProgram(program, linear, sources, split.active_outputs)
+    read = live_variables(linear)
+    kept = [i for i in range(count) if linear.inputs[i] in read]
+    linear = replace(linear, equations=tuple(e for e in linear.equations if any(v in read for v in e.outputs)))
+    inputs = (*(linear.inputs[i] for i in kept), *linear.inputs[count:])
+    sources = tuple(("input", i) for i in kept)
+    return LinearizedProgram(program, replace(linear, inputs=inputs), sources, split.active_outputs)
 
 
 def _residual_sources(

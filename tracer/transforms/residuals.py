@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tracer.ir.primitive import Linearized, Primitive, Zero
-from tracer.ir.program import Literal, Program, Var
+from tracer.ir.program import Literal, Var
 from tracer.ir.types import Type, tangent_type
+from tracer.ir.visit import live_variables
 from tracer.trace.array import Array, traced
 from tracer.trace.stage import stage
 from tracer.trace.trace import Operand, open_trace, stage_process
@@ -81,14 +82,6 @@ def _what_is_read(linearized: Linearized, active: Sequence[bool], xs: Sequence[O
             return [array for _, array in linear.constants]
 
     program = stage(residuals_of_rule, [a.type for a in arrays], name="rule").program
-    live = _live_inputs(program)
+    live = live_variables(program)
     flags = iter(v in live for v in program.inputs[len(program.inputs) - len(arrays) :])
     return tuple(True if isinstance(r, Literal) else next(flags) for r in residuals)
-
-
-def _live_inputs(program: Program) -> set[Var]:
-    live = {a for a in program.outputs if isinstance(a, Var)}
-    for equation in reversed(program.equations):
-        if any(v in live for v in equation.outputs):
-            live.update(a for a in equation.inputs if isinstance(a, Var))
-    return live

@@ -1,0 +1,153 @@
+"""Bodies of control flow: the user's functions on trees, staged as programs, and their types compared."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from tracer.errors import CarryTypeError, message
+from tracer.ir import dtypes
+from tracer.ir.program import Literal, Program
+from tracer.ir.types import ArrayType, Type, array_type, same_up_to_weakness
+from tracer.primitives.broadcasting import broadcast_in_dim
+from tracer.primitives.conversion import convert_element_type
+from tracer.trace import trees
+from tracer.trace.array import Array
+from tracer.trace.source import here
+from tracer.trace.stage import stage
+from tracer.transforms.functions import as_output, flatten_arguments, name_of
+
+Function = Callable[..., Any]
+
+
+class Body(NamedTuple):
+    """A user's function as a program of (constants..., inputs...), and the structure of what it returns."""
+
+    program: Program
+    constants: list[Array]
+    structure: trees.Structure
+
+
+def stage_body(
+    function: Function, structure: trees.Structure, types: Sequence[Type], what: str, wanted: Sequence[Type] = ()
+) -> Body:
+    """Stage `function(*arguments)`, the arguments of a structure and types.
+
+    wanted: types for the first outputs: those that differ in their weak flag alone are given it.
+    """
+    structures: list[trees.Structure] = []
+
+    def flat(inputs: list[Array]) -> list[Any]:
+        outputs, found = trees.flatten(function(*trees.unflatten(structure, inputs)))
+        structures.append(found)
+        values = [as_output(y, what) for y in outputs]
+        fitted = [_fitted(y, type) for y, type in zip(values, wanted, strict=False)]
+        return [*fitted, *map(_array, values[len(fitted) :])]
+
+    staged = stage(flat, types, name=name_of(function))
+    return Body(staged.program, staged.constants, structures[-1])
+
+
+def _array(value: Any) -> Any:
+    return broadcast_in_dim(value, (), ()) if isinstance(value, Literal) else value
+
+
+def _fitted(value: Any, wanted: Type) -> Any:
+    """The value with the weak flag of a type that it has otherwise."""
+    value = _array(value)
+    if isinstance(wanted, ArrayType) and value.type != wanted and same_up_to_weakness(value.type, wanted):
+        return convert_element_type(value, wanted.dtype, weak=wanted.weak)
+    return value
+
+
+class Carry:
+    """The carries of a loop: their values, structure, and what the body's parameter calls each."""
+
+    def __init__(self, loop: str, body: Function, position: int, init: Any) -> None:
+        self.loop = loop
+        self.root = parameter_name(body, position)
+        self.values, self.structure = flatten_arguments(init, loop, lambda: trees.leaf_names(init, self.root))
+        self.names = trees.leaf_names(init, self.root)
+
+    @property
+    def types(self) -> list[Type]:
+        return [x.type for x in self.values]
+
+    def adapt(self, returned: Sequence[Type]) -> bool:
+        """Give weak carries the dtypes that the body returns. Whether any changed."""
+        changed = False
+        for number, (x, type) in enumerate(zip(self.values, returned, strict=True)):
+            if x.weak_type and isinstance(type, ArrayType) and x.shape == type.shape and x.type != type:
+                self.values[number] = convert_element_type(x, type.dtype, weak=type.weak)
+                changed = True
+        return changed
+
+    def check_structure(self, returned: trees.Structure) -> None:
+        """Raise CarryTypeError unless the body returns the structure that it takes."""
+        if returned != self.structure:
+            raise CarryTypeError(
+                message(
+                    f"{self.loop}{here()}",
+                    f"carry {self.root!r} enters as {trees.structure_text(self.structure)} "
+                    f"but the body returns {trees.structure_text(returned)}",
+                    help="return the structure that the body takes",
+                )
+            )
+
+    def check_types(self, returned: Sequence[Type]) -> None:
+        """Raise CarryTypeError, naming every carry, unless the body returns the types that it takes."""
+        wrong = [
+            (name, x.type, type)
+            for name, x, type in zip(self.names, self.values, returned, strict=True)
+            if not same_up_to_weakness(x.type, type)
+        ]
+        if wrong:
+            lines = [f"carry '{name}' enters as {enters} but the body returns {leaves}" for name, enters, leaves in wrong]
+            raise CarryTypeError(message(f"{self.loop}{here()}", *lines, help=_remedy(*wrong[0])))
+
+
+def _remedy(name: str, enters: Type, leaves: Type) -> str:
+    if isinstance(enters, ArrayType) and isinstance(leaves, ArrayType) and enters.shape == leaves.shape:
+        return f'cast the result, {name}.astype("{enters.dtype}"), or start from a {leaves.dtype} carry'
+    return f"keep the type, or start from a carry {leaves}"
+
+
+def parameter_name(function: Function, position: int) -> str:
+    """What a function calls a parameter, for errors."""
+    try:
+        names = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        names = []
+    return names[position] if position < len(names) else "carry"
+
+
+def fixpoint(carry: Carry, stage_with: Callable[[list[Type]], Body], count: Callable[[Body], int]) -> Body:
+    """Stage a body until weak carries enter with the types that it returns; then check them.
+
+    count: how many of the body's outputs are carries.
+    """
+    for _ in range(3):
+        body = stage_with(carry.types)
+        returned = body.program.output_types[: count(body)]
+        if not carry.adapt(returned):
+            break
+    carry.check_types(returned)
+    return body
+
+
+def weak_join(types: Sequence[Type]) -> Type | None:
+    """The one type that several are, where some are weak and follow the others; None if there is none."""
+    first = types[0]
+    if all(type == first for type in types):
+        return first
+    if not all(isinstance(type, ArrayType) and type.shape == first.shape for type in types):
+        return None
+    arrays = [type for type in types if isinstance(type, ArrayType)]
+    strong = {type.dtype for type in arrays if not type.weak}
+    if len(strong) > 1:
+        return None
+    found = dtypes.promote(*((type.dtype, type.weak) for type in arrays))
+    if found is None or (strong and found[0] not in strong):
+        return None
+    return array_type(found[0], first.shape, found[1])

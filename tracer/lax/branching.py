@@ -1,0 +1,162 @@
+"""Branches: `cond` and `switch`. All branches are traced; the program runs one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tracer.errors import ArgumentError, CarryTypeError, message
+from tracer.ir import dtypes
+from tracer.ir.program import Program, Var
+from tracer.ir.types import ArrayType, Type
+from tracer.lax.bodies import Body, stage_body, weak_join
+from tracer.primitives.arithmetic import clamp
+from tracer.primitives.branches import cond_branches
+from tracer.primitives.comparison import ne
+from tracer.primitives.conversion import convert_element_type
+from tracer.trace import trees
+from tracer.trace.array import Array
+from tracer.trace.convert import as_array
+from tracer.trace.evaluate import evaluate
+from tracer.trace.source import here
+from tracer.trace.stage import stage
+from tracer.transforms.functions import argument_names, check_callable, flatten_arguments
+
+_ABSENT: Any = object()
+
+
+def cond(
+    pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any, operand: Any = _ABSENT,
+    linear: Any = None,
+) -> Any:  # fmt: skip
+    """`true_fun(*operands)` if `pred` holds, else `false_fun(*operands)`; only one of them runs.
+
+    pred: bool [], or a number, which holds unless it is 0. Both return the same structure, shapes and dtypes.
+    Raises CarryTypeError where they do not. `linear` is accepted as JAX's.
+
+    >>> tracer.lax.cond(tnp.asarray(2.0) > 1.0, lambda x: x, lambda x: -x, 5.0)
+    Array(5., f64*)
+    """
+    del linear
+    if operand is not _ABSENT:
+        operands = (operand,)
+    for function in (true_fun, false_fun):
+        check_callable(function, "cond")
+    flag = as_array(pred, "cond")
+    if flag.ndim:
+        raise ArgumentError(
+            message(
+                f"cond{here()}: the predicate is one bool or number",
+                f"got {flag.type}",
+                help="reduce it with .any() or .all(); tnp.where chooses element by element",
+            )
+        )
+    if flag.dtype != dtypes.BOOL:
+        flag = ne(flag, 0)
+    index = convert_element_type(flag, dtypes.I32)
+    return _branch("cond", index, (false_fun, true_fun), ("false_fun", "true_fun"), operands)
+
+
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _ABSENT) -> Any:
+    """`branches[index](*operands)`; an index below 0 counts as 0, one past the end as the last.
+
+    Raises CarryTypeError where the branches return different structures, shapes or dtypes.
+
+    >>> tracer.lax.switch(1, [lambda x: x, lambda x: 10.0 * x], 5.0)
+    Array(50., f64*)
+    """
+    if operand is not _ABSENT:
+        operands = (operand,)
+    for function in branches:
+        check_callable(function, "switch")
+    place = as_array(index, "switch")
+    if not branches or place.ndim or not dtypes.is_integer(place.dtype):
+        raise ArgumentError(
+            message(
+                f"switch{here()}: an integer chooses one of the branches",
+                f"got an index {place.type} for {len(branches)} branches",
+            )
+        )
+    if len(branches) == 1:
+        return branches[0](*operands)
+    chosen = convert_element_type(clamp(0, place, len(branches) - 1), dtypes.I32)
+    names = tuple(f"branch {number}" for number in range(len(branches)))
+    return _branch("switch", chosen, tuple(branches), names, operands)
+
+
+def _branch(
+    what: str, index: Array, functions: Sequence[Callable[..., Any]], names: Sequence[str], operands: tuple[Any, ...]
+) -> Any:
+    leaves, structure = flatten_arguments(operands, what, lambda: argument_names(operands))
+    types = [x.type for x in leaves]
+    bodies = [
+        stage_body(function, structure, types, f"{name} of {what}")
+        for function, name in zip(functions, names, strict=True)
+    ]
+    _check_structures(what, bodies, names)
+    wanted = _common_types(what, bodies, names)
+    bodies = [_cast(body, wanted) for body in bodies]
+    programs, constants = _with_all_constants(bodies)
+    results = cond_branches(index, programs, *constants, *leaves)
+    return trees.unflatten(bodies[0].structure, results)
+
+
+def _check_structures(what: str, bodies: Sequence[Body], names: Sequence[str]) -> None:
+    first = bodies[-1]
+    for body, name in zip(bodies, names, strict=True):
+        if body.structure != first.structure:
+            raise CarryTypeError(
+                message(
+                    f"{what}{here()}",
+                    f"{names[-1]} returns {trees.structure_text(first.structure)} "
+                    f"but {name} returns {trees.structure_text(body.structure)}",
+                    help="return the same structure from every branch",
+                )
+            )
+
+
+def _common_types(what: str, bodies: Sequence[Body], names: Sequence[str]) -> list[Type]:
+    """The types that all branches return, weak ones following the others."""
+    structure = bodies[-1].structure
+    paths = trees.leaf_names(trees.unflatten(structure, range(structure.num_leaves)), "result")
+    columns = list(zip(*(body.program.output_types for body in bodies), strict=True))
+    wanted = [weak_join(column) for column in columns]
+    lines = []
+    for path, column, found in zip(paths, columns, wanted, strict=True):
+        if found is None:
+            other = next(i for i, type in enumerate(column) if weak_join((type, column[-1])) is None)
+            where = f" for '{path}'" if len(columns) > 1 else ""
+            lines.append(f"{names[-1]} returns {column[-1]} but {names[other]} returns {column[other]}{where}")
+    if lines:
+        raise CarryTypeError(
+            message(f"{what}{here()}", *lines, help="cast or reshape the results of one, so that all agree")
+        )
+    return [type for type in wanted if type is not None]
+
+
+def _cast(body: Body, wanted: Sequence[Type]) -> Body:
+    """The body with its outputs in the wanted types."""
+    program = body.program
+    if list(program.output_types) == list(wanted):
+        return body
+
+    def run(inputs: list[Array]) -> list[Any]:
+        outputs = evaluate(program, inputs)
+        return [
+            convert_element_type(y, t.dtype, weak=t.weak) if isinstance(t, ArrayType) else y
+            for y, t in zip(outputs, wanted, strict=True)
+        ]
+
+    return body._replace(program=stage(run, program.input_types, name=program.name).program)
+
+
+def _with_all_constants(bodies: Sequence[Body]) -> tuple[tuple[Program, ...], list[Array]]:
+    """Every branch takes the constants of all, its own and others, which it does not read."""
+    everything: dict[int, Array] = {id(array): array for body in bodies for array in body.constants}
+    programs = []
+    for body in bodies:
+        program, count = body.program, len(body.constants)
+        own = dict(zip(map(id, body.constants), program.inputs, strict=False))
+        inputs = tuple(own.get(key) or Var(array.type) for key, array in everything.items())
+        programs.append(Program((*inputs, *program.inputs[count:]), program.equations, program.outputs, program.name))
+    return tuple(programs), list(everything.values())

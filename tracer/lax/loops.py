@@ -1,0 +1,242 @@
+"""Loops: `while_loop`, `fori_loop`, `scan` and `map`. The body is traced once; the loop is native code."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, CarryTypeError, ShapeError, message
+from tracer.ir import dtypes
+from tracer.ir.types import Type, with_shape
+from tracer.lax.bodies import Body, Carry, fixpoint, stage_body
+from tracer.primitives.arithmetic import add
+from tracer.primitives.comparison import lt
+from tracer.primitives.joining import concatenate, slice_in_dim
+from tracer.primitives.loops import while_program
+from tracer.primitives.scan import scan_program
+from tracer.primitives.shapes import reshape
+from tracer.trace import trees
+from tracer.trace.array import Array, concrete_value
+from tracer.trace.convert import as_array
+from tracer.trace.source import here
+from tracer.trace.state import state
+from tracer.transforms.functions import check_callable, flatten_arguments
+from tracer.transforms.vectorize import vmap
+
+
+def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
+    """Repeat `val = body_fun(val)` while `cond_fun(val)` holds, from `init_val`, a tree of arrays; the last val.
+
+    The number of steps is known only at run time. The body returns the structure, shapes and dtypes that it takes;
+    Python numbers in `init_val` take on the dtypes that it returns. cond_fun returns one bool [].
+    Raises CarryTypeError where the types do not agree.
+
+    >>> tracer.lax.while_loop(lambda x: x < 100.0, lambda x: 2.0 * x, 3.0)
+    Array(192., f64*)
+    """
+    return _while("while_loop", cond_fun, body_fun, init_val)
+
+
+def _while(name: str, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any, position: int = 0,
+           named: Callable[..., Any] | None = None) -> Any:  # fmt: skip
+    check_callable(cond_fun, name)
+    check_callable(body_fun, name)
+    carry = Carry(name, named or body_fun, position, init_val)
+    arguments = trees.flatten((init_val,))[1]
+
+    def stage_with(types: list[Type]) -> Body:
+        body = stage_body(body_fun, arguments, types, f"the body of {name}", types)
+        carry.check_structure(body.structure)
+        return body
+
+    body = fixpoint(carry, stage_with, lambda body: len(carry.values))
+    cond = stage_body(cond_fun, arguments, carry.types, f"the condition of {name}")
+    _check_condition(name, cond)
+    results = while_program(cond.program, body.program, cond.constants, body.constants, carry.values)
+    return trees.unflatten(carry.structure, results)
+
+
+def _check_condition(name: str, cond: Body) -> None:
+    types = cond.program.output_types
+    if len(types) != 1 or types[0] != as_array(True).type:
+        raise CarryTypeError(
+            message(
+                f"{name}{here()}: the condition must return one bool[]",
+                f"got {', '.join(map(str, types)) or 'nothing'}",
+                help="compare, or reduce with .any() or .all()",
+            )
+        )
+
+
+def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: Any = None) -> Any:
+    """Repeat `val = body_fun(i, val)` for i from lower to upper (excluded); the last val.
+
+    With bounds known while tracing it is a `scan`, else a `while_loop`. `unroll` is a hint without effect.
+
+    >>> tracer.lax.fori_loop(0, 5, lambda i, total: total + i, 0)
+    Array(10, i64*)
+    """
+    del unroll
+    check_callable(body_fun, "fori_loop")
+    first, limit = _known_bound(lower), _known_bound(upper)
+    if first is not None and limit is not None:
+        return _counted(first, limit, body_fun, init_val, lower)
+    low, high = as_array(lower, "fori_loop"), as_array(upper, "fori_loop")
+
+    def body(state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+        i, high, val = state
+        return add(i, 1), high, body_fun(i, val)
+
+    carry = Carry("fori_loop", body_fun, 1, init_val)
+    return _traced_bounds(carry, body_fun, low, high, init_val)
+
+
+def _traced_bounds(carry: Carry, body_fun: Callable[..., Any], low: Array, high: Array, init_val: Any) -> Any:
+    if low.dtype != high.dtype:
+        found = dtypes.promote((low.dtype, low.weak_type), (high.dtype, high.weak_type))
+        dtype = dtypes.I64 if found is None else found[0]
+        low, high = low.astype(dtype), high.astype(dtype)
+    arguments = trees.flatten((low, init_val))[1]
+    full = trees.flatten(((low, high, init_val),))[1]
+
+    def stage_with(types: list[Type]) -> Body:
+        body = stage_body(body_fun, arguments, [low.type, *types], "the body of fori_loop", types)
+        carry.check_structure(body.structure)
+        return body
+
+    fixpoint(carry, stage_with, lambda body: len(carry.values))
+
+    def step(state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+        i, limit, val = state
+        return add(i, 1), limit, body_fun(i, val)
+
+    values = trees.unflatten(carry.structure, carry.values)
+    del full
+    return _while("fori_loop", lambda s: lt(s[0], s[1]), step, (low, high, values))[2]
+
+
+def _known_bound(bound: Any) -> int | None:
+    """A bound as a Python integer, if it is known while tracing and stays so."""
+    if isinstance(bound, Array):
+        known = concrete_value(bound)
+        return None if known is None or state.staging is not None else int(known)
+    if isinstance(bound, np.ndarray | np.generic):
+        bound = bound.item()
+    try:
+        return operator.index(bound)
+    except TypeError:
+        raise ArgumentError(
+            message(f"fori_loop{here()}: the bounds are integers", f"got {bound!r}", help="see while_loop for others")
+        ) from None
+
+
+def _counted(first: int, limit: int, body_fun: Callable[[Any, Any], Any], init_val: Any, lower: Any) -> Any:
+    carry = Carry("fori_loop", body_fun, 1, init_val)
+    index = as_array(lower, "fori_loop")
+    arguments = trees.flatten((index, init_val))[1]
+
+    def step(i: Any, val: Any) -> Any:
+        return body_fun(i, val)
+
+    def stage_with(types: list[Type]) -> Body:
+        body = stage_body(body_fun, arguments, [index.type, *types], "the body of fori_loop", types)
+        carry.check_structure(body.structure)
+        return body
+
+    fixpoint(carry, stage_with, lambda body: len(carry.values))
+    values = trees.unflatten(carry.structure, carry.values)
+
+    def counted(state: tuple[Any, Any], _: None) -> tuple[Any, None]:
+        i, val = state
+        return (add(i, 1), step(i, val)), None
+
+    return scan(counted, (index, values), None, length=max(0, limit - first))[0][1]
+
+
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, length: int | None = None,
+    reverse: bool = False, unroll: int | bool = 1, _split_transpose: bool = False,
+) -> tuple[Any, Any]:  # fmt: skip
+    """Carry a value along axis 0 of `xs`: `carry, y = f(carry, x)` for each slice; (last carry, stacked ys).
+
+    init, xs, ys: trees of arrays; `xs=None` repeats `length` times. reverse: from the last slice to the first.
+    `unroll` is a hint without effect. Raises CarryTypeError where f does not return the carry's types, ShapeError
+    where the xs differ in length.
+
+    >>> tracer.lax.scan(lambda c, x: (c + x, c * x), 0.0, tnp.arange(4.0))
+    (Array(6., f64), Array([0., 0., 2., 9.], f64))
+    """
+    del unroll, _split_transpose
+    check_callable(f, "scan")
+    carry = Carry("scan", f, 0, init)
+    slices, _ = flatten_arguments(xs, "scan", lambda: trees.leaf_names(xs, "xs"))
+    size = _length(slices, xs, length)
+    slice_types = [with_shape(x.type, x.shape[1:]) for x in slices]
+    arguments = trees.flatten((init, xs))[1]
+
+    def stage_with(types: list[Type]) -> Body:
+        body = stage_body(f, arguments, [*types, *slice_types], "the body of scan", types)
+        _check_pair(body, carry)
+        return body
+
+    body = fixpoint(carry, stage_with, lambda body: len(carry.values))
+    results = scan_program(body.program, body.constants, carry.values, slices, length=size, reverse=reverse)
+    count = len(carry.values)
+    last, stacked = trees.unflatten(body.structure, [*results[:count], *results[count:]])
+    return last, stacked
+
+
+def _check_pair(body: Body, carry: Carry) -> None:
+    structure = body.structure
+    if structure.type is not tuple or structure.num_children != 2:
+        raise CarryTypeError(
+            message(
+                f"scan{here()}: the body must return a pair (carry, y)",
+                f"got {trees.structure_text(structure)}",
+                help="return (carry, None) where there is nothing to stack",
+            )
+        )
+    carry.check_structure(structure.child(0))
+
+
+def _length(slices: list[Array], xs: Any, given: int | None) -> int:
+    names = trees.leaf_names(xs, "xs")
+    if any(x.ndim == 0 for x in slices):
+        name = next(name for name, x in zip(names, slices, strict=True) if x.ndim == 0)
+        raise ShapeError(message(f"scan{here()}: the xs are scanned along axis 0", f"{name} has none"))
+    sizes = {name: x.shape[0] for name, x in zip(names, slices, strict=True)}
+    if given is not None:
+        sizes["length"] = operator.index(given)
+    if not sizes:
+        raise ArgumentError(message(f"scan{here()}: without xs, length says how often to repeat"))
+    if len(set(sizes.values())) > 1:
+        shown = [f"{name} has length {n}" if name != "length" else f"length is {n}" for name, n in sizes.items()]
+        raise ShapeError(message(f"scan{here()}: the lengths differ", *shown))
+    return next(iter(sizes.values()))
+
+
+def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
+    """`f` of every slice of xs along axis 0, one after another, the results stacked.
+
+    batch_size: so many at once, by `vmap`.
+
+    >>> tracer.lax.map(lambda x: x * x, tnp.arange(3.0))
+    Array([0., 1., 4.], f64)
+    """
+    if batch_size is None:
+        return scan(lambda _, x: (None, f(x)), None, xs)[1]
+    slices, structure = flatten_arguments(xs, "map", lambda: trees.leaf_names(xs, "xs"))
+    size = _length(slices, xs, None)
+    whole = size - size % batch_size
+    grouped = [
+        reshape(slice_in_dim(x, 0, whole), (whole // batch_size, batch_size, *x.shape[1:])) for x in slices
+    ]
+    many = scan(lambda _, group: (None, vmap(f)(group)), None, trees.unflatten(structure, grouped))[1]
+    joined = trees.tree_map(lambda y: reshape(y, (whole, *y.shape[2:])), many)
+    if whole == size:
+        return joined
+    rest = vmap(f)(trees.unflatten(structure, [slice_in_dim(x, whole, size) for x in slices]))
+    return trees.tree_map(lambda a, b: concatenate([a, b], 0), joined, rest)

@@ -1,0 +1,81 @@
+"""`associative_scan`: all prefixes of a sequence under an associative operation, in logarithmically many steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tracer.errors import ShapeError, message
+from tracer.primitives.broadcasting import axis_of, expand_dims
+from tracer.primitives.joining import concatenate, slice
+from tracer.primitives.shapes import reshape, rev
+from tracer.trace import trees
+from tracer.trace.array import Array
+from tracer.trace.source import here
+from tracer.transforms.functions import check_callable, flatten_arguments
+
+
+def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
+    """All prefixes e0, e0∘e1, e0∘e1∘e2, ... along an axis, for an associative operation `fn(a, b)` on trees of slices.
+
+    fn works on many pairs at once, along the axis. reverse: suffixes in place of prefixes.
+    Blelloch 1990, "Prefix sums and their applications".
+
+    >>> tracer.lax.associative_scan(lambda a, b: a + b, tnp.arange(4))
+    Array([0, 1, 3, 6], i64)
+    """
+    check_callable(fn, "associative_scan")
+    leaves, structure = flatten_arguments(elems, "associative_scan", lambda: trees.leaf_names(elems, "elems"))
+    if not leaves:
+        return elems
+    axes = [axis_of("associative_scan", axis, x.ndim) for x in leaves]
+    sizes = {x.shape[d] for x, d in zip(leaves, axes, strict=True)}
+    if len(sizes) != 1:
+        raise ShapeError(message(f"associative_scan{here()}: the axes differ in size", f"sizes {sorted(sizes)}"))
+    if reverse:
+        leaves = [rev(x, (d,)) for x, d in zip(leaves, axes, strict=True)]
+
+    def combine(a: list[Array], b: list[Array]) -> list[Array]:
+        outputs, _ = trees.flatten(fn(trees.unflatten(structure, a), trees.unflatten(structure, b)))
+        return outputs
+
+    results = _prefixes(combine, leaves, axes)
+    if reverse:
+        results = [rev(x, (d,)) for x, d in zip(results, axes, strict=True)]
+    return trees.unflatten(structure, results)
+
+
+def _prefixes(combine: Callable[[list[Array], list[Array]], list[Array]], xs: list[Array], axes: list[int]) -> list[Array]:
+    """Neighbours are combined, their prefixes found, and the elements between filled in."""
+    n = xs[0].shape[axes[0]]
+    if n < 2:
+        return xs
+    pairs = combine(_every_other(xs, axes, 0, n - 1), _every_other(xs, axes, 1, n))
+    odd = _prefixes(combine, pairs, axes)
+    before = [_part(x, d, 0, (n - 1) // 2, 1) for x, d in zip(odd, axes, strict=True)]
+    later = _every_other(xs, axes, 2, n)
+    even = combine(before, later) if n > 2 else later
+    first = [_part(x, d, 0, 1, 1) for x, d in zip(xs, axes, strict=True)]
+    even = [concatenate([a, b], d) for a, b, d in zip(first, even, axes, strict=True)]
+    return [_interleaved(a, b, d) for a, b, d in zip(even, odd, axes, strict=True)]
+
+
+def _every_other(xs: list[Array], axes: list[int], start: int, limit: int) -> list[Array]:
+    return [_part(x, d, start, limit, 2) for x, d in zip(xs, axes, strict=True)]
+
+
+def _part(x: Array, axis: int, start: int, limit: int, step: int) -> Array:
+    starts, limits, steps = [0] * x.ndim, list(x.shape), [1] * x.ndim
+    starts[axis], limits[axis], steps[axis] = min(start, limit), limit, step
+    part: Array = slice(x, starts, limits, steps)
+    return part
+
+
+def _interleaved(even: Array, odd: Array, axis: int) -> Array:
+    """even[0], odd[0], even[1], odd[1], ...; there may be one more of the even ones."""
+    n = odd.shape[axis]
+    pairs = concatenate([expand_dims(_part(x, axis, 0, n, 1), (axis + 1,)) for x in (even, odd)], axis + 1)
+    joined = reshape(pairs, (*odd.shape[:axis], 2 * n, *odd.shape[axis + 1 :]))
+    if even.shape[axis] == n:
+        return joined  # type: ignore[no-any-return]
+    return concatenate([joined, _part(even, axis, n, n + 1, 1)], axis)  # type: ignore[no-any-return]
