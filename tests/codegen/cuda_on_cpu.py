@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from tracer.codegen.cuda.emit import emit_cuda
 from tracer.codegen.cuda.helpers import HELPERS
-from tracer.ir.loop import Module
+from tracer.codegen.cuda.launch import run
+from tracer.ir.loop import Module, Space
 
 COMPILER = shutil.which("g++")
 _HEADER = Path(__file__).with_name("cuda_on_cpu.h")
@@ -78,10 +80,6 @@ CPU_CUPY = SimpleNamespace(
 
 def outputs_of(module: Module, inputs: list[Any]) -> list[Any]:
     """The entry's outputs, of their own dtypes, from the emitted source."""
-    from tracer.codegen.cuda.emit import emit_cuda
-    from tracer.codegen.cuda.launch import run
-    from tracer.ir.loop import Space
-
     source = emit_cuda(module)
     outcome = run(source, inputs, cupy=CPU_CUPY)
     dtypes = [p.dtype for p in source.parameters if p.space is Space.OUTPUT]

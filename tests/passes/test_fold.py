@@ -77,7 +77,7 @@ def test_a_loop_that_may_start_stays() -> None:
 
 def short_scan(length: int) -> Program:
     def f(c: object, x: object, k: object) -> object:
-        return along(lambda c, x, k: (add(c, x), mul(c, x), 2.5, k), [c], [x, k], length=length)
+        return along(lambda c, x, k: (add(c, x), mul(c, x), as_literal(2.5), k), [c], [x, k], length=length)
 
     return traced(f, f64(3), f64(length, 3), KeyType((length, 2)))
 
@@ -114,7 +114,7 @@ def test_folding_inside_loops_reaches_the_equations_there() -> None:
         return repeat(limit, lambda n: (add(n, 1),), [n])
 
     after = apply(fold, traced(f, i64()))
-    assert "lt(%b, 6:i64)" in body(after)
+    assert "lt(%c, 6:i64)" in body(after)
 
 
 def test_bfloat16_folds_with_one_rounding() -> None:

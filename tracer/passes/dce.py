@@ -86,13 +86,15 @@ class _Eliminator:
         carry, ys = self.needs.live_carries(loop, live), live[count:]
         body = self.program(loop.body, (*carry, *ys))
         used = used_inputs([body])
+        step = [True] * len(loop.count)
+        used = used[len(step) :]
         consts, xs = used[: len(loop.consts)], used[len(loop.consts) + count :]
         cond, cond_consts = loop.cond, [True] * len(loop.cond_consts)
         if cond is not None:
             cond = self.program(cond)
             cond_consts = used_inputs([cond])[: len(loop.cond_consts)]
             cond = restrict(cond, (*cond_consts, *carry), (True,))
-        body = restrict(body, (*consts, *carry, *xs), [True] * len(body.outputs))
+        body = restrict(body, (*step, *consts, *carry, *xs), [True] * len(body.outputs))
         if body is loop.body and cond is loop.cond:
             return loop.equation
         return replace(

@@ -17,9 +17,7 @@ from tracer.passes.loops import Loop, loop_of
 from tracer.passes.rewriter import Rewriter, rewriting
 from tracer.primitives.branches import cond_p
 from tracer.primitives.broadcasting import broadcast_in_dim_p
-from tracer.primitives.loops import while_p
 from tracer.primitives.reference import reference_outputs
-from tracer.primitives.scan import scan_p
 from tracer.primitives.shapes import optimization_barrier_p, squeeze_p
 
 
@@ -27,10 +25,11 @@ def _fold(equation: Equation, at: Rewriter) -> Sequence[Atom] | None:
     primitive = equation.primitive
     if primitive is cond_p:
         return _choose_branch(equation, at)
-    if primitive is while_p or primitive is scan_p:
-        loop = loop_of(equation)
-        assert loop is not None
-        return _skip_loop(loop, at) if loop.cond is not None else _unroll_scan(loop, at)
+    loop = loop_of(equation)
+    if loop is not None:
+        if loop.cond is not None:
+            return _skip_loop(loop, at)
+        return _unroll_count(loop, at) if loop.count else _unroll_scan(loop, at)
     if equation.inputs and all(isinstance(a, Literal) for a in equation.inputs):
         return _evaluate(equation)
     if primitive.splat:
@@ -136,6 +135,17 @@ def _unroll_scan(loop: Loop, at: Rewriter) -> list[Atom] | None:
     return outputs[:count] + [
         at.spread(y, (1, *y.type.shape), range(1, len(y.type.shape) + 1)) for y in outputs[count:]
     ]
+
+
+def _unroll_count(loop: Loop, at: Rewriter) -> list[Atom] | None:
+    """A for_loop of no steps returns what it was given; one of one step is its body."""
+    (count,) = loop.count
+    if not isinstance(count, Literal) or count.value > 1:
+        return None
+    if count.value <= 0:
+        return list(loop.carry)
+    step = Literal(count.type.dtype.type(0), count.type)
+    return at.inline(loop.body, [step, *loop.consts, *loop.carry])
 
 
 fold = rewriting(_fold)

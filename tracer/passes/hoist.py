@@ -24,10 +24,10 @@ def _hoist(equation: Equation, at: Rewriter) -> Sequence[Atom] | None:
     loop = loop_of(equation)
     if loop is None:
         return None
-    body, more = _without_invariants(loop.body, loop.consts, at)
+    body, more = _without_invariants(loop.body, len(loop.count), loop.consts, at)
     moved = replace(loop, body=body, consts=(*loop.consts, *more))
     if loop.cond is not None:
-        cond, more = _without_invariants(loop.cond, loop.cond_consts, at)
+        cond, more = _without_invariants(loop.cond, 0, loop.cond_consts, at)
         moved = replace(moved, cond=cond, cond_consts=(*loop.cond_consts, *more))
     if moved.body is loop.body and moved.cond is loop.cond:
         return None
@@ -35,9 +35,12 @@ def _hoist(equation: Equation, at: Rewriter) -> Sequence[Atom] | None:
     return at.emit_all(new.primitive, new.inputs, new.params)
 
 
-def _without_invariants(program: Program, consts: Sequence[Atom], at: Rewriter) -> tuple[Program, list[Atom]]:
+def _without_invariants(
+    program: Program, first: int, consts: Sequence[Atom], at: Rewriter
+) -> tuple[Program, list[Atom]]:
     """The program reading invariant values as new constants after its own, and those constants, emitted."""
-    inputs = program.inputs[: len(consts)]
+    last = first + len(consts)
+    inputs = program.inputs[first:last]
     values = {v: atom for v, atom in zip(inputs, consts, strict=True) if v.type == atom.type}
     chosen = _choose(program, set(values))
     if not chosen:
@@ -58,7 +61,7 @@ def _without_invariants(program: Program, consts: Sequence[Atom], at: Rewriter) 
     rest = Program(program.inputs, tuple(kept), program.outputs, program.name)
     read = read_variables(rest)
     new = [variable for variable in moved if variable in read]
-    all_inputs = (*inputs, *new, *program.inputs[len(consts) :])
+    all_inputs = (*program.inputs[:last], *new, *program.inputs[last:])
     return replace(rest, inputs=all_inputs), [values[variable] for variable in new]
 
 
@@ -84,6 +87,7 @@ def _may_move(equation: Equation) -> bool:
     return (
         not equation.effects
         and equation.primitive is not optimization_barrier_p
+        and not any(isinstance(atom.type, StackType) for atom in (*equation.inputs, *equation.outputs))
         and not _is_bound(equation)
         and not any(_is_bound(inner) for _, program in equation.nested() for inner in equations(program))
     )
@@ -97,8 +101,6 @@ def _pays(equation: Equation) -> bool:
     """Whether storing the outputs is no dearer than storing the operands."""
     variables = [a.type for a in equation.inputs if isinstance(a, Var)]
     outputs = [v.type for v in equation.outputs]
-    if any(isinstance(type, StackType) for type in (*variables, *outputs)):
-        return False
     return bool(variables) and sum(map(_bytes, outputs)) <= max(sum(map(_bytes, variables)), 16)
 
 

@@ -1,4 +1,4 @@
-"""Loops by the roles of their operands, `while_loop` and `scan` alike; programs with fewer inputs or outputs."""
+"""Loops by the roles of their operands, whatever their kind; programs with fewer inputs or outputs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from tracer.ir.primitive import Structured
 from tracer.ir.program import Atom, Equation, Program, Var
+from tracer.primitives.counted import for_p
 from tracer.primitives.loops import while_p
 from tracer.primitives.scan import scan_p
 
@@ -17,15 +18,16 @@ Flags = Sequence[bool]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Loop:
-    """A loop in parts.
+    """A while_loop, scan or for_loop in parts.
 
-    body: (consts, carry, slices of xs) -> (carry, slices of ys). cond: (cond_consts, carry) -> bool, None in a scan.
-    finals and ys are the equation's outputs.
+    body: (step, consts, carry, slices of xs) -> (carry, slices of ys); only a for_loop has a count, and a step.
+    cond: (cond_consts, carry) -> bool, None but in a while_loop. finals and ys are the equation's outputs.
     """
 
     equation: Equation
     cond: Program | None
     body: Program
+    count: Atoms
     cond_consts: Atoms
     consts: Atoms
     carry: Atoms
@@ -36,17 +38,17 @@ class Loop:
     @property
     def const_inputs(self) -> tuple[Var, ...]:
         """The body's inputs that never change."""
-        return self.body.inputs[: len(self.consts)]
+        return self.body.inputs[len(self.count) :][: len(self.consts)]
 
     @property
     def carry_inputs(self) -> tuple[Var, ...]:
         """The body's inputs for the carries."""
-        return self.body.inputs[len(self.consts) :][: len(self.carry)]
+        return self.body.inputs[len(self.count) + len(self.consts) :][: len(self.carry)]
 
     @property
     def x_inputs(self) -> tuple[Var, ...]:
         """The body's inputs for slices of xs."""
-        return self.body.inputs[len(self.consts) + len(self.carry) :]
+        return self.body.inputs[len(self.count) + len(self.consts) + len(self.carry) :]
 
     @property
     def next_carry(self) -> Atoms:
@@ -62,12 +64,14 @@ class Loop:
         """The parts as an equation."""
         old, params = self.equation, dict(self.equation.params)
         params["body"] = self.body
-        if self.cond is None:
-            params["consts"], params["carries"] = len(self.consts), len(self.carry)
-        else:
+        if self.cond is not None:
             params["cond"] = self.cond
             params["cond_consts"], params["body_consts"] = len(self.cond_consts), len(self.consts)
-        inputs = (*self.cond_consts, *self.consts, *self.carry, *self.xs)
+        else:
+            params["consts"] = len(self.consts)
+            if "carries" in params:
+                params["carries"] = len(self.carry)
+        inputs = (*self.count, *self.cond_consts, *self.consts, *self.carry, *self.xs)
         return Equation(old.primitive, inputs, params, (*self.finals, *self.ys), old.source)
 
 
@@ -76,12 +80,15 @@ def loop_of(equation: Equation) -> Loop | None:
     params, inputs, outputs = equation.params, equation.inputs, equation.outputs
     if equation.primitive is while_p:
         first, second = params["cond_consts"], params["cond_consts"] + params["body_consts"]
-        groups = inputs[:first], inputs[first:second], inputs[second:], ()
+        groups = (), inputs[:first], inputs[first:second], inputs[second:], ()
         return Loop(equation, params["cond"], params["body"], *groups, outputs, ())
     if equation.primitive is scan_p:
         first, second = params["consts"], params["consts"] + params["carries"]
-        parts = (), inputs[:first], inputs[first:second], inputs[second:]
+        parts = (), (), inputs[:first], inputs[first:second], inputs[second:]
         return Loop(equation, None, params["body"], *parts, outputs[: second - first], outputs[second - first :])
+    if equation.primitive is for_p:
+        first = 1 + params["consts"]
+        return Loop(equation, None, params["body"], inputs[:1], (), inputs[1:first], inputs[first:], (), outputs, ())
     return None
 
 

@@ -185,6 +185,7 @@ def _without_idle_carries(loop: Loop) -> tuple[Loop, list[Atom | None]]:
     idle_flags = [not on for on in moving]
     idle_values = pick(loop.carry, idle_flags)
     inputs = (
+        *loop.body.inputs[: len(loop.count)],
         *loop.const_inputs,
         *pick(loop.carry_inputs, idle_flags),
         *pick(loop.carry_inputs, moving),
@@ -205,9 +206,9 @@ def _without_idle_carries(loop: Loop) -> tuple[Loop, list[Atom | None]]:
 
 def _with_known_consts(loop: Loop, at: Rewriter) -> Loop:
     """Literals and the like among the constants written inside."""
-    insides = _insides(loop.consts, [loop.body], 0, at)
+    insides = _insides(loop.consts, [loop.body], len(loop.count), at)
     if not all(_given(insides)):
-        body = _written_inside(loop.body, insides, 0)
+        body = _written_inside(loop.body, insides, len(loop.count))
         loop = replace(loop, body=body, consts=pick(loop.consts, _given(insides)))
     if loop.cond is None:
         return loop
@@ -232,7 +233,7 @@ def _with_known_xs(loop: Loop, at: Rewriter) -> Loop:
             insides.append(value)
     if all(_given(insides)):
         return loop
-    body = _written_inside(loop.body, insides, len(loop.consts) + len(loop.carry))
+    body = _written_inside(loop.body, insides, len(loop.count) + len(loop.consts) + len(loop.carry))
     return replace(loop, body=body, xs=pick(loop.xs, _given(insides)))
 
 

@@ -73,7 +73,8 @@ class Needs:
 
     def live_carries(self, loop: Loop, live: Sequence[bool]) -> list[bool]:
         """The carries that live outputs, the condition and effects need, directly or through other carries."""
-        body, count, first = self.program(loop.body), len(loop.carry), len(loop.consts)
+        body, count = self.program(loop.body), len(loop.carry)
+        first = len(loop.count) + len(loop.consts)
         wanted = [row for row, on in zip(body.outputs[count:], live[count:], strict=True) if on]
         found = (_union(wanted) | body.always) >> first
         if loop.cond is not None:
@@ -95,8 +96,8 @@ class Needs:
         body = self.program(loop.body)
         mine = _union(row for row, on in zip(body.outputs, (*carries, *ys), strict=True) if on) | body.always
         for number, on in enumerate(carries):
-            mine |= on << (len(loop.consts) + number)
-        result = mine << len(loop.cond_consts)
+            mine |= on << (len(loop.count) + len(loop.consts) + number)
+        result = mine << len(loop.cond_consts) | len(loop.count)  # the count, the only operand before the constants
         if loop.cond is not None:
             cond = self.program(loop.cond)
             result |= (cond.outputs[0] | cond.always) & ((1 << len(loop.cond_consts)) - 1)
