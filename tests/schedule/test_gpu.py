@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.primitives import structural, structural_cases
 from tests.runtime.programs import call_host, count_to, take
 from tests.schedule.gpu_programs import PROGRAMS, inputs_of, program_of
 from tracer.codegen.reference.interpreter import Order, Outcome, interpret
@@ -18,6 +19,7 @@ from tracer.ir.loop_check import check_module
 from tracer.ir.loop_text import loop_text
 from tracer.ir.loop_walk import statements_of
 from tracer.ir.program import Program
+from tracer.passes.pipeline import optimize
 from tracer.primitives.arithmetic import add, mul
 from tracer.primitives.contractions import dot_general
 from tracer.primitives.exponential import exp
@@ -203,3 +205,29 @@ def test_requiring_a_gpu_says_what_is_missing() -> None:
 
 def test_sorting_has_no_kernel() -> None:
     assert mapped(program_of(lambda x: [sort(x)], VECTOR)).left != ()
+
+
+# -- breadth ---------------------------------------------------------------------------------------------
+
+
+def cases_of(group: Any) -> list[structural_cases.Case]:
+    return [case for case in group if isinstance(case, structural_cases.Case)] if isinstance(group, list) else []
+
+
+CASES = {case.label: case for group in vars(structural_cases).values() for case in cases_of(group)}
+
+
+@pytest.mark.parametrize("label", CASES)
+def test_structural_programs_keep_their_meaning_as_far_as_they_are_mapped(label: str) -> None:
+    case = CASES[label]
+    program = optimize(structural.program_of(case))
+    schedule = mapped(program)
+    entry = next(f for f in schedule.module.functions if f.name == schedule.module.entry)
+    inputs = [
+        np.ascontiguousarray(x).reshape(-1).view(p.dtype)
+        for x, p in zip(case.operands, entry.parameters, strict=False)
+    ]
+    _, outputs = run(schedule.module, inputs)
+    for got, wanted in zip(outputs, run_reference(program, case.operands), strict=True):
+        wanted = np.asarray(wanted)
+        np.testing.assert_allclose(got.view(wanted.dtype).reshape(wanted.shape), wanted, rtol=1e-6, atol=1e-6)

@@ -122,14 +122,14 @@ def parameter_name(function: Function, position: int) -> str:
     return names[position] if position < len(names) else "carry"
 
 
-def fixpoint(carry: Carry, stage_with: Callable[[list[Type]], Body], count: Callable[[Body], int]) -> Body:
+def fixpoint(carry: Carry, stage_with: Callable[[list[Type]], Body], first: int) -> Body:
     """Stage a body until weak carries enter with the types that it returns; then check them.
 
-    count: how many of the body's outputs are carries.
+    first: the place of the first carry among the body's outputs.
     """
     for _ in range(3):
         body = stage_with(carry.types)
-        returned = body.program.output_types[: count(body)]
+        returned = body.program.output_types[first : first + len(carry.values)]
         if not carry.adapt(returned):
             break
     carry.check_types(returned)

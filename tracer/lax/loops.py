@@ -14,6 +14,7 @@ from tracer.ir.types import Type, with_shape
 from tracer.lax.bodies import Body, Carry, fixpoint, stage_body
 from tracer.primitives.arithmetic import add
 from tracer.primitives.comparison import lt
+from tracer.primitives.conversion import convert_element_type
 from tracer.primitives.joining import concatenate, slice_in_dim
 from tracer.primitives.loops import while_program
 from tracer.primitives.scan import scan_program
@@ -37,24 +38,19 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     >>> tracer.lax.while_loop(lambda x: x < 100.0, lambda x: 2.0 * x, 3.0)
     Array(192., f64*)
     """
-    return _while("while_loop", cond_fun, body_fun, init_val)
-
-
-def _while(name: str, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any, position: int = 0,
-           named: Callable[..., Any] | None = None) -> Any:  # fmt: skip
-    check_callable(cond_fun, name)
-    check_callable(body_fun, name)
-    carry = Carry(name, named or body_fun, position, init_val)
+    check_callable(cond_fun, "while_loop")
+    check_callable(body_fun, "while_loop")
+    carry = Carry("while_loop", body_fun, 0, init_val)
     arguments = trees.flatten((init_val,))[1]
 
     def stage_with(types: list[Type]) -> Body:
-        body = stage_body(body_fun, arguments, types, f"the body of {name}", types)
+        body = stage_body(body_fun, arguments, types, "the body of while_loop", types)
         carry.check_structure(body.structure)
         return body
 
-    body = fixpoint(carry, stage_with, lambda body: len(carry.values))
-    cond = stage_body(cond_fun, arguments, carry.types, f"the condition of {name}")
-    _check_condition(name, cond)
+    body = fixpoint(carry, stage_with, 0)
+    cond = stage_body(cond_fun, arguments, carry.types, "the condition of while_loop")
+    _check_condition("while_loop", cond)
     results = while_program(cond.program, body.program, cond.constants, body.constants, carry.values)
     return trees.unflatten(carry.structure, results)
 
@@ -82,40 +78,44 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     del unroll
     check_callable(body_fun, "fori_loop")
     first, limit = _known_bound(lower), _known_bound(upper)
-    if first is not None and limit is not None:
-        return _counted(first, limit, body_fun, init_val, lower)
-    low, high = as_array(lower, "fori_loop"), as_array(upper, "fori_loop")
-
-    def body(state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
-        i, high, val = state
-        return add(i, 1), high, body_fun(i, val)
-
     carry = Carry("fori_loop", body_fun, 1, init_val)
-    return _traced_bounds(carry, body_fun, low, high, init_val)
+    low, high = _bounds(as_array(lower, "fori_loop"), as_array(upper, "fori_loop"))
+    arguments = trees.flatten((low, high, init_val))[1]
 
-
-def _traced_bounds(carry: Carry, body_fun: Callable[..., Any], low: Array, high: Array, init_val: Any) -> Any:
-    if low.dtype != high.dtype:
-        found = dtypes.promote((low.dtype, low.weak_type), (high.dtype, high.weak_type))
-        dtype = dtypes.I64 if found is None else found[0]
-        low, high = low.astype(dtype), high.astype(dtype)
-    arguments = trees.flatten((low, init_val))[1]
-    full = trees.flatten(((low, high, init_val),))[1]
+    def step(i: Any, end: Any, val: Any) -> tuple[Any, Any, Any]:
+        return add(i, 1), end, body_fun(i, val)
 
     def stage_with(types: list[Type]) -> Body:
-        body = stage_body(body_fun, arguments, [low.type, *types], "the body of fori_loop", types)
-        carry.check_structure(body.structure)
+        every = [low.type, high.type, *types]
+        body = stage_body(step, arguments, every, "the body of fori_loop", every)
+        carry.check_structure(body.structure.child(2))
         return body
 
-    fixpoint(carry, stage_with, lambda body: len(carry.values))
+    body = fixpoint(carry, stage_with, 2)
+    values = [low, high, *carry.values]
+    if first is not None and limit is not None:
+        results = scan_program(body.program, body.constants, values, [], length=max(0, limit - first))
+    else:
+        structure = trees.flatten((low, high, trees.unflatten(carry.structure, carry.values)))[1]
+        cond = stage_body(lambda i, end, _: lt(i, end), structure, [x.type for x in values], "fori_loop")
+        results = while_program(cond.program, body.program, cond.constants, body.constants, values)
+    return trees.unflatten(carry.structure, results[2:])
 
-    def step(state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
-        i, limit, val = state
-        return add(i, 1), limit, body_fun(i, val)
 
-    values = trees.unflatten(carry.structure, carry.values)
-    del full
-    return _while("fori_loop", lambda s: lt(s[0], s[1]), step, (low, high, values))[2]
+def _bounds(low: Array, high: Array) -> tuple[Array, Array]:
+    """Both bounds as integers of one type."""
+    if not (dtypes.is_integer(low.dtype) and dtypes.is_integer(high.dtype)) or low.ndim or high.ndim:
+        raise ArgumentError(
+            message(
+                f"fori_loop{here()}: the bounds are integers without axes",
+                f"got {low.type} and {high.type}",
+                help="see while_loop for other conditions",
+            )
+        )
+    found = dtypes.promote((low.dtype, low.weak_type), (high.dtype, high.weak_type))
+    assert found is not None  # integers always join
+    dtype, weak = found if dtypes.is_integer(found[0]) else (dtypes.I64, False)
+    return tuple(convert_element_type(x, dtype, weak=weak) for x in (low, high))  # type: ignore[return-value]  # two of them
 
 
 def _known_bound(bound: Any) -> int | None:
@@ -125,35 +125,7 @@ def _known_bound(bound: Any) -> int | None:
         return None if known is None or state.staging is not None else int(known)
     if isinstance(bound, np.ndarray | np.generic):
         bound = bound.item()
-    try:
-        return operator.index(bound)
-    except TypeError:
-        raise ArgumentError(
-            message(f"fori_loop{here()}: the bounds are integers", f"got {bound!r}", help="see while_loop for others")
-        ) from None
-
-
-def _counted(first: int, limit: int, body_fun: Callable[[Any, Any], Any], init_val: Any, lower: Any) -> Any:
-    carry = Carry("fori_loop", body_fun, 1, init_val)
-    index = as_array(lower, "fori_loop")
-    arguments = trees.flatten((index, init_val))[1]
-
-    def step(i: Any, val: Any) -> Any:
-        return body_fun(i, val)
-
-    def stage_with(types: list[Type]) -> Body:
-        body = stage_body(body_fun, arguments, [index.type, *types], "the body of fori_loop", types)
-        carry.check_structure(body.structure)
-        return body
-
-    fixpoint(carry, stage_with, lambda body: len(carry.values))
-    values = trees.unflatten(carry.structure, carry.values)
-
-    def counted(state: tuple[Any, Any], _: None) -> tuple[Any, None]:
-        i, val = state
-        return (add(i, 1), step(i, val)), None
-
-    return scan(counted, (index, values), None, length=max(0, limit - first))[0][1]
+    return bound if isinstance(bound, int) else None
 
 
 def scan(
@@ -182,7 +154,7 @@ def scan(
         _check_pair(body, carry)
         return body
 
-    body = fixpoint(carry, stage_with, lambda body: len(carry.values))
+    body = fixpoint(carry, stage_with, 0)
     results = scan_program(body.program, body.constants, carry.values, slices, length=size, reverse=reverse)
     count = len(carry.values)
     last, stacked = trees.unflatten(body.structure, [*results[:count], *results[count:]])

@@ -76,7 +76,7 @@ def _written_inside(program: Program, insides: Sequence[Inside], first: int) -> 
             case Literal():
                 replaced[variable] = inside
             case int():
-                replaced[variable] = own[inside]
+                replaced[variable] = replaced.get(own[inside], own[inside])
             case Equation():
                 replaced[variable] = made = Var(variable.type)
                 equations.append(replace(inside, outputs=(made,)))

@@ -1,0 +1,193 @@
+"""`tracer.lax`: the primitives as functions, and control flow, with JAX's names.
+
+The primitives do not promote and do not broadcast; Python numbers take the dtype of the arrays beside them.
+"""
+
+from tracer.primitives import arithmetic as _arithmetic
+from tracer.primitives import bits as _bits
+from tracer.primitives import broadcasting as _broadcasting
+from tracer.primitives import comparison as _comparison
+from tracer.primitives import complex as _complex
+from tracer.primitives import contractions as _contractions
+from tracer.primitives import conversion as _conversion
+from tracer.primitives import convolution_layouts as _convolution_layouts
+from tracer.primitives import exponential as _exponential
+from tracer.primitives import hyperbolic as _hyperbolic
+from tracer.primitives import joining as _joining
+from tracer.primitives import powers as _powers
+from tracer.primitives import precision as _precision
+from tracer.primitives import reductions as _reductions
+from tracer.primitives import rounding as _rounding
+from tracer.primitives import scans as _scans
+from tracer.primitives import shapes as _shapes
+from tracer.primitives import slicing as _slicing
+from tracer.primitives import sorting as _sorting
+from tracer.primitives import special as _special
+from tracer.primitives import trigonometric as _trigonometric
+from tracer.lax.branching import cond, switch
+from tracer.lax.face import public
+from tracer.lax.in_dim import (
+    broadcast,
+    broadcast_shapes,
+    dynamic_index_in_dim,
+    dynamic_slice_in_dim,
+    dynamic_update_index_in_dim,
+    dynamic_update_slice_in_dim,
+    index_in_dim,
+    sort_key_val,
+)
+from tracer.lax.loops import fori_loop, map, scan, while_loop
+from tracer.lax.parallel import all_gather, axis_index, axis_size, pmax, pmean, pmin, psum
+from tracer.lax.prefix_sums import associative_scan
+from tracer.primitives.gradients import stop_gradient
+
+Precision = _contractions.Precision
+ConvDimensionNumbers = _convolution_layouts.ConvDimensionNumbers
+RoundingMethod = _rounding.RoundingMethod
+GatherDimensionNumbers = _slicing.GatherDimensionNumbers
+GatherScatterMode = _slicing.GatherScatterMode
+ScatterDimensionNumbers = _slicing.ScatterDimensionNumbers
+
+add = public(_arithmetic.add)
+sub = public(_arithmetic.sub)
+mul = public(_arithmetic.mul)
+neg = public(_arithmetic.neg)
+div = public(_arithmetic.div)
+max = public(_arithmetic.max)
+min = public(_arithmetic.min)
+clamp = public(_arithmetic.clamp)
+reciprocal = public(_arithmetic.reciprocal)
+bitwise_and = public(_bits.and_)
+bitwise_or = public(_bits.or_)
+bitwise_xor = public(_bits.xor)
+bitwise_not = public(_bits.not_)
+shift_left = public(_bits.shift_left)
+shift_right_logical = public(_bits.shift_right_logical)
+shift_right_arithmetic = public(_bits.shift_right_arithmetic)
+population_count = public(_bits.population_count)
+clz = public(_bits.clz)
+broadcast_in_dim = public(_broadcasting.broadcast_in_dim)
+full = public(_broadcasting.full)
+full_like = public(_broadcasting.full_like)
+expand_dims = public(_broadcasting.expand_dims)
+reduce_sum = public(_broadcasting.reduce_sum)
+eq = public(_comparison.eq)
+ne = public(_comparison.ne)
+lt = public(_comparison.lt)
+le = public(_comparison.le)
+gt = public(_comparison.gt)
+ge = public(_comparison.ge)
+is_finite = public(_comparison.is_finite)
+select = public(_comparison.select)
+select_n = public(_comparison.select_n)
+real = public(_complex.real)
+imag = public(_complex.imag)
+complex = public(_complex.complex)
+conj = public(_complex.conj)
+abs = public(_complex.abs)
+sign = public(_complex.sign)
+dot_general = public(_contractions.dot_general)
+dot = public(_contractions.dot)
+batch_matmul = public(_contractions.batch_matmul)
+convert_element_type = public(_conversion.convert_element_type)
+bitcast_convert_type = public(_conversion.bitcast_convert_type)
+conv = public(_convolution_layouts.conv)
+conv_dimension_numbers = public(_convolution_layouts.conv_dimension_numbers)
+conv_general_dilated = public(_convolution_layouts.conv_general_dilated)
+conv_transpose = public(_convolution_layouts.conv_transpose)
+conv_with_general_padding = public(_convolution_layouts.conv_with_general_padding)
+padtype_to_pads = public(_convolution_layouts.padtype_to_pads)
+exp = public(_exponential.exp)
+exp2 = public(_exponential.exp2)
+expm1 = public(_exponential.expm1)
+log = public(_exponential.log)
+log1p = public(_exponential.log1p)
+logistic = public(_exponential.logistic)
+sinh = public(_hyperbolic.sinh)
+cosh = public(_hyperbolic.cosh)
+tanh = public(_hyperbolic.tanh)
+asinh = public(_hyperbolic.asinh)
+acosh = public(_hyperbolic.acosh)
+atanh = public(_hyperbolic.atanh)
+slice = public(_joining.slice)
+slice_in_dim = public(_joining.slice_in_dim)
+pad = public(_joining.pad)
+concatenate = public(_joining.concatenate)
+split = public(_joining.split)
+square = public(_powers.square)
+integer_pow = public(_powers.integer_pow)
+pow = public(_powers.pow)
+sqrt = public(_powers.sqrt)
+rsqrt = public(_powers.rsqrt)
+cbrt = public(_powers.cbrt)
+reduce_precision = public(_precision.reduce_precision)
+reduce_prod = public(_reductions.reduce_prod)
+reduce_max = public(_reductions.reduce_max)
+reduce_min = public(_reductions.reduce_min)
+reduce_and = public(_reductions.reduce_and)
+reduce_or = public(_reductions.reduce_or)
+reduce_xor = public(_reductions.reduce_xor)
+argmax = public(_reductions.argmax)
+argmin = public(_reductions.argmin)
+floor = public(_rounding.floor)
+ceil = public(_rounding.ceil)
+round = public(_rounding.round)
+rem = public(_rounding.rem)
+nextafter = public(_rounding.nextafter)
+cumsum = public(_scans.cumsum)
+cumprod = public(_scans.cumprod)
+cummax = public(_scans.cummax)
+cummin = public(_scans.cummin)
+cumlogsumexp = public(_scans.cumlogsumexp)
+iota = public(_shapes.iota)
+broadcasted_iota = public(_shapes.broadcasted_iota)
+reshape = public(_shapes.reshape)
+transpose = public(_shapes.transpose)
+rev = public(_shapes.rev)
+squeeze = public(_shapes.squeeze)
+optimization_barrier = public(_shapes.optimization_barrier)
+dynamic_slice = public(_slicing.dynamic_slice)
+dynamic_update_slice = public(_slicing.dynamic_update_slice)
+gather = public(_slicing.gather)
+scatter = public(_slicing.scatter)
+scatter_add = public(_slicing.scatter_add)
+scatter_mul = public(_slicing.scatter_mul)
+scatter_min = public(_slicing.scatter_min)
+scatter_max = public(_slicing.scatter_max)
+sort = public(_sorting.sort)
+top_k = public(_sorting.top_k)
+erf = public(_special.erf)
+erfc = public(_special.erfc)
+erf_inv = public(_special.erf_inv)
+lgamma = public(_special.lgamma)
+digamma = public(_special.digamma)
+polygamma = public(_special.polygamma)
+sin = public(_trigonometric.sin)
+cos = public(_trigonometric.cos)
+tan = public(_trigonometric.tan)
+asin = public(_trigonometric.asin)
+acos = public(_trigonometric.acos)
+atan = public(_trigonometric.atan)
+atan2 = public(_trigonometric.atan2)
+
+__all__ = [
+    "ConvDimensionNumbers", "GatherDimensionNumbers", "GatherScatterMode", "Precision", "RoundingMethod",
+    "ScatterDimensionNumbers", "abs", "acos", "acosh", "add", "all_gather", "argmax", "argmin", "asin", "asinh",
+    "associative_scan", "atan", "atan2", "atanh", "axis_index", "axis_size", "batch_matmul",
+    "bitcast_convert_type", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast",
+    "broadcast_in_dim", "broadcast_shapes", "broadcasted_iota", "cbrt", "ceil", "clamp", "clz", "complex",
+    "concatenate", "cond", "conj", "conv", "conv_dimension_numbers", "conv_general_dilated", "conv_transpose",
+    "conv_with_general_padding", "convert_element_type", "cos", "cosh", "cumlogsumexp", "cummax", "cummin",
+    "cumprod", "cumsum", "digamma", "div", "dot", "dot_general", "dynamic_index_in_dim", "dynamic_slice",
+    "dynamic_slice_in_dim", "dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim",
+    "eq", "erf", "erf_inv", "erfc", "exp", "exp2", "expand_dims", "expm1", "floor", "fori_loop", "full",
+    "full_like", "gather", "ge", "gt", "imag", "index_in_dim", "integer_pow", "iota", "is_finite", "le", "lgamma",
+    "log", "log1p", "logistic", "lt", "map", "max", "min", "mul", "ne", "neg", "nextafter",
+    "optimization_barrier", "pad", "padtype_to_pads", "pmax", "pmean", "pmin", "polygamma", "population_count",
+    "pow", "psum", "real", "reciprocal", "reduce_and", "reduce_max", "reduce_min", "reduce_or",
+    "reduce_precision", "reduce_prod", "reduce_sum", "reduce_xor", "rem", "reshape", "rev", "round", "rsqrt",
+    "scan", "scatter", "scatter_add", "scatter_max", "scatter_min", "scatter_mul", "select", "select_n",
+    "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign", "sin", "sinh", "slice", "slice_in_dim",
+    "sort", "sort_key_val", "split", "sqrt", "square", "squeeze", "stop_gradient", "sub", "switch", "tan", "tanh",
+    "top_k", "transpose", "while_loop",
+]  # fmt: skip

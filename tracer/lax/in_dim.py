@@ -1,0 +1,104 @@
+"""Slices of one axis, and what else JAX's `lax` adds to the primitives."""
+
+# mypy: disable-error-code="no-any-return"  # the functions of `tracer.primitives` give arrays for arrays
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tracer.ir import shape
+from tracer.primitives.broadcasting import axis_of, broadcast_in_dim
+from tracer.primitives.joining import slice_in_dim
+from tracer.primitives.rules import Value, operand_of
+from tracer.primitives.shapes import expand_dims, squeeze
+from tracer.primitives.slicing import dynamic_slice, dynamic_update_slice
+from tracer.primitives.sorting import sort
+from tracer.trace.array import Array
+from tracer.trace.source import here
+
+
+def index_in_dim(operand: Array, index: int, axis: int = 0, keepdims: bool = True) -> Array:
+    """The slice of an axis at a place known while tracing; without the axis unless `keepdims`.
+
+    >>> tracer.lax.index_in_dim(tnp.asarray([1, 2, 3]), 1)
+    Array([2], i64)
+    """
+    along = axis_of("index_in_dim", axis, operand.ndim)
+    place = axis_of("index_in_dim", index, operand.shape[along])
+    part = slice_in_dim(operand, place, place + 1, axis=along)
+    return part if keepdims else squeeze(part, (along,))
+
+
+def dynamic_slice_in_dim(operand: Array, start_index: Any, slice_size: int, axis: int = 0) -> Array:
+    """A slice of one axis, of a known size, from a traced start, moved inside where it would stick out.
+
+    >>> tracer.lax.dynamic_slice_in_dim(tnp.asarray([1, 2, 3]), 1, 2)
+    Array([2, 3], i64)
+    """
+    along = axis_of("dynamic_slice_in_dim", axis, operand.ndim)
+    starts = [start_index if d == along else 0 for d in range(operand.ndim)]
+    return dynamic_slice(operand, starts, [slice_size if d == along else n for d, n in enumerate(operand.shape)])
+
+
+def dynamic_index_in_dim(operand: Array, index: Any, axis: int = 0, keepdims: bool = True) -> Array:
+    """The slice of an axis at a traced place, clamped; without the axis unless `keepdims`.
+
+    >>> tracer.lax.dynamic_index_in_dim(tnp.asarray([1, 2, 3]), 1, keepdims=False)
+    Array(2, i64)
+    """
+    part = dynamic_slice_in_dim(operand, index, 1, axis)
+    return part if keepdims else squeeze(part, (axis,))
+
+
+def dynamic_update_slice_in_dim(operand: Array, update: Array, start_index: Any, axis: int) -> Array:
+    """A copy with a slice of one axis overwritten from a traced start, moved inside where it would stick out.
+
+    >>> tracer.lax.dynamic_update_slice_in_dim(tnp.asarray([1, 2, 3]), tnp.asarray([7]), 1, 0)
+    Array([1, 7, 3], i64)
+    """
+    along = axis_of("dynamic_update_slice_in_dim", axis, operand.ndim)
+    return dynamic_update_slice(operand, update, [start_index if d == along else 0 for d in range(operand.ndim)])
+
+
+def dynamic_update_index_in_dim(operand: Array, update: Array, index: Any, axis: int) -> Array:
+    """A copy with the slice of an axis at a traced place overwritten; the update may lack the axis.
+
+    >>> tracer.lax.dynamic_update_index_in_dim(tnp.asarray([1, 2, 3]), tnp.asarray(7), 1, 0)
+    Array([1, 7, 3], i64)
+    """
+    along = axis_of("dynamic_update_index_in_dim", axis, operand.ndim)
+    if update.ndim < operand.ndim:
+        update = expand_dims(update, (along,))
+    return dynamic_update_slice_in_dim(operand, update, index, along)
+
+
+def broadcast(operand: Value, sizes: Sequence[int]) -> Array:
+    """New axes of the given sizes in front.
+
+    >>> tracer.lax.broadcast(tnp.asarray([1, 2]), (2,))
+    Array([[1, 2],
+           [1, 2]], i64)
+    """
+    x = operand_of("broadcast", operand)
+    own, new = x.type.shape, tuple(sizes)
+    return broadcast_in_dim(x, (*new, *own), range(len(new), len(new) + len(own)))
+
+
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape that shapes broadcast to.
+
+    >>> tracer.lax.broadcast_shapes((2, 1), (3,))
+    (2, 3)
+    """
+    return shape.broadcast(*shapes, operation=f"broadcast_shapes{here()}")
+
+
+def sort_key_val(keys: Array, values: Array, dimension: int = -1, is_stable: bool = True) -> tuple[Array, Array]:
+    """Keys in ascending order, and values in the order of their keys.
+
+    >>> tracer.lax.sort_key_val(tnp.asarray([2, 1]), tnp.asarray([20, 10]))
+    (Array([1, 2], i64), Array([10, 20], i64))
+    """
+    return sort((keys, values), dimension, is_stable)
+
