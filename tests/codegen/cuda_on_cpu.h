@@ -21,13 +21,13 @@ static std::vector<Fiber> fibers;
 static std::vector<unsigned long long> exchanged;
 static ucontext_t scheduler;
 static unsigned current;
-static std::function<void()> kernel;
+static std::function<void()> running;
 
-static void start() { kernel(); fibers[current].done = true; }
+static void start() { running(); fibers[current].done = true; }
 static void __syncthreads() { swapcontext(&fibers[current].context, &scheduler); threadIdx.x = current; }
 
 static void run_grid(unsigned grid, unsigned block, std::function<void()> body) {
-  kernel = body; fibers.resize(block); exchanged.resize(block);
+  running = body; fibers.resize(block); exchanged.resize(block);
   for (blockIdx.x = 0; blockIdx.x < grid; ++blockIdx.x) {
     for (Fiber& fiber : fibers) {
       fiber.done = false; fiber.stack.resize(1 << 16); getcontext(&fiber.context);

@@ -13,12 +13,14 @@ from tests.schedule.gpu_programs import PROGRAMS, inputs_of, program_of
 from tracer.codegen.cuda import nvrtc
 from tracer.codegen.cuda.emit import emit_cuda
 from tracer.codegen.cuda.source import CudaSource
+from tracer.codegen.reference.interpreter import interpret
 from tracer.errors import DeviceError, InternalError
-from tracer.ir.dtypes import F32
-from tracer.ir.loop import Block, Buffer, Function, Invoke, LoopKind, Module, Space, View
-from tracer.ir.loop_build import Builder
+from tracer.ir.dtypes import F16, F32, I16, U64, DType, short_name
+from tracer.ir.loop import Block, Buffer, Function, Invoke, LoopKind, Module, ShuffleKind, Space, View
+from tracer.ir.loop_build import Builder, address, carry, constant
 from tracer.ir.primitive import Effect
 from tracer.ir.program import Program
+from tracer.ir.scalar import ScalarOp
 from tracer.primitives.arithmetic import mul
 from tracer.primitives.reductions import reduce_sum
 from tracer.primitives.reference import run_reference
@@ -101,6 +103,43 @@ def test_steps_that_need_the_host_become_comments() -> None:
     assert "// not on the GPU yet: " in source.text
 
 
+def every_statement(dtype: DType) -> Module:
+    """Exchanged carries, loops both ways, branches with results, masks, and shuffles: into four numbers a thread."""
+    given = Buffer("given", dtype, 32, Space.ARGUMENT)
+    out = Buffer("out", dtype, 4 * 64, Space.ARGUMENT, written=True)
+    b = Builder()
+    with b.for_("b", 0, 2, kind=LoopKind.BLOCK) as block, b.for_("t", 0, 32, kind=LoopKind.THREAD) as thread:
+        place = address((block.index, 128), (thread.index, 4))
+        x = b.load(given, thread.index)
+        start = [carry(x), carry(constant(1, dtype))]
+        with b.for_("k", thread.index, -3, step=-3, carries=start) as loop:
+            loop.yields(b.compute(ScalarOp.ADD, *loop.carries), loop.carries[0])
+        even = b.compute(ScalarOp.EQ, b.compute(ScalarOp.IREM, thread.index, 2), 0)
+        with b.if_(even) as branch:
+            branch.yields(loop.results[0], x)
+        with branch.otherwise:
+            branch.otherwise.yields(b.compute(ScalarOp.MUL, x, 3), loop.results[1])
+        masked = b.load(given, address(thread.index, 1), mask=b.compute(ScalarOp.LT, thread.index, 31), fill=7)
+        b.store(out, place, branch.results[0])
+        b.store(out, address(place, 1), b.compute(ScalarOp.SUB, branch.results[1], masked))
+        b.store(out, address(place, 2), b.shuffle(x, 3, ShuffleKind.DOWN))
+        b.store(out, address(place, 3), b.shuffle(masked, 5))
+        b.store(out, address(place, 3), 2, mask=even)
+    outer = Buffer("given", dtype, 32, Space.INPUT), Buffer("out", dtype, 256, Space.OUTPUT, written=True)
+    main = Function("main", outer, Block((Invoke("kernel", tuple(View(buffer) for buffer in outer)),)))
+    return Module((Function("kernel", (given, out), b.finish()), main), "main")
+
+
+@pytest.mark.skipif(COMPILER is None, reason="needs g++")
+@pytest.mark.parametrize("dtype", [I16, U64, F16, F32], ids=short_name)
+def test_the_text_of_every_statement_means_what_the_interpreter_says(dtype: DType) -> None:
+    module, given = every_statement(dtype), np.arange(1, 33).astype(dtype)
+    wanted = np.zeros(256, dtype)
+    interpret(module, [given, wanted])
+    (got,) = outputs_of(module, [given])
+    np.testing.assert_array_equal(got, wanted)
+
+
 # -- what the schedule must not hand over ----------------------------------------------------------------
 
 
@@ -125,4 +164,6 @@ def test_a_grid_beyond_the_limit_is_refused() -> None:
 def test_a_kernel_that_calls_is_a_bug() -> None:
     with pytest.raises(InternalError) as caught:
         emit_cuda(kernel_of(lambda b, out: b.copy(out, out, 4)))
-    assert str(caught.value) == "cuda: Copy within a kernel, which the schedule leaves to the host, in function 'kernel'"
+    assert str(caught.value) == (
+        "cuda: Copy within a kernel, which the schedule leaves to the host, in function 'kernel'"
+    )

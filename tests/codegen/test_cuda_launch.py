@@ -69,7 +69,7 @@ def test_without_nvrtc_the_error_names_the_command(monkeypatch: pytest.MonkeyPat
 
 @needs_nvrtc
 def test_wrong_source_is_a_bug_with_the_log() -> None:
-    with pytest.raises(InternalError, match='NVRTC refuses what was written for sm_90\n.*expected a ";"'):
+    with pytest.raises(InternalError, match=r'NVRTC refuses what was written for sm_90\n.*expected a ";"'):
         nvrtc.compile_cuda("__global__ void f() { int x = 1 }")
 
 

@@ -5,8 +5,8 @@ A law asks `cases_of(name)`. A new primitive needs a line in the table of its fa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any
 
@@ -23,9 +23,9 @@ from tracer.trace.trace import as_literal, bind_all
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One equation to try.
+    """One equation to try, or a small program around equations of the primitive.
 
-    values: how each operand is drawn where values are compared. smooth: the same where derivatives are, None where
+    body: the function of the operands that is the program, where it is more than the equation alone. values: how each operand is drawn where values are compared. smooth: the same where derivatives are, None where
     the case has none to compare. literals: operands that are scalar literals of their type's dtype, by position.
     """
 
@@ -35,6 +35,7 @@ class Case:
     params: Mapping[str, Any] = field(default_factory=dict)
     smooth: tuple[Draw, ...] | None = None
     literals: Mapping[int, Any] = field(default_factory=dict)
+    body: Callable[..., Sequence[Any]] | None = None
 
     def __post_init__(self) -> None:
         assert len(self.values) == len(self.types) == len(self.smooth or self.types), self
@@ -46,9 +47,11 @@ class Case:
 
     @cached_property
     def program(self) -> Program:
-        """The equation alone, as a program of the operands that are no literals."""
+        """The equation or the body, as a program of the operands that are no literals."""
 
         def run(inputs: list[Any]) -> list[Any]:
+            if self.body is not None:
+                return list(self.body(*inputs))
             operands = dict(zip(self.given, inputs, strict=True))
             full = [
                 operands[i] if i in operands else as_literal(self.literals[i], type.dtype)  # type: ignore[union-attr]
@@ -78,6 +81,8 @@ class Case:
 
     def __repr__(self) -> str:
         literals = f" literals {dict(self.literals)}" if self.literals else ""
+        if self.body is not None:
+            return f"{self.primitive.name} in {self.body.__name__}({', '.join(map(str, self.types))})"
         params = ", ".join(f"{k}={v}" for k, v in self.params.items() if not isinstance(v, Program | tuple))
         return f"{self.primitive.name}({', '.join(map(str, self.types))}; {params}){literals}"
 
@@ -99,6 +104,18 @@ def case(
     return Case(
         primitive, tuple(types), each(values), params, None if smooth is None else each(smooth), literals or {}
     )
+
+
+def program_case(
+    primitive: Primitive,
+    types: Sequence[Type],
+    body: Callable[..., Sequence[Any]],
+    values: Draw | Sequence[Draw],
+    smooth: Draw | Sequence[Draw] | None = None,
+) -> Case:
+    """A case of a function that binds the primitive, among others."""
+    made = case(primitive, types, values, smooth)
+    return replace(made, body=body)
 
 
 def typed(short: str, *shape: int) -> Type:

@@ -11,7 +11,7 @@ from tests.laws.tolerances import ADJOINT, DIFFERENCE
 from tests.laws.values import Array, direction
 from tracer.ir import dtypes
 from tracer.ir.program import Program
-from tracer.ir.types import Type, is_differentiable
+from tracer.ir.types import Type, is_differentiable, storage_type
 from tracer.primitives.reference import run_reference
 from tracer.trace.array import concrete
 from tracer.trace.trace import Operand
@@ -144,6 +144,32 @@ def check_adjoint(program: Program, xs: Sequence[Array], rng: np.random.Generato
         check_transpose(
             split.linear, (False,) * len(residuals) + (True,) * len(vs), residuals, vs, rng, f"{what}, active {active}"
         )
+
+
+def check_gradient(program: Program, xs: Sequence[Array], rng: np.random.Generator, what: str) -> float:
+    """<J^T w, v> = <w, Jv>, J v being differences: reverse mode alone. Returns the share that was compared."""
+    active = actives(program)
+    split = linearize_program(program, active)
+    results = run_reference(split.forward, xs)
+    residuals = split.residuals(list(xs), results)
+    if not any(split.active_outputs):
+        return 1.0
+    linear = (False,) * len(residuals) + (True,) * sum(active)
+    dxs = directions(rng, program.input_types, active)
+    moved = difference(lambda values: run_reference(program, values), xs, dxs)
+    reached = zip(moved, split.active_outputs, program.output_types, strict=True)
+    pushed = [(d, trusted, type) for (d, trusted), on, type in reached if on]
+    ws = [np.asarray(np.where(ok, direction(rng, type), 0), storage_type(type).dtype) for _, ok, type in pushed]
+    derived = transpose_program(split.linear, linear)
+    pulled = run_reference(derived.program, [*residuals, *ws])
+    vs = [dx for dx in dxs if dx is not None]
+    forward = [np.where(ok, d, 0) for d, ok, _ in pushed]
+    left, right = _inner(forward, ws), _inner(vs, pulled)
+    pairs = [*zip(forward, ws, strict=True), *zip(vs, pulled, strict=True)]
+    scale = 1 + sum(float(np.sum(np.abs(a * b))) for a, b in pairs)
+    assert abs(left - right) <= DIFFERENCE * scale, f"{what}: <w, Jv> = {left} by differences, <J'w, v> = {right}"
+    total = sum(ok.size for _, ok, _ in pushed)
+    return sum(int(ok.sum()) for _, ok, _ in pushed) / total if total else 1.0
 
 
 def check_transpose(

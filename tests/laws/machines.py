@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ from tracer.codegen.llvm.library import library_names, library_symbols
 from tracer.codegen.reference.interpreter import Order, interpret
 from tracer.codegen.status import Status
 from tracer.ir.program import Program
-from tracer.ir.types import storage_type
+from tracer.ir.types import Type, storage_type
 from tracer.passes.pipeline import optimize
 from tracer.primitives.reference import run_reference
+from tracer.runtime.compile import Compiled
 from tracer.runtime.faults import error_of
 from tracer.schedule.lower import Scheduled, schedule
 
@@ -40,19 +42,18 @@ class Native:
         module = scheduled.module
         text = emit_module(module, vector_bits=vector_bits)
         code = compile_object(text, vector_bits=vector_bits)
-        self.executable = Executable(module, load_object(code, library_symbols(library_names(module))))
+        loaded = load_object(code, library_symbols(library_names(module)))
+        self.executable = Executable(module, loaded)
+        self.compiled = Compiled(Program((), (), ()), scheduled, text, loaded, is_long=False)
 
     def run(self, values: Sequence[Array]) -> list[Array]:
         """The outputs, in storage form. Raises what the program's faults mean."""
         arrays, outputs = _buffers(self.scheduled, values, [p.dtype for p in self.executable.parameters])
-        status, context = self.executable.run(arrays, callback=self._call_back)
+        status, context = self.executable.run(arrays, callback=self.compiled.call_back)
         error = error_of(self.scheduled, status, context)
         if error is not None:
             raise error
         return outputs
-
-    def _call_back(self, slot: int, inputs: int, outputs: int) -> None:
-        self.scheduled.callbacks[slot](inputs, outputs)
 
 
 def native(program: Program, vector_bits: int | None = None) -> Native:
@@ -65,12 +66,31 @@ def run_loops(scheduled: Scheduled, values: Sequence[Array], order: Order = Orde
     module = scheduled.module
     entry = next(function for function in module.functions if function.name == module.entry)
     arrays, outputs = _buffers(scheduled, values, [p.dtype for p in entry.parameters])
-    outcome = interpret(module, arrays, order=order)
+    callbacks = [_interpreted(equation) for equation in scheduled.callbacks]
+    outcome = interpret(module, arrays, callbacks=callbacks, order=order)
     if outcome.error is not None:
         raise outcome.error
     if outcome.status is not Status.DONE:
         raise RuntimeError(f"{outcome.status}: {outcome.fault}")
     return outputs
+
+
+def _interpreted(equation: Any) -> Callable[[Sequence[Array], Sequence[Array]], None]:
+    """A callback on flat arrays."""
+
+    def call(inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        given = [_shaped(x, atom.type) for x, atom in zip(inputs, equation.inputs, strict=True)]
+        results = equation.primitive.reference(*given, **equation.params)
+        for memory, variable, result in zip(outputs, equation.outputs, results, strict=True):
+            _shaped(memory, variable.type)[...] = result
+
+    return call
+
+
+def _shaped(memory: Array, type: Type) -> Array:
+    stored = storage_type(type)
+    count = math.prod(stored.shape) * stored.dtype.itemsize
+    return memory.view(np.uint8)[:count].view(stored.dtype).reshape(stored.shape)
 
 
 def _buffers(scheduled: Scheduled, values: Sequence[Array], dtypes: Sequence[Any]) -> tuple[list[Array], list[Array]]:

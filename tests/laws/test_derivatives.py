@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tests.laws.cases import Case, cases_of
-from tests.laws.differences import actives, check_adjoint, check_eager_jvp, check_jvp, check_transpose
+from tests.laws.differences import actives, check_adjoint, check_eager_jvp, check_gradient, check_jvp, check_transpose
 from tests.laws.sampling import excused, generator, primitives_with, sampled
 from tests.laws.values import Array
 from tracer.ir.primitive import NoRule, Primitive
@@ -54,6 +54,20 @@ def test_linearised_and_transposed_it_is_the_adjoint_of_the_jvp(primitive: Primi
     for case in smooth_cases(primitive):
         rng = generator(seed, case)
         check_adjoint(case.program, case.draw_smooth(rng), rng, repr(case))
+
+
+def has_gradient(primitive: Primitive) -> bool:
+    return (has_jvp(primitive) or primitive.linearize is not None) and bool(smooth_cases(primitive))
+
+
+@primitives_with(has_gradient, "jvp")
+@sampled(2)
+def test_a_gradient_is_a_difference(primitive: Primitive, seed: int) -> None:
+    shares = []
+    for case in smooth_cases(primitive):
+        rng = generator(seed, case)
+        shares.append(check_gradient(case.program, case.draw_smooth(rng), rng, repr(case)))
+    assert np.mean(shares) > 0.7, "too few points are smooth: the law is empty"
 
 
 def linear_sets(case: Case, rng: np.random.Generator) -> list[tuple[bool, ...]]:

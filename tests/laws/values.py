@@ -12,7 +12,7 @@ import numpy as np
 
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
-from tracer.ir.types import KeyType, Type, storage_type
+from tracer.ir.types import Type, storage_type
 
 Array = np.ndarray[Any, Any]
 Draw = Callable[[np.random.Generator, Type], Array]
@@ -188,6 +188,3 @@ def _joined(real: Array, imag: Array) -> Array:
     result.real, result.imag = real, imag
     return result
 
-
-def is_key(type: Type) -> bool:
-    return isinstance(type, KeyType)

@@ -197,3 +197,14 @@ def test_a_branch_not_taken_does_not_fault() -> None:
     agree(lambda x, i: cond_branches(literal(1, np.dtype("int32")), (bad, good), x, i), X4, i)
     with pytest.raises(OutOfBoundsError):
         run(staged(lambda x, i: cond_branches(literal(0, np.dtype("int32")), (bad, good), x, i), [X4, i]), [X4, i])
+
+
+def test_equal_operands_that_a_branch_can_make_itself() -> None:
+    branches = tuple(program(function, vector(4), vector(4)) for function in (add, sub))
+
+    def function(i: Any, x: Any) -> list[Any]:
+        counters = convert_element_type(broadcasted_iota(I64, (4,), 0), np.float64)
+        ones = broadcast_in_dim(literal(1.0, F64), (4,), ())
+        return [*cond_branches(i, branches, ones, ones), *cond_branches(i, branches, counters, counters), x]
+
+    agree(function, np.int32(0), X4)

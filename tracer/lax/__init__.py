@@ -3,6 +3,20 @@
 The primitives do not promote and do not broadcast; Python numbers take the dtype of the arrays beside them.
 """
 
+from tracer.lax.branching import cond, switch
+from tracer.lax.face import public
+from tracer.lax.in_dim import (
+    broadcast,
+    broadcast_shapes,
+    dynamic_index_in_dim,
+    dynamic_slice_in_dim,
+    dynamic_update_index_in_dim,
+    dynamic_update_slice_in_dim,
+    index_in_dim,
+    sort_key_val,
+)
+from tracer.lax.loops import fori_loop, map, scan, while_loop
+from tracer.lax.prefix_sums import associative_scan
 from tracer.primitives import arithmetic as _arithmetic
 from tracer.primitives import bits as _bits
 from tracer.primitives import broadcasting as _broadcasting
@@ -24,21 +38,7 @@ from tracer.primitives import slicing as _slicing
 from tracer.primitives import sorting as _sorting
 from tracer.primitives import special as _special
 from tracer.primitives import trigonometric as _trigonometric
-from tracer.lax.branching import cond, switch
-from tracer.lax.face import public
-from tracer.lax.in_dim import (
-    broadcast,
-    broadcast_shapes,
-    dynamic_index_in_dim,
-    dynamic_slice_in_dim,
-    dynamic_update_index_in_dim,
-    dynamic_update_slice_in_dim,
-    index_in_dim,
-    sort_key_val,
-)
-from tracer.lax.loops import fori_loop, map, scan, while_loop
-from tracer.lax.parallel import all_gather, axis_index, axis_size, pmax, pmean, pmin, psum
-from tracer.lax.prefix_sums import associative_scan
+from tracer.primitives.collectives import all_gather, axis_index, axis_size, pmax, pmean, pmin, psum
 from tracer.primitives.gradients import stop_gradient
 
 Precision = _contractions.Precision

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tracer.ir.program import Atom, Equation, Literal, Program, Var
-from tracer.ir.types import ArrayType, with_shape
+from tracer.ir.types import ArrayType, StackType, with_shape
 from tracer.ir.visit import substitute, substitute_atoms
 from tracer.passes.loops import Loop, loop_of, pick
 from tracer.passes.rewrite import rewrite_parameters
@@ -104,7 +104,8 @@ def _branches(equation: Equation, at: Rewriter) -> list[Atom] | None:
         branches = tuple(_written_inside(branch, insides, 0) for branch in branches)
         operands = pick(operands, _given(insides))
     around = [_around_branches(branches, operands, n) for n in range(len(equation.outputs))]
-    again = _repeated([tuple(branch.outputs[n] for branch in branches) for n in range(len(equation.outputs))])
+    columns = [tuple(branch.outputs[n] for branch in branches) for n in range(len(equation.outputs))]
+    again = _repeated([c if not isinstance(c[0].type, StackType) else None for c in columns])
     kept = [value is None and earlier is None for value, earlier in zip(around, again, strict=True)]
     if all(kept) and len(operands) == len(equation.inputs) - 1:
         return None
@@ -117,6 +118,8 @@ def _around_branches(branches: Sequence[Program], operands: Sequence[Atom], posi
     """What all branches return there, if it is a literal or an operand."""
     outputs = [branch.outputs[position] for branch in branches]
     first = outputs[0]
+    if isinstance(first.type, StackType):
+        return None
     if isinstance(first, Literal):
         return first if all(atom == first for atom in outputs) else None
     places = [b.inputs.index(a) if a in b.inputs else -1 for b, a in zip(branches, outputs, strict=True)]
@@ -127,9 +130,14 @@ def _around_branches(branches: Sequence[Program], operands: Sequence[Atom], posi
 
 
 def _repeated(outputs: Sequence[object]) -> list[int | None]:
-    """For each output the position of an equal earlier one."""
+    """For each output the position of an equal earlier one; those that are None stand for themselves.
+
+    Stacks do, for the schedule changes them in place.
+    """
     seen: dict[object, int] = {}
-    found = [seen.setdefault(output, position) for position, output in enumerate(outputs)]
+    found = [
+        position if output is None else seen.setdefault(output, position) for position, output in enumerate(outputs)
+    ]
     return [earlier if earlier != position else None for position, earlier in enumerate(found)]
 
 

@@ -1,11 +1,408 @@
-"""Cases of control flow, custom rules and effects: the equations of small staged programs."""
+"""Cases of control flow, stacks, custom rules and effects: small functions around the primitives."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
-from tests.laws.cases import Case
+import numpy as np
+
+from tests.laws.cases import ALL, WIDE, Case, program_case, typed
+from tests.laws.values import Draw, between, constant, every_part, interval, ordinary
+from tests.laws.families.dense import dense
+from tracer.ir import dtypes
+from tracer.ir.program import Program
+from tracer.ir.types import Type, array_type, with_shape
+from tracer.primitives.arithmetic import add, max, mul, sub
+from tracer.primitives.branches import cond_branches
+from tracer.primitives.calls import call
+from tracer.primitives.catalogue import BY_NAME
+from tracer.primitives.bits import or_
+from tracer.primitives.comparison import eq, lt, ne
+from tracer.primitives.conversion import convert_element_type
+from tracer.primitives.counted import for_program
+from tracer.primitives.custom import JvpRule, VjpRule, evaluate_custom
+from tracer.primitives.effects import HostFunction, callback
+from tracer.primitives.exponential import exp
+from tracer.primitives.loops import while_program
+from tracer.primitives.random import random_bits, random_split
+from tracer.primitives.reductions import reduce_sum
+from tracer.primitives.scan import scan_program
+from tracer.primitives.shapes import broadcast_in_dim, reshape
+from tracer.primitives.slicing import GatherDimensionNumbers, gather
+from tracer.primitives.stacks import add_at, add_stacks, empty, item, pop, push, put, spread
+from tracer.primitives.trigonometric import cos, sin
+from tracer.trace.stage import stage
+from tracer.trace.trace import as_literal, bind_all
+
+Function = Callable[..., Sequence[Any]]
+POINTS = interval(0.3, 1.7)
+COUNT = between(0, 5)
+STEP = array_type(dtypes.I64, ())
+
+
+def program_of(function: Function, types: Sequence[Type]) -> Program:
+    """A nested program, closed."""
+    staged = stage(lambda inputs: list(function(*inputs)), list(types), name=function.__name__)
+    assert not staged.constants
+    return staged.program
 
 
 def control_cases() -> Iterator[Case]:
-    yield from ()
+    """All of them."""
+    for family in (_calls, _branches, _loops, _counted, _scans, _nested, _stacks, _customs, _effects):
+        yield from family()
+
+
+def _smooth(short: str, *draws: Draw) -> Sequence[Draw] | None:
+    return draws if short in WIDE else None
+
+
+# call
+
+
+def _calls() -> Iterator[Case]:
+    for short in ("f64", "c128", "f32", "i16"):
+        for inline in (True, False):
+            types = [typed(short, 3, 4), typed(short, 3, 4)]
+
+            def calls_twice(x: Any, y: Any, inline: bool = inline, types: Any = types) -> Sequence[Any]:
+                program = program_of(lambda a, b: [mul(a, add(b, b)), b, a], types)
+                product, same, _ = call(program, x, y, inline=inline)
+                return call(program, product, same, inline=inline)
+
+            yield program_case(BY_NAME["call"], types, calls_twice, ordinary, _smooth(short, POINTS, POINTS))
+
+    def calls_on_nothing() -> Sequence[Any]:
+        return call(program_of(lambda: [as_literal(2.5, dtypes.F64)], []))
+
+    yield program_case(BY_NAME["call"], [], calls_on_nothing, [])
+
+
+# cond
+
+
+def _row(x: Any, place: Any) -> Any:
+    """x[place], checked."""
+    index = reshape(place, (1, 1))
+    return reshape(gather(x, index, GatherDimensionNumbers((), (0,), (0,)), (1,)), ())
+
+
+def _branches() -> Iterator[Case]:
+    cond_p = BY_NAME["cond"]
+
+    def chooses(index: Any, x: Any, y: Any, n: Any) -> Sequence[Any]:
+        types = [v.type for v in (x, y, n)]
+        branches = (
+            program_of(lambda a, b, k: [mul(a, b), k], types),
+            program_of(lambda a, b, k: [add(a, mul(b, mul(a, a))), add(k, k)], types),
+            program_of(lambda a, b, k: [b, as_literal(7, dtypes.I32)], types),
+        )
+        return cond_branches(index, branches, x, y, n)
+
+    for short, shape in (("f64", (3,)), ("f64", ()), ("c128", (2, 2)), ("f32", (35,)), ("i8", ()), ("u64", (0,))):
+        types = [typed("i32"), typed(short, *shape), typed(short, *shape), typed("i32")]
+        draws = (between(-1, 3), ordinary, ordinary, every_part)
+        smooth = _smooth(short, between(-1, 3), POINTS, POINTS, every_part)
+        yield program_case(cond_p, types, chooses, draws, smooth)
+
+    def faults_in_no_branch_that_runs(index: Any, x: Any) -> Sequence[Any]:
+        """The index is out of bounds for every lane that takes another branch."""
+        place = mul(convert_element_type(max(index, 0), dtypes.I64), 9)
+        types = [x.type, place.type]
+        takes = program_of(lambda a, i: [mul(_row(a, i), 2.0)], types)
+        sums = program_of(lambda a, i: [reduce_sum(sin(a), (0,))], types)
+        return cond_branches(index, (takes, sums), x, place)
+
+    smooth = (between(-1, 2), POINTS)
+    yield program_case(cond_p, [typed("i32"), typed("f64", 4)], faults_in_no_branch_that_runs, smooth, smooth)
+
+    def of_keys(index: Any, keys: Any) -> Sequence[Any]:
+        first = program_of(lambda k: [k], [keys.type])
+        second = program_of(lambda k: [reshape(random_split(k, (1,)), (2,))], [keys.type])
+        return [random_bits(cond_branches(index, (first, second), keys)[0], 32, (3,))]
+
+    yield program_case(cond_p, [typed("i32"), typed("key", 2)], of_keys, (between(0, 1), every_part))
+
+
+# while_loop
+
+
+def _loops() -> Iterator[Case]:
+    while_p = BY_NAME["while_loop"]
+
+    def doubles_below_a_limit(limit: Any, step: Any, n: Any, x: Any) -> Sequence[Any]:
+        kinds = [step.type, n.type, x.type]
+        cond = program_of(lambda top, k, a: [lt(reduce_sum(a, (0,)), top)], [limit.type, n.type, x.type])
+        body = program_of(lambda s, k, a: [add(k, 1), add(mul(a, a), s)], kinds)
+        return while_program(cond, body, [limit], [step], [n, x])
+
+    for short, size in (("f64", 3), ("f32", 1), ("f64", 0), ("f16", 5)):
+        types = [typed(short), typed(short, size), typed("i64"), typed(short, size)]
+        limit = constant(-1.0) if size == 0 else interval(9.0, 40.0)
+        draws = (limit, interval(0.5, 1.5), every_part, POINTS)
+        yield program_case(while_p, types, doubles_below_a_limit, draws, draws if short == "f64" else None)
+
+    def counts_down(n: Any, x: Any, flag: Any) -> Sequence[Any]:
+        """Scalars in registers, a bool among them; every lane stops on its own."""
+        types = [n.type, x.type, flag.type]
+        cond = program_of(lambda k, a, on: [lt(0, k)], types)
+        body = program_of(lambda k, a, on: [sub(k, 1), mul(a, a), ne(on, eq(k, 2))], types)
+        return while_program(cond, body, [], [], [n, x, flag])
+
+    for short in ("f64", "c128", "i32", "u8", "bf16"):
+        types = [typed("i32"), typed(short), typed("bool")]
+        draws = (between(-1, 4), ordinary if short != "bf16" else POINTS, every_part)
+        yield program_case(while_p, types, counts_down, draws, _smooth(short, between(-1, 4), POINTS, every_part))
+
+    def faults_in_no_lane_that_runs(count: Any, n: Any, x: Any) -> Sequence[Any]:
+        types = [count.type, n.type, x.type]
+        cond = program_of(lambda k, i, a: [lt(i, k)], types)
+        body = program_of(lambda k, i, a: [add(i, 1), add(a, broadcast_in_dim(_row(a, i), a.shape, ()))], types)
+        return while_program(cond, program_of(lambda i, a: _tail(body, i, a), types[1:]), [count], [], [n, x])
+
+    def _tail(body: Program, i: Any, a: Any) -> Sequence[Any]:
+        return call(body, i, i, a)
+
+    types = [typed("i64"), typed("i64"), typed("f64", 4)]
+    draws = (between(0, 4), constant(0), POINTS)
+    yield program_case(while_p, types, faults_in_no_lane_that_runs, draws, draws)
+
+    def swaps(n: Any, x: Any, y: Any) -> Sequence[Any]:
+        """Carries that change places: neither may be overwritten before it is read."""
+        types = [n.type, x.type, y.type]
+        cond = program_of(lambda k, a, b: [lt(0, k)], types)
+        body = program_of(lambda k, a, b: [sub(k, 1), b, a], types)
+        return while_program(cond, body, [], [], [n, x, y])
+
+    for short in ("f64", "key", "c64"):
+        for shape in ((), (3,)):
+            types = [typed("i64"), typed(short, *shape), typed(short, *shape)]
+            yield program_case(
+                while_p, types, swaps, (COUNT, every_part, every_part), _smooth(short, COUNT, POINTS, POINTS)
+            )
+
+
+# for_loop
+
+
+def _counted() -> Iterator[Case]:
+    for_p = BY_NAME["for_loop"]
+    for reverse in (False, True):
+
+        def sums_up(count: Any, weight: Any, n: Any, x: Any, reverse: bool = reverse) -> Sequence[Any]:
+            types = [STEP, weight.type, n.type, x.type]
+            body = program_of(
+                lambda step, w, k, a: [add(k, step), add(mul(a, w), convert_element_type(step, a.dtype))], types
+            )
+            return for_program(body, [count, weight, n, x], consts=1, reverse=reverse)
+
+        for short in ("f64", "c128", "f32", "i32", "u16"):
+            types = [STEP, typed(short), typed("i64"), typed(short)]
+            smooth = _smooth(short, COUNT, POINTS, every_part, POINTS)
+            yield program_case(for_p, types, sums_up, (COUNT, ordinary, every_part, ordinary), smooth)
+
+        def on_arrays(count: Any, w: Any, x: Any, y: Any, reverse: bool = reverse) -> Sequence[Any]:
+            types = [STEP, w.type, x.type, y.type]
+            body = program_of(lambda step, w, a, b: [mul(b, sin(w)), add(a, cos(mul(a, w)))], types)
+            return for_program(body, [count, w, x, y], consts=1, reverse=reverse)
+
+        draws = (COUNT, POINTS, POINTS, POINTS)
+        yield program_case(for_p, [STEP, *[typed("f64", 2, 3)] * 3], on_arrays, draws, draws)
+
+
+# scan
+
+
+def _scans() -> Iterator[Case]:
+    scan_p = BY_NAME["scan"]
+    for length in (5, 0, 1):
+        for reverse in (False, True):
+
+            def recurs(w: Any, n: Any, x: Any, xs: Any, ks: Any, length: int = length, reverse: bool = reverse) -> Any:
+                types = [w.type, n.type, x.type, typed_like(xs), typed_like(ks)]
+                body = program_of(
+                    lambda w, n, a, x, k: [add(n, k), add(mul(a, w), x), mul(a, x), mul(a, a), n], types
+                )
+                return scan_program(body, [w], [n, x], [xs, ks], length=length, reverse=reverse)
+
+            for short, shape in (("f64", (2,)), ("c128", ()), ("f32", ()), ("i16", (2, 3))):
+                types = [
+                    typed(short, *shape), typed("i64"), typed(short, *shape), typed(short, length, *shape),
+                    typed("i64", length),
+                ]  # fmt: skip
+                draws = (ordinary, every_part, ordinary, ordinary, every_part)
+                smooth = _smooth(short, POINTS, every_part, POINTS, POINTS, every_part)
+                yield program_case(scan_p, types, recurs, draws, smooth)
+
+    def of_nothing_carried(xs: Any) -> Sequence[Any]:
+        body = program_of(lambda x: [exp(x), as_literal(1, dtypes.I8)], [typed_like(xs)])
+        return scan_program(body, [], [], [xs], length=4)
+
+    def of_nothing_else(x: Any) -> Sequence[Any]:
+        body = program_of(lambda a: [mul(a, a)], [x.type])
+        return scan_program(body, [], [x], [], length=3)
+
+    def of_keys(key: Any, xs: Any) -> Sequence[Any]:
+        body = program_of(lambda k, x: [reshape(random_split(k, (1,)), ()), random_bits(k, 16, (2,)), x],
+                          [key.type, typed_like(xs)])  # fmt: skip
+        return scan_program(body, [], [key], [xs], length=3)[1:]
+
+    yield program_case(scan_p, [typed("f64", 4, 3)], of_nothing_carried, POINTS, POINTS)
+    yield program_case(scan_p, [typed("f64", 3)], of_nothing_else, POINTS, POINTS)
+    yield program_case(scan_p, [typed("key"), typed("key", 3, 2)], of_keys, every_part)
+
+
+def typed_like(xs: Any) -> Type:
+    """One step of an array."""
+
+
+    return with_shape(xs.type, xs.shape[1:])
+
+
+# loops in loops
+
+
+def _nested() -> Iterator[Case]:
+    def scans_while_it_loops(n: Any, xs: Any) -> Sequence[Any]:
+        """A while_loop whose body scans, whose body chooses."""
+        row = typed_like(xs)
+        first, second = program_of(lambda a: [mul(a, 0.5)], [row]), program_of(lambda a: [sin(a)], [row])
+
+        def step(total: Any, x: Any) -> Sequence[Any]:
+            (y,) = cond_branches(convert_element_type(lt(reduce_sum(x, (0,)), 1.0), dtypes.I32), (first, second), x)
+            return [add(total, y), y]
+
+        def body(k: Any, xs: Any) -> Sequence[Any]:
+            zero = broadcast_in_dim(as_literal(0.25, dtypes.F64), row.shape, ())
+            total, ys = scan_program(program_of(step, [row, row]), [], [zero], [xs], length=xs.shape[0])
+            return [sub(k, 1), mul(ys, broadcast_in_dim(total, ys.shape, (1,)))]
+
+        types = [n.type, xs.type]
+        return while_program(program_of(lambda k, a: [lt(0, k)], types), program_of(body, types), [], [], [n, xs])
+
+    draws = (between(0, 3), POINTS)
+    types = [typed("i64"), typed("f64", 3, 2)]
+    yield program_case(BY_NAME["while_loop"], types, scans_while_it_loops, draws, draws)
+
+    def loops_in_a_branch(index: Any, n: Any, x: Any) -> Sequence[Any]:
+        types = [n.type, x.type]
+        cond = program_of(lambda k, a: [lt(0, k)], types)
+        body = program_of(lambda k, a: [sub(k, 1), sin(mul(a, a))], types)
+        loops = program_of(lambda k, a: while_program(cond, body, [], [], [k, a])[1:], types)
+        plain = program_of(lambda k, a: [a], types)
+        return cond_branches(index, (plain, loops), n, x)
+
+    draws = (between(0, 1), between(0, 3), POINTS)
+    yield program_case(BY_NAME["cond"], [typed("i32"), typed("i64"), typed("f64", 2)], loops_in_a_branch, draws, draws)
+
+
+# stacks
+
+
+def _stacks() -> Iterator[Case]:
+    def pushes_and_pops(x: Any, y: Any) -> Sequence[Any]:
+        stack = push(push(push(empty(x.type), x), y), x)
+        stack, top = pop(stack)
+        stack, second = pop(stack)
+        stack, third = pop(stack)
+        return [top, second, third, *pop(stack)[1:]]
+
+    def reads_and_writes(i: Any, x: Any, y: Any) -> Sequence[Any]:
+        """Beyond the length there are zeros; writing there extends."""
+        stack = push(push(empty(x.type), x), y)
+        wider = put(add_at(stack, i, mul(y, y)), add(i, 1), y)
+        steps = [as_literal(n, dtypes.I64) for n in range(6)]
+        return [*(item(wider, n) for n in steps), item(stack, i), pop(wider)[1]]
+
+    def adds_stacks(i: Any, x: Any, y: Any) -> Sequence[Any]:
+        one, other = push(empty(x.type), x), put(push(push(empty(x.type), y), y), i, x)
+        total = add_stacks(add_stacks(one, other), one)
+        return [item(total, as_literal(n, dtypes.I64)) for n in range(5)]
+
+    def spreads(x: Any, y: Any) -> Sequence[Any]:
+        stack = spread(push(push(empty(x.type), x), y), 3)
+        return [item(stack, as_literal(n, dtypes.I64)) for n in range(3)]
+
+    place = between(0, 3)
+    for short in ("f64", "c128", "f32", "bool", "i64", "bf16"):
+        for shape in ((), (2, 3)):
+            kind = typed(short, *shape)
+            pair, smooth = _smooth(short, POINTS, POINTS), _smooth(short, place, POINTS, POINTS)
+            for name in ("stack_empty", "stack_push", "stack_pop"):
+                yield program_case(BY_NAME[name], [kind, kind], pushes_and_pops, every_part, pair)
+            if short == "bool":
+                continue
+            values = (place, ordinary, ordinary)
+            for name in ("stack_item", "stack_put", "stack_add_at"):
+                yield program_case(BY_NAME[name], [STEP, kind, kind], reads_and_writes, values, smooth)
+            yield program_case(BY_NAME["stack_sum"], [STEP, kind, kind], adds_stacks, values, smooth)
+            yield program_case(BY_NAME["stack_spread"], [kind, kind], spreads, ordinary)
+
+
+# custom rules
+
+
+def _customs() -> Iterator[Case]:
+    def tangent(xs: Any, dxs: Any) -> Any:
+
+
+        x, y = xs
+        dx, dy = map(dense, dxs)
+        return _product(x, y), [add(mul(cos(x), mul(dx, y)), mul(sin(x), dy)), add(dx, dy)]
+
+    def _product(x: Any, y: Any) -> list[Any]:
+        return [mul(sin(x), y), add(x, y)]
+
+    jvp_rule = JvpRule("product", lambda xs: _product(*xs), tangent)
+
+    def with_a_jvp(x: Any, y: Any) -> Sequence[Any]:
+        program = program_of(_product, [x.type, y.type])
+        return evaluate_custom(BY_NAME["custom_jvp"], program, jvp_rule, [x, y])
+
+    def forward(xs: Any) -> Any:
+        return _product(*xs), list(xs)
+
+    def backward(residuals: Any, cts: Any) -> Any:
+
+
+        (x, y), (ct, other) = residuals, map(dense, cts)
+        return [add(mul(ct, mul(cos(x), y)), other), add(mul(ct, sin(x)), other)]
+
+    vjp_rule = VjpRule("product", lambda xs: _product(*xs), forward, backward)
+
+    def with_a_vjp(x: Any, y: Any) -> Sequence[Any]:
+        program = program_of(_product, [x.type, y.type])
+        return evaluate_custom(BY_NAME["custom_vjp"], program, vjp_rule, [x, y])
+
+    for short in ("f64", "f32", "c128"):
+        for shape in ((), (3, 2)):
+            types, smooth = [typed(short, *shape)] * 2, _smooth(short, POINTS, POINTS)
+            yield program_case(BY_NAME["custom_jvp"], types, with_a_jvp, POINTS, smooth)
+            if short != "c128":
+                yield program_case(BY_NAME["custom_vjp"], types, with_a_vjp, POINTS, smooth)
+
+
+# effects
+
+
+def _effects() -> Iterator[Case]:
+    def checks(flag: Any, guard: Any) -> Sequence[Any]:
+        """What is guarded or holds does not fault."""
+        bind_all(BY_NAME["check"], [or_(flag, eq(guard, False)), guard], {"text": "holds or is not asked"})
+        return [flag]
+
+    flags = [typed("bool"), typed("bool")]
+    yield program_case(BY_NAME["check"], flags, checks, (constant(True), every_part))
+
+    host = HostFunction(lambda x, n: [np.asarray(x) * 2 + n, np.asarray(n) + 1], "twice")
+    for short in ALL[1:]:
+        for shape, method in (((), "sequential"), ((2, 3), "sequential"), ((3,), "broadcast_all"), ((0,), "sequential")):
+            kind = typed(short, *shape)
+
+            def calls_back(x: Any, n: Any, kind: Type = kind, method: str = method) -> Sequence[Any]:
+                return callback(host, [x, n], [kind, kind], ordered=False, vmap_method=method)
+
+            yield program_case(BY_NAME["callback"], [kind, kind], calls_back, ordinary)
+
+

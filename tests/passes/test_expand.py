@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.passes.programs import array, assert_computes_the_same, f32, f64, i32, i64, specials, traced
+from tests.passes.structures import repeat, through
+from tests.passes.test_hoist import names
+from tracer.ir import dtypes
+from tracer.ir.check import check_program
+from tracer.ir.primitive import ArgReduce, Composite, Library
+from tracer.ir.program import Program
+from tracer.ir.types import Type, array_type
+from tracer.ir.visit import equations
+from tracer.passes.contractions import canonical_dot
+from tracer.passes.expand import expand
+from tracer.passes.inline import inline
+from tracer.primitives.arithmetic import add, clamp, mul
+from tracer.primitives.comparison import lt
+from tracer.primitives.contractions import dot_general
+from tracer.primitives.exponential import exp
+from tracer.primitives.joining import split
+from tracer.primitives.powers import integer_pow, square
+from tracer.primitives.reductions import argmax, argmin
+from tracer.primitives.reference import run_reference
+
+
+def expanded(before: Program) -> Program:
+    after = check_program(expand(before))
+    assert expand(after) is after
+    assert not any(isinstance(e.primitive.lower, Composite | ArgReduce) for e in equations(after))
+    return after
+
+
+def test_composites_are_written_in_others_and_keep_the_users_line() -> None:
+    before = traced(lambda x: (square(x), clamp(0.0, x, 1.0), *split(x, (2, 11))), f64(13))
+    after = expanded(before)
+    assert names(after) == ["mul", "max", "min", "slice", "slice"]
+    assert {e.source for e in after.equations} == {e.source for e in before.equations}
+    assert_computes_the_same(before, after)
+
+
+def test_expansions_keep_weak_types_and_short_floats() -> None:
+    weak = array_type(dtypes.F64, (13,), True)
+    before = traced(lambda x, y: (square(x), integer_pow(x, 3), integer_pow(y, -2)), weak, array(dtypes.BF16, 13))
+    assert expanded(before).output_types == before.output_types
+
+
+def test_expansions_inside_a_loop_keep_the_types_of_its_carries() -> None:
+    weak = array_type(dtypes.F64, (), True)
+    before = traced(
+        lambda n, x: repeat(lambda n, x: lt(n, 2), lambda n, x: (add(n, 1), square(x)), [n, x]), i32(), weak
+    )
+    assert_computes_the_same(before, expanded(before))
+
+
+@pytest.mark.parametrize("dtype", [dtypes.F64, dtypes.F32, dtypes.I32, dtypes.U32, dtypes.BOOL, dtypes.BF16])
+def test_the_place_of_an_extreme_is_the_first_and_nan_counts(dtype: Any) -> None:
+    types = (array(dtype, 4, 5), array(dtype, 7))
+    before = traced(lambda x, y: (argmax(x, 0), argmin(x, 1), argmax(y, 0, dtypes.I32)), *types)
+    assert_computes_the_same(before, expanded(before))
+
+
+def test_equal_expansions_on_other_lines_are_told_apart_by_their_lines() -> None:
+    def f(x: Any) -> Any:
+        y = square(x)
+        return square(y)
+
+    before = traced(f, f64(3))
+    assert [e.source for e in expanded(before).equations] == [e.source for e in before.equations]
+
+
+def test_calls_are_put_in_line_wherever_they_are() -> None:
+    def step(n: Any, x: Any) -> Any:
+        return add(n, 1), through(lambda x: exp(mul(x, 2.0)), x, inline=False)[0]
+
+    before = traced(lambda n, x: repeat(lambda n, x: lt(n, 2), step, [n, x]), i32(), f64(3))
+    after = expanded(before)
+    assert "call" not in {e.primitive.name for e in equations(after)}
+    assert_computes_the_same(before, after)
+
+
+# inline
+
+
+def test_a_program_called_once_or_small_is_put_in_line() -> None:
+    after = inline(traced(lambda x: through(exp, through(exp, x)[0])[0], f64(3)))
+    assert names(after) == ["exp", "exp"]
+    assert inline(after) is after
+
+
+def test_a_big_program_called_several_times_stays_a_call() -> None:
+    def big(x: Any) -> Any:
+        for _ in range(300):
+            x = mul(x, 1.5)
+        return x
+
+    callee = traced(big, f64(3), name="big")
+
+    def f(x: Any) -> Any:
+        from tracer.primitives.calls import call
+
+        return call(callee, call(callee, x)[0])
+
+    before = traced(f, f64(3))
+    assert inline(before) is before
+    outer = traced(lambda x: through(f, x)[0], f64(3))
+    assert names(inline(outer)) == ["call", "call"]
+    assert len(expand(outer).equations) == 600
+
+
+def test_a_call_that_must_not_be_put_in_line_stays_until_the_end() -> None:
+    before = traced(lambda x: through(exp, x, inline=False), f64(3))
+    assert inline(before) is before
+
+
+# products
+
+MATRIX = (((1,), (0,)), ((), ()))
+FORMS = {
+    "matrix by matrix": ((2, 3), (3, 4), MATRIX),
+    "vector by vector": ((3,), (3,), (((0,), (0,)), ((), ()))),
+    "vector by matrix": ((3,), (3, 2), (((0,), (0,)), ((), ()))),
+    "first axes": ((3, 2), (3, 4), (((0,), (0,)), ((), ()))),
+    "last axes": ((2, 3), (4, 3), (((1,), (1,)), ((), ()))),
+    "outer": ((2,), (3,), (((), ()), ((), ()))),
+    "two axes, crossed": ((2, 3, 4), (4, 5, 3), (((1, 2), (2, 0)), ((), ()))),
+    "one batch axis": ((5, 2, 3), (5, 3, 4), (((2,), (1,)), ((0,), (0,)))),
+    "batch axes elsewhere": ((2, 5, 3, 2), (3, 2, 4, 5), (((2,), (0,)), ((1, 3), (3, 1)))),
+    "nothing to sum": ((2, 0), (0, 3), MATRIX),
+    "nothing at all": ((0, 3), (3, 2), MATRIX),
+    "scalars": ((), (), (((), ()), ((), ()))),
+}
+DTYPES = (dtypes.F64, dtypes.F32, dtypes.BF16, dtypes.I32, dtypes.U8, dtypes.BOOL, dtypes.C64)
+
+
+def small(type: Type, seed: int) -> Any:
+    values = np.random.default_rng(seed).integers(-4, 5, type.shape)
+    return values.astype(type.dtype)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("form", FORMS)
+def test_products_are_brought_to_the_form_of_blas(form: str, dtype: Any) -> None:
+    left, right, numbers = FORMS[form]
+    before = traced(lambda x, y: dot_general(x, y, numbers), array(dtype, *left), array(dtype, *right))
+    after = expanded(before)
+    for equation in after.equations:
+        if equation.primitive.lower == Library("dot"):
+            assert canonical_dot(equation) is None
+    operands = [small(t, n) for n, t in enumerate(before.input_types)]
+    (x,), (y,) = run_reference(before, operands), run_reference(after, operands)
+    assert x.dtype == y.dtype
+    assert np.array_equal(x, y)  # small integers: every order of summation is exact
+
+
+@pytest.mark.parametrize(
+    ("operand", "result"),
+    [(dtypes.BF16, dtypes.F32), (dtypes.F64, dtypes.F32), (dtypes.I8, dtypes.I32), (dtypes.I32, dtypes.F32)],
+)
+def test_products_accumulate_in_the_wider_dtype_and_round_once(operand: Any, result: Any) -> None:
+    def f(x: Any, y: Any) -> Any:
+        return dot_general(x, y, MATRIX, preferred_element_type=result)
+
+    before = traced(f, array(operand, 2, 3), array(operand, 3, 4))
+    operands = [small(t, n) for n, t in enumerate(before.input_types)]
+    (x,), (y,) = run_reference(before, operands), run_reference(expanded(before), operands)
+    assert x.dtype == y.dtype == result
+    assert np.array_equal(x, y)
+
+
+def test_a_product_in_the_form_of_blas_is_left_alone() -> None:
+    before = traced(lambda x, y: dot_general(x, y, MATRIX), f32(2, 3), f32(3, 4))
+    assert expand(before) is before
+
+
+def test_integer_products_wrap() -> None:
+    before = traced(lambda x, y: dot_general(x, y, MATRIX), i64(2, 4), i64(4, 3))
+    operands = [specials(t, n) for n, t in enumerate(before.input_types)]
+    assert np.array_equal(run_reference(before, operands)[0], run_reference(expanded(before), operands)[0])

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.passes.programs import apply, body, f64, i32, traced
+from tests.passes.structures import along, branch, repeat, through
+from tracer.errors import InternalError
+from tracer.ir import dtypes
+from tracer.ir.program import Equation, Program, Source, Var, literal
+from tracer.passes import pipeline
+from tracer.passes.pipeline import PIPELINE, Repeat, explain_passes, optimize, stages
+from tracer.passes.powers import powers
+from tracer.passes.rewrite import Pass
+from tracer.primitives.arithmetic import add, add_p, div, mul, mul_p, neg, sub
+from tracer.primitives.comparison import lt
+from tracer.primitives.exponential import exp, exp_p
+from tracer.primitives.powers import pow, square_p
+from tracer.primitives.reference import run_reference
+from tracer.trace.trace import as_literal
+
+
+def newton(n: Any, x: Any, unused: Any) -> Any:
+    """Steps towards a root of 3, counting to a limit that is carried along, with work that never changes."""
+
+    def step(n: Any, limit: Any, x: Any, dead: Any) -> Any:
+        better = through(lambda x: mul(0.5, add(x, div(mul(3.0, 1.0), x))), x)[0]
+        return add(n, 1), limit, neg(neg(better)), mul(dead, 2.0)
+
+    found = repeat(lambda n, m, x, d: lt(n, m), step, [as_literal(0, dtypes.I32), n, x, unused])
+    return branch(as_literal(1, dtypes.I32), [exp, lambda y: sub(y, 0.0)], found[2])
+
+
+def test_a_program_becomes_what_a_careful_programmer_would_write(golden: Callable[[str, str], None]) -> None:
+    before = traced(newton, i32(), f64(3), f64(3), name="newton")
+    after = apply(lambda program: optimize(program, verify=True), before)
+    golden("passes/newton", f"{body(before)}\n\n{body(after)}")
+
+
+def test_every_stage_is_shown_that_changed_the_program() -> None:
+    before = traced(newton, i32(), f64(3), f64(3), name="newton")
+    text = explain_passes(before)
+    heads = [line for line in text.splitlines() if line.startswith("# ")]
+    assert heads[:3] == ["# traced", "# after inline", "# after dce"]
+    assert text.endswith(str(optimize(before)))
+
+
+def test_a_program_that_no_pass_changes_comes_back_as_it_is() -> None:
+    before = traced(exp, f64(3))
+    assert optimize(before) is before
+    assert explain_passes(before) == f"# traced\n{before}"
+
+
+def test_results_are_remembered_but_not_for_other_lines_or_names() -> None:
+    before = traced(lambda x: add(exp(x), exp(x)), f64(3))
+    assert optimize(before) is optimize(before)
+    moved = tuple(replace(e, source=Source("other.py", 7, "g")) for e in before.equations)
+    other = replace(before, equations=moved, name="g")
+    assert other == before
+    assert {e.source.line for e in optimize(other).equations if e.source} == {7}
+    assert optimize(other).name == "g"
+
+
+def test_a_pass_that_breaks_a_program_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = Pass("breaker", lambda program: replace(program, outputs=(Var(f64(3)),)))
+    monkeypatch.setattr(pipeline, "PIPELINE", (broken,))
+    with pytest.raises(InternalError) as caught:
+        optimize(traced(exp, f64(3)), verify=True)
+    assert "after the pass breaker" in caught.value.__notes__
+
+
+def test_the_passes_that_round_are_named_as_such() -> None:
+    flat = [step for item in PIPELINE for step in (item.passes if isinstance(item, Repeat) else (item,))]
+    assert [step.name for step in flat if step.rounds] == ["powers"]
+
+
+@pytest.mark.parametrize("power", [-1.0, 0.0, 1.0, 2.0, 3.0, 4.0])
+def test_known_powers_are_products_within_two_ulps(power: float) -> None:
+    before = traced(lambda x: pow(x, power), f64(64))
+    after = powers(before)
+    assert "pow" not in {e.primitive.name for e in after.equations}
+    assert powers(after) is after
+    x = np.concatenate([np.random.default_rng(0).normal(size=60), [np.nan, np.inf, -np.inf, -0.0]])
+    (expected,), (got,) = run_reference(before, [x]), run_reference(after, [x])
+    np.testing.assert_array_max_ulp(expected[:60], got[:60], 2)
+    assert np.array_equal(expected[60:], got[60:], equal_nan=True)
+
+
+def test_other_powers_stay() -> None:
+    before = traced(lambda x: (pow(x, 0.5), pow(x, 5.0)), f64(3))
+    assert powers(before) is before
+
+
+def chain(length: int) -> Program:
+    """A long program of distinct equations in a row."""
+    first = v = Var(f64(8))
+    equations = []
+    for number in range(length):
+        primitive = (add_p, mul_p, exp_p, square_p)[number % 4]
+        inputs = (v, literal(1.5 + number, dtypes.F64))[: 2 if number % 4 < 2 else 1]
+        out = Var(f64(8))
+        equations.append(Equation(primitive, inputs, {}, (out,), Source("demo.py", number, "f")))
+        v = out
+    return Program((first,), tuple(equations), (v,))
+
+
+def test_ten_thousand_equations_are_optimised_in_linear_time() -> None:
+    program = chain(10_000)
+    start = time.process_time()
+    after = optimize(program)
+    assert time.process_time() - start < 1.5
+    assert len(after.equations) == 10_000
+
+
+def test_ten_thousand_equations_inside_a_loop_do_not_nest_the_interpreter() -> None:
+    body_program = chain(5_000)
+
+    def f(x: Any) -> Any:
+        from tracer.primitives.scan import scan_program
+
+        return scan_program(body_program, [], [x], [], length=3)
+
+    before = traced(f, f64(8))
+    assert len(list(stages(before))) > 0
+
+
+def test_scans_of_scans_are_optimised_inside() -> None:
+    def inner(c: Any, x: Any) -> Any:
+        return add(c, mul(x, 1.0)), neg(neg(c))
+
+    def outer(c: Any, x: Any) -> Any:
+        return tuple(along(inner, [c], [x], length=3))
+
+    before = traced(lambda c, x: along(outer, [c], [x], length=2), f64(), f64(2, 3))
+    after = apply(lambda program: optimize(program, verify=True), before)
+    assert body(after).count("neg") == body(after).count("mul") == 0

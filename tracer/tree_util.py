@@ -1,0 +1,297 @@
+"""Trees of arrays, with the long names; `tracer.tree` has the short ones.
+
+Tuples, lists, dicts (in the order of their sorted keys), named tuples, and the classes that are registered here are
+nodes; None is a tree without leaves; everything else is a leaf.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import optree
+
+from tracer.errors import ArgumentError, message
+from tracer.trace import trees
+from tracer.trace.source import here
+
+PyTreeDef = optree.PyTreeSpec
+T = TypeVar("T")
+Leaf = Callable[[Any], bool] | None
+
+
+def tree_flatten(tree: Any, is_leaf: Leaf = None) -> tuple[list[Any], PyTreeDef]:
+    """The leaves in order, and the structure that puts them back.
+
+    >>> tracer.tree_util.tree_flatten({"b": 1, "a": (2, None)})[0]
+    [2, 1]
+    """
+    return optree.tree_flatten(tree, is_leaf, namespace=trees.NAMESPACE)
+
+
+def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
+    """The tree of a structure with the given leaves."""
+    return optree.tree_unflatten(treedef, leaves)
+
+
+def tree_leaves(tree: Any, is_leaf: Leaf = None) -> list[Any]:
+    """The leaves in order.
+
+    >>> tracer.tree_util.tree_leaves([1, (2, 3)])
+    [1, 2, 3]
+    """
+    return optree.tree_leaves(tree, is_leaf, namespace=trees.NAMESPACE)
+
+
+def tree_structure(tree: Any, is_leaf: Leaf = None) -> PyTreeDef:
+    """The structure without the leaves; structures can be compared."""
+    return optree.tree_structure(tree, is_leaf, namespace=trees.NAMESPACE)
+
+
+def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Leaf = None) -> Any:
+    """A function of corresponding leaves of one or more trees, in the structure of the first.
+
+    >>> tracer.tree_util.tree_map(lambda x, y: x + y, {"a": 1}, {"a": 10})
+    {'a': 11}
+    """
+    if is_leaf is None:
+        return trees.tree_map(f, tree, *rest)
+    leaves, structure = tree_flatten(tree, is_leaf)
+    others = [_up_to(structure, other) for other in rest]
+    return tree_unflatten(structure, [f(*xs) for xs in zip(leaves, *others, strict=True)])
+
+
+def _up_to(structure: PyTreeDef, tree: Any) -> list[Any]:
+    try:
+        return structure.flatten_up_to(tree)
+    except ValueError as error:
+        raise ArgumentError(message(f"tree.map{here()}: the trees have different structures", str(error))) from None
+
+
+def tree_reduce(function: Callable[[Any, Any], Any], tree: Any, *initializer: Any, is_leaf: Leaf = None) -> Any:
+    """The leaves combined one after another.
+
+    >>> tracer.tree_util.tree_reduce(lambda a, b: a + b, [1, (2, 3)])
+    6
+    """
+    return functools.reduce(function, tree_leaves(tree, is_leaf), *initializer)
+
+
+def tree_all(tree: Any, *, is_leaf: Leaf = None) -> bool:
+    """Whether all leaves are true."""
+    return all(tree_leaves(tree, is_leaf))
+
+
+def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any) -> Any:
+    """A tree of trees turned inside out.
+
+    >>> outer, inner = (tracer.tree_util.tree_structure(t) for t in ([0, 0], {"a": 0}))
+    >>> tracer.tree_util.tree_transpose(outer, inner, [{"a": 1}, {"a": 2}])
+    {'a': [1, 2]}
+    """
+    inside = [tree_flatten(t) for t in _up_to(outer_treedef, pytree_to_transpose)]
+    inner = inner_treedef or inside[0][1]
+    if any(found != inner for _, found in inside):
+        raise ArgumentError(message(f"tree.transpose{here()}: the inner trees have different structures"))
+    columns = zip(*(leaves for leaves, _ in inside), strict=True)
+    return tree_unflatten(inner, [tree_unflatten(outer_treedef, column) for column in columns])
+
+
+def treedef_is_leaf(treedef: PyTreeDef) -> bool:
+    """Whether a structure is a single leaf."""
+    return treedef.num_nodes == 1 and treedef.num_leaves == 1
+
+
+def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
+    """The structures of a node's children."""
+    return treedef.children()
+
+
+def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
+    """The structure of a tuple of trees."""
+    return optree.treespec_tuple(treedefs, namespace=trees.NAMESPACE)
+
+
+def all_leaves(iterable: Iterable[Any], is_leaf: Leaf = None) -> bool:
+    """Whether no element is a tree with nodes."""
+    return optree.all_leaves(iterable, is_leaf, namespace=trees.NAMESPACE)
+
+
+# Paths
+
+
+class SequenceKey(NamedTuple):
+    """A place in a tuple or list."""
+
+    idx: int
+
+    def __str__(self) -> str:
+        return f"[{self.idx!r}]"
+
+
+class DictKey(NamedTuple):
+    """A key of a dict."""
+
+    key: Hashable
+
+    def __str__(self) -> str:
+        return f"[{self.key!r}]"
+
+
+class GetAttrKey(NamedTuple):
+    """An attribute of a named tuple or a registered class."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f".{self.name}"
+
+
+class FlattenedIndexKey(NamedTuple):
+    """The number of a child of a class that says no more about its children."""
+
+    key: int
+
+    def __str__(self) -> str:
+        return f"[<flat index {self.key}>]"
+
+
+KeyPath = tuple[Any, ...]
+
+
+def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
+    """A path as it would be written behind the tree: `['w'][0]`; or its bare keys.
+
+    >>> tree = tracer.tree_util
+    >>> tree.keystr((tree.DictKey("w"), tree.SequenceKey(0)))
+    "['w'][0]"
+    """
+    if simple:
+        return separator.join(str(key[0]) if isinstance(key, tuple) else str(key) for key in keys)
+    return separator.join(map(str, keys))
+
+
+def tree_flatten_with_path(tree: Any, is_leaf: Leaf = None) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
+    """The leaves with their paths, and the structure.
+
+    >>> leaves, _ = tracer.tree_util.tree_flatten_with_path({"w": [1, 2]})
+    >>> [(tracer.tree_util.keystr(path), leaf) for path, leaf in leaves]
+    [("['w'][0]", 1), ("['w'][1]", 2)]
+    """
+    accessors, leaves, structure = optree.tree_flatten_with_accessor(tree, is_leaf, namespace=trees.NAMESPACE)
+    paths = [tuple(map(_key, accessor)) for accessor in accessors]
+    return list(zip(paths, leaves, strict=True)), structure
+
+
+def _key(entry: Any) -> Any:
+    match entry:
+        case optree.MappingEntry():
+            return DictKey(entry.key)
+        case optree.NamedTupleEntry():
+            return GetAttrKey(entry.field)
+        case optree.GetAttrEntry():
+            return GetAttrKey(entry.name)
+        case optree.SequenceEntry():
+            return SequenceKey(entry.index)
+        case _:
+            return FlattenedIndexKey(entry.entry)
+
+
+def tree_leaves_with_path(tree: Any, is_leaf: Leaf = None) -> list[tuple[KeyPath, Any]]:
+    """The leaves with their paths."""
+    return tree_flatten_with_path(tree, is_leaf)[0]
+
+
+def tree_map_with_path(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Leaf = None) -> Any:
+    """As `tree_map`, with the path as the function's first argument."""
+    leaves, structure = tree_flatten_with_path(tree, is_leaf)
+    others = [_up_to(structure, other) for other in rest]
+    results = [f(path, leaf, *xs) for (path, leaf), *xs in zip(leaves, *others, strict=True)]
+    return tree_unflatten(structure, results)
+
+
+# Classes as nodes
+
+
+def register_pytree_node(
+    nodetype: type[T],
+    flatten_func: Callable[[T], tuple[Iterable[Any], Any]],
+    unflatten_func: Callable[[Any, Any], T],
+    flatten_with_keys_func: Any = None,
+) -> None:
+    """Make a class a node: flatten_func(x) -> (children, aux), unflatten_func(aux, children) -> x; aux is hashable."""
+    del flatten_with_keys_func  # children are called by their number
+    optree.register_pytree_node(
+        nodetype,
+        lambda x: (lambda pair: (tuple(pair[0]), pair[1]))(flatten_func(x)),
+        lambda aux, children: unflatten_func(aux, tuple(children)),
+        path_entry_type=optree.FlattenedEntry,
+        namespace=trees.NAMESPACE,
+    )  # type: ignore[type-var]  # any class may be registered
+
+
+def register_pytree_node_class(cls: type[T]) -> type[T]:
+    """Make a class a node by its methods `tree_flatten(self)` and `tree_unflatten(cls, aux, children)`; a decorator."""
+    register_pytree_node(cls, lambda x: x.tree_flatten(), cls.tree_unflatten)  # type: ignore[attr-defined]
+    return cls
+
+
+def register_pytree_with_keys(
+    nodetype: type[T], flatten_with_keys: Callable[[T], tuple[Iterable[tuple[Any, Any]], Any]],
+    unflatten_func: Callable[[Any, Any], T], flatten_func: Callable[[T], tuple[Iterable[Any], Any]] | None = None,
+) -> None:  # fmt: skip
+    """As `register_pytree_node`, with children given as pairs (key, child)."""
+
+    def flatten(x: T) -> tuple[Iterable[Any], Any]:
+        pairs, aux = flatten_with_keys(x)
+        return tuple(child for _, child in pairs), aux
+
+    register_pytree_node(nodetype, flatten_func or flatten, unflatten_func)
+
+
+def register_static(cls: type[T]) -> type[T]:
+    """Make a class a node without leaves: its instances, hashable, belong to the structure. A decorator."""
+    register_pytree_node(cls, lambda x: ((), x), lambda aux, _: aux)
+    return cls
+
+
+def register_dataclass(
+    nodetype: type[T], data_fields: Sequence[str] | None = None, meta_fields: Sequence[str] | None = None,
+    drop_fields: Sequence[str] = (),
+) -> type[T]:  # fmt: skip
+    """Make a dataclass a node: `data_fields` are its children, `meta_fields` belong to the structure. A decorator.
+
+    Without them, fields made by `dataclasses.field(metadata={"static": True})` are meta fields, the others data.
+    """
+    if data_fields is None or meta_fields is None:
+        if not dataclasses.is_dataclass(nodetype):
+            raise ArgumentError(message(f"register_dataclass{here()} takes a dataclass", f"got {nodetype!r}"))
+        fields = [f for f in dataclasses.fields(nodetype) if f.init and f.name not in drop_fields]
+        meta_fields = [f.name for f in fields if f.metadata.get("static", False)]
+        data_fields = [f.name for f in fields if f.name not in meta_fields]
+    data, meta = tuple(data_fields), tuple(meta_fields)
+
+    def flatten(x: T) -> Any:
+        children = tuple(getattr(x, name) for name in data)
+        return children, tuple(getattr(x, name) for name in meta), data
+
+    def unflatten(aux: Any, children: Any) -> T:
+        return nodetype(**dict(zip(data, children, strict=True)), **dict(zip(meta, aux, strict=True)))
+
+    optree.register_pytree_node(
+        nodetype, flatten, unflatten, path_entry_type=optree.GetAttrEntry, namespace=trees.NAMESPACE
+    )  # type: ignore[type-var]  # any class may be registered
+    return nodetype
+
+
+class Partial(functools.partial[Any]):
+    """A `functools.partial` that is a node: its arguments are its children, its function belongs to the structure."""
+
+
+register_pytree_node(
+    Partial,
+    lambda p: ((p.args, p.keywords), p.func),
+    lambda func, children: Partial(func, *children[0], **children[1]),
+)
