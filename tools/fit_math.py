@@ -1,11 +1,11 @@
-"""Fits the polynomials of `tracer.schedule.math` and writes them to its `coefficients.py`.
+"""Fits the polynomials of `tracer.schedule.math` and writes its `coefficients.py` and `pi_bits.py`.
 
-    python tools/fit_math.py [NAME ...]     prints the error of each fit; with no names, refits all and writes the file
+    python tools/fit_math.py [NAME ...]     prints the error of each fit; with no names, refits all and writes the files
 
 Each fit minimises the greatest weighted error over a fine Chebyshev grid by the Remez exchange (Muller, Elementary
 Functions, 3rd ed. 2016, chapter 3) in 60-digit arithmetic. Coefficients are rounded to the target format one by
 one from the constant term up, the others being fitted again each time, so that later ones absorb what the
-rounding of earlier ones cost. A rational fit linearises: the numerator and the denominator of the round before weight the next.
+rounding of earlier ones cost. A rational fit linearises: each round is weighted by the denominator of the one before.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ mp.dps = 60
 
 Real = mpf
 Function = Callable[[Real], Real]
-TARGET = Path(__file__).parents[1] / "tracer" / "schedule" / "math" / "coefficients.py"
+TARGET = Path(__file__).parents[1] / "tracer" / "schedule" / "math"
 GRID = 60  # grid points for each coefficient
 
 
@@ -45,6 +45,7 @@ class Fit:
 
 
 def rounded(value: Real, bits: int) -> Real:
+    """The nearest number of the format."""
     if bits == 24:
         return mpf(float(np.float32(float(value))))
     return mpf(float(value))
@@ -70,6 +71,7 @@ def solve(rows: list[list[Real]], right: list[Real]) -> list[Real]:
 
 
 def horner(coefficients: list[Real], x: Real) -> Real:
+    """The sum of coefficients[k] * x^k."""
     total = mpf(0)
     for c in reversed(coefficients):
         total = total * x + c
@@ -95,6 +97,7 @@ def exchange(errors: list[Real], count: int) -> list[int]:
 
 
 def grid(fit: Fit) -> list[Real]:
+    """Chebyshev's points over the interval, thickest at its ends."""
     n = GRID * (sum(fit.terms) + 1)
     middle, half = (fit.low + fit.high) / 2, (fit.high - fit.low) / 2
     xs = [middle - half * mp.cos(mp.pi * i / (n - 1)) for i in range(n)]
@@ -159,7 +162,7 @@ def fitted(fit: Fit) -> tuple[tuple[float, ...], tuple[float, ...], float]:
     p, q = fit.terms
     denominator = [mpf(1)]
     if q:
-        numerator, denominator, _ = remez(xs, fs, ws, 0, fit.terms)
+        _, denominator, _ = remez(xs, fs, ws, 0, fit.terms)
         denominator = [rounded(c, fit.bits) for c in denominator]
         scale = [horner(denominator, x) for x in xs]
         fs = [f * d for f, d in zip(fs, scale, strict=True)]
@@ -182,6 +185,7 @@ def away_from_zero(x: Real) -> Real:
 
 
 def one(_x: Real) -> Real:
+    """The weight of an absolute error."""
     return mpf(1)
 
 
@@ -224,11 +228,11 @@ def fits() -> list[Fit]:
     table += both("EXP2", lambda r: mp.expm1(r * mp.log(2)) / r, ("-0.5005", "0.5005"), (6, 11), abs)
     # (log(1+f) - f) / f^2
     table += both(
-        "LOG", lambda f: (mp.log1p(f) - f) / f**2, (SQRT_HALF - 1, 2 * SQRT_HALF - 1), (9, 20), lambda f: abs(f)
+        "LOG", lambda f: (mp.log1p(f) - f) / f**2, (SQRT_HALF - 1, 2 * SQRT_HALF - 1), (9, 20), abs
     )
     table += both(
         "LOG2", lambda f: (mp.log1p(f) - f) / f**2 / mp.log(2), (SQRT_HALF - 1, 2 * SQRT_HALF - 1), (9, 20),
-        lambda f: abs(f),
+        abs,
     )  # fmt: skip
     # (atanh(s) - s) / s^3 in s^2 for |s| <= 0.2356
     table += both(
@@ -285,6 +289,7 @@ def fits() -> list[Fit]:
 
 
 def scaled_erfc(x: Real) -> Real:
+    """(1 + 2 x) e^(x^2) erfc(x), between 1 and 1.24."""
     return (1 + 2 * x) * mp.exp(x * x) * mp.erfc(x)
 
 
@@ -307,21 +312,25 @@ def erf_inv_tail(r: Real) -> Real:
 
 
 def lgamma_over_roots(x: Real) -> Real:
+    """lgamma(x) / ((x - 1) (x - 2)) - 7/16."""
     x = x if min(abs(x - 1), abs(x - 2)) > mpf(10) ** -12 else x + mpf(10) ** -12
     return mp.loggamma(x) / ((x - 1) * (x - 2)) - mpf("0.4375")
 
 
 def stirling_rest(r: Real) -> Real:
+    """What Stirling's formula lacks at 1/r."""
     x = 1 / r
     return mp.loggamma(x) - (x - mpf("0.5")) * (mp.log(x) - 1) - (mp.log(2 * mp.pi) - 1) / 2
 
 
 def digamma_over_root(x: Real) -> Real:
+    """digamma(x) / (x - root) - 17/16."""
     x = x if abs(x - DIGAMMA_ROOT) > mpf(10) ** -12 else x + mpf(10) ** -12
     return mp.digamma(x) / (x - DIGAMMA_ROOT) - mpf("1.0625")
 
 
 def digamma_rest(r: Real) -> Real:
+    """What log(x) - 1/(2 x) exceeds digamma(x) by at x = 1/r."""
     return -mp.log(r) - r / 2 - mp.digamma(1 / r)
 
 
@@ -339,9 +348,10 @@ from typing import Final
 
 
 def lines(name: str, values: tuple[float, ...], bits: int) -> str:
+    """A tuple as source, within the line length."""
     texts = [repr(v) if bits == 53 else str(np.float32(v)) for v in values]
     texts = [t if "." in t or "e" in t else t + ".0" for t in texts]
-    one_line = f"{name}: Final = ({', '.join(texts)},)"
+    one_line = f"{name}: Final = ({', '.join(texts)})"
     if len(one_line) <= 110:
         return one_line + "\n"
     body = ""
@@ -354,7 +364,65 @@ def lines(name: str, values: tuple[float, ...], bits: int) -> str:
     return f"{name}: Final = (\n{body}{row}\n)  # fmt: skip\n"
 
 
+LEAD, WORDS = 12, 19  # zeros before 1/pi, so that 2^40 has a window of bits too, and words to reach past 2^1024
+
+PI_BITS = '''"""The bits of pi and 1/pi that argument reduction needs, written by `tools/fit_math.py`."""
+
+from typing import Final
+
+from tracer.schedule.math.expand import DOUBLE, SINGLE, Format
+
+PI_PARTS: Final[dict[Format, tuple[float, float, float]]] = {{
+    SINGLE: {single},
+    DOUBLE: {double},
+}}
+"""pi as a sum of numbers of each format, largest first."""
+
+INVERSE_WINDOWS: Final = (
+{windows}
+)
+"""(least, high, low): 1/pi less the bits that give multiples of 2 with every f32 from `least` on."""
+
+INVERSE_LEAD: Final = {lead}
+INVERSE_WORDS: Final = (
+{words}
+)  # fmt: skip
+"""1/pi in words of 64 bits, the bit of weight 1 in place `INVERSE_LEAD` of the first, from the top."""
+'''
+
+
+def pi_bits() -> str:
+    """The source of `pi_bits.py`."""
+    with mp.workprec(2000):
+        inverse = 1 / mp.pi
+        windows = []
+        for exponent in (17, 50, 76, 102):
+            unit = mpf(2) ** (24 - exponent)  # times the last place of 2^exponent this is 2
+            part = inverse if exponent == 17 else inverse - mp.floor(inverse / unit) * unit
+            high, low = summands(part, 2, 53)
+            windows.append(f"    ({2.0**exponent!r}, {high!r}, {low!r}),".replace("e+", "e"))
+        bits = int(mp.floor(inverse * mpf(2) ** (64 * WORDS - 1 - LEAD)))
+        words = [f"0x{bits >> 64 * (WORDS - 1 - k) & (1 << 64) - 1:016X}," for k in range(WORDS)]
+        return PI_BITS.format(
+            single=repr(summands(mp.pi, 3, 24)),
+            double=repr(summands(mp.pi, 3, 53)),
+            windows="\n".join(windows),
+            lead=LEAD,
+            words="\n".join("    " + " ".join(words[k : k + 4]) for k in range(0, WORDS, 4)),
+        )
+
+
+def summands(value: Real, count: int, bits: int) -> tuple[float, ...]:
+    """The value as a sum of numbers of the format, each the nearest to what is left."""
+    parts = []
+    for _ in range(count):
+        parts.append(float(rounded(value, bits)))
+        value -= mpf(parts[-1])
+    return tuple(parts)
+
+
 def main(names: list[str]) -> None:
+    """Fits what the names begin, or all."""
     text = HEADER
     for fit in fits():
         if names and not any(fit.name.startswith(n) for n in names):
@@ -367,7 +435,8 @@ def main(names: list[str]) -> None:
     if names:
         print(text)
     else:
-        TARGET.write_text(text)
+        (TARGET / "coefficients.py").write_text(text)
+        (TARGET / "pi_bits.py").write_text(pi_bits())
 
 
 if __name__ == "__main__":

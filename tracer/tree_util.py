@@ -223,13 +223,20 @@ def register_pytree_node(
 ) -> None:
     """Make a class a node: flatten_func(x) -> (children, aux), unflatten_func(aux, children) -> x; aux is hashable."""
     del flatten_with_keys_func  # children are called by their number
-    optree.register_pytree_node(
-        nodetype,
-        lambda x: (lambda pair: (tuple(pair[0]), pair[1]))(flatten_func(x)),
-        lambda aux, children: unflatten_func(aux, tuple(children)),
-        path_entry_type=optree.FlattenedEntry,
-        namespace=trees.NAMESPACE,
-    )  # type: ignore[type-var]  # any class may be registered
+
+    def flatten(x: T) -> tuple[tuple[Any, ...], Any]:
+        children, aux = flatten_func(x)
+        return tuple(children), aux
+
+    def unflatten(aux: Any, children: Iterable[Any]) -> T:
+        return unflatten_func(aux, tuple(children))
+
+    _register(nodetype, flatten, unflatten, optree.FlattenedEntry)
+
+
+def _register(nodetype: Any, flatten: Any, unflatten: Any, entry: Any) -> None:
+    """Any class may be registered, though optree's types speak of collections."""
+    optree.register_pytree_node(nodetype, flatten, unflatten, path_entry_type=entry, namespace=trees.NAMESPACE)
 
 
 def register_pytree_node_class(cls: type[T]) -> type[T]:
@@ -280,9 +287,7 @@ def register_dataclass(
     def unflatten(aux: Any, children: Any) -> T:
         return nodetype(**dict(zip(data, children, strict=True)), **dict(zip(meta, aux, strict=True)))
 
-    optree.register_pytree_node(
-        nodetype, flatten, unflatten, path_entry_type=optree.GetAttrEntry, namespace=trees.NAMESPACE
-    )  # type: ignore[type-var]  # any class may be registered
+    _register(nodetype, flatten, unflatten, optree.GetAttrEntry)
     return nodetype
 
 

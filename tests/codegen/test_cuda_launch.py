@@ -10,11 +10,12 @@ import pytest
 from tests.codegen.cuda_on_cpu import COMPILER, CPU_CUPY
 from tests.codegen.test_cuda_emit import CHECKED, gpu_module
 from tests.runtime.programs import count_to
-from tests.schedule.gpu_programs import PROGRAMS, program_of
+from tests.schedule.gpu_programs import PROGRAMS, inputs_of, program_of
 from tracer.codegen.cuda import nvrtc
 from tracer.codegen.cuda.emit import emit_cuda
 from tracer.codegen.cuda.launch import load_cupy, run
 from tracer.errors import DeviceError, InternalError
+from tracer.primitives.reference import run_reference
 from tracer.schedule.gpu import map_to_gpu
 from tracer.schedule.lower import loops
 
@@ -98,3 +99,25 @@ ptxas info    : Used 12 registers
         "nest1": nvrtc.Resources(registers=27, stack=8, spill_stores=4, spill_loads=12, shared=16),
         "nest0": nvrtc.Resources(registers=12, stack=0, spill_stores=0, spill_loads=0, shared=0),
     }
+
+
+# -- on a device -----------------------------------------------------------------------------------------
+
+
+def has_device() -> bool:
+    try:
+        load_cupy()
+    except DeviceError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not has_device(), reason="needs CuPy and a CUDA device")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_on_a_device_equal_the_reference(name: str, rng: np.random.Generator) -> None:
+    program, inputs = program_of(*PROGRAMS[name]), inputs_of(name, rng)
+    outcome = run(emit_cuda(gpu_module(program)), inputs)
+    for got, wanted in zip(outcome.outputs, run_reference(program, inputs), strict=True):
+        close = 2e-2 if wanted.dtype.itemsize == 2 else 2e-5
+        values = got.get().view(wanted.dtype).reshape(wanted.shape).astype(np.float64)
+        np.testing.assert_allclose(values, wanted.astype(np.float64), rtol=close, atol=close)

@@ -82,7 +82,8 @@ class Case:
     def __repr__(self) -> str:
         literals = f" literals {dict(self.literals)}" if self.literals else ""
         if self.body is not None:
-            return f"{self.primitive.name} in {self.body.__name__}({', '.join(map(str, self.types))})"
+            name = getattr(self.body, "__name__", self.body)
+            return f"{self.primitive.name} in {name}({', '.join(map(str, self.types))})"
         params = ", ".join(f"{k}={v}" for k, v in self.params.items() if not isinstance(v, Program | tuple))
         return f"{self.primitive.name}({', '.join(map(str, self.types))}; {params}){literals}"
 

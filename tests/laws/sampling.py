@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -21,15 +23,29 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 def sampled(examples: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Run a test of `seed` for so many seeds; forty times as many under the thorough profile."""
+    """Run a test of `seed` for so many seeds; forty times as many under the thorough profile.
+
+    Each parameter's run is a property of its own: given to a parametrized test itself, hypothesis' plugin would wrap
+    one function's settings once more for every parameter.
+    """
+    limited = settings(
+        max_examples=examples * (40 if THOROUGH else 1),
+        phases=[Phase.explicit, Phase.generate],  # a smaller seed is no simpler
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
-        limited = settings(
-            max_examples=examples * (40 if THOROUGH else 1),
-            phases=[Phase.explicit, Phase.reuse, Phase.generate],  # a smaller seed is no simpler
-            suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-        )
-        return limited(given(seed=SEEDS)(test))
+        @wraps(test)
+        def run(**arguments: Any) -> None:
+            def drawn(seed: int) -> None:
+                test(**arguments, seed=seed)
+
+            limited(given(seed=SEEDS)(drawn))()
+
+        own = inspect.signature(test)
+        run.__signature__ = own.replace(parameters=[p for p in own.parameters.values() if p.name != "seed"])  # type: ignore[attr-defined]
+        return run
 
     return decorate
 

@@ -8,11 +8,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from tests.laws.cases import Case, cases_of
-from tests.laws.comparing import check_close, magnitudes
+from tests.laws.comparing import case_tolerance, check_close, magnitudes
 from tests.laws.sampling import generator, primitives_with, sampled
-from tests.laws.tolerances import tolerance_of
 from tests.laws.values import Array
-from tracer.ir import dtypes
 from tracer.ir.check import check_program
 from tracer.ir.primitive import NoRule, Primitive
 from tracer.ir.program import Program
@@ -72,10 +70,9 @@ def check_batch(case: Case, axes: Axes, rng: np.random.Generator, size: int) -> 
         lanes.append([x if axis is None else y for x, y, axis in zip(first, drawn, axes, strict=True)])
     got = run_batched(case.program, lanes, axes)
     calls = [run_reference(case.program, lane) for lane in lanes]
-    complex_in = any(dtypes.is_complex(x.dtype) for x in first)
     for position, result in enumerate(got):
         expected = np.stack([call[position] for call in calls])
-        tolerance = tolerance_of(case.primitive.name, expected.dtype, is_complex=complex_in)
+        tolerance = case_tolerance(case, expected)
         scale = None
         if tolerance is not None and tolerance.of_terms:
             scale = np.stack([magnitudes(case, lane)[position] for lane in lanes])

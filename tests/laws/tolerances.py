@@ -33,12 +33,14 @@ class Tolerance:
     """units: how many epsilons, relative to the result (for sums: to the sum of the magnitudes).
 
     absolute: in epsilons of 1, where a result near zero has lost its digits. of_terms: the results are sums.
+    near_poles: relative to the result's square where it is large, for what is the reciprocal of a small difference.
     """
 
     units: float
     why: str
     absolute: float = 0.0
     of_terms: bool = False
+    near_poles: bool = False
 
 
 _FUNCTION = "SciPy's and NumPy's are up to 2 ulp off, ours as well"
@@ -46,11 +48,12 @@ _COMPLEX = "complex functions are composed of real ones, and lose digits where p
 _SUMS = "the order of the sum differs"
 _REAL_FUNCTIONS = (
     "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp exp2 expm1 log log2 log1p logistic pow "
-    "cbrt rsqrt hypot erf erfc erf_inv"
+    "cbrt rsqrt hypot erf erf_inv"
 )
 
 TOLERANCES: Final[dict[str, Tolerance]] = {
     **{name: Tolerance(4, _FUNCTION) for name in _REAL_FUNCTIONS.split()},
+    "erfc": Tolerance(512, "SciPy's loses up to 8 bits in the tail; ours is held to 1 ulp in tests/schedule"),
     "lgamma": Tolerance(4, "bounded absolutely near its roots at 1 and 2", absolute=4),
     "digamma": Tolerance(4, "bounded absolutely near its roots", absolute=4),
     "polygamma": Tolerance(64, "a series of powers, each rounded", absolute=4),
@@ -65,14 +68,14 @@ TOLERANCES: Final[dict[str, Tolerance]] = {
     "scatter_mul": Tolerance(16, "a rounding error for every factor"),
 }
 
-# Complex arithmetic beyond parts: name -> the same, for complex results alone.
+_COMPLEX_FUNCTIONS = (
+    "sqrt rsqrt exp exp2 expm1 log log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh"
+)
+
+# Complex arithmetic beyond parts: name -> the same, where an operand is complex.
 COMPLEX_TOLERANCES: Final[dict[str, Tolerance]] = {
-    **{
-        name: Tolerance(16, _COMPLEX)
-        for name in (
-            "sqrt rsqrt exp exp2 expm1 log log1p logistic sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh"
-        ).split()
-    },
+    **{name: Tolerance(16, _COMPLEX) for name in _COMPLEX_FUNCTIONS.split()},
+    "logistic": Tolerance(16, _COMPLEX, near_poles=True),
     "pow": Tolerance(256, "exp(y log x): the error of the logarithm grows with its product with y"),
     "mul": Tolerance(4, _COMPLEX),
     "square": Tolerance(4, _COMPLEX),
@@ -81,6 +84,10 @@ COMPLEX_TOLERANCES: Final[dict[str, Tolerance]] = {
     "abs": Tolerance(4, "hypot"),
     "sign": Tolerance(8, "hypot, and a division"),
 }
+
+
+# Programs around a primitive, and equations that a pass or a composite lowering writes in others.
+COMPOSED: Final = Tolerance(64, "several roundings, and functions within their own tolerances", absolute=64)
 
 
 def tolerance_of(name: str, dtype: DType, *, is_complex: bool) -> Tolerance | None:
@@ -112,6 +119,7 @@ def close(got: Array, expected: Array, tolerance: Tolerance, scale: Array | None
     largest, _, least = limits(part)
     size = np.abs(e) if scale is None else np.maximum(np.abs(e), np.abs(scale.astype(wide)))
     with np.errstate(all="ignore"):
+        size = np.maximum(size, size * size) if tolerance.near_poles else size
         epsilon = EPSILON[part] * UNITS[part]
         allowed = tolerance.units * (epsilon * size + least) + tolerance.absolute * epsilon
         near = np.abs(g - e) <= allowed

@@ -32,6 +32,7 @@ from tracer.primitives.joining import slice
 from tracer.primitives.loops import while_program
 from tracer.primitives.reductions import reduce_max
 from tracer.primitives.scan import scan_program
+from tracer.primitives.scans import cumsum
 from tracer.primitives.shapes import (
     broadcast_in_dim,
     broadcasted_iota,
@@ -95,7 +96,13 @@ def test_a_carry_taken_over_by_an_update_stays_whole_while_it_is_read() -> None:
         fresh = broadcast_in_dim(sin(s), (4,), ())
         return [fresh, add(s, reduce_sum(mul(rev(v, (0,)), X4_LITERALS(v)), (0,)))]
 
+    def later(i: Any, a: Any, s: Any) -> list[Any]:
+        v = dynamic_update_slice(a, reshape(s, (1,)), [i])
+        fresh = broadcast_in_dim(sin(s), (4,), ())
+        return [fresh, add(s, reduce_sum(cumsum(v, 0), (0,)))]
+
     agree(lambda x, s: counted(step, x, s, trips=3), X4, 0.5)
+    agree(lambda x, s: counted(later, x, s, trips=3), X4, 0.5)
 
 
 def X4_LITERALS(v: Any) -> Any:  # noqa: N802  # weights that differ by position

@@ -15,7 +15,8 @@ from tracer.lax.in_dim import (
     index_in_dim,
     sort_key_val,
 )
-from tracer.lax.loops import fori_loop, map, scan, while_loop
+from tracer.lax.loops import fori_loop, scan, while_loop
+from tracer.lax.mapping import map
 from tracer.lax.prefix_sums import associative_scan
 from tracer.primitives import arithmetic as _arithmetic
 from tracer.primitives import bits as _bits

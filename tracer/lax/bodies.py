@@ -14,6 +14,7 @@ from tracer.primitives.broadcasting import broadcast_in_dim
 from tracer.primitives.conversion import convert_element_type
 from tracer.trace import trees
 from tracer.trace.array import Array
+from tracer.trace.evaluate import evaluate
 from tracer.trace.source import here
 from tracer.trace.stage import stage
 from tracer.transforms.functions import as_output, flatten_arguments, name_of
@@ -34,7 +35,7 @@ def stage_body(
 ) -> Body:
     """Stage `function(*arguments)`, the arguments of a structure and types.
 
-    wanted: types for the first outputs: those that differ in their weak flag alone are given it.
+    wanted: types for the first outputs: weak ones that have such a type otherwise are given its flag.
     """
     structures: list[trees.Structure] = []
 
@@ -42,7 +43,7 @@ def stage_body(
         outputs, found = trees.flatten(function(*trees.unflatten(structure, inputs)))
         structures.append(found)
         values = [as_output(y, what) for y in outputs]
-        fitted = [_fitted(y, type) for y, type in zip(values, wanted, strict=False)]
+        fitted = [_strengthened(y, type) for y, type in zip(values, wanted, strict=False)]
         return [*fitted, *map(_array, values[len(fitted) :])]
 
     staged = stage(flat, types, name=name_of(function))
@@ -59,6 +60,10 @@ def _fitted(value: Any, wanted: Type) -> Any:
     if isinstance(wanted, ArrayType) and value.type != wanted and same_up_to_weakness(value.type, wanted):
         return convert_element_type(value, wanted.dtype, weak=wanted.weak)
     return value
+
+
+def _strengthened(value: Any, wanted: Type) -> Any:
+    return _fitted(value, wanted) if isinstance(wanted, ArrayType) and not wanted.weak else _array(value)
 
 
 class Carry:
@@ -109,7 +114,8 @@ class Carry:
 
 def _remedy(name: str, enters: Type, leaves: Type) -> str:
     if isinstance(enters, ArrayType) and isinstance(leaves, ArrayType) and enters.shape == leaves.shape:
-        return f'cast the result, {name}.astype("{enters.dtype}"), or start from a {leaves.dtype} carry'
+        article = "an" if leaves.dtype.name[0] in "iu" else "a"
+        return f'cast the result, {name}.astype("{enters.dtype}"), or start from {article} {leaves.dtype} carry'
     return f"keep the type, or start from a carry {leaves}"
 
 
@@ -125,15 +131,32 @@ def parameter_name(function: Function, position: int) -> str:
 def fixpoint(carry: Carry, stage_with: Callable[[list[Type]], Body], first: int) -> Body:
     """Stage a body until weak carries enter with the types that it returns; then check them.
 
-    first: the place of the first carry among the body's outputs.
+    first: the place of the first carry among the body's inputs, behind its constants, and among its outputs.
+    Where a carry has its dtype already and is to be weak no longer, the body is not traced again.
     """
     for _ in range(3):
-        body = stage_with(carry.types)
-        returned = body.program.output_types[first : first + len(carry.values)]
+        types = carry.types
+        body = stage_with(types)
+        returned = body.program.output_types[first : first + len(types)]
         if not carry.adapt(returned):
+            break
+        if all(same_up_to_weakness(old, new) for old, new in zip(types, carry.types, strict=True)):
+            body = _entered_by(body, carry.types, len(body.constants) + first)
             break
     carry.check_types(returned)
     return body
+
+
+def _entered_by(body: Body, types: Sequence[Type], first: int) -> Body:
+    """The body with carries of other weak flags, which are given back inside the flags that they were traced with."""
+    program = body.program
+    inputs = list(program.input_types)
+    inputs[first : first + len(types)] = types
+
+    def run(arrays: list[Array]) -> list[Any]:
+        return evaluate(program, [_fitted(x, v.type) for x, v in zip(arrays, program.inputs, strict=True)])
+
+    return body._replace(program=stage(run, inputs, name=program.name).program)
 
 
 def weak_join(types: Sequence[Type]) -> Type | None:

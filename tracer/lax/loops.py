@@ -1,4 +1,4 @@
-"""Loops: `while_loop`, `fori_loop`, `scan` and `map`. The body is traced once; the loop is native code."""
+"""Loops: `while_loop`, `fori_loop` and `scan`. The body is traced once; the loop is native code."""
 
 from __future__ import annotations
 
@@ -10,22 +10,20 @@ import numpy as np
 
 from tracer.errors import ArgumentError, CarryTypeError, ShapeError, message
 from tracer.ir import dtypes
-from tracer.ir.types import Type, with_shape
+from tracer.ir.program import Literal
+from tracer.ir.types import Type, array_type, with_shape
 from tracer.lax.bodies import Body, Carry, fixpoint, stage_body
 from tracer.primitives.arithmetic import add
 from tracer.primitives.comparison import lt
 from tracer.primitives.conversion import convert_element_type
-from tracer.primitives.joining import concatenate, slice_in_dim
 from tracer.primitives.loops import while_program
 from tracer.primitives.scan import scan_program
-from tracer.primitives.shapes import reshape
 from tracer.trace import trees
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.convert import as_array
 from tracer.trace.source import here
 from tracer.trace.state import state
 from tracer.transforms.functions import check_callable, flatten_arguments
-from tracer.transforms.vectorize import vmap
 
 
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
@@ -82,8 +80,10 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     low, high = _bounds(as_array(lower, "fori_loop"), as_array(upper, "fori_loop"))
     arguments = trees.flatten((low, high, init_val))[1]
 
+    one = Literal(low.dtype.type(1), array_type(low.dtype, (), low.weak_type))
+
     def step(i: Any, end: Any, val: Any) -> tuple[Any, Any, Any]:
-        return add(i, 1), end, body_fun(i, val)
+        return add(i, one), end, body_fun(i, val)
 
     def stage_with(types: list[Type]) -> Body:
         every = [low.type, high.type, *types]
@@ -115,7 +115,7 @@ def _bounds(low: Array, high: Array) -> tuple[Array, Array]:
     found = dtypes.promote((low.dtype, low.weak_type), (high.dtype, high.weak_type))
     assert found is not None  # integers always join
     dtype, weak = found if dtypes.is_integer(found[0]) else (dtypes.I64, False)
-    return tuple(convert_element_type(x, dtype, weak=weak) for x in (low, high))  # type: ignore[return-value]  # two of them
+    return convert_element_type(low, dtype, weak=weak), convert_element_type(high, dtype, weak=weak)
 
 
 def _known_bound(bound: Any) -> int | None:
@@ -145,7 +145,7 @@ def scan(
     check_callable(f, "scan")
     carry = Carry("scan", f, 0, init)
     slices, _ = flatten_arguments(xs, "scan", lambda: trees.leaf_names(xs, "xs"))
-    size = _length(slices, xs, length)
+    size = scan_length(slices, xs, length)
     slice_types = [with_shape(x.type, x.shape[1:]) for x in slices]
     arguments = trees.flatten((init, xs))[1]
 
@@ -174,7 +174,8 @@ def _check_pair(body: Body, carry: Carry) -> None:
     carry.check_structure(structure.child(0))
 
 
-def _length(slices: list[Array], xs: Any, given: int | None) -> int:
+def scan_length(slices: list[Array], xs: Any, given: int | None) -> int:
+    """The length that the xs have in common, and that is given, if it is."""
     names = trees.leaf_names(xs, "xs")
     if any(x.ndim == 0 for x in slices):
         name = next(name for name, x in zip(names, slices, strict=True) if x.ndim == 0)
@@ -188,27 +189,3 @@ def _length(slices: list[Array], xs: Any, given: int | None) -> int:
         shown = [f"{name} has length {n}" if name != "length" else f"length is {n}" for name, n in sizes.items()]
         raise ShapeError(message(f"scan{here()}: the lengths differ", *shown))
     return next(iter(sizes.values()))
-
-
-def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
-    """`f` of every slice of xs along axis 0, one after another, the results stacked.
-
-    batch_size: so many at once, by `vmap`.
-
-    >>> tracer.lax.map(lambda x: x * x, tnp.arange(3.0))
-    Array([0., 1., 4.], f64)
-    """
-    if batch_size is None:
-        return scan(lambda _, x: (None, f(x)), None, xs)[1]
-    slices, structure = flatten_arguments(xs, "map", lambda: trees.leaf_names(xs, "xs"))
-    size = _length(slices, xs, None)
-    whole = size - size % batch_size
-    grouped = [
-        reshape(slice_in_dim(x, 0, whole), (whole // batch_size, batch_size, *x.shape[1:])) for x in slices
-    ]
-    many = scan(lambda _, group: (None, vmap(f)(group)), None, trees.unflatten(structure, grouped))[1]
-    joined = trees.tree_map(lambda y: reshape(y, (whole, *y.shape[2:])), many)
-    if whole == size:
-        return joined
-    rest = vmap(f)(trees.unflatten(structure, [slice_in_dim(x, whole, size) for x in slices]))
-    return trees.tree_map(lambda a, b: concatenate([a, b], 0), joined, rest)

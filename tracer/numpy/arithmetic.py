@@ -3,7 +3,8 @@
 Operands broadcast together and are promoted; see `tracer.numpy.promotion`. Integers wrap.
 """
 
-# mypy: disable-error-code="no-any-return"  # the functions of `tracer.primitives` give arrays for arrays
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """`einsum`: sums of products by named axes, pair by pair along the path that opt_einsum finds."""
 
-# mypy: disable-error-code="no-any-return"  # the functions of `tracer.primitives` give arrays for arrays
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
 
 from __future__ import annotations
 

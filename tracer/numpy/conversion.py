@@ -177,4 +177,4 @@ def broadcast(x: Array, shape: tuple[int, ...]) -> Array:
 
 def strong(x: Array) -> Array:
     """The array without its weak flag."""
-    return convert_element_type(x, x.dtype) if x.weak_type else x  # type: ignore[no-any-return]
+    return convert_element_type(x, x.dtype) if x.weak_type else x

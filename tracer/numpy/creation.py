@@ -3,14 +3,15 @@
 The default dtype of floats is `config.default_float`; counts are int64.
 """
 
-# mypy: disable-error-code="no-any-return"  # the functions of `tracer.primitives` give arrays for arrays
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
 
 from __future__ import annotations
 
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -290,6 +291,16 @@ def _counted(count: int, first: Any, by: Any, dtype: DType) -> Array:
     return index if first == 0 else arithmetic.add(index, literal("arange", dtype.type(first), dtype))
 
 
+@overload
+def linspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: Literal[False] = False, dtype: Any = None,
+    axis: int = 0, *, device: Any = None,
+) -> Array: ...  # fmt: skip
+@overload
+def linspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, *, retstep: Literal[True], dtype: Any = None,
+    axis: int = 0, device: Any = None,
+) -> tuple[Array, Array]: ...  # fmt: skip
 def linspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
     axis: int = 0, *, device: Any = None,

@@ -5,6 +5,7 @@ A dtype is called to make an array of it, as in `tnp.float32(2)`; wherever a dty
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -25,7 +26,7 @@ class ScalarType(type):
 
     dtype: DType
 
-    def __call__(cls, x: Any = 0) -> Array:  # type: ignore[override]  # makes arrays, not instances
+    def __call__(cls, x: Any = 0) -> Array:  # makes arrays, not instances
         """An array of the dtype, as `asarray(x, dtype)`."""
         return cast(array_of(cls.__name__, x), cls.dtype)
 
@@ -123,7 +124,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 
 
 def _pair(name: str, x: Any) -> tuple[DType, bool]:
-    if x in (bool, int, float, complex) and isinstance(x, type):
+    if any(x is kind for kind in (bool, int, float, complex)):
         return default_pair(x())
     if isinstance(x, Array):
         return x.dtype, x.weak_type
@@ -189,7 +190,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
         return any(isdtype(found, k) for k in kind)
     if not isinstance(kind, str):
         return bool(found == dtype_named("isdtype", getattr(kind, "dtype", kind)))
-    tests = {
+    tests: dict[str, Callable[[DType], bool]] = {
         "bool": dtypes.is_bool, "signed integer": dtypes.is_signed, "unsigned integer": dtypes.is_unsigned,
         "integral": dtypes.is_integer, "real floating": dtypes.is_float, "complex floating": dtypes.is_complex,
         "numeric": lambda d: not dtypes.is_bool(d),

@@ -5,7 +5,8 @@ count as index arrays where there is one), else in front. Indices are checked. W
 integers, slices and NumPy arrays, is checked at once; the rest when the program runs.
 """
 
-# mypy: disable-error-code="no-any-return"  # the functions of `tracer.primitives` give arrays for arrays
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from tracer.ir import dtypes, shape
 from tracer.numpy.arithmetic import remainder
 from tracer.numpy.conversion import array_of, broadcast, cast
 from tracer.primitives import arithmetic, comparison, joining
-from tracer.primitives.broadcasting import broadcast_in_dim, full_like
+from tracer.primitives.broadcasting import full
 from tracer.primitives.gathering import default_fill, gather
 from tracer.primitives.shapes import expand_dims, reshape, rev, squeeze
 from tracer.primitives.windows import GatherDimensionNumbers, GatherScatterMode, out_of_bounds_message
@@ -110,24 +111,22 @@ def resolve(sizes: tuple[int, ...], index: Any, mode: GatherScatterMode = CHECKE
     new: list[int] = []
     arrays: list[tuple[int, int, Any]] = []
     left = 0
-    for part in parts:
+    for kind, _, value in parts:
         axis = len(taken)
-        match part.kind:
-            case "new":
-                new.append(left)
-                left += 1
-            case "integer":
-                dropped.append(axis)
-                taken.append(Taken(checked_integer(part.value, axis, sizes[axis]), 1, 1))
-            case "slice":
-                taken.append(_taken(part.value, sizes[axis]))
-                left += 1
-            case "array":
-                if mode is CHECKED and isinstance(part.value, np.ndarray):
-                    part = part._replace(value=checked_places(part.value, axis, sizes[axis]))
-                arrays.append((axis, left, part.value))
-                taken.append(Taken(0, sizes[axis], 1))
-                left += 1
+        if kind == "integer":
+            dropped.append(axis)
+            taken.append(Taken(checked_integer(value, axis, sizes[axis]), 1, 1))
+            continue
+        if kind == "new":
+            new.append(left)
+        elif kind == "slice":
+            taken.append(_taken(value, sizes[axis]))
+        elif kind == "array":
+            if mode is CHECKED and isinstance(value, np.ndarray):
+                value = checked_places(value, axis, sizes[axis])
+            arrays.append((axis, left, value))
+            taken.append(Taken(0, sizes[axis], 1))
+        left += kind != "gap"
     batch = shape.broadcast(*(a.shape for _, _, a in arrays), operation=f"indexing{here()}") if arrays else ()
     return Index(sizes, tuple(taken), tuple(dropped), tuple(new), tuple(arrays), batch, _place(parts))
 
@@ -349,8 +348,7 @@ def _from_nothing(y: Array, index: Index, mode: GatherScatterMode, fill_value: A
         axis = next(axis for axis, _, _ in index.arrays if index.shape[axis] == 0)
         raise OutOfBoundsError(out_of_bounds_message(0, axis, 0, user_source()))
     value = default_fill(y.type) if fill_value is None else fill_value
-    one = full_like(broadcast_in_dim(np.zeros((), y.dtype)[()], (), ()), value)
-    return broadcast(one, index.result)
+    return full(index.result, value, y.dtype)
 
 
 def index_vectors(

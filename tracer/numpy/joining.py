@@ -1,6 +1,7 @@
 """Joining arrays, cutting them into parts, repeating and rolling them."""
 
-# mypy: disable-error-code="no-any-return"  # the functions of `tracer.primitives` give arrays for arrays
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
 
 from __future__ import annotations
 
@@ -314,7 +315,7 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
     if len(axes) == 1 and len(shifts) > 1:
         axes = axes * len(shifts)
     for by, one in zip(shifts, axes, strict=True):
-        along = axis_of("roll", one, x.ndim)  # type: ignore[arg-type]
+        along = axis_of("roll", one, x.ndim)
         n = x.shape[along]
         if not n:
             continue

@@ -1,6 +1,7 @@
 """Shapes of arrays: reshaping, reordering axes, adding and dropping them, broadcasting."""
 
-# mypy: disable-error-code="no-any-return"  # the functions of `tracer.primitives` give arrays for arrays
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
 
 from __future__ import annotations
 
@@ -157,7 +158,7 @@ def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[in
 
 
 def _several(axis: int | Sequence[int]) -> Sequence[int]:
-    return tuple(axis) if isinstance(axis, list | tuple) else (axis,)  # type: ignore[arg-type]
+    return (axis,) if isinstance(axis, int) or not isinstance(axis, Sequence) else tuple(axis)
 
 
 def rollaxis(a: Any, axis: int, start: int = 0) -> Array:

@@ -1,6 +1,7 @@
 """Matrices by their diagonals and triangles, and grids of coordinates."""
 
-# mypy: disable-error-code="no-any-return"  # the functions of `tracer.primitives` give arrays for arrays
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
 
 from __future__ import annotations
 
@@ -90,7 +91,8 @@ def _triangle(name: str, m: Any, k: int, *, lower: bool) -> Array:
     x = array_of(name, m)
     if x.ndim < 2:
         raise ShapeError(message(f"{name}{here()} takes matrices", f"got {x.type}"))
-    mask = broadcast(_below(*x.shape[-2:], k if lower else k - 1, comparison.ge), x.shape)
+    rows, columns = x.shape[-2:]
+    mask = broadcast(_below(rows, columns, k if lower else k - 1, comparison.ge), x.shape)
     zeros = full_like(x, 0)
     return comparison.select(mask, x, zeros) if lower else comparison.select(mask, zeros, x)
 

@@ -1,6 +1,7 @@
 """`pad`: more elements at both ends of every axis."""
 
-# mypy: disable-error-code="no-any-return"  # the functions of `tracer.primitives` give arrays for arrays
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
 
 from __future__ import annotations
 

@@ -4,7 +4,8 @@
 `initial` takes part. Sums and products of small integers are in 64 bits; float16 and bfloat16 accumulate in float32.
 """
 
-# mypy: disable-error-code="no-any-return"  # the functions of `tracer.primitives` give arrays for arrays
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 Slices known while tracing are updated in place of a slice; everything else is a scatter.
 """
 
-# mypy: disable-error-code="no-any-return"  # the functions of `tracer.primitives` give arrays for arrays
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
 
 from __future__ import annotations
 

@@ -62,9 +62,13 @@ def _across(name: str, reduce: Callable[..., Any], unbatched: Callable[[Any, int
     return batch
 
 
+def _sum_transpose(ctx: Any, cts: Any, xs: Any, *, axis_name: object) -> list[Any]:
+    return [bind(ctx.primitive, cts[0], axis_name=axis_name)]
+
+
 psum_p = Primitive(
     name="psum", infer=lambda x, *, axis_name: x, reference=NoRule(_ONLY_BATCHED),
-    jvp=linear_jvp, transpose=lambda ctx, cts, xs, *, axis_name: [bind(psum_p, cts[0], axis_name=axis_name)],
+    jvp=linear_jvp, transpose=_sum_transpose,
     batch=_across("psum", reduce_sum, lambda x, size: mul(x, x.type.dtype.type(size))),
     lower=NoRule(_ONLY_BATCHED), laws=_LAWS,
 )  # fmt: skip

@@ -10,9 +10,11 @@ import numpy as np
 from tracer.errors import DTypeError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
-from tracer.ir.primitive import Alias, Convert, NoRule, Pointwise, Primitive, Rule, Zero
+from tracer.ir.primitive import Composite, Convert, NoRule, Pointwise, Primitive, Rule, Zero
 from tracer.ir.scalar import ScalarOp
-from tracer.ir.types import ArrayType, Type, array_type, tangent_type
+from tracer.ir.types import ArrayType, Shape, Type, array_type, tangent_type
+from tracer.primitives.bits import shift_left, shift_right_logical, unsigned_dtype
+from tracer.primitives.broadcasting import broadcast_in_dim, reduce_sum
 from tracer.primitives.rules import (
     Value,
     check_kinds,
@@ -22,6 +24,7 @@ from tracer.primitives.rules import (
     pointwise_batch,
     zero_jvp,
 )
+from tracer.primitives.shapes import broadcasted_iota
 from tracer.trace.array import Array
 from tracer.trace.source import here
 from tracer.trace.trace import Operand, bind
@@ -213,6 +216,26 @@ def _bitcast_batch(ctx: Any, xs: Any, axes: Any, *, new_dtype: DType) -> tuple[l
     return [bitcast_convert_type(ctx.to_front(xs[0], axes[0]), new_dtype)], [0]
 
 
+def _regroup_expand(x: Operand, *, new_dtype: DType) -> Any:
+    """By shifts: the elements of the narrower dtype are the digits of the wider one's bits, the low ones first."""
+    old, shape = dtype_of(x), x.type.shape
+    words = bitcast_convert_type(x, unsigned_dtype(old))
+    wide = unsigned_dtype(max(old, new_dtype, key=lambda dtype: dtype.itemsize))
+    if old.itemsize > new_dtype.itemsize:
+        sizes = (*shape, old.itemsize // new_dtype.itemsize)
+        spread = broadcast_in_dim(words, sizes, range(len(shape)))
+        digits = shift_right_logical(spread, _digit_places(wide, sizes, new_dtype))
+        return bitcast_convert_type(convert_element_type(digits, unsigned_dtype(new_dtype)), new_dtype)
+    digits = shift_left(convert_element_type(words, wide), _digit_places(wide, shape, old))
+    return bitcast_convert_type(reduce_sum(digits, (len(shape) - 1,)), new_dtype)
+
+
+def _digit_places(wide: DType, shape: Shape, digit: DType) -> Any:
+    """Which bit each digit along the last axis begins at."""
+    width = 8 * digit.itemsize
+    return shift_left(broadcasted_iota(wide, shape, len(shape) - 1), width.bit_length() - 1)
+
+
 _BITS_HAVE_NO_SLOPE = {"jvp": "the derivative is zero by convention: a change of bits is no smooth function"}
 
 bitcast_convert_type_p = Primitive(
@@ -224,7 +247,7 @@ bitcast_convert_type_p = Primitive(
 bitcast_regroup_p = Primitive(
     name="bitcast_regroup", infer=_bitcast_infer, reference=_bitcast_reference,
     jvp=zero_jvp, transpose=NoRule("the bits of a number are not linear in it"),
-    batch=_bitcast_batch, lower=Alias(), laws=_BITS_HAVE_NO_SLOPE,
+    batch=_bitcast_batch, lower=Composite(_regroup_expand), laws=_BITS_HAVE_NO_SLOPE,
 )  # fmt: skip
 
 

@@ -127,6 +127,7 @@ custom_jvp_p = Primitive(
     jvp=Joint(_jvp_jvp), linearize=_jvp_linearize,
     transpose=NoRule("a custom_jvp function is not linear"), batch=_jvp_batch,
     lower=Structured("custom_jvp"), effects=_effects, multiple=True,
+    laws={"text": "the user's rule is a Python function, which prints as its name"},
 )  # fmt: skip
 
 
@@ -202,6 +203,7 @@ custom_vjp_p = Primitive(
     linearize=_vjp_linearize,
     transpose=NoRule("a custom_vjp function is not linear"), batch=_vjp_batch,
     lower=Structured("custom_vjp"), effects=_effects, multiple=True,
+    laws={"text": "the user's rule is a Python function, which prints as its name"},
 )  # fmt: skip
 
 

@@ -169,7 +169,10 @@ callback_p = Primitive(
     jvp=NoRule("a callback has no derivative; wrap it in custom_jvp or custom_vjp"),
     transpose=NoRule("a callback is not linear"), batch=_callback_batch,
     lower=Structured("callback"), effects=_callback_effects, multiple=True,
-    laws={"jvp": "a function of the host has no known derivative"},
+    laws={
+        "jvp": "a function of the host has no known derivative",
+        "text": "the function is a Python object, which prints as its name",
+    },
 )  # fmt: skip
 
 

@@ -49,7 +49,7 @@ empty_p = Primitive(
     name="stack_empty", infer=lambda *, item: StackType(item), reference=_empty_reference,
     jvp=NoRule("an empty stack has no operands"), transpose=NoRule("an empty stack has no operands"),
     batch=NoRule("an empty stack has no operands"), lower=Structured("stack_empty"),
-    laws={"jvp": "no operands", "transpose": "no operands", "batch": "no operands"},
+    laws={"batch": "there is no operand to batch"},
 )  # fmt: skip
 
 
@@ -64,6 +64,7 @@ spread_p = Primitive(
     jvp=lambda ctx, xs, dxs, *, size: [spread(dxs[0], size)],
     transpose=NoRule("stacks are batched before they are transposed"),
     batch=NoRule("stacks are batched once"), lower=Structured("stack_spread"),
+    laws={"transpose": "stacks are batched before they are transposed", "batch": "stacks are batched once"},
 )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from tracer.schedule.index import Flat, Index, flatten, operand_of, plus, positi
 from tracer.schedule.index_maps import INDEX_MAPS
 from tracer.schedule.pointwise import pointwise_element
 from tracer.schedule.sources import Element, Inline, Memory, Scalars, Source, StackSource, components
-from tracer.schedule.windows import FaultSites, Window, gather_window, slice_window
+from tracer.schedule.windows import FaultSites, Window, fill_element, gather_window, slice_window
 
 Demand = tuple[Atom, Index]
 
@@ -158,9 +158,15 @@ class Puller:
         def finish(found: Sequence[Element]) -> Element:
             flat = flatten(by_axes, result.shape)
             place, live = window.locate(self.builder, self.sites, found, flat)
-            return self._load_where(source, place, live, window.fill)
+            loaded = self._load_where(source, place, live, window.fill)
+            return loaded if window.wanted is None else self._or_zero(found[window.wanted][0], loaded, result)
 
         return Plan(window.demands, finish)
+
+    def _or_zero(self, wanted: Operand, element: Element, type: Type) -> Element:
+        """Zero where nothing is wanted: the fill value stands only for what was, and is out of bounds."""
+        zero = fill_element(type, None)
+        return tuple(self.builder.apply(ScalarOp.SELECT, wanted, x, y) for x, y in zip(element, zero, strict=True))
 
     def _load_where(self, source: Memory, index: Sequence[Address], live: Operand | None, fill: Element) -> Element:
         if live is None:

@@ -104,14 +104,9 @@ def is_map(equation: Equation) -> bool:
         case Pointwise() | Compare() | Convert() | IndexMap() | Generate() | Gather() | Structured("imag" | "complex"):
             return True
         case Alias():
-            return len(equation.outputs) == 1 and not reinterprets(equation)
+            return len(equation.outputs) == 1
         case _:
             return False
-
-
-def reinterprets(equation: Equation) -> bool:
-    """Whether an alias changes the size of elements, so that only memory will do."""
-    return equation.primitive.name.startswith("bitcast")
 
 
 def is_reduction(equation: Equation) -> bool:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tracer.errors import InternalError
-from tracer.ir import dtypes
 from tracer.ir.primitive import Alias, Join, Library, Reduce, Scan, Scatter, Structured
 from tracer.ir.program import Equation
 from tracer.schedule.blocks import BlockWriter
 from tracer.schedule.contractions import write_dot
 from tracer.schedule.control import write_cond, write_for, write_scan, write_while
 from tracer.schedule.effects import write_callback, write_check
-from tracer.schedule.fusion import reinterprets
 from tracer.schedule.joins import write_concatenate, write_pad
 from tracer.schedule.reductions import write_cumulative, write_serial_reduction
 from tracer.schedule.scatters import memory_with_values, write_scatter, write_update_slice
 from tracer.schedule.sorting import write_sort
-from tracer.schedule.sources import Memory, Scalars, components, scalar_count
+from tracer.schedule.sources import Scalars
 from tracer.schedule.stacks import write_stack
 
 _STRUCTURED = {
@@ -48,8 +44,6 @@ def write_other(writer: BlockWriter, equation: Equation) -> None:
             write_serial_reduction(writer, equation, op)
         case Library(routine) if routine in _LIBRARY:
             _LIBRARY[routine](writer, equation)
-        case Alias() if reinterprets(equation):
-            write_reinterpretation(writer, equation)
         case Alias():
             write_alias(writer, equation)
         case lower:
@@ -63,17 +57,3 @@ def write_alias(writer: BlockWriter, equation: Equation) -> None:
             memory_with_values(writer, equation, atom, variable)
         else:
             writer.sources[variable] = Scalars(writer.element_of(atom))
-
-
-def write_reinterpretation(writer: BlockWriter, equation: Equation) -> None:
-    """The same bytes as another type: copied to the arena, and read there under the other dtype."""
-    (variable,), (atom,) = equation.outputs, equation.inputs
-    source = writer.memory_of(atom)
-    held = writer.allocate(atom.type)
-    writer.copy(held, source)
-    dtype, _ = components(variable.type)
-    name = f"{held.buffer.name}_as_{dtypes.short_name(dtype)}"
-    view = replace(held.buffer, name=name, dtype=dtype, size=scalar_count(variable.type))
-    target = writer.target_of(variable)
-    writer.copy(target, Memory(view, held.start, variable.type))
-    writer.release(held)

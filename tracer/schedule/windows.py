@@ -57,11 +57,13 @@ class Window:
     """A window: the elements that its place depends on, and how the place follows from them.
 
     locate(builder, sites, elements, flat position) -> (index by axes, the predicate of the access or None).
+    wanted: the position among the demands of the equation's own predicate, None where it always holds.
     """
 
     demands: Sequence[Demand]
     fill: Element
     locate: Callable[[Builder, FaultSites, Sequence[Element], Affine], tuple[list[Affine], Operand | None]]
+    wanted: int | None = None
 
 
 def gather_window(equation: Equation, index: Sequence[Affine]) -> Window:
@@ -124,7 +126,7 @@ def _window(
             place[axis] = plus(place[axis], of_operand(clamped))
         return place, live
 
-    return Window(demands, fill, locate)
+    return Window(demands, fill, locate, None if always else count)
 
 
 def _inside(b: Builder, start: Operand, last: int) -> Operand:

@@ -32,7 +32,10 @@ from tracer.trace.state import state
 
 if TYPE_CHECKING:
     from tracer.ir.program import Var
+    from tracer.trace.surface import Surface
     from tracer.trace.trace import Trace
+else:
+    Surface = object
 
 Failure = type[TracedValueError]
 
@@ -53,7 +56,7 @@ class KeyDType:
 KEY_DTYPE: Any = KeyDType()
 
 
-class Array:
+class Array(Surface):
     """An n-dimensional array of one dtype; see the module docstring and the user's guide.
 
     Made by `tracer.numpy.asarray` and the operations; never by calling the class.

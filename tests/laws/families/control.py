@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -68,8 +69,8 @@ def _calls() -> Iterator[Case]:
 
             def calls_twice(x: Any, y: Any, inline: bool = inline, types: Any = types) -> Sequence[Any]:
                 program = program_of(lambda a, b: [mul(a, add(b, b)), b, a], types)
-                product, same, _ = call(program, x, y, inline=inline)
-                return call(program, product, same, inline=inline)
+                product, *others = call(program, x, y, inline=inline)
+                return [*call(program, product, y, inline=inline), *others]
 
             yield program_case(BY_NAME["call"], types, calls_twice, ordinary, _smooth(short, POINTS, POINTS))
 
@@ -301,43 +302,71 @@ def _nested() -> Iterator[Case]:
 
 
 def _stacks() -> Iterator[Case]:
-    def pushes_and_pops(x: Any, y: Any) -> Sequence[Any]:
-        stack = push(push(push(empty(x.type), x), y), x)
-        stack, top = pop(stack)
-        stack, second = pop(stack)
-        stack, third = pop(stack)
-        return [top, second, third, *pop(stack)[1:]]
+    """Derivatives where stacks are used as loops do: what is pushed all moves, and every item is read, none beyond.
 
-    def reads_and_writes(i: Any, x: Any, y: Any) -> Sequence[Any]:
-        """Beyond the length there are zeros; writing there extends."""
-        stack = push(push(empty(x.type), x), y)
-        wider = put(add_at(stack, i, mul(y, y)), add(i, 1), y)
-        steps = [as_literal(n, dtypes.I64) for n in range(6)]
-        return [*(item(wider, n) for n in steps), item(stack, i), pop(wider)[1]]
-
-    def adds_stacks(i: Any, x: Any, y: Any) -> Sequence[Any]:
-        one, other = push(empty(x.type), x), put(push(push(empty(x.type), y), y), i, x)
-        total = add_stacks(add_stacks(one, other), one)
-        return [item(total, as_literal(n, dtypes.I64)) for n in range(5)]
-
-    def spreads(x: Any, y: Any) -> Sequence[Any]:
-        stack = spread(push(push(empty(x.type), x), y), 3)
-        return [item(stack, as_literal(n, dtypes.I64)) for n in range(3)]
-
-    place = between(0, 3)
+    Lanes share the steps, so places are no operands.
+    """
     for short in ("f64", "c128", "f32", "bool", "i64", "bf16"):
         for shape in ((), (2, 3)):
-            kind = typed(short, *shape)
-            pair, smooth = _smooth(short, POINTS, POINTS), _smooth(short, place, POINTS, POINTS)
+            kind, smooth = typed(short, *shape), _smooth(short, POINTS)
             for name in ("stack_empty", "stack_push", "stack_pop"):
-                yield program_case(BY_NAME[name], [kind, kind], pushes_and_pops, every_part, pair)
+                yield program_case(BY_NAME[name], [kind], _pushes_and_pops, every_part, smooth)
             if short == "bool":
                 continue
-            values = (place, ordinary, ordinary)
-            for name in ("stack_item", "stack_put", "stack_add_at"):
-                yield program_case(BY_NAME[name], [STEP, kind, kind], reads_and_writes, values, smooth)
-            yield program_case(BY_NAME["stack_sum"], [STEP, kind, kind], adds_stacks, values, smooth)
-            yield program_case(BY_NAME["stack_spread"], [kind, kind], spreads, ordinary)
+            for at in (0, 1, 4):
+                for name in ("stack_item", "stack_put", "stack_add_at"):
+                    yield program_case(BY_NAME[name], [kind], partial(_reads_and_writes, at), ordinary)
+                    if at < 2:
+                        yield program_case(BY_NAME[name], [kind], partial(_stays_inside, at), ordinary, smooth)
+                yield program_case(BY_NAME["stack_sum"], [kind], partial(_adds_stacks, at), ordinary)
+            yield program_case(BY_NAME["stack_sum"], [kind], _adds_equal_stacks, ordinary, smooth)
+            yield program_case(BY_NAME["stack_spread"], [kind], _spreads, ordinary, smooth)
+
+
+def _other(x: Any) -> Any:
+    return x if dtypes.is_bool(x.dtype) else add(x, x)
+
+
+def _place(n: int) -> Any:
+    return as_literal(n, dtypes.I64)
+
+
+def _pushes_and_pops(x: Any) -> Sequence[Any]:
+    stack = push(push(push(empty(x.type), x), _other(x)), x)
+    stack, top = pop(stack)
+    stack, second = pop(stack)
+    stack, third = pop(stack)
+    return [top, second, third, *pop(stack)[1:]]
+
+
+def _reads_and_writes(at: int, x: Any) -> Sequence[Any]:
+    """Beyond the length there are zeros; writing there extends."""
+    stack = push(push(empty(x.type), x), _other(x))
+    wider = put(add_at(stack, _place(at), _other(x)), _place(at + 1), x)
+    return [*(item(wider, _place(n)) for n in range(7)), item(stack, _place(at)), pop(wider)[1]]
+
+
+def _stays_inside(at: int, x: Any) -> Sequence[Any]:
+    stack = push(push(push(empty(x.type), x), _other(x)), x)
+    changed = put(add_at(stack, _place(at), _other(x)), _place(1), x)
+    return [item(changed, _place(n)) for n in range(3)]
+
+
+def _adds_equal_stacks(x: Any) -> Sequence[Any]:
+    one, other = push(push(empty(x.type), x), _other(x)), push(push(empty(x.type), _other(x)), x)
+    total = add_stacks(add_stacks(one, other), one)
+    return [item(total, _place(n)) for n in range(2)]
+
+
+def _adds_stacks(at: int, x: Any) -> Sequence[Any]:
+    one, other = push(empty(x.type), x), put(push(push(empty(x.type), _other(x)), x), _place(at), _other(x))
+    total = add_stacks(add_stacks(one, other), one)
+    return [item(total, _place(n)) for n in range(6)]
+
+
+def _spreads(x: Any) -> Sequence[Any]:
+    stack = spread(push(push(empty(x.type), x), _other(x)), 3)
+    return [item(stack, _place(n)) for n in range(3)]
 
 
 # custom rules

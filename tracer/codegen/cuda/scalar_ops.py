@@ -93,7 +93,9 @@ def _extremum(name: str, symbol: str, boolean: str) -> Spelling:
 
 
 def _negate(p: Place, a: str) -> str:
-    return f"-({a})" if is_float(p.dtype) else f"({type_name(p.dtype)})(0 - ({computing_name(p.dtype)}){a})"
+    if is_float(p.dtype):
+        return f"-({a})" if a.startswith("-") else f"-{a}"
+    return f"({type_name(p.dtype)})(0 - ({computing_name(p.dtype)}){a})"
 
 
 def _absolute(p: Place, a: str) -> str:

@@ -124,9 +124,8 @@ class Code:
                     self._recorded[key] = Value(self, register)
                     return
         else:
-            self.statements.append(
-                Compute(register, ScalarOp.MIN, (value.operand, value.operand))
-            )
+            copy = (constant(1, BOOL), value.operand, value.operand)
+            self.statements.append(Compute(register, ScalarOp.SELECT, copy))
 
     def adopt(self, value: Value) -> Value:
         """A value of an enclosing block, to compute with in this one."""
@@ -277,7 +276,7 @@ def constant(number: Number, dtype: DType) -> Constant:
     key = (struct.pack("<d", number) if isinstance(number, float) else number, dtype)
     found = _CONSTANTS.get(key)
     if found is None:
-        if is_float(dtype):
+        if is_float(dtype) or dtype == BOOL:
             value = dtype.type(number)
         else:
             width = 8 * dtype.itemsize

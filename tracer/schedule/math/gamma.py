@@ -27,8 +27,9 @@ def in_double(function: Callable[[Value], Value]) -> Callable[[Value], Value]:
 def lgamma(x: Value) -> Value:
     """log|gamma(x)|; infinite at 0, -1, -2, ... and at infinities.
 
-    Between 1/2 and 3 (x - 1)(x - 2)(7/16 + R(x)), the same at x + 1 less log|x| where |x| < 1/2, Stirling's series with the
-    logarithm in two parts from 3 on, and for x <= -1/2 the reflection log(pi / |x sin(pi x)|) - lgamma(-x).
+    Between 1/2 and 3 (x - 1)(x - 2)(7/16 + R(x)), the same at x + 1 less log|x| where |x| < 1/2, Stirling's series
+    with the logarithm in two parts from 3 on, and for x <= -1/2 the reflection log(pi / |x sin(pi x)|) - lgamma(-x),
+    whose terms cancel near its roots: there the error is at most 8 last places of the larger of 1 and lgamma(-x).
     """
     size = abs(x)
     near_zero = size < 0.5
@@ -60,10 +61,11 @@ def lgamma(x: Value) -> Value:
 
 @in_double
 def digamma(x: Value) -> Value:
-    """The logarithmic derivative of gamma; -inf at 0, inf at -0, NaN at negative integers and -inf.
+    """The logarithmic derivative of gamma; NaN at 0, negative integers and -inf.
 
-    Between 1/2 and 2 (x - root)(17/16 + R(x)), from 2 on log(x) - 1/(2x) - S(1/x) with the logarithm in two parts, between
-    0 and 1/2 from x + 1, and for x < 0 the reflection digamma(1 - x) - pi cot(pi x).
+    Between 1/2 and 2 (x - root)(17/16 + R(x)), from 2 on log(x) - 1/(2x) - S(1/x) with the logarithm in two parts,
+    between 0 and 1/2 from x + 1, and for x < 0 the reflection digamma(1 - x) - pi cot(pi x), whose terms cancel near
+    its roots: there the error is at most 4 last places of digamma(1 - x).
     """
     negative = x < 0.0
     low_positive = ~negative & (x < 0.5)
@@ -80,7 +82,7 @@ def digamma(x: Value) -> Value:
     sine, cosine, fraction = _sin_and_cos_of_pi(x)
     correction = select(negative, cosine * -math.pi, -1.0) / select(negative, sine, x)
     result = select(negative | low_positive, positive + correction, positive)
-    result = select(negative & fraction.equals(0.0), math.nan, result)
+    result = select((x <= 0.0) & fraction.equals(0.0), math.nan, result)
     return select(x.equals(math.inf), x, result)
 
 

@@ -87,5 +87,6 @@ def acos(x: Value) -> Value:
     near = (2 * high - s) + (2 * low - rest)
     # 2 (s + rest), from pi where x is negative
     negative = x < 0.0
-    beyond = (select(negative, x.like(4 * high), 0.0) + (s + s)) + fma(rest, 2.0, select(negative, x.like(4 * low), 0.0))
-    return select(large, beyond, near)
+    whole = select(negative, x.like(4 * high), 0.0)
+    whole_low = select(negative, x.like(4 * low), 0.0)
+    return select(large, (whole + (s + s)) + fma(rest, 2.0, whole_low), near)

@@ -1,0 +1,60 @@
+"""What JAX keeps in `jax.dtypes`: float0, the dtype of random keys, canonical dtypes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tracer.ir import dtypes as _dtypes
+from tracer.numpy.conversion import dtype_of_argument
+from tracer.numpy.dtypes import issubdtype, result_type
+from tracer.settings import config
+from tracer.transforms.autodiff import FLOAT0
+
+bfloat16 = _dtypes.BF16
+float0 = FLOAT0
+
+
+class prng_key(np.generic):  # noqa: N801  # the name that users know
+    """The kind of random keys: `issubdtype(key.dtype, prng_key)`."""
+
+    is_key_kind = True
+
+
+extended = prng_key
+
+
+def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
+    """The dtype as NumPy's; nothing is narrowed.
+
+    >>> tracer.dtypes.canonicalize_dtype("int64")
+    dtype('int64')
+    """
+    del allow_extended_dtype
+    return dtype_of_argument("canonicalize_dtype", dtype)
+
+
+def scalar_type_of(x: Any) -> type:
+    """Python's type of numbers of the kind: bool, int, float or complex.
+
+    >>> tracer.dtypes.scalar_type_of(np.float32(1))
+    <class 'float'>
+    """
+    dtype = result_type(x)
+    if _dtypes.is_bool(dtype):
+        return bool
+    if _dtypes.is_integer(dtype):
+        return int
+    return complex if _dtypes.is_complex(dtype) else float
+
+
+def default_float() -> _dtypes.DType:
+    """The dtype of bare Python floats: `config.default_float`."""
+    return config.default_float
+
+
+__all__ = [
+    "bfloat16", "canonicalize_dtype", "default_float", "extended", "float0", "issubdtype", "prng_key", "result_type",
+    "scalar_type_of",
+]  # fmt: skip

@@ -1,0 +1,228 @@
+"""Activation functions at every element. Integers are cast to float; float16 and bfloat16 stay what they are."""
+
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tracer.errors import ShapeError, message
+from tracer.numpy import abs as absolute
+from tracer.numpy import clip, expm1, logaddexp, maximum, minimum, split, sqrt, square, tanh, where
+from tracer.numpy.conversion import array_of
+from tracer.numpy.promotion import promoted_inexact
+from tracer.primitives import exponential, special
+from tracer.primitives.arithmetic import max as larger
+from tracer.primitives.comparison import gt, select
+from tracer.trace.array import Array
+from tracer.trace.source import here
+from tracer.transforms.custom import custom_jvp
+
+
+def _float(name: str, x: Any) -> Array:
+    (value,) = promoted_inexact(name, x)
+    return value
+
+
+@custom_jvp
+def _relu(x: Array) -> Array:
+    return larger(x, 0)
+
+
+_relu.defjvps(lambda tangent, output, x: select(gt(x, 0), tangent, tangent * 0))  # 0 at 0, where `max` gives 1/2
+
+
+def relu(x: Any) -> Array:
+    """max(x, 0), of x's dtype; the derivative at 0 is 0.
+
+    >>> tracer.nn.relu(tnp.asarray([-1.0, 2.0]))
+    Array([0., 2.], f64)
+    """
+    return _relu(array_of("relu", x))
+
+
+def relu6(x: Any) -> Array:
+    """min(max(x, 0), 6).
+
+    >>> tracer.nn.relu6(tnp.asarray([-1.0, 2.0, 9.0]))
+    Array([0., 2., 6.], f64)
+    """
+    return minimum(maximum(x, 0), 6)
+
+
+def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Array:
+    """x above 0, `negative_slope` x below.
+
+    >>> tracer.nn.leaky_relu(tnp.asarray([-1.0, 2.0]))
+    Array([-0.01,  2.  ], f64)
+    """
+    value = _float("leaky_relu", x)
+    return where(value >= 0, value, negative_slope * value)
+
+
+def sigmoid(x: Any) -> Array:
+    """1 / (1 + exp(-x)), without overflow.
+
+    >>> tracer.nn.sigmoid(tnp.asarray([0.0, 1000.0]))
+    Array([0.5, 1. ], f64)
+    """
+    return exponential.logistic(_float("sigmoid", x))
+
+
+def log_sigmoid(x: Any) -> Array:
+    """log(sigmoid(x)), without overflow.
+
+    >>> tracer.nn.log_sigmoid(tnp.asarray([-1000.0, 1000.0]))
+    Array([-1000.,    -0.], f64)
+    """
+    return -softplus(-_float("log_sigmoid", x))
+
+
+def softplus(x: Any) -> Array:
+    """log(1 + exp(x)), without overflow.
+
+    >>> tracer.nn.softplus(tnp.asarray([-1000.0, 1000.0]))
+    Array([   0., 1000.], f64)
+    """
+    return logaddexp(_float("softplus", x), 0.0)
+
+
+def sparse_plus(x: Any) -> Array:
+    """0 below -1, x above 1, and (x + 1)² / 4 between.
+
+    >>> tracer.nn.sparse_plus(tnp.asarray([-2.0, 0.0, 2.0]))
+    Array([0.  , 0.25, 2.  ], f64)
+    """
+    value = _float("sparse_plus", x)
+    return where(value <= -1, 0.0, where(value >= 1, value, square(value + 1) / 4))
+
+
+def squareplus(x: Any, b: Any = 4) -> Array:
+    """(x + sqrt(x² + b)) / 2.
+
+    >>> tracer.nn.squareplus(tnp.asarray([0.0]))
+    Array([1.], f64)
+    """
+    value = _float("squareplus", x)
+    return (value + sqrt(square(value) + b)) / 2
+
+
+def soft_sign(x: Any) -> Array:
+    """x / (1 + |x|).
+
+    >>> tracer.nn.soft_sign(tnp.asarray([-1.0, 3.0]))
+    Array([-0.5 ,  0.75], f64)
+    """
+    value = _float("soft_sign", x)
+    return value / (1 + absolute(value))
+
+
+def silu(x: Any) -> Array:
+    """x sigmoid(x), also called swish.
+
+    >>> tracer.nn.silu(tnp.asarray([0.0, 1000.0]))
+    Array([   0., 1000.], f64)
+    """
+    value = _float("silu", x)
+    return value * sigmoid(value)
+
+
+swish = silu
+
+
+def mish(x: Any) -> Array:
+    """x tanh(softplus(x)): Misra 2019, arXiv:1908.08681.
+
+    >>> tracer.nn.mish(tnp.asarray([0.0, 1000.0]))
+    Array([   0., 1000.], f64)
+    """
+    value = _float("mish", x)
+    return value * tanh(softplus(value))
+
+
+def gelu(x: Any, approximate: bool = True) -> Array:
+    """x Φ(x), with the normal distribution function Φ; by tanh if `approximate`. Hendrycks & Gimpel 2016.
+
+    >>> tracer.nn.gelu(tnp.asarray([-1.0, 0.0, 1.0]), approximate=False)
+    Array([-0.15865525,  0.        ,  0.84134475], f64)
+    """
+    value = _float("gelu", x)
+    if approximate:
+        return value * 0.5 * (1.0 + tanh(math.sqrt(2 / math.pi) * (value + 0.044715 * value**3)))
+    return value * 0.5 * special.erfc(-value * math.sqrt(0.5))
+
+
+def glu(x: Any, axis: int = -1) -> Array:
+    """The first half of an axis times the sigmoid of the second.
+
+    >>> tracer.nn.glu(tnp.asarray([2.0, 0.0]))
+    Array([1.], f64)
+    """
+    value = _float("glu", x)
+    if value.shape[axis] % 2:
+        raise ShapeError(message(f"glu{here()}: the axis must have an even size", f"got {value.type}, axis={axis}"))
+    first, second = split(value, 2, axis)
+    return first * sigmoid(second)
+
+
+def elu(x: Any, alpha: Any = 1.0) -> Array:
+    """x above 0, alpha (exp(x) - 1) below.
+
+    >>> tracer.nn.elu(tnp.asarray([0.0, 2.0]))
+    Array([0., 2.], f64)
+    """
+    value = _float("elu", x)
+    return where(value > 0, value, alpha * expm1(where(value > 0, 0.0, value)))
+
+
+def celu(x: Any, alpha: Any = 1.0) -> Array:
+    """x above 0, alpha (exp(x / alpha) - 1) below.
+
+    >>> tracer.nn.celu(tnp.asarray([0.0, 2.0]))
+    Array([0., 2.], f64)
+    """
+    value = _float("celu", x)
+    return maximum(value, 0.0) + alpha * expm1(minimum(value, 0.0) / alpha)
+
+
+def selu(x: Any) -> Array:
+    """`elu` scaled so that layers keep mean 0 and variance 1: Klambauer et al. 2017, arXiv:1706.02515.
+
+    >>> tracer.nn.selu(tnp.asarray([0.0, 1.0]))
+    Array([0.        , 1.05070099], f64)
+    """
+    return 1.0507009873554804934193349852946 * elu(x, 1.6732632423543772848170429916717)
+
+
+def hard_tanh(x: Any) -> Array:
+    """x kept between -1 and 1.
+
+    >>> tracer.nn.hard_tanh(tnp.asarray([-3.0, 0.5]))
+    Array([-1. ,  0.5], f64)
+    """
+    return clip(x, -1, 1)
+
+
+def hard_sigmoid(x: Any) -> Array:
+    """relu6(x + 3) / 6.
+
+    >>> tracer.nn.hard_sigmoid(tnp.asarray([0.0]))
+    Array([0.5], f64)
+    """
+    return relu6(_float("hard_sigmoid", x) + 3.0) / 6.0
+
+
+def hard_silu(x: Any) -> Array:
+    """x hard_sigmoid(x), also called hard_swish.
+
+    >>> tracer.nn.hard_silu(tnp.asarray([3.0]))
+    Array([3.], f64)
+    """
+    value = _float("hard_silu", x)
+    return value * hard_sigmoid(value)
+
+
+hard_swish = hard_silu
+

@@ -1,0 +1,148 @@
+"""Exponentials normalised over axes, one-hot vectors, standardisation."""
+
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from tracer.ir import dtypes, shape
+from tracer.numpy import (
+    abs as absolute,
+)
+from tracer.numpy import exp, expand_dims, isfinite, log, max, mean, sign, sqrt, square, squeeze, sum, where
+from tracer.numpy.conversion import array_of, dtype_of_argument
+from tracer.numpy.logic import truth
+from tracer.numpy.promotion import promoted_inexact
+from tracer.primitives.broadcasting import axis_of
+from tracer.primitives.gradients import stop_gradient
+from tracer.primitives.shapes import broadcasted_iota
+from tracer.settings import config
+from tracer.trace.array import Array
+from tracer.trace.source import here
+
+Axis = int | Sequence[int] | None
+
+
+def _peak(x: Array, axis: Axis, where_: Any) -> Array:
+    """The maximum over axes, kept, held constant, and 0 where it is infinite: a shift that changes no result."""
+    top = stop_gradient(max(x, axis, keepdims=True, initial=-math.inf, where=where_))
+    return where(isfinite(top), top, 0.0)
+
+
+def logsumexp(
+    a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, return_sign: bool = False, where: Any = None
+) -> Any:
+    """The logarithm of the sum of b exp(a) over axes, without overflow; with the sum's sign, if `return_sign`.
+
+    Shifted by the maximum: Blanchard, Higham & Higham 2021, IMA J. Numer. Anal. 41(4).
+
+    >>> tracer.nn.logsumexp(tnp.asarray([1000.0, 1000.0]))
+    Array(1000.69314718, f64)
+    """
+    if b is None:
+        (x,) = promoted_inexact("logsumexp", a)
+    else:
+        x, factors = promoted_inexact("logsumexp", array_of("logsumexp", a), array_of("logsumexp", b))
+        mask = factors != 0
+        where = mask if where is None else mask & truth("logsumexp", where)
+    peak = _peak(x, axis, where)
+    terms = exp(x - peak) if b is None else factors * exp(x - peak)
+    total = sum(terms, axis, keepdims=True, where=where)
+    direction = sign(total)
+    result = log(absolute(total) if return_sign or b is not None else total) + peak
+    if b is not None and not return_sign:
+        result = _nan_below_zero(result, direction)
+    if not keepdims:
+        axes = shape.axes_tuple(axis, x.ndim, f"logsumexp{here()}")
+        result, direction = squeeze(result, axes), squeeze(direction, axes)
+    return (result, direction) if return_sign else result
+
+
+def _nan_below_zero(result: Array, direction: Array) -> Array:
+    return where(direction < 0, math.nan, result)
+
+
+def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = False) -> Array:
+    """The logarithm of the mean of exp(x) over axes, without overflow.
+
+    >>> tracer.nn.logmeanexp(tnp.asarray([1000.0, 1000.0]))
+    Array(1000., f64)
+    """
+    (value,) = promoted_inexact("logmeanexp", x)
+    axes = shape.axes_tuple(axis, value.ndim, f"logmeanexp{here()}")
+    if where is None:
+        count: Any = math.log(shape.size([value.shape[d] for d in axes]))
+    else:
+        count = log(sum(truth("logmeanexp", where), axis, dtype=value.dtype, keepdims=keepdims))
+    return logsumexp(value, axis, keepdims=keepdims, where=where) - count
+
+
+def softmax(x: Any, axis: Axis = -1, where: Any = None, initial: Any = -math.inf) -> Array:
+    """exp(x) over its sum along axes: positive, and 1 in all. Elements that `where` leaves out become 0.
+
+    >>> tracer.nn.softmax(tnp.asarray([0.0, 1000.0]))
+    Array([0., 1.], f64)
+    """
+    del initial
+    (value,) = promoted_inexact("softmax", x)
+    raised = exp(value - _peak(value, axis, where))
+    if where is not None:
+        raised = _kept(where, raised)
+    return raised / sum(raised, axis, keepdims=True)
+
+
+def _kept(mask: Any, x: Array) -> Array:
+    return where(mask, x, 0.0)
+
+
+def log_softmax(x: Any, axis: Axis = -1, where: Any = None, initial: Any = -math.inf) -> Array:
+    """The logarithm of `softmax`, exact for small probabilities. Elements that `where` leaves out become -inf.
+
+    >>> tracer.nn.log_softmax(tnp.asarray([0.0, 1000.0]))
+    Array([-1000.,     0.], f64)
+    """
+    del initial
+    (value,) = promoted_inexact("log_softmax", x)
+    shifted = value - _peak(value, axis, where)
+    result = shifted - log(sum(exp(shifted), axis, keepdims=True, where=where))
+    return result if where is None else _below(where, result)
+
+
+def _below(mask: Any, x: Array) -> Array:
+    return where(mask, x, -math.inf)
+
+
+def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Array:
+    """Integers as vectors of zeros with a one at their place; only zeros for what is out of range.
+
+    >>> tracer.nn.one_hot(tnp.asarray([0, 2]), 3)
+    Array([[1., 0., 0.],
+           [0., 0., 1.]], f64)
+    """
+    places = array_of("one_hot", x)
+    wanted = config.default_float if dtype is None else dtype_of_argument("one_hot", dtype)
+    along = axis_of("one_hot", axis, places.ndim + 1)
+    sizes = (*places.shape[:along], num_classes, *places.shape[along:])
+    counted = broadcasted_iota(places.dtype if dtypes.is_integer(places.dtype) else dtypes.I64, sizes, along)
+    return (expand_dims(places, along) == counted).astype(wanted)
+
+
+def standardize(
+    x: Any, axis: Axis = -1, mean: Any = None, variance: Any = None, epsilon: Any = 1e-5, where: Any = None
+) -> Array:
+    """x less its mean, over the square root of its variance plus epsilon, along axes.
+
+    >>> tracer.nn.standardize(tnp.asarray([1.0, 3.0]), epsilon=0.0)
+    Array([-1.,  1.], f64)
+    """
+    (value,) = promoted_inexact("standardize", x)
+    centre = _mean(value, axis, keepdims=True, where=where) if mean is None else mean
+    spread = _mean(square(value - centre), axis, keepdims=True, where=where) if variance is None else variance
+    return (value - centre) / sqrt(spread + epsilon)
+
+
+_mean = mean  # `standardize` has an argument of that name

@@ -1,0 +1,85 @@
+"""Sums, products and extremes over segments: of the slices with the same number."""
+
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, message
+from tracer.ir import dtypes
+from tracer.numpy.conversion import array_of
+from tracer.numpy.reductions import extreme_value
+from tracer.numpy.updates import ADD, MAX, MIN, MULTIPLY, Update, updated
+from tracer.primitives.broadcasting import full
+from tracer.trace.array import Array, concrete_value
+from tracer.trace.source import here
+
+
+def _segments(
+    name: str, data: Any, segment_ids: Any, num_segments: int | None, how: Update, start: Any, unique: bool, mode: Any
+) -> Array:
+    x, ids = array_of(name, data), array_of(name, segment_ids)
+    if num_segments is None:
+        known = concrete_value(ids)
+        if known is None:
+            raise ArgumentError(
+                message(f"{name}{here()}: the number of segments depends on traced numbers", help="give num_segments")
+            )
+        num_segments = int(np.max(known, initial=-1)) + 1
+    empty = full((operator.index(num_segments), *x.shape[1:]), x.dtype.type(start(x.dtype)))
+    return updated(empty, ids, x, how, mode=mode or "drop", unique_indices=unique)
+
+
+def segment_sum(
+    data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
+    unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None,
+) -> Array:  # fmt: skip
+    """The sums of the slices of axis 0 that belong to the same segment; 0 for none. Numbers out of range are dropped.
+
+    data: [n, ...]; segment_ids: integers [n]. Returns [num_segments, ...]; by default up to the greatest number.
+
+    >>> tracer.ops.segment_sum(tnp.asarray([1.0, 2.0, 3.0]), tnp.asarray([0, 1, 0]))
+    Array([4., 2.], f64)
+    """
+    del indices_are_sorted, bucket_size
+    return _segments("segment_sum", data, segment_ids, num_segments, ADD, lambda _: 0, unique_indices, mode)
+
+
+def segment_prod(
+    data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
+    unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None,
+) -> Array:  # fmt: skip
+    """The products of the slices that belong to the same segment; 1 for none. As `segment_sum` otherwise."""
+    del indices_are_sorted, bucket_size
+    return _segments("segment_prod", data, segment_ids, num_segments, MULTIPLY, lambda _: 1, unique_indices, mode)
+
+
+def segment_max(
+    data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
+    unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None,
+) -> Array:  # fmt: skip
+    """The greatest of the slices that belong to the same segment; the least value for none. As `segment_sum`."""
+    del indices_are_sorted, bucket_size
+    return _segments("segment_max", data, segment_ids, num_segments, MAX, _lowest, unique_indices, mode)
+
+
+def segment_min(
+    data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
+    unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None,
+) -> Array:  # fmt: skip
+    """The least of the slices that belong to the same segment; the greatest value for none. As `segment_sum`."""
+    del indices_are_sorted, bucket_size
+    return _segments("segment_min", data, segment_ids, num_segments, MIN, _highest, unique_indices, mode)
+
+
+def _lowest(dtype: dtypes.DType) -> Any:
+    return extreme_value(dtype, lowest=True)
+
+
+def _highest(dtype: dtypes.DType) -> Any:
+    return extreme_value(dtype, lowest=False)

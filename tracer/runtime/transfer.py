@@ -1,0 +1,30 @@
+"""Values on their way out, and what is known about them: `device_get`, `typeof`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tracer.ir.types import Type
+from tracer.trace import trees
+from tracer.trace.array import Array
+from tracer.trace.convert import as_array
+
+
+def device_get(x: Any) -> Any:
+    """A tree with its arrays as NumPy arrays, which may be written to.
+
+    >>> tracer.device_get({"a": tnp.asarray([1.0])})
+    {'a': array([1.])}
+    """
+    return trees.tree_map(lambda leaf: np.array(leaf) if isinstance(leaf, Array) else leaf, x)
+
+
+def typeof(x: Any) -> Type:
+    """The IR type of a value: dtype, shape and weak flag.
+
+    >>> print(tracer.typeof(tnp.zeros((2, 3), "float32")))
+    f32[2,3]
+    """
+    return as_array(x, "typeof").type

@@ -1,0 +1,227 @@
+"""Special functions at every element, with SciPy's names. Integers are cast to float."""
+
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tracer.nn import log_softmax, logsumexp, softmax
+from tracer.numpy import exp, floor, log, log1p, where
+from tracer.numpy import sum as total
+from tracer.numpy.conversion import array_of
+from tracer.numpy.promotion import pointwise_inexact, promoted_inexact
+from tracer.primitives import exponential, special
+from tracer.trace.array import Array
+
+
+def erf(z: Any) -> Array:
+    """The error function.
+
+    >>> tracer.scipy.special.erf(tnp.asarray([0.0, 1.0]))
+    Array([0.        , 0.84270079], f64)
+    """
+    return pointwise_inexact(special.erf, "erf", z)
+
+
+def erfc(x: Any) -> Array:
+    """1 - erf(x), exact for large x.
+
+    >>> tracer.scipy.special.erfc(tnp.asarray([0.0, 1.0]))
+    Array([1.        , 0.15729921], f64)
+    """
+    return pointwise_inexact(special.erfc, "erfc", x)
+
+
+def erfinv(y: Any) -> Array:
+    """The inverse of erf on (-1, 1).
+
+    >>> tracer.scipy.special.erfinv(tnp.asarray([0.0, 0.5]))
+    Array([0.        , 0.47693628], f64)
+    """
+    return pointwise_inexact(special.erf_inv, "erfinv", y)
+
+
+def gammaln(x: Any) -> Array:
+    """The logarithm of |Γ(x)|.
+
+    >>> tracer.scipy.special.gammaln(tnp.asarray([1.0, 5.0]))
+    Array([0.        , 3.17805383], f64)
+    """
+    return pointwise_inexact(special.lgamma, "gammaln", x)
+
+
+def gamma(x: Any) -> Array:
+    """Γ(x); NaN at negative integers.
+
+    >>> tracer.scipy.special.gamma(tnp.asarray([5.0, 0.5]))
+    Array([24.        ,  1.77245385], f64)
+    """
+    (value,) = promoted_inexact("gamma", x)
+    size = exp(special.lgamma(value))
+    below = value < 0
+    whole = floor(where(below, value, 0.0))
+    odd = (whole % 2) != 0
+    signed = where(below & odd, -size, size)
+    return where(below & (whole == value), math.nan, signed)
+
+
+def digamma(x: Any) -> Array:
+    """The derivative of `gammaln`.
+
+    >>> tracer.scipy.special.digamma(tnp.asarray([1.0]))
+    Array([-0.57721566], f64)
+    """
+    return pointwise_inexact(special.digamma, "digamma", x)
+
+
+def polygamma(n: int, x: Any) -> Array:
+    """The n-th derivative of `digamma`, for an integer n known while tracing.
+
+    >>> tracer.scipy.special.polygamma(1, tnp.asarray([1.0]))
+    Array([1.64493407], f64)
+    """
+    (value,) = promoted_inexact("polygamma", x)
+    return special.digamma(value) if n == 0 else special.polygamma(n, value)
+
+
+def betaln(a: Any, b: Any) -> Array:
+    """The logarithm of the beta function.
+
+    >>> tracer.scipy.special.betaln(1.0, 2.0)
+    Array(-0.69314718, f64*)
+    """
+    x, y = array_of("betaln", a), array_of("betaln", b)
+    return gammaln(x) + gammaln(y) - gammaln(x + y)
+
+
+def expit(x: Any) -> Array:
+    """The logistic function 1 / (1 + exp(-x)).
+
+    >>> tracer.scipy.special.expit(tnp.asarray([0.0]))
+    Array([0.5], f64)
+    """
+    return pointwise_inexact(exponential.logistic, "expit", x)
+
+
+def logit(x: Any) -> Array:
+    """log(x / (1 - x)), the inverse of `expit`.
+
+    >>> tracer.scipy.special.logit(tnp.asarray([0.5]))
+    Array([0.], f64)
+    """
+    (value,) = promoted_inexact("logit", x)
+    return log(value / (1 - value))
+
+
+def xlogy(x: Any, y: Any) -> Array:
+    """x log(y), and 0 where x is 0, with derivatives that are finite there.
+
+    >>> tracer.scipy.special.xlogy(0.0, 0.0)
+    Array(0., f64*)
+    """
+    a, b = (array_of("xlogy", v) for v in (x, y))
+    zero = a == 0
+    return where(zero, a * 0.0, a * log(where(zero, 1.0, b)))
+
+
+def xlog1py(x: Any, y: Any) -> Array:
+    """x log(1 + y), and 0 where x is 0.
+
+    >>> tracer.scipy.special.xlog1py(0.0, -1.0)
+    Array(0., f64*)
+    """
+    a, b = (array_of("xlog1py", v) for v in (x, y))
+    zero = a == 0
+    return where(zero, a * 0.0, a * log1p(where(zero, 0.0, b)))
+
+
+def entr(x: Any) -> Array:
+    """-x log(x): 0 at 0, -inf below.
+
+    >>> tracer.scipy.special.entr(tnp.asarray([0.0, 1.0]))
+    Array([0., 0.], f64)
+    """
+    (value,) = promoted_inexact("entr", x)
+    return where(value < 0, -math.inf, 0.0 - xlogy(value, value))
+
+
+def rel_entr(p: Any, q: Any) -> Array:
+    """p log(p / q): 0 where p is 0, inf where the other is 0.
+
+    >>> tracer.scipy.special.rel_entr(1.0, 1.0)
+    Array(0., f64*)
+    """
+    a, b = (array_of("rel_entr", v) for v in (p, q))
+    inside = (a > 0) & (b > 0)
+    value = where(inside, a, 1.0) * log(where(inside, a, 1.0) / where(inside, b, 1.0))
+    return where(inside, value, where((a == 0) & (b >= 0), 0.0, math.inf))
+
+
+def kl_div(p: Any, q: Any) -> Array:
+    """p log(p / q) - p + q.
+
+    >>> tracer.scipy.special.kl_div(1.0, 1.0)
+    Array(0., f64*)
+    """
+    a, b = (array_of("kl_div", v) for v in (p, q))
+    return rel_entr(a, b) - a + b
+
+
+def ndtr(x: Any) -> Array:
+    """The normal distribution function.
+
+    >>> tracer.scipy.special.ndtr(tnp.asarray([0.0, 1.0]))
+    Array([0.5       , 0.84134475], f64)
+    """
+    (value,) = promoted_inexact("ndtr", x)
+    return 0.5 * special.erfc(-value * math.sqrt(0.5))
+
+
+def ndtri(p: Any) -> Array:
+    """The inverse of `ndtr`.
+
+    >>> tracer.scipy.special.ndtri(tnp.asarray([0.5, 0.84134475]))
+    Array([0.        , 1.00000002], f64)
+    """
+    (value,) = promoted_inexact("ndtri", p)
+    return math.sqrt(2) * special.erf_inv(2 * value - 1)
+
+
+def log_ndtr(x: Any) -> Array:
+    """The logarithm of `ndtr`, exact far below 0: by the asymptotic series of the tail there.
+
+    >>> tracer.scipy.special.log_ndtr(tnp.asarray([-40.0]))
+    Array([-804.60844201], f64)
+    """
+    (value,) = promoted_inexact("log_ndtr", x)
+    far, near = value < -20.0, value > 5.0
+    tail = where(far, value, -20.0)
+    square = tail * tail
+    series = 1.0 - 1 / square + 3 / square**2 - 15 / square**3 + 105 / square**4 - 945 / square**5
+    below = -0.5 * square - log(-tail) - 0.5 * math.log(2 * math.pi) + log(series)
+    above = log1p(-ndtr(-where(near, value, 5.0)))
+    middle = log(ndtr(where(far, -20.0, where(near, 5.0, value))))
+    return where(far, below, where(near, above, middle))
+
+
+def multigammaln(a: Any, d: int) -> Array:
+    """The logarithm of the multivariate gamma function of dimension d.
+
+    >>> tracer.scipy.special.multigammaln(tnp.asarray(2.0), 1)
+    Array(0., f64)
+    """
+    (value,) = promoted_inexact("multigammaln", a)
+    shifts = array_of("multigammaln", (np.arange(d) / 2).astype(value.dtype))
+    return total(gammaln(value[..., None] - shifts), -1) + d * (d - 1) / 4 * math.log(math.pi)
+
+
+__all__ = [
+    "betaln", "digamma", "entr", "erf", "erfc", "erfinv", "expit", "gamma", "gammaln", "kl_div", "log_ndtr",
+    "log_softmax", "logit", "logsumexp", "multigammaln", "ndtr", "ndtri", "polygamma", "rel_entr", "softmax", "xlog1py",
+    "xlogy",
+]  # fmt: skip

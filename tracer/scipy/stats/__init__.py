@@ -1,0 +1,5 @@
+"""Probability distributions, each a module of functions: `norm.logpdf(x)`."""
+
+from tracer.scipy.stats import norm
+
+__all__ = ["norm"]

@@ -1,0 +1,20 @@
+"""Types for annotations."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tracer.trace.array import Array
+
+ArrayLike: TypeAlias = "Array | np.ndarray[Any, Any] | np.generic | bool | int | float | complex"
+"""What functions take as one array: an Array, NumPy's arrays and scalars, Python numbers."""
+
+DTypeLike: TypeAlias = Any  # whatever np.dtype understands, and tracer.numpy's own names: too many to list
+"""What functions take as a dtype."""
+
+Shape: TypeAlias = tuple[int, ...]
+"""The sizes of an array's axes."""
+
+__all__ = ["Array", "ArrayLike", "DTypeLike", "Shape"]
