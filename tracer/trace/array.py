@@ -16,6 +16,7 @@ import numpy as np
 from tracer.errors import (
     ArgumentError,
     InternalError,
+    LeakedTracerError,
     MutationError,
     TracedValueError,
     TracerArrayError,
@@ -274,7 +275,7 @@ _REMEDIES = {
     ),
     TracerFloatError: (
         "a Python number from a traced value",
-        "use tracer.numpy's functions in place of math's, or tracer.lax.stop_gradient and read it outside",
+        "keep it an array: tracer.numpy's functions in place of math's, x.astype(float) in place of float(x)",
     ),
     TracerArrayError: (
         "a NumPy array from a traced value",
@@ -289,10 +290,25 @@ def _raise_traced(array: Array, error: Failure, what: str) -> NoReturn:
     known = "its value is known only when the compiled program runs"
     trace = array._trace
     if trace is not None:
-        made = trace.source_of(array)
-        origin = f", made at {made}" if made is not None else ""
+        if not trace.is_open:
+            raise leak(array, trace)
+        origin = f", {trace.origin(array)}"
         if concrete_value(array) is not None:
             known = "reading its value would lose its derivative"
+        elif error is TracerBoolError and array._atom in trace.inputs:
+            remedy += "; jit(f, static_argnums=...) makes an argument a Python value"
     raise error(
         message(f"{summary}{here()}", f"{what} of {array.type}{origin}: {known}", help=remedy.format(x="x > 0"))
+    )
+
+
+def leak(array: Array, trace: Trace) -> LeakedTracerError:
+    """The error for an array that is used where its trace does not run."""
+    reason = "belongs to a trace on another thread" if trace.is_open else "outlived its trace"
+    return LeakedTracerError(
+        message(
+            f"leaked traced array{here()}",
+            f"an array {array.type}, {trace.origin(array)} while `{trace.name}` was traced, {reason}",
+            help="return it from the function instead of storing it in a global, a closure or an object",
+        )
     )

@@ -20,13 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from tracer.errors import DTypeError, LeakedTracerError, message
+from tracer.errors import DTypeError, message
 from tracer.ir import dtypes
 from tracer.ir.primitive import Primitive
 from tracer.ir.program import Atom, Equation, Literal, Program, Source, Var, infer_types
 from tracer.ir.types import ArrayType, Type, array_type
 from tracer.settings import gate
-from tracer.trace.array import PROTECTED, Array, traced
+from tracer.trace.array import PROTECTED, Array, leak, traced
 from tracer.trace.source import place, user_source
 from tracer.trace.state import state
 
@@ -41,7 +41,7 @@ class Trace:
 
     __slots__ = (
         "constants", "data", "equations", "inputs", "is_open", "level", "lifted", "name", "process", "serial", "source",
-        "thread",
+        "sources", "thread",
     )  # fmt: skip
 
     def __init__(self, process: Process, name: str) -> None:
@@ -51,6 +51,7 @@ class Trace:
         self.level: int = 1 if outer is None else outer.level + 1
         self.serial = next(_serials)
         self.source = user_source()
+        self.sources: dict[Var, Source | None] = {}  # of variables that no equation here makes
         self.inputs: list[Var] = []
         self.equations: list[Equation] = []
         self.constants: list[tuple[Var, Array]] = []
@@ -93,12 +94,13 @@ class Trace:
         self.equations.append(Equation(primitive, inputs, params, outputs, source))
         return [traced(self, variable) for variable in outputs]
 
-    def source_of(self, array: Array) -> Source | None:
-        """The user's line that made a traced array."""
-        for equation in reversed(self.equations):
-            if array._atom in equation.outputs:
-                return equation.source
-        return self.source
+    def origin(self, array: Array) -> str:
+        """Where a traced array comes from, in words: `made at demo.py:3`."""
+        atom = array._atom
+        if atom in self.inputs:
+            return f"an argument of `{self.name}`{place(self.source).replace(' at', ' called at')}"
+        found = next((e.source for e in reversed(self.equations) if atom in e.outputs), self.source)
+        return f"made{place(self.sources.get(atom, found) if atom is not None else found)}"
 
     def program(self, outputs: Sequence[Operand]) -> Program:
         """What was recorded, as a program of (constants..., inputs...)."""
@@ -135,18 +137,7 @@ def check_alive(array: Array) -> None:
     trace = array._trace
     if trace is None or (trace.is_open and trace.thread == state.thread):
         return
-    made = trace.source_of(array)
-    if trace.is_open:
-        reason = "belongs to a trace on another thread"
-    else:
-        reason = "outlived its trace"
-    raise LeakedTracerError(
-        message(
-            f"leaked traced array{place(user_source())}",
-            f"an array {array.type}, made{place(made)} while `{trace.name}` was traced, {reason}",
-            help="return it from the function instead of storing it in a global, a closure or an object",
-        )
-    )
+    raise leak(array, trace)
 
 
 # Eager execution: one slot, filled by `tracer/__init__`; see `tracer.runtime.eager`.

@@ -70,6 +70,7 @@ def _record(
     for y in linearized.outputs:
         if is_differentiable(y.type):
             variable = Var(y.type)
+            trace.sources[variable] = source
             outputs.append(traced(trace, variable, y))
             variables.append(variable)
         else:
@@ -193,6 +194,7 @@ def _push(
         else:
             variable = Var(y.type)
             trace.data[variable] = dy
+            trace.sources[variable] = source
             assert isinstance(y, Array)  # a literal has no tangent
             outputs.append(traced(trace, variable, y))
     return outputs
