@@ -128,10 +128,7 @@ def remez(
             solution = solve(rows, [fs[i] for i in reference])
             numerator, denominator = solution[:p], [mpf(1), *solution[p : p + q]]
             last = [horner(denominator, x) for x in xs]
-        errors = [
-            w * (x**start * horner(numerator, x) / d - f)
-            for x, f, w, d in zip(xs, fs, ws, last, strict=True)
-        ]
+        errors = [w * (x**start * horner(numerator, x) / d - f) for x, f, w, d in zip(xs, fs, ws, last, strict=True)]
         worst = max(abs(e) for e in errors)
         peaks = exchange(errors, count)
         if len(peaks) < count:
@@ -173,9 +170,7 @@ def fitted(fit: Fit) -> tuple[tuple[float, ...], tuple[float, ...], float]:
         method = remez if unique and p - len(known) > 4 else least_squares
         free, _, _ = method(xs, rest, ws, len(known), (p - len(known), 0))
         known.append(rounded(free[0], fit.bits))
-    error = max(
-        w * abs(horner(known, x) - f) for x, f, w in zip(xs, fs, ws, strict=True)
-    )
+    error = max(w * abs(horner(known, x) - f) for x, f, w in zip(xs, fs, ws, strict=True))
     return tuple(map(float, known)), tuple(map(float, denominator if q else [])), float(error)
 
 
@@ -216,7 +211,6 @@ def of_root(function: Function) -> Function:
 
 HALF_LN2 = mp.log(2) / 2 * mpf("1.002")
 SQRT_HALF = mp.sqrt(mpf("0.5"))
-TAN_EIGHTH = (mp.sqrt(2) - 1) * mpf("1.001")
 
 
 def fits() -> list[Fit]:
@@ -227,27 +221,21 @@ def fits() -> list[Fit]:
     # (2^r - 1) / r
     table += both("EXP2", lambda r: mp.expm1(r * mp.log(2)) / r, ("-0.5005", "0.5005"), (6, 11), abs)
     # (log(1+f) - f) / f^2
-    table += both(
-        "LOG", lambda f: (mp.log1p(f) - f) / f**2, (SQRT_HALF - 1, 2 * SQRT_HALF - 1), (9, 20), abs
-    )
+    table += both("LOG", lambda f: (mp.log1p(f) - f) / f**2, (SQRT_HALF - 1, 2 * SQRT_HALF - 1), (9, 20), abs)
     table += both(
         "LOG2", lambda f: (mp.log1p(f) - f) / f**2 / mp.log(2), (SQRT_HALF - 1, 2 * SQRT_HALF - 1), (9, 20),
         abs,
     )  # fmt: skip
-    # (atanh(s) - s) / s^3 in s^2 for |s| <= 0.2356
-    table += both(
-        "ATANH", of_root(lambda s: (mp.atanh(s) - s) / s**3), (0, "0.0555"), (4, 9), lambda z: z
-    )
+    # (atanh(s) - s) / s^3 in s^2 for |s| <= 0.302
+    table += both("ATANH", of_root(lambda s: (mp.atanh(s) - s) / s**3), (0, "0.0915"), (5, 11), lambda z: z)
     # (atanh(s) - s - s^3 / 3) / s^5 in s^2 for |s| <= (sqrt(2) - 1) / (sqrt(2) + 1)
     table += both(
         "ATANH5", of_root(lambda s: (mp.atanh(s) - s - s**3 / 3) / s**5), (0, "0.02945"), (3, 8), lambda z: z**2
     )
     # (sin(r) - r) / r^3 in r^2, |r| <= pi/2
-    table += both(
-        "SIN", of_root(lambda r: (mp.sin(r) - r) / r**3), (0, "2.4725"), (4, 8), lambda z: z
-    )
+    table += both("SIN", of_root(lambda r: (mp.sin(r) - r) / r**3), (0, "2.4725"), (4, 8), lambda z: z)
     # (tan(r) - r) / r^3 in r^2, |r| <= pi/4
-    table += both("TAN", of_root(lambda r: (mp.tan(r) - r) / r**3), (0, "0.6175"), (6, 14), lambda z: z)
+    table += both("TAN", of_root(lambda r: (mp.tan(r) - r) / r**3), (0, "0.6175"), (7, 15), lambda z: z)
     # (sinh(r) - r) / r^3 and (cosh(r) - 1 - r^2 / 2) / r^4 in r^2
     table += both("SINH", of_root(lambda r: (mp.sinh(r) - r) / r**3), (0, HALF_LN2**2), (2, 5), lambda z: z)
     table += both(
@@ -255,8 +243,8 @@ def fits() -> list[Fit]:
     )
     # (tanh(x) - x) / x^3 in x^2, x <= 0.55
     table += both("TANH", of_root(lambda x: (mp.tanh(x) - x) / x**3), (0, "0.303"), (5, 11), lambda z: z)
-    # (atan(t) - t) / t^3 in t^2, |t| <= tan(pi/8)
-    table += both("ATAN", of_root(lambda t: (mp.atan(t) - t) / t**3), (0, TAN_EIGHTH**2), (5, 11), lambda z: z)
+    # (atan(t) - t) / t^3 in t^2, |t| <= 1/2
+    table += both("ATAN", of_root(lambda t: (mp.atan(t) - t) / t**3), (0, "0.2505"), (6, 13), lambda z: z)
     # (asin(s) - s) / s^3 in s^2, |s| <= 1/2
     table += both("ASIN", of_root(lambda s: (mp.asin(s) - s) / s**3), (0, "0.25"), (6, 13), lambda z: z)
     # ((1 - h)^(-1/3) - 1) / h

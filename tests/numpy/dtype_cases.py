@@ -24,8 +24,9 @@ UNARY = (
 )  # fmt: skip
 
 BINARY = (
-    "add", "arctan2", "bitwise_and", "copysign", "divide", "dot", "equal", "float_power", "floor_divide", "fmax", "fmod",
-    "heaviside", "hypot", "less", "left_shift", "logaddexp", "logical_and", "matmul", "maximum", "minimum", "mod",
+    "add", "arctan2", "bitwise_and", "copysign", "divide", "dot", "equal", "float_power", "floor_divide", "fmax",
+    "fmod", "heaviside", "hypot", "less", "left_shift",
+    "logaddexp", "logical_and", "matmul", "maximum", "minimum", "mod",
     "multiply", "nextafter", "outer", "power", "right_shift", "subtract", "vdot", "where", "concatenate", "kron",
 )  # fmt: skip
 
@@ -60,10 +61,10 @@ def call_two(jnp: Any, name: str, x: Any, y: Any) -> Any:
 
 
 def described(call: Callable[[], Any], errors: tuple[type[Exception], ...] = (Exception,)) -> str:
-    """The dtype of the result, with a star if it is weak, or that there is none."""
+    """The dtype of the result, with a star if it is weak, or that there is none. On bool, weakness means nothing."""
     try:
         result = call()
     except errors:
         return "error"
     first = result[0] if isinstance(result, tuple) else result
-    return f"{first.dtype}{'*' if first.weak_type else ''}"
+    return f"{first.dtype}{'*' if first.weak_type and first.dtype != bool else ''}"

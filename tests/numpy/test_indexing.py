@@ -166,7 +166,9 @@ def test_take_and_take_along_axis_are_numpys(data: st.DataObject) -> None:
     same(tnp.take(x, index, axis), np.take(x, index, axis))
     sizes = [1] * len(shape)
     sizes[axis] = len(index)
-    along = np.broadcast_to(index.reshape(sizes), [len(index) if n == axis % len(shape) else m for n, m in enumerate(shape)])
+    along = np.broadcast_to(
+        index.reshape(sizes), [len(index) if n == axis % len(shape) else m for n, m in enumerate(shape)]
+    )
     same(tnp.take_along_axis(x, along, axis), np.take_along_axis(x, along, axis))
 
 
@@ -205,7 +207,9 @@ def test_random_keys_are_indexed_like_arrays() -> None:
     np.testing.assert_array_equal(np.asarray(tracer.random.key_data(keys[::-2])), data[::-2])
 
 
-@pytest.mark.parametrize("index", [np.s_[1:, ::2], np.s_[::-1], (np.array([0, 2, 0]),), (slice(None), np.array([1, 1]))])
+@pytest.mark.parametrize(
+    "index", [np.s_[1:, ::2], np.s_[::-1], (np.array([0, 2, 0]),), (slice(None), np.array([1, 1]))]
+)
 def test_gradients_of_taking_and_writing_are_those_of_the_places(index: Any, rng: np.random.Generator) -> None:
     x, weights = rng.normal(size=(3, 4)), rng.normal(size=np.zeros((3, 4))[index].shape)
     taken = tracer.grad(lambda x: (x[index] * weights).sum())(x)

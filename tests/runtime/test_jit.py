@@ -189,9 +189,9 @@ def test_an_argument_that_is_no_array_is_named() -> None:
     with pytest.raises(ArgumentError) as error:
         f(1.0, {"mode": "fast"})
     assert str(error.value) == (
-        f"jit of lambda: argument 1 'options', at ['mode'] at test_jit.py:{line(-2)} is no array\n"
+        f"jit of lambda at test_jit.py:{line(-2)}: argument 1 'options', at ['mode'] is no array\n"
         "  got str: 'fast'\n"
-        "  help: pass arrays and numbers, or trees of them; jit takes other values as static_argnums"
+        "  help: leave it out of the traced arguments: mark it static (static_argnums, static_argnames)"
     )
 
 

@@ -50,14 +50,23 @@ def kernel_module(op: ScalarOp, dtype: DType, count: int, *, lanes: int = 16) ->
     return Module((Function("main", (*inputs, output), Block((loop,))),), "main")
 
 
-def evaluate(op: ScalarOp, *arguments: Array, lanes: int = 16) -> Array:
-    """op of each element, compiled."""
-    dtype = arguments[0].dtype
-    output = np.empty(arguments[0].size, dtype)
-    module = expand_math(kernel_module(op, dtype, output.size, lanes=lanes))
+def compiled(op: ScalarOp, dtype: DType, count: int, *, lanes: int = 16) -> Callable[..., Array]:
+    """op as a function of arrays of `count` elements."""
+    module = expand_math(kernel_module(op, dtype, count, lanes=lanes))
     executable = Executable(module, load_object(compile_object(emit_module(module)), {}))
-    executable.run([*(np.ascontiguousarray(a) for a in arguments), output])
-    return output
+    output = np.empty(count, dtype)
+
+    def call(*arguments: Array) -> Array:
+        executable.run([*arguments, output])
+        return output
+
+    return call
+
+
+def evaluate(op: ScalarOp, *arguments: Array, lanes: int = 16) -> Array:
+    """op of each element."""
+    function = compiled(op, arguments[0].dtype, arguments[0].size, lanes=lanes)
+    return function(*(np.ascontiguousarray(a) for a in arguments))
 
 
 def operation_count(op: ScalarOp, dtype: DType) -> int:
@@ -163,9 +172,11 @@ def ulp_errors(got: Array, exact: Array) -> Array:
     return np.asarray(np.where(lost_sign, np.inf, errors), np.float64)
 
 
-def every_float32(step: int, start: int = 0) -> Array:
-    """Every `step`-th of the 2^32 encodings: the whole range of exponents, evenly."""
-    return np.arange(start, 1 << 32, step, dtype=np.uint64).astype(np.uint32).view(np.float32)
+def every_float32(step: int, start: int = 0, count: int | None = None) -> Array:
+    """`count` of the 2^32 encodings, one in each `step` from `start` on, at a place that scatters over the step."""
+    number = np.arange(count if count is not None else -(-((1 << 32) - start) // step), dtype=np.uint64)
+    scattered = number * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(40)
+    return (start + number * step + scattered % step).astype(np.uint32).view(np.float32)
 
 
 def samples(op: ScalarOp, dtype: DType, count: int, seed: int = 0) -> tuple[Array, ...]:

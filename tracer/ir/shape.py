@@ -6,7 +6,7 @@ import math
 import operator
 from collections.abc import Iterable, Sequence
 
-from tracer.errors import AxisError, ShapeError, message
+from tracer.errors import ArgumentError, AxisError, ShapeError, TracerError, message
 
 Shape = tuple[int, ...]
 
@@ -34,7 +34,12 @@ def strides(shape: Sequence[int]) -> tuple[int, ...]:
 
 def axis_index(axis: object, rank: int, operation: str) -> int:
     """A single axis, counted from either end, as 0 <= axis < rank."""
-    index = operator.index(axis)  # type: ignore[arg-type]  # any integer-like object; TypeError is the caller's
+    try:
+        index = operator.index(axis)  # type: ignore[arg-type]  # any integer-like object
+    except TypeError as error:
+        if isinstance(error, TracerError):
+            raise
+        raise ArgumentError(message(f"{operation}: an axis is an integer", f"got {axis!r}")) from None
     if not -rank <= index < rank:
         raise AxisError(
             message(

@@ -17,7 +17,7 @@ from tracer.trace.array import Array
 from tracer.trace.evaluate import evaluate
 from tracer.trace.source import here
 from tracer.trace.stage import stage
-from tracer.transforms.functions import as_output, flatten_arguments, name_of
+from tracer.transforms.functions import as_output, call_rule, flatten_arguments, name_of
 
 Function = Callable[..., Any]
 
@@ -40,7 +40,7 @@ def stage_body(
     structures: list[trees.Structure] = []
 
     def flat(inputs: list[Array]) -> list[Any]:
-        outputs, found = trees.flatten(function(*trees.unflatten(structure, inputs)))
+        outputs, found = trees.flatten(call_rule(function, trees.unflatten(structure, inputs), what))
         structures.append(found)
         values = [as_output(y, what) for y in outputs]
         fitted = [_strengthened(y, type) for y, type in zip(values, wanted, strict=False)]
@@ -96,7 +96,9 @@ class Carry:
                     f"{self.loop}{here()}",
                     f"carry {self.root!r} enters as {trees.structure_text(self.structure)} "
                     f"but the body returns {trees.structure_text(returned)}",
-                    help="return the structure that the body takes",
+                    help="return the structure that the body takes"
+                    if returned.num_leaves
+                    else "return the new carry: is there a `return`?",
                 )
             )
 
@@ -108,7 +110,9 @@ class Carry:
             if not same_up_to_weakness(x.type, type)
         ]
         if wrong:
-            lines = [f"carry '{name}' enters as {enters} but the body returns {leaves}" for name, enters, leaves in wrong]
+            lines = [
+                f"carry '{name}' enters as {enters} but the body returns {leaves}" for name, enters, leaves in wrong
+            ]
             raise CarryTypeError(message(f"{self.loop}{here()}", *lines, help=_remedy(*wrong[0])))
 
 

@@ -102,4 +102,3 @@ def sort_key_val(keys: Array, values: Array, dimension: int = -1, is_stable: boo
     (Array([1, 2], i64), Array([10, 20], i64))
     """
     return sort((keys, values), dimension, is_stable)
-

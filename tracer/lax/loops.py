@@ -23,7 +23,7 @@ from tracer.trace.array import Array, concrete_value
 from tracer.trace.convert import as_array
 from tracer.trace.source import here
 from tracer.trace.state import state
-from tracer.transforms.functions import check_callable, flatten_arguments
+from tracer.transforms.functions import call_rule, check_callable, flatten_arguments
 
 
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
@@ -83,7 +83,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     one = Literal(low.dtype.type(1), array_type(low.dtype, (), low.weak_type))
 
     def step(i: Any, end: Any, val: Any) -> tuple[Any, Any, Any]:
-        return add(i, one), end, body_fun(i, val)
+        return add(i, one), end, call_rule(body_fun, (i, val), "the body of fori_loop")
 
     def stage_with(types: list[Type]) -> Body:
         every = [low.type, high.type, *types]
@@ -179,13 +179,20 @@ def scan_length(slices: list[Array], xs: Any, given: int | None) -> int:
     names = trees.leaf_names(xs, "xs")
     if any(x.ndim == 0 for x in slices):
         name = next(name for name, x in zip(names, slices, strict=True) if x.ndim == 0)
-        raise ShapeError(message(f"scan{here()}: the xs are scanned along axis 0", f"{name} has none"))
+        remedy = "length=n repeats without xs; what every step reads alike is captured"
+        raise ShapeError(message(f"scan{here()}: the xs are scanned along axis 0", f"{name} has none", help=remedy))
     sizes = {name: x.shape[0] for name, x in zip(names, slices, strict=True)}
     if given is not None:
+        if isinstance(given, float | str):
+            raise ArgumentError(
+                message(f"scan{here()}: the length is an integer", f"got {given!r}", help="cast it, int(n)")
+            )
         sizes["length"] = operator.index(given)
     if not sizes:
-        raise ArgumentError(message(f"scan{here()}: without xs, length says how often to repeat"))
+        raise ArgumentError(
+            message(f"scan{here()}: how often to repeat is unknown", "got neither xs nor length", help="give length=n")
+        )
     if len(set(sizes.values())) > 1:
         shown = [f"{name} has length {n}" if name != "length" else f"length is {n}" for name, n in sizes.items()]
-        raise ShapeError(message(f"scan{here()}: the lengths differ", *shown))
+        raise ShapeError(message(f"scan{here()}: the lengths differ", *shown, help="slice or pad them along axis 0"))
     return next(iter(sizes.values()))

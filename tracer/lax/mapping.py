@@ -26,9 +26,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     slices, structure = flatten_arguments(xs, "map", lambda: trees.leaf_names(xs, "xs"))
     size = scan_length(slices, xs, None)
     whole = size - size % batch_size
-    grouped = [
-        reshape(slice_in_dim(x, 0, whole), (whole // batch_size, batch_size, *x.shape[1:])) for x in slices
-    ]
+    grouped = [reshape(slice_in_dim(x, 0, whole), (whole // batch_size, batch_size, *x.shape[1:])) for x in slices]
     many = scan(lambda _, group: (None, vmap(f)(group)), None, trees.unflatten(structure, grouped))[1]
     joined = trees.tree_map(lambda y: reshape(y, (whole, *y.shape[2:])), many)
     if whole == size:

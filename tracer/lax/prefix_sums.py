@@ -45,7 +45,9 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     return trees.unflatten(structure, results)
 
 
-def _prefixes(combine: Callable[[list[Array], list[Array]], list[Array]], xs: list[Array], axes: list[int]) -> list[Array]:
+def _prefixes(
+    combine: Callable[[list[Array], list[Array]], list[Array]], xs: list[Array], axes: list[int]
+) -> list[Array]:
     """Neighbours are combined, their prefixes found, and the elements between filled in."""
     n = xs[0].shape[axes[0]]
     if n < 2:

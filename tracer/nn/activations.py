@@ -225,4 +225,3 @@ def hard_silu(x: Any) -> Array:
 
 
 hard_swish = hard_silu
-

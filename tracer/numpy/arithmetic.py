@@ -1,4 +1,4 @@
-"""Arithmetic at every element: sums, products, quotients and remainders, powers and roots, extremes, clipping.
+"""Arithmetic at every element: sums, products, quotients and remainders, extremes, clipping.
 
 Operands broadcast together and are promoted; see `tracer.numpy.promotion`. Integers wrap.
 """
@@ -8,24 +8,22 @@ Operands broadcast together and are promoted; see `tracer.numpy.promotion`. Inte
 
 from __future__ import annotations
 
-import operator
 from typing import Any
-
-import numpy as np
 
 from tracer.errors import DTypeError, message
 from tracer.ir import dtypes
-from tracer.numpy.conversion import cast, strong
+from tracer.ir.program import Literal
 from tracer.numpy.promotion import (
+    literal,
     operand,
     pointwise,
     pointwise_inexact,
     pointwise_numbers,
     promoted,
+    promoted_counts,
     promoted_inexact,
-    promoted_numbers,
 )
-from tracer.primitives import arithmetic, bits, comparison, powers, rounding
+from tracer.primitives import arithmetic, bits, comparison, rounding
 from tracer.primitives import complex as parts
 from tracer.primitives.broadcasting import full_like
 from tracer.trace.array import Array
@@ -77,7 +75,7 @@ def floor_divide(x1: Any, x2: Any, /) -> Array:
     >>> tnp.floor_divide(tnp.asarray([7, -7]), 2)
     Array([ 3, -4], i64)
     """
-    x, y = promoted_numbers("floor_divide", x1, x2)
+    x, y = promoted_counts("floor_divide", x1, x2)
     dtype = _dtype("floor_divide", x, y)
     if dtypes.is_unsigned(dtype):
         return arithmetic.div(x, y)
@@ -85,7 +83,7 @@ def floor_divide(x1: Any, x2: Any, /) -> Array:
         quotient = arithmetic.div(x, y)
         differ = comparison.ne(parts.sign(x), parts.sign(y))
         inexact = bits.and_(differ, comparison.ne(rounding.rem(x, y), 0))
-        return comparison.select(inexact, arithmetic.sub(quotient, 1), quotient)
+        return comparison.select(inexact, arithmetic.sub(quotient, _one_of(quotient)), quotient)
     return _float_divmod(x, y)[0]
 
 
@@ -95,7 +93,7 @@ def remainder(x1: Any, x2: Any, /) -> Array:
     >>> tnp.remainder(tnp.asarray([7.0, -7.0]), 3.0)
     Array([1., 2.], f64)
     """
-    x, y = promoted_numbers("remainder", x1, x2)
+    x, y = promoted_counts("remainder", x1, x2)
     dtype = _dtype("remainder", x, y)
     if dtypes.is_integer(dtype):
         zero = comparison.eq(y, 0)
@@ -118,7 +116,7 @@ def fmod(x1: Any, x2: Any, /) -> Array:
     >>> tnp.fmod(tnp.asarray([7.0, -7.0]), 3.0)
     Array([ 1., -1.], f64)
     """
-    x, y = promoted_numbers("fmod", x1, x2)
+    x, y = promoted_counts("fmod", x1, x2)
     if dtypes.is_integer(_dtype("fmod", x, y)):
         y = comparison.select(comparison.eq(y, 0), 1, y) if isinstance(y, Array) or y.value == 0 else y
     return rounding.rem(x, y)
@@ -130,7 +128,7 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Array, Array]:
     >>> tnp.divmod(tnp.asarray([7, -7]), 2)
     (Array([ 3, -4], i64), Array([1, 1], i64))
     """
-    x, y = promoted_numbers("divmod", x1, x2)
+    x, y = promoted_counts("divmod", x1, x2)
     if dtypes.is_integer(_dtype("divmod", x, y)):
         return floor_divide(x1, x2), remainder(x1, x2)
     return _float_divmod(x, y)
@@ -142,8 +140,14 @@ def _float_divmod(x: Any, y: Any) -> tuple[Array, Array]:
     differ = comparison.ne(comparison.lt(left, 0), comparison.lt(y, 0))
     moved = bits.and_(differ, comparison.ne(left, 0))
     left = comparison.select(moved, arithmetic.add(left, y), left)
-    quotient = comparison.select(moved, arithmetic.sub(quotient, 1), quotient)
-    return rounding.round_even(quotient), left
+    quotient = comparison.select(moved, arithmetic.sub(quotient, _one_of(quotient)), quotient)
+    quotient = comparison.select(comparison.eq(y, 0), arithmetic.div(x, y), rounding.round_even(quotient))
+    return quotient, left
+
+
+def _one_of(x: Array) -> Literal:
+    """1 in the dtype of an array, weak if that is."""
+    return literal("divide", 1, x.dtype, x.weak_type)
 
 
 def _dtype(name: str, x: Any, y: Any) -> Any:
@@ -191,6 +195,8 @@ def fabs(x: Any, /) -> Array:
     Array([2., 3.], f64)
     """
     (value,) = promoted_inexact("fabs", x)
+    if dtypes.is_complex(value.dtype):
+        raise DTypeError(message(f"fabs{here()} takes real numbers", f"got {value.type}", help="use abs"))
     return parts.abs(value)
 
 
@@ -267,126 +273,6 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
     if low is not None:
         result = maximum(low, result)
     return result if high is None else minimum(high, result)
-
-
-def reciprocal(x: Any, /) -> Array:
-    """1 / x, on integers cast to float.
-
-    >>> tnp.reciprocal(tnp.asarray([2.0, 4.0]))
-    Array([0.5 , 0.25], f64)
-    """
-    (value,) = promoted_inexact("reciprocal", x)
-    return arithmetic.div(1, value)
-
-
-def square(x: Any, /) -> Array:
-    """x * x.
-
-    >>> tnp.square(tnp.asarray([3.0, -2.0]))
-    Array([9., 4.], f64)
-    """
-    value = operand("square", x)
-    return powers.square(cast(value, dtypes.I32) if value.dtype == dtypes.BOOL else value)
-
-
-def power(x1: Any, x2: Any, /) -> Array:
-    """x1 to the power x2. A Python integer x2 is repeated multiplication; integers to integer powers wrap.
-
-    An integer to a negative power known while tracing is an error; for others the result is unspecified.
-
-    >>> tnp.power(tnp.asarray([2.0, 9.0]), 0.5)
-    Array([1.41421356, 3.        ], f64)
-    """
-    exponent = _static_integer(x2)
-    if exponent is not None:
-        return _integer_power(operand("power", x1), exponent)
-    if isinstance(x2, Array | np.ndarray | np.generic) and dtypes.is_integer(x2.dtype):
-        base = operand("power", x1)
-        if dtypes.is_inexact(base.dtype):
-            base, exponents = promoted("power", base, x2)
-            return strong(powers.pow(base, exponents))
-    x, y = promoted("power", x1, x2)
-    dtype = (x if isinstance(x, Array) else y).dtype
-    if dtypes.is_inexact(dtype):
-        return powers.pow(x, y)
-    if dtype == dtypes.BOOL:
-        return bits.or_(x, bits.not_(y))
-    return _integers_to_integers(x, y, dtype)
-
-
-pow = power
-
-
-def _static_integer(x: Any) -> int | None:
-    return operator.index(x) if isinstance(x, int) and not isinstance(x, bool) else None
-
-
-def _integer_power(x: Array, exponent: int) -> Array:
-    """A power known while tracing."""
-    if x.dtype == dtypes.BOOL:
-        x = cast(x, dtypes.I64)
-    if exponent < 0 and dtypes.is_integer(x.dtype):
-        raise DTypeError(
-            message(
-                f"power{here()}: integers have no negative powers",
-                f"got {x.type} to the power {exponent}",
-                help=f"x.astype(float) ** {exponent}",
-            )
-        )
-    if exponent == 2:
-        return powers.square(x)
-    return powers.integer_pow(x, exponent)
-
-
-def _integers_to_integers(x: Any, y: Any, dtype: Any) -> Array:
-    """Binary exponentiation by the six lowest bits of the exponent: more of them overflow unless |x| <= 1."""
-    if not isinstance(x, Array):
-        x = full_like(y, x.value)
-    if not isinstance(y, Array):
-        y = full_like(x, y.value)
-    zero_to_positive = bits.and_(comparison.eq(x, 0), comparison.ne(y, 0))
-    result = comparison.select(zero_to_positive, full_like(x, 0), full_like(x, 1))
-    for _ in range(6):
-        odd = comparison.ne(bits.and_(y, 1), 0)
-        result = comparison.select(odd, arithmetic.mul(result, x), result)
-        x, y = arithmetic.mul(x, x), bits.shift_right_logical(y, 1)
-    return result
-
-
-def float_power(x1: Any, x2: Any, /) -> Array:
-    """x1 to the power x2 as floats.
-
-    >>> tnp.float_power(tnp.asarray([2, 4]), -1)
-    Array([0.5 , 0.25], f64)
-    """
-    return pointwise_inexact(powers.pow, "float_power", x1, x2)
-
-
-def sqrt(x: Any, /) -> Array:
-    """The square root: NaN below 0 for floats; that with real part >= 0 for complex numbers.
-
-    >>> tnp.sqrt(tnp.asarray([4.0, 2.0]))
-    Array([2.        , 1.41421356], f64)
-    """
-    return pointwise_inexact(powers.sqrt, "sqrt", x)
-
-
-def cbrt(x: Any, /) -> Array:
-    """The real cube root, of negative numbers too.
-
-    >>> tnp.cbrt(tnp.asarray([27.0, -8.0]))
-    Array([ 3., -2.], f64)
-    """
-    return pointwise_inexact(powers.cbrt, "cbrt", x)
-
-
-def hypot(x1: Any, x2: Any, /) -> Array:
-    """sqrt(x1² + x2²) without overflow in between.
-
-    >>> tnp.hypot(tnp.asarray([3.0, 1e300]), tnp.asarray([4.0, 0.0]))
-    Array([5.e+000, 1.e+300], f64)
-    """
-    return pointwise_inexact(powers.hypot, "hypot", x1, x2)
 
 
 def heaviside(x1: Any, x2: Any, /) -> Array:

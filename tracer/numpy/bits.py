@@ -7,7 +7,7 @@ from typing import Any
 from tracer.ir import dtypes
 from tracer.numpy.arithmetic import absolute
 from tracer.numpy.conversion import cast
-from tracer.numpy.promotion import operand, pointwise, promoted
+from tracer.numpy.promotion import operand, pointwise, promoted_counts
 from tracer.primitives import bits
 from tracer.trace.array import Array
 
@@ -58,7 +58,9 @@ def left_shift(x1: Any, x2: Any, /) -> Array:
     >>> tnp.left_shift(tnp.asarray([1, 2]), 3)
     Array([ 8, 16], i64)
     """
-    return pointwise(bits.shift_left, "left_shift", x1, x2)
+    x, y = promoted_counts("left_shift", x1, x2)
+    shifted: Array = bits.shift_left(x, y)
+    return shifted
 
 
 bitwise_left_shift = left_shift
@@ -70,7 +72,7 @@ def right_shift(x1: Any, x2: Any, /) -> Array:
     >>> tnp.right_shift(tnp.asarray([16, -16]), 2)
     Array([ 4, -4], i64)
     """
-    x, y = promoted("right_shift", x1, x2)
+    x, y = promoted_counts("right_shift", x1, x2)
     array = x if isinstance(x, Array) else y
     shift = bits.shift_right_logical if dtypes.is_unsigned(array.dtype) else bits.shift_right_arithmetic
     result: Array = shift(x, y)

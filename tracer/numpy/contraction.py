@@ -75,7 +75,13 @@ def _parsed(subscripts: Any, operands: Sequence[Any]) -> tuple[list[str], str, l
         counts = Counter("".join(terms))
         result = dots + "".join(sorted(c for c, n in counts.items() if n == 1 and c not in dots))
     if not set(result) <= set("".join(terms)) or len(set(result)) != len(result):
-        raise ArgumentError(message(f"einsum{here()}: the result of {text!r} names a letter twice, or an unknown one"))
+        raise ArgumentError(
+            message(
+                f"einsum{here()}: the result names a letter twice, or an unknown one",
+                f"got {text!r}",
+                help="each letter behind the arrow stands once there, and before it",
+            )
+        )
     return terms, result, arrays
 
 
@@ -152,9 +158,7 @@ def _without_repeats(x: Array, term: str) -> Term:
     return x, term
 
 
-def _contracted(
-    group: Sequence[Term], later: set[str], sizes: dict[str, int], precision: Any, preferred: Any
-) -> Term:
+def _contracted(group: Sequence[Term], later: set[str], sizes: dict[str, int], precision: Any, preferred: Any) -> Term:
     """The product of one or more operands, summed over what nobody needs later."""
     (x, a), *others = group
     if not others:

@@ -54,7 +54,7 @@ def _nested(name: str, x: Sequence[Any]) -> Array:
             message(
                 f"{name}{here()}: the list holds what is no number",
                 f"got {_culprit(x)}",
-                help="lists hold numbers and arrays, nested to one depth",
+                help="lists hold numbers and arrays, nested to one depth; NaN may stand for what is missing",
             )
         )
     return as_array(value, name, copy=False)
@@ -80,12 +80,11 @@ def _culprit(x: Any) -> str:
 
 
 def _ragged(name: str, x: Sequence[Any]) -> ShapeError:
-    shapes = [np.shape(e) if not isinstance(e, list | tuple) or not _holds_array(e) else len(e) for e in x[:4]] \
-        if not any(isinstance(e, list | tuple) for e in x) else [len(e) for e in x[:4] if hasattr(e, "__len__")]  # fmt: skip
+    shapes = [f"a list of {len(e)}" if isinstance(e, list | tuple) else str(np.shape(e)) for e in x[:4]]
     return ShapeError(
         message(
             f"{name}{here()}: the elements of a list must have equal shapes",
-            f"got {', '.join(map(str, shapes))}, ...",
+            f"got {', '.join(shapes)}{', ...' if len(x) > 4 else ''}",
             help="pad them, or keep a list of arrays",
         )
     )
@@ -100,7 +99,7 @@ def dtype_of_argument(name: str, dtype: Any) -> DType:
         return config.default_float
     if dtype is complex:
         return dtypes.complex_dtype(config.default_float)
-    return dtype_named(name, getattr(dtype, "dtype", dtype) if isinstance(dtype, type) else dtype)
+    return dtype_named(name, dtype)
 
 
 def default_pair(value: bool | int | float | complex) -> Pair:
@@ -119,6 +118,10 @@ def common_pair(name: str, pairs: Sequence[Pair]) -> Pair:
     default = config.default_float
     found = _PROMOTED.get((key, default))
     if found is None:
+        if any(d is KEY_DTYPE for d, _ in key):
+            raise DTypeError(
+                message(f"{name}{here()}: random keys are no numbers", help="tracer.random's functions take keys")
+            )
         found = dtypes.promote(*key, default_float=default)
         if found is None:
             shown = " and ".join(dtypes.short_name(d) for d, _ in key)

@@ -18,9 +18,9 @@ import numpy as np
 from tracer.errors import ArgumentError, ShapeError, TracedValueError, TracerIntegerError, message
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
-from tracer.numpy.arithmetic import power
 from tracer.numpy.conversion import array_of, broadcast, cast, common_pair, dtype_of_argument
 from tracer.numpy.dtypes import astype
+from tracer.numpy.powers import power
 from tracer.numpy.promotion import literal, promoted_inexact
 from tracer.primitives import arithmetic
 from tracer.primitives.broadcasting import broadcast_in_dim
@@ -53,16 +53,18 @@ def shape_argument(name: str, shape: Any) -> tuple[int, ...]:
         if isinstance(shape, np.ndarray | Array) and shape.ndim == 1:
             return shape_argument(name, list(shape))
         raise ArgumentError(
-            message(f"{name}{here()}: a shape is an integer or a tuple of them", f"got {shape!r}")
+            message(
+                f"{name}{here()}: a shape is an integer or a tuple of them",
+                f"got {shape!r}",
+                help="round and cast sizes with int(...)",
+            )
         ) from None
     if any(n < 0 for n in sizes):
         raise ShapeError(message(f"{name}{here()}: sizes must not be negative", f"got {sizes}"))
     return sizes
 
 
-def asarray(
-    a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = None, device: Any = None
-) -> Array:
+def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = None, device: Any = None) -> Array:
     """A value as an array: numbers, NumPy arrays (copied), nested lists, whatever has `__array__` or `__dlpack__`.
 
     Arrays of ours come back as they are. Python numbers give weak arrays; a dtype makes them strong. `order` changes
@@ -253,11 +255,15 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
         raise ArgumentError(message(f"arange{here()}: the step must not be 0"))
     if dtype is None:
         given = [np.asarray(v) for v in (first, last, by)]
-        pair, _ = common_pair("arange", [(g.dtype, not isinstance(v, np.generic)) for g, v in zip(given, (first, last, by), strict=True)])
+        pair, _ = common_pair(
+            "arange", [(g.dtype, not isinstance(v, np.generic)) for g, v in zip(given, (first, last, by), strict=True)]
+        )
         wanted = dtypes.I64 if dtypes.is_bool(pair) else pair
     else:
         wanted = dtype_of_argument("arange", dtype)
-    count = max(0, math.ceil((last - first) / by)) if not _all_integers(first, last, by) else len(range(first, last, by))
+    count = (
+        max(0, math.ceil((last - first) / by)) if not _all_integers(first, last, by) else len(range(first, last, by))
+    )
     return _counted(int(count), first, by, wanted)
 
 
@@ -313,6 +319,10 @@ def linspace(
     Array([0.  , 0.25, 0.5 , 0.75, 1.  ], f64)
     """
     check_device(device, "linspace")
+    if isinstance(num, float | str):
+        raise ArgumentError(
+            message(f"linspace{here()}: the number of values is an integer", f"got {num!r}", help="arange takes a step")
+        )
     count = operator.index(num)
     if count < 0:
         raise ShapeError(message(f"linspace{here()}: the number of values must not be negative", f"got num={count}"))

@@ -134,7 +134,7 @@ def _pair(name: str, x: Any) -> tuple[DType, bool]:
         return default_pair(x)
     if isinstance(x, list | tuple):
         return array_of(name, x).dtype, False
-    return dtype_named(name, getattr(x, "dtype", x)), False
+    return dtype_named(name, x), False
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:
@@ -185,11 +185,11 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     >>> tnp.isdtype(tnp.float32, "real floating")
     True
     """
-    found = dtype_named("isdtype", getattr(dtype, "dtype", dtype))
+    found = dtype_named("isdtype", dtype)
     if isinstance(kind, tuple):
         return any(isdtype(found, k) for k in kind)
     if not isinstance(kind, str):
-        return bool(found == dtype_named("isdtype", getattr(kind, "dtype", kind)))
+        return bool(found == dtype_named("isdtype", kind))
     tests: dict[str, Callable[[DType], bool]] = {
         "bool": dtypes.is_bool, "signed integer": dtypes.is_signed, "unsigned integer": dtypes.is_unsigned,
         "integral": dtypes.is_integer, "real floating": dtypes.is_float, "complex floating": dtypes.is_complex,

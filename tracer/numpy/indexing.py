@@ -165,7 +165,8 @@ def _places(item: Any) -> Places:
     raise ArgumentError(
         message(
             f"indexing{here()}: an index is an integer, a slice, an array of integers or bools, None or ...",
-            f"got {type(item).__name__}",
+            f"got {type(item).__name__}: {item!r}"[:60],
+            help="cast it with int(...)" if isinstance(item, float) else "arrays have no named axes or fields",
         )
     )
 
@@ -205,7 +206,11 @@ def _with_ellipsis(parts: list[_Part], sizes: tuple[int, ...]) -> list[_Part]:
     used = sum(part.axes for part in parts)
     if used > len(sizes):
         raise OutOfBoundsError(
-            message(f"indexing{here()}: too many indices", f"got {used} for an array of shape {shape.show(sizes)}")
+            message(
+                f"indexing{here()}: too many indices",
+                f"got {used} for an array of shape {shape.show(sizes)}",
+                help="one index an axis; None and ... do not count",
+            )
         )
     gaps = [i for i, part in enumerate(parts) if part.kind == "gap"]
     if len(gaps) > 1:
@@ -357,7 +362,9 @@ def index_vectors(
     """Index arrays side by side in a last axis, broadcast to one batch, and counted from the front."""
     if all(isinstance(a, np.ndarray) for a in arrays) and not modulo:
         known = [np.where((a < 0) & wrap, a + n, a) for a, n in zip(arrays, sizes, strict=True)]
-        return array_of("indexing", np.stack([np.broadcast_to(a, batch) for a in known], -1).astype(np.int64), copy=False)
+        return array_of(
+            "indexing", np.stack([np.broadcast_to(a, batch) for a in known], -1).astype(np.int64), copy=False
+        )
     columns = []
     for places, n in zip(arrays, sizes, strict=True):
         column = cast(array_of("indexing", places), dtypes.I64)

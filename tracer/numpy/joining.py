@@ -49,7 +49,13 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
         raise ArgumentError(message(f"concatenate{here()}: one array at least is needed"))
     xs = unified("concatenate", xs) if dtype is None else [cast(x, dtype_of_argument("concatenate", dtype)) for x in xs]
     if any(x.ndim == 0 for x in xs):
-        raise ShapeError(message(f"concatenate{here()}: an array without axes cannot be joined", help="see stack"))
+        raise ShapeError(
+            message(
+                f"concatenate{here()}: an array without axes cannot be joined",
+                f"got {', '.join(str(x.type) for x in xs)}",
+                help="the arrays go together in a list, concatenate([a, b]); stack joins along a new axis",
+            )
+        )
     return joining.concatenate(xs, axis)
 
 

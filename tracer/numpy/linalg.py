@@ -12,7 +12,7 @@ import numpy as np
 
 from tracer.errors import ArgumentError, ShapeError, message
 from tracer.ir import dtypes
-from tracer.numpy.arithmetic import absolute, power
+from tracer.numpy.arithmetic import absolute
 from tracer.numpy.contraction import einsum
 from tracer.numpy.conversion import array_of, cast
 from tracer.numpy.manipulation import matrix_transpose as matrix_transpose
@@ -20,6 +20,7 @@ from tracer.numpy.manipulation import ravel
 from tracer.numpy.matrices import diagonal as _diagonal
 from tracer.numpy.matrices import eye
 from tracer.numpy.matrices import trace as _trace
+from tracer.numpy.powers import power
 from tracer.numpy.products import cross as cross
 from tracer.numpy.products import matmul as matmul
 from tracer.numpy.products import outer as _outer
@@ -54,12 +55,12 @@ def norm(x: Any, ord: Any = None, axis: int | Sequence[int] | None = None, keepd
         return vector_norm(value, axis=axes[0], keepdims=keepdims, ord=2 if ord is None else ord)
     if len(axes) == 2:
         return _matrix_norm(value, "fro" if ord is None else ord, axes, keepdims)
-    raise ShapeError(message(f"norm{here()}: of vectors or matrices", f"got {value.type}, axis={axis}", help="give axis="))
+    raise ShapeError(
+        message(f"norm{here()}: of vectors or matrices", f"got {value.type}, axis={axis}", help="give axis=")
+    )
 
 
-def vector_norm(
-    x: Any, /, *, axis: int | Sequence[int] | None = None, keepdims: bool = False, ord: Any = 2
-) -> Array:
+def vector_norm(x: Any, /, *, axis: int | Sequence[int] | None = None, keepdims: bool = False, ord: Any = 2) -> Array:
     """The norm of vectors along one or more axes, taken together.
 
     >>> tnp.linalg.vector_norm(tnp.asarray([3.0, -4.0]), ord=1)
@@ -110,7 +111,9 @@ def _matrix_norm(x: Array, ord: Any, axes: tuple[int, ...], keepdims: bool) -> A
 
 
 def _euclidean(x: Array, axis: Any, keepdims: bool = False) -> Array:
-    squares = sum(parts.real(x * parts.conj(x)) if dtypes.is_complex(x.dtype) else powers.square(x), axis, keepdims=keepdims)
+    squares = sum(
+        parts.real(x * parts.conj(x)) if dtypes.is_complex(x.dtype) else powers.square(x), axis, keepdims=keepdims
+    )
     zero = comparison.eq(squares, 0)
     root = powers.sqrt(comparison.select(zero, 1, squares))
     return comparison.select(zero, 0, root)

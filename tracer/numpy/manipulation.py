@@ -80,6 +80,7 @@ def _inferred(x: Array, shape: Any) -> tuple[int, ...]:
             message(
                 f"reshape{here()}: -1 stands for one size, which the others must determine",
                 f"got {x.type}, {x.size} elements, to {given}",
+                help="give sizes whose product divides the number of elements, and one -1",
             )
         )
     return (*known[: unknown[0]], x.size // rest, *known[unknown[0] :])
@@ -106,7 +107,9 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
     else:
         order = axes_of("transpose", axes, x.ndim)
         if len(order) != x.ndim:
-            raise ShapeError(message(f"transpose{here()}: name every axis once", f"got axes={tuple(axes)} for {x.type}"))
+            raise ShapeError(
+                message(f"transpose{here()}: name every axis once", f"got axes={tuple(axes)} for {x.type}")
+            )
     return primitives.transpose(x, order)
 
 

@@ -124,7 +124,7 @@ def diagflat(v: Any, k: int = 0) -> Array:
 
 
 def _with_diagonal(x: Array, k: int) -> Array:
-    """Rows of n + |k| zeros, each but the first one place longer: pad the vector's elements apart, and cut into rows."""
+    """The vector's elements, a row and a place apart, cut into rows."""
     n = x.shape[0] + (k if k > 0 else -k)
     if x.shape[0] == 0:
         return broadcast_in_dim(cast(array_of("diag", 0), x.dtype), (n, n), ())

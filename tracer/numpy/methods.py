@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tracer.errors import ArgumentError, TracerFloatError, message
+from tracer.errors import ArgumentError, MutationError, TracerFloatError, message
 from tracer.ir.types import KeyType
 from tracer.numpy import (
     arithmetic,
@@ -17,6 +17,7 @@ from tracer.numpy import (
     logic,
     manipulation,
     matrices,
+    powers,
     products,
     protocols,
     reductions,
@@ -63,7 +64,7 @@ def _reflected(function: Function) -> Function:
 def _power(self: Array, other: Any, modulo: Any = None, /) -> Any:
     if modulo is not None or not _accepts(other):
         return NotImplemented
-    return arithmetic.power(self, other)
+    return powers.power(self, other)
 
 
 # Containers
@@ -75,6 +76,13 @@ def _getitem(self: Array, index: Any) -> Array:
 
 def _setitem(self: Array, index: Any, value: Any) -> None:
     self._rebind(updated(self, index, value, SET))
+
+
+def _delitem(self: Array, index: Any) -> None:
+    del index
+    raise MutationError(
+        message(f"del x[i]{here()}: arrays keep their size", f"got {self.type}", help="x = tracer.numpy.delete(x, i)")
+    )
 
 
 def _iter(self: Array) -> Iterator[Array]:
@@ -117,7 +125,16 @@ def _transpose(self: Array, *axes: Any) -> Array:
     return manipulation.transpose(self, order)
 
 
-def _astype(self: Array, dtype: Any, order: Any = None, casting: Any = None, subok: Any = None, copy: bool = True, *, device: Any = None) -> Array:
+def _astype(
+    self: Array,
+    dtype: Any,
+    order: Any = None,
+    casting: Any = None,
+    subok: Any = None,
+    copy: bool = True,
+    *,
+    device: Any = None,
+) -> Array:
     """The array in another dtype."""
     del order, casting, subok, copy
     check_device(device, "astype")
@@ -157,7 +174,15 @@ def _view(self: Array, dtype: Any) -> Array:
     return result
 
 
-def _sort(self: Array, axis: int | None = -1, kind: None = None, order: None = None, *, stable: bool = True, descending: bool = False) -> Array:
+def _sort(
+    self: Array,
+    axis: int | None = -1,
+    kind: None = None,
+    order: None = None,
+    *,
+    stable: bool = True,
+    descending: bool = False,
+) -> Array:
     """The elements in ascending order: a new array, unlike ndarray's method."""
     return sorting.sort(self, axis, kind, order, stable=stable, descending=descending)
 
@@ -226,7 +251,7 @@ OPERATORS: Final[dict[str, Function]] = {
     "__floordiv__": _binary(arithmetic.floor_divide), "__rfloordiv__": _reflected(arithmetic.floor_divide),
     "__mod__": _binary(arithmetic.remainder), "__rmod__": _reflected(arithmetic.remainder),
     "__divmod__": _binary(arithmetic.divmod), "__rdivmod__": _reflected(arithmetic.divmod),
-    "__pow__": _power, "__rpow__": _reflected(arithmetic.power),
+    "__pow__": _power, "__rpow__": _reflected(powers.power),
     "__matmul__": _binary(products.matmul), "__rmatmul__": _reflected(products.matmul),
     "__and__": _binary(bits.bitwise_and), "__rand__": _reflected(bits.bitwise_and),
     "__or__": _binary(bits.bitwise_or), "__ror__": _reflected(bits.bitwise_or),
@@ -236,14 +261,15 @@ OPERATORS: Final[dict[str, Function]] = {
     "__eq__": _binary(logic.equal), "__ne__": _binary(logic.not_equal),
     "__lt__": _binary(logic.less), "__le__": _binary(logic.less_equal),
     "__gt__": _binary(logic.greater), "__ge__": _binary(logic.greater_equal),
-    "__neg__": lambda self: arithmetic.negative(self), "__pos__": lambda self: arithmetic.positive(self),
-    "__abs__": lambda self: arithmetic.absolute(self), "__invert__": lambda self: bits.bitwise_not(self),
+    "__neg__": arithmetic.negative, "__pos__": arithmetic.positive, "__abs__": arithmetic.absolute,
+    "__invert__": bits.bitwise_not,
     "__round__": lambda self, ndigits=None: rounding.round(self, ndigits or 0),
 }  # fmt: skip
 
 CONTAINER: Final[dict[str, Function]] = {
-    "__getitem__": _getitem, "__setitem__": _setitem, "__iter__": _iter, "__contains__": _contains,
-    "__format__": _format, "__reduce__": _reduce, "__copy__": lambda self: creation.copy(self),
+    "__getitem__": _getitem, "__setitem__": _setitem, "__delitem__": _delitem,
+    "__iter__": _iter, "__contains__": _contains,
+    "__format__": _format, "__reduce__": _reduce, "__copy__": creation.copy,
     "__deepcopy__": _deepcopy,
 }  # fmt: skip
 

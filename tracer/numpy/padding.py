@@ -50,7 +50,11 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> A
         return _by_ends(x, widths, _ramps(_pairs_of_values(options.pop("end_values", 0), x.ndim)))
     if mode in _STATISTICS:
         lengths = options.pop("stat_length", None)
-        return _by_ends(x, widths, _statistics(_STATISTICS[mode], None if lengths is None else _pairs("stat_length", lengths, x.ndim)))
+        return _by_ends(
+            x,
+            widths,
+            _statistics(_STATISTICS[mode], None if lengths is None else _pairs("stat_length", lengths, x.ndim)),
+        )
     known = ", ".join(["constant", "empty", *_PLACES, "linear_ramp", *_STATISTICS])
     raise ArgumentError(message(f"pad{here()}: no mode {mode!r}", help=f"one of {known}"))
 

@@ -139,9 +139,7 @@ def outer(a: Any, b: Any, out: None = None) -> Array:
     return multiply(expand_dims(x, (1,)), expand_dims(y, (0,)))
 
 
-def tensordot(
-    a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred_element_type: Any = None
-) -> Array:
+def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """Sums of products over pairs of axes: as many of the last of a and the first of b, or pairs (of a, of b).
 
     >>> tnp.tensordot(tnp.ones((2, 3)), tnp.ones((3, 4)), 1).shape

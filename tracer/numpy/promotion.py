@@ -44,10 +44,20 @@ def promoted_inexact(name: str, *values: Any) -> list[Any]:
 def promoted_numbers(name: str, *values: Any) -> list[Any]:
     """As `promoted`; DTypeError for booleans, on which the operation is not defined."""
     operands = promoted(name, *values)
-    if isinstance(operands[0], Array) and operands[0].dtype == dtypes.BOOL:
+    if operands[0].type.dtype == dtypes.BOOL:
         raise DTypeError(
-            message(f"{name}{here()} is not defined on bool", help="logical_not, ^ and | are, or cast with .astype(int)")
+            message(
+                f"{name}{here()} is not defined on bool", help="logical_not, ^ and | are, or cast with .astype(int)"
+            )
         )
+    return operands
+
+
+def promoted_counts(name: str, *values: Any) -> list[Any]:
+    """As `promoted`, with booleans cast to int32."""
+    operands = promoted(name, *values)
+    if all(x.type.dtype == dtypes.BOOL for x in operands):
+        return [cast(x, dtypes.I32) if isinstance(x, Array) else literal(name, x.value, dtypes.I32) for x in operands]
     return operands
 
 

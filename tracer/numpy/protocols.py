@@ -41,7 +41,7 @@ def array_ufunc(self: Array, ufunc: np.ufunc, method: str, *inputs: Any, **kwarg
         kwargs.pop(option, None)
     ours = _METHODS[method](ufunc, inputs, kwargs) if method in _METHODS else None
     if ours is None:
-        ours = _numpys(f"np.{ufunc.__name__}", getattr(ufunc, method), inputs, kwargs)
+        ours = _numpys(f"the ufunc {ufunc.__name__}", getattr(ufunc, method), inputs, kwargs)
     if outs is None and where is True:
         return ours
     results = ours if isinstance(ours, tuple) else (ours,)
@@ -99,7 +99,11 @@ def _written(name: str, result: Any, target: Any, where: Any) -> Any:
     if target is None:
         return value
     if value.shape != target.shape:
-        raise ShapeError(message(f"np.{name}{here()}: out= must have the result's shape", f"got {target.shape}, expected {value.shape}"))
+        raise ShapeError(
+            message(
+                f"np.{name}{here()}: out= must have the result's shape", f"got {target.shape}, expected {value.shape}"
+            )
+        )
     if isinstance(target, Array):
         target._rebind(cast(value, target.dtype))
     elif value._trace is not None:
@@ -150,7 +154,7 @@ def _numpys(name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> 
                 message(
                     f"{name}{here()} is not among tracer's functions",
                     f"got a traced array {x.type}, which NumPy's function would turn into a constant",
-                    help="compose it from tracer.numpy's functions, or call it by tracer.pure_callback",
+                    help="use tracer.scipy's, compose it from tracer.numpy's, or call tracer.pure_callback",
                 )
             )
         return np.asarray(x)

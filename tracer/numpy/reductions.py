@@ -149,9 +149,7 @@ def _extreme(name: str, a: Any, axis: Axis, out: object, keepdims: bool, initial
     if dtypes.is_complex(x.dtype):
         return _complex_extreme(name, x, axis, keepdims)
     greatest = name == "max"
-    reduce, combine = (
-        (primitives.reduce_max, arithmetic.max) if greatest else (primitives.reduce_min, arithmetic.min)
-    )
+    reduce, combine = (primitives.reduce_max, arithmetic.max) if greatest else (primitives.reduce_min, arithmetic.min)
     as_bits = x.dtype == dtypes.BOOL
     if as_bits:
         x = cast(x, dtypes.U8)
@@ -171,6 +169,8 @@ def extreme_value(dtype: Any, *, lowest: bool) -> Any:
     """The least (or greatest) value of a dtype, infinities included."""
     if dtypes.is_float(dtype):
         return -np.inf if lowest and dtype not in _FINITE else np.inf if dtype not in _FINITE else finfo(dtype).max
+    if dtypes.is_complex(dtype):
+        return complex(-np.inf, -np.inf) if lowest else complex(np.inf, np.inf)
     if dtypes.is_bool(dtype):
         return not lowest
     limits = np.iinfo(dtype)

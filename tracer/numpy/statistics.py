@@ -103,14 +103,18 @@ def var(
     x = operand("var", a)
     wanted = inexact_dtype(x.dtype) if dtype is None else dtype_of_argument("var", dtype)
     values = cast(x, dtypes.accumulator_dtype(wanted) if dtypes.is_inexact(wanted) else dtypes.F64)
-    centre = _mean(values, axis, None, None, True, where=where) if mean is None else cast(operand("var", mean), values.dtype)
+    centre = (
+        _mean(values, axis, None, None, True, where=where) if mean is None else cast(operand("var", mean), values.dtype)
+    )
     distance = arithmetic.sub(values, broadcast(centre, values.shape))
-    squares = parts.real(arithmetic.mul(distance, parts.conj(distance))) if dtypes.is_complex(values.dtype) \
-        else powers.square(distance)  # fmt: skip
+    if dtypes.is_complex(values.dtype):
+        squares = parts.real(arithmetic.mul(distance, parts.conj(distance)))
+    else:
+        squares = powers.square(distance)
     total = sum(squares, axis, keepdims=keepdims, where=where)
     count = _count(x, axis, keepdims, where, total)
-    left = arithmetic.sub(count, total.dtype.type(ddof if correction is None else correction)) \
-        if isinstance(count, Array) else count - total.dtype.type(ddof if correction is None else correction)  # fmt: skip
+    taken_off = total.dtype.type(ddof if correction is None else correction)
+    left = arithmetic.sub(count, taken_off) if isinstance(count, Array) else count - taken_off
     return cast(arithmetic.div(total, left), dtypes.real_dtype(wanted))
 
 
@@ -161,7 +165,16 @@ def without_nan(name: str, a: Any, value: Any) -> tuple[Array, Array]:
     return (comparison.select(missing, x.dtype.type(value), x) if dtypes.is_inexact(x.dtype) else x), missing
 
 
-def nansum(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Array:
+def nansum(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    initial: Any = None,
+    where: Any = None,
+) -> Array:
     """`sum` with NaN as 0.
 
     >>> tnp.nansum(tnp.asarray([1.0, tnp.nan]))
@@ -170,7 +183,9 @@ def nansum(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepd
     return sum(without_nan("nansum", a, 0)[0], axis, dtype, out, keepdims, initial, where)
 
 
-def nanmean(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
+def nanmean(
+    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
+) -> Array:
     """`mean` of the elements that are not NaN; NaN where there is none.
 
     >>> tnp.nanmean(tnp.asarray([1.0, tnp.nan, 3.0]))

@@ -51,9 +51,7 @@ def take(
     )  # fmt: skip
 
 
-def take_along_axis(
-    arr: Any, indices: Any, axis: int | None = -1, mode: Any = None, fill_value: Any = None
-) -> Array:
+def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = None, fill_value: Any = None) -> Array:
     """result[..., j, ...] = arr[..., indices[..., j, ...], ...] along an axis; the other axes broadcast.
 
     >>> tnp.take_along_axis(tnp.asarray([[1, 2], [3, 4]]), tnp.asarray([[1], [0]]), axis=1)
@@ -64,7 +62,9 @@ def take_along_axis(
     return get(x, index, mode=mode, fill_value=fill_value)
 
 
-def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = False, *, mode: Any = None) -> Array:
+def put_along_axis(
+    arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = False, *, mode: Any = None
+) -> Array:
     """A copy with values written where `take_along_axis` would read: arrays are immutable.
 
     >>> tnp.put_along_axis(tnp.asarray([[1, 2], [3, 4]]), tnp.asarray([[1], [0]]), 0, axis=1, inplace=False)
@@ -138,6 +138,23 @@ def extract(condition: Any, arr: Any) -> Array:
     Array([1], i64)
     """
     return compress(np.asarray(condition).reshape(-1), arr)
+
+
+def delete(arr: Any, obj: Any, axis: int | None = None) -> Array:
+    """A copy without the slices at places known while tracing: an integer, a slice, or a list of integers.
+
+    >>> tnp.delete(tnp.asarray([1, 2, 3]), 1)
+    Array([1, 3], i64)
+    """
+    x = array_of("delete", arr)
+    if axis is None:
+        x, axis = ravel(x), 0
+    along = axis_of("delete", axis, x.ndim)
+    n = x.shape[along]
+    places = obj if isinstance(obj, slice) else np.asarray(obj)
+    if isinstance(places, np.ndarray) and places.dtype != np.bool_:
+        places = checked_places(places, along, n)
+    return take(x, np.delete(np.arange(n), places), along)
 
 
 def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Array:

@@ -15,7 +15,8 @@ import numpy as np
 
 from tracer.ir import dtypes
 from tracer.numpy.conversion import cast
-from tracer.numpy.promotion import pointwise_inexact, promoted_inexact
+from tracer.numpy.promotion import literal, pointwise_inexact, promoted_inexact
+from tracer.numpy.rounding import signbit
 from tracer.primitives import arithmetic, comparison, exponential, hyperbolic, trigonometric
 from tracer.primitives import complex as parts
 from tracer.primitives.rules import Value
@@ -110,7 +111,8 @@ def _logaddexp(x: Value, y: Value) -> Array:
     """The derivative is the logistic function of the difference, also where both are infinite."""
     top, difference = arithmetic.max(x, y), arithmetic.sub(x, y)
     undefined = comparison.ne(difference, difference)  # equal infinities, or NaN
-    safe = comparison.select(undefined, 0, difference)
+    zero = literal("logaddexp", 0, difference.dtype, difference.weak_type)
+    safe = comparison.select(undefined, zero, difference)
     rest = exponential.log1p(exponential.exp(arithmetic.neg(parts.abs(safe))))
     return comparison.select(undefined, arithmetic.add(x, y), arithmetic.add(top, rest))
 
@@ -293,7 +295,7 @@ degrees = rad2deg
 
 
 def angle(z: Any, deg: bool = False) -> Array:
-    """The argument of complex numbers, in [-π, π]; 0 or π for real ones. In degrees if `deg`.
+    """The argument of complex numbers, in [-π, π]; 0 or π for real ones, -0.0 included. In degrees if `deg`.
 
     >>> tnp.angle(tnp.asarray([1j, -1.0]))
     Array([1.57079633, 3.14159265], f64)
@@ -302,7 +304,7 @@ def angle(z: Any, deg: bool = False) -> Array:
     if dtypes.is_complex(value.dtype):
         result = trigonometric.atan2(parts.imag(value), parts.real(value))
     else:
-        below = cast(comparison.lt(value, 0), value.dtype)
+        below = cast(signbit(value), value.dtype)
         result = arithmetic.mul(below, np.pi)
         result = comparison.select(comparison.ne(value, value), value, result)
     return rad2deg(result) if deg else result

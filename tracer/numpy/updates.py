@@ -18,6 +18,7 @@ from tracer.ir import dtypes, shape
 from tracer.numpy import arithmetic
 from tracer.numpy.conversion import array_of, broadcast, cast
 from tracer.numpy.indexing import CHECKED, Index, Taken, get, index_vectors, resolve, resolve_mode, take_slices
+from tracer.numpy.powers import power
 from tracer.primitives import comparison
 from tracer.primitives import slicing as primitives
 from tracer.primitives.broadcasting import full_like
@@ -84,6 +85,7 @@ def _fitted(v: Array, index: Index) -> Array:
             message(
                 f"x.at[i]{here()}: the values must broadcast to what the index takes",
                 f"got {v.type} for {shape.show(sizes)}",
+                help="slice or reshape the values, or take other places",
             )
         )
     return broadcast(v, sizes)
@@ -257,7 +259,9 @@ class AtIndex:
             wrap=wrap_negative_indices,
         )  # fmt: skip
 
-    def set(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None) -> Array:
+    def set(
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
+    ) -> Array:
         """A copy with values written at i; of places named twice, the last one stays.
 
         >>> tnp.zeros(3).at[1].set(7.0)
@@ -266,7 +270,9 @@ class AtIndex:
         del indices_are_sorted
         return updated(self._array, self._index, values, SET, mode=mode, unique_indices=unique_indices)
 
-    def add(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None) -> Array:
+    def add(
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
+    ) -> Array:
         """A copy with values added at i, all of them at places named more than once.
 
         >>> tnp.zeros(3).at[tnp.asarray([1, 1])].add(1.0)
@@ -275,40 +281,52 @@ class AtIndex:
         del indices_are_sorted
         return updated(self._array, self._index, values, ADD, mode=mode, unique_indices=unique_indices)
 
-    def subtract(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None) -> Array:
+    def subtract(
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
+    ) -> Array:
         """A copy with values subtracted at i."""
         del indices_are_sorted
         negated = arithmetic.negative(_value(self._array, values))
         return updated(self._array, self._index, negated, ADD, mode=mode, unique_indices=unique_indices)
 
-    def multiply(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None) -> Array:
+    def multiply(
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
+    ) -> Array:
         """A copy with the elements at i multiplied by values."""
         del indices_are_sorted
         return updated(self._array, self._index, values, MULTIPLY, mode=mode, unique_indices=unique_indices)
 
     mul = multiply
 
-    def divide(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None) -> Array:
+    def divide(
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
+    ) -> Array:
         """A copy with the elements at i divided by values; a float array, as of any division."""
         del indices_are_sorted
         return arithmetic.divide(self._array, self._factors(values, mode, unique_indices))
 
-    def power(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None) -> Array:
+    def power(
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
+    ) -> Array:
         """A copy with the elements at i raised to powers."""
         del indices_are_sorted
-        return arithmetic.power(self._array, self._factors(values, mode, unique_indices))
+        return power(self._array, self._factors(values, mode, unique_indices))
 
     def _factors(self, values: Any, mode: Any, unique_indices: bool) -> Array:
         """Ones, multiplied by the values at i."""
         ones = full_like(self._array, 1)
         return updated(ones, self._index, values, MULTIPLY, mode=mode, unique_indices=unique_indices)
 
-    def min(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None) -> Array:
+    def min(
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
+    ) -> Array:
         """A copy with the lesser of elements and values at i."""
         del indices_are_sorted
         return updated(self._array, self._index, values, MIN, mode=mode, unique_indices=unique_indices)
 
-    def max(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None) -> Array:
+    def max(
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
+    ) -> Array:
         """A copy with the greater of elements and values at i."""
         del indices_are_sorted
         return updated(self._array, self._index, values, MAX, mode=mode, unique_indices=unique_indices)

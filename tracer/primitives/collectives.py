@@ -76,7 +76,8 @@ psum_p = Primitive(
 pmax_p, pmin_p = (
     Primitive(
         name=name, infer=lambda x, *, axis_name: x, reference=NoRule(_ONLY_BATCHED),
-        jvp=NoRule(f"{name} has no derivative; all_gather and a maximum have"), transpose=NoRule(f"{name} is not linear"),
+        jvp=NoRule(f"{name} has no derivative; all_gather and a maximum have"),
+        transpose=NoRule(f"{name} is not linear"),
         batch=_across(name, reduce, lambda x, size: x), lower=NoRule(_ONLY_BATCHED), laws=_LAWS,
     )
     for name, reduce in (("pmax", reduce_max), ("pmin", reduce_min))

@@ -42,6 +42,14 @@ def dtype_named(name: str, dtype: object) -> DType:
     except TypeError:
         found = None
     if found is None or found not in dtypes.SHORT_NAMES:
+        if isinstance(dtype, int):
+            raise DTypeError(
+                message(
+                    f"{name}{here()}: an integer stands where the dtype belongs",
+                    f"got {dtype!r}",
+                    help=f"several sizes or elements go together, as in {name}((2, 3))",
+                )
+            )
         raise DTypeError(
             message(
                 f"{name}{here()}: no such dtype",

@@ -40,9 +40,9 @@ def check_kinds(name: str, types: Sequence[Type], kinds: str) -> None:
     for type in types:
         if not isinstance(type, ArrayType) or kind_of(type.dtype) not in kinds:
             wanted = ", ".join(_KIND_WORDS[k] for k in kinds)
-            raise DTypeError(
-                message(f"{name}{here()} takes {wanted}", f"got {type}", help="cast the operand with .astype(...)")
-            )
+            is_array = isinstance(type, ArrayType)
+            remedy = "cast the operand with .astype(...)" if is_array else "see tracer.random.key_data"
+            raise DTypeError(message(f"{name}{here()} takes {wanted}", f"got {type}", help=remedy))
 
 
 def same_types(name: str, types: Sequence[Type]) -> ArrayType:

@@ -150,6 +150,7 @@ def signature(
     def chosen(what: str, given: tuple[Positions, Names]) -> tuple[frozenset[int], frozenset[str]]:
         numbers = _integers(given[0], f"{what}_argnums", name)
         names = _strings(given[1], f"{what}_argnames", name)
+        _check_names(names, function, f"{what}_argnames", name)
         _check_range(numbers, count, f"{what}_argnums", name)
         total = len(parameters)
         names |= {parameters[n] for n in numbers if -total <= n < total}
@@ -189,6 +190,22 @@ def _strings(given: Names, what: str, name: str) -> set[str]:
                 message(f"jit of {name}{here()}: {what} takes names of parameters", f"got {value!r}")
             )
     return set(values)
+
+
+def _check_names(names: set[str], function: Callable[..., Any], what: str, name: str) -> None:
+    try:
+        parameters = inspect.signature(function).parameters
+    except (ValueError, TypeError):
+        return
+    unknown = sorted(names - set(parameters))
+    if unknown and not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
+        raise ArgumentError(
+            message(
+                f"jit of {name}{here()}: {what} names {unknown[0]!r}",
+                f"the function has {', '.join(parameters) or 'no parameters'}",
+                help="name a parameter of the function",
+            )
+        )
 
 
 def _check_range(numbers: set[int], count: int | None, what: str, name: str) -> None:

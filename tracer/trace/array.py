@@ -150,6 +150,13 @@ class Array(Surface):
         value = concrete_value(self)
         if value is None or (self._trace is not None and not differentiated):
             _raise_traced(self, error, what)
+        if isinstance(self._type, KeyType):
+            raise ArgumentError(
+                message(
+                    f"{what}{here()}: a random key is no number",
+                    help="tracer.random.key_data(key) gives its words",
+                )
+            )
         if value.size != 1:
             raise ArgumentError(
                 message(

@@ -43,16 +43,37 @@ def as_array(value: Any, what: str = "an argument", *, copy: bool = True) -> Arr
         try:
             return concrete(np.asarray(value, scalar_dtype(value)), weak=not isinstance(value, bool))
         except OverflowError:
-            raise DTypeError(message(f"{what}{here()}: {value} does not fit in 64 bits")) from None
+            raise DTypeError(
+                message(f"{what}{here()}: {value} does not fit in 64 bits", help=f"write it as a float, {value:.4g}")
+            ) from None
     if hasattr(value, "__array__"):
         return concrete(native(np.asarray(value), what, copy=copy))
+    kind = type(value).__name__
     raise ArgumentError(
         message(
-            f"{what}{here()} is no array",
-            f"got {type(value).__name__}: {_short(value)}",
-            help="pass arrays and numbers, or trees of them; jit takes other values as static_argnums",
+            f"{_subject(what)} is no array",
+            "got None" if value is None else f"got {kind}: {_short(value)}",
+            help=_remedy(what, value),
         )
     )
+
+
+def _subject(what: str) -> str:
+    """`jit of f at demo.py:3: argument 0`, of `jit of f: argument 0`."""
+    operation, _, argument = what.partition(": ")
+    return f"{operation}{here()}: {argument or 'an argument'}"
+
+
+def _remedy(what: str, value: object) -> str:
+    if not any(f" {word} of " in f" {what}" for word in _TRANSFORMS):
+        return "pass an array, a number or a list of them"
+    if isinstance(value, str | bytes):
+        static = "mark it static (static_argnums, static_argnames)" if what.startswith("jit") else "let f capture it"
+        return f"leave it out of the traced arguments: {static}"
+    return "pass arrays and numbers, or trees of them; tracer.tree_util.register_pytree_node makes a tree of a class"
+
+
+_TRANSFORMS = ("jit", "grad", "vmap", "vjp", "jvp", "linearize", "jacfwd", "jacrev")
 
 
 def native(value: np.ndarray[Any, Any], what: str = "an argument", *, copy: bool = True) -> np.ndarray[Any, Any]:
@@ -63,7 +84,7 @@ def native(value: np.ndarray[Any, Any], what: str = "an argument", *, copy: bool
         if dtype not in dtypes.SHORT_NAMES:
             raise DTypeError(
                 message(
-                    f"{what}{here()} has a dtype that tracer does not compute with",
+                    f"{_subject(what)} has a dtype that tracer does not compute with",
                     f"got {value.dtype}",
                     help="cast it to a bool, integer, float or complex dtype first",
                 )

@@ -98,7 +98,7 @@ class Trace:
         """Where a traced array comes from, in words: `made at demo.py:3`."""
         atom = array._atom
         if atom in self.inputs:
-            return f"an argument of `{self.name}`{place(self.source).replace(' at', ' called at')}"
+            return f"an argument of `{self.name}`" + (f" called at {self.source}" if self.source else "")
         found = next((e.source for e in reversed(self.equations) if atom in e.outputs), self.source)
         return f"made{place(self.sources.get(atom, found) if atom is not None else found)}"
 

@@ -28,10 +28,19 @@ def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
 
 def tree_map(function: Callable[..., Any], tree: Any, *rest: Any) -> Any:
     """Apply a function to corresponding leaves."""
+    leaves, structure = flatten(tree)
     try:
-        return optree.tree_map(function, tree, *rest, namespace=NAMESPACE)
-    except ValueError as error:
-        raise ArgumentError(message(f"tree.map{here()}: the trees have different structures", str(error))) from None
+        columns = [structure.flatten_up_to(other) for other in rest]
+    except ValueError:
+        shown = [structure_text(flatten(each)[1]) for each in (tree, *rest)]
+        raise ArgumentError(
+            message(
+                f"tree.map{here()}: the trees have different structures",
+                f"got {' and '.join(shown)}",
+                help="every tree must have the structure of the first",
+            )
+        ) from None
+    return unflatten(structure, [function(*row) for row in zip(leaves, *columns, strict=True)])
 
 
 def leaf_names(tree: Any, root: str = "") -> list[str]:
@@ -55,7 +64,7 @@ def broadcast_prefix(prefix: Any, tree: Any, what: str) -> list[Any]:
         raise ArgumentError(
             message(
                 f"{what}{here()} must be a prefix of the tree that it describes",
-                f"got {prefix!r} for a tree {flatten(tree)[1]}",
+                f"got {prefix!r} for {structure_text(flatten(tree)[1])}",
                 help="give one integer or None for the whole tree, or a tree of them with the same outer structure",
             )
         ) from None

@@ -80,7 +80,7 @@ def value_and_grad(
     """
     check_callable(fun, "grad")
     single = isinstance(argnums, int)
-    numbers: tuple[int, ...] = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    numbers = argument_numbers(argnums, "grad")
 
     @wraps(fun)
     def derivative(*args: Any, **kwargs: Any) -> Any:
@@ -326,6 +326,21 @@ def record(
 # Checks
 
 
+def argument_numbers(argnums: Any, what: str) -> tuple[int, ...]:
+    """The user's `argnums` as a tuple; ArgumentError unless they are integers."""
+    numbers = tuple(argnums) if isinstance(argnums, tuple | list) else (argnums,)
+    for number in numbers:
+        if not isinstance(number, int | np.integer) or isinstance(number, bool):
+            raise ArgumentError(
+                message(
+                    f"{what}{here()}: argnums takes integers",
+                    f"got {number!r}",
+                    help=f"count the arguments from 0; they go to the result: {what}(f)(x)",
+                )
+            )
+    return tuple(map(int, numbers))
+
+
 def argument_position(number: int, count: int) -> int:
     """An argnum, counted from either end, as a position among the arguments."""
     if not -count <= number < count:
@@ -370,8 +385,10 @@ def _scalar_output(recorded: Recorded, name: str, holomorphic: bool) -> Any:
         raise ArgumentError(
             message(
                 f"grad of {name}{here()}: the function must return one scalar",
-                f"got a tree of {len(recorded.outputs)} arrays",
-                help="return the loss alone; has_aux=True takes (loss, aux), and jacrev takes trees",
+                f"got {trees.structure_text(recorded.structure)}",
+                help="return the loss alone; has_aux=True takes (loss, aux), and jacrev takes trees"
+                if recorded.outputs
+                else "return the loss: is there a `return`?",
             )
         )
     (output,) = recorded.outputs
@@ -413,6 +430,7 @@ def _match(given: Any, like: Sequence[Any], structure: trees.Structure, what: st
                 f"{what}{here()} must have the structure of what they belong to",
                 f"expected {trees.structure_text(structure)}",
                 f"got {trees.structure_text(got)}",
+                help="one leaf for each array, in the same containers",
             )
         )
     names = None
@@ -426,7 +444,7 @@ def _match(given: Any, like: Sequence[Any], structure: trees.Structure, what: st
         if array is not None and array.weak_type and array.shape == wanted.shape:
             array = convert_element_type(array, wanted.dtype)  # type: ignore[union-attr]
         if array is None or not same_up_to_weakness(array.type, wanted):
-            names = names or trees.leaf_names(given, "tree")
+            names = names or trees.leaf_names(given, what.partition(" ")[0])
             raise ArgumentError(
                 message(
                     f"{what}{here()}: {names[number]} has the wrong type",

@@ -23,7 +23,14 @@ from tracer.trace.source import here
 from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all, stage_process
-from tracer.transforms.functions import argument_names, as_output, check_callable, flatten_arguments, name_of
+from tracer.transforms.functions import (
+    argument_names,
+    as_output,
+    call_rule,
+    check_callable,
+    flatten_arguments,
+    name_of,
+)
 
 
 class _Custom:
@@ -41,7 +48,11 @@ class _Custom:
     def _arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], list[Any]]:
         """Positional arguments (keywords and defaults filled in), split into fixed and differentiated ones."""
         if kwargs:
-            bound = inspect.signature(self.fun).bind(*args, **kwargs)
+            try:
+                bound = inspect.signature(self.fun).bind(*args, **kwargs)
+            except TypeError as error:
+                text = f"{self._kind} {name_of(self.fun)}{here()}: the arguments do not fit the function"
+                raise ArgumentError(message(text, str(error))) from None
             bound.apply_defaults()
             args = bound.args
         count = len(args)
@@ -218,12 +229,14 @@ class custom_vjp(_Custom):  # noqa: N801  # the name that users know
             return _run(custom_vjp_p, flat, rule, xs, name)
 
         def forward(xs: Sequence[Operand]) -> tuple[list[Any], list[Any]]:
-            result = fwd(*self._merge(fixed, fixed_at, trees.unflatten(structure, xs)))
+            arguments = self._merge(fixed, fixed_at, trees.unflatten(structure, xs))
+            result = call_rule(fwd, arguments, f"the forward function of custom_vjp {name}")
             if not isinstance(result, tuple) or len(result) != 2:
                 raise ArgumentError(
                     message(
                         f"custom_vjp {name}{here()}: the forward function must return (outputs, residuals)",
                         f"got {type(result).__name__}",
+                        help="return (outputs, None) where backward needs nothing",
                     )
                 )
             ys, holder["out"] = trees.flatten(result[0])
@@ -234,7 +247,8 @@ class custom_vjp(_Custom):  # noqa: N801  # the name that users know
             moved = iter(_dense(c) for c in cts)
             out_types = holder["out"]
             cotangents = trees.unflatten(out_types, list(moved))
-            result = bwd(*fixed, trees.unflatten(holder["residuals"], residuals), cotangents)
+            arguments = [*fixed, trees.unflatten(holder["residuals"], residuals), cotangents]
+            result = call_rule(bwd, arguments, f"the backward function of custom_vjp {name}")
             return _checked_gradients(result, moving, structure, types, name)
 
         rule = VjpRule(name, enter, forward, backward)
@@ -280,7 +294,7 @@ def _checked_gradients(
 ) -> list[Any]:
     """What `backward` returned, one entry a leaf of the arguments: None stands for zeros."""
     if not isinstance(result, tuple | list) or len(result) != len(moving):
-        got = f"a {type(result).__name__}" + (f" of {len(result)}" if isinstance(result, tuple | list) else "")
+        got = type(result).__name__ + (f" of {len(result)}" if isinstance(result, tuple | list) else "")
         raise ArgumentError(
             message(
                 f"custom_vjp {name}{here()}: the backward function must return a tuple, one entry an argument",
@@ -299,7 +313,12 @@ def _checked_gradients(
         leaves = trees.flatten(part)[0]
         if len(leaves) != count:
             raise ArgumentError(
-                message(f"custom_vjp {name}{here()}: a gradient must have the structure of its argument")
+                message(
+                    f"custom_vjp {name}{here()}: a gradient must have the structure of its argument",
+                    f"expected {trees.structure_text(trees.flatten(argument)[1])}",
+                    f"got {trees.structure_text(trees.flatten(part)[1])}",
+                    help="None stands for the gradient of a whole argument",
+                )
             )
         for leaf, t in zip(leaves, own, strict=True):
             wanted = tangent_type(t)
@@ -315,5 +334,11 @@ def _of_type(value: Any, wanted: Any, what: str) -> Any:
     if array.type.shape == wanted.shape and not same_up_to_weakness(array.type, wanted) and array.type.weak:
         array = convert_element_type(array, wanted.dtype)
     if not same_up_to_weakness(array.type, wanted):
-        raise ArgumentError(message(f"{what}{here()} has the wrong type", f"expected {wanted}, got {array.type}"))
+        raise ArgumentError(
+            message(
+                f"{what}{here()} has the wrong type",
+                f"expected {wanted}, got {array.type}",
+                help="it has the shape and dtype of the value that it belongs to",
+            )
+        )
     return array

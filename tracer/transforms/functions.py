@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tracer.errors import ArgumentError, message
+from tracer.errors import ArgumentError, DTypeError, TracerError, message
 from tracer.ir.program import Literal
 from tracer.trace import trees
 from tracer.trace.array import Array
@@ -36,8 +36,9 @@ def flatten_arguments(
 def _named(leaf: Any, position: int, what: str, names: Callable[[], list[str]], copy: bool) -> Array:
     try:
         return as_array(leaf, what, copy=copy)
-    except ArgumentError:
-        return as_array(leaf, f"{what}: {names()[position]}", copy=copy)
+    except (ArgumentError, DTypeError):
+        pass
+    return as_array(leaf, f"{what}: {names()[position]}", copy=copy)  # raises again, and says which it is
 
 
 def argument_names(args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) -> list[str]:
@@ -87,13 +88,30 @@ def as_output(value: Any, what: str) -> Any:
         ) from None
 
 
+def call_rule(function: Callable[..., Any], arguments: Sequence[Any], what: str) -> Any:
+    """A function of the user's that we give its arguments; ArgumentError where it does not take so many."""
+    try:
+        return function(*arguments)
+    except TypeError as error:
+        deeper = error.__traceback__ is not None and error.__traceback__.tb_next is not None
+        if deeper or isinstance(error, TracerError):
+            raise
+        count = f"{len(arguments)} argument{'s' if len(arguments) != 1 else ''}"
+        text = f"{what}{here()} is called with {count}"
+        raise ArgumentError(message(text, str(error), help="give the function these parameters")) from None
+
+
 def check_callable(function: Any, what: str) -> None:
     """Raise ArgumentError for what is no function, such as the result of calling one."""
     if not callable(function):
+        curried = f", as in {what}(f), and call the result: {what}(f)(x)"
         raise ArgumentError(
             message(
                 f"{what}{here()} takes a function",
-                f"got {type(function).__name__}",
-                help=f"pass the function itself, as in {what}(f), and call the result: {what}(f)(x)",
+                f"got {'None' if function is None else type(function).__name__}",
+                help="pass the function itself" + (curried if what in _CURRIED else ", not the result of a call"),
             )
         )
+
+
+_CURRIED = ("jit", "grad", "vmap", "jacfwd", "jacrev", "make_program", "custom_vjp", "custom_jvp")

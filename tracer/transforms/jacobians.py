@@ -24,7 +24,14 @@ from tracer.trace.array import Array
 from tracer.trace.source import here
 from tracer.trace.stage import stage
 from tracer.trace.trace import Operand
-from tracer.transforms.autodiff import FLOAT0, Recorded, argument_position, check_gradient_inputs, record
+from tracer.transforms.autodiff import (
+    FLOAT0,
+    Recorded,
+    argument_numbers,
+    argument_position,
+    check_gradient_inputs,
+    record,
+)
 from tracer.transforms.batch import batch_forward
 from tracer.transforms.context import to_front
 from tracer.transforms.functions import argument_names, check_callable, flatten_arguments, name_of
@@ -86,7 +93,7 @@ def _jacobian(
 ) -> Function:  # fmt: skip
     check_callable(fun, what)
     single = isinstance(argnums, int)
-    numbers: tuple[int, ...] = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    numbers = argument_numbers(argnums, what)
 
     @wraps(fun)
     def derivative(*args: Any, **kwargs: Any) -> Any:

@@ -92,6 +92,8 @@ def jvp_equation(
 ) -> tuple[Sequence[Operand], Sequence[Tangent]]:
     """One operation and its tangents, at the current level."""
     rule = primitive.jvp
+    if isinstance(rule, NoRule) and params.get("program", rule) is None:  # a user's function that has no program yet
+        raise_no_rule(primitive, "derivative", rule)
     if isinstance(rule, Joint):
         context = Context(primitive, transform=jvp_program)
         ys, dys = rule.rule(context, xs, dxs, **params)

@@ -49,7 +49,8 @@ def vmap(
         if isinstance(axes_tree, tuple) and len(axes_tree) != len(args):
             raise ArgumentError(
                 message(
-                    f"vmap of {name}{here()}: in_axes has {len(axes_tree)} entries for {len(args)} arguments",
+                    f"vmap of {name}{here()}: in_axes has one entry an argument",
+                    f"got {len(axes_tree)} for {len(args)} positional argument{'s' if len(args) != 1 else ''}",
                     help="give one entry for each positional argument, or a single one for all",
                 )
             )
@@ -57,7 +58,7 @@ def vmap(
         axes += [0] * len(trees.flatten(kwargs)[0])
         leaves, structure = flatten_arguments((args, kwargs), f"vmap of {name}", lambda: argument_names(args, kwargs))
         size = _batch_size(leaves, axes, axis_size, name, lambda: argument_names(args, kwargs))
-        example_types = [_example_type(x, axis, name) for x, axis in zip(leaves, axes, strict=True)]
+        example_types = [_example_type(x, axis) for x, axis in zip(leaves, axes, strict=True)]
         axes = [None if axis is None else axis % x.ndim for x, axis in zip(leaves, axes, strict=True)]
         holder: list[Any] = []
 
@@ -80,16 +81,24 @@ def vmap(
     return batched
 
 
-def _example_type(x: Array, axis: Axis, name: str) -> Type:
-    if axis is None:
-        return x.type
+def _check_axis(x: Array, axis: object, name: str, argument: Callable[[], str]) -> None:
+    if isinstance(axis, bool) or not isinstance(axis, int):
+        raise ArgumentError(
+            message(f"vmap of {name}{here()}: in_axes takes integers and None", f"got {axis!r} for {argument()}")
+        )
     if not -x.ndim <= axis < x.ndim:
         raise AxisError(
             message(
-                f"vmap of {name}{here()}: in_axes names axis {axis} of an argument {x.type}",
-                help="an argument without that axis takes in_axes=None",
+                f"vmap of {name}{here()}: in_axes names an axis that is not there",
+                f"axis {axis} of {argument()}, {x.type}",
+                help="an argument that is the same for every example takes in_axes=None",
             )
         )
+
+
+def _example_type(x: Array, axis: Axis) -> Type:
+    if axis is None:
+        return x.type
     shape = list(x.shape)
     del shape[axis]
     return with_shape(x.type, tuple(shape))
@@ -101,7 +110,7 @@ def _batch_size(
     sizes = {}
     for position, (x, axis) in enumerate(zip(leaves, axes, strict=True)):
         if axis is not None:
-            _example_type(x, axis, name)
+            _check_axis(x, axis, name, lambda position=position: names()[position])  # type: ignore[misc]
             sizes[position] = x.shape[axis]
     if given is not None:
         sizes[-1] = given
@@ -140,5 +149,11 @@ def _place(y: Any, found: Axis, wanted: Axis, size: int, name: str) -> Any:
     front = to_front(y, found, size)
     rank = len(front.shape)
     if not -rank <= wanted < rank:
-        raise AxisError(message(f"vmap of {name}{here()}: out_axes names axis {wanted} of an output with {rank} axes"))
+        raise AxisError(
+            message(
+                f"vmap of {name}{here()}: out_axes names an axis that is not there",
+                f"axis {wanted} of an output {front.type}",
+                help=f"out_axes runs from {-rank} to {rank - 1} here",
+            )
+        )
     return moveaxis(front, 0, wanted % rank)

@@ -140,7 +140,7 @@ def _loops() -> Iterator[Case]:
 
     for short, size in (("f64", 3), ("f32", 1), ("f64", 0), ("f16", 5)):
         types = [typed(short), typed(short, size), typed("i64"), typed(short, size)]
-        limit = constant(-1.0) if size == 0 else interval(9.0, 40.0)
+        limit = constant(0.0) if size == 0 else interval(9.0, 40.0)
         draws = (limit, interval(0.5, 1.5), every_part, POINTS)
         yield program_case(while_p, types, doubles_below_a_limit, draws, draws if short == "f64" else None)
 

@@ -78,6 +78,7 @@ class Code:
         self.statements: list[Statement] = []
         self.uniform = uniform
         self._recorded: dict[tuple[object, ...], Value] = {}
+        self._unnamed: dict[Register, tuple[object, ...]] = {}  # what `define` may still rename, with its key
 
     def apply(self, op: ScalarOp, dtype: DType, *operands: Operand) -> Value:
         """Records op(*operands) of that result dtype, or finds it again."""
@@ -86,6 +87,7 @@ class Code:
         if found is None:
             result = Register(dtype)
             self.statements.append(Compute(result, op, operands))
+            self._unnamed[result] = key
             found = self._recorded[key] = Value(self, result)
         return found
 
@@ -98,9 +100,7 @@ class Code:
         `rare` may read values recorded so far, through `Code.adopt`.
         """
         if not self.uniform:
-            return tuple(
-                select(predicate, a, b) for a, b in zip(rare(self), usual, strict=True)
-            )
+            return tuple(select(predicate, a, b) for a, b in zip(rare(self), usual, strict=True))
         inner = Code(uniform=True)
         yields = tuple(value.operand for value in rare(inner))
         results = tuple(Register(value.dtype) for value in usual)
@@ -117,12 +117,9 @@ class Code:
     def define(self, register: Register, value: Value) -> None:
         """Makes `register` hold the value: by renaming, where the last statement computes it."""
         last = self.statements[-1] if self.statements else None
-        if isinstance(last, Compute) and last.result is value.operand:
+        if isinstance(last, Compute) and last.result is value.operand and last.result in self._unnamed:
             self.statements[-1] = Compute(register, last.op, last.operands)
-            for key, recorded in reversed(self._recorded.items()):
-                if recorded.operand is value.operand:
-                    self._recorded[key] = Value(self, register)
-                    return
+            self._recorded[self._unnamed.pop(last.result)] = Value(self, register)
         else:
             copy = (constant(1, BOOL), value.operand, value.operand)
             self.statements.append(Compute(register, ScalarOp.SELECT, copy))
@@ -291,9 +288,7 @@ _CONSTANTS: dict[tuple[object, DType], Constant] = {}  # few: the coefficients t
 def fma(a: Value | Number, b: Value | Number, c: Value | Number) -> Value:
     """a * b + c, rounded once."""
     model = next(v for v in (a, b, c) if isinstance(v, Value))
-    return model.code.apply(
-        ScalarOp.FMA, model.dtype, *(model.like(v).operand for v in (a, b, c))
-    )
+    return model.code.apply(ScalarOp.FMA, model.dtype, *(model.like(v).operand for v in (a, b, c)))
 
 
 def select(predicate: Value, a: Value | Number, b: Value | Number) -> Value:

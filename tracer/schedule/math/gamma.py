@@ -29,7 +29,7 @@ def lgamma(x: Value) -> Value:
 
     Between 1/2 and 3 (x - 1)(x - 2)(7/16 + R(x)), the same at x + 1 less log|x| where |x| < 1/2, Stirling's series
     with the logarithm in two parts from 3 on, and for x <= -1/2 the reflection log(pi / |x sin(pi x)|) - lgamma(-x),
-    whose terms cancel near its roots: there the error is at most 8 last places of the larger of 1 and lgamma(-x).
+    whose terms cancel near its roots: there the error is at most 2^-50 max(1, lgamma(-x)).
     """
     size = abs(x)
     near_zero = size < 0.5
@@ -65,7 +65,7 @@ def digamma(x: Value) -> Value:
 
     Between 1/2 and 2 (x - root)(17/16 + R(x)), from 2 on log(x) - 1/(2x) - S(1/x) with the logarithm in two parts,
     between 0 and 1/2 from x + 1, and for x < 0 the reflection digamma(1 - x) - pi cot(pi x), whose terms cancel near
-    its roots: there the error is at most 4 last places of digamma(1 - x).
+    its roots: there the error is at most 2^-50 max(1, digamma(1 - x)).
     """
     negative = x < 0.0
     low_positive = ~negative & (x < 0.5)

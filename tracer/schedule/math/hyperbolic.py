@@ -66,26 +66,30 @@ def acosh(x: Value) -> Value:
 
 
 def _log_of_one_plus_sum(x: Value, a: Value, b: Value) -> Value:
-    """log(1 + a + b), or log(2 x) where x is so large that a + b = 2 x but for overflow; x itself if not finite."""
-    large = x > 2.0 ** (x.format.fraction + 3)
+    """log(1 + a + b), or log(2 x) where x is so large that a + b = 2 x but for overflow.
+
+    x itself where it is not finite, and where it is so small that a + b = x and the result is too.
+    """
+    fraction = x.format.fraction
+    large = x > 2.0 ** (fraction + 3)
     y, y_lost = fast_two_sum(a, b)
     e, f, f_lost = log1p_parts(select(large, x, y), select(large, 0.0, y_lost))
     result = log_of_one_plus(select(large, e + 1.0, e), f, f_lost)
-    return select(abs(x) < math.inf, result, x)
+    return select((x > 2.0 ** -(fraction // 2 + 2)) & (x < math.inf), result, x)
 
 
 def atanh(x: Value) -> Value:
     """The inverse hyperbolic tangent; infinite at -1 and 1, NaN beyond.
 
     (1 + a) / (1 - a) = 2^e m, s = (m - 1) / (m + 1), atanh a = e ln(2)/2 + atanh s; e is chosen by the difference of
-    the encodings of 1 + a and 1 - a, a logarithm to within 0.09, so that
-    -0.18 <= s <= 0.2356: not about 0, or e ln(2)/2 and s would cancel where e is 1.
+    the encodings of 1 + a and 1 - a, a logarithm to within 0.09, so that -0.1 <= s <= 0.302: not about 0, or e ln(2)/2
+    and s would cancel where e is 1.
     """
     f = x.format
     size = abs(x)
     u, u_lost = fast_two_sum(x.like(1.0), size)
     v, v_lost = fast_two_sum(x.like(1.0), -size)
-    e = (u.bits - v.bits + (1 << f.fraction) * 2 // 5) >> f.fraction
+    e = (u.bits - v.bits + (3 << f.fraction - 4)) >> f.fraction
     inverse = ((f.bias - e) << f.fraction).as_float
     above = fma(inverse, u, -v) + fma(inverse, u_lost, -v_lost)
     below = select(e.equals(0), 2.0, fma(inverse, u, v) + fma(inverse, u_lost, v_lost))

@@ -13,7 +13,6 @@ QUARTER_PI: Final = {
     SINGLE: (0.785398185253143310546875, -2.185569414336896e-08),
     DOUBLE: (0.7853981633974483, 3.061616997868383e-17),
 }
-TAN_EIGHTH: Final = math.sqrt(2) - 1  # tan(pi/8)
 
 
 def _plus_quarters(quarters: Value, angle: Value, cubic: Value) -> Value:
@@ -23,15 +22,15 @@ def _plus_quarters(quarters: Value, angle: Value, cubic: Value) -> Value:
 
 
 def _atan_cubic(t: Value) -> Value:
-    """atan(t) - t for |t| <= tan(pi/8)."""
+    """atan(t) - t for |t| <= 1/2."""
     z = t * t
     return (t * z) * polynomial(z, t.format.of(c.ATAN_F32, c.ATAN_F64))
 
 
 def atan(x: Value) -> Value:
-    """The arc tangent: of x, of (x-1)/(x+1) beyond tan(pi/8) with pi/4 added, of -1/x beyond its inverse with pi/2."""
+    """The arc tangent: of x, of (x-1)/(x+1) beyond 1/2 with pi/4 added, of -1/x beyond 3 with pi/2."""
     size = abs(x)
-    middle, large = size > TAN_EIGHTH, size > 1 / TAN_EIGHTH
+    middle, large = size > 0.5, size > 3.0
     above = select(large, size.like(-1.0), select(middle, size - 1.0, size))
     below = select(large, size, select(middle, size + 1.0, 1.0))
     quarters = select(large, size.like(2.0), select(middle, size.like(1.0), 0.0))
@@ -48,7 +47,7 @@ def atan2(y: Value, x: Value) -> Value:
     scale = select(b > 2.0 ** (f.bias - 1), b.like(0.25), 1.0)
     a = select(both_infinite, 1.0, a * scale)
     b = select(both_infinite, 1.0, b * scale).at_least(2.0 ** (1 - f.bias - f.fraction))
-    middle = a > b * TAN_EIGHTH
+    middle = a > b * 0.5  # then a - b is exact
     t = select(middle, a - b, a) / select(middle, a + b, b)
     quarters = select(middle, a.like(1.0), 0.0)
     quarters = select(swap, 2.0 - quarters, quarters)

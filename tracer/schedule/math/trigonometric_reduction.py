@@ -123,9 +123,7 @@ def _window(encoding: Value, unit: Unit) -> list[Value]:
         ]
     shift = position & 63
     back = 63 - shift
-    return [
-        words[i].shift_left(shift) | words[i + 1].logical_shift(1).logical_shift(back) for i in range(3)
-    ]
+    return [words[i].shift_left(shift) | words[i + 1].logical_shift(1).logical_shift(back) for i in range(3)]
 
 
 def _high_product(a: Value, b: Value) -> tuple[Value, Value]:

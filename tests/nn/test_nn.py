@@ -1,0 +1,100 @@
+"""Activations and normalisation: values, extremes, derivatives, against SciPy and formulas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+import tracer
+import tracer.numpy as tnp
+from tracer import nn
+
+X = np.linspace(-4.0, 4.0, 17)
+FAR = np.array([-1000.0, -40.0, 0.0, 40.0, 1000.0])
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (nn.relu, lambda x: np.maximum(x, 0)), (nn.relu6, lambda x: np.clip(x, 0, 6)), (nn.sigmoid, special.expit),
+        (nn.softplus, lambda x: np.logaddexp(x, 0)), (nn.log_sigmoid, special.log_expit),
+        (nn.silu, lambda x: x * special.expit(x)), (nn.leaky_relu, lambda x: np.where(x > 0, x, 0.01 * x)),
+        (lambda x: nn.gelu(x, approximate=False), lambda x: x * special.ndtr(x)), (nn.elu, lambda x: np.where(x > 0, x, np.expm1(x))),
+        (nn.hard_tanh, lambda x: np.clip(x, -1, 1)), (nn.softmax, special.softmax), (nn.log_softmax, special.log_softmax),
+        (nn.logsumexp, special.logsumexp), (nn.soft_sign, lambda x: x / (1 + np.abs(x))), (nn.tanh, np.tanh),
+        (nn.mish, lambda x: x * np.tanh(np.logaddexp(x, 0))), (nn.sparse_plus, lambda x: np.where(x <= -1, 0, np.where(x >= 1, x, (x + 1) ** 2 / 4))),
+    ],
+)  # fmt: skip
+def test_values_are_right_and_finite_far_away(ours: Any, theirs: Any) -> None:
+    for x in (X, FAR):
+        with np.errstate(over="ignore"):
+            expected = theirs(x)
+        np.testing.assert_allclose(np.asarray(ours(x)), expected, rtol=1e-13, atol=1e-300)
+        np.testing.assert_allclose(np.asarray(tracer.jit(ours)(x)), expected, rtol=1e-13, atol=1e-300)
+    gradient = np.asarray(tracer.grad(lambda x: tnp.sum(ours(x)))(FAR))
+    assert np.isfinite(gradient).all()
+
+
+def test_relu_has_no_slope_at_zero() -> None:
+    assert tracer.vmap(tracer.grad(nn.relu))(np.array([-1.0, 0.0, 1.0])).tolist() == [0.0, 0.0, 1.0]
+    assert tracer.vmap(tracer.grad(nn.relu6))(np.array([-1.0, 1.0, 7.0])).tolist() == [0.0, 1.0, 0.0]
+
+
+def test_logsumexp_takes_weights_and_gives_signs() -> None:
+    weights = np.where(X > 0, 1.0, -2.0)
+    value, sign = nn.logsumexp(X, b=weights, return_sign=True)
+    expected, expected_sign = special.logsumexp(X, b=weights, return_sign=True)
+    np.testing.assert_allclose([float(value), float(sign)], [expected, expected_sign], rtol=1e-13)
+    assert float(nn.logsumexp(np.array([-np.inf, -np.inf]))) == -np.inf
+    assert float(nn.logsumexp(np.array([np.inf, 0.0]))) == np.inf
+    np.testing.assert_allclose(np.asarray(tracer.grad(nn.logsumexp)(X)), special.softmax(X), rtol=1e-12)
+
+
+def test_masked_softmax_leaves_elements_out() -> None:
+    mask = X > 0
+    masked = np.asarray(nn.softmax(X, where=mask))
+    np.testing.assert_allclose(masked[mask], special.softmax(X[mask]), rtol=1e-13)
+    assert not masked[~mask].any()
+
+
+def test_one_hot_and_standardize() -> None:
+    assert nn.one_hot(np.array([0, 2, 3, -1]), 3, dtype="int32").tolist() == [
+        [1, 0, 0],
+        [0, 0, 1],
+        [0, 0, 0],
+        [0, 0, 0],
+    ]
+    assert nn.one_hot(np.array([0, 2]), 3, axis=0).shape == (3, 2)
+    standard = np.asarray(nn.standardize(X, epsilon=0.0))
+    np.testing.assert_allclose([standard.mean(), standard.std()], [0.0, 1.0], atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("name", "x"),
+    [
+        ("erf", X), ("erfc", X), ("erfinv", X / 5), ("gammaln", np.abs(X) + 0.1), ("gamma", X + 0.3), ("digamma", np.abs(X) + 0.5),
+        ("expit", X), ("logit", (X + 5) / 10), ("entr", np.abs(X)), ("ndtr", X), ("ndtri", (X + 5) / 10),
+        ("log_ndtr", np.linspace(-60.0, 10.0, 29)),
+    ],
+)  # fmt: skip
+def test_special_functions_are_scipys(name: str, x: Any) -> None:
+    ours = np.asarray(getattr(tracer.scipy.special, name)(x))
+    np.testing.assert_allclose(ours, getattr(special, name)(x), rtol=2e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["xlogy", "xlog1py", "rel_entr", "kl_div", "betaln"])
+def test_special_functions_of_two_are_scipys(name: str) -> None:
+    a, b = np.abs(X) + 0.25, np.abs(X[::-1]) + 0.5
+    ours = np.asarray(getattr(tracer.scipy.special, name)(a, b))
+    np.testing.assert_allclose(ours, getattr(special, name)(a, b), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["pdf", "logpdf", "cdf", "logcdf", "sf", "logsf"])
+def test_the_normal_distribution_is_scipys(name: str) -> None:
+    ours = np.asarray(getattr(tracer.scipy.stats.norm, name)(X, 0.5, 2.0))
+    np.testing.assert_allclose(ours, getattr(stats.norm, name)(X, 0.5, 2.0), rtol=1e-12)
+    quantiles = tracer.scipy.stats.norm.ppf(stats.norm.cdf(X, 0.5, 2.0), 0.5, 2.0)
+    np.testing.assert_allclose(np.asarray(quantiles), X, rtol=1e-12, atol=1e-13)

@@ -1,0 +1,187 @@
+"""The table of Array's operators, methods, properties: complete, and each as NumPy's."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracer
+import tracer.numpy as tnp
+import tracer.trace.array
+from tracer.errors import ArgumentError, DeviceError, TracerFloatError
+from tracer.numpy.methods import CONTAINER, METHODS, OPERATORS, PROPERTIES, PROTOCOLS
+
+X = np.linspace(-1.5, 1.5, 12).reshape(3, 4)
+
+
+def test_everything_in_the_table_is_installed() -> None:
+    for name, function in {**OPERATORS, **CONTAINER, **METHODS, **PROTOCOLS}.items():
+        assert vars(tracer.Array)[name] is function
+    for name, function in PROPERTIES.items():
+        assert vars(tracer.Array)[name].fget is function
+
+
+def test_type_checkers_see_what_is_installed() -> None:
+    stub = Path(tracer.trace.array.__file__).with_name("surface.pyi").read_text(encoding="utf-8")
+    (surface,) = [node for node in ast.parse(stub).body if isinstance(node, ast.ClassDef)]
+    declared = {node.name for node in surface.body if isinstance(node, ast.FunctionDef)}
+    declared |= {node.target.id for node in surface.body if isinstance(node, ast.AnnAssign)}  # type: ignore[union-attr]
+    assert declared == set(OPERATORS) | set(CONTAINER) | set(METHODS) | set(PROTOCOLS) | set(PROPERTIES)
+
+
+NOT_OURS = {
+    "base": "values own their memory", "byteswap": "arrays are in native order", "ctypes": "see __dlpack__",
+    "data": "see __dlpack__", "dump": "pickle.dump", "dumps": "pickle.dumps", "fill": "immutable", "flags": "immutable",
+    "flat": "x.ravel()", "getfield": "no structured dtypes", "partition": "in place", "put": "immutable",
+    "resize": "in place", "setfield": "no structured dtypes", "setflags": "immutable", "strides": "always row-major",
+    "tofile": "np.asarray(x).tofile",
+}  # fmt: skip
+
+
+def test_every_public_name_of_ndarray_is_there_or_absent_for_a_reason() -> None:
+    missing = {name for name in dir(np.ndarray) if not name.startswith("_") and not hasattr(tracer.Array, name)}
+    assert missing <= set(NOT_OURS)
+
+
+OPERANDS = [X, (X + 2.0).astype(np.float32), 2.0, 3, np.float64(1.5), [0.5, 1.0, 1.5, 2.0]]
+
+
+@pytest.mark.parametrize("other", OPERANDS, ids=lambda o: type(o).__name__)
+@pytest.mark.parametrize("operator", ["+", "-", "*", "/", "//", "%", "**", "<", "<=", "==", "!=", ">", ">="])
+def test_operators_are_numpys_on_either_side(operator: str, other: Any) -> None:
+    ours = tnp.asarray(np.abs(X) + 0.5)
+    names: dict[str, Any] = {"x": ours, "n": np.asarray(ours), "o": other}
+    for expression in (f"x {operator} o", f"o {operator} x"):
+        result = eval(expression, {}, names)
+        with np.errstate(invalid="ignore"):
+            expected = eval(expression.replace("x", "n"), {}, {**names, "o": np.asarray(other)})
+        assert type(result) is tracer.Array
+        np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("operator", ["&", "|", "^", "<<", ">>"])
+def test_bit_operators_are_numpys_on_either_side(operator: str) -> None:
+    numbers = np.array([1, 2, 3])
+    for expression in (f"x {operator} 2", f"2 {operator} x", f"n {operator} x", f"x {operator} n"):
+        result = eval(expression, {}, {"x": tnp.asarray(numbers), "n": numbers})
+        assert type(result) is tracer.Array
+        np.testing.assert_array_equal(np.asarray(result), eval(expression, {}, {"x": numbers, "n": numbers}))
+
+
+def test_unary_operators_and_divmod() -> None:
+    x = tnp.asarray([-1.5, 2.5])
+    assert (-x).tolist() == [1.5, -2.5]
+    assert (+x).tolist() == [-1.5, 2.5]
+    assert abs(x).tolist() == [1.5, 2.5]
+    assert round(x).tolist() == [-2.0, 2.0]
+    assert (~tnp.asarray([True])).tolist() == [False]
+    assert [v.tolist() for v in divmod(x, 2)] == [[-1.0, 1.0], [0.5, 0.5]]
+    assert [v.tolist() for v in divmod(7.0, x)] == [[-5.0, 2.0], [-0.5, 2.0]]
+    assert (x @ np.ones((2, 3))).shape == (3,)
+    assert type(np.ones((3, 2)) @ x) is tracer.Array
+
+
+def test_comparison_with_what_is_no_array_is_pythons() -> None:
+    assert (tnp.ones(2) == "a") is False
+    assert (tnp.ones(2) == None) is False  # noqa: E711
+    with pytest.raises(TypeError, match="unsupported operand"):
+        tnp.ones(2) + "a"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x.reshape(4, 3),
+        lambda x: x.reshape((2, -1)),
+        lambda x: x.transpose(),
+        lambda x: x.transpose(1, 0),
+        lambda x: x.T,
+        lambda x: x.mT,
+        lambda x: x.sum(0),
+        lambda x: x.mean(axis=1, keepdims=True),
+        lambda x: x.std(ddof=1),
+        lambda x: x.astype(np.int32),
+        lambda x: x.flatten(),
+        lambda x: x.ravel(),
+        lambda x: x.dot(x.T),
+        lambda x: x.conj(),
+        lambda x: x.clip(0.0, 1.0),
+        lambda x: x.clip(max=0.5),
+        lambda x: x.any(),
+        lambda x: x.all(1),
+        lambda x: x.argmax(0),
+        lambda x: x.round(1),
+        lambda x: x.cumsum(),
+        lambda x: x.swapaxes(0, 1),
+        lambda x: x.take([1, 2]),
+        lambda x: x.repeat(2, axis=0),
+        lambda x: x.diagonal(),
+        lambda x: x.trace(),
+        lambda x: x.squeeze(),
+        lambda x: x.real,
+        lambda x: x.imag,
+        lambda x: x.var(0),
+        lambda x: x.prod(),
+        lambda x: x.ptp() if hasattr(x, "ptp") else np.ptp(x),
+        lambda x: x.copy(),
+        lambda x: x.view(np.int64),
+        lambda x: x.nonzero()[0],
+        lambda x: x.searchsorted(0.2) if x.ndim == 1 else x[0].searchsorted(0.2),
+    ],
+)
+def test_methods_are_numpys(call: Any) -> None:
+    result = call(tnp.asarray(X))
+    assert type(result) is tracer.Array
+    np.testing.assert_allclose(np.asarray(result), call(X), rtol=1e-14)
+
+
+def test_properties_say_what_the_array_is() -> None:
+    x = tnp.zeros((2, 3), "float32")
+    assert (x.itemsize, x.nbytes, x.size, x.ndim, len(x)) == (4, 24, 6, 2, 2)
+    assert x.devices() == {x.device}
+    assert x.to_device("cpu") is x
+    assert x.block_until_ready() is x
+    with pytest.raises(DeviceError):
+        x.to_device("tpu")
+
+
+def test_items_and_lists() -> None:
+    x = tnp.arange(6).reshape(2, 3)
+    assert (x.item(5), x.item(1, 2), x[0, 1].item()) == (5, 5, 1)
+    assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert [row.tolist() for row in x] == x.tolist()
+    assert 5 in x
+    assert 6 not in x
+    assert x.tobytes() == np.asarray(x).tobytes()
+    with pytest.raises(ArgumentError, match="has no elements"):
+        iter(tnp.asarray(1.0))
+    assert [float(v) for v in tracer.jit(lambda x: [2 * row for row in x])(np.arange(3.0))] == [0.0, 2.0, 4.0]
+
+
+def test_formats() -> None:
+    assert f"{tnp.asarray(3.14159):.2f} {tnp.asarray(7):03d} {tnp.arange(2)}" == "3.14 007 [0 1]"
+    with pytest.raises(TracerFloatError, match=r"tracer\.debug\.print prints when the compiled program runs"):
+        tracer.jit(lambda x: f"{x:.2f}")(1.0)
+
+
+def test_pickles_and_copies_keep_everything() -> None:
+    for x in (tnp.arange(3.0), tnp.asarray(1.0), tnp.ones(2, "bfloat16"), tracer.random.split(tracer.random.key(1))):
+        for y in (pickle.loads(pickle.dumps(x)), copy.copy(x), copy.deepcopy(x)):
+            assert y is not x
+            assert y.type == x.type
+            assert repr(y) == repr(x)
+    with pytest.raises(ArgumentError, match="a traced array cannot leave its function"):
+        tracer.jit(pickle.dumps)(1.0)
+
+
+def test_a_copy_is_written_to_alone() -> None:
+    x = tnp.zeros(2)
+    y = copy.copy(x)
+    y[0] = 1.0
+    assert x.tolist() == [0.0, 0.0]

@@ -1,0 +1,142 @@
+"""NumPy's functions and ufuncs on our arrays, DLPack, the array API's namespace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracer
+import tracer.numpy as tnp
+from tracer.errors import MutationError, TracerArrayError
+
+X = np.linspace(0.5, 2.0, 6).reshape(2, 3)
+
+
+def is_ours(result: Any, expected: Any) -> None:
+    assert type(result) is tracer.Array
+    np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        np.sin, np.sum, np.mean, lambda x: np.add(x, 1.0), lambda x: np.concatenate([x, x]), np.transpose,
+        lambda x: np.where(x > 1.0, x, 0.0), np.add.reduce, lambda x: np.maximum.reduce(x, axis=1),
+        lambda x: np.add.accumulate(x, axis=1), lambda x: np.multiply.outer(x[0], x[1]), np.linalg.norm,
+        lambda x: np.einsum("ij->j", x), lambda x: np.stack([x, x]), lambda x: np.matmul(x, x.T), np.argmax, np.sort,
+        lambda x: np.add(x, 1, dtype=np.float64), lambda x: np.clip(x, 0.6, 1.0), lambda x: np.ones((2, 1)) * x,
+        lambda x: x.sum() + np.ones(3),
+        lambda x: np.add(x, 1.0, where=x > 1.0, out=np.zeros((2, 3)) if type(x) is np.ndarray else tnp.zeros((2, 3))),
+    ],
+)  # fmt: skip
+def test_numpys_functions_become_ours_eagerly_and_traced(call: Any) -> None:
+    is_ours(call(tnp.asarray(X)), call(X))
+    is_ours(tracer.jit(call)(X), call(X))
+
+
+def test_numpys_functions_are_differentiated() -> None:
+    is_ours(tracer.jit(tracer.grad(lambda x: np.sum(np.sin(x) ** 2)))(X), np.sin(2 * X))
+
+
+def test_out_is_written_to_and_returned() -> None:
+    target = np.zeros((2, 3))
+    assert np.add(tnp.asarray(X), 1.0, out=target) is target
+    np.testing.assert_allclose(target, X + 1.0)
+    ours = tnp.zeros((2, 3))
+    assert np.add(tnp.asarray(X), 1.0, out=ours) is ours
+    is_ours(ours, X + 1.0)
+
+
+def test_an_ndarray_takes_our_values_in_place_eagerly_alone() -> None:
+    total = np.zeros((2, 3))
+    total += tnp.asarray(X)
+    np.testing.assert_allclose(total, X)
+
+    def accumulate(x: Any) -> Any:
+        total = np.zeros((2, 3))
+        total += x
+        return total
+
+    with pytest.raises(MutationError, match="a traced value cannot be written into a NumPy array"):
+        tracer.jit(accumulate)(X)
+
+
+def test_functions_that_we_lack_are_numpys_on_values_and_refused_on_traced_arrays() -> None:
+    assert type(np.packbits(tnp.asarray([1, 0, 1]) > 0)) is np.ndarray
+    assert type(np.spacing(tnp.asarray([1.0]))) is np.ndarray
+    for call in (lambda x: np.packbits(x > 1), np.spacing):
+        with pytest.raises(TracerArrayError, match=r"is not among tracer's functions"):
+            tracer.jit(call)(X)
+    with pytest.raises(TracerArrayError, match=r"is not among tracer's functions"):
+        tracer.grad(lambda x: np.sum(np.spacing(x)))(X)
+
+
+def test_a_traced_array_never_becomes_a_constant() -> None:
+    with pytest.raises(TracerArrayError, match="NumPy's would lose the trace"):
+        tracer.jit(np.asarray)(X)
+
+
+def test_results_for_numpy_are_read_only_views() -> None:
+    view = np.asarray(tnp.asarray(X))
+    with pytest.raises(ValueError, match="read-only"):
+        view[0, 0] = 1.0
+
+
+def test_arguments_are_copied() -> None:
+    given = X.copy()
+    x = tnp.asarray(given)
+    given[:] = 0.0
+    is_ours(x, X)
+
+
+@pytest.mark.parametrize("given", [X[:, ::-1], X.T, X.astype(">f8"), np.asfortranarray(X), X[::2]])
+def test_any_memory_layout_is_taken(given: Any) -> None:
+    is_ours(tnp.asarray(given), given)
+    is_ours(tnp.sin(given), np.sin(given))
+
+
+def test_dlpack_shares_memory_both_ways() -> None:
+    x = tnp.asarray(X)
+    assert np.shares_memory(np.from_dlpack(x), x._value)
+    assert np.shares_memory(tnp.from_dlpack(X)._value, X)
+    assert x.__dlpack_device__() == (1, 0)
+    with pytest.raises(TracerArrayError, match="a traced array has no memory"):
+        tracer.jit(np.from_dlpack)(X)
+
+
+def test_the_namespace_is_ours() -> None:
+    assert tnp.zeros(2).__array_namespace__() is tnp
+    assert tnp.zeros(2).__array_namespace__(api_version="2024.12") is tnp
+
+
+def test_every_public_name_is_there_and_documented() -> None:
+    for name in tnp.__all__:
+        value = getattr(tnp, name)
+        if callable(value) and not isinstance(value, type):
+            assert value.__doc__, name
+
+
+def test_names_of_numpy_mean_the_same_arguments() -> None:
+    """Positional calls carry over: our parameters begin as NumPy's do."""
+    import inspect
+
+    skipped = {"array", "linspace", "nan_to_num"}  # NumPy's are written in C, or say less
+    for name in (
+        "sum",
+        "mean",
+        "var",
+        "reshape",
+        "concatenate",
+        "stack",
+        "take",
+        "argmax",
+        "clip",
+        "repeat",
+        "roll",
+        "tile",
+    ):
+        ours = list(inspect.signature(getattr(tnp, name)).parameters)
+        theirs = list(inspect.signature(getattr(np, name)).parameters)
+        assert name in skipped or ours[:2] == theirs[:2], name

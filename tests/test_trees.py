@@ -1,0 +1,133 @@
+"""Trees: maps, paths, registered classes, vectors of leaves, segments; callbacks and debug.print."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import tracer
+import tracer.numpy as tnp
+from tracer import ops, tree, tree_util
+from tracer.errors import ArgumentError, ShapeError
+from tracer.flatten_util import ravel_pytree
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+TREE = {"b": [1, (2, None)], "a": Pair(3, 4)}
+
+
+def test_leaves_come_in_the_order_of_sorted_keys_and_go_back() -> None:
+    leaves, structure = tree.flatten(TREE)
+    assert leaves == [3, 4, 1, 2]
+    assert tree.unflatten(structure, leaves) == TREE
+    assert tree.leaves(None) == []
+    assert tree.map(lambda x, y: x + y, TREE, TREE) == {"b": [2, (4, None)], "a": Pair(6, 8)}
+    assert tree.reduce(lambda a, b: a + b, TREE) == 10
+    assert tree.all([True, True])
+    assert tree.map(len, [[1, 2], [3]], is_leaf=lambda x: isinstance(x, list) and isinstance(x[0], int)) == [2, 1]
+    with pytest.raises(ArgumentError, match="the trees have different structures"):
+        tree.map(lambda x, y: x, [1], [1, 2])
+
+
+def test_paths_name_every_leaf() -> None:
+    paths = [tree_util.keystr(path) for path, _ in tree.leaves_with_path(TREE)]
+    assert paths == ["['a'].first", "['a'].second", "['b'][0]", "['b'][1][0]"]
+    named = tree.map_with_path(lambda path, x: f"{tree_util.keystr(path, simple=True, separator='/')}={x}", TREE)
+    assert named["b"] == ["b/0=1", ("b/1/0=2", None)]
+
+
+def test_transpose_turns_trees_inside_out() -> None:
+    inside_out = tree.transpose(
+        tree.structure([0, 0]), tree.structure({"a": 0, "b": 0}), [{"a": 1, "b": 2}, {"a": 3, "b": 4}]
+    )
+    assert inside_out == {"a": [1, 3], "b": [2, 4]}
+
+
+def test_classes_become_nodes() -> None:
+    @tree_util.register_pytree_node_class
+    class Point:
+        def __init__(self, x: Any, y: Any) -> None:
+            self.x, self.y = x, y
+
+        def tree_flatten(self) -> Any:
+            return (self.x, self.y), None
+
+        @classmethod
+        def tree_unflatten(cls, aux: None, children: Any) -> Any:
+            return cls(*children)
+
+    @tree_util.register_dataclass
+    @dataclass
+    class Model:
+        weights: Any
+        name: str = field(metadata={"static": True})
+
+    moved = tracer.jit(lambda p: Point(p.x + 1, p.y))(Point(1.0, 2.0))
+    assert (float(moved.x), float(moved.y)) == (2.0, 2.0)
+    gradient = tracer.grad(lambda m: tnp.sum(m.weights**2))(Model(tnp.asarray([1.0, 2.0]), "linear"))
+    assert gradient.name == "linear"
+    assert gradient.weights.tolist() == [2.0, 4.0]
+    (path, _), *_ = tree.leaves_with_path(Model(1.0, "m"))
+    assert tree_util.keystr(path) == ".weights"
+    partial = tree_util.Partial(lambda a, b: a * b, 3.0)
+    assert float(tracer.jit(lambda f, x: f(x))(partial, 2.0)) == 6.0
+
+
+def test_ravel_pytree_goes_there_and_back() -> None:
+    params = {"w": np.arange(6.0).reshape(2, 3), "n": np.array([7], np.float32), "s": 1.5}
+    vector, unravel = ravel_pytree(params)
+    assert vector.dtype == np.float64
+    back = unravel(vector)
+    assert back["n"].dtype == np.float32
+    for name, value in params.items():
+        np.testing.assert_array_equal(np.asarray(back[name]), value)
+    assert tracer.jit(lambda v: unravel(v)["w"])(vector).shape == (2, 3)
+    with pytest.raises(ShapeError, match="the vector must have 8 elements"):
+        unravel(np.zeros(3))
+    assert ravel_pytree({})[1](tnp.zeros(0)) == {}
+
+
+def test_segments_are_summed_and_compared() -> None:
+    data, ids = np.array([5.0, 1.0, 4.0, 2.0]), np.array([0, 2, 0, 9])
+    assert ops.segment_sum(data, ids, 3).tolist() == [9.0, 0.0, 1.0]
+    assert ops.segment_prod(data, ids, 3).tolist() == [20.0, 1.0, 1.0]
+    assert ops.segment_max(data, ids, 3).tolist() == [5.0, -np.inf, 1.0]
+    assert ops.segment_min(data, ids, 3).tolist() == [4.0, np.inf, 1.0]
+    assert ops.segment_sum(np.ones((4, 2)), ids).shape == (10, 2)
+    assert tracer.jit(lambda d: ops.segment_sum(d, ids, 3))(data).tolist() == [9.0, 0.0, 1.0]
+
+
+def test_callbacks_run_python_from_compiled_code() -> None:
+    wanted = tracer.ShapeDtypeStruct((3,), "float64")
+
+    @tracer.jit
+    def f(x: Any) -> Any:
+        return tracer.pure_callback(lambda v: np.sort(v)[::-1], wanted, x) + 1.0
+
+    assert f(np.array([1.0, 3.0, 2.0])).tolist() == [4.0, 3.0, 2.0]
+    assert tracer.vmap(f)(np.array([[1.0, 3.0, 2.0]])).tolist() == [[4.0, 3.0, 2.0]]
+    with pytest.raises(ShapeError, match="a result has the wrong shape"):
+        tracer.pure_callback(lambda v: v[:2], wanted, np.ones(3))
+
+
+def test_debug_print_runs_once_for_every_run_and_in_order(capsys: pytest.CaptureFixture[str]) -> None:
+    @tracer.jit
+    def f(x: Any) -> Any:
+        tracer.debug.print("in {x:.1f}, {}", x > 1, x=x)
+        y = tracer.lax.fori_loop(0, 2, lambda i, v: (tracer.debug.print("step {}", i), v + 1)[1], x)
+        tracer.debug.print("out {}", y)
+        return y
+
+    assert float(f(1.0)) == 3.0
+    assert capsys.readouterr().out == "in 1.0, False\nstep 0\nstep 1\nout 3.0\n"
+    f(5.0)
+    assert capsys.readouterr().out.startswith("in 5.0, True\n")
+    with pytest.raises(ArgumentError, match="the format names values that were not given"):
+        tracer.debug.print("{} {y}", 1.0)
