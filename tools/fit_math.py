@@ -232,10 +232,10 @@ def fits() -> list[Fit]:
     table += both(
         "ATANH5", of_root(lambda s: (mp.atanh(s) - s - s**3 / 3) / s**5), (0, "0.02945"), (3, 8), lambda z: z**2
     )
-    # (sin(r) - r) / r^3 in r^2, |r| <= pi/2
-    table += both("SIN", of_root(lambda r: (mp.sin(r) - r) / r**3), (0, "2.4725"), (4, 8), lambda z: z)
-    # (tan(r) - r) / r^3 in r^2, |r| <= pi/4
-    table += both("TAN", of_root(lambda r: (mp.tan(r) - r) / r**3), (0, "0.6175"), (7, 15), lambda z: z)
+    # (sin(r) - r) / r^3 in r^2, |r| <= pi/2 and a little more
+    table += both("SIN", of_root(lambda r: (mp.sin(r) - r) / r**3), (0, "2.4745"), (4, 8), lambda z: z)
+    # (tan(r) - r) / r^3 in r^2, |r| <= pi/4 and a little more: k is rounded in floats
+    table += both("TAN", of_root(lambda r: (mp.tan(r) - r) / r**3), (0, "0.6205"), (7, 15), lambda z: z)
     # (sinh(r) - r) / r^3 and (cosh(r) - 1 - r^2 / 2) / r^4 in r^2
     table += both("SINH", of_root(lambda r: (mp.sinh(r) - r) / r**3), (0, HALF_LN2**2), (2, 5), lambda z: z)
     table += both(

@@ -33,7 +33,7 @@ def test_branches_capture_different_arrays() -> None:
     choose = tracer.jit(lambda p, x: lax.cond(p, lambda: a * x, lambda: b - a))
     assert choose(True, 2.0).tolist() == [2.0, 4.0]
     assert choose(False, 2.0).tolist() == [2.0, 2.0]
-    assert float(tracer.grad(lambda x: lax.cond(x > 1, lambda: (a * x).sum(), lambda: x))(2.0)) == 3.0
+    assert float(tracer.grad(lambda x: lax.cond(x > 1, (a * x).sum, lambda: x))(2.0)) == 3.0
 
 
 def test_trees_go_in_and_come_out() -> None:
@@ -57,37 +57,47 @@ MISTAKES = [
     (
         lambda: lax.cond(True, lambda x: x, lambda x: x.astype("float32"), tnp.ones(3)),
         CarryTypeError,
-        "cond at test_branching.py\n"
-        "  true_fun returns f64[3] but false_fun returns f32[3]\n"
-        "  help: cast or reshape the results of one, so that all agree",
+        (
+            "cond at test_branching.py\n"
+            "  true_fun returns f64[3] but false_fun returns f32[3]\n"
+            "  help: cast or reshape the results of one, so that all agree"
+        ),
     ),
     (
         lambda: lax.cond(True, lambda x: (x, x), lambda x: (x, x[0]), tnp.ones(3)),
         CarryTypeError,
-        "cond at test_branching.py\n"
-        "  true_fun returns f64[3] but false_fun returns f64[] for 'result[1]'\n"
-        "  help: cast or reshape the results of one, so that all agree",
+        (
+            "cond at test_branching.py\n"
+            "  true_fun returns f64[3] but false_fun returns f64[] for 'result[1]'\n"
+            "  help: cast or reshape the results of one, so that all agree"
+        ),
     ),
     (
         lambda: lax.cond(True, lambda x: (x, 1), lambda x: x, tnp.ones(3)),
         CarryTypeError,
-        "cond at test_branching.py\n"
-        "  true_fun returns (*, *) but false_fun returns *\n"
-        "  help: return the same structure from every branch",
+        (
+            "cond at test_branching.py\n"
+            "  true_fun returns (*, *) but false_fun returns *\n"
+            "  help: return the same structure from every branch"
+        ),
     ),
     (
         lambda: lax.switch(0, [lambda x: x, lambda x: x > 0, lambda x: x], tnp.ones(3)),
         CarryTypeError,
-        "switch at test_branching.py\n"
-        "  branch 2 returns f64[3] but branch 1 returns bool[3]\n"
-        "  help: cast or reshape the results of one, so that all agree",
+        (
+            "switch at test_branching.py\n"
+            "  branch 2 returns f64[3] but branch 1 returns bool[3]\n"
+            "  help: cast or reshape the results of one, so that all agree"
+        ),
     ),
     (
         lambda: lax.cond(tnp.ones(3) > 0, lambda x: x, lambda x: x, 1.0),
         ArgumentError,
-        "cond at test_branching.py\n"
-        "  got bool[3]\n"
-        "  help: reduce it with .any() or .all(); tnp.where chooses element by element",
+        (
+            "cond at test_branching.py\n"
+            "  got bool[3]\n"
+            "  help: reduce it with .any() or .all(); tnp.where chooses element by element"
+        ),
     ),
     (
         lambda: lax.switch(0.5, [abs, abs], 1.0),

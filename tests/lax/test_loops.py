@@ -100,32 +100,40 @@ MISTAKES = [
     (
         lambda: lax.while_loop(lambda u: u.sum() < 3, lambda u: u.astype("float64") * 2, tnp.ones(64, "float32")),
         CarryTypeError,
-        "while_loop at test_loops.py\n"
-        "  carry 'u' enters as f32[64] but the body returns f64[64]\n"
-        '  help: cast the result, u.astype("float32"), or start from a float64 carry',
+        (
+            "while_loop at test_loops.py\n"
+            "  carry 'u' enters as f32[64] but the body returns f64[64]\n"
+            '  help: cast the result, u.astype("float32"), or start from a float64 carry'
+        ),
     ),
     (
         lambda: lax.scan(lambda state, x: ((state[0], state[1].astype(int)), x), (1.0, tnp.ones(3)), tnp.ones(3)),
         CarryTypeError,
-        "scan at test_loops.py\n"
-        "  carry 'state[1]' enters as f64[3] but the body returns i64[3]\n"
-        '  help: cast the result, state[1].astype("float64"), or start from an int64 carry',
+        (
+            "scan at test_loops.py\n"
+            "  carry 'state[1]' enters as f64[3] but the body returns i64[3]\n"
+            '  help: cast the result, state[1].astype("float64"), or start from an int64 carry'
+        ),
     ),
     (
         lambda: lax.while_loop(
             lambda c: c["n"] < 3, lambda c: {"n": c["n"] + 1, "v": c["v"][:2]}, {"n": 0, "v": tnp.ones(3)}
         ),
         CarryTypeError,
-        "while_loop at test_loops.py\n"
-        "  carry 'c['v']' enters as f64[3] but the body returns f64[2]\n"
-        "  help: keep the type, or start from a carry f64[2]",
+        (
+            "while_loop at test_loops.py\n"
+            "  carry 'c['v']' enters as f64[3] but the body returns f64[2]\n"
+            "  help: keep the type, or start from a carry f64[2]"
+        ),
     ),
     (
         lambda: lax.fori_loop(0, 3, lambda i, acc: (acc,), 0.0),
         CarryTypeError,
-        "fori_loop at test_loops.py\n"
-        "  carry 'acc' enters as * but the body returns (*,)\n"
-        "  help: return the structure that the body takes",
+        (
+            "fori_loop at test_loops.py\n"
+            "  carry 'acc' enters as * but the body returns (*,)\n"
+            "  help: return the structure that the body takes"
+        ),
     ),
     (
         lambda: lax.scan(lambda c, x: c, 1.0, tnp.ones(3)),
@@ -140,9 +148,13 @@ MISTAKES = [
     (
         lambda: lax.scan(lambda c, x: (c, x), 1.0, (tnp.ones(3), tnp.ones(4))),
         ShapeError,
-        "scan at test_loops.py\n  xs[0] has length 3\n  xs[1] has length 4",
+        ("scan at test_loops.py\n  xs[0] has length 3\n  xs[1] has length 4\n  help: slice or pad them along axis 0"),
     ),
-    (lambda: lax.scan(lambda c, x: (c, x), 1.0), ArgumentError, "scan at test_loops.py"),
+    (
+        lambda: lax.scan(lambda c, x: (c, x), 1.0),
+        ArgumentError,
+        "scan at test_loops.py\n  got neither xs nor length\n  help: give length=n",
+    ),
     (
         lambda: lax.fori_loop(0, 3.5, lambda i, x: x, 0.0),
         ArgumentError,
@@ -151,8 +163,7 @@ MISTAKES = [
     (
         lambda: lax.while_loop(3, lambda u: u, 1.0),
         ArgumentError,
-        "while_loop at test_loops.py\n  got int\n"
-        "  help: pass the function itself, as in while_loop(f), and call the result: while_loop(f)(x)",
+        ("while_loop at test_loops.py\n  got int\n  help: pass the function itself, not the result of a call"),
     ),
 ]
 

@@ -50,7 +50,8 @@ def sensitivity(initial: tracer.Array) -> tracer.Array:
 
     Only the held ends matter: the first column falls from 1 to 0 along the rod, the last one rises, the rest is zero.
     """
-    return jacfwd(lambda u: steady_state(u).temperature)(initial)
+    jacobian: tracer.Array = jacfwd(lambda u: steady_state(u).temperature)(initial)
+    return jacobian
 
 
 def hot_middle(points: int = 17) -> tracer.Array:

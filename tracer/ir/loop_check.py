@@ -219,7 +219,8 @@ class FunctionCheck:
 
     def _names(self, s: Statement) -> Iterator[str]:
         """What a statement calls by name or number exists."""
-        if isinstance(s, StackPush | StackPop | StackRead | StackWrite | StackLength | StackReset) and not 0 <= s.stack < self.module.stacks:
+        stacks = StackPush | StackPop | StackRead | StackWrite | StackLength | StackReset
+        if isinstance(s, stacks) and not 0 <= s.stack < self.module.stacks:
             yield f"stack {s.stack} of {self.module.stacks}"
         if not isinstance(s, Invoke):
             return

@@ -104,7 +104,9 @@ def accesses_of(statement: Statement) -> tuple[tuple[Buffer, Address, Access], .
             return (_access(statement.source, Access.READ),)
         case StackPop() | StackRead():
             return (_access(statement.target, Access.WRITE),)
-        case Compute() | For() | While() | If() | Fault() | Leave() | Barrier() | Shuffle() | StackLength() | StackReset():
+        case Compute() | For() | While() | If() | Fault() | Leave() | Barrier() | Shuffle():
+            return ()
+        case StackLength() | StackReset():
             return ()
         case _:
             assert_never(statement)
@@ -137,7 +139,9 @@ def operands_of(statement: Statement) -> tuple[Operand, ...]:
             return (statement.value,)
         case StackRead() | StackWrite():
             return (statement.index,)
-        case Alloc() | Copy() | Leave() | Callback() | Barrier() | StackPush() | StackPop() | StackLength() | StackReset():
+        case Alloc() | Copy() | Leave() | Callback() | Barrier():
+            return ()
+        case StackPush() | StackPop() | StackLength() | StackReset():
             return ()
         case _:
             assert_never(statement)

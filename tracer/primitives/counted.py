@@ -116,7 +116,10 @@ class LoopSplit(NamedTuple):
 
 
 def split_body(split: Any, consts: int, *, counted: bool) -> LoopSplit:
-    """Constants need no keeping; other residuals are pushed, equal ones once. counted: the body's first input is the step."""
+    """Constants need no keeping; other residuals are pushed, equal ones once.
+
+    counted: whether the body's first input is the step.
+    """
     first_const = 1 if counted else 0
     forward = split.forward
     pushed: list[Atom] = []

@@ -118,7 +118,7 @@ def _linearize(
     cond_consts: int,
     body_consts: int,
 ) -> Linearized:
-    """The loop counts its steps and keeps their residuals on stacks; its linear part is a `for_loop` that reads them."""
+    """The loop counts its steps and keeps their residuals on stacks, which its linear part, a `for_loop`, reads."""
     params: dict[str, Any] = {
         "cond": cond, "body": body, "cond_consts": cond_consts, "body_consts": body_consts,
     }  # fmt: skip

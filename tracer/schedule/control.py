@@ -14,8 +14,8 @@ from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import StackType, Type, with_shape
 from tracer.schedule.blocks import BlockWriter
-from tracer.schedule.index import plus, scaled
 from tracer.schedule.growable import copy_stack, new_stack, own_stack, stack_of
+from tracer.schedule.index import plus, scaled
 from tracer.schedule.sources import Element, Memory, Scalars, Source, StackSource, components, scalar_count
 
 

@@ -76,7 +76,7 @@ def value_and_grad(
 
     >>> import tracer
     >>> tracer.value_and_grad(lambda x: x * x)(3.0)
-    (Array(9., f64), Array(6., f64))
+    (Array(9., f64*), Array(6., f64))
     """
     check_callable(fun, "grad")
     single = isinstance(argnums, int)
@@ -162,7 +162,7 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
 
     >>> import tracer, tracer.numpy as tnp
     >>> tracer.jvp(tnp.sin, (0.0,), (2.0,))
-    (Array(0., f64), Array(2., f64))
+    (Array(0., f64*), Array(2., f64))
     """
     check_callable(fun, "jvp")
     if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):

@@ -119,7 +119,8 @@ class custom_jvp(_Custom):  # noqa: N801  # the name that users know
     >>> import tracer, tracer.numpy as tnp
     >>> @tracer.custom_jvp
     ... def f(x): return tnp.sin(x)
-    >>> f.defjvp(lambda primals, tangents: (f(primals[0]), 10.0 * tangents[0]))
+    >>> @f.defjvp
+    ... def rule(primals, tangents): return f(primals[0]), 10.0 * tangents[0]
     >>> tracer.grad(f)(0.0)
     Array(10., f64)
     """

@@ -14,8 +14,8 @@ from typing import Any
 from tracer.ir.primitive import Joint, Linearized, NoRule, Primitive, Zero
 from tracer.ir.program import Literal, Program, Var
 from tracer.ir.types import StackType, is_differentiable, tangent_type
-from tracer.trace.array import Array
 from tracer.ir.visit import live_variables
+from tracer.trace.array import Array
 from tracer.trace.evaluate import Environment, evaluate, read
 from tracer.trace.stage import stage
 from tracer.trace.state import state

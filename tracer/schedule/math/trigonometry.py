@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tracer.schedule.math import coefficients as c
+from tracer.schedule.math.double_double import fast_two_sum
 from tracer.schedule.math.expand import Value, fma, horner, polynomial, select
 from tracer.schedule.math.trigonometric_reduction import Unit, reduced
 
@@ -35,6 +36,8 @@ def tan(x: Value) -> Value:
     r, rest, bits = reduced(x, Unit(halves=2))
     z = r * r
     q = z * polynomial(z, f.of(c.TAN_F32, c.TAN_F64))
-    t = r + fma(r, q, fma(rest, z, rest))
+    t, t_lost = fast_two_sum(r, fma(r, q, fma(rest, z, rest)))
     odd = (bits & 1).differs(0)
-    return select(x.equals(0.0), x, select(odd, t.like(-1.0), t) / select(odd, t, 1.0))  # keeps -0
+    y = select(odd, t.like(-1.0), t) / select(odd, t, 1.0)
+    y = fma(select(odd, y * y, 0.0), t_lost, y)  # -1 / (t + t_lost)
+    return select(x.equals(0.0), x, y)  # keeps -0
