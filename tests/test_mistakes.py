@@ -840,7 +840,7 @@ def test_ragged_lists() -> None:
     fails(
         errors.ShapeError,
         lambda: tnp.asarray([[1.0, 2.0], [3.0]]),  # here
-        "asarray at @here: the elements of a list must have equal shapes\n  got 2, 1, ...\n"
+        "asarray at @here: the elements of a list must have equal shapes\n  got a list of 2, a list of 1\n"
         "  help: pad them, or keep a list of arrays",
     )
 

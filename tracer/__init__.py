@@ -8,21 +8,10 @@ LLVM for the CPU. `tracer.numpy` has the functions to write them in, `tracer.lax
 Array([2., 4.], f64)
 """
 
-from tracer import (
-    debug,
-    dtypes,
-    errors,
-    flatten_util,
-    lax,
-    nn,
-    numpy,
-    ops,
-    random,
-    scipy,
-    tree,
-    tree_util,
-    typing,
-)
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+
+from tracer import debug, dtypes, errors, lax, numpy, random, tree, tree_util, typing
 from tracer.numpy.methods import install as _install
 from tracer.primitives.effects import check
 from tracer.runtime.abstract import ShapeDtypeStruct
@@ -40,6 +29,9 @@ from tracer.transforms.custom import custom_jvp, custom_vjp
 from tracer.transforms.jacobians import hessian, jacfwd, jacobian, jacrev
 from tracer.transforms.vectorize import vmap
 
+if TYPE_CHECKING:
+    from tracer import flatten_util, nn, ops, scipy
+
 __version__ = "0.1.0"
 
 make_jaxpr = make_program
@@ -48,6 +40,15 @@ make_jaxpr = make_program
 # methods of Array.
 _eager.execute = _execute
 _install(Array)
+
+_LATER = frozenset(("flatten_util", "nn", "ops", "scipy"))  # imported at their first use
+
+
+def __getattr__(name: str) -> object:
+    if name in _LATER:
+        return _import_module(f"tracer.{name}")
+    raise AttributeError(f"module 'tracer' has no attribute {name!r}")
+
 
 __all__ = [
     "Array", "ShapeDtypeStruct", "block_until_ready", "check", "config", "custom_jvp", "custom_vjp", "debug",

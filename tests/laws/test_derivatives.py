@@ -81,7 +81,7 @@ def linear_sets(case: Case, rng: np.random.Generator) -> list[tuple[bool, ...]]:
         for count in range(1, len(places) + 1)
         for chosen in itertools.combinations(places, count)
     ]
-    return [linear for linear in candidates if all(_is_affine(case, linear, rng) for _ in range(9))]
+    return [linear for linear in candidates if all(_is_affine(case, linear, rng) for _ in range(16))]
 
 
 def _is_affine(case: Case, linear: tuple[bool, ...], rng: np.random.Generator) -> bool:

@@ -166,6 +166,10 @@ LAYOUTS = (
         lambda x: (permute(permute(x, 1, 2, 0), 1, 2, 0), permute(permute(x, 1, 0, 2), 1, 0, 2)), (f64(2, 3, 2),),
     ),
     Case("a transpose of a broadcast", lambda x: permute(broadcast_in_dim(x, (2, 3), (1,)), 1, 0), (f64(3),)),
+    Case(
+        "a transpose that turns a broadcast's axes stays",
+        lambda x: permute(broadcast_in_dim(x, (4, 2, 3), (1, 2)), 2, 0, 1), (f64(2, 3),),
+    ),
     Case("a transpose of ones", lambda x: transpose(x, (1, 0, 2)), (f64(1, 3, 2),)),
     Case("turned twice", lambda x: (turn(turn(x, 0), 0), turn(turn(x, 0), 0, 1), turn(x, 2, 1)), (f64(2, 3, 1),)),
     Case("slices", lambda x: slice(slice(x, (1,), (11,), (2,)), (1,), (5,), (3,)), (f64(13),)),

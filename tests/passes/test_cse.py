@@ -67,7 +67,7 @@ def test_checks_calls_into_python_and_barriers_are_not_merged() -> None:
 
     before = traced(f, f64(3), flag())
     unchanged = [e.primitive.name for e in cse(before).equations]
-    assert unchanged.count("callback") == unchanged.count("optimization_barrier") == 2
+    assert unchanged.count("check") == unchanged.count("callback") == unchanged.count("optimization_barrier") == 2
 
 
 def test_a_chain_of_equal_equations_collapses_in_one_walk() -> None:

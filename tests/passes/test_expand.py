@@ -85,6 +85,16 @@ def test_calls_are_put_in_line_wherever_they_are() -> None:
 # inline
 
 
+def test_equations_put_in_line_keep_the_lines_of_their_function() -> None:
+    def callee(x: Any) -> Any:
+        return exp(x)
+
+    before = traced(lambda x: through(callee, x), f64(3))
+    (inner,) = before.equations[0].params["program"].equations
+    assert inner.source != before.equations[0].source
+    assert [e.source for e in inline(before).equations] == [inner.source]
+
+
 def test_a_program_called_once_or_small_is_put_in_line() -> None:
     after = inline(traced(lambda x: through(exp, through(exp, x)[0])[0], f64(3)))
     assert names(after) == ["exp", "exp"]
@@ -150,6 +160,8 @@ def test_products_are_brought_to_the_form_of_blas(form: str, dtype: Any) -> None
     for equation in after.equations:
         if equation.primitive.lower == Library("dot"):
             assert canonical_dot(equation) is None
+    if 0 in (*left, *right):
+        assert "dot_general" not in names(after)
     operands = [small(t, n) for n, t in enumerate(before.input_types)]
     (x,), (y,) = run_reference(before, operands), run_reference(after, operands)
     assert x.dtype == y.dtype

@@ -49,6 +49,14 @@ def test_what_is_broadcast_alike_is_computed_before() -> None:
     assert after.equations[-1].primitive.name == "broadcast_in_dim"
 
 
+def test_what_is_broadcast_in_different_ways_stays() -> None:
+    def f(x: object, y: object) -> object:
+        return add(broadcast_in_dim(x, (3, 3), (0,)), broadcast_in_dim(y, (3, 3), (1,)))
+
+    before = traced(f, f64(3), f64(3))
+    assert apply(fold, before) is before
+
+
 def test_a_branch_taken_for_certain_is_put_in_line() -> None:
     def f(x: object) -> object:
         return branch(as_literal(7, dtypes.I32), [neg, exp, lambda y: mul(y, 3.0)], x)

@@ -190,7 +190,7 @@ def _arranged(v: Array, index: Index, strided: list[int], windows: list[int]) ->
     """The values with the axes (batch, strided slices, windows), the windows in the order of x, all ascending."""
     gathered = {place for _, place, _ in index.arrays}
     where: dict[int, int] = {}  # the place in v of every axis of x that is left
-    position, left, axis = 0, 0, 0
+    axis = 0
     remaining = [a for a in range(len(index.taken)) if a not in index.dropped]
     batch = list(range(index.place, index.place + len(index.batch)))
     free = iter(d for d in range(v.ndim) if d not in batch)
@@ -202,7 +202,6 @@ def _arranged(v: Array, index: Index, strided: list[int], windows: list[int]) ->
         else:
             where[remaining[axis]] = next(free)
             axis += 1
-    del position
     order = [*batch, *(where[a] for a in strided), *(where[a] for a in windows)]
     new = [d for d in range(v.ndim) if d not in order]
     v = transpose(v, [*new, *order])

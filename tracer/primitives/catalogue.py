@@ -9,6 +9,7 @@ from tracer.primitives.arithmetic import ARITHMETIC
 from tracer.primitives.bits import BITS
 from tracer.primitives.branches import BRANCHES
 from tracer.primitives.calls import CALLS
+from tracer.primitives.collectives import COLLECTIVES
 from tracer.primitives.comparison import COMPARISON
 from tracer.primitives.complex import COMPLEX
 from tracer.primitives.contractions import CONTRACTIONS
@@ -18,6 +19,7 @@ from tracer.primitives.counted import COUNTED
 from tracer.primitives.custom import CUSTOM
 from tracer.primitives.effects import EFFECTS
 from tracer.primitives.exponential import EXPONENTIAL
+from tracer.primitives.gradients import GRADIENTS
 from tracer.primitives.hyperbolic import HYPERBOLIC
 from tracer.primitives.joining import JOINING
 from tracer.primitives.loops import LOOPS
@@ -69,6 +71,8 @@ CATALOGUE: Final[tuple[Primitive, ...]] = (
     *STACKS,
     *CUSTOM,
     *EFFECTS,
+    *GRADIENTS,
+    *COLLECTIVES,
 )
 
 BY_NAME: Final[dict[str, Primitive]] = {primitive.name: primitive for primitive in CATALOGUE}

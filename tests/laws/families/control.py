@@ -107,6 +107,19 @@ def _branches() -> Iterator[Case]:
         smooth = _smooth(short, between(-1, 3), POINTS, POINTS, every_part)
         yield program_case(cond_p, types, chooses, draws, smooth)
 
+    def is_linear(index: Any, x: Any, w: Any) -> Sequence[Any]:
+        """In x, whichever branch it is."""
+        types = [x.type, w.type]
+        branches = (
+            program_of(lambda a, b: [mul(a, b), a], types),
+            program_of(lambda a, b: [add(a, a), broadcast_in_dim(reduce_sum(a, (0,)), a.shape, ())], types),
+        )
+        return cond_branches(index, branches, x, w)
+
+    for short in WIDE:
+        types, draws = [typed("i32"), typed(short, 3), typed(short, 3)], (between(-1, 2), POINTS, POINTS)
+        yield program_case(cond_p, types, is_linear, draws, draws)
+
     def faults_in_no_branch_that_runs(index: Any, x: Any) -> Sequence[Any]:
         """The index is out of bounds for every lane that takes another branch."""
         place = mul(convert_element_type(max(index, 0), dtypes.I64), 9)
@@ -142,7 +155,7 @@ def _loops() -> Iterator[Case]:
         types = [typed(short), typed(short, size), typed("i64"), typed(short, size)]
         limit = constant(0.0) if size == 0 else interval(9.0, 40.0)
         draws = (limit, interval(0.5, 1.5), every_part, POINTS)
-        yield program_case(while_p, types, doubles_below_a_limit, draws, draws if short == "f64" else None)
+        yield program_case(while_p, types, doubles_below_a_limit, draws, draws if short == "f64" and size else None)
 
     def counts_down(n: Any, x: Any, flag: Any) -> Sequence[Any]:
         """Scalars in registers, a bool among them; every lane stops on its own."""
@@ -211,6 +224,17 @@ def _counted() -> Iterator[Case]:
         draws = (COUNT, POINTS, POINTS, POINTS)
         yield program_case(for_p, [STEP, *[typed("f64", 2, 3)] * 3], on_arrays, draws, draws)
 
+        def is_linear(count: Any, w: Any, x: Any, y: Any, reverse: bool = reverse) -> Sequence[Any]:
+            """In x and y."""
+            types = [STEP, w.type, x.type, y.type]
+            body = program_of(
+                lambda step, w, a, b: [add(b, a), mul(mul(a, w), convert_element_type(step, a.dtype))], types
+            )
+            return for_program(body, [count, w, x, y], consts=1, reverse=reverse)
+
+        for short in WIDE:
+            yield program_case(for_p, [STEP, *[typed(short, 2)] * 3], is_linear, draws, draws)
+
 
 # scan
 
@@ -235,6 +259,16 @@ def _scans() -> Iterator[Case]:
                 draws = (ordinary, every_part, ordinary, ordinary, every_part)
                 smooth = _smooth(short, POINTS, every_part, POINTS, POINTS, every_part)
                 yield program_case(scan_p, types, recurs, draws, smooth)
+
+    def is_linear(w: Any, x: Any, xs: Any, ws: Any) -> Sequence[Any]:
+        """In x and xs."""
+        types = [w.type, x.type, typed_like(xs), typed_like(ws)]
+        body = program_of(lambda w, a, x, v: [add(mul(a, w), x), add(mul(x, v), a)], types)
+        return scan_program(body, [w], [x], [xs, ws], length=xs.shape[0])
+
+    for short in WIDE:
+        row, rows = typed(short, 2), typed(short, 3, 2)
+        yield program_case(scan_p, [row, row, rows, rows], is_linear, POINTS, POINTS)
 
     def of_nothing_carried(xs: Any) -> Sequence[Any]:
         body = program_of(lambda x: [exp(x), as_literal(1, dtypes.I8)], [typed_like(xs)])

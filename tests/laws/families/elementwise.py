@@ -76,4 +76,4 @@ def _choices() -> Iterator[Case]:
                     select_n_p, [typed(which, *at), *[operand] * 3], [between(-1, 3), *[every_part] * 3], draws
                 )
     literals = {2: np.float64(2.5)}
-    yield case(select_p, [typed("bool", 4), typed("f64", 4), typed("f64")], anything, anything, literals=literals)
+    yield case(select_p, [typed("bool", 4), typed("f64", 4), typed("f64")], anything, direction, literals=literals)

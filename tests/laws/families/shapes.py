@@ -48,6 +48,7 @@ UNARY: dict[str, list[tuple[tuple[tuple[int, ...], ...], dict[str, Any]]]] = {
         (((1, 0),), {"dimensions": (0,)}),
     ],
     "copy": [(((3, 4),), {}), (((),), {}), (((0,),), {})],
+    "stop_gradient": [(((3, 4),), {}), (((),), {}), (((0,),), {})],
     "optimization_barrier": [(((3, 4), (2,)), {}), (((),), {}), (((0,), (1,), ()), {})],
     "slice": [
         (((3, 4),), {"start_indices": (0, 1), "limit_indices": (3, 4), "strides": (2, 2)}),
