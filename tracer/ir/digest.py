@@ -83,7 +83,12 @@ def encode(value: Any) -> str:
         case _ if type(value).__module__.startswith("tracer."):
             return str(value)  # frozen records of ours: their repr is canonical
         case _:
-            return f"opaque#{_serial(value)}"
+            return opaque(value)
+
+
+def opaque(value: Any) -> str:
+    """A value that counts by its identity, by a serial number given at first sight."""
+    return f"opaque#{_serial(value)}"
 
 
 def _serial(value: Any) -> int:

@@ -7,10 +7,12 @@ the enclosing level again, so that outer derivatives find the rule too.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from tracer.ir.digest import opaque
 from tracer.ir.primitive import Effect, Joint, Linear, Linearized, NoRule, Primitive, Structured, Zero
 from tracer.ir.program import Program
 from tracer.ir.types import Type, is_differentiable, tangent_type, with_shape
@@ -22,6 +24,7 @@ from tracer.trace.stage import stage
 from tracer.trace.trace import Operand, bind_all
 
 Operands = Sequence[Operand]
+_serials = itertools.count()
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -31,9 +34,17 @@ class JvpRule:
     name: str
     enter: Callable[[Operands], list[Any]]
     rule: Callable[[Operands, Sequence[Any]], tuple[list[Any], list[Any]]]
+    serial: int = field(default_factory=_serials.__next__)
+
+    def __tracer_digest__(self) -> str:
+        """Rules of one name are not one rule."""
+        return f"jvp#{self.serial}"
 
     def __repr__(self) -> str:
         return f"<jvp of {self.name}>"
+
+    def __tracer_digest__(self) -> str:
+        return opaque(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -44,9 +55,17 @@ class VjpRule:
     enter: Callable[[Operands], list[Any]]
     forward: Callable[[Operands], tuple[list[Any], list[Any]]]
     backward: Callable[[Operands, Sequence[Any]], list[Any]]
+    serial: int = field(default_factory=_serials.__next__)
+
+    def __tracer_digest__(self) -> str:
+        """Rules of one name are not one rule."""
+        return f"vjp#{self.serial}"
 
     def __repr__(self) -> str:
         return f"<vjp of {self.name}>"
+
+    def __tracer_digest__(self) -> str:
+        return opaque(self)
 
 
 def _outputs(program: Program | None, rule: JvpRule | VjpRule, xs: Operands) -> list[Any]:
@@ -138,13 +157,14 @@ def _vjp_linearize(
     ctx: Any, xs: Operands, active: tuple[bool, ...], *, program: Program | None, rule: VjpRule
 ) -> Linearized:
     ys, residuals = rule.forward(xs)
-    types = tuple(x.type for x in xs)
-    moving = tuple(tangent_type(y.type) for y in ys if is_differentiable(y.type))
+    types, out_types = tuple(x.type for x in xs), [y.type for y in ys]
+    moving = tuple(tangent_type(t) for t in out_types if is_differentiable(t))
+    count = len(residuals)
 
     def apply(values: Sequence[Any], dxs: Sequence[Any]) -> Sequence[Any]:
-        params = {"rule": rule, "types": types, "active": active, "results": moving, "residuals": len(residuals)}
+        params = {"rule": rule, "types": types, "active": active, "results": moving, "residuals": count}
         given = iter(bind_all(custom_linear_p, [*values, *dxs], params))
-        return [next(given) if is_differentiable(y.type) else Zero(tangent_type(y.type)) for y in ys]
+        return [next(given) if is_differentiable(t) else Zero(tangent_type(t)) for t in out_types]
 
     return Linearized(ys, residuals, apply)
 

@@ -33,7 +33,7 @@ class _Backward(NamedTuple):
 
 
 _MOST_PATHS = 512
-_paths: OrderedDict[Any, _Backward | None] = OrderedDict()  # None: seen once
+_paths: OrderedDict[Any, _Backward | None] = OrderedDict()  # None: seen once, by the key's hash, which keeps nothing alive
 _lock = threading.Lock()
 
 
@@ -60,22 +60,29 @@ def _find(tape: Tape, residuals: Sequence[Array], cotangents: Sequence[Operand])
         return None
     try:
         key = _key(tape)
-        hash(key)
+        mark = hash(key)
     except TypeError:  # an unhashable parameter
         return None
     with _lock:
-        if key not in _paths:
-            _paths[key] = None
-            if len(_paths) > _MOST_PATHS:
-                _paths.popitem(last=False)
+        backward = _paths.get(key)
+        seen = backward is not None or mark in _paths
+        if not seen:
+            _keep(mark, None)
             return None
-        _paths.move_to_end(key)
-        backward = _paths[key]
-    if backward is None:
-        backward = _stage(tape, residuals, cotangents)
-        with _lock:
-            _paths[key] = backward
+        if backward is not None:
+            _paths.move_to_end(key)
+            return backward
+    backward = _stage(tape, residuals, cotangents)
+    with _lock:
+        _paths.pop(mark, None)
+        _keep(key, backward)
     return backward
+
+
+def _keep(key: Any, backward: _Backward | None) -> None:
+    _paths[key] = backward
+    if len(_paths) > _MOST_PATHS:
+        _paths.popitem(last=False)
 
 
 def _key(tape: Tape) -> Any:

@@ -78,7 +78,8 @@ def _record(
             variables.append(None)
     if any(v is not None for v in variables):
         key = (primitive, params_key(params), tuple(active), tuple(map(operand_key, xs)))
-        trace.data.entries.append(Entry(linearized, inputs, tuple(variables), source, key))  # type: ignore[arg-type]
+        kept = Linearized((), linearized.residuals, linearized.apply)  # outputs live as long as the function keeps them
+        trace.data.entries.append(Entry(kept, inputs, tuple(variables), source, key))  # type: ignore[arg-type]
     return outputs
 
 
