@@ -25,8 +25,8 @@ from tracer.trace.trace import as_literal, bind_all
 class Case:
     """One equation to try, or a small program around equations of the primitive.
 
-    body: the function of the operands that is the program, where it is more than the equation alone. values: how each operand is drawn where values are compared. smooth: the same where derivatives are, None where
-    the case has none to compare. literals: operands that are scalar literals of their type's dtype, by position.
+    body: the function of the operands that is the program, where it is more than the equation alone. values: how
+    each operand is drawn where values are compared. smooth: the same where derivatives are, None where the case has none to compare. literals: operands that are scalar literals of their type's dtype, by position.
     """
 
     primitive: Primitive
@@ -102,9 +102,7 @@ def case(
     def each(draws: Draw | Sequence[Draw]) -> tuple[Draw, ...]:
         return (draws,) * len(types) if callable(draws) else tuple(draws)
 
-    return Case(
-        primitive, tuple(types), each(values), params, None if smooth is None else each(smooth), literals or {}
-    )
+    return Case(primitive, tuple(types), each(values), params, None if smooth is None else each(smooth), literals or {})
 
 
 def program_case(

@@ -14,12 +14,12 @@ from tracer.ir.program import Program
 from tracer.ir.types import Type, is_differentiable, storage_type
 from tracer.primitives.reference import run_reference
 from tracer.trace.array import concrete
+from tracer.trace.evaluate import evaluate
 from tracer.trace.trace import Operand
 from tracer.transforms.autodiff import jvp
 from tracer.transforms.jvp import jvp_program
 from tracer.transforms.linearize import linearize_program
 from tracer.transforms.transpose import transpose_program
-from tracer.trace.evaluate import evaluate
 
 STEP = 1e-4
 
@@ -189,7 +189,9 @@ def check_transpose(
     for cotangent, v in zip(pulled, vs, strict=True):
         assert (cotangent.dtype, cotangent.shape) == (v.dtype, v.shape), what
     left, right = (_inner(a, b) for a, b in ((pushed, ws), (vs, pulled)))
-    scale = 1 + sum(float(np.sum(np.abs(a * b))) for a, b in [*zip(pushed, ws, strict=True), *zip(vs, pulled, strict=True)])
+    scale = 1 + sum(
+        float(np.sum(np.abs(a * b))) for a, b in [*zip(pushed, ws, strict=True), *zip(vs, pulled, strict=True)]
+    )
     assert abs(left - right) <= ADJOINT * scale, f"{what}: <Av, w> = {left}, <v, A'w> = {right}"
 
 

@@ -56,7 +56,9 @@ def run_batched(program: Program, lanes: Sequence[Sequence[Array]], axes: Axes) 
     """The batched program's outputs on the lanes' values, stacked; what no lane varies is repeated."""
     whole, kept = batched_program(program, axes, len(lanes))
     check_program(whole)
-    stacked = [lanes[0][i] if axis is None else np.stack([lane[i] for lane in lanes], axis) for i, axis in enumerate(axes)]
+    stacked = [
+        lanes[0][i] if axis is None else np.stack([lane[i] for lane in lanes], axis) for i, axis in enumerate(axes)
+    ]
     results = run_reference(whole, stacked)
     return [y if on else np.stack([y] * len(lanes)) for y, on in zip(results, kept, strict=True)]
 
@@ -89,5 +91,3 @@ def test_a_batch_is_the_stack_of_the_calls(primitive: Primitive, seed: int) -> N
             check_batch(case, axes, rng, size=3 if checked % 7 else 1)
             checked += 1
     assert checked, "no case has an operand to batch: the law is empty"
-
-

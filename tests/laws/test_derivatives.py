@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -18,7 +17,9 @@ from tracer.transforms.jvp import jvp_program
 
 
 def smooth_cases(primitive: Primitive) -> list[Case]:
-    return [c for c in cases_of(primitive.name) if c.smooth is not None and c.is_exact_enough and any(actives(c.program))]
+    return [
+        c for c in cases_of(primitive.name) if c.smooth is not None and c.is_exact_enough and any(actives(c.program))
+    ]
 
 
 def has_jvp(primitive: Primitive) -> bool:
@@ -44,7 +45,9 @@ def test_a_second_jvp_is_a_difference_of_the_first(primitive: Primitive, seed: i
         rng = generator(seed, case)
         xs = case.draw_smooth(rng)
         derived = jvp_program(case.program, actives(case.program))
-        dxs = [rng.standard_normal(x.shape).astype(x.dtype) for x, on in zip(xs, actives(case.program), strict=True) if on]
+        dxs = [
+            rng.standard_normal(x.shape).astype(x.dtype) for x, on in zip(xs, actives(case.program), strict=True) if on
+        ]
         check_jvp(derived.program, [*xs, *dxs], rng, f"jvp of {case!r}")
 
 
@@ -95,7 +98,9 @@ def _is_affine(case: Case, linear: tuple[bool, ...], rng: np.random.Generator) -
 
 def may_be_transposed(primitive: Primitive) -> bool:
     """Whether it has a rule, and cases where that means the adjoint of what the primitive computes."""
-    return not isinstance(primitive.transpose, NoRule) and bool(smooth_cases(primitive)) and not excused(primitive, "jvp")
+    return (
+        not isinstance(primitive.transpose, NoRule) and bool(smooth_cases(primitive)) and not excused(primitive, "jvp")
+    )
 
 
 @primitives_with(may_be_transposed, "transpose")

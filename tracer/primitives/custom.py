@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tracer.ir.digest import opaque
 from tracer.ir.primitive import Effect, Joint, Linear, Linearized, NoRule, Primitive, Structured, Zero
 from tracer.ir.program import Program
 from tracer.ir.types import Type, is_differentiable, tangent_type, with_shape
@@ -43,9 +42,6 @@ class JvpRule:
     def __repr__(self) -> str:
         return f"<jvp of {self.name}>"
 
-    def __tracer_digest__(self) -> str:
-        return opaque(self)
-
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class VjpRule:
@@ -63,9 +59,6 @@ class VjpRule:
 
     def __repr__(self) -> str:
         return f"<vjp of {self.name}>"
-
-    def __tracer_digest__(self) -> str:
-        return opaque(self)
 
 
 def _outputs(program: Program | None, rule: JvpRule | VjpRule, xs: Operands) -> list[Any]:

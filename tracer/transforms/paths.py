@@ -33,7 +33,8 @@ class _Backward(NamedTuple):
 
 
 _MOST_PATHS = 512
-_paths: OrderedDict[Any, _Backward | None] = OrderedDict()  # None: seen once, by the key's hash, which keeps nothing alive
+# None: seen once, by the key's hash, which keeps nothing alive
+_paths: OrderedDict[Any, _Backward | None] = OrderedDict()
 _lock = threading.Lock()
 
 

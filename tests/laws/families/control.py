@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from tests.laws.cases import ALL, WIDE, Case, program_case, typed
-from tests.laws.values import Draw, between, constant, every_part, interval, ordinary
 from tests.laws.families.dense import dense
+from tests.laws.values import Draw, between, constant, every_part, interval, ordinary
 from tracer.ir import dtypes
 from tracer.ir.program import Program
 from tracer.ir.types import Type, array_type, with_shape
 from tracer.primitives.arithmetic import add, max, mul, sub
+from tracer.primitives.bits import or_
 from tracer.primitives.branches import cond_branches
 from tracer.primitives.calls import call
 from tracer.primitives.catalogue import BY_NAME
-from tracer.primitives.bits import or_
 from tracer.primitives.comparison import eq, lt, ne
 from tracer.primitives.conversion import convert_element_type
 from tracer.primitives.counted import for_program
@@ -200,6 +200,10 @@ def _loops() -> Iterator[Case]:
 # for_loop
 
 
+def _spread_step(step: Any, x: Any) -> Any:
+    return broadcast_in_dim(convert_element_type(step, x.dtype), x.shape, ())
+
+
 def _counted() -> Iterator[Case]:
     for_p = BY_NAME["for_loop"]
     for reverse in (False, True):
@@ -227,9 +231,7 @@ def _counted() -> Iterator[Case]:
         def is_linear(count: Any, w: Any, x: Any, y: Any, reverse: bool = reverse) -> Sequence[Any]:
             """In x and y."""
             types = [STEP, w.type, x.type, y.type]
-            body = program_of(
-                lambda step, w, a, b: [add(b, a), mul(mul(a, w), convert_element_type(step, a.dtype))], types
-            )
+            body = program_of(lambda step, w, a, b: [add(b, a), mul(mul(a, w), _spread_step(step, a))], types)
             return for_program(body, [count, w, x, y], consts=1, reverse=reverse)
 
         for short in WIDE:
@@ -246,9 +248,7 @@ def _scans() -> Iterator[Case]:
 
             def recurs(w: Any, n: Any, x: Any, xs: Any, ks: Any, length: int = length, reverse: bool = reverse) -> Any:
                 types = [w.type, n.type, x.type, typed_like(xs), typed_like(ks)]
-                body = program_of(
-                    lambda w, n, a, x, k: [add(n, k), add(mul(a, w), x), mul(a, x), mul(a, a), n], types
-                )
+                body = program_of(lambda w, n, a, x, k: [add(n, k), add(mul(a, w), x), mul(a, x), mul(a, a), n], types)
                 return scan_program(body, [w], [n, x], [xs, ks], length=length, reverse=reverse)
 
             for short, shape in (("f64", (2,)), ("c128", ()), ("f32", ()), ("i16", (2, 3))):
@@ -290,7 +290,6 @@ def _scans() -> Iterator[Case]:
 
 def typed_like(xs: Any) -> Type:
     """One step of an array."""
-
 
     return with_shape(xs.type, xs.shape[1:])
 
@@ -409,7 +408,6 @@ def _spreads(x: Any) -> Sequence[Any]:
 def _customs() -> Iterator[Case]:
     def tangent(xs: Any, dxs: Any) -> Any:
 
-
         x, y = xs
         dx, dy = map(dense, dxs)
         return _product(x, y), [add(mul(cos(x), mul(dx, y)), mul(sin(x), dy)), add(dx, dy)]
@@ -427,7 +425,6 @@ def _customs() -> Iterator[Case]:
         return _product(*xs), list(xs)
 
     def backward(residuals: Any, cts: Any) -> Any:
-
 
         (x, y), (ct, other) = residuals, map(dense, cts)
         return [add(mul(ct, mul(cos(x), y)), other), add(mul(ct, sin(x)), other)]
@@ -460,12 +457,15 @@ def _effects() -> Iterator[Case]:
 
     host = HostFunction(lambda x, n: [np.asarray(x) * 2 + n, np.asarray(n) + 1], "twice")
     for short in ALL[1:]:
-        for shape, method in (((), "sequential"), ((2, 3), "sequential"), ((3,), "broadcast_all"), ((0,), "sequential")):
+        for shape, method in (
+            ((), "sequential"),
+            ((2, 3), "sequential"),
+            ((3,), "broadcast_all"),
+            ((0,), "sequential"),
+        ):
             kind = typed(short, *shape)
 
             def calls_back(x: Any, n: Any, kind: Type = kind, method: str = method) -> Sequence[Any]:
                 return callback(host, [x, n], [kind, kind], ordered=False, vmap_method=method)
 
             yield program_case(BY_NAME["callback"], [kind, kind], calls_back, ordinary)
-
-

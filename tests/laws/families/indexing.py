@@ -77,10 +77,10 @@ def _dynamic() -> Iterator[Case]:
             )  # fmt: skip
 
 
-def _places(mode: GatherScatterMode, shape: Shape, numbers: Numbers, sizes: Shape) -> Draw:
+def _places(mode: GatherScatterMode, shape: Shape, numbers: Numbers, sizes: Shape, beyond: int = 3) -> Draw:
     """Indices in bounds where they must be, also beyond where the mode says what that means."""
     room = min((shape[axis] - sizes[axis] for axis in numbers[2]), default=0)
-    return between(-3, room + 3) if mode in (CLIP, FILL) else between(0, room)
+    return between(-beyond, room + beyond) if mode in (CLIP, FILL) else between(0, room)
 
 
 def _result_shape(shape: Shape, indices: Shape, numbers: Numbers, sizes: Shape) -> Shape:
@@ -96,7 +96,9 @@ def _gather(
 ) -> Case:  # fmt: skip
     shape, indices, numbers, sizes = window
     places = _places(mode if predicate is None else CLIP, shape, numbers, sizes)
-    fill = np.array(3).astype(dtypes.BY_SHORT_NAME[short])[()] if mode is FILL and short not in ("key", "bool") else None
+    fill = (
+        np.array(3).astype(dtypes.BY_SHORT_NAME[short])[()] if mode is FILL and short not in ("key", "bool") else None
+    )
     fits = predicate is None or mode is not PROMISE
     flags = constant(True) if predicate is None else every_part
     places = places if fits else _places(PROMISE, shape, numbers, sizes)
@@ -126,10 +128,11 @@ def _scatter(
     places = _places(mode, shape, numbers, sizes)
     updates = _result_shape(shape, indices, numbers, sizes)
     types = [typed(short, *shape), typed(index, *indices), typed(short, *updates), typed("bool")]
+    near = _places(mode, shape, numbers, sizes, beyond=1)
     smooth: Draw = distinct if name in ("scatter_min", "scatter_max") else direction
     flags = constant(True)
     return case(
         BY_NAME[name], types, [values, places, values, flags],
-        [smooth, places, smooth, flags] if short in WIDE else None,
+        [smooth, near, smooth, flags] if short in WIDE else None,
         dimension_numbers=ScatterDimensionNumbers(*numbers), mode=mode, unique_indices=False,
     )  # fmt: skip

@@ -9,7 +9,7 @@ from tracer.codegen.llvm.abi import MAIN_SYMBOL, Status
 from tracer.codegen.llvm.compute import compute
 from tracer.codegen.llvm.frame import CONTEXT, Frame
 from tracer.codegen.llvm.helpers import DECLARATIONS, HELPERS
-from tracer.codegen.llvm.library import LIBRARY
+from tracer.codegen.llvm.library import LIBRARY, THREADS
 from tracer.codegen.llvm.loops import if_, serial, while_
 from tracer.codegen.llvm.machine import converts_half, preferred_bits
 from tracer.codegen.llvm.types import ELEMENT
@@ -67,7 +67,8 @@ def emit_module(module: Module, *, vector_bits: int | None = None) -> str:
         raise InternalError(f"llvm: the module's entry '{module.entry}' is missing")
     bits = preferred_bits(vector_bits)
     shared = [text for name, text in HELPERS.items() if name in helpers]
-    shared += [r.definition for name, r in LIBRARY.items() if f"library.{name}" in helpers]
+    routines = [r.definition for name, r in LIBRARY.items() if f"library.{name}" in helpers]
+    shared += [THREADS, *routines] if routines else []
     attributes = [
         f'attributes #0 = {{ nounwind "prefer-vector-width"="{bits}" }}',
         "attributes #1 = { cold noinline nounwind }",

@@ -87,8 +87,6 @@ def _gemm_definition(kind: str) -> str:
     return f"""\
 @library.one.{kind} = private constant {_ONE[kind]}, align 16
 @library.zero.{kind} = private constant {item} zeroinitializer, align 16
-@tracer_blas_threads = external global i32
-declare void @tracer_blas_set_threads(i32)
 declare void @tracer_blas_{letter}gemm(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)
 declare void @tracer_blas_{letter}gemv(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)
 define internal void @library.alone.gemm_{kind}(ptr %a, ptr %b, ptr %out, i64 %batch, i64 %m, i64 %n, i64 %k, \
@@ -171,6 +169,13 @@ def _gemm(kind: str) -> Routine:
 LIBRARY: Final[dict[str, Routine]] = {
     routine.name: routine for routine in (_gemm("f32"), _gemm("f64"), _gemm("c64"), _gemm("c128"))
 }
+
+
+THREADS: Final = """\
+@tracer_blas_threads = external global i32
+declare void @tracer_blas_set_threads(i32)
+"""
+"""What all the routines' definitions read, once in a module."""
 
 
 def library_names(module: Module) -> list[str]:
