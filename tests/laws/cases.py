@@ -26,7 +26,8 @@ class Case:
     """One equation to try, or a small program around equations of the primitive.
 
     body: the function of the operands that is the program, where it is more than the equation alone. values: how
-    each operand is drawn where values are compared. smooth: the same where derivatives are, None where the case has none to compare. literals: operands that are scalar literals of their type's dtype, by position.
+    each operand is drawn where values are compared. smooth: the same where derivatives are, None where the case has
+    none to compare. literals: operands that are scalar literals of their type's dtype, by position.
     """
 
     primitive: Primitive

@@ -94,7 +94,7 @@ def _shaped(memory: Array, type: Type) -> Array:
 
 
 def _buffers(scheduled: Scheduled, values: Sequence[Array], dtypes: Sequence[Any]) -> tuple[list[Array], list[Array]]:
-    """The flat arrays of a call, and the outputs among them in their shapes, filled with what no result leaves there."""
+    """The flat arrays of a call, and the outputs among them in their shapes, full of what no result leaves."""
     storage = [storage_type(type) for type in scheduled.output_types]
     outputs = [np.full(s.shape, _untouched(s.dtype), s.dtype) for s in storage]
     arrays = [*map(np.ascontiguousarray, values), *outputs, *scheduled.constants]

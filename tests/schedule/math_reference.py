@@ -95,9 +95,9 @@ ARRAY_REFERENCES: dict[ScalarOp, Reference] = {
 """Right to a fraction of an ulp of the argument's own dtype: evaluated one dtype wider than what is measured."""
 
 SCIPY_REFERENCES: dict[ScalarOp, Reference] = {
-    ScalarOp.ERF: special.erf, ScalarOp.ERFC: special.erfc, 
+    ScalarOp.ERF: special.erf, ScalarOp.ERFC: special.erfc,
     ScalarOp.ERF_INV: lambda x: np.copysign(special.erfinv(x), x),  # SciPy loses the sign of -0
-   
+
     ScalarOp.LGAMMA: special.gammaln, ScalarOp.DIGAMMA: special.digamma,
 }  # fmt: skip
 """For f32 only, in f64."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from tracer.errors import InternalError
 from tracer.ir.primitive import NoRule, Primitive
 from tracer.ir.program import Literal, Program, Var
-from tracer.ir.types import Type, with_shape
+from tracer.ir.types import StackType, Type, with_shape
 from tracer.trace.array import Array
 from tracer.trace.evaluate import Environment, read
 from tracer.trace.stage import stage
@@ -31,8 +31,9 @@ class BatchedProgram(NamedTuple):
 
 
 def batched_type(type: Type, size: int) -> Type:
-    """The type of a batch of values."""
-    return with_shape(type, (size, *type.shape))
+    """The type of a batch of values; of stacks, a stack of batches of items."""
+    inner = type.item.shape if isinstance(type, StackType) else type.shape
+    return with_shape(type, (size, *inner))
 
 
 @lru_cache(maxsize=1024)

@@ -37,7 +37,7 @@ def reduced(x: Value, unit: float) -> tuple[Value, Power]:
     """n = round(x / unit) as a float, and 2^n; x as `clamped` leaves it."""
     f = x.format
     up = f.of(64, 128)
-    low = x < -(f.bias - 2) * unit
+    low = x < -(f.bias - 10) * unit  # early enough for factors of 2^-8
     magic = select(low, x.like(f.magic + f.bias - 1 + up), f.magic + f.bias - 1)
     n, scale = _rounded(x, unit, magic)
     return n, Power(scale, select(low, x.like(2.0 ** (1 - up)), 2.0))
