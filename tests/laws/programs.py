@@ -9,7 +9,7 @@ A program is determined by its seed and length; a shorter one of the same seed i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 

@@ -12,15 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tracer.errors import ArgumentError, message
 from tracer.ir.primitive import Effect, Joint, Linear, Linearized, NoRule, Primitive, Structured, Zero
 from tracer.ir.program import Program
 from tracer.ir.types import Type, is_differentiable, tangent_type, with_shape
-from tracer.primitives.nested import Axes, active_of, batched_of, move_to_front
+from tracer.primitives.nested import Axes, batched_of, move_to_front
 from tracer.primitives.reductions import reduce_sum
 from tracer.primitives.reference import run_reference
 from tracer.trace.evaluate import evaluate
-from tracer.trace.source import here
 from tracer.trace.stage import stage
 from tracer.trace.trace import Operand, bind_all
 
@@ -35,8 +33,6 @@ class JvpRule:
     name: str
     enter: Callable[[Operands], list[Any]]
     rule: Callable[[Operands, Sequence[Any]], tuple[list[Any], list[Any]]]
-    captured: int = 0  # how many operands, in front, are arrays that the function and the rule close over
-    owner: object = None  # the user's custom function, by identity
     serial: int = field(default_factory=_serials.__next__)
 
     def __tracer_digest__(self) -> str:
@@ -55,8 +51,6 @@ class VjpRule:
     enter: Callable[[Operands], list[Any]]
     forward: Callable[[Operands], tuple[list[Any], list[Any]]]
     backward: Callable[[Operands, Sequence[Any]], list[Any]]
-    captured: int = 0
-    owner: object = None
     serial: int = field(default_factory=_serials.__next__)
 
     def __tracer_digest__(self) -> str:
@@ -72,38 +66,6 @@ def _outputs(program: Program | None, rule: JvpRule | VjpRule, xs: Operands) -> 
     return rule.enter(xs) if program is None else evaluate_custom(custom_jvp_p, program, rule, xs)
 
 
-def guarded_rule(rule: JvpRule | VjpRule) -> JvpRule | VjpRule:
-    """The rule of a function that takes a mask, of lanes where it may fault, before its operands."""
-
-    def enter(xs: Operands) -> list[Any]:
-        return rule.enter(xs[1:])
-
-    def backward(residuals: Operands, cotangents: Sequence[Any]) -> list[Any]:
-        mask = residuals[-1]
-        return [Zero(tangent_type(mask.type)), *rule.backward(residuals[:-1], cotangents)]
-
-    def forward(xs: Operands) -> tuple[list[Any], list[Any]]:
-        ys, residuals = rule.forward(xs[1:])
-        return ys, [*residuals, xs[0]]
-
-    count = rule.captured + 1
-    if isinstance(rule, JvpRule):
-        return JvpRule(rule.name, enter, lambda xs, dxs: rule.rule(xs[1:], dxs[1:]), count, rule.owner)
-    return VjpRule(rule.name, enter, forward, backward, count, rule.owner)
-
-
-def _check_captured(rule: JvpRule | VjpRule, active: Sequence[bool]) -> None:
-    """A rule gives no derivative by what it closes over, so nobody may want one."""
-    if any(active[: rule.captured]):
-        raise ArgumentError(
-            message(
-                f"derivative of {rule.name}{here()}: its custom rule has none by a captured array",
-                "the function closes over an array that is differentiated too",
-                help="make it an argument of the function, or hold it constant with lax.stop_gradient",
-            )
-        )
-
-
 def _effects(params: Mapping[str, Any]) -> frozenset[Effect]:
     program: Program | None = params["program"]
     return program.effects if program is not None else frozenset()
@@ -113,14 +75,12 @@ def _effects(params: Mapping[str, Any]) -> frozenset[Effect]:
 
 
 def _jvp_jvp(ctx: Any, xs: Operands, dxs: Sequence[Any], *, program: Program | None, rule: JvpRule) -> Any:
-    _check_captured(rule, active_of(dxs))
     return rule.rule(xs, dxs)
 
 
 def _jvp_linearize(
     ctx: Any, xs: Operands, active: tuple[bool, ...], *, program: Program | None, rule: JvpRule
 ) -> Linearized:
-    _check_captured(rule, active)
     ys = _outputs(program, rule, xs)
     types = [x.type for x in xs]
 
@@ -150,8 +110,7 @@ def _jvp_batch(ctx: Any, xs: Operands, axes: Axes, *, program: Program, rule: Jv
             next(given) if on else Zero(tangent_type(t)) for on, t in zip(reached, types, strict=True)
         ]
 
-    enter: Callable[[Operands], list[Any]] = lambda operands: evaluate_custom(custom_jvp_p, derived, new, operands)
-    new = JvpRule(rule.name, enter, batched_rule, rule.captured)
+    new = JvpRule(rule.name, lambda operands: evaluate_custom(custom_jvp_p, derived, new, operands), batched_rule)
     outputs = bind_all(custom_jvp_p, move_to_front(ctx, xs, axes), {"program": derived, "rule": new})
     return outputs, [0] * len(outputs)
 
@@ -190,7 +149,6 @@ custom_jvp_p = Primitive(
 def _vjp_linearize(
     ctx: Any, xs: Operands, active: tuple[bool, ...], *, program: Program | None, rule: VjpRule
 ) -> Linearized:
-    _check_captured(rule, active)
     ys, residuals = rule.forward(xs)
     types, out_types = tuple(x.type for x in xs), [y.type for y in ys]
     moving = tuple(tangent_type(t) for t in out_types if is_differentiable(t))
@@ -245,8 +203,7 @@ def _vjp_batch(ctx: Any, xs: Operands, axes: Axes, *, program: Program, rule: Vj
             for r, on, t in zip(results, batched, program.input_types, strict=True)
         ]
 
-    enter: Callable[[Operands], list[Any]] = lambda operands: evaluate_custom(custom_vjp_p, derived, new, operands)
-    new = VjpRule(rule.name, enter, forward, backward, rule.captured)
+    new = VjpRule(rule.name, lambda operands: evaluate_custom(custom_vjp_p, derived, new, operands), forward, backward)
     outputs = bind_all(custom_vjp_p, move_to_front(ctx, xs, axes), {"program": derived, "rule": new})
     return outputs, [0] * len(outputs)
 
