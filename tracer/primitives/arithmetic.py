@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from tracer.errors import NoRuleError, message
 from tracer.ir import dtypes
 from tracer.ir.primitive import Composite, NoRule, Pointwise, Primitive, Rule, Zero
 from tracer.ir.scalar import ScalarOp
@@ -25,7 +24,6 @@ from tracer.primitives.rules import (
     pointwise_infer,
 )
 from tracer.trace.array import Array
-from tracer.trace.source import here
 from tracer.trace.trace import Operand
 
 
@@ -45,8 +43,6 @@ def _sub_jvp(ctx: Any, xs: Any, dxs: Any) -> list[Any]:
 
 def _mul_transpose(ctx: Any, cts: Any, xs: Any) -> list[Any]:
     (ct,), (x, y) = cts, xs
-    if is_linear(x) and is_linear(y):
-        raise NoRuleError(message(f"transpose of mul{here()}: the product of two linear operands is not linear"))
     return [mul(ct, y) if is_linear(x) else None, mul(x, ct) if is_linear(y) else None]
 
 

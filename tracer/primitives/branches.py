@@ -18,7 +18,7 @@ from tracer.ir.program import Program
 from tracer.ir.types import Type, array_type
 from tracer.primitives.arithmetic import clamp
 from tracer.primitives.comparison import eq, select
-from tracer.primitives.guard import guarded_program, may_fault, shielded
+from tracer.primitives.guard import guarded_program, may_fault
 from tracer.primitives.nested import Axes, active_of, batched_of, either, front_axes, move_to_front, nonzero, spread
 from tracer.primitives.reference import run_reference
 from tracer.primitives.rules import is_linear
@@ -153,10 +153,9 @@ def _batch_select(
     results: list[Any] = []
     for number in reversed(range(len(branches))):
         mask = eq(index, as_literal(number, dtypes.I32))
-        branch, given_batched = branches[number], batched
-        given = [shielded(mask, x) if on else x for x, on in zip(operands, batched, strict=True)]
+        branch, given, given_batched = branches[number], list(operands), batched
         if may_fault(branch):
-            branch, given, given_batched = guarded_program(branch), [mask, *given], (True, *batched)
+            branch, given, given_batched = guarded_program(branch), [mask, *operands], (True, *batched)
         program = ctx.transform(branch, given_batched, ctx.size, ctx.axis_name, True).program
         outputs = evaluate(program, given)
         results = [_select_lanes(mask, y, z) for y, z in zip(outputs, results, strict=True)] if results else outputs

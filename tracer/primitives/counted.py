@@ -20,7 +20,7 @@ from tracer.ir.program import Atom, Program
 from tracer.ir.types import StackType, Type, array_type, tangent_type
 from tracer.primitives.calls import call
 from tracer.primitives.comparison import lt, select
-from tracer.primitives.guard import guarded_program, may_fault, shielded
+from tracer.primitives.guard import guarded_program, may_fault
 from tracer.primitives.nested import (
     Axes,
     active_of,
@@ -292,7 +292,7 @@ def _batch_lanes(
 ) -> list[Any]:  # fmt: skip
     """As many steps as the longest lane takes; the others stand still beyond theirs."""
     guarded = may_fault(body)
-    inner = guarded_program(body) if guarded else body  # of (mask, step, ...)
+    inner = guarded_program(body) if guarded else body
     flags = ((True,) if guarded else ()) + (False, *in_consts) + (True,) * len(entry)
     derived = ctx.transform(inner, flags, ctx.size, ctx.axis_name, True).program
     split = len(consts)
@@ -300,9 +300,7 @@ def _batch_lanes(
     def run(inputs: list[Any]) -> list[Operand]:
         step, limits, fixed, carry = inputs[0], inputs[1], inputs[2 : 2 + split], inputs[2 + split :]
         live = lt(broadcast_in_dim(step, limits.shape, ()), limits)
-        cut = [shielded(live, x) if on else x for x, on in zip(fixed, in_consts, strict=True)]
-        cut += [shielded(live, x) for x in carry]
-        results = evaluate(derived, [*([live] if guarded else []), step, *cut])
+        results = evaluate(derived, [*([live] if guarded else []), step, *fixed, *carry])
         return [where_live(live, y, x) for y, x in zip(results, carry, strict=True)]
 
     operands = [counts, *consts, *entry]

@@ -7,7 +7,6 @@ predicate operand of every equation that may fault, nested ones included.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -15,18 +14,15 @@ import numpy as np
 
 from tracer.ir import dtypes
 from tracer.ir.primitive import Effect, Structured
-from tracer.ir.program import Equation, Literal, Program
-from tracer.ir.types import ArrayType, array_type, is_differentiable
+from tracer.ir.program import Equation, Program
+from tracer.ir.types import array_type
 from tracer.primitives.bits import and_
 from tracer.primitives.broadcasting import broadcast_in_dim
-from tracer.primitives.comparison import select
-from tracer.primitives.custom import guarded_rule
-from tracer.primitives.gradients import stop_gradient_p
 from tracer.trace.array import Array
 from tracer.trace.evaluate import Environment, read
 from tracer.trace.stage import stage
 from tracer.trace.state import state
-from tracer.trace.trace import Operand, bind, bind_all
+from tracer.trace.trace import Operand, bind_all
 
 
 def may_fault(program: Program) -> bool:
@@ -71,11 +67,8 @@ def _guard_equation(
         return inputs, params
     assert isinstance(primitive.lower, Structured)
     match primitive.lower.kind:
-        case "call":
+        case "call" | "custom_jvp" | "custom_vjp":
             params["program"] = guarded_program(params["program"])
-            return [mask, *inputs], params
-        case "custom_jvp" | "custom_vjp":
-            params["program"], params["rule"] = guarded_program(params["program"]), guarded_rule(params["rule"])
             return [mask, *inputs], params
         case "cond":
             params["branches"] = tuple(guarded_program(branch) for branch in params["branches"])
@@ -84,10 +77,6 @@ def _guard_equation(
             params["body"] = guarded_program(params["body"])
             params["consts"] += 1
             return [mask, *inputs], params
-        case "for":
-            params["body"] = _step_first(guarded_program(params["body"]))
-            params["consts"] += 1
-            return [inputs[0], mask, *inputs[1:]], params
         case "while":
             split = params["cond_consts"]
             params["cond"], params["body"] = guarded_program(params["cond"]), guarded_program(params["body"])
@@ -96,22 +85,6 @@ def _guard_equation(
             return [mask, *inputs[:split], mask, *inputs[split:]], params
         case kind:
             raise AssertionError(f"no guard for {kind}")
-
-
-def _step_first(body: Program) -> Program:
-    """A guarded body of a counted loop, which takes the step before its constants."""
-    mask, step, *rest = body.inputs
-    return replace(body, inputs=(step, mask, *rest))
-
-
-def shielded(mask: Operand, x: Any) -> Any:
-    """A batched operand without derivative where the mask is false.
-
-    What a lane that is not live computes is thrown away, but 0 * inf in the derivative of it would still be NaN.
-    """
-    if isinstance(x, Literal) or not isinstance(x.type, ArrayType) or not is_differentiable(x.type):
-        return x
-    return select(broadcast_in_dim(mask, x.shape, (0,)), x, bind(stop_gradient_p, x))
 
 
 def _both(mask: Operand, predicate: Operand) -> Any:

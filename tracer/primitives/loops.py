@@ -26,7 +26,7 @@ from tracer.primitives.counted import (
     split_body,
     where_live,
 )
-from tracer.primitives.guard import guarded_program, may_fault, shielded
+from tracer.primitives.guard import guarded_program, may_fault
 from tracer.primitives.nested import Axes, active_of, batched_of, either, front_axes, move_to_front, nonzero, spread
 from tracer.primitives.reductions import reduce_or
 from tracer.primitives.reference import run_reference
@@ -219,8 +219,7 @@ def _batch_lanes(
 
     def run(inputs: list[Array]) -> list[Operand]:
         mask, carry = inputs[second], list(inputs[second + 1 :])
-        fixed = [shielded(mask, x) if on else x for x, on in zip(inputs[first:second], in_body, strict=True)]
-        stepped = step(mask, [*fixed, *(shielded(mask, x) for x in carry)])
+        stepped = step(mask, [*inputs[first:second], *carry])
         carry = [where_live(mask, y, x) for x, y in zip(carry, stepped, strict=True)]
         (going,) = test(mask, [*inputs[:first], *carry])
         return [and_(mask, going), *carry]

@@ -7,7 +7,7 @@ from typing import Any
 
 from tracer.ir.primitive import Zero
 from tracer.ir.program import Program, Var
-from tracer.ir.types import Type, is_differentiable, tangent_type
+from tracer.ir.types import Type, tangent_type
 from tracer.trace.trace import Operand
 
 Axes = Sequence[int | None]
@@ -66,13 +66,11 @@ def linear_carries(
     """Which carries of a linear body are linear: those that enter so, and those that the body makes so.
 
     The latter enter with a value that does not depend on what is transposed: the zero tangent of their entry value.
-    So does a carry that stays zero all the way: where the others are linear, it counts as linear too.
     """
-    differentiable = tuple(is_differentiable(v.type) for v in body.inputs[len(before) : len(before) + len(carries)])
     linear = tuple(carries)
     while True:
         reached = reached_outputs(body, (*before, *linear, *after))[: len(linear)]
         grown = either(linear, reached)
         if grown == linear:
-            return either(linear, differentiable)
+            return linear
         linear = grown

@@ -79,7 +79,7 @@ def value_and_grad(
     (Array(9., f64*), Array(6., f64))
     """
     check_callable(fun, "grad")
-    single = not isinstance(argnums, tuple | list)
+    single = isinstance(argnums, int)
     numbers = argument_numbers(argnums, "grad")
 
     @wraps(fun)
@@ -94,8 +94,8 @@ def value_and_grad(
             return fun(*full, **kwargs)
 
         name = name_of(fun)
-        leaves, structure = flatten_arguments(chosen, f"grad of {name}", lambda: chosen_names(args, positions))
-        check_gradient_inputs(leaves, args, positions, name, holomorphic, allow_int)
+        leaves, structure = flatten_arguments(chosen, f"grad of {name}", lambda: argument_names(chosen))
+        check_gradient_inputs(leaves, chosen, positions, name, holomorphic, allow_int)
         recorded = record(call, leaves, structure, has_aux, name)
         output = _scalar_output(recorded, name, holomorphic)
         cotangent = _ones(output)
@@ -354,15 +354,9 @@ def argument_position(number: int, count: int) -> int:
     return number % count
 
 
-def chosen_names(args: Sequence[Any], positions: Sequence[int]) -> list[str]:
-    """What the leaves of the chosen arguments are called, in errors."""
-    before: Sequence[Any] = ((),) * len(args)  # empty trees, which have no leaves to name
-    return [name for p in positions for name in argument_names((*before[:p], args[p]))]
-
-
 def check_gradient_inputs(
     leaves: Sequence[Array],
-    args: Sequence[Any],
+    chosen: Sequence[Any],
     positions: Sequence[int],
     name: str,
     holomorphic: bool,
@@ -375,7 +369,7 @@ def check_gradient_inputs(
         if holomorphic:
             good = isinstance(type, ArrayType) and dtypes.is_complex(type.dtype)
         if not good:
-            path = chosen_names(args, positions)[number]
+            path = argument_names(chosen)[number]
             wanted = "complex" if holomorphic else "floating or complex"
             raise DTypeError(
                 message(

@@ -30,12 +30,11 @@ from tracer.transforms.autodiff import (
     argument_numbers,
     argument_position,
     check_gradient_inputs,
-    chosen_names,
     record,
 )
 from tracer.transforms.batch import batch_forward
 from tracer.transforms.context import to_front
-from tracer.transforms.functions import check_callable, flatten_arguments, name_of
+from tracer.transforms.functions import argument_names, check_callable, flatten_arguments, name_of
 from tracer.transforms.paths import dense
 from tracer.transforms.transpose import pull_back
 
@@ -93,7 +92,7 @@ def _jacobian(
     holomorphic: bool, allow_int: bool,
 ) -> Function:  # fmt: skip
     check_callable(fun, what)
-    single = not isinstance(argnums, tuple | list)
+    single = isinstance(argnums, int)
     numbers = argument_numbers(argnums, what)
 
     @wraps(fun)
@@ -108,8 +107,8 @@ def _jacobian(
             return fun(*full, **kwargs)
 
         name = name_of(fun)
-        leaves, structure = flatten_arguments(chosen, f"{what} of {name}", lambda: chosen_names(args, positions))
-        check_gradient_inputs(leaves, args, positions, name, holomorphic, allow_int)
+        leaves, structure = flatten_arguments(chosen, f"{what} of {name}", lambda: argument_names(chosen))
+        check_gradient_inputs(leaves, chosen, positions, name, holomorphic, allow_int)
         recorded = record(call, leaves, structure, has_aux, name)
         entries = _nest(recorded, structure, blocks_of(recorded))
         result = trees.unflatten(recorded.structure, [entry[0] if single else entry for entry in entries])
