@@ -41,9 +41,9 @@ def check_close(
     if np.all(good):
         return
     wrong = np.argwhere(~np.asarray(good))
-    place = tuple(wrong[0])
+    place = tuple(wrong[0])[: expected.ndim]
     got, expected = np.asarray(got), np.asarray(expected)
-    there = [x[place] if np.shape(x) == expected.shape else x for x in values]
+    there = [np.asarray(x)[place] if np.shape(x) == np.shape(good) else x for x in values]
     raise AssertionError(
         f"{what}\n  {len(wrong)} of {expected.size} elements differ, first at {list(map(int, place))}\n"
         f"  got      {got[place]!r}\n  expected {expected[place]!r}\n  operands {_shown(there)}"

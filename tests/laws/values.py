@@ -6,6 +6,7 @@ A draw gives what is in storage: keys as u32 words, everything else as its dtype
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -119,38 +120,42 @@ def small_integers(rng: np.random.Generator, type: Type) -> Array:
     return values.astype(stored.dtype)
 
 
-def between(low: int, high: int) -> Draw:
+@dataclass(frozen=True)
+class Between:
     """Integers from low to high, both included, within what the dtype holds."""
 
-    def draw(rng: np.random.Generator, type: Type) -> Array:
+    low: int
+    high: int
+
+    def __call__(self, rng: np.random.Generator, type: Type) -> Array:
         stored = storage_type(type)
         ends = np.iinfo(stored.dtype)
-        chosen = rng.integers(max(low, ends.min), min(high, ends.max), stored.shape, endpoint=True)
-        return chosen.astype(stored.dtype)
-
-    return draw
+        chosen = rng.integers(max(self.low, ends.min), min(self.high, ends.max), stored.shape, endpoint=True)
+        return np.asarray(chosen, stored.dtype)
 
 
-def interval(low: float, high: float, imaginary: tuple[float, float] = (0.2, 0.8)) -> Draw:
+@dataclass(frozen=True)
+class Interval:
     """Distinct reals that lie apart from each other within an interval; complex ones get an imaginary part."""
 
-    def draw(rng: np.random.Generator, type: Type) -> Array:
+    low: float
+    high: float
+    imaginary: tuple[float, float] = (0.2, 0.8)
+
+    def __call__(self, rng: np.random.Generator, type: Type) -> Array:
         stored = storage_type(type)
         if not dtypes.is_inexact(stored.dtype):
             return ordinary(rng, type)
         count = int(np.prod(stored.shape, dtype=np.int64))
         places = rng.permutation(count) + rng.uniform(0.25, 0.75, count)
-        values = (low + (high - low) * places / max(count, 1)).reshape(stored.shape)
+        values = (self.low + (self.high - self.low) * places / max(count, 1)).reshape(stored.shape)
         if dtypes.is_complex(stored.dtype):
-            return (values + 1j * rng.uniform(*imaginary, stored.shape)).astype(stored.dtype)
+            return np.asarray(values + 1j * rng.uniform(*self.imaginary, stored.shape), stored.dtype)
         return values.astype(stored.dtype)
 
-    return draw
 
-
-def distinct(rng: np.random.Generator, type: Type) -> Array:
-    """No two values alike or close, so that no extreme is a tie: between -2 and 2."""
-    return interval(-2.0, 2.0, (-1.0, 1.0))(rng, type)
+distinct = Interval(-2.0, 2.0, (-1.0, 1.0))
+"""No two values alike or close, so that no extreme is a tie."""
 
 
 def few(rng: np.random.Generator, type: Type) -> Array:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -127,6 +128,16 @@ class Program:
         from tracer.ir.digest import program_digest  # noqa: PLC0415  # nouns know each other; a cycle of two files
 
         return program_digest(self)
+
+    @cached_property
+    def lines(self) -> bytes:
+        """A hash of the source lines, nested programs' included: what `==` leaves out."""
+        hasher = blake2b(digest_size=16)
+        for equation in self.equations:
+            hasher.update(repr(equation.source).encode() if equation.source is not None else b"-")
+            for _, nested in equation.nested():
+                hasher.update(nested.lines)
+        return hasher.digest()
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Program) and self.digest == other.digest)

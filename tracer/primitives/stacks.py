@@ -249,10 +249,11 @@ def put(stack: Operand, index: Operand, value: Operand) -> Array:
 
 
 def _sum_reference(a: Stack, b: Stack) -> Stack:
-    longer, shorter = (a, b) if len(a) >= len(b) else (b, a)
-    total = longer.copy()
-    total[: len(shorter)] += shorter
-    return total
+    total = np.zeros((max(len(a), len(b)), *a.shape[1:]), a.dtype)
+    total[: len(a)] = a
+    continued = np.zeros_like(total)
+    continued[: len(b)] = b
+    return total + continued
 
 
 def _sum_jvp(ctx: Any, xs: Sequence[Any], dxs: Sequence[Any]) -> list[Any]:

@@ -14,7 +14,7 @@ Traces nest by level. An operation belongs to the deepest trace among its operan
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -51,7 +51,7 @@ class Trace:
         self.level: int = 1 if outer is None else outer.level + 1
         self.serial = next(_serials)
         self.source = user_source()
-        self.sources: dict[Var, Source | None] = {}  # of variables that no equation here makes
+        self.sources: MutableMapping[Var, Source | None] = {}  # of variables that no equation here makes
         self.inputs: list[Var] = []
         self.equations: list[Equation] = []
         self.constants: list[tuple[Var, Array]] = []

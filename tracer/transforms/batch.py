@@ -15,6 +15,7 @@ from tracer.ir.program import Literal, Program, Var
 from tracer.ir.types import StackType, Type, with_shape
 from tracer.trace.array import Array
 from tracer.trace.evaluate import Environment, read
+from tracer.trace.memo import remembered
 from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all
@@ -36,7 +37,7 @@ def batched_type(type: Type, size: int) -> Type:
     return with_shape(type, (size, *inner))
 
 
-@lru_cache(maxsize=1024)
+@remembered
 def batch_program(
     program: Program,
     batched: tuple[bool, ...],

@@ -6,7 +6,6 @@ A tangent that is zero by construction stays a `Zero`; the transform never compu
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from tracer.errors import InternalError
@@ -14,6 +13,7 @@ from tracer.ir.primitive import Joint, NoRule, Primitive, Zero
 from tracer.ir.program import Literal, Program, Var
 from tracer.ir.types import is_differentiable, same_up_to_weakness, tangent_type
 from tracer.trace.evaluate import Environment, read
+from tracer.trace.memo import remembered
 from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all
@@ -27,7 +27,7 @@ class JvpProgram(NamedTuple):
     active_outputs: tuple[bool, ...]
 
 
-@lru_cache(maxsize=1024)
+@remembered
 def jvp_program(program: Program, active: tuple[bool, ...], instantiate: tuple[bool, ...] | bool = False) -> JvpProgram:
     """Differentiate a program forward.
 

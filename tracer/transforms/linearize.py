@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 from tracer.ir.primitive import Joint, Linearized, NoRule, Primitive, Zero
@@ -17,6 +17,7 @@ from tracer.ir.types import StackType, is_differentiable, tangent_type
 from tracer.ir.visit import live_variables
 from tracer.trace.array import Array
 from tracer.trace.evaluate import Environment, evaluate, read
+from tracer.trace.memo import remembered
 from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all, open_trace, stage_process
@@ -52,7 +53,7 @@ class LinearizedProgram:
         return [pick[kind](i) for kind, i in self.sources]
 
 
-@lru_cache(maxsize=1024)
+@remembered
 def linearize_program(
     program: Program, active: tuple[bool, ...], instantiate: tuple[bool, ...] | bool = False, nested: bool = False
 ) -> LinearizedProgram:

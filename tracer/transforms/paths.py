@@ -13,14 +13,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tracer.ir.program import Literal, Program, Var
+from tracer.primitives.broadcasting import broadcast_in_dim
 from tracer.primitives.calls import call
 from tracer.primitives.zeros import zeros
-from tracer.trace.array import Array
+from tracer.trace.array import Array, concrete
 from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.trace.trace import Operand
 from tracer.transforms.context import Tangent
+from tracer.transforms.residuals import is_lifted
 from tracer.transforms.run import Entry, LinearTape, Tape, linear_tape
 from tracer.transforms.transpose import pull_back
 
@@ -40,23 +44,25 @@ _lock = threading.Lock()
 
 def pull(tape: Tape, linear: LinearTape | None, cotangents: Sequence[Operand]) -> list[Tangent]:
     """Gradients of the tape's inputs. `linear` is its linear program, where that was written already."""
-    residuals = [r for entry in tape.entries for r in entry.linearized.residuals if _is_value(r)]
+    residuals = [r for entry in tape.entries for r in entry.linearized.residuals if _is_value(entry, r)]
     backward = _find(tape, residuals, cotangents) if linear is None else None
     if backward is not None:
-        kept = [r for r, on in zip(residuals, backward.reads, strict=True) if on]
+        kept = [_array(r) for r, on in zip(residuals, backward.reads, strict=True) if on]
         return list(call(backward.program, *kept, *cotangents))
     linear = linear or linear_tape(tape)
     return pull_back(linear.program, linear.linear, linear.residuals, cotangents)
 
 
-def _is_value(residual: Any) -> bool:
-    """Whether a residual is an array with a value: not a literal, and not a phantom."""
+def _is_value(entry: Entry, residual: Any) -> bool:
+    """Whether a residual is an array with a value, or a number that becomes one: no other literal, and no phantom."""
+    if isinstance(residual, Literal):
+        return is_lifted(entry.key[0], residual)
     return isinstance(residual, Array) and (residual._trace is None or residual._trace.is_open)
 
 
-def _find(tape: Tape, residuals: Sequence[Array], cotangents: Sequence[Operand]) -> _Backward | None:
+def _find(tape: Tape, residuals: Sequence[Operand], cotangents: Sequence[Operand]) -> _Backward | None:
     """The compiled way, outside every trace and from the second time on."""
-    eager = state.staging is None and all(r._trace is None for r in residuals)
+    eager = state.staging is None and all(isinstance(r, Literal) or r._trace is None for r in residuals)
     if not eager or not tape.entries or any(isinstance(c, Array) and c._trace is not None for c in cotangents):
         return None
     try:
@@ -101,14 +107,16 @@ def _key(tape: Tape) -> Any:
     return tuple(parts)
 
 
-def _stage(tape: Tape, residuals: Sequence[Array], cotangents: Sequence[Operand]) -> _Backward:
+def _stage(tape: Tape, residuals: Sequence[Operand], cotangents: Sequence[Operand]) -> _Backward:
     count = len(residuals)
 
     def run(inputs: list[Any]) -> list[Operand]:
         given = iter(inputs[:count])
         entries: list[Entry] = []
         for entry in tape.entries:
-            values = [next(given) if _is_value(r) else r for r in entry.linearized.residuals]
+            values = [
+                _spread(next(given), r, entry) if _is_value(entry, r) else r for r in entry.linearized.residuals
+            ]
             entries.append(entry._replace(linearized=replace(entry.linearized, residuals=values)))
         linear = linear_tape(Tape(tape.inputs, entries, tape.outputs, tape.output_vars))
         gradients = pull_back(linear.program, linear.linear, linear.residuals, inputs[count:])
@@ -122,6 +130,19 @@ def _stage(tape: Tape, residuals: Sequence[Array], cotangents: Sequence[Operand]
     reads = tuple(v in read for v in program.inputs[:count])
     kept = tuple(v for v, on in zip(program.inputs, reads, strict=False) if on)
     return _Backward(replace(program, inputs=(*kept, *program.inputs[count:])), reads)
+
+
+def _array(residual: Operand) -> Array:
+    """A residual as an operand of the compiled program."""
+    if isinstance(residual, Array):
+        return residual
+    return concrete(np.asarray(residual.value, residual.type.dtype), residual.type.weak)
+
+
+def _spread(given: Any, residual: Operand, entry: Entry) -> Any:
+    """A number as the array that it stood for: of the shape of the operation's result."""
+    shape = next(v.type.shape for v in entry.outputs if v is not None)
+    return broadcast_in_dim(given, shape, ()) if isinstance(residual, Literal) else given
 
 
 def dense(tangent: Tangent) -> Operand:

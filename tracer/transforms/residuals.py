@@ -11,7 +11,7 @@ from typing import Any
 
 from tracer.ir.primitive import Linearized, Primitive, Zero
 from tracer.ir.program import Literal, Var
-from tracer.ir.types import Type, tangent_type
+from tracer.ir.types import Type, is_differentiable, tangent_type
 from tracer.ir.visit import live_variables
 from tracer.trace.array import Array, traced
 from tracer.trace.stage import stage
@@ -30,6 +30,16 @@ def params_key(params: Mapping[str, Any]) -> Any:
 def operand_key(x: Operand) -> Any:
     """What a rule can see of an operand before it computes: its type, and a literal's value."""
     return x if isinstance(x, Literal) else x.type
+
+
+def path_key(primitive: Primitive, x: Operand) -> Any:
+    """As `operand_key`, for a rule that will see a number of Python's as an array."""
+    return (x.type,) if is_lifted(primitive, x) else operand_key(x)
+
+
+def is_lifted(primitive: Primitive, x: Any) -> bool:
+    """Whether an operand is a number that may change from call to call: a float among arrays."""
+    return primitive.splat and isinstance(x, Literal) and is_differentiable(x.type)
 
 
 def trimmed(

@@ -11,17 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from tracer.ir.primitive import Linearized, Primitive, Zero
 from tracer.ir.program import Program, Source, Var
-from tracer.ir.types import is_differentiable, tangent_type
-from tracer.trace.array import Array, traced
+from tracer.ir.types import Type, is_differentiable, tangent_type
+from tracer.trace.array import PROTECTED, Array, traced
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, Trace, open_trace, stage_process
 from tracer.transforms.context import Context, Tangent
 from tracer.transforms.jvp import jvp_equation
 from tracer.transforms.linearize import linearize_equation
-from tracer.transforms.residuals import operand_key, params_key, trimmed
+from tracer.transforms.residuals import params_key, path_key, trimmed
 
 Function = Callable[[list[Array]], Sequence[Operand]]
 
@@ -77,7 +78,7 @@ def _record(
             outputs.append(y)
             variables.append(None)
     if any(v is not None for v in variables):
-        key = (primitive, params_key(params), tuple(active), tuple(map(operand_key, xs)))
+        key = (primitive, params_key(params), tuple(active), tuple(path_key(primitive, x) for x in xs))
         kept = Linearized((), linearized.residuals, linearized.apply)  # outputs live as long as the function keeps them
         trace.data.entries.append(Entry(kept, inputs, tuple(variables), source, key))  # type: ignore[arg-type]
     return outputs
@@ -158,27 +159,35 @@ def run_forward(
 ) -> tuple[list[Operand], list[Tangent]]:
     """Run a function with tangents moving along. Outputs that do not depend on the primals have `Zero` tangents."""
     with open_trace(_push, name, staging=False) as trace:
-        moving: dict[Var, Operand] = {}
-        trace.data = moving
+        trace.sources = WeakKeyDictionary()
         arguments: list[Any] = []
         for x, dx in zip(primals, tangents, strict=True):
             if isinstance(dx, Zero) or not isinstance(x, Array):
                 arguments.append(x)
                 continue
-            arguments.append(trace.new_input(x.type, x, protected=True))
-            moving[trace.inputs[-1]] = dx
+            variable = _Moving(x.type, dx)
+            trace.inputs.append(variable)
+            arguments.append(traced(trace, variable, x, PROTECTED))
         outputs = function(arguments)
         ys = [_lower(trace, y) for y in outputs]
         dys: list[Tangent] = [_tangent(trace, y) for y in outputs]
-        trace.data = None
     return ys, dys
+
+
+class _Moving(Var):
+    """A variable with its tangent, which lives as long as the arrays that have it."""
+
+    __slots__ = ("__weakref__", "tangent")
+
+    def __init__(self, type: Type, tangent: Operand) -> None:
+        super().__init__(type)
+        self.tangent = tangent
 
 
 def _tangent(trace: Trace, x: Operand) -> Tangent:
     if isinstance(x, Array) and x._trace is trace:
-        assert x._atom is not None
-        tangent: Operand = trace.data[x._atom]
-        return tangent
+        assert isinstance(x._atom, _Moving)
+        return x._atom.tangent
     return Zero(tangent_type(x.type))
 
 
@@ -193,8 +202,7 @@ def _push(
         if isinstance(dy, Zero):
             outputs.append(y)
         else:
-            variable = Var(y.type)
-            trace.data[variable] = dy
+            variable = _Moving(y.type, dy)
             trace.sources[variable] = source
             assert isinstance(y, Array)  # a literal has no tangent
             outputs.append(traced(trace, variable, y))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from tracer.errors import InternalError
@@ -11,6 +10,7 @@ from tracer.ir.primitive import Linear, NoRule, Zero
 from tracer.ir.program import Equation, Literal, Program, Var
 from tracer.ir.types import same_up_to_weakness, tangent_type
 from tracer.trace.evaluate import Environment, read
+from tracer.trace.memo import remembered
 from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all
@@ -24,7 +24,7 @@ class TransposedProgram(NamedTuple):
     active_inputs: tuple[bool, ...]
 
 
-@lru_cache(maxsize=1024)
+@remembered
 def transpose_program(
     program: Program,
     linear: tuple[bool, ...],

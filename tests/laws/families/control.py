@@ -10,7 +10,7 @@ import numpy as np
 
 from tests.laws.cases import ALL, WIDE, Case, program_case, typed
 from tests.laws.families.dense import dense
-from tests.laws.values import Draw, between, constant, every_part, interval, ordinary
+from tests.laws.values import Between, Draw, Interval, constant, every_part, ordinary
 from tracer.ir import dtypes
 from tracer.ir.program import Program
 from tracer.ir.types import Type, array_type, with_shape
@@ -37,8 +37,8 @@ from tracer.trace.stage import stage
 from tracer.trace.trace import as_literal, bind_all
 
 Function = Callable[..., Sequence[Any]]
-POINTS = interval(0.3, 1.7)
-COUNT = between(0, 5)
+POINTS = Interval(0.3, 1.7)
+COUNT = Between(0, 5)
 STEP = array_type(dtypes.I64, ())
 
 
@@ -103,8 +103,8 @@ def _branches() -> Iterator[Case]:
 
     for short, shape in (("f64", (3,)), ("f64", ()), ("c128", (2, 2)), ("f32", (35,)), ("i8", ()), ("u64", (0,))):
         types = [typed("i32"), typed(short, *shape), typed(short, *shape), typed("i32")]
-        draws = (between(-1, 3), ordinary, ordinary, every_part)
-        smooth = _smooth(short, between(-1, 3), POINTS, POINTS, every_part)
+        draws = (Between(-1, 3), ordinary, ordinary, every_part)
+        smooth = _smooth(short, Between(-1, 3), POINTS, POINTS, every_part)
         yield program_case(cond_p, types, chooses, draws, smooth)
 
     def is_linear(index: Any, x: Any, w: Any) -> Sequence[Any]:
@@ -117,7 +117,7 @@ def _branches() -> Iterator[Case]:
         return cond_branches(index, branches, x, w)
 
     for short in WIDE:
-        types, draws = [typed("i32"), typed(short, 3), typed(short, 3)], (between(-1, 2), POINTS, POINTS)
+        types, draws = [typed("i32"), typed(short, 3), typed(short, 3)], (Between(-1, 2), POINTS, POINTS)
         yield program_case(cond_p, types, is_linear, draws, draws)
 
     def faults_in_no_branch_that_runs(index: Any, x: Any) -> Sequence[Any]:
@@ -128,7 +128,7 @@ def _branches() -> Iterator[Case]:
         sums = program_of(lambda a, i: [reduce_sum(sin(a), (0,))], types)
         return cond_branches(index, (takes, sums), x, place)
 
-    smooth = (between(-1, 2), POINTS)
+    smooth = (Between(-1, 2), POINTS)
     yield program_case(cond_p, [typed("i32"), typed("f64", 4)], faults_in_no_branch_that_runs, smooth, smooth)
 
     def of_keys(index: Any, keys: Any) -> Sequence[Any]:
@@ -136,7 +136,7 @@ def _branches() -> Iterator[Case]:
         second = program_of(lambda k: [reshape(random_split(k, (1,)), (2,))], [keys.type])
         return [random_bits(cond_branches(index, (first, second), keys)[0], 32, (3,))]
 
-    yield program_case(cond_p, [typed("i32"), typed("key", 2)], of_keys, (between(0, 1), every_part))
+    yield program_case(cond_p, [typed("i32"), typed("key", 2)], of_keys, (Between(0, 1), every_part))
 
 
 # while_loop
@@ -153,8 +153,8 @@ def _loops() -> Iterator[Case]:
 
     for short, size in (("f64", 3), ("f32", 1), ("f64", 0), ("f16", 5)):
         types = [typed(short), typed(short, size), typed("i64"), typed(short, size)]
-        limit = constant(0.0) if size == 0 else interval(9.0, 40.0)
-        draws = (limit, interval(0.5, 1.5), every_part, POINTS)
+        limit = constant(0.0) if size == 0 else Interval(9.0, 40.0)
+        draws = (limit, Interval(0.5, 1.5), every_part, POINTS)
         yield program_case(while_p, types, doubles_below_a_limit, draws, draws if short == "f64" and size else None)
 
     def counts_down(n: Any, x: Any, flag: Any) -> Sequence[Any]:
@@ -166,8 +166,8 @@ def _loops() -> Iterator[Case]:
 
     for short in ("f64", "c128", "i32", "u8", "bf16"):
         types = [typed("i32"), typed(short), typed("bool")]
-        draws = (between(-1, 4), ordinary if short != "bf16" else POINTS, every_part)
-        yield program_case(while_p, types, counts_down, draws, _smooth(short, between(-1, 4), POINTS, every_part))
+        draws = (Between(-1, 4), ordinary if short != "bf16" else POINTS, every_part)
+        yield program_case(while_p, types, counts_down, draws, _smooth(short, Between(-1, 4), POINTS, every_part))
 
     def faults_in_no_lane_that_runs(count: Any, n: Any, x: Any) -> Sequence[Any]:
         types = [count.type, n.type, x.type]
@@ -179,7 +179,7 @@ def _loops() -> Iterator[Case]:
         return call(body, i, i, a)
 
     types = [typed("i64"), typed("i64"), typed("f64", 4)]
-    draws = (between(0, 4), constant(0), POINTS)
+    draws = (Between(0, 4), constant(0), POINTS)
     yield program_case(while_p, types, faults_in_no_lane_that_runs, draws, draws)
 
     def swaps(n: Any, x: Any, y: Any) -> Sequence[Any]:
@@ -315,7 +315,7 @@ def _nested() -> Iterator[Case]:
         types = [n.type, xs.type]
         return while_program(program_of(lambda k, a: [lt(0, k)], types), program_of(body, types), [], [], [n, xs])
 
-    draws = (between(0, 3), POINTS)
+    draws = (Between(0, 3), POINTS)
     types = [typed("i64"), typed("f64", 3, 2)]
     yield program_case(BY_NAME["while_loop"], types, scans_while_it_loops, draws, draws)
 
@@ -327,7 +327,7 @@ def _nested() -> Iterator[Case]:
         plain = program_of(lambda k, a: [a], types)
         return cond_branches(index, (plain, loops), n, x)
 
-    draws = (between(0, 1), between(0, 3), POINTS)
+    draws = (Between(0, 1), Between(0, 3), POINTS)
     yield program_case(BY_NAME["cond"], [typed("i32"), typed("i64"), typed("f64", 2)], loops_in_a_branch, draws, draws)
 
 

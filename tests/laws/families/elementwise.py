@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tests.laws.cases import FLOATS, INTEGERS, WIDE, Case, case, typed
-from tests.laws.values import Draw, anything, between, direction, every_part, interval
+from tests.laws.values import Between, Draw, Interval, anything, direction, every_part
 from tests.primitives.elementwise_cases import CASES
 from tests.primitives.elementwise_cases import Case as Row
 from tracer.primitives.catalogue import BY_NAME
@@ -47,7 +47,7 @@ def elementwise_cases() -> Iterator[Case]:
     yield from _choices()
     for order in (1, 2, 3):
         for short in FLOATS:
-            yield case(polygamma_p, [typed(short, 9)], interval(0.3, 6.0), interval(0.3, 4.0), order=order)
+            yield case(polygamma_p, [typed(short, 9)], Interval(0.3, 6.0), Interval(0.3, 4.0), order=order)
 
 
 def _case(row: Row, short: str, shape: tuple[int, ...], literal: int | None = None) -> Case:
@@ -55,8 +55,8 @@ def _case(row: Row, short: str, shape: tuple[int, ...], literal: int | None = No
     values: Draw = every_part if row.name in BY_PARTS else anything
     draws = [values] * row.arity
     if row.name in ("shift_left", "shift_right_logical", "shift_right_arithmetic"):
-        draws[1] = between(-2, 70)
-    smooth: Draw = interval(*DOMAINS.get(row.name, (0.2, 3.0)))
+        draws[1] = Between(-2, 70)
+    smooth: Draw = Interval(*DOMAINS.get(row.name, (0.2, 3.0)))
     literals = {} if literal is None else {literal: 1 if short in ("bool", *INTEGERS) else 1.25}
     return case(BY_NAME[row.name], types, draws, smooth if short in WIDE else None, literals=literals, **row.params)
 
@@ -71,9 +71,9 @@ def _choices() -> Iterator[Case]:
             draws = None if smooth is None else [anything, smooth, smooth]
             yield case(select_p, [typed("bool"), operand, operand], every_part, draws)
             for which, at in (("i32", shape), ("u8", ()), ("i64", shape)):
-                draws = None if smooth is None else [between(-1, 3), smooth, smooth, smooth]
+                draws = None if smooth is None else [Between(-1, 3), smooth, smooth, smooth]
                 yield case(
-                    select_n_p, [typed(which, *at), *[operand] * 3], [between(-1, 3), *[every_part] * 3], draws
+                    select_n_p, [typed(which, *at), *[operand] * 3], [Between(-1, 3), *[every_part] * 3], draws
                 )
     literals = {2: np.float64(2.5)}
     yield case(select_p, [typed("bool", 4), typed("f64", 4), typed("f64")], anything, direction, literals=literals)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tests.laws.cases import ALL, FLOATS, INTEGERS, NUMBERS, WIDE, Case, case, typed
-from tests.laws.values import Draw, anything, between, constant, direction, distinct, every_part, near_one, ordinary
+from tests.laws.values import Between, Draw, anything, constant, direction, distinct, every_part, near_one, ordinary
 from tracer.ir import dtypes
 from tracer.primitives.catalogue import BY_NAME
 from tracer.primitives.windows import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
@@ -65,7 +65,7 @@ def _dynamic() -> Iterator[Case]:
         for short in (*ALL, "key") if turn == 0 else ("f64", "c128", ALL[turn]):
             smooth = short in WIDE
             starts = [typed(INDEX_DTYPES[(turn + axis) % 8]) for axis in range(len(shape))]
-            places: list[Draw] = [between(-9, 44)] * len(shape)
+            places: list[Draw] = [Between(-9, 44)] * len(shape)
             sizes = {"slice_sizes": window}
             yield case(
                 slice_p, [typed(short, *shape), *starts], [every_part, *places],
@@ -80,7 +80,7 @@ def _dynamic() -> Iterator[Case]:
 def _places(mode: GatherScatterMode, shape: Shape, numbers: Numbers, sizes: Shape, beyond: int = 3) -> Draw:
     """Indices in bounds where they must be, also beyond where the mode says what that means."""
     room = min((shape[axis] - sizes[axis] for axis in numbers[2]), default=0)
-    return between(-beyond, room + beyond) if mode in (CLIP, FILL) else between(0, room)
+    return Between(-beyond, room + beyond) if mode in (CLIP, FILL) else Between(0, room)
 
 
 def _result_shape(shape: Shape, indices: Shape, numbers: Numbers, sizes: Shape) -> Shape:

@@ -1,0 +1,29 @@
+"""Transforms of programs, remembered: once for each program and the source lines it names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from tracer.ir.program import Program
+
+P = ParamSpec("P")
+Result = TypeVar("Result")
+
+
+def remembered(transform: Callable[Concatenate[Program, P], Result]) -> Callable[Concatenate[Program, P], Result]:
+    """Keep the last 1024 results.
+
+    Programs are equal whatever lines they come from, but the errors of the result must name the right ones.
+    """
+
+    @lru_cache(maxsize=1024)
+    def known(lines: bytes, program: Program, args: Any, kwargs: Any) -> Result:
+        return transform(program, *args, **dict(kwargs))
+
+    @wraps(transform)
+    def call(program: Program, *args: P.args, **kwargs: P.kwargs) -> Result:
+        return known(program.lines, program, args, tuple(kwargs.items()))
+
+    return call
