@@ -86,6 +86,14 @@ def test_scalars_stay_in_registers_and_broadcast() -> None:
     agree(lambda s: broadcast_in_dim(s, (2, 0, 3), ()), 0.5)
 
 
+def test_values_in_registers_are_read_at_computed_places() -> None:
+    nowhere = GatherDimensionNumbers((), (), ())
+    rows, lanes, z = np.zeros((3, 0), np.int32), np.array([True, False, True]), 0.5 + 2j
+    agree(lambda s, i, p: gather(sin(s), i, nowhere, (), predicate=p), 0.5, rows, lanes)
+    agree(lambda s, i, p: gather(sin(s), i, nowhere, (), mode="fill", fill_value=9.0, predicate=p), z, rows, True)
+    agree(lambda s, i: (gather(literal(2.5, F64), i, nowhere, ()), dynamic_slice(exp(s), [], [])), 0.5, rows)
+
+
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), (2, 0, 4), (1,), (1, 1, 1)])
 def test_empty_and_single_arrays_go_through_everything(shape: tuple[int, ...]) -> None:
     x = np.arange(float(np.prod(shape))).reshape(shape)

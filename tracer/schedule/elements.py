@@ -149,24 +149,36 @@ class Puller:
         result = equation.outputs[0].type
         by_axes = self.axes(index, result)
         operand = equation.inputs[0]
-        assert isinstance(operand, Var)
-        source = self.source_of(operand)
-        if not isinstance(source, Memory):
-            raise InternalError(f"{equation.primitive.name} reads from an operand that is not in memory")
         window: Window = (gather_window if equation.primitive.name == "gather" else slice_window)(equation, by_axes)
+        source = self._known_place(operand)
+        alone = [] if source else [(operand, ())]  # its one element, in registers
 
         def finish(found: Sequence[Element]) -> Element:
             flat = flatten(by_axes, result.shape)
-            place, live = window.locate(self.builder, self.sites, found, flat)
-            loaded = self._load_where(source, place, live, window.fill)
-            return loaded if window.wanted is None else self._or_zero(found[window.wanted][0], loaded, result)
+            place, live = window.locate(self.builder, self.sites, found[: len(window.demands)], flat)
+            if source:
+                read = self._load_where(source, place, live, window.fill)
+            else:
+                read = found[-1] if live is None else self._select(live, found[-1], window.fill)
+            if window.wanted is None:
+                return read
+            zero = fill_element(result, None)  # where nothing is wanted; the fill value is for what is out of bounds
+            return self._select(found[window.wanted][0], read, zero)
 
-        return Plan(window.demands, finish)
+        return Plan([*window.demands, *alone], finish)
 
-    def _or_zero(self, wanted: Operand, element: Element, type: Type) -> Element:
-        """Zero where nothing is wanted: the fill value stands only for what was, and is out of bounds."""
-        zero = fill_element(type, None)
-        return tuple(self.builder.apply(ScalarOp.SELECT, wanted, x, y) for x, y in zip(element, zero, strict=True))
+    def _known_place(self, operand: Atom) -> Memory | None:
+        """Where an operand's elements are read at computed places; None if its only one is in registers."""
+        source = None if isinstance(operand, Literal) else self.source_of(operand)
+        if isinstance(source, Memory):
+            return source
+        if operand.type.shape:
+            raise InternalError(f"{operand} is read at computed places, and not in memory")
+        return None
+
+    def _select(self, condition: Operand, chosen: Element, other: Element) -> Element:
+        pairs = zip(chosen, other, strict=True)
+        return tuple(self.builder.apply(ScalarOp.SELECT, condition, x, y) for x, y in pairs)
 
     def _load_where(self, source: Memory, index: Sequence[Address], live: Operand | None, fill: Element) -> Element:
         if live is None:
