@@ -1,0 +1,55 @@
+"""The head of a benchmark's log: when, on what, with which versions."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+
+PACKAGES = ("tracer", "numpy", "scipy", "llvmlite", "ml_dtypes", "optree")
+
+
+def cpu_name() -> str:
+    """The processor's name as the kernel gives it."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def revision() -> str:
+    """The commit that is measured, marked where files differ from it."""
+    try:
+        asked = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return asked.stdout.strip()
+
+
+def version_of(package: str) -> str:
+    """The installed version of a package, or that there is none."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def head() -> str:
+    """Date, machine, load, commit and versions, as the first lines of a log.
+
+    >>> head().splitlines()[0].startswith("date")
+    True
+    """
+    rows = {
+        "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        "machine": f"{cpu_name()}, {len(os.sched_getaffinity(0))} cores, load {os.getloadavg()[0]:.2f}",
+        "system": f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
+        "commit": revision(),
+        "versions": ", ".join(f"{p} {version_of(p)}" for p in PACKAGES),
+    }
+    return "\n".join(f"{name:<9} {value}" for name, value in rows.items())
+
+
+if __name__ == "__main__":
+    print(head())
