@@ -1,4 +1,7 @@
-"""Cases of the elementwise primitives: dtypes and parameters as in `tests/primitives/elementwise_cases.py`."""
+"""Cases of the elementwise primitives: dtypes and parameters as in `tests/primitives/elementwise_cases.py`.
+
+One without a line there is tried on every dtype that it takes.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tests.laws.cases import FLOATS, INTEGERS, WIDE, Case, case, typed
+from tests.laws.cases import ALL, FLOATS, INTEGERS, WIDE, Case, case, typed
 from tests.laws.values import Between, Draw, Interval, anything, direction, every_part
 from tests.primitives.elementwise_cases import CASES
 from tests.primitives.elementwise_cases import Case as Row
-from tracer.primitives.catalogue import BY_NAME
+from tracer.errors import DTypeError
+from tracer.ir.primitive import Compare, Pointwise, Primitive
+from tracer.primitives.catalogue import BY_NAME, ELEMENTWISE
 from tracer.primitives.special import polygamma_p
 
 SHAPES = ((), (0,), (1,), (5,), (3, 7), (2, 0, 3), (2, 3, 4))  # in turn, beside one long enough for every vector
@@ -33,7 +38,7 @@ BY_PARTS = {
 
 def elementwise_cases() -> Iterator[Case]:
     """Every row on every dtype it takes: one long array, one of another shape, and literals for one dtype."""
-    for row in CASES:
+    for row in (*CASES, *_unlisted()):
         for turn, short in enumerate(row.dtypes):
             last = (2,) if row.name == "bitcast_regroup" and short == "u8" else ()
             for shape in (LONG, SHAPES[turn % len(SHAPES)]):
@@ -48,6 +53,23 @@ def elementwise_cases() -> Iterator[Case]:
     for order in (1, 2, 3):
         for short in FLOATS:
             yield case(polygamma_p, [typed(short, 9)], Interval(0.3, 6.0), Interval(0.3, 4.0), order=order)
+
+
+def _unlisted() -> Iterator[Row]:
+    """A row for each primitive that is one scalar operation and has no row of its own."""
+    listed = {row.name for row in CASES}
+    for primitive in ELEMENTWISE:
+        if primitive.name not in listed and isinstance(primitive.lower, Pointwise | Compare):
+            arity = primitive.lower.op.value[1].arity
+            yield Row(primitive.name, arity, tuple(short for short in ALL if _takes(primitive, short, arity)))
+
+
+def _takes(primitive: Primitive, short: str, arity: int) -> bool:
+    try:
+        primitive.infer(*[typed(short)] * arity)
+    except DTypeError:
+        return False
+    return True
 
 
 def _case(row: Row, short: str, shape: tuple[int, ...], literal: int | None = None) -> Case:
