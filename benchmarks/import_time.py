@@ -18,11 +18,13 @@ BAR = 0.15  # seconds
 
 
 def seconds(statement: str, bytecode: str) -> float:
-    """How long a fresh interpreter takes for `statement`, its own start left out; `bytecode` is the folder of its own."""
+    """How long a fresh interpreter takes for `statement`, its own start left out; `bytecode`: where it keeps its own."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     environment["PYTHONPYCACHEPREFIX"] = bytecode
     program = f"import time; start = time.perf_counter()\n{statement}\nprint(time.perf_counter() - start)"
-    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment)
+    finished = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment
+    )
     return float(finished.stdout)
 
 
