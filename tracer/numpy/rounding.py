@@ -175,9 +175,7 @@ def copysign(x1: Any, x2: Any, /) -> Array:
     >>> tnp.copysign(tnp.asarray([1.0, -2.0]), tnp.asarray([-0.0, 3.0]))
     Array([-1.,  2.], f64)
     """
-    x, y = promoted_inexact("copysign", x1, x2)
-    size = parts.abs(x)
-    return comparison.select(signbit(y if isinstance(y, Array) else y.value), arithmetic.neg(size), size)
+    return pointwise_inexact(rounding.copysign, "copysign", x1, x2)
 
 
 def nextafter(x1: Any, x2: Any, /) -> Array:

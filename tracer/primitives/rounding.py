@@ -1,4 +1,4 @@
-"""Rounding and remainders at every element: floor, ceil, round (both ways), rem, nextafter."""
+"""Rounding and remainders at every element: floor, ceil, round (both ways), rem, nextafter, copysign."""
 
 from __future__ import annotations
 
@@ -89,6 +89,14 @@ nextafter_p = Primitive(
 )  # fmt: skip
 
 
+copysign_p = Primitive(
+    name="copysign", infer=pointwise_infer("copysign", "f"), reference=np.copysign,
+    jvp=per_operand(lambda ctx, dx, x, y: mul(dx, mul(copysign(1, x), copysign(1, y))), None),
+    transpose=NoRule("copysign is linear in its first operand between the jumps only"),
+    batch=pointwise_batch, lower=Pointwise(ScalarOp.COPYSIGN), splat=True,
+)  # fmt: skip
+
+
 class RoundingMethod(Enum):
     """Where halves go in `round`."""
 
@@ -164,4 +172,13 @@ def nextafter(x1: Value, x2: Value) -> Any:
     return pointwise(nextafter_p, x1, x2)
 
 
-ROUNDING = (floor_p, ceil_p, round_even_p, round_away_p, rem_p, nextafter_p)
+def copysign(x1: Value, x2: Value) -> Any:
+    """The magnitude of x1 with the sign of x2, that of zeros and NaNs included.
+
+    >>> copysign(tnp.asarray([1.0, -2.0]), tnp.asarray([-0.0, 3.0]))
+    Array([-1.,  2.], f64)
+    """
+    return pointwise(copysign_p, x1, x2)
+
+
+ROUNDING = (floor_p, ceil_p, round_even_p, round_away_p, rem_p, nextafter_p, copysign_p)
