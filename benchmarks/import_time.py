@@ -18,7 +18,7 @@ BAR = 0.15  # seconds
 
 
 def seconds(statement: str, bytecode: str) -> float:
-    """How long a fresh interpreter takes for `statement`, its own start left out; `bytecode`: where it keeps its own."""
+    """How long a fresh interpreter takes for `statement`, without its own start; `bytecode`: where it keeps its own."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     environment["PYTHONPYCACHEPREFIX"] = bytecode
     program = f"import time; start = time.perf_counter()\n{statement}\nprint(time.perf_counter() - start)"
