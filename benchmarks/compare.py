@@ -1,0 +1,204 @@
+"""tracer beside NumPy and JAX, row by row: medians of alternating rounds, with the confidence of the ratios.
+
+    python benchmarks/compare.py                               all rows
+    python benchmarks/compare.py --rows softmax sort --rounds 5
+    python benchmarks/compare.py --record                      and write results/DATE.json and docs/benchmarks.md
+
+Each peer runs in a process of its own, and waits while another works. JAX_PYTHON names the interpreter that has JAX,
+if it is another than this one. A ratio is the peer's time by ours in one round: above 1, tracer is faster.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from peers.catalogue import ROWS
+from peers.report import page
+from peers.row import Row
+from peers.statistic import geometric_mean, interval
+
+HERE = Path(__file__).resolve().parent
+PEERS = ("numpy", "jax")
+
+
+class Worker:
+    """A peer's process."""
+
+    def __init__(self, peer: str) -> None:
+        python = os.environ.get(f"{peer.upper()}_PYTHON", sys.executable)
+        path = os.pathsep.join([str(HERE), *([str(HERE.parent)] if peer == "tracer" else [])])
+        self.peer = peer
+        self.process = subprocess.Popen(
+            [python, "-m", "peers.worker", peer], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env={**os.environ, "PYTHONPATH": path},
+        )  # fmt: skip
+
+    def ask(self, **request: Any) -> dict[str, Any]:
+        """One request and its answer."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        try:
+            self.process.stdin.write(json.dumps(request) + "\n")
+            self.process.stdin.flush()
+            line = self.process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        return dict(json.loads(line)) if line else {"error": "the process died"}
+
+    def stop(self) -> None:
+        self.process.communicate()
+
+
+@dataclass
+class Prepared:
+    """A worker that is ready for a row."""
+
+    worker: Worker
+    first: float
+    peak: int
+    answer: Path
+
+
+def prepare(worker: Worker, row: Row, folder: str) -> Prepared | str:
+    """The worker ready for the row, or why it is not."""
+    answer = Path(folder, f"{worker.peer}.npz")
+    reply = worker.ask(do="prepare", row=row.name, answer=str(answer))
+    if "error" in reply:
+        return str(reply["error"])
+    return Prepared(worker, reply["first"], reply["peak"], answer)
+
+
+def difference(ours: Path, theirs: Path) -> float:
+    """The largest difference of the answers, by the largest value."""
+    with np.load(ours) as a, np.load(theirs) as b:
+        pairs = [(a[name], b[name]) for name in a.files]
+    worst = 0.0
+    for x, y in pairs:
+        wide = np.complex128 if x.dtype.kind == "c" else np.float64
+        gap = np.abs(x.astype(wide) - y.astype(wide))
+        scale = float(np.abs(y.astype(wide)).max(initial=0)) or 1.0
+        worst = max(worst, float(gap.max(initial=0)) / scale)
+    return worst
+
+
+def measure(row: Row, workers: dict[str, Worker], rounds: int, seconds: float) -> dict[str, Any]:
+    """All figures of one row."""
+    result: dict[str, Any] = {"row": row.name, "family": row.family, "peers": {}}
+    ready: dict[str, Prepared] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for peer, worker in workers.items():
+            if row.maker(peer) is None:
+                continue
+            made = prepare(worker, row, folder)
+            if isinstance(made, str):
+                result["peers"][peer] = {"error": made}
+            else:
+                ready[peer] = made
+        if "tracer" not in ready:
+            return result
+        gaps = {p: difference(ready["tracer"].answer, r.answer) for p, r in ready.items() if p != "tracer"}
+    times: dict[str, list[float]] = {peer: [] for peer in ready}
+    for number in range(rounds + 1):
+        for peer, prepared in ready.items():
+            taken = prepared.worker.ask(do="time", seconds=seconds)
+            if number:  # the first round warms up
+                times[peer].append(taken["seconds"])
+    for peer, prepared in ready.items():
+        figures = {"seconds": statistics.median(times[peer]), "first": prepared.first, "peak": prepared.peak}
+        if peer != "tracer":
+            ratios = [b / a for a, b in zip(times["tracer"], times[peer], strict=True)]
+            low, high = interval(ratios)
+            figures |= {"ratio": statistics.median(ratios), "low": low, "high": high, "difference": gaps[peer]}
+            if row.tolerance is not None and not gaps[peer] <= row.tolerance:
+                figures["error"] = f"answers differ by {gaps[peer]:.1e}"
+        result["peers"][peer] = figures
+    return result
+
+
+def line(result: dict[str, Any]) -> str:
+    """A row of figures, for people."""
+    peers = result["peers"]
+    ours = peers.get("tracer", {})
+    if "seconds" not in ours:
+        return f"{result['row']:<40} {ours.get('error', 'missing')}"
+    text = f"{result['row']:<40}{_figures(ours)}"
+    for peer in PEERS:
+        p = peers.get(peer)
+        if p is None or "ratio" not in p:
+            text += f" | {peer}: {'-' if p is None else p['error'][:40]}"
+            continue
+        text += (
+            f" | {peer} {p['ratio']:6.2f} [{p['low']:.2f} {p['high']:.2f}]{_figures(p)} {p.get('error', '')}".rstrip()
+        )
+    return text
+
+
+def _figures(p: dict[str, Any]) -> str:
+    return f"{1e6 * p['seconds']:>12.1f} µs{1e3 * p['first']:>7.0f} ms{p['peak'] / 2**20:>7.1f} M"
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were taken on."""
+    cpu = next((x.split(":")[1].strip() for x in _cpu_lines() if x.startswith("model name")), platform.processor())
+    return {
+        "cpu": cpu, "cores": len(os.sched_getaffinity(0)), "system": platform.platform(),
+        "python": platform.python_version(), "numpy": np.__version__, "load": os.getloadavg()[0],
+    }  # fmt: skip
+
+
+def _cpu_lines() -> list[str]:
+    path = Path("/proc/cpuinfo")
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def main() -> int:
+    """Measure and print; returns 1 where an answer is wrong or a row of ours fails."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", nargs="*", default=[""], help="parts of rows' names")
+    parser.add_argument("--peers", nargs="*", default=list(PEERS))
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--seconds", type=float, default=0.1, help="of each peer in each round")
+    parser.add_argument("--record", action="store_true")
+    asked = parser.parse_args()
+    rows = [row for row in ROWS if any(part in row.name or part == row.family for part in asked.rows)]
+    workers = {peer: Worker(peer) for peer in ("tracer", *asked.peers)}
+    results = []
+    for row in rows:
+        results.append(measure(row, workers, asked.rounds, asked.seconds))
+        print(line(results[-1]), flush=True)
+    versions = {peer: worker.ask(do="version").get("version", "") for peer, worker in workers.items()}
+    for worker in workers.values():
+        worker.stop()
+    for peer in asked.peers:
+        ratios = [r["peers"][peer]["ratio"] for r in results if "ratio" in r["peers"].get(peer, {})]
+        if ratios:
+            print(
+                f"{peer}: geometric mean of {len(ratios)} ratios {geometric_mean(ratios):.2f}, least {min(ratios):.2f}"
+            )
+    if asked.record:
+        date = datetime.now(UTC).date().isoformat()
+        path = HERE / "results" / f"{date}.json"
+        path.parent.mkdir(exist_ok=True)
+        log = {
+            "date": date, "machine": machine(), "versions": versions, "peers": asked.peers, "rounds": asked.rounds,
+            "rows": results,
+        }  # fmt: skip
+        path.write_text(json.dumps(log, indent=1) + "\n")
+        (HERE.parent / "docs" / "benchmarks.md").write_text(page(log))
+    return int(any("error" in p for r in results for p in r["peers"].values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

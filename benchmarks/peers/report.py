@@ -1,0 +1,81 @@
+"""A recorded comparison as a page of the documentation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from peers.statistic import geometric_mean
+
+HEAD = """\
+# Benchmarks
+
+tracer beside {peers}, as recorded on {date}. A ratio is the peer's time by tracer's in one round, so above 1 tracer is
+faster; brackets hold the 95 % confidence interval of the median over {rounds} alternating rounds. The first call
+includes tracing and compiling. Memory is the growth of the process's peak over two calls, arguments left out.
+
+Machine: {cpu}, {cores} cores, {system}, Python {python}; {versions}.
+
+    JAX_PYTHON=... python benchmarks/compare.py --record
+
+writes this page and the figures behind it, `benchmarks/results/{date}.json`. A row without a ratio for a peer is not
+computed there; where answers differ, it says so.
+"""
+
+
+def page(log: dict[str, Any]) -> str:
+    """The whole page, in Markdown."""
+    peers = log["peers"]
+    versions = ", ".join(f"{name} {version}" for name, version in log["versions"].items())
+    head = HEAD.format(
+        peers=" and ".join(peers), rounds=log["rounds"], date=log["date"], versions=versions, **log["machine"]
+    )
+    parts = [head, _summary(log["rows"], peers)]
+    for family in dict.fromkeys(row["family"] for row in log["rows"]):
+        rows = [row for row in log["rows"] if row["family"] == family]
+        parts.append(f"## {family.capitalize()}\n\n{_table(rows, peers)}")
+    return "\n".join(parts)
+
+
+def _summary(rows: list[dict[str, Any]], peers: list[str]) -> str:
+    lines = ["| peer | rows | geometric mean | least | rows surely below 0.97 |", "|---|---|---|---|---|"]
+    for peer in peers:
+        found = [row["peers"][peer] for row in rows if "ratio" in row["peers"].get(peer, {})]
+        if found:
+            ratios = [figures["ratio"] for figures in found]
+            slower = sum(figures["high"] < 0.97 for figures in found)
+            lines.append(f"| {peer} | {len(found)} | {geometric_mean(ratios):.2f} | {min(ratios):.2f} | {slower} |")
+    return "\n".join(lines) + "\n"
+
+
+def _table(rows: list[dict[str, Any]], peers: list[str]) -> str:
+    titles = ["row", "time", "first call", "memory"]
+    for peer in peers:
+        titles += [f"{peer}: ratio", "first call", "memory"]
+    lines = ["| " + " | ".join(titles) + " |", "|---" * len(titles) + "|"]
+    lines += ["| " + " | ".join(_cells(row, peers)) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _cells(row: dict[str, Any], peers: list[str]) -> list[str]:
+    cells = [row["row"], *_own(row["peers"].get("tracer", {}))]
+    for peer in peers:
+        figures = row["peers"].get(peer, {})
+        if "ratio" in figures:
+            ratio = f"{figures['ratio']:.2f} [{figures['low']:.2f}, {figures['high']:.2f}]"
+            cells += [f"{ratio} {figures.get('error', '')}".strip(), *_own(figures)[1:]]
+        else:
+            cells += [figures.get("error", ""), "", ""]
+    return cells
+
+
+def _own(figures: dict[str, Any]) -> list[str]:
+    if "seconds" not in figures:
+        return [figures.get("error", ""), "", ""]
+    return [_time(figures["seconds"]), _time(figures["first"]), f"{max(figures['peak'], 0) / 2**20:.1f} MiB"]
+
+
+def _time(seconds: float) -> str:
+    for unit, scale in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
+        if seconds * scale >= 1:
+            return f"{seconds * scale:.3g} {unit}"
+    return f"{seconds * 1e9:.0f} ns"

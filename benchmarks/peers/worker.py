@@ -1,0 +1,136 @@
+"""One peer in a process of its own: it does what it is told on stdin, a JSON object a line, and answers on stdout.
+
+    {"do": "prepare", "row": NAME, "answer": FILE}  make, call once, keep the answer -> first call, peak memory
+    {"do": "time", "seconds": S}                    call for about so long -> seconds a call
+    {"do": "version"}                               -> the peer's version
+Between requests it waits for the next line, so that two workers never run at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from peers.catalogue import ROWS
+from peers.row import Row, World
+
+Call = Callable[[], Any]
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(name)
+
+
+def world(peer: str) -> World:
+    """The peer's namespaces."""
+    match peer:
+        case "tracer":
+            root, special = _module("tracer"), _module("tracer.scipy.special")
+            return World(peer, _module("tracer.numpy"), root.lax, root.random, root.nn, special, root)
+        case "jax":
+            root, special = _module("jax"), _module("jax.scipy.special")
+            root.config.update("jax_enable_x64", True)
+            return World(peer, _module("jax.numpy"), root.lax, root.random, root.nn, special, root)
+        case "numpy":
+            return World(peer, np, special=_module("scipy.special"))
+        case _:
+            raise SystemExit(f"no peer {peer!r}")
+
+
+def _leaves(tree: Any) -> list[Any]:
+    if isinstance(tree, list | tuple):
+        return [leaf for part in tree for leaf in _leaves(part)]
+    return [tree]
+
+
+def _mapped(function: Callable[[Any], Any], tree: Any) -> Any:
+    if isinstance(tree, list | tuple):
+        return type(tree)(_mapped(function, part) for part in tree)
+    return function(tree)
+
+
+def make_call(w: World, row: Row, arguments: Sequence[Any]) -> Call:
+    """A blocking call of the row."""
+    maker = row.maker(w.name)
+    assert maker is not None
+    function = maker(w)
+    if w.root is None:
+        return lambda: function(*arguments)
+    function = w.root.jit(function)
+    on_device = [_mapped(w.np.asarray, argument) for argument in arguments]
+    if w.name == "jax":
+        return lambda: w.root.block_until_ready(function(*on_device))
+    return lambda: function(*on_device)
+
+
+def _peak() -> int:
+    """The process's largest resident memory since `_reset_peak`, in bytes."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+
+
+def _reset_peak() -> int:
+    """Count the peak from now on; the memory in use now."""
+    Path("/proc/self/clear_refs").write_text("5")
+    return _peak()
+
+
+def prepare(w: World, row: Row, answer: str) -> tuple[Call, dict[str, Any]]:
+    """The call, its answer in a file, and what the first call cost."""
+    arguments = row.arguments()
+    call = make_call(w, row, arguments)
+    base = _reset_peak()
+    start = time.perf_counter()
+    result = call()
+    first = time.perf_counter() - start
+    np.savez(answer, *[np.asarray(leaf) for leaf in _leaves(result)])
+    del result
+    call()
+    return call, {"first": first, "peak": _peak() - base}
+
+
+def seconds_a_call(call: Call, seconds: float) -> float:
+    """The least time of one call among those that fit into the time given: disturbances only add."""
+    best, spent, repeats = float("inf"), 0.0, 1
+    while spent < seconds:
+        start = time.perf_counter()
+        for _ in range(repeats):
+            call()
+        taken = time.perf_counter() - start
+        spent += taken
+        best = min(best, taken / repeats)
+        if taken < 1e-4:
+            repeats *= 4
+    return best
+
+
+def main() -> None:
+    """Serve until stdin closes."""
+    answers, sys.stdout = sys.stdout, sys.stderr
+    w = world(sys.argv[1])
+    rows = {row.name: row for row in ROWS}
+    call: Call = lambda: None  # noqa: E731
+    for line in sys.stdin:
+        asked = json.loads(line)
+        try:
+            if asked["do"] == "prepare":
+                call, reply = prepare(w, rows[asked["row"]], asked["answer"])
+            elif asked["do"] == "version":
+                reply = {"version": getattr(w.root or w.np, "__version__", "")}
+            else:
+                reply = {"seconds": seconds_a_call(call, asked["seconds"])}
+        except Exception as error:
+            reply = {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
+        answers.write(json.dumps(reply) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""The comparison with other libraries: its rows, its statistics and its report."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+
+
+@pytest.fixture(autouse=True)
+def _benchmarks_on_the_path(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+
+
+def test_there_are_many_rows_with_names_of_their_own():
+    from peers.catalogue import ROWS
+
+    names = [row.name for row in ROWS]
+    assert len(names) >= 60
+    assert len(set(names)) == len(names)
+
+
+def test_the_interval_of_a_median_holds_it():
+    from peers.statistic import interval
+
+    low, high = interval([1.0, 2.0, 3.0, 4.0, 100.0])
+    assert 1.0 <= low <= 3.0 <= high <= 100.0
+
+
+def test_a_row_is_measured_and_reported(tmp_path):
+    program = (
+        "import compare, json; from peers.catalogue import ROWS; from peers.report import page\n"
+        "workers = {p: compare.Worker(p) for p in ('tracer', 'numpy')}\n"
+        "row = next(r for r in ROWS if r.name == 'sum f4 1e3')\n"
+        "result = compare.measure(row, workers, 2, 0.001)\n"
+        "[w.stop() for w in workers.values()]\n"
+        "log = dict(date='D', machine=compare.machine(), versions={}, peers=['numpy'], rounds=2, rows=[result])\n"
+        "print(json.dumps([result, page(log)]))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=BENCHMARKS, capture_output=True, text=True, check=True)
+    result, page = json.loads(done.stdout)
+    assert "error" not in result["peers"]["numpy"]
+    assert result["peers"]["numpy"]["difference"] < 1e-5
+    assert "| sum f4 1e3 |" in page
+
+
+def test_a_wrong_answer_is_no_ratio_to_be_proud_of(tmp_path):
+    import compare
+    import numpy as np
+
+    np.savez(tmp_path / "a.npz", np.array([1.0, 2.0]))
+    np.savez(tmp_path / "b.npz", np.array([1.0, 4.0]))
+    assert compare.difference(tmp_path / "a.npz", tmp_path / "b.npz") == 0.5
