@@ -15,6 +15,7 @@ import pytest
 from tests.schedule.running import agree, run, staged
 from tracer.errors import DTypeError
 from tracer.ir.primitive import Pointwise
+from tracer.ir.program import Program
 from tracer.ir.types import array_type
 from tracer.primitives import complex as parts
 from tracer.primitives.arithmetic import add, div, max, min, mul, neg, sub
@@ -24,6 +25,7 @@ from tracer.primitives.comparison import eq, gt, ne, select
 from tracer.primitives.conversion import convert_element_type
 from tracer.primitives.powers import pow
 from tracer.primitives.reductions import reduce_prod
+from tracer.primitives.reference import run_reference
 from tracer.primitives.rules import pointwise
 from tracer.primitives.scans import cumsum
 
@@ -54,8 +56,12 @@ SPECIAL = np.array([complex(a, b) for a in (0.0, -0.0, 1.0, -1.0, 0.5, -2.5, inf
                     for b in (0.0, -0.0, 1.0, -1.0, 0.5, -2.5, inf, -inf, nan)])  # fmt: skip
 
 
+def staged_by_name(name: str, z: Array) -> Program:
+    return staged(lambda x: pointwise(BY_NAME[name], x), [z])
+
+
 def apply(name: str, z: Array) -> Array:
-    return run(staged(lambda x: pointwise(BY_NAME[name], x), [z]), [z])[0]
+    return run(staged_by_name(name, z), [z])[0]
 
 
 def ordinary(name: str, dtype: Any) -> Array:
@@ -125,6 +131,18 @@ def test_functions_that_numpy_has_wrong_at_infinity() -> None:
     np.testing.assert_array_equal(apply("logistic", z[:3]), [1, 0, 0])
     np.testing.assert_array_equal(apply("rsqrt", z[:2]), [0, 0])
     assert apply("rsqrt", np.array([0j]))[0].real == inf
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["exp", "exp2"])
+def test_large_angles_keep_their_digits(name: str, dtype: Any) -> None:
+    rng = np.random.default_rng(6)
+    z = (rng.uniform(-5, 5, 50) + 1j * rng.choice([-1, 1], 50) * 10.0 ** rng.uniform(1, 6, 50)).astype(dtype)
+    with mpmath.workprec(200):
+        for x, *found in zip(z, apply(name, z), run_reference(staged_by_name(name, z), [z])[0], strict=True):
+            exact = EXACT[name](mpmath.mpc(complex(x)))
+            for got in found:
+                assert abs(mpmath.mpc(complex(got)) - exact) <= 4 * np.finfo(dtype).eps * abs(exact), (x, found)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

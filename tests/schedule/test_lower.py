@@ -53,6 +53,7 @@ from tracer.primitives.shapes import (
 )
 from tracer.primitives.slicing import dynamic_slice, dynamic_update_slice
 from tracer.primitives.sorting import sort
+from tracer.primitives.special import erf, lgamma
 from tracer.primitives.trigonometric import sin
 from tracer.primitives.windows import GatherDimensionNumbers, ScatterDimensionNumbers
 from tracer.trace.stage import stage
@@ -259,6 +260,11 @@ def test_executables_may_be_called_again() -> None:
     scheduled, runnable = compiled(whole)
     for x in (X4, Y4, X4):
         same(call(scheduled, runnable, whole, [x])[0], x + 3.0)
+
+
+def test_signs_of_functions_in_halves() -> None:
+    """The sign of the second is that of a double, rounded twice before: LLVM must convert it as it stands."""
+    agree(lambda x: erf(lgamma(x)), np.float16(1.5))
 
 
 def test_max_of_bool_and_division_of_integers_take_their_own_meanings() -> None:

@@ -184,8 +184,8 @@ def exp2(z: Pair) -> Pair:
     low = x.format.of(math.log(2) - high, 2.3190468138462996e-17)
     angle = y * high
     rest = fma(y, high, -angle) + y * low
-    cosine, sine = real_function(ScalarOp.COS, angle), real_function(ScalarOp.SIN, angle)
-    turned = _turned(size, select(big, size, 1.0), cosine - rest * sine, sine + rest * cosine, y)
+    (c, s), (dc, ds) = ([real_function(op, v) for op in (ScalarOp.COS, ScalarOp.SIN)] for v in (angle, rest))
+    turned = _turned(size, select(big, size, 1.0), c * dc - s * ds, s * dc + c * ds, y)
     return _at_infinity(x, y, turned, 0.0)
 
 

@@ -113,6 +113,15 @@ def _absolute(p: Place, a: str) -> str:
     return p.choose(negative, p.w.let(f"sub {p.type} {p.constant(0)}, {a}"), a)
 
 
+def _copysign(p: Place, a: str, b: str) -> str:
+    """On the bits: of `llvm.copysign` in f32, LLVM 22 makes one of halves, and looks in vain for its conversion."""
+    word, sign = vector(f"i{p.width}", p.lanes), 1 << (p.width - 1)
+    bits, sign_bits = (p.w.let(f"bitcast {p.type} {value} to {word}") for value in (a, b))
+    size = p.w.let(f"and {word} {bits}, {splat(f'i{p.width}', str(sign - 1), p.lanes)}")
+    chosen = p.w.let(f"and {word} {sign_bits}, {splat(f'i{p.width}', str(-sign), p.lanes)}")
+    return p.w.let(f"bitcast {word} {p.w.let(f'or {word} {size}, {chosen}')} to {p.type}")
+
+
 def _not(p: Place, a: str) -> str:
     ones = "true" if p.dtype == BOOL else "-1"
     return p.w.let(f"xor {p.type} {a}, {splat(p.element, ones, p.lanes)}")
@@ -233,7 +242,7 @@ SPELLINGS: Final[dict[ScalarOp, Spelling]] = {
     ScalarOp.CEIL: _intrinsic("llvm.ceil"),
     ScalarOp.TRUNC: _intrinsic("llvm.trunc"),
     ScalarOp.ROUND_EVEN: _intrinsic("llvm.roundeven"),
-    ScalarOp.COPYSIGN: _intrinsic("llvm.copysign"),
+    ScalarOp.COPYSIGN: _copysign,
     ScalarOp.IDIV: _divide,
     ScalarOp.IREM: _remainder,
     ScalarOp.AND: _plain("and"),
