@@ -79,6 +79,21 @@ class Gate:
 gate = Gate()
 
 
+thread_count = ctypes.c_int32(1)
+"""How many threads a loop may use: a word that compiled code reads. It never matters for results, so that a block that
+overrides `config.threads` on one thread may set it for all."""
+
+
+def thread_count_in_force() -> int:
+    """Set `thread_count` by what `config.threads` says on this thread."""
+    thread_count.value = config.threads or _usable_processors()
+    return thread_count.value
+
+
+def _usable_processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 class Setting(Generic[T]):
     """One setting, an attribute of `Config`. `read` makes a value of what the user or the environment gives."""
 
@@ -112,6 +127,8 @@ class Setting(Generic[T]):
     def __set__(self, config: Config, value: Any) -> None:
         config._values[self.name] = self.checked(value, f"config.{self.name}")
         gate.changed()
+        if self.name == "threads":
+            thread_count_in_force()
 
     def checked(self, value: Any, origin: str) -> T:
         """The value as the setting keeps it; SettingError if it does not take it."""
@@ -221,10 +238,14 @@ class Config:
         outer = self._local.values
         gate.close()
         self._local.values = {**outer, **checked}
+        if "threads" in checked:
+            thread_count_in_force()
         try:
             yield
         finally:
             self._local.values = outer
+            if "threads" in checked:
+                thread_count_in_force()
             gate.open()
 
     def key(self) -> tuple[Any, ...]:

@@ -18,6 +18,7 @@ from tracer.ir.types import size
 from tracer.passes.pipeline import optimize
 from tracer.primitives.reference import run_reference
 from tracer.schedule.lower import Scheduled, schedule
+from tracer.settings import config
 
 WIDTHS = (128, 256, 512)
 
@@ -73,6 +74,33 @@ def test_bits_do_not_depend_on_the_width_of_vectors(primitive: Primitive, seed: 
         for case, xs, got, expected in zip(cases, values, split(others, cases), split(narrow, cases), strict=True):
             for a, b in zip(got, expected, strict=True):
                 check_close(a, b, None, f"{case}: {bits} bits against {WIDTHS[0]}", xs)
+
+
+@lru_cache(maxsize=2)
+def compiled_shared(primitive: Primitive) -> tuple[tuple[Case, ...], Native]:
+    """The same cases, every nest shared by threads."""
+    cases, _ = compiled_for_widths(primitive)
+    return cases, Native(schedule(optimize(together([case.program for case in cases])), least_work=0))
+
+
+@primitives_with(lambda p: not isinstance(p.lower, NoRule), "llvm")
+@sampled(1)
+def test_bits_do_not_depend_on_the_number_of_threads(primitive: Primitive, seed: int) -> None:
+    cases, program = compiled_shared(primitive)
+    values = drawn(cases, seed)
+    flat = [x for xs in values for x in xs]
+    with_threads = []
+    for count in (1, 2, 3):
+        with config.using(threads=count):
+            with_threads.append(program.run(flat))
+    alone, *others = with_threads
+    for case, xs, expected, *found in zip(
+        cases, values, split(alone, cases), *(split(results, cases) for results in others), strict=True
+    ):
+        check_case(case, xs, expected, run_reference(case.program, xs))
+        for got in found:
+            for a, b in zip(got, expected, strict=True):
+                check_close(a, b, None, f"{case}: threads against one", xs)
 
 
 BY_LIBRARY = Tolerance(16, "NumPy stands for the library's routine, and sums in its own order", absolute=256)

@@ -11,6 +11,7 @@ from tests.codegen.llvm_programs import executable
 from tracer.codegen.reference.interpreter import Order, interpret
 from tracer.codegen.status import Status
 from tracer.ir.dtypes import F64, I64
+from tracer.ir.loop import Module
 from tracer.ir.loop_check import check_module
 from tracer.ir.program import Program, literal
 from tracer.ir.types import Type, array_type, storage_type
@@ -106,9 +107,17 @@ def run(program: Program, arrays: Sequence[Array]) -> list[Array]:
     return call(scheduled, runnable, program, arrays)
 
 
+def shared(program: Program, arrays: Sequence[Array]) -> list[Array]:
+    """Share every nest among threads, and interpret with the parts out of order; races are found."""
+    return _interpret(schedule(optimize(program), least_work=0).module, program, arrays, Order.SHUFFLED)
+
+
 def interpreted(program: Program, arrays: Sequence[Array], order: Order = Order.FORWARD) -> list[Array]:
     """The program's loops, not mapped to a machine, in the checking interpreter."""
-    module = loops(optimize(program)).module
+    return _interpret(loops(optimize(program)).module, program, arrays, order)
+
+
+def _interpret(module: Module, program: Program, arrays: Sequence[Array], order: Order) -> list[Array]:
     outputs = fresh_outputs(program)
     given = [flat(np.ascontiguousarray(a)) for a in arrays]
     outcome = interpret(module, [*given, *map(flat, outputs)], order=order)

@@ -248,11 +248,25 @@ class Leave:
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """Work that threads may share: range(count) in consecutive parts of at least `grain` (all of it, where that is
+    less), in any order, at once."""
+
+    count: int
+    grain: int
+
+
+@dataclass(frozen=True, slots=True)
 class Invoke:
-    """Runs another function of the module: one view or operand for each of its parameters."""
+    """Runs another function of the module: one view or operand for each of its parameters.
+
+    share: the function's last two parameters are i64 registers, and it runs for parts (begin, end) that make up
+    `share`. What the parts do must not depend on each other.
+    """
 
     function: str
     arguments: tuple[View | Operand, ...]
+    share: Share | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -235,7 +235,7 @@ class FunctionCheck:
 
     def _written(self, s: Invoke, callee: Function) -> Iterator[str]:
         """Nothing is handed over to be written that may not be."""
-        for argument, parameter in zip(s.arguments, callee.parameters, strict=True):
+        for argument, parameter in zip(s.arguments, callee.parameters, strict=s.share is None):
             if isinstance(argument, View) and isinstance(parameter, Buffer) and parameter.written:
                 given = argument.buffer
                 if given.space in _READ_ONLY:

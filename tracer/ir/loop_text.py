@@ -237,7 +237,8 @@ class Printer:
             case StackReset():
                 return f"reset stack {s.stack}"
             case Invoke():
-                return f"invoke {s.function}({self._arguments(s.arguments)})"
+                shared = "" if s.share is None else f" share 0..{s.share.count} by {s.share.grain}"
+                return f"invoke {s.function}({self._arguments(s.arguments)}){shared}"
             case Library():
                 return f"library {s.name}({self._arguments(s.arguments)})"
             case Callback():

@@ -266,6 +266,12 @@ def _fault(s: Fault) -> Iterator[str]:
 
 def argument_problems(s: Invoke, parameters: Sequence[Buffer | Register]) -> Iterator[str]:
     """What is wrong with the arguments for the callee's parameters."""
+    if s.share is not None:
+        parameters, bounds = parameters[:-2], parameters[-2:]
+        if len(bounds) != 2 or not all(isinstance(p, Register) and p.dtype == I64 for p in bounds):
+            yield f"'{s.function}' is shared, and does not end in two i64 parameters"
+        if s.share.count < 0 or s.share.grain < 1:
+            yield f"shares {s.share.count} in parts of {s.share.grain}"
     if len(s.arguments) != len(parameters):
         yield f"'{s.function}' takes {len(parameters)} arguments, got {len(s.arguments)}"
         return

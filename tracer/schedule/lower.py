@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from tracer.schedule.blocks import BlockWriter, ModuleState, entry_buffer
 from tracer.schedule.cpu import map_to_cpu
 from tracer.schedule.math.legalise import expand_math
 from tracer.schedule.others import write_other
+from tracer.schedule.threads import LEAST_WORK, share_loops
 from tracer.schedule.windows import FaultSite, FaultSites
 
 ENTRY = "main"
@@ -54,13 +55,14 @@ def loops(program: Program) -> Scheduled:
     )
 
 
-def schedule(program: Program) -> Scheduled:
-    """The program's loops mapped to a CPU, mathematical functions written out."""
+def schedule(program: Program, *, least_work: float = LEAST_WORK) -> Scheduled:
+    """The program's loops mapped to a CPU, mathematical functions written out.
+
+    least_work: nests that are estimated to take less than so many nanoseconds are not shared by threads.
+    """
     plain = loops(program)
-    return Scheduled(
-        expand_math(map_to_cpu(plain.module)), plain.sites, plain.callbacks, plain.constants, plain.input_types,
-        plain.output_types,
-    )  # fmt: skip
+    module = share_loops(expand_math(map_to_cpu(plain.module)), least_work)
+    return replace(plain, module=module)
 
 
 def _number_sites(program: Program, sites: FaultSites) -> None:

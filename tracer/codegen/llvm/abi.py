@@ -27,7 +27,8 @@ class Context(ctypes.Structure):
     stop: a 4-byte word, never null, that another thread, or a signal handler, sets to end the call's loops.
     callback: i32 (*)(ptr self, i64 slot, ptr inputs, ptr outputs), 0 for success; called with the GIL held or not,
     as `callback_self` expects. stacks: `Module.stacks` records of {ptr data, i64 used, i64 capacity}, both in bytes,
-    zeroed at first, grown with C's realloc and freed by the caller.
+    zeroed at first, grown with C's realloc and freed by the caller. lock: 0 at first; held by the thread that records
+    a fault.
     """
 
     _fields_ = (
@@ -40,6 +41,7 @@ class Context(ctypes.Structure):
         ("callback", ctypes.c_void_p),
         ("callback_self", ctypes.c_void_p),
         ("stacks", ctypes.c_void_p),
+        ("lock", ctypes.c_int64),
     )
 
 

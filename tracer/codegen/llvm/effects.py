@@ -17,6 +17,7 @@ from tracer.ir.loop import (
     Leave,
     Library,
     Operand,
+    Share,
     StackLength,
     StackPop,
     StackPush,
@@ -93,12 +94,42 @@ def invoke(f: Frame, s: Invoke) -> None:
     callee = f.functions.get(s.function)
     if callee is None:
         f.fail(f"invoke of '{s.function}', which the module does not have")
-    for argument, parameter in zip(s.arguments, callee.parameters, strict=True):
+    for argument, parameter in zip(s.arguments, callee.parameters, strict=s.share is None):
         if isinstance(argument, View) != isinstance(parameter, Buffer):
             f.fail(f"invoke of '{s.function}' hands over a view for a register, or the reverse")
     arguments = [_argument(f, argument) for argument in s.arguments]
-    f.w.do(f"call void {function_name(s.function)}({', '.join((*arguments, f'ptr {CONTEXT}'))})")
+    if s.share is None:
+        f.w.do(f"call void {function_name(s.function)}({', '.join((*arguments, f'ptr {CONTEXT}'))})")
+    else:
+        _share(f, s.function, arguments, s.share)
     f.polled = True
+
+
+def _share(f: Frame, name: str, arguments: list[str], share: Share) -> None:
+    """Hand parts of a function's work to the pool of threads, the arguments in an array of eight-byte slots."""
+    given = [*arguments, f"ptr {CONTEXT}"]
+    slots = f.scratch("shared", f"[{len(given)} x i64]", 8)
+    for i, argument in enumerate(given):
+        f.w.do(f"store {argument}, ptr {f.w.let(f'getelementptr i64, ptr {slots}, i64 {i}')}, align 8")
+    f.parts[name] = tuple(argument.rpartition(" ")[0] for argument in given)
+    f.w.declarations["@tracer_share"] = "declare void @tracer_share(ptr, ptr, i64, i64)"
+    f.w.do(f"call void @tracer_share(ptr {part_name(name)}, ptr {slots}, i64 {share.count}, i64 {share.grain})")
+
+
+def part_name(name: str) -> str:
+    """The symbol of the function that runs a part of another."""
+    return f'@"part.{name}"'
+
+
+def part_definition(name: str, kinds: tuple[str, ...]) -> str:
+    """The function that runs the part (begin, end) of another, its arguments (of these types) out of an array."""
+    lines = [f"define internal void {part_name(name)}(ptr %given, i64 %begin, i64 %end) #0 {{"]
+    for i, kind in enumerate(kinds):
+        lines.append(f"  %slot{i} = getelementptr i64, ptr %given, i64 {i}")
+        lines.append(f"  %value{i} = load {kind}, ptr %slot{i}, align 8")
+    *arguments, context = (f"{kind} %value{i}" for i, kind in enumerate(kinds))
+    lines.append(f"  call void {function_name(name)}({', '.join((*arguments, 'i64 %begin', 'i64 %end', context))})")
+    return "\n".join([*lines, "  ret void", "}", ""])
 
 
 def library(f: Frame, s: Library) -> None:

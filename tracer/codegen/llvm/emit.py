@@ -57,11 +57,11 @@ def emit_module(module: Module, *, vector_bits: int | None = None) -> str:
     Raises InternalError for what a CPU cannot run.
     """
     functions = {function.name: function for function in module.functions}
-    declarations, helpers = dict(DECLARATIONS), dict[str, None]()
+    declarations, helpers, parts = dict(DECLARATIONS), dict[str, None](), dict[str, tuple[str, ...]]()
     texts = []
     for function in module.functions:
         frame = Frame(function, Writer(declarations, half_native=converts_half(vector_bits)), run_block)
-        frame.functions, frame.helpers = functions, helpers
+        frame.functions, frame.helpers, frame.parts = functions, helpers, parts
         texts.append(_function(frame, is_main=function.name == module.entry))
     if module.entry not in functions:
         raise InternalError(f"llvm: the module's entry '{module.entry}' is missing")
@@ -69,6 +69,7 @@ def emit_module(module: Module, *, vector_bits: int | None = None) -> str:
     shared = [text for name, text in HELPERS.items() if name in helpers]
     routines = [r.definition for name, r in LIBRARY.items() if f"library.{name}" in helpers]
     shared += [THREADS, *routines] if routines else []
+    texts += [effects.part_definition(name, kinds) for name, kinds in parts.items()]
     attributes = [
         f'attributes #0 = {{ nounwind "prefer-vector-width"="{bits}" }}',
         "attributes #1 = { cold noinline nounwind }",

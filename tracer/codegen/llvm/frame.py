@@ -44,6 +44,7 @@ class Frame:
         self.run_block = run
         self.functions: dict[str, Function] = {}
         self.helpers: dict[str, None] = {}  # names of run-time helpers that the module needs, ordered
+        self.parts: dict[str, tuple[str, ...]] = {}  # functions that are shared, and what their arguments are
         self.entry: list[str] = []
         self.values: dict[Register, str] = {}
         self.wides: dict[Register, str] = {}

@@ -20,6 +20,13 @@ def _store_values() -> str:
 FAULT: Final = f"""\
 define internal void @tracer.fault(ptr %context, i32 %site, i64 %position, {_VALUES}) #1 {{
 entry:
+  %lock = getelementptr i8, ptr %context, i64 {offset("lock")}
+  br label %wait
+wait:
+  %held = atomicrmw xchg ptr %lock, i64 1 acquire
+  %free = icmp eq i64 %held, 0
+  br i1 %free, label %locked, label %wait
+locked:
   %site.slot = getelementptr i8, ptr %context, i64 {offset("fault_site")}
   %position.slot = getelementptr i8, ptr %context, i64 {offset("fault_position")}
   %old.site = load i32, ptr %site.slot, align 4
@@ -42,6 +49,7 @@ write:
   store i32 %set, ptr %context, align 4
   br label %done
 done:
+  store atomic i64 0, ptr %lock release, align 8
   ret void
 }}
 """

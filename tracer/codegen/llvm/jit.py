@@ -9,7 +9,7 @@ import ctypes
 import itertools
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -61,10 +61,14 @@ def _level(opt: int) -> int:
 @cache
 def _c_symbols() -> tuple[tuple[str, int], ...]:
     """Addresses of the C functions that compiled code may call."""
-    process = ctypes.CDLL(None)  # Python itself is linked to the mathematics library
     names = [*_C_FUNCTIONS, *(name + letter for name in _MATH_FUNCTIONS for letter in ("", "f"))]
-    found = [(name, _address(process, name)) for name in names]
-    return tuple((name, address) for name, address in found if address)
+    return tuple(process_symbols(names).items())  # Python itself is linked to the mathematics library
+
+
+def process_symbols(names: Iterable[str]) -> dict[str, int]:
+    """The addresses of C functions that are linked into this process, those that there are."""
+    process = ctypes.CDLL(None)
+    return {name: address for name in names if (address := _address(process, name))}
 
 
 def _address(library: ctypes.CDLL, name: str) -> int:

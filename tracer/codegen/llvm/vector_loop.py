@@ -67,7 +67,9 @@ class VectorLoop:
         w, lanes = self.f.w, self.loop.lanes
         full = stop & -lanes if stop > 0 else 0
         partial = self.first
-        if full:
+        if full == lanes == stop and not self.registers:
+            self._body("0")
+        elif full:
             done = w.label("done")
             partial = self._rounds(str(full), done)
             w.open(done)

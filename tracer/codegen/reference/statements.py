@@ -214,10 +214,29 @@ def _write_item(f: Frame, s: StackWrite) -> None:
 
 
 def _invoke(f: Frame, s: Invoke) -> None:
+    if s.share is None:
+        run_function(_callee(f, s))
+        return
+    level = f.clock.enter(is_block=False)
+    count, grain = s.share.count, s.share.grain
+    parts = max(count // grain, 1)
+    for part in f.call.iterations(range(parts)):
+        f.clock.iterate(level)
+        inner = _callee(f, s)
+        bounds = (part * grain, count if part == parts - 1 else (part + 1) * grain)
+        for register, value in zip(inner.function.parameters[-2:], bounds, strict=True):
+            assert isinstance(register, Register), "the verifier has matched them"
+            inner.values[register] = np.int64(value)
+        run_function(inner)
+    f.clock.leave()
+
+
+def _callee(f: Frame, s: Invoke) -> Frame:
+    """A frame of the function with its arguments, but for what is to be shared."""
     callee = f.call.functions[s.function]
     inner = Frame(f.call, callee, f.run_block)
     written = []
-    for argument, parameter in zip(s.arguments, callee.parameters, strict=True):
+    for argument, parameter in zip(s.arguments, callee.parameters, strict=s.share is None):
         if isinstance(argument, View):
             assert isinstance(parameter, Buffer), "the verifier has matched them"
             region, start = f.view(argument)
@@ -227,7 +246,7 @@ def _invoke(f: Frame, s: Invoke) -> None:
             assert isinstance(parameter, Register), "the verifier has matched them"
             inner.values[parameter] = f.value(argument)
     _check_disjoint(s.function, list(inner.regions.values()), written)
-    run_function(inner)
+    return inner
 
 
 def run_function(f: Frame) -> None:

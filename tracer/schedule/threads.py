@@ -1,0 +1,236 @@
+"""Which nests threads share, and vector loops without a last round.
+
+A nest whose loop is long enough is invoked with `share`: its outermost loop, or the longest of those that stand
+directly within each other, runs over a part of its range. What each iteration computes stays as it was, so results
+do not depend on how many threads there are.
+
+A vector loop over a length that its lanes do not divide takes, where nothing that it reads is written by it, its
+last round from the end backwards: some elements are computed twice, and no masked copy of the body is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from tracer.ir.dtypes import I64
+from tracer.ir.loop import (
+    Address,
+    Block,
+    Buffer,
+    Compute,
+    Constant,
+    For,
+    Function,
+    If,
+    Invoke,
+    Load,
+    LoopKind,
+    Module,
+    Operand,
+    Register,
+    Share,
+    Statement,
+    Store,
+    Update,
+    While,
+    index_constant,
+)  # fmt: skip
+from tracer.ir.loop_walk import operands_of, statements_of
+from tracer.ir.scalar import ScalarOp
+from tracer.schedule.work import trips, work
+
+LEAST_WORK: Final = 30_000.0
+"""Nests below this estimate, some 30 µs, are run by their caller: waking a thread costs several microseconds."""
+GRAIN_WORK: Final = 8_000.0
+"""No part is smaller than this: claiming one costs about 0.1 µs, and its first memory is not prefetched."""
+_LEAST_TRIPS: Final = 8  # an outer loop this long is shared, rather than a longer one within
+
+
+def share_loops(module: Module, least_work: float = LEAST_WORK) -> Module:
+    """The module with its long nests shared, and its vector loops without last rounds where that is possible."""
+    shares: dict[str, Share] = {}
+    functions = []
+    for function in module.functions:
+        if function.name != module.entry:
+            function, share = _share(function, least_work)
+            if share is not None:
+                shares[function.name] = share
+        functions.append(function)
+    if shares:
+        functions = [replace(f, body=_invoking(f.body, shares)) if f.name == module.entry else f for f in functions]
+    return replace(module, functions=tuple(functions))
+
+
+def _invoking(block: Block, shares: dict[str, Share]) -> Block:
+    """The block with shares in its invocations."""
+
+    def changed(s: Statement) -> Statement:
+        match s:
+            case Invoke(name) if name in shares:
+                return replace(s, share=shares[name])
+            case For():
+                return replace(s, body=_invoking(s.body, shares))
+            case While():
+                return replace(s, condition=_invoking(s.condition, shares), body=_invoking(s.body, shares))
+            case If():
+                return replace(s, then=_invoking(s.then, shares), otherwise=_invoking(s.otherwise, shares))
+            case _:
+                return s
+
+    return Block(tuple(map(changed, block.statements)), block.yields)
+
+
+def _share(function: Function, least_work: float) -> tuple[Function, Share | None]:
+    """The function over a part of its work, and the whole of it; with None as it is but for last rounds."""
+    chain = _chain(function.body)
+    total = work(function.body.statements) if chain else 0.0
+    if not chain or total < least_work:
+        return replace(function, body=_without_last_rounds(function.body)), None
+    chosen = _choose(chain)
+    loop, count = chain[chosen], trips(chain[chosen])
+    begin, end = Register(I64, "begin"), Register(I64, "end")
+    inner: tuple[Statement, ...] | Statement
+    lanes = 1
+    if loop.kind is LoopKind.VECTOR:
+        if count % loop.lanes == 0 or (count > loop.lanes and _is_idempotent(loop)):
+            inner, count = _blocks(loop, begin, end), -(-count // loop.lanes)
+        else:
+            inner, lanes = _part(loop, begin, end), loop.lanes
+    else:
+        inner = replace(loop, start=begin, stop=end, body=_without_last_rounds(loop.body))
+    grain = max(1, int(GRAIN_WORK * count / total)) if least_work else 1
+    grain = -(-max(grain, 2) // lanes) * lanes  # two: a block that is moved back is run by whom its neighbour is
+    statements: tuple[Statement, ...] = inner if isinstance(inner, tuple) else (inner,)
+    for outer in reversed(chain[:chosen]):
+        statements = (replace(outer, body=Block(statements)),)
+    body = Block(statements)
+    return replace(function, parameters=(*function.parameters, begin, end), body=body), Share(count, grain)
+
+
+def _chain(body: Block) -> list[For]:
+    """Loops of independent iterations that stand directly within each other, outermost first."""
+    chain: list[For] = []
+    while len(body.statements) == 1 and isinstance(body.statements[0], For):
+        loop = body.statements[0]
+        independent = loop.kind in (LoopKind.PARALLEL, LoopKind.VECTOR) and not loop.carries
+        if not independent or loop.step != 1 or not isinstance(loop.stop, Constant) or loop.start != index_constant(0):
+            break
+        chain.append(loop)
+        if loop.kind is LoopKind.VECTOR:
+            break
+        body = loop.body
+    return chain
+
+
+def _choose(chain: Sequence[For]) -> int:
+    """The loop to share: the outermost long enough, else the longest."""
+    rounds = [trips(loop) // loop.lanes for loop in chain]
+    long = [n for n, count in enumerate(rounds) if count >= _LEAST_TRIPS]
+    return long[0] if long else max(range(len(chain)), key=rounds.__getitem__)
+
+
+# -- vector loops in blocks ---------------------------------------------------------------------------------------
+
+
+def _without_last_rounds(block: Block) -> Block:
+    """The block with its vector loops in blocks where their lengths leave a rest."""
+    statements: list[Statement] = []
+    for s in block.statements:
+        if not isinstance(s, For):
+            statements.append(s)
+        elif s.kind is not LoopKind.VECTOR:
+            statements.append(replace(s, body=_without_last_rounds(s.body)))
+        elif isinstance(s.stop, Constant) and trips(s) % s.lanes and trips(s) > s.lanes and _is_idempotent(s):
+            statements.append(_blocks(s, index_constant(0), index_constant(-(-trips(s) // s.lanes))))
+        else:
+            statements.append(s)
+    return Block(tuple(statements), block.yields)
+
+
+def _is_idempotent(loop: For) -> bool:
+    """Whether iterations may run twice: they store, reading nothing that any of them stores."""
+    read: set[Buffer] = set()
+    stored: set[Buffer] = set()
+    for s in statements_of(loop.body):
+        match s:
+            case Load():
+                read.add(s.buffer)
+            case Store():
+                stored.add(s.buffer)
+            case Update():
+                return False
+            case _:
+                pass
+    return not loop.carries and not read & stored
+
+
+def _blocks(loop: For, begin: Operand, end: Operand) -> For:
+    """The loop as one over blocks of its lanes, the last one moved back to end where the loop ends."""
+    length, lanes = trips(loop), loop.lanes
+    block = Register(I64, "block")
+    statements: list[Statement] = []
+    start: Address = Address(0, ((block, lanes),))
+    if length % lanes:
+        scaled, first = Register(I64, "scaled"), Register(I64, "first")
+        statements.append(Compute(scaled, ScalarOp.MUL, (block, index_constant(lanes))))
+        statements.append(Compute(first, ScalarOp.MIN, (scaled, index_constant(length - lanes))))
+        start = Address(0, ((first, 1),))
+    statements.append(_moved(loop, start, index_constant(lanes)))
+    return For(block, begin, end, Block(tuple(statements)))
+
+
+def _part(loop: For, begin: Register, end: Register) -> tuple[Statement, ...]:
+    """The loop over a part of its range."""
+    count = Register(I64, "count")
+    length = Compute(count, ScalarOp.SUB, (end, begin))
+    return length, _moved(loop, Address(0, ((begin, 1),)), count)
+
+
+def _moved(loop: For, start: Address, stop: Operand) -> For:
+    """The loop over range(start, start + stop), its index counting from 0."""
+    index = Register(I64, loop.index.name)
+    body = _with_index(loop.body, loop.index, index, start)
+    if loop.index in set(_values(loop.body)):
+        ((register, coefficient),) = start.terms
+        scaled = Register(I64, "scaled")
+        shift = Compute(scaled, ScalarOp.MUL, (register, index_constant(coefficient)))
+        position = Compute(loop.index, ScalarOp.ADD, (index, scaled))
+        body = Block((shift, position, *body.statements), body.yields)
+    return replace(loop, index=index, stop=stop, body=body)
+
+
+def _values(block: Block) -> Iterator[Operand]:
+    """What is read in the block other than in addresses."""
+    for s in statements_of(block):
+        yield from operands_of(s)
+        if isinstance(s, For):
+            yield from s.body.yields
+    yield from block.yields
+
+
+def _with_index(block: Block, old: Register, new: Register, start: Address) -> Block:
+    """The block with start + new for `old` in its addresses."""
+
+    def moved(address: Address) -> Address:
+        coefficient = next((c for r, c in address.terms if r is old), 0)
+        if not coefficient:
+            return address
+        kept = tuple((r, c) for r, c in address.terms if r is not old)
+        added = ((new, coefficient), *((r, c * coefficient) for r, c in start.terms))
+        return Address(address.constant + start.constant * coefficient, (*kept, *added))
+
+    def changed(s: Statement) -> Statement:
+        match s:
+            case Load() | Store() | Update():
+                return replace(s, address=moved(s.address))
+            case For():
+                return replace(s, body=_with_index(s.body, old, new, start))
+            case If():
+                then, otherwise = (_with_index(b, old, new, start) for b in (s.then, s.otherwise))
+                return replace(s, then=then, otherwise=otherwise)
+            case _:
+                return s
+
+    return Block(tuple(map(changed, block.statements)), block.yields)
