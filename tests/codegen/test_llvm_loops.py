@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,11 @@ import pytest
 
 from tests.codegen.llvm_programs import WIDTHS, at, constant, integer, loop, main_of, module_of, run, same
 from tracer.codegen.llvm.emit import emit_module
+from tracer.codegen.status import Status
 from tracer.errors import InternalError
 from tracer.ir.dtypes import BF16, BOOL, F16, F32, F64, I8, I32, I64, DType, short_name
 from tracer.ir.loop import (
+    Address,
     Alloc,
     Block,
     Buffer,
@@ -478,9 +481,36 @@ def test_what_a_cpu_cannot_run_is_refused() -> None:
     assert "exp of f32 should have been expanded" in refused(lambda o: [Compute(x, ScalarOp.EXP, (constant(1, F32),))])
 
 
-def test_a_predicate_that_varies_by_lane_is_refused() -> None:
-    def rounds(i: Register) -> list[Statement]:
-        p = Register(BOOL)
-        return [Compute(p, ScalarOp.LT, (i, integer(2))), If(p, Block(()))]
+def test_stores_under_a_predicate_that_varies_by_lane_are_refused() -> None:
+    def rounds(o: Buffer) -> Callable[[Register], list[Statement]]:
+        def body(i: Register) -> list[Statement]:
+            p = Register(BOOL)
+            store = Store(o, Address(), constant(1, o.dtype))
+            return [Compute(p, ScalarOp.LT, (i, integer(2))), If(p, Block((store,)))]
 
-    assert "an If whose predicate varies by lane" in refused(lambda o: [loop(4, rounds, lanes=4)])
+        return body
+
+    assert "an If whose predicate varies by lane" in refused(lambda o: [loop(4, rounds(o), lanes=4)])
+
+
+@pytest.mark.parametrize("bits", WIDTHS)
+@pytest.mark.parametrize("first", [0, 3, 100])
+def test_a_predicate_that_varies_by_lane_chooses_by_lane(bits: int, first: int) -> None:
+    """Lanes from `first` on take the arm that computes; none of them does where that is 100."""
+
+    def body(o: Buffer) -> list[Statement]:
+        def rounds(i: Register) -> list[Statement]:
+            p, square, result = Register(BOOL), Register(I64), Register(I64)
+            then = Block((Compute(square, ScalarOp.MUL, (i, i)),), (square,))
+            return [
+                Compute(p, ScalarOp.LE, (integer(first), i)),
+                If(p, then, Block((), (i,)), (result,)),
+                Store(o, at((i, 1)), result),
+            ]
+
+        return [loop(11, rounds, lanes=4)]
+
+    out = np.zeros(11, np.int64)
+    assert run(module_of([("o", I64, 11, True)], body), [out], vector_bits=bits)[0] == Status.DONE
+    i = np.arange(11)
+    np.testing.assert_array_equal(out, np.where(i >= first, i * i, i))

@@ -255,7 +255,10 @@ STATEMENT_DEFECTS: list[tuple[str, Statement | tuple[Statement, ...]]] = [
     ("the predicate is f32, expected bool", If(ONE, Block(()))),
     ("the other arm yields (), the results are (f32)", If(TRUE, Block((), (ONE,)), Block(()), (X,))),
     ("the first arm yields (f32), the results are ()", If(TRUE, Block((), (ONE,)))),
-    ("an If whose predicate varies by lane", in_lanes(VARIES, If(P, Block(())))),
+    (
+        "an If whose predicate varies by lane, and whose arms do more than compute",
+        in_lanes(VARIES, If(P, Block((Store(OUT, Address(), ONE),)))),
+    ),
     ("a loop whose range varies by lane", in_lanes(loop(index=INNER, stop=IX))),
     ("While inside a vector loop", in_lanes(WHILE)),
     # threads

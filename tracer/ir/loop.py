@@ -204,7 +204,11 @@ class While:
 
 @dataclass(frozen=True, slots=True)
 class If:
-    """results = yields of the arm that runs. Inside a vector loop the predicate must not vary by lane."""
+    """results = yields of the arm that runs.
+
+    Inside a vector loop the predicate may vary by lane where `then` only computes and `otherwise` holds no statements:
+    results are chosen by lane, and `then` is skipped where no lane wants it.
+    """
 
     predicate: Operand
     then: Block

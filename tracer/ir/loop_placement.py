@@ -10,6 +10,7 @@ from tracer.ir.loop import (
     Alloc,
     Barrier,
     Callback,
+    Compute,
     Constant,
     Copy,
     For,
@@ -113,7 +114,8 @@ def problems(s: Statement, place: Place) -> Iterator[str]:
         case For():
             yield from _for(s, place)
         case If() if s.predicate in place.by_lane:
-            yield "an If whose predicate varies by lane"
+            if s.otherwise.statements or not all(isinstance(inner, Compute) for inner in s.then.statements):
+                yield "an If whose predicate varies by lane, and whose arms do more than compute"
         case Barrier() | Shuffle():
             if LoopKind.THREAD not in place.loops:
                 yield f"{what} outside a thread loop"

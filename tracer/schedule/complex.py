@@ -57,7 +57,7 @@ def complex_pointwise(b: Builder, equation: Equation, elements: Sequence[Element
 
 def _written(b: Builder, function: Callable[..., Pair | Value], *elements: Element) -> Element:
     """Append the statements of a function of pairs."""
-    code = Code(uniform=False)
+    code = Code()
     result = function(*(tuple(Value(code, part) for part in element) for element in elements))
     for statement in code.statements:
         b.add(statement)

@@ -201,19 +201,36 @@ class _Planner:
         return max((self.barriers.get(a, 0) for a in equation.inputs if isinstance(a, Var)), default=0)
 
     def _limit_operations(self) -> None:
-        """Store a value where an inline chain grows too long."""
-        operations: dict[Var, int] = {}
-        for equation in self.program.equations:
-            own = _operations(equation)
-            total = own + sum(operations.get(a, 0) for a in equation.inputs if isinstance(a, Var))
+        """Store values where what is inline before one grows too much: the last that is read more than once, lest its
+        readers compute it again on either side of the cut."""
+        before: dict[Var, dict[int, int]] = {}  # of inline values: the equations pulled, and their operations
+        equations, number = self.program.equations, 0
+        while number < len(equations):
+            equation = equations[number]
+            pulled = {number: _operations(equation)}
+            for atom in equation.inputs:
+                if isinstance(atom, Var) and atom in self.inline:
+                    pulled |= before[atom]
+            total = sum(pulled.values())
+            if total > _MOST_OPERATIONS and len(pulled) > 1:
+                number = self._cut(number, pulled)
+                continue
             for variable in equation.outputs:
-                if variable in self.inline:
-                    if total > _MOST_OPERATIONS:
-                        del self.inline[variable]
-                    else:
-                        operations[variable] = total
-                        continue
+                before[variable] = pulled
                 self.operations[variable] = total
+            number += 1
+
+    def _cut(self, number: int, pulled: Mapping[int, int]) -> int:
+        """Store a value among the equations pulled, and say from which equation on to count again."""
+        for earlier in sorted(pulled, reverse=True):
+            for variable in self.program.equations[earlier].outputs:
+                if earlier != number and variable in self.inline and len(self.readers[variable]) > 1:
+                    del self.inline[variable]
+                    return earlier + 1
+        for atom in self.program.equations[number].inputs:
+            if isinstance(atom, Var):
+                self.inline.pop(atom, None)
+        return number
 
     # which roots share a nest
 

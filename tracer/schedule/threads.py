@@ -1,4 +1,4 @@
-"""Which nests threads share, and vector loops without a last round.
+"""Which nests threads share, how many vectors a round of a vector loop takes, and vector loops without a last round.
 
 A nest whose loop is long enough is invoked with `share`: its outermost loop, or the longest of those that stand
 directly within each other, runs over a part of its range. What each iteration computes stays as it was, so results
@@ -46,6 +46,9 @@ LEAST_WORK: Final = 30_000.0
 GRAIN_WORK: Final = 8_000.0
 """No part is smaller than this: claiming one costs about 0.1 µs, and its first memory is not prefetched."""
 _LEAST_TRIPS: Final = 8  # an outer loop this long is shared, rather than a longer one within
+_CHAIN: Final = 12  # computations from which on a round waits for its own results more than for memory
+_MOST_COMPUTATIONS: Final = 500  # of a round, counted once for each vector: more cost too much to compile
+_LEAST_ROUNDS: Final = 16  # of a loop that is made wider
 
 
 def share_loops(module: Module, least_work: float = LEAST_WORK) -> Module:
@@ -54,6 +57,7 @@ def share_loops(module: Module, least_work: float = LEAST_WORK) -> Module:
     functions = []
     for function in module.functions:
         if function.name != module.entry:
+            function = replace(function, body=_widened(function.body))
             function, share = _share(function, least_work)
             if share is not None:
                 shares[function.name] = share
@@ -129,6 +133,46 @@ def _choose(chain: Sequence[For]) -> int:
     rounds = [trips(loop) // loop.lanes for loop in chain]
     long = [n for n, count in enumerate(rounds) if count >= _LEAST_TRIPS]
     return long[0] if long else max(range(len(chain)), key=rounds.__getitem__)
+
+
+# -- wider vector loops -------------------------------------------------------------------------------------------
+
+
+def _widened(block: Block) -> Block:
+    """The block with twice or four times the lanes in vector loops that compute much, so that chains overlap.
+
+    Measured on an AVX-512 core: Black-Scholes takes 0.6 of its time with four vectors, gelu 0.77; axpy gains nothing.
+    """
+    statements: list[Statement] = []
+    for s in block.statements:
+        if isinstance(s, For):
+            wider = _width(s) if s.kind is LoopKind.VECTOR else 1
+            s = replace(s, lanes=s.lanes * wider) if wider > 1 else replace(s, body=_widened(s.body))
+        statements.append(s)
+    return Block(tuple(statements), block.yields)
+
+
+def _width(loop: For) -> int:
+    """How many times wider to make a vector loop."""
+    computations = 0
+    for s in loop.body.statements:
+        match s:
+            case Compute():
+                computations += 1
+            case Load() | Store() if s.mask is None and _is_smooth(s.address, loop.index):
+                pass
+            case If():
+                pass
+            case _:
+                return 1
+    if loop.carries or computations < _CHAIN:
+        return 1
+    most = min(_MOST_COMPUTATIONS // computations, trips(loop) // (loop.lanes * _LEAST_ROUNDS))
+    return next((width for width in (4, 2) if width <= most), 1)
+
+
+def _is_smooth(address: Address, index: Register) -> bool:
+    return all(c == 1 for r, c in address.terms if r is index)
 
 
 # -- vector loops in blocks ---------------------------------------------------------------------------------------

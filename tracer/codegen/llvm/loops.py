@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tracer.codegen.llvm.compute import apply
 from tracer.codegen.llvm.frame import Frame
 from tracer.codegen.llvm.types import ELEMENT, vector
-from tracer.ir.loop import Carry, Constant, For, If, Operand, Register, While
+from tracer.ir.loop import Carry, Compute, Constant, For, If, Operand, Register, While
 
 
 def phi(f: Frame, name: str, register: Register, *incoming: tuple[str, str]) -> str:
@@ -150,10 +150,11 @@ def while_(f: Frame, s: While) -> None:
 
 
 def if_(f: Frame, s: If) -> None:
-    """One of two arms, by a predicate that is the same in all lanes."""
+    """One of two arms; where the predicate varies by lane, the first is skipped if no lane wants it."""
     w = f.w
     if s.predicate in f.varying:
-        f.fail("an If whose predicate varies by lane")
+        _if_in_lanes(f, s)
+        return
     predicate = f.operand(s.predicate)
     then, otherwise, join = w.label("then"), w.label("else"), w.label("join")
     incoming = []
@@ -165,3 +166,24 @@ def if_(f: Frame, s: If) -> None:
         w.jump(join)
     w.open(join)
     define_phis(f, s.results, *incoming)
+
+
+def _if_in_lanes(f: Frame, s: If) -> None:
+    """Results by lane: those of `then`, which only computes, or the operands that `otherwise` yields."""
+    w, lanes = f.w, f.lanes
+    if s.otherwise.statements or not all(isinstance(inner, Compute) for inner in s.then.statements):
+        f.fail("an If whose predicate varies by lane, and whose arms do more than compute")
+    predicate = f.operand(s.predicate, lanes)
+    usual = yields(f, s.otherwise.yields, s.results)
+    then, join, before = w.label("then"), w.label("join"), w.block
+    w.branch(w.any(predicate, lanes), then, join, unlikely=True)
+    w.open(then)
+    f.run(s.then)
+    mask, chosen = f"{vector('i1', lanes)} {predicate}", []
+    for result, rare, other in zip(s.results, yields(f, s.then.yields, s.results), usual, strict=True):
+        kind = vector(ELEMENT[result.dtype], lanes)
+        chosen.append(w.let(f"select {mask}, {kind} {rare}, {kind} {other}"))
+    after = w.block
+    w.jump(join)
+    w.open(join)
+    define_phis(f, s.results, (usual, before), (chosen, after))

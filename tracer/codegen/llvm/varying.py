@@ -81,8 +81,8 @@ class Variation:
                 return
 
     def _if(self, s: If) -> None:
-        self._any((s.predicate,))
+        by_lane = self._any((s.predicate,))
         self._block(s.then)
         self._block(s.otherwise)
         for result, a, b in zip(s.results, s.then.yields, s.otherwise.yields, strict=True):
-            self._mark(result, a in self.varying or b in self.varying)
+            self._mark(result, by_lane or a in self.varying or b in self.varying)

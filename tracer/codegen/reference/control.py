@@ -16,7 +16,7 @@ from tracer.ir.loop import Carry, For, If, LoopKind, While
 
 def if_(f: Frame, s: If) -> None:
     """One arm, or both where the predicate varies by thread."""
-    predicate = f.uniform(s.predicate, "the predicate of an If")
+    predicate = f.value(s.predicate)
     if not isinstance(predicate, np.ndarray):
         _assign(f, s.results, f.run(s.then if predicate else s.otherwise))
         return

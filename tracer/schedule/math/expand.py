@@ -69,14 +69,10 @@ FORMATS: Final = {F32: SINGLE, F64: DOUBLE}
 
 
 class Code:
-    """The statements of one block as they are recorded.
+    """The statements of one block as they are recorded."""
 
-    `uniform` says that a branch may depend on any value here, because only one lane runs through this block.
-    """
-
-    def __init__(self, uniform: bool) -> None:
+    def __init__(self) -> None:
         self.statements: list[Statement] = []
-        self.uniform = uniform
         self._recorded: dict[tuple[object, ...], Value] = {}
         self._unnamed: dict[Register, tuple[object, ...]] = {}  # what `define` may still rename, with its key
 
@@ -96,12 +92,10 @@ class Code:
     ) -> tuple[Value, ...]:
         """Where `predicate` holds the values of `rare`, else the `usual` ones.
 
-        A branch where one lane runs; in vector loops both are computed, and each lane selects.
-        `rare` may read values recorded so far, through `Code.adopt`.
+        A branch, taken by a vector loop where any lane wants it. `rare` may read values recorded so far, through
+        `Code.adopt`.
         """
-        if not self.uniform:
-            return tuple(select(predicate, a, b) for a, b in zip(rare(self), usual, strict=True))
-        inner = Code(uniform=True)
+        inner = Code()
         yields = tuple(value.operand for value in rare(inner))
         results = tuple(Register(value.dtype) for value in usual)
         self.statements.append(

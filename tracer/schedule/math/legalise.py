@@ -16,7 +16,6 @@ from tracer.ir.loop import (
     Compute,
     For,
     If,
-    LoopKind,
     Module,
     Statement,
     While,
@@ -78,41 +77,41 @@ def expand_math(module: Module) -> Module:
     functions = tuple(
         function if body is function.body else replace(function, body=body)
         for function in module.functions
-        for body in (_expand_block(function.body, uniform=True),)
+        for body in (_expand_block(function.body),)
     )
     unchanged = all(a is b for a, b in zip(functions, module.functions, strict=True))
     return module if unchanged else replace(module, functions=functions)
 
 
-def _expand_block(block: Block, *, uniform: bool) -> Block:
+def _expand_block(block: Block) -> Block:
     """The block with its math expanded. Blocks nest as loops do, so only their depth is recursed over."""
-    code = Code(uniform)
+    code = Code()
     changed = False
     for statement in block.statements:
         if isinstance(statement, Compute) and statement.op in _MATH:
             _expand_compute(code, statement)
             changed = True
         else:
-            inner = _expand_nested(statement, uniform=uniform)
+            inner = _expand_nested(statement)
             code.statements.append(inner)
             changed = changed or inner is not statement
     return Block(tuple(code.statements), block.yields) if changed else block
 
 
-def _expand_nested(statement: Statement, *, uniform: bool) -> Statement:
+def _expand_nested(statement: Statement) -> Statement:
     match statement:
         case For():
-            body = _expand_block(statement.body, uniform=uniform and statement.kind is not LoopKind.VECTOR)
+            body = _expand_block(statement.body)
             return statement if body is statement.body else replace(statement, body=body)
         case While():
-            condition = _expand_block(statement.condition, uniform=uniform)
-            body = _expand_block(statement.body, uniform=uniform)
+            condition = _expand_block(statement.condition)
+            body = _expand_block(statement.body)
             if condition is statement.condition and body is statement.body:
                 return statement
             return replace(statement, condition=condition, body=body)
         case If():
-            then = _expand_block(statement.then, uniform=uniform)
-            otherwise = _expand_block(statement.otherwise, uniform=uniform)
+            then = _expand_block(statement.then)
+            otherwise = _expand_block(statement.otherwise)
             if then is statement.then and otherwise is statement.otherwise:
                 return statement
             return replace(statement, then=then, otherwise=otherwise)
