@@ -9,6 +9,7 @@ Arithmetic, methods and NumPy's protocols are installed from one table, `tracer.
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -28,7 +29,8 @@ from tracer.errors import (
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
 from tracer.ir.types import ArrayType, KeyType, Shape, Type, array_type
-from tracer.trace.source import here
+from tracer.trace.branching import branch_at
+from tracer.trace.source import here, user_frame
 from tracer.trace.state import state
 
 if TYPE_CHECKING:
@@ -272,10 +274,6 @@ def require_concrete(array: Array) -> np.ndarray[Any, Any]:
 
 
 _REMEDIES = {
-    TracerBoolError: (
-        "`if`, `while`, `and`, `not` or `assert` on a traced value",
-        "lax.cond({x}, lambda: a, lambda: b), tnp.where({x}, a, b), or lax.while_loop",
-    ),
     TracerIntegerError: (
         "a Python integer from a traced value",
         "mark the argument static, jit(f, static_argnums=...), or keep to array operations (lax.fori_loop, x[i])",
@@ -292,7 +290,11 @@ _REMEDIES = {
 
 
 def _raise_traced(array: Array, error: Failure, what: str) -> NoReturn:
-    summary, remedy = _REMEDIES[error]
+    if error is TracerBoolError:
+        branch = branch_at(None if state.source is not None else user_frame(sys._getframe(1)))
+        summary, remedy, asked = f"{branch.statement} on a traced value", branch.remedy, branch.asked
+    else:
+        (summary, remedy), asked = _REMEDIES[error], None
     origin = ""
     known = "its value is known only when the compiled program runs"
     trace = array._trace
@@ -304,9 +306,8 @@ def _raise_traced(array: Array, error: Failure, what: str) -> NoReturn:
             known = "reading its value would lose its derivative"
         elif error is TracerBoolError and array._atom in trace.inputs:
             remedy += "; jit(f, static_argnums=...) makes an argument a Python value"
-    raise error(
-        message(f"{summary}{here()}", f"{what} of {array.type}{origin}: {known}", help=remedy.format(x="x > 0"))
-    )
+    subject = f"{asked} is" if asked is not None else f"{what} of"
+    raise error(message(f"{summary}{here()}", f"{subject} {array.type}{origin}: {known}", help=remedy))
 
 
 def leak(array: Array, trace: Trace) -> LeakedTracerError:

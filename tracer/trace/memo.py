@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from tracer.ir.program import Program
 
@@ -26,4 +26,4 @@ def remembered(transform: Callable[Concatenate[Program, P], Result]) -> Callable
     def call(program: Program, *args: P.args, **kwargs: P.kwargs) -> Result:
         return known(program.lines, program, args, tuple(kwargs.items()))
 
-    return call
+    return cast(Callable[Concatenate[Program, P], Result], call)

@@ -25,14 +25,19 @@ def user_source() -> Source | None:
     """The line of the equation being rewritten, else the innermost frame outside this package, if there is one."""
     if state.source is not None:
         return state.source
-    frame: FrameType | None = sys._getframe(1)
+    frame = user_frame(sys._getframe(1))
+    return None if frame is None else Source(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+
+
+def user_frame(frame: FrameType | None) -> FrameType | None:
+    """The innermost frame outside this package, from the given one outwards."""
     while frame is not None:
         code = frame.f_code
         ours = _ours.get(code)
         if ours is None:
             ours = _ours[code] = _is_ours(code)
         if not ours:
-            return Source(code.co_filename, frame.f_lineno, code.co_name)
+            return frame
         frame = frame.f_back
     return None
 
