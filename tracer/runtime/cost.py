@@ -137,6 +137,11 @@ def is_long(program: Program) -> bool:
     return cost.unknown_trips or cost.work > _LONG
 
 
+def long_from(program: Program, size: int) -> int:
+    """Of how many elements on an elementwise program, here of `size` elements, is long in this sense."""
+    return _LONG * size // max(program_cost(program).work, 1)
+
+
 def _sum(costs: Iterator[Cost]) -> Cost:
     total = Cost()
     for cost in costs:

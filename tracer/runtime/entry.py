@@ -16,13 +16,14 @@ from tracer.ir import dtypes
 from tracer.ir.types import ArrayType, Type, storage_type
 from tracer.runtime.compile import Compiled
 from tracer.runtime.faults import error_of
-from tracer.runtime.plan import Plan
+from tracer.runtime.plan import Plan, flat_plan
 from tracer.runtime.record import Leaf, Record, Result, Scalar
 from tracer.runtime.support import support
 from tracer.runtime.tracebacks import Raised
 from tracer.trace import trees
 from tracer.trace.array import Array
 
+_NEVER = 2**62  # more elements than there are
 _METH_FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002
 _SCALARS = {
     (dtypes.I64, True): Scalar.INT64,
@@ -88,6 +89,13 @@ class Recognised:
         self.record.spare = ctypes.addressof(spare)
         weakref.finalize(self.record, _free_spare, spare).atexit = False
 
+    @classmethod
+    def elementwise(cls, compiled: Compiled, scalars: Sequence[bool], long_from: int) -> Recognised:
+        """The same for a program of `any_size`: which inputs are scalars, the others are arrays of one shape."""
+        made = cls(compiled, (), flat_plan(len(scalars)), trees.flatten(0)[1])
+        made._free_shapes(scalars, long_from)
+        return made
+
     def entry(self, fallback: Callable[..., Any]) -> Callable[..., Any]:
         """The C function; it calls `fallback` with the same arguments where they are not as planned."""
         return _new_function((self.record, fallback, self._keep))
@@ -99,6 +107,15 @@ class Recognised:
     def trust_caller(self) -> None:
         """Whoever calls has looked at settings and traces already."""
         self.record.version = -1
+
+    def _free_shapes(self, scalars: Sequence[bool], long_from: int) -> None:
+        leaves = (Leaf * len(scalars)).from_address(self.record.leaves)
+        for leaf, scalar in zip(leaves, scalars, strict=True):
+            if not scalar:
+                leaf.ndim = -1
+        for result in (Result * self.record.outputs).from_address(self.record.results):
+            result.ndim = -1
+        self.record.elementwise, self.record.long_from = 1, long_from
 
     def _set_program(self, compiled: Compiled, captured: Sequence[Array]) -> None:
         r, scheduled = self.record, compiled.scheduled
@@ -112,7 +129,7 @@ class Recognised:
         r.constants = len(scheduled.constants)
         r.data = self._table(ctypes.c_void_p, [constant.ctypes.data for constant in scheduled.constants])
         r.arena, r.stacks = scheduled.module.arena, scheduled.module.stacks
-        r.is_long, r.repeatable = compiled.is_long, compiled.is_repeatable
+        r.long_from, r.repeatable = 0 if compiled.is_long else _NEVER, compiled.is_repeatable
 
     def _set_arguments(self, plan: Plan) -> None:
         r = self.record

@@ -67,7 +67,7 @@ no:
 }
 
 ; New arrays for all results; false with an exception set and nothing left where memory runs out.
-define internal i1 @tracer.make_all(ptr %record, ptr %results, ptr %buffers) {
+define internal i1 @tracer.make_all(ptr %record, ptr %results, ptr %buffers, ptr %common) {
 entry:
   %count = field i64 %record Record.outputs
   %table = field ptr %record Record.results
@@ -79,7 +79,7 @@ loop:
 make:
   %result = getelementptr [Result.bytes x i8], ptr %table, i64 %i
   %buffer = getelementptr ptr, ptr %buffers, i64 %i
-  %array = call ptr @tracer.make(ptr %record, ptr %result, ptr %buffer)
+  %array = call ptr @tracer.make(ptr %record, ptr %result, ptr %buffer, ptr %common)
   %failed = icmp eq ptr %array, null
   br i1 %failed, label %no, label %made
 made:
@@ -95,10 +95,15 @@ no:
 }
 
 ; A new Array on a new NumPy array of unset elements, whose memory's address goes to `buffer`.
-define internal ptr @tracer.make(ptr %record, ptr %result, ptr %buffer) {
+define internal ptr @tracer.make(ptr %record, ptr %result, ptr %buffer, ptr %common) {
   %descr = field ptr %result Result.descr
-  %ndim = field i64 %result Result.ndim
-  %shape = field ptr %result Result.shape
+  %own.ndim = field i64 %result Result.ndim
+  %own.shape = field ptr %result Result.shape
+  %common.ndim = field i64 %common Common.ndim
+  %common.shape = field ptr %common Common.shape
+  %is.free = icmp eq i64 %own.ndim, -1
+  %ndim = select i1 %is.free, i64 %common.ndim, i64 %own.ndim
+  %shape = select i1 %is.free, ptr %common.shape, ptr %own.shape
   %ndarray.type = field ptr %record Record.ndarray
   %array.type = field ptr %record Record.array
   %ndim32 = trunc i64 %ndim to i32

@@ -4,7 +4,7 @@ RUN = """\
 @tracer.small = internal constant i64 16384 ; bytes of an arena that may lie on the stack
 
 ; Run the program on the buffers. Takes the references in `results`; the result, or null with an exception set.
-define internal ptr @tracer.run(ptr %record, ptr %buffers, ptr %results) {
+define internal ptr @tracer.run(ptr %record, ptr %buffers, ptr %results, i64 %count) {
   %context = alloca [Context.bytes x i8], align 16
   call void @llvm.memset.p0.i64(ptr align 16 %context, i8 0, i64 Context.bytes, i1 false)
   %frame = alloca [2 x ptr], align 8 ; for callbacks: the record, and the thread's state while the GIL is given away
@@ -32,7 +32,7 @@ again:
   set i32 0 %context Context.status
   set i32 -1 %context Context.fault_site
   call void @llvm.memset.p0.i64(ptr align 16 %stack, i8 0, i64 %stack.bytes, i1 false)
-  %status = call i32 @tracer.call(ptr %record, ptr %buffers, ptr %context, ptr %frame)
+  %status = call i32 @tracer.call(ptr %record, ptr %buffers, ptr %context, ptr %frame, i64 %count)
   call void @tracer.free_stacks(ptr %stack, i64 %stacks)
   %is.done = icmp eq i32 %status, Status.DONE
   br i1 %is.done, label %done, label %not.done
@@ -56,8 +56,8 @@ clean:
   call void @tracer.give_arena(ptr %record, ptr %arena, i64 %bytes)
   br label %fail
 fail:
-  %count = field i64 %record Record.outputs
-  call void @tracer.release(ptr %results, i64 %count)
+  %made = field i64 %record Record.outputs
+  call void @tracer.release(ptr %results, i64 %made)
   ret ptr null
 done:
   call void @tracer.give_arena(ptr %record, ptr %arena, i64 %bytes)
@@ -66,10 +66,10 @@ done:
 }
 
 ; The program itself; the GIL is given away, and Ctrl-C heard, if it may run for long.
-define internal i32 @tracer.call(ptr %record, ptr %buffers, ptr %context, ptr %frame) {
+define internal i32 @tracer.call(ptr %record, ptr %buffers, ptr %context, ptr %frame, i64 %count) {
   %main = field ptr %record Record.main
-  %long = field i64 %record Record.is_long
-  %is.long = icmp ne i64 %long, 0
+  %long.from = field i64 %record Record.long_from
+  %is.long = icmp uge i64 %count, %long.from
   %thread.at = getelementptr ptr, ptr %frame, i64 1
   br i1 %is.long, label %slow, label %quick
 quick:

@@ -21,7 +21,7 @@ from tracer.runtime import capi
 from tracer.runtime.entry_arguments import ARGUMENTS
 from tracer.runtime.entry_arrays import ARRAYS
 from tracer.runtime.entry_run import RUN
-from tracer.runtime.record import Leaf, Record, Result, Step
+from tracer.runtime.record import Common, Leaf, Record, Result, Step
 from tracer.runtime.tracebacks import Raised
 
 DECLARATIONS = """\
@@ -79,23 +79,39 @@ accept:
   %buffers = alloca ptr, i64 %parameters
   %scalars = alloca [16 x i8], i64 %inputs, align 16
   %accepted = call i1 @tracer.accept_all(ptr %record, ptr %objects, ptr %buffers, ptr %scalars)
-  br i1 %accepted, label %make, label %fallback
+  br i1 %accepted, label %measure, label %fallback
+measure:
+  %common = alloca [Common.bytes x i8], align 8
+  %agree = call i1 @tracer.common(ptr %record, ptr %objects, ptr %common)
+  br i1 %agree, label %make, label %differ
 make:
   %results = alloca ptr, i64 %outputs
   %output.buffers = getelementptr ptr, ptr %buffers, i64 %inputs
-  %made = call i1 @tracer.make_all(ptr %record, ptr %results, ptr %output.buffers)
+  %made = call i1 @tracer.make_all(ptr %record, ptr %results, ptr %output.buffers, ptr %common)
   br i1 %made, label %run, label %out.of.memory
 run:
   %data = field ptr %record Record.data
   %constant.buffers = getelementptr ptr, ptr %buffers, i64 %arrays
   %constant.bytes = mul i64 %constants, 8
   call void @llvm.memcpy.p0.p0.i64(ptr %constant.buffers, ptr %data, i64 %constant.bytes, i1 false)
-  %result = call ptr @tracer.run(ptr %record, ptr %buffers, ptr %results)
+  %elementwise = field i64 %record Record.elementwise
+  %is.elementwise = icmp ne i64 %elementwise, 0
+  br i1 %is.elementwise, label %counted, label %ready
+counted: ; the count of elements is the only constant
+  %count.at = getelementptr i8, ptr %common, i64 Common.count
+  store ptr %count.at, ptr %constant.buffers
+  br label %ready
+ready:
+  %count = field i64 %common Common.count
+  %result = call ptr @tracer.run(ptr %record, ptr %buffers, ptr %results, i64 %count)
   call void @tracer.release(ptr %objects, i64 %inputs)
   ret ptr %result
 out.of.memory:
   call void @tracer.release(ptr %objects, i64 %inputs)
   ret ptr null
+differ:
+  call void @tracer.release(ptr %objects, i64 %inputs)
+  br label %fallback
 fallback:
   %callable = field ptr %self Tuple.item1
   %handed = call ptr @PyObject_Vectorcall(ptr %callable, ptr %args, i64 %nargs, ptr %kwnames)
@@ -168,7 +184,7 @@ no:
 
 _FIELD = re.compile(r"  (%[\w.]+) = field (\w+) (%[\w.]+) ([\w.]+)")
 _SET = re.compile(r"  set (\w+) (\S+) (%[\w.]+) ([\w.]+)")
-_STRUCTS = "Array|CData|Context|Dict|Leaf|List|Ndarray|Object|Raised|Record|Result|Stack|Status|Step|Tuple"
+_STRUCTS = "Array|CData|Common|Context|Dict|Leaf|List|Ndarray|Object|Raised|Record|Result|Stack|Status|Step|Tuple"
 _NAME = re.compile(rf"\b(?:{_STRUCTS})\.\w+\b")
 
 
@@ -184,7 +200,7 @@ def names() -> dict[str, int]:
     found |= {f"Array.{name}": offset for name, offset in capi.slot_offsets().items()}
     found["Raised.error"] = capi.member_offset(Raised, "error")
     found |= {f"Status.{status.name}": int(status) for status in Status}
-    for structure in (Context, Leaf, Record, Result, Stack, Step):
+    for structure in (Common, Context, Leaf, Record, Result, Stack, Step):
         found[f"{structure.__name__}.bytes"] = ctypes.sizeof(structure)
         for field in structure._fields_:
             found[f"{structure.__name__}.{field[0]}"] = getattr(structure, field[0]).offset

@@ -29,7 +29,7 @@ class Leaf(ctypes.Structure):
     _fields_ = (
         ("descr", Pointer),  # the dtype
         ("shape", Pointer),  # int64[ndim]
-        ("ndim", Word),
+        ("ndim", Word),  # -1: of any shape, the same for all such leaves
         ("handle", Pointer),
         ("weak", Pointer),  # True or False: what `Array._weak` must be
         ("kind", Pointer),  # the class of `Array._type` for what is no plain array, else null
@@ -43,10 +43,16 @@ class Result(ctypes.Structure):
     _fields_ = (
         ("descr", Pointer),
         ("shape", Pointer),
-        ("ndim", Word),
+        ("ndim", Word),  # -1: of the leaves' common shape
         ("weak", Pointer),
         ("type", Pointer),  # what `Array._type` becomes: None for plain arrays
     )
+
+
+class Common(ctypes.Structure):
+    """The shape that all leaves of any shape have in one call; `count` is 0 where there are none."""
+
+    _fields_ = (("shape", Pointer), ("ndim", Word), ("count", Word))
 
 
 class StepKind(IntEnum):
@@ -88,7 +94,8 @@ class Record(ctypes.Structure):
         ("arena", Word),  # bytes
         ("spare", Pointer),  # to a cell with an arena that no call uses at present, or null: exchanged atomically
         ("stacks", Word),
-        ("is_long", Word),
+        ("long_from", Word),  # of how many elements on a call is long; 0 is the count where shapes are fixed
+        ("elementwise", Word),  # whether arrays are of any shape, and the constant is their count of elements
         ("repeatable", Word),  # whether it may be run again: it has no ordered effects
         ("single", Word),  # whether the result is the one output itself, rather than a tuple
         ("ndarray", Pointer),

@@ -1,0 +1,49 @@
+"""Elementwise programs for arrays of any size: one loop, up to a count that is known when it runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from tracer.ir.dtypes import I64
+from tracer.ir.loop import (
+    Address,
+    Block,
+    Buffer,
+    Constant,
+    For,
+    Function,
+    Invoke,
+    Load,
+    LoopKind,
+    Register,
+    Space,
+)
+from tracer.schedule.lower import Scheduled
+
+SIZE: Final = 1009  # the size for which such a program is written: a number that nothing else has
+
+
+def for_any_size(scheduled: Scheduled) -> Scheduled | None:
+    """The program of arrays f[SIZE] and scalars, for arrays of as many elements as one more parameter says.
+
+    The parameter, an i64[1], is the last: a constant. None where the program is more than one loop over the elements.
+    """
+    module = scheduled.module
+    if len(module.functions) != 2 or module.arena or module.stacks or scheduled.callbacks or scheduled.constants:
+        return None
+    nest, main = module.functions
+    match nest.body.statements, main.body.statements:
+        case (For(start=Constant(value=0), stop=Constant(value=stop), step=1, carries=()) as loop,), (Invoke() as run,):
+            if stop != SIZE or loop.kind not in (LoopKind.VECTOR, LoopKind.SERIAL):
+                return None
+        case _:
+            return None
+    count, total, buffer = Register(I64, "count"), Register(I64, "count"), Buffer("count", I64, 1, Space.CONSTANT)
+    any_nest = Function(nest.name, (*nest.parameters, count), Block((replace(loop, stop=count),)))
+    statements = (Load(total, buffer, Address()), replace(run, arguments=(*run.arguments, total)))
+    any_main = Function(main.name, (*main.parameters, buffer), Block(statements))
+    constants = (np.zeros(1, np.int64),)
+    return replace(scheduled, module=replace(module, functions=(any_nest, any_main)), constants=constants)
