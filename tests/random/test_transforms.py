@@ -11,6 +11,7 @@ from tracer import random
 from tracer.ir import dtypes
 from tracer.ir.types import KeyType, array_type
 from tracer.primitives.reference import run_reference
+from tracer.runtime.compile import compile_program
 from tracer.trace.array import require_concrete
 from tracer.trace.stage import stage
 from tracer.transforms.batch import batch_program
@@ -44,10 +45,11 @@ def test_a_traced_or_batched_key_draws_what_an_eager_one_does(name: str) -> None
     staged = stage(lambda xs: [sampler(*xs)], [KeyType(())])
     constants = [require_concrete(c) for c in staged.constants]
     for words, wanted in zip(KEYS, eager, strict=True):
-        (got,) = run_reference(staged.program, [*constants, words])
+        (got,) = compile_program(staged.program).run([*constants, words])
         assert got.tobytes() == wanted.tobytes()
     batched = (*(False for _ in constants), True)
-    (together,) = run_reference(batch_program(staged.program, batched, 3).program, [*constants, KEYS])
+    together_program = batch_program(staged.program, batched, 3).program
+    (together,) = compile_program(together_program).run([*constants, KEYS])
     np.testing.assert_array_equal(together, np.stack(eager))
 
 

@@ -187,7 +187,7 @@ Lowering = (
 class Eager(Enum):
     """How the primitive runs outside any trace."""
 
-    REFERENCE = "reference"  # at once, by NumPy
+    REFERENCE = "reference"  # at once, by NumPy; elementwise functions by compiled loops, see `runtime.eager`
     COMPILED = "compiled"  # through a cached compiled program
 
 

@@ -210,14 +210,11 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     real = dtypes.real_dtype((x if isinstance(x, Array) else y).dtype)
     slack = arithmetic.add(arithmetic.mul(parts.abs(y), real.type(rtol)), real.type(atol))
     near = comparison.le(parts.abs(arithmetic.sub(x, y)), slack)
-    result = bits.or_(bits.and_(near, isfinite(_value(y))), comparison.eq(x, y))
+    finite = isfinite(y) if isinstance(y, Array) else bool(np.isfinite(y.value))
+    result = bits.or_(bits.and_(near, finite), comparison.eq(x, y))
     if equal_nan:
         result = bits.or_(result, bits.and_(comparison.ne(x, x), comparison.ne(y, y)))
     return result
-
-
-def _value(x: Any) -> Any:
-    return x if isinstance(x, Array) else x.value
 
 
 def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:

@@ -49,7 +49,7 @@ def _accepts(x: object) -> bool:
 
 def _binary(function: Function) -> Function:
     def method(self: Array, other: Any, /) -> Any:
-        return function(self, other) if _accepts(other) else NotImplemented
+        return function(self, other) if type(other) is Array or _accepts(other) else NotImplemented
 
     return method
 

@@ -7,6 +7,7 @@ its width; an integer array never widens a floating one.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from tracer.ir.dtypes import DType
 from tracer.ir.program import Literal
 from tracer.ir.types import array_type
 from tracer.numpy.conversion import Pair, array_of, broadcast, cast, common_pair, default_pair, inexact_dtype
+from tracer.runtime.elementwise import Quick
 from tracer.settings import config
 from tracer.trace.array import Array
 from tracer.trace.source import here
@@ -123,7 +125,8 @@ def _common_shape(name: str, arguments: list[Any]) -> tuple[int, ...]:
 def literal(name: str, value: Any, dtype: DType, weak: bool = False) -> Literal:
     """A number as a literal of a dtype. DTypeError where an integer does not fit."""
     try:
-        found = dtype.type(value)
+        rounds_once = type(value) is int and dtypes.is_inexact(dtype) and -(2**63) <= value < 2**63
+        found = np.int64(value).astype(dtype) if rounds_once else dtype.type(value)
     except OverflowError:
         raise DTypeError(
             message(
@@ -141,22 +144,35 @@ def same_dtype(name: str, x: Array, value: Any) -> Operand:
     return cast(operand(name, value), x.dtype)
 
 
-# Applying the functions of `tracer.primitives`, which give arrays for operands of which one is an array
+# Applying the functions of `tracer.primitives`, which give arrays for operands of which one is an array. Each name has
+# one function, whose frequent calls outside all traces run in compiled code.
+
+_quick: dict[str, Quick] = {}
 
 
 def pointwise(function: Callable[..., Any], name: str, *values: Any) -> Array:
     """A function of the promoted values."""
-    result: Array = function(*promoted(name, *values))
-    return result
+    quick = _quick.get(name)
+    if quick is None:
+        quick = _quick.setdefault(name, Quick(partial(_apply, promoted, function, name)))
+    return quick.call(*values)  # type: ignore[no-any-return]
 
 
 def pointwise_numbers(function: Callable[..., Any], name: str, *values: Any) -> Array:
     """A function of the promoted values, which must not be bools."""
-    result: Array = function(*promoted_numbers(name, *values))
-    return result
+    quick = _quick.get(name)
+    if quick is None:
+        quick = _quick.setdefault(name, Quick(partial(_apply, promoted_numbers, function, name)))
+    return quick.call(*values)  # type: ignore[no-any-return]
 
 
 def pointwise_inexact(function: Callable[..., Any], name: str, *values: Any) -> Array:
     """A function of the promoted values, integers cast to a float dtype."""
-    result: Array = function(*promoted_inexact(name, *values))
-    return result
+    quick = _quick.get(name)
+    if quick is None:
+        quick = _quick.setdefault(name, Quick(partial(_apply, promoted_inexact, function, name)))
+    return quick.call(*values)  # type: ignore[no-any-return]
+
+
+def _apply(promote: Callable[..., list[Any]], function: Callable[..., Any], name: str, *values: Any) -> Any:
+    return function(*promote(name, *values))

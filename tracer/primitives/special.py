@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tracer.errors import ArgumentError, message
-from tracer.ir.primitive import Composite, NoRule, Pointwise, Primitive, Rule
+from tracer.ir.primitive import Composite, Eager, NoRule, Pointwise, Primitive, Rule
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import Type
 from tracer.primitives.arithmetic import add, div, mul, neg, sub
@@ -158,6 +158,7 @@ polygamma_p = Primitive(
     jvp=per_operand(lambda ctx, dx, x, *, order: mul(dx, polygamma(order + 1, x))),
     transpose=NoRule("polygamma is not linear"),
     batch=pointwise_batch, lower=Composite(expand_in_single(_polygamma_expand)), splat=True,
+    eager=Eager.COMPILED,
 )  # fmt: skip
 
 

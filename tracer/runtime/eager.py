@@ -1,20 +1,28 @@
 """Eager execution: outside any trace a primitive runs at once, by its NumPy reference or a compiled program of its own.
 
-Inferred types and compiled programs are kept by primitive, operand types and parameters.
+Elementwise functions that NumPy computes to other bits than compiled code run by kernels that serve every shape; so an
+exponential is the same under `jit` and outside. Inferred types, kernels and compiled programs are kept by primitive,
+operand types and parameters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tracer.ir.primitive import Eager, Effect, Primitive
+from tracer.errors import InternalError
+from tracer.ir import dtypes
+from tracer.ir.primitive import Composite, Eager, Effect, Pointwise, Primitive
 from tracer.ir.program import Atom, Equation, Literal, Program, Source, Var
-from tracer.ir.types import StackType, Type, storage_type, with_shape
+from tracer.ir.scalar import MATH_FUNCTIONS
+from tracer.ir.types import ArrayType, StackType, Type, storage_type, with_shape
 from tracer.ir.visit import equations
+from tracer.primitives.broadcasting import broadcast_in_dim
 from tracer.primitives.reference import reference_outputs
+from tracer.runtime.elementwise import kernel
 from tracer.runtime.locks import ForkSafeLock
 from tracer.runtime.specialization import Specialization
 from tracer.runtime.staging import Traced
@@ -22,9 +30,11 @@ from tracer.runtime.wrapping import wrapped
 from tracer.trace import trees
 from tracer.trace.array import Array, concrete
 from tracer.trace.source import user_source
-from tracer.trace.trace import Operand
+from tracer.trace.state import state
+from tracer.trace.trace import Operand, bind_all
 
 _CAPACITY = 4096
+_FUNCTIONS = frozenset(MATH_FUNCTIONS)
 
 
 class _Plain(NamedTuple):
@@ -36,13 +46,19 @@ class _Plain(NamedTuple):
 
 
 _known: dict[Hashable, tuple[_Plain, ...]] = {}
+_kernels: dict[Hashable, Callable[..., Array] | None] = {}
 _compiled: dict[Hashable, Specialization] = {}
 _lock = ForkSafeLock()
 
 
 def execute(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> list[Array]:
     """The outputs of a primitive on concrete arrays and literals."""
-    if primitive.eager is Eager.COMPILED and not _holds_stacks(operands, params):
+    if primitive.splat:
+        if _is_inexact(primitive, operands):
+            found = _kernel(primitive, operands, params)
+            if found is not None:
+                return [_owned(found(*[_scalar(x) if isinstance(x, Literal) else x for x in operands]))]
+    elif primitive.eager is Eager.COMPILED and not _holds_stacks(operands, params):
         return _execute_compiled(primitive, operands, params)
     outputs = _outputs(primitive, operands, params)
     values = [np.asarray(x.value, x.type.dtype) if isinstance(x, Literal) else x._value for x in operands]
@@ -96,6 +112,62 @@ def output_types(
         types = [with_shape(x.type, shape) if isinstance(x, Literal) else x.type for x in operands]
     result = primitive.infer(*types, **params)
     return tuple(result) if primitive.multiple else (result,)
+
+
+# Kernels: one for each primitive, dtypes and parameters, for all shapes
+
+
+def _is_inexact(primitive: Primitive, operands: Sequence[Operand]) -> bool:
+    """Whether compiled code may give other bits than the reference: functions, and complex arithmetic."""
+    lower = primitive.lower
+    if primitive.eager is Eager.COMPILED or (isinstance(lower, Pointwise) and lower.op in _FUNCTIONS):
+        return True
+    last = operands[-1].type
+    if not (isinstance(lower, Pointwise | Composite) and isinstance(last, ArrayType) and dtypes.is_complex(last.dtype)):
+        return False
+    shapes = [x.shape for x in operands if isinstance(x, Array)]
+    return all(shape == shapes[0] for shape in shapes)
+
+
+def _owned(array: Array) -> Array:
+    """A new array as the innermost trace's own, whose handle it may rebind."""
+    if state.innermost is not None:
+        array._owner = state.innermost.serial
+    return array
+
+
+def _kernel(
+    primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]
+) -> Callable[..., Array] | None:
+    """The compiled function for arrays of one shape; None where it is not one loop over the elements."""
+    kinds = [(x._value.dtype, x._weak) if type(x) is Array else (x.type,) for x in operands]
+    key = (primitive, *params.items(), *kinds)
+    if key in _kernels:
+        return _kernels[key]
+    types = [with_shape(x.type, ()) for x in operands]
+    scalars = [isinstance(x, Literal) for x in operands]
+
+    def function(inputs: list[Any]) -> list[Any]:
+        shape = next(x.shape for x in inputs if x.shape)
+        spread = [x if x.shape == shape else broadcast_in_dim(x, shape, ()) for x in inputs]
+        return bind_all(primitive, spread, params)
+
+    made = kernel(function, types, scalars)
+    if made is not None:
+        made.trust_caller()
+        made = made.entry(partial(_refused, primitive))
+    with _lock:
+        if len(_kernels) >= _CAPACITY:
+            _kernels.clear()
+        return _kernels.setdefault(key, made)
+
+
+def _refused(primitive: Primitive, *operands: Any) -> Array:
+    raise InternalError(f"the kernel of {primitive.name} refuses {', '.join(map(repr, operands))}")
+
+
+def _scalar(x: Literal) -> Array:
+    return concrete(np.asarray(x.value, x.type.dtype), x.type.weak)
 
 
 # Compiled: one program for each primitive, operand types, literals and parameters.
@@ -164,4 +236,5 @@ def clear_caches() -> None:
     """Forget inferred types and compiled programs."""
     with _lock:
         _known.clear()
+        _kernels.clear()
         _compiled.clear()

@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tracer.errors import TracerError
 from tracer.ir import dtypes
-from tracer.ir.types import ArrayType, array_type, with_shape
+from tracer.ir.types import ArrayType, Type, array_type, with_shape
 from tracer.runtime.cost import long_from
 from tracer.runtime.lazy import LazyModule
 from tracer.runtime.locks import ForkSafeLock
@@ -45,14 +43,17 @@ _BESIDE = {False: (*_WIDE, dtypes.I32, dtypes.BOOL), True: _WIDE}
 
 
 def kernel(
-    function: Callable[[list[Any]], Sequence[Any]], types: Types, scalars: Sequence[bool], expected: Types | None = None
+    function: Callable[[list[Any]], Sequence[Any]],
+    types: Sequence[Type],
+    scalars: Sequence[bool],
+    expected: Types | None = None,
 ) -> Any:
     """An entry's `Recognised` for a function of arrays and scalars of the types, for arrays of any one shape.
 
     None where the function is more than one loop over the elements, or its results are not of the expected types.
     """
     size = any_size.SIZE
-    given = [t if scalar else array_type(t.dtype, (size,), t.weak) for t, scalar in zip(types, scalars, strict=True)]
+    given = [t if scalar else with_shape(t, (size,)) for t, scalar in zip(types, scalars, strict=True)]
     staged = stage(function, given, name="elementwise")
     results = staged.program.output_types
     if staged.constants or not all(isinstance(t, ArrayType) and t.shape == (size,) for t in results):

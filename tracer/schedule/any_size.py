@@ -21,6 +21,7 @@ from tracer.ir.loop import (
     Register,
     Space,
 )
+from tracer.ir.loop_walk import blocks_of
 from tracer.schedule.lower import Scheduled
 
 SIZE: Final = 1009  # the size for which such a program is written: a number that nothing else has
@@ -35,15 +36,20 @@ def for_any_size(scheduled: Scheduled) -> Scheduled | None:
     if len(module.functions) != 2 or module.arena or module.stacks or scheduled.callbacks or scheduled.constants:
         return None
     nest, main = module.functions
-    match nest.body.statements, main.body.statements:
-        case (For(start=Constant(value=0), stop=Constant(value=stop), step=1, carries=()) as loop,), (Invoke() as run,):
-            if stop != SIZE or loop.kind not in (LoopKind.VECTOR, LoopKind.SERIAL):
-                return None
-        case _:
-            return None
+    loop, (*before, run) = nest.body.statements[0], main.body.statements
+    if len(nest.body.statements) != 1 or not isinstance(loop, For) or not isinstance(run, Invoke):
+        return None
+    if any(blocks_of(statement) for statement in before) or not _counts_to_size(loop):
+        return None
     count, total, buffer = Register(I64, "count"), Register(I64, "count"), Buffer("count", I64, 1, Space.CONSTANT)
     any_nest = Function(nest.name, (*nest.parameters, count), Block((replace(loop, stop=count),)))
-    statements = (Load(total, buffer, Address()), replace(run, arguments=(*run.arguments, total)))
+    statements = (*before, Load(total, buffer, Address()), replace(run, arguments=(*run.arguments, total)))
     any_main = Function(main.name, (*main.parameters, buffer), Block(statements))
     constants = (np.zeros(1, np.int64),)
     return replace(scheduled, module=replace(module, functions=(any_nest, any_main)), constants=constants)
+
+
+def _counts_to_size(loop: For) -> bool:
+    ends = loop.start, loop.stop
+    fixed = all(isinstance(end, Constant) for end in ends) and [int(end.value) for end in ends] == [0, SIZE]  # type: ignore[union-attr]
+    return fixed and loop.step == 1 and not loop.carries and loop.kind in (LoopKind.VECTOR, LoopKind.SERIAL)

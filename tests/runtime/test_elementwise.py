@@ -1,0 +1,164 @@
+"""Eager elementwise functions in compiled code: kernels for every shape, and what calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracer
+import tracer.numpy as tnp
+from tests.laws.tolerances import tolerance_of
+from tracer import jit
+from tracer.ir import dtypes
+from tracer.ir.types import array_type
+from tracer.numpy import promotion
+from tracer.primitives.catalogue import ELEMENTWISE
+from tracer.primitives.exponential import exp
+from tracer.primitives.joining import concatenate
+from tracer.runtime import eager
+from tracer.runtime.elementwise import Quick, kernel, often
+from tracer.trace.stage import stage
+
+RNG = np.random.default_rng(0)
+SHAPES = ((), (0,), (1,), (7,), (3, 5), (2, 0, 4), (1000,), (3, 341))
+F64 = array_type(dtypes.F64, ())
+
+
+@pytest.fixture
+def soon() -> Iterator[None]:
+    """Calls are compiled for at their second time."""
+    calls, often.calls = often.calls, 2
+    yield
+    often.calls = calls
+
+
+def chain(quick: Quick) -> int:
+    return quick._chain
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "complex128"])
+@pytest.mark.parametrize("name", ["exp", "sin", "log", "arctan", "cosh"])
+def test_an_eager_function_is_the_compiled_one_to_the_bit(name: str, dtype: str, shape: tuple[int, ...]) -> None:
+    function: Any = getattr(tnp, name)
+    x = tnp.asarray(RNG.uniform(0.1, 3.0, shape).astype(dtype))
+    eagerly, compiled = function(x), jit(function)(x)
+    assert eagerly.type == compiled.type
+    assert np.asarray(eagerly).tobytes() == np.asarray(compiled).tobytes()
+
+
+@pytest.mark.parametrize("name", [p.name for p in ELEMENTWISE if tolerance_of(p.name, dtypes.F64, is_complex=False)])
+def test_what_has_a_tolerance_runs_by_a_kernel(name: str) -> None:
+    primitive = next(p for p in ELEMENTWISE if p.name == name)
+    assert eager._is_inexact(primitive, [tnp.ones(3)])
+
+
+def test_one_kernel_serves_all_shapes() -> None:
+    eager.clear_caches()
+    for shape in SHAPES:
+        x = tnp.asarray(RNG.uniform(size=shape))
+        assert np.allclose(exp(x), np.exp(np.asarray(x)), rtol=1e-15)
+    assert len(eager._kernels) == 1
+
+
+def test_literals_beside_arrays_reach_the_kernel() -> None:
+    x = tnp.asarray([1.0, 2.0, 3.0])
+    assert np.allclose(tnp.float_power(x, 2.5), np.asarray(x) ** 2.5, rtol=1e-15)
+    assert np.allclose(tnp.arctan2(1.0, x), np.arctan2(1.0, np.asarray(x)), rtol=1e-15)
+
+
+def test_what_is_no_single_loop_has_no_kernel() -> None:
+    def twice(inputs: list[Any]) -> list[Any]:
+        return [concatenate([inputs[0], inputs[0]], 0)]
+
+    assert kernel(twice, [F64], [False]) is None
+    assert kernel(lambda inputs: [exp(inputs[0])], [F64], [False], (array_type(dtypes.F32, ()),)) is None
+    assert kernel(lambda inputs: [exp(inputs[0])], [F64], [False], (F64,)) is not None
+
+
+@pytest.mark.usefixtures("soon")
+def test_frequent_calls_are_recognised_for_every_shape() -> None:
+    calls: list[Any] = []
+
+    def function(x: Any, y: Any) -> Any:
+        calls.append((x, y))
+        return promotion._apply(promotion.promoted, lambda a, b: a * b + b, "f", x, y)
+
+    quick = Quick(function)
+    x = tnp.asarray([1.0, 2.0])
+    for _ in range(2):
+        quick.call(x, x)
+    assert chain(quick) == 1
+    calls.clear()
+    for shape in SHAPES:
+        a, b = RNG.uniform(size=shape), RNG.uniform(size=shape)
+        got = quick.call(tnp.asarray(a), tnp.asarray(b))
+        assert np.array_equal(got, a * b + b)
+        assert got.shape == shape
+    assert not calls
+
+
+@pytest.mark.usefixtures("soon")
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        (tnp.ones(3), tnp.ones((2, 3))),  # broadcast
+        (tnp.ones(3, "float32"), tnp.ones(3)),  # other dtypes
+        (tnp.ones(3), 2**80), (tnp.ones(3), True), (tnp.ones(3), [1.0, 2.0, 3.0]),  # what only Python knows
+        (1.0, 2.0),
+    ],
+)  # fmt: skip
+def test_other_calls_go_to_python(x: Any, y: Any) -> None:
+    quick = Quick(tnp.add)
+    for _ in range(4):
+        quick.call(tnp.ones(3), tnp.ones(3))
+        quick.call(tnp.ones(3), 2)
+    assert chain(quick) == 2
+    assert np.array_equal(quick.call(x, y), np.add(np.asarray(x), float(y) if type(y) is int else y))
+
+
+@pytest.mark.usefixtures("soon")
+def test_a_recognised_function_is_traced_in_traces() -> None:
+    quick = Quick(tnp.exp)
+    x = tnp.asarray([0.5, 1.0])
+    for _ in range(3):
+        quick.call(x)
+    assert chain(quick) == 1
+    staged = stage(lambda inputs: [quick.call(inputs[0]), quick.call(x)], [array_type(dtypes.F64, (2,))])
+    assert [e.primitive.name for e in staged.program.equations] == ["exp", "exp"]
+    assert np.allclose(tracer.grad(lambda v: tnp.sum(quick.call(v)))(x), np.exp(np.asarray(x)), rtol=1e-15)
+
+
+@pytest.mark.usefixtures("soon")
+def test_a_changed_setting_is_noticed() -> None:
+    quick = Quick(lambda x: tnp.divide(x, 2))
+    x = tnp.arange(3)
+    for _ in range(3):
+        before = quick.call(x)
+    assert chain(quick) == 1
+    former = tracer.config.default_float
+    try:
+        tracer.config.default_float = "float32"
+        weak = [quick.call(tnp.asarray(1)) for _ in range(3)][-1]
+        assert weak.dtype == tnp.divide(tnp.asarray(1), 2).dtype
+    finally:
+        tracer.config.default_float = former
+    assert quick.call(x).type == before.type
+
+
+@pytest.mark.usefixtures("soon")
+def test_a_result_may_be_rebound_in_a_trace() -> None:
+    def f(x: Any) -> Any:
+        y = tnp.exp(tnp.asarray([1.0, 2.0]))
+        y[0] = 0.0
+        return tnp.sum(x * y)
+
+    assert np.isclose(tracer.grad(f)(2.0), np.exp(2.0), rtol=1e-15)
+
+
+def test_integers_round_once_to_floats() -> None:
+    number = 2**60 + 2**36 + 1  # by way of float64 it would round to even
+    assert float(tnp.asarray([0.0], "float32") + number) == float(np.int64(number).astype(np.float32))
