@@ -30,6 +30,8 @@ SHORT_NAMES: Final[dict[DType, str]] = {
     F16: "f16", BF16: "bf16", F32: "f32", F64: "f64",
     C64: "c64", C128: "c128",
 }  # fmt: skip
+ONE_OBJECT: Final[dict[DType, DType]] = {dtype: dtype for dtype in SHORT_NAMES}
+"""The object that stands for a dtype in every array: compiled code compares addresses."""
 BY_SHORT_NAME: Final[dict[str, DType]] = {name: dtype for dtype, name in SHORT_NAMES.items()}
 
 SIGNED: Final = (I8, I16, I32, I64)

@@ -71,7 +71,7 @@ Type = ArrayType | KeyType | Float0Type | StackType
 @lru_cache(maxsize=8192)
 def array_type(dtype: DType, shape: Shape, weak: bool = False) -> ArrayType:
     """The ArrayType, usually the same object for the same arguments."""
-    return ArrayType(dtype, shape, weak)
+    return ArrayType(dtypes.ONE_OBJECT.get(dtype, dtype), shape, weak)
 
 
 def storage_type(type: Type) -> ArrayType:

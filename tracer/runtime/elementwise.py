@@ -25,12 +25,11 @@ if TYPE_CHECKING:
     from tracer.passes import pipeline
     from tracer.runtime import compile as compiling
     from tracer.runtime import entry as entries
-    from tracer.schedule import any_size, lower
+    from tracer.schedule import any_size
 else:
     any_size = LazyModule("tracer.schedule.any_size")
     compiling = LazyModule("tracer.runtime.compile")
     entries = LazyModule("tracer.runtime.entry")
-    lower = LazyModule("tracer.schedule.lower")
     pipeline = LazyModule("tracer.passes.pipeline")
 
 Function = Callable[..., Any]
@@ -60,7 +59,7 @@ def kernel(
         return None
     if expected is not None and tuple(with_shape(t, ()) for t in results) != expected:
         return None
-    scheduled = any_size.for_any_size(lower.schedule(pipeline.optimize(staged.program)))
+    scheduled = any_size.schedule_for_any_size(pipeline.optimize(staged.program))
     if scheduled is None:
         return None
     compiled = compiling.compile_scheduled(staged.program, scheduled)

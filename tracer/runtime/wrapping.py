@@ -16,7 +16,9 @@ def wrapped(value: Any, type: Type) -> Array:
         return concrete(value, False, type)
     storage = storage_type(type)
     array = np.asarray(value, order="C")
-    assert array.dtype == storage.dtype, f"{array.dtype} where {type} was inferred"
+    if array.dtype is not storage.dtype:
+        assert array.dtype == storage.dtype, f"{array.dtype} where {type} was inferred"
+        array = array.view(storage.dtype)
     if array.shape != storage.shape:
         array = np.ascontiguousarray(np.broadcast_to(array, storage.shape))
     weak = isinstance(type, ArrayType) and type.weak

@@ -22,17 +22,21 @@ from tracer.ir.loop import (
     Space,
 )
 from tracer.ir.loop_walk import blocks_of
-from tracer.schedule.lower import Scheduled
+from tracer.ir.program import Program
+from tracer.schedule.cpu import map_to_cpu
+from tracer.schedule.lower import Scheduled, loops
+from tracer.schedule.math.legalise import expand_math
 
 SIZE: Final = 1009  # the size for which such a program is written: a number that nothing else has
 
 
-def for_any_size(scheduled: Scheduled) -> Scheduled | None:
-    """The program of arrays f[SIZE] and scalars, for arrays of as many elements as one more parameter says.
+def schedule_for_any_size(program: Program) -> Scheduled | None:
+    """A program of arrays f[SIZE] and scalars, for arrays of as many elements as one more parameter says.
 
     The parameter, an i64[1], is the last: a constant. None where the program is more than one loop over the elements.
     """
-    module = scheduled.module
+    scheduled = loops(program)
+    module = expand_math(map_to_cpu(scheduled.module))
     if len(module.functions) != 2 or module.arena or module.stacks or scheduled.callbacks or scheduled.constants:
         return None
     nest, main = module.functions

@@ -78,20 +78,18 @@ _TRANSFORMS = ("jit", "grad", "vmap", "vjp", "jvp", "linearize", "jacfwd", "jacr
 
 def native(value: np.ndarray[Any, Any], what: str = "an argument", *, copy: bool = True) -> np.ndarray[Any, Any]:
     """The array in native byte order, C-contiguous and aligned, of a dtype that tracer has."""
-    dtype = value.dtype
-    if dtype not in dtypes.SHORT_NAMES:
-        dtype = dtype.newbyteorder("=")
-        if dtype not in dtypes.SHORT_NAMES:
-            raise DTypeError(
-                message(
-                    f"{_subject(what)} has a dtype that tracer does not compute with",
-                    f"got {value.dtype}",
-                    help="cast it to a bool, integer, float or complex dtype first",
-                )
+    dtype = dtypes.ONE_OBJECT.get(value.dtype) or dtypes.ONE_OBJECT.get(value.dtype.newbyteorder("="))
+    if dtype is None:
+        raise DTypeError(
+            message(
+                f"{_subject(what)} has a dtype that tracer does not compute with",
+                f"got {value.dtype}",
+                help="cast it to a bool, integer, float or complex dtype first",
             )
+        )
     if copy:
         return np.array(value, dtype, order="C", copy=True)
-    if value.flags.c_contiguous and value.flags.aligned and value.dtype == dtype:
+    if value.flags.c_contiguous and value.flags.aligned and value.dtype is dtype:
         return value if type(value) is np.ndarray else value.view(np.ndarray)
     return np.array(value, dtype, order="C", copy=True)
 
