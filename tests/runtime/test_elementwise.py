@@ -162,3 +162,10 @@ def test_a_result_may_be_rebound_in_a_trace() -> None:
 def test_integers_round_once_to_floats() -> None:
     number = 2**60 + 2**36 + 1  # by way of float64 it would round to even
     assert float(tnp.asarray([0.0], "float32") + number) == float(np.int64(number).astype(np.float32))
+
+
+def test_arrays_of_equal_dtypes_have_one_object_for_them() -> None:
+    for given in (np.arange(3).astype(np.longlong), np.arange(3.0).astype(">f8"), np.arange(3, dtype="=i4")):
+        x = tnp.asarray(given)
+        assert x.dtype is dtypes.ONE_OBJECT[x.dtype]
+        assert np.array_equal(tnp.exp(x), np.exp(given))

@@ -87,11 +87,10 @@ def native(value: np.ndarray[Any, Any], what: str = "an argument", *, copy: bool
                 help="cast it to a bool, integer, float or complex dtype first",
             )
         )
-    if copy:
-        return np.array(value, dtype, order="C", copy=True)
-    if value.flags.c_contiguous and value.flags.aligned and value.dtype is dtype:
+    if not copy and value.flags.c_contiguous and value.flags.aligned and value.dtype is dtype:
         return value if type(value) is np.ndarray else value.view(np.ndarray)
-    return np.array(value, dtype, order="C", copy=True)
+    copied = np.array(value, dtype, order="C", copy=True)
+    return copied if copied.dtype is dtype else copied.view(dtype)
 
 
 def _short(value: object) -> str:
