@@ -167,6 +167,20 @@ def _read_device(value: Any) -> str:
     return f"cuda:{int(ordinal or 0)}"
 
 
+def _read_bytes(value: Any) -> int | None:
+    if value is None or value == "":
+        return None
+    if isinstance(value, str):
+        number, unit = value.strip(), 1
+        for suffix, size in (("KiB", 2**10), ("MiB", 2**20), ("GiB", 2**30)):
+            if number.endswith(suffix):
+                number, unit = number.removesuffix(suffix), size
+        value = int(number) * unit
+    if isinstance(value, bool) or int(value) != value or value <= 0:
+        raise ValueError
+    return int(value)
+
+
 def _read_directory(value: Any) -> Path | None:
     return None if value is None or value == "" else Path(value).expanduser()
 
@@ -204,6 +218,11 @@ class Config:
     cache_dir = Setting[Path | None](
         "the directory of compiled programs kept between processes; None for no such directory",
         None, _read_directory, "a path, or None",
+    )  # fmt: skip
+
+    loop_memory = Setting[int | None](
+        "the bytes that a while_loop's derivative in reverse may keep of its steps; None for all that it takes",
+        None, _read_bytes, 'a number of bytes, such as 2**26 or "64 MiB", or None',
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -250,7 +269,7 @@ class Config:
 
     def key(self) -> tuple[Any, ...]:
         """The settings that a traced program depends on: part of the key of its compiled form."""
-        return (self.default_float, self.deterministic)
+        return (self.default_float, self.deterministic, self.loop_memory)
 
     def _setting(self, name: str) -> Setting[Any]:
         setting = SETTINGS.get(name)

@@ -108,7 +108,9 @@ def tangent_type(type: Type) -> Type:
     if isinstance(type, ArrayType) and is_differentiable(type):
         return array_type(type.dtype, type.shape) if type.weak else type
     if isinstance(type, StackType) and is_differentiable(type):
-        return type
+        inner = tangent_type(type.item)
+        assert isinstance(inner, ArrayType)
+        return type if inner is type.item else StackType(inner)
     return Float0Type(type.shape)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tracer.errors import ArgumentError, CarryTypeError, ShapeError, message
+from tracer.errors import ArgumentError, CarryTypeError, SettingError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.ir.program import Literal
 from tracer.ir.types import Type, array_type, with_shape
@@ -18,6 +18,7 @@ from tracer.primitives.comparison import lt
 from tracer.primitives.conversion import convert_element_type
 from tracer.primitives.loops import while_program
 from tracer.primitives.scan import scan_program
+from tracer.settings import Config, config
 from tracer.trace import trees
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.convert import as_array
@@ -26,11 +27,15 @@ from tracer.trace.state import state
 from tracer.transforms.functions import call_rule, check_callable, flatten_arguments
 
 
-def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
+def while_loop(
+    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any, *, memory: int | None = None
+) -> Any:
     """Repeat `val = body_fun(val)` while `cond_fun(val)` holds, from `init_val`, a tree of arrays; the last val.
 
     The number of steps is known only at run time. The body returns the structure, shapes and dtypes that it takes;
     Python numbers in `init_val` take on the dtypes that it returns. cond_fun returns one bool [].
+    memory: bytes that the derivative in reverse may keep of the steps, `config.loop_memory` if None. Where the steps'
+    residuals do not fit, it keeps checkpoints and runs parts of the loop again.
     Raises CarryTypeError where the types do not agree.
 
     >>> tracer.lax.while_loop(lambda x: x < 100.0, lambda x: 2.0 * x, 3.0)
@@ -49,8 +54,19 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     body = fixpoint(carry, stage_with, 0)
     cond = stage_body(cond_fun, arguments, carry.types, "the condition of while_loop")
     _check_condition("while_loop", cond)
-    results = while_program(cond.program, body.program, cond.constants, body.constants, carry.values)
+    limit = _loop_memory("while_loop", memory)
+    results = while_program(cond.program, body.program, cond.constants, body.constants, carry.values, memory=limit)
     return trees.unflatten(carry.structure, results)
+
+
+def _loop_memory(name: str, given: int | None) -> int:
+    """The limit as the primitive takes it: 0 for none."""
+    if given is None:
+        return config.loop_memory or 0
+    try:
+        return Config.loop_memory.checked(given, f"{name}{here()}: memory") or 0
+    except SettingError as error:
+        raise ArgumentError(str(error)) from None
 
 
 def _check_condition(name: str, cond: Body) -> None:
@@ -65,10 +81,14 @@ def _check_condition(name: str, cond: Body) -> None:
         )
 
 
-def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: Any = None) -> Any:
+def fori_loop(
+    lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int | bool | None = None,
+    memory: int | None = None,
+) -> Any:  # fmt: skip
     """Repeat `val = body_fun(i, val)` for i from lower to upper (excluded); the last val.
 
-    With bounds known while tracing it is a `scan`, else a `while_loop`. `unroll` is a hint without effect.
+    With bounds known while tracing it is a `scan`, else a `while_loop`. unroll: as in `scan`, and only there.
+    memory: as in `while_loop`.
 
     >>> tracer.lax.fori_loop(0, 5, lambda i, total: total + i, 0)
     Array(10, i64*)
@@ -98,7 +118,9 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     else:
         structure = trees.flatten((low, high, trees.unflatten(carry.structure, carry.values)))[1]
         cond = stage_body(lambda i, end, _: lt(i, end), structure, [x.type for x in values], "fori_loop")
-        results = while_program(cond.program, body.program, cond.constants, body.constants, values)
+        results = while_program(
+            cond.program, body.program, cond.constants, body.constants, values, memory=_loop_memory("fori_loop", memory)
+        )
     return trees.unflatten(carry.structure, results[2:])
 
 

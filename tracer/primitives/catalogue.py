@@ -27,6 +27,7 @@ from tracer.primitives.powers import POWERS
 from tracer.primitives.precision import PRECISION
 from tracer.primitives.random import RANDOM
 from tracer.primitives.reductions import REDUCTIONS
+from tracer.primitives.reversal import REVERSAL
 from tracer.primitives.rounding import ROUNDING
 from tracer.primitives.scan import SCAN
 from tracer.primitives.scans import SCANS
@@ -67,6 +68,7 @@ CATALOGUE: Final[tuple[Primitive, ...]] = (
     *BRANCHES,
     *LOOPS,
     *COUNTED,
+    *REVERSAL,
     *SCAN,
     *STACKS,
     *CUSTOM,

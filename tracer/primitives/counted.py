@@ -107,6 +107,7 @@ def _jvp(ctx: Any, xs: Sequence[Any], dxs: Sequence[Any], *, body: Program, cons
 
 # Reverse mode, for loops counted at run time and for `while_loop`
 
+
 class LoopSplit(NamedTuple):
     """A body split for reverse mode: what is pushed every step, and where each residual is found again."""
 
@@ -314,6 +315,15 @@ def where_live(live: Any, new: Any, old: Any) -> Any:
     if new is old or isinstance(new.type, StackType):
         return new
     return select(broadcast_in_dim(live, new.shape, (0,)), new, old)
+
+
+def batched_function(ctx: Any, program: Program, batched: tuple[bool, ...]) -> Callable[[Any, Sequence[Any]], Any]:
+    """The program on batches, as a function of the mask of live lanes and its operands. Every output is batched."""
+    guarded = may_fault(program)
+    if guarded:
+        program, batched = guarded_program(program), (True, *batched)
+    derived = ctx.transform(program, batched, ctx.size, ctx.axis_name, True).program
+    return lambda mask, operands: evaluate(derived, [mask, *operands] if guarded else operands)
 
 
 def _effects(params: Mapping[str, Any]) -> frozenset[Effect]:

@@ -65,6 +65,8 @@ def _guard_equation(
     if primitive.guard is not None:
         inputs[primitive.guard] = _both(mask, inputs[primitive.guard])
         return inputs, params
+    if "forward" in params:
+        return _guard_sweep(mask, inputs, params)
     assert isinstance(primitive.lower, Structured)
     match primitive.lower.kind:
         case "call" | "custom_jvp" | "custom_vjp":
@@ -83,8 +85,26 @@ def _guard_equation(
             params["cond_consts"] += 1
             params["body_consts"] += 1
             return [mask, *inputs[:split], mask, *inputs[split:]], params
+        case "for":
+            params["body"] = _behind_step(guarded_program(params["body"]))
+            params["consts"] += 1
+            return [inputs[0], mask, *inputs[1:]], params
         case kind:
             raise AssertionError(f"no guard for {kind}")
+
+
+def _behind_step(body: Program) -> Program:
+    """The guarded body of a for_loop, whose first input is the step."""
+    mask, step, *rest = body.inputs
+    return Program((step, mask, *rest), body.equations, body.outputs, body.name)
+
+
+def _guard_sweep(mask: Operand, inputs: list[Operand], params: dict[str, Any]) -> tuple[list[Operand], dict[str, Any]]:
+    """The mask becomes a constant of all the programs of a loop's derivative."""
+    split = params["cond_consts"]
+    params.update({name: guarded_program(value) for name, value in params.items() if isinstance(value, Program)})
+    params.update(cond_consts=split + 1, consts=params["consts"] + 1, moving=(False, *params["moving"]))
+    return [mask, *inputs[:split], mask, *inputs[split:]], params
 
 
 def _both(mask: Operand, predicate: Operand) -> Any:

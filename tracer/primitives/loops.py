@@ -15,10 +15,12 @@ from tracer.errors import CarryTypeError, message
 from tracer.ir import dtypes
 from tracer.ir.primitive import Eager, Effect, Joint, Linearized, NoRule, Primitive, Structured
 from tracer.ir.program import Program, Var
-from tracer.ir.types import Type, array_type
+from tracer.ir.types import StackType, Type, array_type
+from tracer.ir.visit import equations
 from tracer.primitives.arithmetic import add
 from tracer.primitives.bits import and_
 from tracer.primitives.counted import (
+    batched_function,
     empty_stacks,
     linear_loop,
     pushing_body,
@@ -26,11 +28,11 @@ from tracer.primitives.counted import (
     split_body,
     where_live,
 )
-from tracer.primitives.guard import guarded_program, may_fault
 from tracer.primitives.nested import Axes, active_of, batched_of, either, front_axes, move_to_front, nonzero, spread
 from tracer.primitives.reductions import reduce_or
 from tracer.primitives.reference import run_reference
 from tracer.primitives.shapes import broadcast_in_dim
+from tracer.primitives.sweeps import split_sweep
 from tracer.trace.array import Array
 from tracer.trace.evaluate import evaluate
 from tracer.trace.source import here
@@ -51,7 +53,9 @@ def _split(values: Sequence[Any], cond_consts: int, body_consts: int) -> _Parts:
     return _Parts(list(values[:first]), list(values[first:second]), list(values[second:]))
 
 
-def _infer(*types: Type, cond: Program, body: Program, cond_consts: int, body_consts: int) -> tuple[Type, ...]:
+def _infer(
+    *types: Type, cond: Program, body: Program, cond_consts: int, body_consts: int, memory: int = 0
+) -> tuple[Type, ...]:
     carry = tuple(types[cond_consts + body_consts :])
     if cond.output_types != (array_type(dtypes.BOOL, ()),):
         raise CarryTypeError(
@@ -73,7 +77,9 @@ def _infer(*types: Type, cond: Program, body: Program, cond_consts: int, body_co
     return carry
 
 
-def _reference(*values: Any, cond: Program, body: Program, cond_consts: int, body_consts: int) -> list[Any]:
+def _reference(
+    *values: Any, cond: Program, body: Program, cond_consts: int, body_consts: int, memory: int = 0
+) -> list[Any]:
     parts = _split(values, cond_consts, body_consts)
     carry = parts.carry
     while bool(np.asarray(run_reference(cond, parts.cond_consts + carry)[0])):
@@ -82,7 +88,15 @@ def _reference(*values: Any, cond: Program, body: Program, cond_consts: int, bod
 
 
 def _jvp(
-    ctx: Any, xs: Sequence[Any], dxs: Sequence[Any], *, cond: Program, body: Program, cond_consts: int, body_consts: int
+    ctx: Any,
+    xs: Sequence[Any],
+    dxs: Sequence[Any],
+    *,
+    cond: Program,
+    body: Program,
+    cond_consts: int,
+    body_consts: int,
+    **limit: int,
 ) -> Any:
     parts, tangents = _split(xs, cond_consts, body_consts), _split(dxs, cond_consts, body_consts)
     active_consts, active = active_of(tangents.body_consts), active_of(tangents.carry)
@@ -103,7 +117,7 @@ def _jvp(
     results = bind_all(
         while_p,
         [*parts.cond_consts, *parts.body_consts, *nonzero(tangents.body_consts), *parts.carry, *carry_tangents],
-        {"cond": cond, "body": body, "cond_consts": cond_consts, "body_consts": consts + moving},
+        {"cond": cond, "body": body, "cond_consts": cond_consts, "body_consts": consts + moving, **limit},
     )
     return results[:carry], spread(results[carry:], active, [x.type for x in results[:carry]])
 
@@ -117,15 +131,61 @@ def _linearize(
     body: Program,
     cond_consts: int,
     body_consts: int,
+    memory: int = 0,
 ) -> Linearized:
     """The loop counts its steps and keeps their residuals on stacks, which its linear part, a `for_loop`, reads."""
     params: dict[str, Any] = {
         "cond": cond, "body": body, "cond_consts": cond_consts, "body_consts": body_consts,
     }  # fmt: skip
+    if memory and _may_run_again(xs, cond, body):
+        return _repeatable(ctx, xs, active, memory, **params)
     if ctx.nested:
         outputs = bind_all(while_p, xs, params)
         return repeated(xs, active, outputs, lambda again: _stacked(ctx, again, active, **params))
     return _stacked(ctx, xs, active, **params)
+
+
+def _may_run_again(xs: Sequence[Any], cond: Program, body: Program) -> bool:
+    """Whether a loop can be repeated from checkpoints: it holds no stacks, and nobody outside sees it run."""
+    stacks = any(isinstance(x.type, StackType) for x in xs)
+    return not stacks and Effect.IO not in cond.effects | body.effects
+
+
+def _repeatable(
+    ctx: Any, xs: Sequence[Any], active: Sequence[bool], memory: int, *, cond: Program, body: Program, cond_consts: int,
+    body_consts: int,
+) -> Linearized:  # fmt: skip
+    """The linear part runs the loop again, from what entered it; its transpose does so in bounded memory."""
+    from tracer.primitives.reversal import loop_push_p  # noqa: PLC0415  # a cycle of two: loops of sweeps, sweeps of loops
+
+    flags = _split(active, cond_consts, body_consts)
+    split, moving = _split_moving(ctx, body, flags)
+    symmetric = not any(e.primitive.name in ("custom_jvp", "custom_vjp") for e in equations(body))
+    loop = split_body(split, body_consts, counted=False)
+    tangents = (*flags.body_consts, *moving)
+    sweep = split_sweep(loop, cond, cond_consts, body_consts, tangents, memory, symmetric)
+    params = {"cond": cond, "body": body, "cond_consts": cond_consts, "body_consts": body_consts, "memory": memory}
+    results = bind_all(while_p, xs, params)
+    types, carry_types = [x.type for x in xs], [y.type for y in results]
+
+    def apply(residuals: Sequence[Any], dxs: Sequence[Any]) -> list[Any]:
+        given = _split(spread(dxs, active, types), cond_consts, body_consts)
+        d_carry = [ctx.instantiate(t) for t, on in zip(given.carry, moving, strict=True) if on]
+        operands = [*residuals, *nonzero(given.body_consts), *d_carry]
+        return spread(bind_all(loop_push_p, operands, sweep.params), moving, carry_types)
+
+    return Linearized(results, list(xs), apply)
+
+
+def _split_moving(ctx: Any, body: Program, flags: _Parts) -> tuple[Any, tuple[bool, ...]]:
+    """The body split for reverse mode, and which carries move."""
+    moving = tuple(flags.carry)
+    while True:
+        split = ctx.transform(body, (*flags.body_consts, *moving), moving, nested=True)
+        grown = either(moving, split.active_outputs)
+        if grown == moving:
+            return split, moving
+        moving = grown
 
 
 def _stacked(
@@ -139,13 +199,7 @@ def _stacked(
     body_consts: int,
 ) -> Linearized:
     parts, flags = _split(xs, cond_consts, body_consts), _split(active, cond_consts, body_consts)
-    moving = tuple(flags.carry)
-    while True:
-        split = ctx.transform(body, (*flags.body_consts, *moving), moving, nested=True)
-        grown = either(moving, split.active_outputs)
-        if grown == moving:
-            break
-        moving = grown
+    split, moving = _split_moving(ctx, body, flags)
     loop = split_body(split, body_consts, counted=False)
     pushing, carries = pushing_body(loop), len(parts.carry)
     counting = _counting(pushing)
@@ -178,8 +232,9 @@ def _counting(body: Program) -> Program:
 
 
 def _batch(
-    ctx: Any, xs: Sequence[Any], axes: Axes, *, cond: Program, body: Program, cond_consts: int, body_consts: int
-) -> Any:
+    ctx: Any, xs: Sequence[Any], axes: Axes, *, cond: Program, body: Program, cond_consts: int, body_consts: int,
+    **limit: int,
+) -> Any:  # fmt: skip
     flags = _split(batched_of(axes), cond_consts, body_consts)
     parts = _split(move_to_front(ctx, xs, axes), cond_consts, body_consts)
     in_cond, in_body, carry = tuple(flags.cond_consts), tuple(flags.body_consts), tuple(flags.carry)
@@ -196,22 +251,29 @@ def _batch(
         for x, was, now in zip(parts.carry, flags.carry, carry, strict=True)
     ]
     if lanes_stop_alone:
-        return _batch_lanes(ctx, cond, body, parts._replace(carry=entry), in_cond, in_body), [0] * len(entry)
+        return _batch_lanes(ctx, cond, body, parts._replace(carry=entry), in_cond, in_body, limit), [0] * len(entry)
     results = bind_all(
         while_p,
         [*parts.cond_consts, *parts.body_consts, *entry],
-        {"cond": new_cond.program, "body": new_body.program, "cond_consts": cond_consts, "body_consts": body_consts},
+        {
+            "cond": new_cond.program,
+            "body": new_body.program,
+            "cond_consts": cond_consts,
+            "body_consts": body_consts,
+            **limit,
+        },
     )
     return results, front_axes(carry)
 
 
 def _batch_lanes(
-    ctx: Any, cond: Program, body: Program, parts: _Parts, in_cond: tuple[bool, ...], in_body: tuple[bool, ...]
-) -> list[Any]:
+    ctx: Any, cond: Program, body: Program, parts: _Parts, in_cond: tuple[bool, ...], in_body: tuple[bool, ...],
+    limit: Mapping[str, int],
+) -> list[Any]:  # fmt: skip
     """A mask of live lanes joins the carries; the loop runs while any lane lives."""
     lanes = (True,) * len(parts.carry)
-    step = _batched(ctx, body, in_body + lanes)
-    test = _batched(ctx, cond, in_cond + lanes)
+    step = batched_function(ctx, body, in_body + lanes)
+    test = batched_function(ctx, cond, in_cond + lanes)
     everyone = broadcast_in_dim(True, (ctx.size,), ())
     (alive,) = test(everyone, parts.cond_consts + parts.carry)
     consts = parts.cond_consts + parts.body_consts
@@ -227,17 +289,8 @@ def _batch_lanes(
     new_carry = [alive, *parts.carry]
     new_body = stage(run, [x.type for x in [*consts, *new_carry]], name=body.name).program
     new_cond = stage(lambda inputs: [reduce_or(inputs[0], (0,))], [x.type for x in new_carry], name=cond.name).program
-    params = {"cond": new_cond, "body": new_body, "cond_consts": 0, "body_consts": len(consts)}
+    params = {"cond": new_cond, "body": new_body, "cond_consts": 0, "body_consts": len(consts), **limit}
     return bind_all(while_p, [*consts, *new_carry], params)[1:]
-
-
-def _batched(ctx: Any, program: Program, batched: tuple[bool, ...]) -> Any:
-    """The program on batches, as a function of the mask of live lanes and its operands."""
-    guarded = may_fault(program)
-    if guarded:
-        program, batched = guarded_program(program), (True, *batched)
-    derived = ctx.transform(program, batched, ctx.size, ctx.axis_name, True).program
-    return lambda mask, operands: evaluate(derived, [mask, *operands] if guarded else operands)
 
 
 def _effects(params: Mapping[str, Any]) -> frozenset[Effect]:
@@ -260,9 +313,16 @@ def while_program(
     cond_consts: Sequence[Operand],
     body_consts: Sequence[Operand],
     carry: Sequence[Operand],
+    *,
+    memory: int = 0,
 ) -> list[Array]:
-    """Run body(*body_consts, *carry) on the carries while cond(*cond_consts, *carry) holds."""
+    """Run body(*body_consts, *carry) on the carries while cond(*cond_consts, *carry) holds.
+
+    memory: bytes that its derivative in reverse may take for what it keeps of the steps; 0 for no limit.
+    """
     params = {"cond": cond, "body": body, "cond_consts": len(cond_consts), "body_consts": len(body_consts)}
+    if memory:
+        params["memory"] = memory
     return bind_all(while_p, [*cond_consts, *body_consts, *carry], params)
 
 

@@ -12,6 +12,7 @@ from tests.laws.families.indexing import indexing_cases
 from tests.laws.families.random_bits import random_cases
 from tests.laws.families.reductions import reduction_cases
 from tests.laws.families.shapes import shape_cases
+from tests.laws.families.sweeps import sweep_cases
 
 FAMILIES: tuple[Callable[[], Iterator[Case]], ...] = (
     elementwise_cases,
@@ -21,4 +22,5 @@ FAMILIES: tuple[Callable[[], Iterator[Case]], ...] = (
     contraction_cases,
     random_cases,
     control_cases,
+    sweep_cases,
 )

@@ -1,0 +1,239 @@
+"""Loops of unknown length differentiated in bounded memory: `config.loop_memory`, and `memory` at the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracer
+import tracer.numpy as tnp
+from tests.schedule.running import call, compiled
+from tracer.codegen.llvm import executable
+from tracer.errors import ArgumentError, SettingError
+from tracer.ir.types import StackType, is_differentiable
+from tracer.settings import config
+from tracer.transforms.linearize import linearize_program
+
+Function = Callable[[Any], Any]
+SMALL = 2048  # bytes: chunks of some 10 steps, and 16 slots or fewer
+
+
+def newton(a: Any) -> Any:
+    """The square root, by as many steps as it takes."""
+    return tracer.lax.while_loop(lambda s: abs(s * s - a) > 1e-12, lambda s: 0.5 * (s + a / s), a)
+
+
+def pendulum(a: Any) -> Any:
+    """As many steps as the argument says, its bounds traced."""
+    steps = tnp.floor(a * 100).astype(int)
+
+    def step(i: Any, c: Any) -> Any:
+        return c[0] + 0.01 * c[1] * a, c[1] - 0.01 * tnp.sin(c[0])
+
+    return tracer.lax.fori_loop(0, steps, step, (a, 1.0))[0]
+
+
+def in_scan(a: Any) -> Any:
+    return tracer.lax.scan(lambda c, x: (newton(c + 1.0) * x + tnp.sin(c), pendulum(c)), a, tnp.arange(4.0))[0]
+
+
+def in_while(a: Any) -> Any:
+    def body(c: Any) -> Any:
+        return c[0] + 1, pendulum(c[1] / (1 + c[1] ** 2) + 0.5)
+
+    return tracer.lax.while_loop(lambda c: c[0] < 5, body, (0, a))[1]
+
+
+def in_cond(a: Any) -> Any:
+    return tracer.lax.cond(a > 1.0, pendulum, newton, a)
+
+
+def on_arrays(a: Any) -> Any:
+    weights = tnp.linspace(0.1, 0.5, 12).reshape(4, 3) * a
+
+    def body(c: Any) -> Any:
+        return c[0] + 1, tnp.tanh(weights @ (weights.T @ c[1])) + a * c[1]
+
+    return tracer.lax.while_loop(lambda c: c[0] < 40, body, (0, tnp.ones(4)))[1].sum()
+
+
+def reads_rows(a: Any) -> Any:
+    """Indices that are checked, in lanes that stop on their own."""
+    table = tnp.linspace(0.5, 1.5, 60) * a
+    steps = tnp.floor(a * 40).astype(int)
+    return tracer.lax.fori_loop(0, steps, lambda i, s: tnp.sin(s) * table[i] + s, a)
+
+
+PROGRAMS = [newton, pendulum, in_scan, in_while, in_cond, on_arrays]
+
+
+def grad_of_jvp(function: Function) -> Function:
+    return tracer.grad(lambda x: tracer.jvp(function, (x,), (1.0,))[1])
+
+
+DERIVATIVES = {
+    "grad": tracer.grad,
+    "grad of grad": lambda f: tracer.grad(tracer.grad(f)),
+    "jacfwd of grad": lambda f: tracer.jacfwd(tracer.grad(f)),
+    "grad of jvp": grad_of_jvp,
+}
+
+
+def limited(function: Callable[[], Any], memory: int | None = SMALL) -> Any:
+    with config.using(loop_memory=memory):
+        return function()
+
+
+@pytest.mark.parametrize("name", DERIVATIVES)
+@pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
+def test_a_limit_changes_no_derivative(function: Function, name: str) -> None:
+    derivative = DERIVATIVES[name](function)
+    lanes = tnp.asarray([1.3, 0.4, 1.2, 1.49])
+
+    def results() -> list[Any]:
+        return [tracer.jit(derivative)(1.3), tracer.jit(tracer.vmap(derivative))(lanes)]
+
+    for expected, found in zip(limited(results, None), limited(results), strict=True):
+        np.testing.assert_allclose(np.asarray(found), np.asarray(expected), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("function", [newton, pendulum, in_cond, reads_rows], ids=lambda f: f.__name__)
+def test_the_gradient_of_a_batch_goes_through_lanes_that_stop_on_their_own(function: Function) -> None:
+    lanes = tnp.asarray([1.3, 0.4, 1.2, 1.49])
+
+    def gradient() -> Any:
+        return tracer.grad(lambda x: tracer.vmap(function)(x).sum())(lanes)
+
+    alone = [float(tracer.grad(function)(x)) for x in lanes]
+    np.testing.assert_allclose(np.asarray(limited(gradient)), alone, rtol=1e-9)
+    twice = limited(
+        lambda: tracer.grad(lambda x: tracer.grad(lambda y: tracer.vmap(function)(y).sum())(x).sum())(lanes)
+    )
+    alone = [float(tracer.grad(tracer.grad(function))(x)) for x in lanes]
+    np.testing.assert_allclose(np.asarray(twice), alone, rtol=1e-9)
+
+
+def test_faults_of_a_branch_that_no_lane_takes_stay_silent() -> None:
+    def guarded(a: Any) -> Any:
+        return tracer.lax.cond(a < 1.5, reads_rows, lambda x: x * x, a)
+
+    lanes = tnp.asarray([0.4, 9.0, 1.2])
+    found = limited(lambda: tracer.vmap(tracer.grad(guarded))(lanes))
+    alone = [float(tracer.grad(guarded)(x)) for x in lanes]
+    np.testing.assert_allclose(np.asarray(found), alone, rtol=1e-9)
+
+
+def test_derivatives_of_rules_of_the_users_own_are_what_the_rules_say() -> None:
+    """A rule that is no derivative has no symmetric Hessian; such loops keep all steps when differentiated twice."""
+
+    @tracer.custom_jvp
+    def odd(x: Any, y: Any) -> Any:
+        return x * y
+
+    @odd.defjvp
+    def odd_jvp(primals: Any, tangents: Any) -> Any:
+        (x, y), (dx, _) = primals, tangents
+        return x * y, dx * tnp.sin(y)
+
+    def loop(v: Any) -> Any:
+        def body(c: Any) -> Any:
+            return c[0] + 1, odd(c[1], c[2]) + 0.1, c[2] * 1.1
+
+        return tracer.lax.while_loop(lambda c: c[0] < 12, body, (0, v[0], v[1]))[1]
+
+    v = tnp.asarray([1.3, 0.7])
+    direction = tnp.asarray([0.4, 0.9])
+
+    def second() -> Any:
+        return tracer.grad(lambda x: (tracer.grad(loop)(x) * direction).sum())(v)
+
+    np.testing.assert_allclose(np.asarray(limited(second)), np.asarray(limited(second, None)), rtol=1e-12)
+
+
+def test_mixed_derivatives_in_what_the_first_held_fixed() -> None:
+    def loop(x: Any, w: Any) -> Any:
+        steps = tnp.floor(w * 30).astype(int)
+        return tracer.lax.fori_loop(0, steps, lambda i, s: tnp.sin(s * w) + 0.1 * s, x)
+
+    mixed = tracer.grad(tracer.grad(loop, 0), 1)
+    for order in (mixed, tracer.grad(tracer.grad(loop, 1), 0)):
+        expected = float(limited(lambda order=order: order(0.7, 1.4), None))
+        assert float(limited(lambda order=order: order(0.7, 1.4))) == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 7, 33, 100, 1000, 20_000])
+@pytest.mark.parametrize("memory", [1, 200, 3000, 10**6])
+def test_every_length_and_limit_give_the_closed_form(steps: int, memory: int) -> None:
+    """x -> x - h x^2 has dx_n/dx_0 as the product of 1 - 2 h x; one chunk, several, thinned and divided segments."""
+    if memory < 200 and steps > 1000:
+        pytest.skip("two slots and chunks of a step: quadratic time")
+    h = 1e-3
+
+    def run(x: Any) -> Any:
+        return tracer.lax.while_loop(lambda c: c[0] < steps, lambda c: (c[0] + 1, c[1] - h * c[1] ** 2), (0, x))[1]
+
+    expected, x = 1.0, 1.5
+    for _ in range(steps):
+        expected, x = expected * (1 - 2 * h * x), x - h * x * x
+    found = limited(lambda: tracer.jit(tracer.value_and_grad(run))(1.5), memory)
+    assert tuple(map(float, found)) == pytest.approx((x, expected), rel=1e-11)
+
+
+def taken(function: Function, argument: float, monkeypatch: pytest.MonkeyPatch) -> tuple[float, int]:
+    """The result, and the bytes of the growable stacks and temporaries of one call; stacks never shrink."""
+    lowered = tracer.jit(function).lower(argument)
+    program, captured = lowered.program(), [np.asarray(array) for array in lowered._traced.captured]
+    scheduled, runnable = compiled(program)
+    bytes_taken: list[int] = []
+    free = executable._free_stacks
+
+    def watch(stacks: Any) -> None:
+        bytes_taken.append(sum(stack.capacity for stack in stacks))
+        free(stacks)
+
+    monkeypatch.setattr(executable, "_free_stacks", watch)
+    (result,) = call(scheduled, runnable, program, [*captured, np.array(argument)])
+    monkeypatch.undo()
+    return float(result), bytes_taken[0] + scheduled.module.arena
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_the_limit_holds(order: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """30,000 steps keep megabytes without a limit; with one, no more than it for each time that is differentiated."""
+    memory = 2**17
+
+    def decay(x: Any) -> Any:
+        return tracer.lax.while_loop(
+            lambda c: c[0] < 30_000, lambda c: (c[0] + 1, c[1] - 1e-4 * c[1] ** 2), (0, x)
+        )[1]
+
+    derivative = tracer.grad(decay) if order == 1 else tracer.grad(tracer.grad(decay))
+    expected, unlimited = limited(lambda: taken(derivative, 1.5, monkeypatch), None)
+    found, bounded = limited(lambda: taken(derivative, 1.5, monkeypatch), memory)
+    assert found == pytest.approx(expected, rel=1e-9)
+    assert unlimited > 2 * memory
+    assert bounded <= order * memory
+
+
+def test_a_limited_loop_hands_no_stack_to_its_derivative() -> None:
+    """Its residuals are what entered it, so that loops, branches and calls may hold it."""
+
+    def stacks(memory: int | None) -> int:
+        program = limited(lambda: tracer.jit(pendulum).lower(1.3).program(), memory)
+        split = linearize_program(program, tuple(map(is_differentiable, program.input_types)))
+        return sum(isinstance(type, StackType) for type in split.forward.output_types)
+
+    assert stacks(SMALL) == 0 < stacks(None)
+
+
+def test_the_limit_is_a_number_of_bytes() -> None:
+    with config.using(loop_memory="64 MiB"):
+        assert config.loop_memory == 2**26
+    with pytest.raises(SettingError, match=r"^config.loop_memory does not take '3 apples'\n"):
+        config.update("loop_memory", "3 apples")
+    with pytest.raises(ArgumentError) as caught:
+        tracer.lax.while_loop(lambda x: x < 1.0, lambda x: x + 1.0, 0.0, memory=-1)
+    assert "memory does not take -1" in str(caught.value)

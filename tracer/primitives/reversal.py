@@ -1,0 +1,395 @@
+"""The derivative of a while_loop in bounded memory: primitives on sweeps (`sweeps`), linear in their last operands.
+
+    loop_push(cond_consts, c, x, dc, dx) -> dx                 the tangents after the loop
+    loop_pull(cond_consts, c, x, ct x) -> ct c, ct x           its transpose; by checkpoints (`checkpoints`)
+    loop_bend(cond_consts, c, x, ct x, dc, dx, d ct x) -> d ct c, d ct x       the derivative of loop_pull
+
+Nothing is kept between the loop and its derivative but what entered it. The derivative of pulling back through a loop
+is pulling back through the loop that carries tangents along; and what it makes of dc and dx is a Hessian's, its own
+transpose. So derivatives of every order are sweeps, and bounded by the same limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tracer.ir.primitive import Composite, Eager, Effect, Joint, Linearized, Primitive, Zero
+from tracer.ir.program import Program
+from tracer.ir.types import Type, storage_type, tangent_type
+from tracer.primitives.checkpoints import pull_in_memory, pull_on_stacks
+from tracer.primitives.loops import while_p
+from tracer.primitives.nested import Axes, active_of, batched_of, move_to_front, pick
+from tracer.primitives.reference import run_reference
+from tracer.primitives.rules import is_linear
+from tracer.primitives.sweeps import Jvp, Sweep, batched_sweep, pushed_forward, sweep_of
+from tracer.trace.evaluate import evaluate
+from tracer.trace.stage import stage
+from tracer.trace.trace import Operand, bind_all
+
+
+def _spread_tangents(sweep: Sweep, ctx: Any, xs: Sequence[Any], dxs: Sequence[Any]) -> list[Any] | None:
+    """Tangents of all constants and carries that move; None where others have tangents, too."""
+    _, consts, carry, _ = sweep.split(dxs)
+    given = [*consts, *carry]
+    if any(not isinstance(dx, Zero) and not on for dx, on in zip(given, sweep.moving, strict=True)):
+        return None
+    return [ctx.instantiate(dx) for dx in pick(given, sweep.moving)]
+
+
+def _effects(params: Mapping[str, Any]) -> frozenset[Effect]:
+    effects: frozenset[Effect] = params["cond"].effects | params["forward"].effects
+    return effects
+
+
+def _batched(ctx: Any, xs: Sequence[Any], axes: Axes, sweep: Sweep) -> tuple[Sweep, list[Any], list[Any]]:
+    """The batched sweep, its operands, and the other operands, batched."""
+    known = sweep.cond_consts + len(sweep.moving)
+    operands = move_to_front(ctx, xs[:known], axes[:known])
+    wide, operands = batched_sweep(ctx, sweep, operands, batched_of(axes[:known]))
+    return wide, operands, [ctx.to_front(x, axis) for x, axis in zip(xs[known:], axes[known:], strict=True)]
+
+
+# loop_push
+
+
+def _push_loop(sweep: Sweep) -> tuple[Program, Program]:
+    """The condition and the body of the loop that carries (x, dx), with constants (c, dc)."""
+    c, x, m = sweep.consts, sweep.carries, sum(sweep.moving_consts)
+    tangents = sweep.linear.input_types[c + len(sweep.residual_types) :]
+    dc, dx = tangents[:m], tangents[m:]
+
+    def body(inputs: list[Any]) -> list[Operand]:
+        consts, d_consts, carry, d_carry = (
+            inputs[:c], inputs[c : c + m], inputs[c + m : c + m + x], inputs[c + m + x :],
+        )  # fmt: skip
+        results = evaluate(sweep.forward, [*consts, *carry])
+        return [*results[:x], *evaluate(sweep.linear, [*consts, *results[x:], *d_consts, *d_carry])]
+
+    def cond(inputs: list[Any]) -> list[Operand]:
+        return evaluate(sweep.cond, inputs[: len(sweep.cond.inputs)])
+
+    types = [*sweep.forward.input_types[:c], *dc, *sweep.forward.input_types[c:], *dx]
+    longer = stage(cond, [*sweep.cond.input_types, *dx], name=sweep.cond.name).program
+    return longer, stage(body, types, name=sweep.forward.name).program
+
+
+def _push_params(sweep: Sweep) -> dict[str, Any]:
+    """The parameters of that loop as a while_loop."""
+    cond, body = _push_loop(sweep)
+    consts = sweep.consts + sum(sweep.moving_consts)
+    return {
+        "cond": cond, "body": body, "cond_consts": sweep.cond_consts, "body_consts": consts, "memory": sweep.memory,
+    }  # fmt: skip
+
+
+def _push_operands(sweep: Sweep, values: Sequence[Any]) -> list[Any]:
+    """The operands of `loop_push` in the order of that loop."""
+    cond_consts, consts, carry, tangents = sweep.split(values)
+    m = sum(sweep.moving_consts)
+    return [*cond_consts, *consts, *tangents[:m], *carry, *tangents[m:]]
+
+
+def _push_expand(*operands: Any, **params: Any) -> list[Any]:
+    sweep = sweep_of(params)
+    return bind_all(while_p, _push_operands(sweep, operands), _push_params(sweep))[sweep.carries :]
+
+
+def _push_jvp(ctx: Any, xs: Sequence[Any], dxs: Sequence[Any], **params: Any) -> Any:
+    sweep = sweep_of(params)
+    assert isinstance(while_p.jvp, Joint)
+    operands, tangents = _push_operands(sweep, xs), _push_operands(sweep, dxs)
+    ys, dys = while_p.jvp.rule(ctx, operands, tangents, **_push_params(sweep))
+    return ys[sweep.carries :], dys[sweep.carries :]
+
+
+def _push_linearize(ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], **params: Any) -> Linearized:
+    sweep = sweep_of(params)
+    assert while_p.linearize is not None
+    operands = _push_operands(sweep, xs)
+    order = _push_operands(sweep, range(len(xs)))
+    moved = tuple(active[i] for i in order)
+    linearized: Linearized = while_p.linearize(ctx, operands, moved, **_push_params(sweep))
+    positions = [i for i in range(len(xs)) if active[i]]
+    given = [positions.index(i) for i in order if active[i]]
+
+    def apply(residuals: Sequence[Any], dxs: Sequence[Any]) -> Sequence[Any]:
+        return linearized.apply(residuals, [dxs[i] for i in given])[sweep.carries :]
+
+    return Linearized(linearized.outputs[sweep.carries :], linearized.residuals, apply)
+
+
+def _push_transpose(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], **params: Any) -> list[Any]:
+    sweep = sweep_of(params)
+    known = sweep.cond_consts + len(sweep.moving)
+    tangents = sum(sweep.moving)
+    flags = (False,) * (len(sweep.linear.inputs) - tangents) + (True,) * tangents
+    backward = ctx.transform(sweep.linear, flags).program
+    arriving = [ctx.instantiate(ct) for ct in cts]
+    results = bind_all(loop_pull_p, [*xs[:known], *arriving], {**params, "backward": backward})
+    return [None] * known + [ct if is_linear(x) else None for ct, x in zip(results, xs[known:], strict=True)]
+
+
+def _push_batch(ctx: Any, xs: Sequence[Any], axes: Axes, **params: Any) -> Any:
+    wide, operands, tangents = _batched(ctx, xs, axes, sweep_of(params))
+    results = bind_all(loop_push_p, [*operands, *tangents], wide.params)
+    return results, [0] * len(results)
+
+
+def _push_reference(*values: Any, **params: Any) -> list[Any]:
+    sweep = sweep_of(params)
+    cond_consts, consts, carry, tangents = sweep.split(values)
+    m = sum(sweep.moving_consts)
+    d_consts, d_carry = tangents[:m], tangents[m:]
+    while bool(run_reference(sweep.cond, [*cond_consts, *carry])[0]):
+        results = run_reference(sweep.forward, [*consts, *carry])
+        carry, residuals = results[: sweep.carries], results[sweep.carries :]
+        d_carry = run_reference(sweep.linear, [*consts, *residuals, *d_consts, *d_carry])
+    return d_carry
+
+
+loop_push_p = Primitive(
+    name="loop_push", infer=lambda *types, linear, **params: linear.output_types,
+    reference=_push_reference, jvp=Joint(_push_jvp), linearize=_push_linearize, transpose=_push_transpose,
+    batch=_push_batch, lower=Composite(_push_expand), effects=_effects, multiple=True, eager=Eager.COMPILED,
+)  # fmt: skip
+
+
+# loop_pull
+
+
+def _pull_reference(*values: Any, **params: Any) -> list[Any]:
+    sweep = sweep_of(params)
+    assert sweep.backward is not None
+    cond_consts, consts, carry, cotangents = sweep.split(values)
+    kept = []
+    while bool(run_reference(sweep.cond, [*cond_consts, *carry])[0]):
+        results = run_reference(sweep.forward, [*consts, *carry])
+        carry = results[: sweep.carries]
+        kept.append(results[sweep.carries :])
+    m = sum(sweep.moving_consts)
+    sums: list[Any] = [np.zeros(t.shape, storage_type(t).dtype) for t in sweep.backward.output_types[:m]]
+    for residuals in reversed(kept):
+        results = run_reference(sweep.backward, [*consts, *residuals, *cotangents])
+        sums, cotangents = [s + y for s, y in zip(sums, results[:m], strict=True)], results[m:]
+    return [*sums, *cotangents]
+
+
+def _pushed_operands(sweep: Sweep, xs: Sequence[Any], tangents: Sequence[Any], moved: Sequence[Any]) -> list[Any]:
+    """The operands of `loop_pull` of the loop that carries tangents, from those of this one."""
+    cond_consts, consts, carry, cotangents = sweep.split(xs)
+    m = sum(sweep.moving_consts)
+    return [*cond_consts, *consts, *tangents[:m], *carry, *tangents[m:], *moved, *cotangents]
+
+
+def _halves(sweep: Sweep, results: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """What `loop_pull` of the loop that carries tangents gives: the results of this one, and their derivatives."""
+    m, n = sum(sweep.moving_consts), sum(sweep.moving_carries)
+    a, b, c = m, 2 * m, 2 * m + n
+    return [*results[a:b], *results[c:]], [*results[:a], *results[b:c]]
+
+
+def _pull_jvp(ctx: Any, xs: Sequence[Any], dxs: Sequence[Any], **params: Any) -> Any:
+    sweep = sweep_of(params)
+    tangents = _spread_tangents(sweep, ctx, xs, dxs)
+    if tangents is None:
+        derived = ctx.transform(_pull_program(sweep, [x.type for x in xs]), active_of(dxs), True)
+        results: list[Any] = evaluate(derived.program, [*xs, *(dx for dx in dxs if not isinstance(dx, Zero))])
+        half = len(results) // 2
+        return results[:half], results[half:]
+    moved = [ctx.instantiate(dx) for dx in sweep.split(dxs)[3]]
+    wide = pushed_forward(sweep, ctx.transform)
+    results = bind_all(loop_pull_p, _pushed_operands(sweep, xs, tangents, moved), wide.params)
+    return _halves(sweep, results)
+
+
+def _is_square(sweep: Sweep) -> bool:
+    """Whether what moves and its cotangents have equal types: not where only the cotangents are a batch."""
+    assert sweep.backward is not None
+    moving = pick(sweep.forward.input_types, sweep.moving)
+    return list(map(tangent_type, moving)) == list(sweep.backward.output_types)
+
+
+def _pull_linearize(ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], **params: Any) -> Linearized:
+    sweep = sweep_of(params)
+    _, consts, carry, _ = sweep.split(active)
+    others = any(on and not moves for on, moves in zip((*consts, *carry), sweep.moving, strict=True))
+    if others or not sweep.symmetric or not _is_square(sweep):
+        split = ctx.transform(_pull_program(sweep, [x.type for x in xs]), active, True)
+        results = evaluate(split.forward, xs)
+        outputs = results[: len(split.active_outputs)]
+
+        def apply_plain(residuals: Sequence[Any], dxs: Sequence[Any]) -> list[Any]:
+            return evaluate(split.linear, [*residuals, *dxs])
+
+        return Linearized(outputs, split.residuals(xs, results), apply_plain)
+    wide = pushed_forward(sweep, lambda *args: jvp_of_split(ctx.transform, *args))
+    bend = {**params, "d_forward": wide.forward, "d_linear": wide.linear, "d_backward": wide.backward}
+    types = [tangent_type(x.type) for x in xs]
+
+    def apply(residuals: Sequence[Any], dxs: Sequence[Any]) -> list[Any]:
+        given = iter(dxs)
+        full = [next(given) if on else Zero(t) for on, t in zip(active, types, strict=True)]
+        tangents = _spread_tangents(sweep, ctx, residuals, full)
+        assert tangents is not None
+        moved = [ctx.instantiate(dx) for dx in sweep.split(full)[3]]
+        return bind_all(loop_bend_p, [*residuals, *tangents, *moved], bend)
+
+    return Linearized(bind_all(loop_pull_p, xs, params), list(xs), apply)
+
+
+def jvp_of_split(linearize: Jvp, program: Program, active: tuple[bool, ...], instantiate: Any) -> Any:
+    """The jvp of a program made of its linearisation, for rules that have only that."""
+    split = linearize(program, active, instantiate)
+    count = len(program.inputs)
+
+    def run(inputs: list[Any]) -> list[Operand]:
+        results = evaluate(split.forward, inputs[:count])
+        residuals = split.residuals(inputs[:count], results)
+        return [*results[: len(program.outputs)], *evaluate(split.linear, [*residuals, *inputs[count:]])]
+
+    tangents = [tangent_type(t) for t, on in zip(program.input_types, active, strict=True) if on]
+    return _Derived(stage(run, [*program.input_types, *tangents], name=program.name).program, split.active_outputs)
+
+
+class _Derived:
+    """A program and its active outputs, as `jvp_program` gives them."""
+
+    __slots__ = ("active_outputs", "program")
+
+    def __init__(self, program: Program, active_outputs: tuple[bool, ...]) -> None:
+        self.program = program
+        self.active_outputs = active_outputs
+
+
+def _pull_program(sweep: Sweep, types: Sequence[Type]) -> Program:
+    """Pulling back with the residuals of all steps on stacks, in no bounded memory, by loops that have every rule."""
+    return stage(lambda inputs: pull_on_stacks(sweep, inputs), types, name=sweep.forward.name).program
+
+
+def _pull_transpose(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], **params: Any) -> list[Any]:
+    sweep = sweep_of(params)
+    known = sweep.cond_consts + len(sweep.moving)
+    without = {name: value for name, value in params.items() if name != "backward"}
+    results = bind_all(loop_push_p, [*xs[:known], *(ctx.instantiate(ct) for ct in cts)], without)
+    return [None] * known + [ct if is_linear(x) else None for ct, x in zip(results, xs[known:], strict=True)]
+
+
+def _pull_batch(ctx: Any, xs: Sequence[Any], axes: Axes, **params: Any) -> Any:
+    wide, operands, cotangents = _batched(ctx, xs, axes, sweep_of(params))
+    results = bind_all(loop_pull_p, [*operands, *cotangents], wide.params)
+    return results, [0] * len(results)
+
+
+loop_pull_p = Primitive(
+    name="loop_pull", infer=lambda *types, backward, **params: backward.output_types, reference=_pull_reference,
+    jvp=Joint(_pull_jvp), linearize=_pull_linearize, transpose=_pull_transpose, batch=_pull_batch,
+    lower=Composite(lambda *operands, **params: pull_in_memory(sweep_of(params), operands)),
+    effects=_effects, multiple=True, eager=Eager.COMPILED,
+)  # fmt: skip
+
+
+# loop_bend
+
+
+def _sweeps_of(params: Mapping[str, Any]) -> tuple[Sweep, Sweep]:
+    """The sweep, and that of the loop which carries tangents."""
+    own = {name: value for name, value in params.items() if not name.startswith("d_")}
+    sweep = sweep_of(own)
+    m = sum(sweep.moving_consts)
+    dx = params["d_forward"].input_types[len(sweep.moving) + m :]
+
+    def cond(inputs: list[Any]) -> list[Operand]:
+        return evaluate(sweep.cond, inputs[: len(sweep.cond.inputs)])
+
+    wide = {
+        **own, "cond": stage(cond, [*sweep.cond.input_types, *dx], name=sweep.cond.name).program,
+        "forward": params["d_forward"], "linear": params["d_linear"], "backward": params["d_backward"],
+        "consts": sweep.consts + m,
+        "moving": (
+            *sweep.moving_consts, *[True] * m, *sweep.moving_carries, *[True] * sum(sweep.moving_carries)
+        ),
+    }  # fmt: skip
+    return sweep, sweep_of(wide)
+
+
+def _bend_operands(sweep: Sweep, values: Sequence[Any]) -> list[Any]:
+    """The operands of `loop_bend` as those of the wider `loop_pull`."""
+    known = sweep.cond_consts + len(sweep.moving) + sum(sweep.moving_carries)
+    tangents = sum(sweep.moving)
+    return _pushed_operands(sweep, values[:known], values[known : known + tangents], values[known + tangents :])
+
+
+def _bend_expand(*operands: Any, **params: Any) -> list[Any]:
+    sweep, wide = _sweeps_of(params)
+    return _halves(sweep, bind_all(loop_pull_p, _bend_operands(sweep, operands), wide.params))[1]
+
+
+def _bend_infer(*types: Type, **params: Any) -> tuple[Type, ...]:
+    sweep, wide = _sweeps_of(params)
+    assert wide.backward is not None
+    return tuple(_halves(sweep, wide.backward.output_types)[1])
+
+
+def _bend_reference(*values: Any, **params: Any) -> list[Any]:
+    sweep, wide = _sweeps_of(params)
+    return _halves(sweep, _pull_reference(*_bend_operands(sweep, values), **wide.params))[1]
+
+
+def _bend_jvp(ctx: Any, xs: Sequence[Any], dxs: Sequence[Any], **params: Any) -> Any:
+    sweep, wide = _sweeps_of(params)
+    operands, tangents = _bend_operands(sweep, xs), _bend_operands(sweep, dxs)
+    ys, dys = _pull_jvp(ctx, operands, tangents, **wide.params)
+    return _halves(sweep, ys)[1], _halves(sweep, dys)[1]
+
+
+def _bend_linearize(ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], **params: Any) -> Linearized:
+    sweep, wide = _sweeps_of(params)
+    order = _bend_operands(sweep, range(len(xs)))
+    linearized = _pull_linearize(ctx, _bend_operands(sweep, xs), tuple(active[i] for i in order), **wide.params)
+    positions = [i for i in range(len(xs)) if active[i]]
+    given = [positions.index(i) for i in order if active[i]]
+
+    def apply(residuals: Sequence[Any], dxs: Sequence[Any]) -> Sequence[Any]:
+        return _halves(sweep, linearized.apply(residuals, [dxs[i] for i in given]))[1]
+
+    return Linearized(_halves(sweep, linearized.outputs)[1], linearized.residuals, apply)
+
+
+def _bend_transpose(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], **params: Any) -> list[Any]:
+    """A Hessian is its own transpose; what reaches the cotangents' tangents is pushed through the loop."""
+    sweep, _ = _sweeps_of(params)
+    tangents = sum(sweep.moving)
+    known = len(xs) - tangents - sum(sweep.moving_carries)
+    arriving = [ctx.instantiate(ct) for ct in cts]
+    found: list[Any] = [None] * len(xs)
+    if any(map(is_linear, xs[known : known + tangents])):
+        rest = [ctx.zeros(x.type) for x in xs[known + tangents :]]
+        found[known : known + tangents] = bind_all(loop_bend_p, [*xs[:known], *arriving, *rest], params)
+    if any(map(is_linear, xs[known + tangents :])):
+        own = {name: v for name, v in params.items() if not name.startswith("d_") and name != "backward"}
+        entry = xs[: sweep.cond_consts + len(sweep.moving)]
+        found[known + tangents :] = bind_all(loop_push_p, [*entry, *arriving], own)
+    return [ct if is_linear(x) else None for ct, x in zip(found, xs, strict=True)]
+
+
+def _bend_batch(ctx: Any, xs: Sequence[Any], axes: Axes, **params: Any) -> Any:
+    sweep, wide = _sweeps_of(params)
+    narrow, operands, others = _batched(ctx, xs, axes, sweep)
+    known = len(xs) - len(others)
+    every, places = [*xs[:known], *others], [*axes[:known], *[0] * len(others)]
+    above, _, _ = _batched(ctx, _bend_operands(sweep, every), _bend_operands(sweep, places), wide)
+    derived = {"d_forward": above.forward, "d_linear": above.linear, "d_backward": above.backward}
+    results = bind_all(loop_bend_p, [*operands, *others], {**narrow.params, **derived})
+    return results, [0] * len(results)
+
+
+loop_bend_p = Primitive(
+    name="loop_bend", infer=_bend_infer, reference=_bend_reference, jvp=Joint(_bend_jvp), linearize=_bend_linearize,
+    transpose=_bend_transpose, batch=_bend_batch, lower=Composite(_bend_expand), effects=_effects, multiple=True,
+    eager=Eager.COMPILED,
+)  # fmt: skip
+
+REVERSAL = (loop_push_p, loop_pull_p, loop_bend_p)
