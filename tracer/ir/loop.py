@@ -3,9 +3,9 @@
     Module    = functions, entry
     Function  = name, parameters (Buffer | Register), body
     Block     = statements, yields (operands handed to the enclosing statement)
-    Statement = Compute | Load | Store | Update | For | While | If | Alloc | Copy | Fault | Invoke | Library
-              | Callback | Leave | Barrier | Shuffle | StackPush | StackPop | StackRead | StackWrite | StackLength
-              | StackReset
+    Statement = Compute | Load | Store | Update | For | While | If | Alloc | Copy | Transpose | Fault | Invoke
+              | Library | Callback | Leave | Barrier | Shuffle | StackPush | StackPop | StackRead | StackWrite
+              | StackLength | StackReset
     Operand   = Register | Constant
     Address   = constant + sum of (register * constant)           in elements, never bytes
 
@@ -233,6 +233,21 @@ class Copy:
 
 
 @dataclass(frozen=True, slots=True)
+class Transpose:
+    """target[r * target_stride + c] = source[c * source_stride + r] for r in range(rows), c in range(columns).
+
+    Equal dtypes, no overlap. Elements may be stored more than once.
+    """
+
+    target: View
+    target_stride: int
+    source: View
+    source_stride: int
+    rows: Operand
+    columns: Operand
+
+
+@dataclass(frozen=True, slots=True)
 class Fault:
     """Records a fault where `predicate` is true, and goes on.
 
@@ -365,7 +380,7 @@ class StackReset:
 
 
 Statement = (
-    Compute | Load | Store | Update | For | While | If | Alloc | Copy | Fault | Leave | Invoke | Library
+    Compute | Load | Store | Update | For | While | If | Alloc | Copy | Transpose | Fault | Leave | Invoke | Library
     | Callback | Barrier | Shuffle | StackPush | StackPop | StackRead | StackWrite | StackLength | StackReset
 )  # fmt: skip
 

@@ -29,6 +29,7 @@ from tracer.ir.loop import (
     StackReset,
     StackWrite,
     Statement,
+    Transpose,
     While,
 )  # fmt: skip
 from tracer.ir.loop_varying import varying_registers
@@ -42,6 +43,7 @@ _BANNED: dict[type, tuple[LoopKind, ...]] = {
     Shuffle: (LoopKind.VECTOR,),
     While: (LoopKind.VECTOR,),
     Copy: (LoopKind.VECTOR,),
+    Transpose: (LoopKind.VECTOR, LoopKind.BLOCK, LoopKind.THREAD),
     Leave: (LoopKind.PARALLEL, LoopKind.BLOCK, LoopKind.THREAD),
     Invoke: (LoopKind.VECTOR, LoopKind.BLOCK, LoopKind.THREAD),
     Library: (LoopKind.VECTOR, LoopKind.BLOCK, LoopKind.THREAD),

@@ -54,6 +54,7 @@ from tracer.ir.loop import (
     StackWrite,
     Statement,
     Store,
+    Transpose,
     Update,
     View,
     While,
@@ -224,6 +225,10 @@ class Printer:
                 return f"alloc {_declaration(s.buffer)}"
             case Copy():
                 return f"copy {s.count} from {self._view(s.source)} to {self._view(s.target)}"
+            case Transpose():
+                size = f"{self._index(s.rows)} by {self._index(s.columns)}"
+                source = f"{self._view(s.source)} stride {s.source_stride}"
+                return f"transpose {size} from {source} to {self._view(s.target)} stride {s.target_stride}"
             case StackPush():
                 return f"push {s.count} from {self._view(s.source)} to stack {s.stack}"
             case StackPop():

@@ -37,6 +37,7 @@ from tracer.ir.loop import (
     StackWrite,
     Statement,
     Store,
+    Transpose,
     Update,
     View,
     While,
@@ -84,6 +85,11 @@ def problems(s: Statement) -> Iterator[str]:
             yield from _count(s.count)
             if s.target.buffer.dtype != s.source.buffer.dtype:
                 yield f"a copy from {_of(s.source.buffer)} to {_of(s.target.buffer)}"
+        case Transpose():
+            yield from _same("the rows", s.rows, I64)
+            yield from _same("the columns", s.columns, I64)
+            if s.target.buffer.dtype != s.source.buffer.dtype:
+                yield f"a transpose from {_of(s.source.buffer)} to {_of(s.target.buffer)}"
         case Fault():
             yield from _fault(s)
         case Shuffle():

@@ -34,6 +34,7 @@ from tracer.ir.loop import (
     StackWrite,
     Statement,
     Store,
+    Transpose,
     Update,
     View,
     While,
@@ -93,7 +94,7 @@ def accesses_of(statement: Statement) -> tuple[tuple[Buffer, Address, Access], .
             return ((statement.buffer, statement.address, Access.UPDATE),)
         case Alloc():
             return ((statement.buffer, Address(), Access.ALLOCATE),)
-        case Copy(target, source):
+        case Copy(target, source) | Transpose(target, _, source):
             return (_access(source, Access.READ), _access(target, Access.WRITE))
         case Invoke() | Library():
             return tuple([_access(a, Access.HAND_ON) for a in statement.arguments if isinstance(a, View)])
@@ -139,6 +140,8 @@ def operands_of(statement: Statement) -> tuple[Operand, ...]:
             return (statement.value,)
         case StackRead() | StackWrite():
             return (statement.index,)
+        case Transpose():
+            return (statement.rows, statement.columns)
         case Alloc() | Copy() | Leave() | Callback() | Barrier():
             return ()
         case StackPush() | StackPop() | StackLength() | StackReset():

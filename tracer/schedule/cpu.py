@@ -25,6 +25,8 @@ from tracer.ir.loop import (
     Store,
     Update,
 )
+from tracer.schedule.columns import streamed
+from tracer.schedule.tiles import tiled
 
 _VECTOR_BYTES = 64
 _REDUCTION_VECTORS = 4
@@ -42,8 +44,14 @@ def _map_block(block: Block) -> Block:
 
 def _map_loop(loop: For) -> For:
     """The loop with itself or a loop within turned into lanes."""
+    cut = tiled(loop)
+    if cut is not None:
+        return replace(cut, body=_map_block(cut.body))
     inner = [s for s in loop.body.statements if isinstance(s, For)]
     if _vectorizable(loop) and (not inner or not _better_inside(loop)):
+        rows = streamed(loop) if inner else None
+        if rows is not None:
+            return rows
         lanes = _lanes(loop)
         if lanes > 1:
             return replace(loop, body=_serial(loop.body), kind=LoopKind.VECTOR, lanes=lanes)

@@ -39,6 +39,7 @@ from tracer.ir.loop import (
     StackWrite,
     Statement,
     Store,
+    Transpose,
     Update,
     While,
 )  # fmt: skip
@@ -78,7 +79,7 @@ def _statement(f: Frame, s: Statement) -> None:
         case Shuffle():
             _shuffle(f, s)
         case (
-            Update() | While() | Copy() | Leave() | Invoke() | Library() | Callback()
+            Update() | While() | Copy() | Transpose() | Leave() | Invoke() | Library() | Callback()
             | StackPush() | StackPop() | StackRead() | StackWrite() | StackReset() | StackLength()
         ):  # fmt: skip
             f.fail(f"{type(s).__name__} within a kernel, which the schedule leaves to the host")

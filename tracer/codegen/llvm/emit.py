@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from tracer.codegen.llvm import effects, lanes, memory
+from tracer.codegen.llvm import effects, lanes, memory, transposes
 from tracer.codegen.llvm.abi import MAIN_SYMBOL, Status
 from tracer.codegen.llvm.compute import compute
 from tracer.codegen.llvm.frame import CONTEXT, Frame
@@ -12,6 +12,7 @@ from tracer.codegen.llvm.helpers import DECLARATIONS, HELPERS
 from tracer.codegen.llvm.library import LIBRARY, THREADS
 from tracer.codegen.llvm.loops import if_, serial, while_
 from tracer.codegen.llvm.machine import converts_half, preferred_bits
+from tracer.codegen.llvm.transposes import TRANSPOSES
 from tracer.codegen.llvm.types import ELEMENT
 from tracer.codegen.llvm.vector_loop import vector_loop
 from tracer.codegen.llvm.writer import Writer
@@ -45,6 +46,7 @@ from tracer.ir.loop import (
     StackWrite,
     Statement,
     Store,
+    Transpose,
     Update,
     While,
 )  # fmt: skip
@@ -66,7 +68,7 @@ def emit_module(module: Module, *, vector_bits: int | None = None) -> str:
     if module.entry not in functions:
         raise InternalError(f"llvm: the module's entry '{module.entry}' is missing")
     bits = preferred_bits(vector_bits)
-    shared = [text for name, text in HELPERS.items() if name in helpers]
+    shared = [text for name, text in (HELPERS | TRANSPOSES).items() if name in helpers]
     routines = [r.definition for name, r in LIBRARY.items() if f"library.{name}" in helpers]
     shared += [THREADS, *routines] if routines else []
     texts += [effects.part_definition(name, kinds) for name, kinds in parts.items()]
@@ -153,6 +155,8 @@ def _statement(f: Frame, s: Statement) -> None:
             f.allocate(s.buffer)
         case Copy():
             effects.copy(f, s)
+        case Transpose():
+            transposes.transpose(f, s)
         case Fault():
             effects.fault(f, s)
         case Leave():

@@ -45,6 +45,7 @@ from tracer.ir.loop import (
     StackWrite,
     Statement,
     Store,
+    Transpose,
     Update,
     View,
     While,
@@ -89,6 +90,8 @@ def run_statement(f: Frame, s: Statement) -> None:
             _alloc(f, s)
         case Copy():
             _copy(f, s)
+        case Transpose():
+            _transpose(f, s)
         case Fault():
             _fault(f, s)
         case Leave():
@@ -166,6 +169,14 @@ def _copy(f: Frame, s: Copy) -> None:
     if spans[0].overlaps(spans[1]) and spans[0].origin != spans[1].origin:
         raise Violation(f"copies '{read.name}' to '{write.name}', which it overlaps")
     write.write_span(target, read.read_span(source, s.count, f.clock), f.clock)
+
+
+def _transpose(f: Frame, s: Transpose) -> None:
+    (read, source), (write, target) = f.view(s.source), f.view(s.target)
+    for row in range(int(f.value(s.rows))):
+        for column in range(int(f.value(s.columns))):
+            value = read.read(source + column * s.source_stride + row, f.mask, f.clock)
+            write.write(target + row * s.target_stride + column, value, f.mask, f.clock)
 
 
 def _push(f: Frame, s: StackPush) -> None:
