@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from tracer.codegen.llvm.library import library_names, library_symbols
 from tracer.codegen.llvm.pool import pool_symbols
 from tracer.codegen.reference.interpreter import Order, interpret
 from tracer.codegen.status import Status
+from tracer.ir.loop import For, LoopKind, Statement
 from tracer.ir.program import Program
 from tracer.ir.types import Type, storage_type
 from tracer.passes.pipeline import optimize
@@ -35,12 +37,17 @@ def together(programs: Sequence[Program]) -> Program:
     )
 
 
+Width = int | None
+WIDTHS: tuple[Width, ...] = (0, 128, 256, 512, None)
+"""Bits of vectors: of 0, all that can be runs one element at a time; of None, this machine's own."""
+
+
 class Native:
     """A program compiled by LLVM, for vectors of a width."""
 
-    def __init__(self, scheduled: Scheduled, vector_bits: int | None = None) -> None:
-        self.scheduled = scheduled
-        module = scheduled.module
+    def __init__(self, scheduled: Scheduled, width: Width = None) -> None:
+        self.scheduled = scheduled = scheduled if width != 0 else one_at_a_time(scheduled)
+        vector_bits, module = width or None, scheduled.module
         text = emit_module(module, vector_bits=vector_bits)
         code = compile_object(text, vector_bits=vector_bits)
         loaded = load_object(code, {**library_symbols(library_names(module)), **pool_symbols(text)})
@@ -55,6 +62,24 @@ class Native:
         if error is not None:
             raise error
         return outputs
+
+
+def one_at_a_time(scheduled: Scheduled) -> Scheduled:
+    """Without lanes, but for those of reductions, which belong to what they mean."""
+
+    def serial(statement: Statement) -> Statement:
+        if not isinstance(statement, For):
+            return statement
+        body = replace(statement.body, statements=tuple(map(serial, statement.body.statements)))
+        if statement.kind is LoopKind.VECTOR and not statement.carries:
+            return replace(statement, body=body, kind=LoopKind.SERIAL, lanes=1)
+        return replace(statement, body=body)
+
+    functions = tuple(
+        replace(f, body=replace(f.body, statements=tuple(map(serial, f.body.statements))))
+        for f in scheduled.module.functions
+    )
+    return replace(scheduled, module=replace(scheduled.module, functions=functions))
 
 
 def native(program: Program, vector_bits: int | None = None) -> Native:

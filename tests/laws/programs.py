@@ -1,23 +1,27 @@
 """Random programs over the whole catalogue, drawn from the tables of cases.
 
 An equation is drawn as a primitive and one of its cases; its operands are values of the program so far, brought to
-the case's types by conversions, slices and reshapes, or new inputs where the case asks for particular values
-(indices, trip counts). So a new primitive is in random programs as soon as it has cases.
+the case's types by conversions, slices and reshapes, or new inputs where the case asks for particular values. So a new
+primitive is in random programs as soon as it has cases. Control flow is drawn around random programs, too: see
+`nested_programs`.
 
 A program is determined by its seed and length; a shorter one of the same seed is a beginning of the longer one.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tests.laws.cases import Case, all_cases, typed
+from tests.laws.cases import ALL, Case, all_cases, typed
+from tests.laws.nested_programs import NESTED, collective
 from tests.laws.values import (
     Array,
+    Between,
     Draw,
     Interval,
     additive,
@@ -34,33 +38,35 @@ from tracer.ir.primitive import NoRule
 from tracer.ir.program import Literal, Program
 from tracer.ir.types import ArrayType, Type, array_type, size, storage_type
 from tracer.primitives.arithmetic import add, mul
-from tracer.primitives.branches import cond_branches
-from tracer.primitives.calls import call
+from tracer.primitives.arithmetic import max as larger
+from tracer.primitives.arithmetic import min as smaller
 from tracer.primitives.complex import complex as from_parts
 from tracer.primitives.complex import imag, real
 from tracer.primitives.conversion import convert_element_type
-from tracer.primitives.counted import for_program
 from tracer.primitives.joining import concatenate, slice_in_dim
-from tracer.primitives.scan import scan_program
-from tracer.primitives.shapes import broadcast_in_dim, reshape
+from tracer.primitives.shapes import broadcast_in_dim, optimization_barrier, reshape
 from tracer.primitives.trigonometric import sin
 from tracer.trace.stage import stage
 from tracer.trace.trace import Trace, as_literal, bind_all, open_trace, stage_process
 
 GENERIC: tuple[Draw, ...] = (anything, every_part, ordinary, additive, near_one, small_integers, few, direction)
-LARGEST = 200  # elements of any operand
-START = ("f64", "f64", "f32", "i32", "c128", "bool", "i64", "f16", "bf16", "u8", "c64", "u64", "i8")
-SHAPES = ((), (3,), (2, 3), (1,), (35,), (4, 2, 3), (0,))
-UNSMOOTH = {"clamp": "where the limits meet, all three operands count as not chosen, as in JAX"}
-NESTED = ("call", "cond", "scan", "for_loop")  # of random programs, besides their cases
+LARGEST = 200  # elements of any operand of a case
+SHAPES = ((), (3,), (2, 3), (1,), (35,), (4, 2, 3), (0,), (2, 0, 3), (131,))
+SMOOTH = Interval(0.3, 1.7)  # where derivatives are not steep
+# Where extremes are chosen, apart, so that no two meet: there, derivatives are conventions.
+APART = {"clamp": (Interval(-2.0, -1.0), Interval(-3.0, 3.0), Interval(1.0, 2.0))}
+NOT_SMOOTH = {
+    "stop_gradient": "its derivative is zero on purpose",
+    "reduce_precision": "a step function, with the slope 1 by convention",
+    "callback": "nothing is known of the host's function",
+}
 
 
 class Drawn(NamedTuple):
-    """A program, operands for it, and every array in it, in order."""
+    """A program, and operands for it."""
 
     program: Program
     values: list[Array]
-    everything: Program  # the same equations, returning every array
 
 
 @cache
@@ -81,12 +87,12 @@ def usable(*, smooth: bool, closed: bool) -> dict[str, tuple[Case, ...]]:
 
 
 def _is_smooth(case: Case) -> bool:
-    """Whether the case has derivatives of both kinds that are differences."""
+    """Whether the case has derivatives that are differences."""
     primitive = case.primitive
-    if primitive.name in UNSMOOTH or primitive.name.startswith("stack_"):
+    if primitive.name in NOT_SMOOTH or primitive.name.startswith("stack_"):
         return False  # a stack's derivatives are for programs that read every item, as those of loops do
-    absent = isinstance(primitive.jvp, NoRule) or {"jvp", "transpose"} & set(primitive.laws)
-    return case.smooth is not None and case.is_exact_enough and not absent
+    absent = isinstance(primitive.jvp, NoRule) and primitive.linearize is None
+    return case.smooth is not None and case.is_exact_enough and not absent and "transpose" not in primitive.laws
 
 
 def _from_pool(case: Case, position: int, *, smooth: bool) -> bool:
@@ -94,15 +100,26 @@ def _from_pool(case: Case, position: int, *, smooth: bool) -> bool:
     type = case.types[position]
     if not isinstance(type, ArrayType):
         return False
-    draw = (case.smooth if smooth and case.smooth is not None else case.values)[position]
+    draw = _draw(case, position, smooth=smooth)
     if smooth and not dtypes.is_inexact(type.dtype):
         return False
-    return draw in GENERIC or isinstance(draw, Interval)
+    return draw in GENERIC or isinstance(draw, Interval | Between)
 
 
-def draw_program(seed: int, length: int, *, smooth: bool = False) -> Drawn:
-    """A random program of about `length` equations besides those that bring operands to their types."""
-    writer = _Writer(np.random.default_rng(seed), smooth=smooth)
+def _draw(case: Case, position: int, *, smooth: bool) -> Draw:
+    if smooth and case.primitive.name in APART:
+        return APART[case.primitive.name][position]
+    return (case.smooth if smooth and case.smooth is not None else case.values)[position]
+
+
+def draw_program(
+    seed: int, length: int, *, smooth: bool = False, counted: Counter[str] | None = None
+) -> Drawn:  # fmt: skip
+    """A random program of `length` equations besides those that bring operands to their types.
+
+    counted: how often each primitive was drawn is added to it, in nested programs, too.
+    """
+    writer = Writer(np.random.default_rng(seed), smooth=smooth, counted=counted)
     with open_trace(stage_process, "drawn", staging=True) as trace:
         writer.trace = trace
         for _ in range(1 + seed % 3):
@@ -112,33 +129,45 @@ def draw_program(seed: int, length: int, *, smooth: bool = False) -> Drawn:
         arrays = [x for x in writer.pool if x.shape is not None]
         read = {atom for equation in trace.equations for atom in equation.inputs}
         last = [x for x in arrays if x._atom not in read] or arrays[-1:]
-        program, everything = trace.program(last), trace.program(arrays)
-    return Drawn(program, writer.values, everything)
+        program = trace.program(last)
+    return Drawn(program, writer.values)
 
 
-class _Writer:
-    """What has been written so far: the values in the pool, and those drawn for the inputs."""
+class Writer:
+    """What has been written so far: the values in the pool, and those drawn for the inputs.
 
-    def __init__(self, rng: np.random.Generator, *, smooth: bool, depth: int = 0) -> None:
-        self.rng, self.smooth, self.depth = rng, smooth, depth
+    depth: how many nested programs it is inside. axes: the batch axes around it, by name, with their sizes.
+    without: primitives that may not stand here. counted: those drawn.
+    """
+
+    def __init__(
+        self, rng: np.random.Generator, *, smooth: bool, depth: int = 0, axes: tuple[tuple[str, int], ...] = (),
+        without: frozenset[str] = frozenset(), counted: Counter[str] | None = None,
+    ) -> None:  # fmt: skip
+        self.rng, self.smooth, self.depth, self.axes, self.without = rng, smooth, depth, axes, without
+        self.counted: Counter[str] = Counter() if counted is None else counted
         self.pool: list[Any] = []
         self.values: list[Array] = []
         self.trace: Trace | None = None
 
     def start(self) -> None:
         """A new input to begin with."""
-        short = self._one(("f64", "c128") if self.smooth else START)
-        shape = self._one(SHAPES[:-1] if self.smooth else SHAPES)
-        self.pool.append(self._input(typed(short, *shape), Interval(0.3, 1.7) if self.smooth else anything))
+        short = self.one(("f64", "f64", "c128") if self.smooth else ("f64", "f32", *ALL))
+        shape = self.one([s for s in SHAPES if 0 not in s] if self.smooth else SHAPES)
+        self.pool.append(self.input(typed(short, *shape), SMOOTH if self.smooth else anything))
 
     def step(self) -> None:
         """One more equation."""
         cases = usable(smooth=self.smooth, closed=self.trace is None)
-        name = self._one((*cases, *NESTED) if self.depth < 2 else tuple(cases))
-        if name in NESTED and (name not in cases or self.rng.random() < 0.5):
-            outputs = getattr(self, f"_{name}")()
+        names = (*cases, *NESTED) if self.depth < 2 else tuple(cases)
+        name = self.one([n for n in names if n not in self.without])
+        if self.axes and self.rng.random() < 0.2:
+            name, outputs = collective(self)
+        elif name in NESTED and (name not in cases or self.rng.random() < 0.5):
+            outputs = NESTED[name](self)
         else:
-            outputs = self._apply(self._one(cases[name]))
+            outputs = self._apply(self.one(cases[name]))
+        self.counted[name] += 1
         self.pool += [y for y in outputs if not isinstance(y, Literal) and isinstance(y.type, ArrayType)]
 
     def _apply(self, case: Case) -> Sequence[Any]:
@@ -153,32 +182,40 @@ class _Writer:
         return bind_all(case.primitive, full, case.params)
 
     def _operand(self, case: Case, position: int) -> Any:
-        type = case.types[position]
-        draw = (case.smooth if self.smooth and case.smooth is not None else case.values)[position]
-        if not _from_pool(case, position, smooth=self.smooth):
-            return self._input(type, draw)
-        if self.smooth and not any(dtypes.is_inexact(x.dtype) and x.size for x in self.pool):
-            return self._input(type, draw)
+        type, draw = case.types[position], _draw(case, position, smooth=self.smooth)
+        mine = self.trace is not None and isinstance(draw, Between) and self.rng.random() < 0.5
+        if mine or not _from_pool(case, position, smooth=self.smooth):
+            return self.input(type, draw)
         assert isinstance(type, ArrayType)
-        x = self.fitted(self._candidate(type), type)
-        return _inside(x, draw) if isinstance(draw, Interval) and (self.smooth or self.rng.random() < 0.7) else x
+        x = self.value(type)
+        if isinstance(draw, Between):
+            return _between(x, draw)
+        kept = self.smooth or case.body is not None or self.rng.random() < 0.7  # bodies may loop for ever elsewhere
+        return inside(x, draw) if isinstance(draw, Interval) and kept else x
 
-    def _input(self, type: Type, draw: Draw) -> Any:
+    def input(self, type: Type, draw: Draw) -> Any:
+        """A new input of the program."""
         assert self.trace is not None, "nested programs are closed"
-        self.values.append(np.ascontiguousarray(draw(self.rng, type)).reshape(_stored_shape(type)))
+        self.values.append(np.ascontiguousarray(draw(self.rng, type)).reshape(storage_type(type).shape))
         return self.trace.new_input(type)
 
+    def value(self, type: ArrayType) -> Any:
+        """A value of the program in the dtype and shape that are wanted; an input where there is none that moves."""
+        if self.smooth and self.trace is not None and not any(map(_moves, self.pool)):
+            return self.input(type, SMOOTH)
+        return self.fitted(self._candidate(type), type)
+
     def _candidate(self, type: ArrayType) -> Any:
-        """A value of the program, rather of the type or the dtype that is wanted, and rather a late one."""
-        pool = [x for x in self.pool if dtypes.is_inexact(x.dtype) and x.size] if self.smooth else self.pool
+        """Rather of the type or the dtype that is wanted, and rather a late one."""
+        pool = [x for x in self.pool if _moves(x)] if self.smooth else self.pool
         for wanted in (lambda x: x.type == type, lambda x: x.dtype == type.dtype, lambda x: True):
             found = [x for x in pool if wanted(x)]
             if found and self.rng.random() < 0.7:
                 return found[-1 - int(self.rng.integers(0, min(len(found), 6)))]
-        return self._one(pool)
+        return self.one(pool)
 
     def fitted(self, x: Any, type: ArrayType) -> Any:
-        """The value in the dtype and shape that are wanted: elements are dropped or repeated."""
+        """The value in another dtype and shape: elements are dropped or repeated."""
         if x.dtype != type.dtype:
             if dtypes.is_complex(x.dtype) and not dtypes.is_complex(type.dtype):
                 x = imag(x) if self.rng.random() < 0.5 else real(x)
@@ -186,86 +223,77 @@ class _Writer:
         if x.shape == type.shape:
             return x
         count, wanted = x.size, size(type)
-        if not count:
-            return broadcast_in_dim(as_literal(1, type.dtype), type.shape, ())
-        flat = reshape(x, (count,))
-        if count < wanted:
-            flat = concatenate([flat] * -(-wanted // count), 0)
-        start = int(self.rng.integers(0, max(count - wanted, 0) + 1))
+        if not count:  # behind a barrier, or it would be folded, by NumPy
+            return optimization_barrier([broadcast_in_dim(as_literal(1, type.dtype), type.shape, ())])[0]
+        flat, times = reshape(x, (count,)), -(-wanted // count)
+        if times > 3:
+            flat = reshape(broadcast_in_dim(flat, (times, count), (1,)), (times * count,))
+        elif times > 1:
+            flat = concatenate([flat] * times, 0)
+        start = self.small(0, max(count - wanted, 0) + 1)
         return reshape(slice_in_dim(flat, start, start + wanted), type.shape)
 
-    # nested programs
+    # for nested programs
 
-    def _types(self) -> list[ArrayType]:
-        shorts = ("f64", "c128") if self.smooth else ("f64", "f32", "i32", "bf16", "c128", "bool", "u16")
+    def types(self) -> list[ArrayType]:
+        """One to three types of operands or results."""
+        shorts = ("f64", "f64", "c128") if self.smooth else ("f64", "f32", *ALL)
         count = int(self.rng.integers(1, 4))
-        return [array_type(typed(self._one(shorts)).dtype, self._one(SHAPES[:4])) for _ in range(count)]  # type: ignore[union-attr]
+        return [array_type(typed(self.one(shorts)).dtype, self.one(SHAPES[:4])) for _ in range(count)]  # type: ignore[union-attr]
 
-    def _given(self, types: Sequence[ArrayType]) -> list[Any]:
+    def given(self, types: Sequence[ArrayType]) -> list[Any]:
         """Values of the types; in smooth programs where no derivative is steep."""
-        found = []
-        for type in types:
-            if self.smooth and not any(x.size and dtypes.is_inexact(x.dtype) for x in self.pool):
-                found.append(self._input(type, Interval(0.3, 1.7)))
-                continue
-            x = self.fitted(self._candidate(type), type)
-            found.append(_inside(x, Interval(0.3, 1.7)) if self.smooth else x)
-        return found
+        return [inside(self.value(type), SMOOTH) if self.smooth else self.value(type) for type in types]
 
-    def _body(self, inputs: Sequence[ArrayType], outputs: Sequence[ArrayType]) -> Program:
-        """A random closed program from types to types."""
+    def body(
+        self, inputs: Sequence[ArrayType], outputs: Sequence[ArrayType], axis: tuple[str, int] | None = None,
+        without: Sequence[str] = (),
+    ) -> Program:  # fmt: skip
+        """A random closed program from types to types. axis: a batch axis that it is inside."""
         length = int(self.rng.integers(1, 5))
+        axes = (*self.axes, axis) if axis is not None else self.axes
 
         def run(operands: list[Any]) -> list[Any]:
-            inner = _Writer(self.rng, smooth=self.smooth, depth=self.depth + 1)
+            excluded = self.without | set(without)
+            inner = Writer(
+                self.rng, smooth=self.smooth, depth=self.depth + 1, axes=axes, without=excluded, counted=self.counted
+            )
             inner.pool = list(operands)
             for _ in range(length):
                 inner.step()
-            return inner._given(outputs)
+            return inner.given(outputs)
 
         staged = stage(run, inputs, name="body")
         assert not staged.constants
         return staged.program
 
-    def _call(self) -> Sequence[Any]:
-        inputs, outputs = self._types(), self._types()
-        return call(self._body(inputs, outputs), *self._given(inputs), inline=bool(self.rng.random() < 0.5))
+    def integer(self, short: str, low: int, high: int) -> Any:
+        """An integer without axes, from low to below high: an input, or in nested programs one of the program."""
+        type, bounds = typed(short), Between(low, high - 1)
+        assert isinstance(type, ArrayType)
+        if self.trace is not None and (self.smooth or self.coin()):
+            return self.input(type, bounds)
+        if self.smooth:
+            return as_literal(self.small(low, high), type.dtype)
+        return _between(self.value(type), bounds)
 
-    def _cond(self) -> Sequence[Any]:
-        inputs, outputs = self._types(), self._types()
-        branches = tuple(self._body(inputs, outputs) for _ in range(int(self.rng.integers(1, 4))))
-        index = as_literal(int(self.rng.integers(-1, 4)), dtypes.I32)
-        if self.trace is not None:
-            index = self._input(typed("i32"), lambda rng, type: rng.integers(-1, 4, (), np.int32))
-        elif not self.smooth:
-            index = self.fitted(self._one(self.pool), array_type(dtypes.I32, ()))
-        return cond_branches(index, branches, *self._given(inputs))
+    def small(self, low: int, high: int) -> int:
+        """A number from low to below high."""
+        return int(self.rng.integers(low, high))
 
-    def _scan(self) -> Sequence[Any]:
-        consts, carries, rows, outputs = (self._types() for _ in range(4))
-        body = self._body([*consts, *carries, *rows], [*carries, *outputs])
-        length = int(self.rng.integers(0, 4))
-        stacked = [array_type(t.dtype, (length, *t.shape)) for t in rows]
-        fixed, entry = self._given(consts), self._given(carries)
-        return scan_program(
-            body, fixed, entry, self._given(stacked), length=length, reverse=bool(self.rng.random() < 0.5)
-        )
-
-    def _for_loop(self) -> Sequence[Any]:
-        consts, carries = self._types(), self._types()
-        step = array_type(dtypes.I64, ())
-        body = self._body([step, *consts, *carries], carries)
-        count: Any = as_literal(int(self.rng.integers(0, 4)), dtypes.I64)
-        if self.trace is not None:
-            count = self._input(step, lambda rng, type: rng.integers(0, 4, ()))
-        operands = [count, *self._given(consts), *self._given(carries)]
-        return for_program(body, operands, consts=len(consts), reverse=bool(self.rng.random() < 0.5))
-
-    def _one(self, choices: Sequence[Any]) -> Any:
+    def one(self, choices: Sequence[Any]) -> Any:
+        """One of several."""
         return choices[int(self.rng.integers(0, len(choices)))]
 
+    def coin(self) -> bool:
+        return bool(self.rng.random() < 0.5)
 
-def _inside(x: Any, interval: Interval) -> Any:
+
+def _moves(x: Any) -> bool:
+    return bool(dtypes.is_inexact(x.dtype) and x.size)
+
+
+def inside(x: Any, interval: Interval) -> Any:
     """A smooth map of the value into an interval."""
 
     def mapped(part: Any, low: float, high: float) -> Any:
@@ -277,9 +305,7 @@ def _inside(x: Any, interval: Interval) -> Any:
     return mapped(x, interval.low, interval.high) if dtypes.is_float(x.dtype) else x
 
 
-def _stored_shape(type: Type) -> tuple[int, ...]:
-
-
-    return storage_type(type).shape
-
-
+def _between(x: Any, bounds: Between) -> Any:
+    """An integer clamped between the bounds, within what its dtype holds."""
+    ends = np.iinfo(x.dtype)
+    return smaller(larger(x, max(bounds.low, int(ends.min))), min(bounds.high, int(ends.max)))

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tracer.errors import CarryTypeError, NoRuleError, message
 from tracer.ir import dtypes
 from tracer.ir.primitive import Eager, Effect, Joint, Linearized, Primitive, Structured, Zero
@@ -73,7 +75,7 @@ def _reference(count: Any, *values: Any, body: Program, consts: int, reverse: bo
     fixed, carry = list(values[:consts]), list(values[consts:])
     steps = range(int(count))
     for step in reversed(steps) if reverse else steps:
-        carry = run_reference(body, [dtypes.I64.type(step), *fixed, *carry])
+        carry = run_reference(body, [np.asarray(step, dtypes.I64), *fixed, *carry])
     return carry
 
 

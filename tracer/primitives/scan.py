@@ -71,7 +71,7 @@ def _reference(*values: Any, body: Program, length: int, reverse: bool, consts: 
     carry = list(parts.carry)
     rows: list[list[Any]] = []
     for step in reversed(range(length)) if reverse else range(length):
-        outputs = run_reference(body, [*parts.consts, *carry, *(x[step] for x in parts.xs)])
+        outputs = run_reference(body, [*parts.consts, *carry, *(np.asarray(x[step]) for x in parts.xs)])
         carry = outputs[:carries]
         rows.append(outputs[carries:])
     if reverse:

@@ -22,7 +22,7 @@ from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all, open_trace, stage_process
 from tracer.transforms.context import Context, Tangent, raise_no_rule, zero_like
-from tracer.transforms.jvp import jvp_program, tangents_of
+from tracer.transforms.jvp import jvp_equation, jvp_program, tangents_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +90,7 @@ def linearize_program(
 _no_primitive: Any = None  # a context that is only used to instantiate zeros
 
 
-def _repeating(
-    program: Program, active: tuple[bool, ...], instantiate: tuple[bool, ...] | bool
-) -> LinearizedProgram:
+def _repeating(program: Program, active: tuple[bool, ...], instantiate: tuple[bool, ...] | bool) -> LinearizedProgram:
     """The split whose residuals are the inputs: its linear part runs the program again."""
     split = linearize_program(program, active, instantiate)
     count = len(program.inputs)
@@ -197,6 +195,29 @@ def linearize_equation(
         return tangents_of(primitive, residuals[:count], residuals[count:], full, params)
 
     return Linearized(ys, [*xs, *ys], apply)
+
+
+def push_equation(
+    primitive: Primitive, xs: Sequence[Operand], dxs: Sequence[Tangent], params: Mapping[str, Any]
+) -> tuple[Sequence[Operand], Sequence[Tangent]]:
+    """One operation and its tangents, at the current level.
+
+    Where the tangents are those of a linear program, control flow is split: as one operation it would make the outputs
+    depend on them.
+    """
+    if primitive.linearize is None or not any(_is_linear(dx) for dx in dxs):
+        return jvp_equation(primitive, xs, dxs, params)
+    active = [not isinstance(dx, Zero) for dx in dxs]
+    linearized = linearize_equation(primitive, xs, active, params, nested=state.staging is None)
+    moving = [dx for dx in dxs if not isinstance(dx, Zero)]
+    return linearized.outputs, linearized.apply(linearized.residuals, moving)
+
+
+def _is_linear(tangent: Tangent) -> bool:
+    """Whether it belongs to a linear trace: one that records what depends on it, within any that stages all."""
+    trace = tangent._trace if isinstance(tangent, Array) else None
+    level = 0 if state.staging is None else state.staging.level
+    return trace is not None and trace.process is stage_process and trace.level > level
 
 
 def apply_linear(

@@ -20,8 +20,7 @@ from tracer.trace.array import PROTECTED, Array, traced
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, Trace, open_trace, stage_process
 from tracer.transforms.context import Context, Tangent
-from tracer.transforms.jvp import jvp_equation
-from tracer.transforms.linearize import linearize_equation
+from tracer.transforms.linearize import linearize_equation, push_equation
 from tracer.transforms.residuals import params_key, path_key, trimmed
 
 Function = Callable[[list[Array]], Sequence[Operand]]
@@ -196,7 +195,7 @@ def _push(
 ) -> list[Array]:
     xs = [_lower(trace, x) for x in operands]
     dxs = [_tangent(trace, x) for x in operands]
-    ys, dys = jvp_equation(primitive, xs, dxs, params)
+    ys, dys = push_equation(primitive, xs, dxs, params)
     outputs: list[Any] = []
     for y, dy in zip(ys, dys, strict=True):
         if isinstance(dy, Zero):

@@ -1,0 +1,131 @@
+"""What holds of any program: the array reference, interpreted loops and LLVM agree, and gradients are differences.
+
+Errors grow from equation to equation, so a program is not compared with NumPy as a whole: every equation is, on the
+operands that loops computed. As a whole it has the bits of its equations run one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tests.laws.comparing import check_close
+from tests.laws.differences import actives, check_gradient, check_jvp
+from tests.laws.leaves import BY_LIBRARY, run_by_leaves
+from tests.laws.machines import WIDTHS, Native, Order, run_loops
+from tests.laws.tolerances import COMPOSED, tolerance_of
+from tests.laws.values import Array
+from tracer.ir import dtypes
+from tracer.ir.check import check_program
+from tracer.ir.program import Equation, Literal, Program, Var
+from tracer.ir.types import ArrayType
+from tracer.ir.visit import equations
+from tracer.passes.pipeline import optimize
+from tracer.primitives.reference import reference_outputs, run_reference
+from tracer.schedule.lower import schedule
+from tracer.transforms.linearize import linearize_program
+from tracer.transforms.transpose import transpose_program
+
+
+def check_values(program: Program, values: Sequence[Array], turn: int = 0) -> None:
+    """Equation by equation as NumPy has it; as a whole, by LLVM and interpreted, as equation by equation.
+
+    turn: chooses among the widths of vectors that LLVM writes for, and the orders in which loops are interpreted.
+    """
+    width, order = WIDTHS[turn % len(WIDTHS)], tuple(Order)[turn % len(Order)]
+    known = run_by_leaves(check_program(program), values)
+    check_equations(program, known)
+    optimized = optimize(program, verify=True)
+    scheduled = schedule(optimized)
+    compiled = Native(scheduled, width).run(values)
+    for atom, got in zip(program.outputs, compiled, strict=True):
+        if isinstance(atom, Var):
+            check_close(
+                got, np.asarray(known[atom]), None, f"{_definition(program, atom)}: LLVM at {width}, against alone"
+            )
+    if not sums_by_library(optimized):
+        for n, (a, b) in enumerate(zip(run_loops(scheduled, values, order), compiled, strict=True)):
+            check_close(a, b, None, f"output {n}: interpreted {order.value}, against LLVM at {width}")
+
+
+def check_equations(program: Program, known: Mapping[Var, Any]) -> None:
+    """Each equation's results against its reference, on the operands that are known."""
+    for equation in program.equations:
+        if any(True for _ in equation.nested()):
+            continue  # in nested programs errors grow
+        operands = [np.asarray(a.value) if isinstance(a, Literal) else known[a] for a in equation.inputs]
+        expected = reference_outputs(equation.primitive, operands, equation.params)
+        for variable, value in zip(equation.outputs, expected, strict=True):
+            if isinstance(variable.type, ArrayType):
+                check_equation(equation, variable, operands, known[variable], np.asarray(value))
+
+
+def check_equation(
+    equation: Equation, variable: Var, operands: Sequence[Array], got: Array, expected: Array
+) -> None:  # fmt: skip
+    """One result, within its primitive's tolerance."""
+    expected = np.broadcast_to(expected, got.shape)
+    is_complex = any(isinstance(a.type, ArrayType) and dtypes.is_complex(a.type.dtype) for a in equation.inputs)
+    tolerance = tolerance_of(equation.primitive.name, got.dtype, is_complex=is_complex)
+    scale = None
+    if tolerance is not None and tolerance.of_terms:
+        sizes = [np.abs(x).astype(x.dtype) if dtypes.is_inexact(x.dtype) else x for x in operands]
+        found = reference_outputs(equation.primitive, sizes, equation.params)
+        scale = np.asarray(found[equation.outputs.index(variable)])
+    check_close(got, expected, tolerance, f"{_shown(equation)}: loops, against NumPy", operands, scale)
+
+
+def _definition(program: Program, variable: Any) -> str:
+    return next((_shown(e) for e in program.equations if variable in e.outputs), f"input {variable}")
+
+
+def _shown(equation: Equation) -> str:
+    operands, results = (", ".join(str(a.type) for a in atoms) for atoms in (equation.inputs, equation.outputs))
+    return f"{equation.primitive.name}({operands}) -> {results}"
+
+
+def sums_by_library(program: Program) -> bool:
+    """Whether BLAS multiplies floats: the interpreter has NumPy in its place, which sums in another order."""
+    return any(
+        dtypes.is_inexact(e.outputs[0].type.dtype)  # type: ignore[union-attr]
+        for e in equations(program)
+        if e.primitive.name in BY_LIBRARY
+    )
+
+
+def check_derivatives(program: Program, values: Sequence[Array], turn: int = 0) -> float:
+    """Forward and reverse mode against differences; the gradient's program optimised and compiled, too.
+
+    Returns the share of the derivatives that could be compared: where the program is smooth. turn: a seed of the
+    directions in which it is differentiated.
+    """
+    active, rng = actives(program), np.random.default_rng(turn)
+    if not any(active):
+        return 1.0
+    shares = [check_gradient(program, values, rng, "gradient")]
+    if not any(e.primitive.name == "custom_vjp" for e in equations(program)):  # which has no forward mode
+        shares.append(check_jvp(program, values, rng, "jvp"))
+    check_compiled_gradient(program, values, rng)
+    return min(shares)
+
+
+def check_compiled_gradient(program: Program, values: Sequence[Array], rng: np.random.Generator) -> None:
+    """The program of the gradient by LLVM is what it is by the reference."""
+    active = actives(program)
+    split = linearize_program(program, active)
+    check_program(split.forward)
+    if not any(split.active_outputs):
+        return
+    linear = (False,) * split.residual_count + (True,) * sum(active)
+    gradient = check_program(transpose_program(split.linear, linear).program)
+    if any(not isinstance(t, ArrayType) for t in gradient.input_types):
+        return  # stacks have no place at the border of a compiled program
+    residuals = split.residuals(list(values), run_reference(split.forward, values))
+    cotangents = [rng.standard_normal(t.shape).astype(t.dtype) for t in gradient.input_types[len(residuals) :]]
+    given = [*residuals, *cotangents]
+    compiled = Native(schedule(optimize(gradient, verify=True))).run(given)
+    for n, (a, b) in enumerate(zip(compiled, run_reference(gradient, given), strict=True)):
+        scale = np.full_like(b, np.max(np.abs(b), initial=1.0))
+        check_close(a, b, COMPOSED, f"gradient {n} by LLVM", (), scale)

@@ -1,0 +1,91 @@
+"""Programs run equation by equation, each inexact one by interpreted loops of its own: nothing is fused, control flow is
+Python's. What the passes, the schedule and LLVM make of the whole program must have the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import lru_cache, partial
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from tests.laws.machines import Native, run_loops
+from tests.laws.values import Array
+from tracer.ir import dtypes
+from tracer.ir.primitive import Structured
+from tracer.ir.program import Atom, Equation, Literal, Program, Var
+from tracer.ir.types import ArrayType
+from tracer.passes.pipeline import optimize
+from tracer.primitives import branches, calls, counted, custom, loops, reference, scan
+from tracer.schedule.lower import schedule
+
+BY_LIBRARY = ("dot_general", "conv")  # the interpreter has NumPy in the library's place, which sums in another order
+NESTING = (branches, calls, counted, custom, loops, scan)  # whose references run nested programs
+
+
+def run_by_leaves(program: Program, values: Sequence[Any]) -> dict[Var, Any]:
+    """Every value of the program on arrays; nested programs run in the same way."""
+    with ExitStack() as stack:
+        for module in NESTING:
+            stack.enter_context(patch.object(module, "run_reference", _outputs))
+        return _values(program, values)
+
+
+def _outputs(program: Program, values: Sequence[Any]) -> list[Any]:
+    known = _values(program, values)
+    return [_read(atom, known) for atom in program.outputs]
+
+
+def _values(program: Program, values: Sequence[Any]) -> dict[Var, Any]:
+    known: dict[Var, Any] = dict(zip(program.inputs, values, strict=True))
+    for equation in program.equations:
+        if is_leaf(equation):
+            given = [np.ascontiguousarray(known[atom]) for atom in equation.inputs if isinstance(atom, Var)]
+            outputs: Sequence[Any] = _leaf(_Key(equation))(given)
+        else:
+            operands = [_read(atom, known) for atom in equation.inputs]
+            outputs = reference.reference_outputs(equation.primitive, operands, equation.params)
+        for variable, value in zip(equation.outputs, outputs, strict=True):
+            is_array = isinstance(variable.type, ArrayType)
+            known[variable] = np.broadcast_to(value, variable.type.shape) if is_array else value
+    return known
+
+
+def _read(atom: Atom, known: dict[Var, Any]) -> Any:
+    return np.asarray(atom.value, atom.type.dtype) if isinstance(atom, Literal) else known[atom]
+
+
+def is_leaf(equation: Equation) -> bool:
+    """Whether the equation rounds: it has floats, and no nested programs. Elsewhere the reference is exact."""
+    types = [atom.type for atom in (*equation.inputs, *equation.outputs)]
+    if any(True for _ in equation.nested()) or equation.primitive.name == "callback":
+        return False
+    plain = all(isinstance(type, ArrayType) for type in types)
+    return plain and any(dtypes.is_inexact(type.dtype) for type in types if isinstance(type, ArrayType))
+
+
+class _Key:
+    """An equation by what its loops depend on."""
+
+    def __init__(self, equation: Equation) -> None:
+        given = [Var(a.type) if isinstance(a, Var) else a for a in equation.inputs]
+        outputs = tuple(Var(v.type) for v in equation.outputs)
+        leaf = Equation(equation.primitive, tuple(given), equation.params, outputs, equation.source)
+        self.program = Program(tuple(a for a in given if isinstance(a, Var)), (leaf,), outputs, "leaf")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self.program == other.program
+
+    def __hash__(self) -> int:
+        return hash(self.program)
+
+
+@lru_cache(maxsize=4096)
+def _leaf(key: _Key) -> Callable[[Sequence[Array]], list[Array]]:
+    scheduled = schedule(optimize(key.program))
+    if key.program.equations[0].primitive.name in BY_LIBRARY:
+        return Native(scheduled).run
+    return partial(run_loops, scheduled)

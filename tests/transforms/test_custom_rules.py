@@ -1,0 +1,41 @@
+"""Custom rules that call other transforms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracer
+import tracer.numpy as tnp
+from tracer import lax
+
+
+def chosen(x: Any) -> Any:
+    return lax.cond(x.sum() > 0, lambda a: tnp.sin(a) * a, lambda a: a * 2.0, x)
+
+
+def looped(x: Any) -> Any:
+    return lax.while_loop(lambda a: a.sum() < 9, lambda a: a * a + 1.0, x)
+
+
+def scanned(x: Any) -> Any:
+    return lax.scan(lambda a, b: (a * b, a + b), x, tnp.stack([x, x]))[1][1]
+
+
+@pytest.mark.parametrize("inner", [chosen, looped, scanned, tracer.jit(chosen)])
+@pytest.mark.parametrize("outer", [lambda f: f, tracer.jit])
+def test_a_rule_may_differentiate_control_flow_whose_results_are_used_again(
+    inner: Callable[[Any], Any], outer: Callable[[Any], Any]
+) -> None:
+    def plain(x: Any) -> Any:
+        return (inner(x) ** 2).sum()
+
+    ruled = tracer.custom_jvp(plain)
+    ruled.defjvp(lambda primals, tangents: tracer.jvp(plain, primals, tangents))
+    x = tnp.asarray([0.5, 1.25])
+    expected = np.asarray(tracer.grad(plain)(x))
+    np.testing.assert_allclose(np.asarray(outer(tracer.grad(ruled))(x)), expected, rtol=1e-14)
+    np.testing.assert_allclose(np.asarray(outer(tracer.jacfwd(ruled))(x)), expected, rtol=1e-14)
