@@ -1,12 +1,16 @@
-"""Programs run equation by equation, each inexact one by interpreted loops of its own: nothing is fused, control flow is
-Python's. What the passes, the schedule and LLVM make of the whole program must have the same bits.
+"""Programs run equation by equation, each inexact one by interpreted loops of its own.
+
+Nothing is fused, and control flow is Python's. What the passes, the schedule and LLVM make of the whole program must
+have the same bits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import lru_cache, partial
+from types import ModuleType
 from typing import Any
 from unittest.mock import patch
 
@@ -15,21 +19,29 @@ import numpy as np
 from tests.laws.machines import Native, run_loops
 from tests.laws.values import Array
 from tracer.ir import dtypes
-from tracer.ir.primitive import Structured
+from tracer.ir.primitive import NoRule
 from tracer.ir.program import Atom, Equation, Literal, Program, Var
 from tracer.ir.types import ArrayType
 from tracer.passes.pipeline import optimize
-from tracer.primitives import branches, calls, counted, custom, loops, reference, scan
+from tracer.primitives import reference
+from tracer.primitives.catalogue import CATALOGUE
 from tracer.schedule.lower import schedule
 
 BY_LIBRARY = ("dot_general", "conv")  # the interpreter has NumPy in the library's place, which sums in another order
-NESTING = (branches, calls, counted, custom, loops, scan)  # whose references run nested programs
+
+
+def nesting() -> Iterator[ModuleType]:
+    """The modules of primitives whose references run nested programs."""
+    for name in {p.reference.__module__ for p in CATALOGUE if not isinstance(p.reference, NoRule)}:
+        module = sys.modules.get(name)
+        if module is not None and name != reference.__name__ and hasattr(module, "run_reference"):
+            yield module
 
 
 def run_by_leaves(program: Program, values: Sequence[Any]) -> dict[Var, Any]:
     """Every value of the program on arrays; nested programs run in the same way."""
     with ExitStack() as stack:
-        for module in NESTING:
+        for module in nesting():
             stack.enter_context(patch.object(module, "run_reference", _outputs))
         return _values(program, values)
 

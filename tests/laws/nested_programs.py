@@ -26,7 +26,7 @@ from tracer.primitives.scan import scan_program
 from tracer.primitives.zeros import zeros
 from tracer.trace.evaluate import evaluate
 from tracer.trace.stage import stage
-from tracer.trace.trace import as_literal, bind
+from tracer.trace.trace import bind
 from tracer.transforms.batch import batch_forward
 from tracer.transforms.linearize import linearize_program
 from tracer.transforms.run import run_forward

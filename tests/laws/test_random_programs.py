@@ -56,8 +56,8 @@ def test_the_derivatives_of_random_programs_are_differences() -> None:
 
 @pytest.mark.parametrize("path", sorted(REGRESSIONS.glob("*.txt")), ids=lambda path: path.stem)
 def test_what_failed_once_does_not_fail_again(path: Any) -> None:
-    kind = path.stem.partition("-")[0]
-    CHECKS[kind](*read(path.read_text()))
+    kind, seed = path.stem.split("-")
+    CHECKS[kind](*read(path.read_text()), turn=int(seed))
 
 
 def test_every_primitive_is_drawn() -> None:
