@@ -26,6 +26,7 @@ from tracer.numpy.promotion import (
 from tracer.primitives import arithmetic, bits, comparison, rounding
 from tracer.primitives import complex as parts
 from tracer.primitives.broadcasting import full_like
+from tracer.runtime.elementwise import elementwise
 from tracer.trace.array import Array
 from tracer.trace.source import here
 
@@ -69,6 +70,7 @@ def divide(x1: Any, x2: Any, /) -> Array:
 true_divide = divide
 
 
+@elementwise
 def floor_divide(x1: Any, x2: Any, /) -> Array:
     """The quotient rounded towards minus infinity, of the operands' dtype. Integers divided by 0 give -1 or -2.
 
@@ -87,6 +89,7 @@ def floor_divide(x1: Any, x2: Any, /) -> Array:
     return _float_divmod(x, y)[0]
 
 
+@elementwise
 def remainder(x1: Any, x2: Any, /) -> Array:
     """What `floor_divide` leaves: it has the sign of x2. x % 0 is NaN for floats, and 0 for integers.
 
@@ -110,6 +113,7 @@ def remainder(x1: Any, x2: Any, /) -> Array:
 mod = remainder
 
 
+@elementwise
 def fmod(x1: Any, x2: Any, /) -> Array:
     """The remainder of division towards zero, as C's: it has the sign of x1.
 
@@ -175,6 +179,7 @@ def positive(x: Any, /) -> Array:
     return operand("positive", x)
 
 
+@elementwise
 def absolute(x: Any, /) -> Array:
     """|x|: real for complex numbers; bools and unsigned integers stay as they are. The derivative at 0 is 0.
 
@@ -188,6 +193,7 @@ def absolute(x: Any, /) -> Array:
 abs = absolute
 
 
+@elementwise
 def fabs(x: Any, /) -> Array:
     """|x| as a float.
 
@@ -275,6 +281,7 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
     return result if high is None else minimum(high, result)
 
 
+@elementwise
 def heaviside(x1: Any, x2: Any, /) -> Array:
     """0 below 0, x2 at 0, 1 above; NaN for NaN.
 

@@ -25,6 +25,7 @@ from tracer.primitives.scans import cumsum
 from tracer.primitives.scattering import scatter
 from tracer.primitives.shapes import iota, reshape
 from tracer.primitives.windows import ScatterDimensionNumbers
+from tracer.runtime.elementwise import elementwise
 from tracer.trace.array import KEY_DTYPE, Array, concrete_value
 from tracer.trace.source import here
 
@@ -41,6 +42,11 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
         return nonzero(condition, size=size, fill_value=fill_value)
     if x is None or y is None:
         raise ArgumentError(message(f"where{here()}: x and y are given together, or neither is"))
+    return _where(condition, x, y)
+
+
+@elementwise
+def _where(condition: Any, x: Any, y: Any) -> Any:
     which = truth("where", condition)
     if any(isinstance(v, Array) and v.dtype is KEY_DTYPE for v in (x, y)):
         cases: list[Any] = unified("where", [array_of("where", x), array_of("where", y)])

@@ -17,6 +17,7 @@ from tracer.primitives import arithmetic, bits, comparison
 from tracer.primitives import complex as parts
 from tracer.primitives.broadcasting import full_like
 from tracer.primitives.reductions import reduce_and
+from tracer.runtime.elementwise import elementwise
 from tracer.trace.array import Array
 from tracer.trace.source import here
 
@@ -39,6 +40,7 @@ def not_equal(x1: Any, x2: Any, /) -> Array:
     return pointwise(comparison.ne, "not_equal", x1, x2)
 
 
+@elementwise
 def less(x1: Any, x2: Any, /) -> Array:
     """x1 < x2, of dtype bool; false for NaN. Complex numbers compare by real, then by imaginary part.
 
@@ -48,6 +50,7 @@ def less(x1: Any, x2: Any, /) -> Array:
     return _ordered("less", comparison.lt, comparison.lt, x1, x2)
 
 
+@elementwise
 def less_equal(x1: Any, x2: Any, /) -> Array:
     """x1 <= x2, of dtype bool; false for NaN. Complex numbers compare by real, then by imaginary part.
 
@@ -57,6 +60,7 @@ def less_equal(x1: Any, x2: Any, /) -> Array:
     return _ordered("less_equal", comparison.le, comparison.lt, x1, x2)
 
 
+@elementwise
 def greater(x1: Any, x2: Any, /) -> Array:
     """x1 > x2, of dtype bool; false for NaN. Complex numbers compare by real, then by imaginary part.
 
@@ -66,6 +70,7 @@ def greater(x1: Any, x2: Any, /) -> Array:
     return _ordered("greater", comparison.gt, comparison.gt, x1, x2)
 
 
+@elementwise
 def greater_equal(x1: Any, x2: Any, /) -> Array:
     """x1 >= x2, of dtype bool; false for NaN. Complex numbers compare by real, then by imaginary part.
 
@@ -96,6 +101,7 @@ def _truths(name: str, x1: Any, x2: Any) -> list[Any]:
     return promoted(name, truth(name, x1), truth(name, x2))
 
 
+@elementwise
 def logical_and(x1: Any, x2: Any, /) -> Array:
     """Whether both are true, that is, not 0.
 
@@ -105,6 +111,7 @@ def logical_and(x1: Any, x2: Any, /) -> Array:
     return bits.and_(*_truths("logical_and", x1, x2))
 
 
+@elementwise
 def logical_or(x1: Any, x2: Any, /) -> Array:
     """Whether either is true, that is, not 0.
 
@@ -114,6 +121,7 @@ def logical_or(x1: Any, x2: Any, /) -> Array:
     return bits.or_(*_truths("logical_or", x1, x2))
 
 
+@elementwise
 def logical_xor(x1: Any, x2: Any, /) -> Array:
     """Whether just one is true, that is, not 0.
 
@@ -123,6 +131,7 @@ def logical_xor(x1: Any, x2: Any, /) -> Array:
     return bits.xor(*_truths("logical_xor", x1, x2))
 
 
+@elementwise
 def logical_not(x: Any, /) -> Array:
     """Whether x is 0.
 
@@ -135,6 +144,7 @@ def logical_not(x: Any, /) -> Array:
 # Tests of numbers
 
 
+@elementwise
 def isnan(x: Any, /) -> Array:
     """Whether x is NaN, in either part.
 
@@ -145,6 +155,7 @@ def isnan(x: Any, /) -> Array:
     return comparison.ne(value, value)
 
 
+@elementwise
 def isfinite(x: Any, /) -> Array:
     """Whether x is neither infinite nor NaN, in both parts.
 
@@ -157,6 +168,7 @@ def isfinite(x: Any, /) -> Array:
     return comparison.is_finite(value) if dtypes.is_float(value.dtype) else _everywhere(value, True)
 
 
+@elementwise
 def isinf(x: Any, /) -> Array:
     """Whether x is infinite, in either part.
 

@@ -19,10 +19,12 @@ from tracer.numpy.conversion import cast, strong
 from tracer.numpy.promotion import operand, pointwise_inexact, promoted, promoted_counts, promoted_inexact
 from tracer.primitives import arithmetic, bits, comparison, powers
 from tracer.primitives.broadcasting import full_like
+from tracer.runtime.elementwise import elementwise
 from tracer.trace.array import Array
 from tracer.trace.source import here
 
 
+@elementwise
 def reciprocal(x: Any, /) -> Array:
     """1 / x, on integers cast to float.
 
@@ -33,6 +35,7 @@ def reciprocal(x: Any, /) -> Array:
     return arithmetic.div(1, value)
 
 
+@elementwise
 def square(x: Any, /) -> Array:
     """x * x.
 
@@ -54,6 +57,11 @@ def power(x1: Any, x2: Any, /) -> Array:
     exponent = _static_integer(x2)
     if exponent is not None:
         return _integer_power(operand("power", x1), exponent)
+    return _power(x1, x2)
+
+
+@elementwise
+def _power(x1: Any, x2: Any) -> Array:
     if isinstance(x2, Array | np.ndarray | np.generic) and dtypes.is_integer(x2.dtype):
         base = operand("power", x1)
         if dtypes.is_inexact(base.dtype):
@@ -86,7 +94,7 @@ def _integer_power(x: Array, exponent: int) -> Array:
             )
         )
     if exponent == 2:
-        return powers.square(x)
+        return square(x)
     return powers.integer_pow(x, exponent)
 
 

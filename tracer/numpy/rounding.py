@@ -19,6 +19,7 @@ from tracer.primitives import arithmetic, bits, comparison, conversion, rounding
 from tracer.primitives import complex as parts
 from tracer.primitives.broadcasting import full_like
 from tracer.random.arguments import finfo as limits_of
+from tracer.runtime.elementwise import elementwise
 from tracer.trace.array import Array
 from tracer.trace.source import here
 
@@ -31,6 +32,7 @@ def _whole(name: str, x: Any, function: Callable[..., Any]) -> Array:
     return function(value) if dtypes.is_float(value.dtype) else value
 
 
+@elementwise
 def floor(x: Any, /) -> Array:
     """The largest whole number not above x, of x's dtype.
 
@@ -40,6 +42,7 @@ def floor(x: Any, /) -> Array:
     return _whole("floor", x, rounding.floor)
 
 
+@elementwise
 def ceil(x: Any, /) -> Array:
     """The smallest whole number not below x, of x's dtype.
 
@@ -49,6 +52,7 @@ def ceil(x: Any, /) -> Array:
     return _whole("ceil", x, rounding.ceil)
 
 
+@elementwise
 def trunc(x: Any, /) -> Array:
     """The whole part of x, of x's dtype.
 
@@ -65,6 +69,7 @@ def trunc(x: Any, /) -> Array:
 fix = trunc
 
 
+@elementwise
 def rint(x: Any, /) -> Array:
     """The nearest whole number, halves to the even neighbour; integers become floats.
 
@@ -153,6 +158,7 @@ def conjugate(x: Any, /) -> Array:
 conj = conjugate
 
 
+@elementwise
 def signbit(x: Any, /) -> Array:
     """Whether the sign is minus, for -0.0 and NaN too.
 

@@ -20,6 +20,7 @@ from tracer.numpy.rounding import signbit
 from tracer.primitives import arithmetic, comparison, exponential, hyperbolic, trigonometric
 from tracer.primitives import complex as parts
 from tracer.primitives.rules import Value
+from tracer.runtime.elementwise import elementwise
 from tracer.trace.array import Array
 
 
@@ -68,6 +69,7 @@ def log2(x: Any, /) -> Array:
     return pointwise_inexact(exponential.log2, "log2", x)
 
 
+@elementwise
 def log10(x: Any, /) -> Array:
     """The logarithm to base 10.
 
@@ -86,6 +88,7 @@ def log1p(x: Any, /) -> Array:
     return pointwise_inexact(exponential.log1p, "log1p", x)
 
 
+@elementwise
 def logaddexp(x1: Any, x2: Any, /) -> Array:
     """log(exp(x1) + exp(x2)) without overflow.
 
@@ -268,6 +271,7 @@ def sinc(x: Any, /) -> Array:
     return comparison.select(zero, near, arithmetic.div(trigonometric.sin(angle), angle))
 
 
+@elementwise
 def deg2rad(x: Any, /) -> Array:
     """Degrees to radians.
 
@@ -281,6 +285,7 @@ def deg2rad(x: Any, /) -> Array:
 radians = deg2rad
 
 
+@elementwise
 def rad2deg(x: Any, /) -> Array:
     """Radians to degrees.
 

@@ -8,6 +8,7 @@ front of a public function: calls on kinds that come often are recognised and ru
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from tracer.errors import TracerError
@@ -117,6 +118,17 @@ class Quick:
             return kernel(flat, types, scalars, expected) if entries.entries_enabled() else None
         except TracerError:
             return None
+
+
+def elementwise(function: Function) -> Function:
+    """A decorator: the function of elementwise operands alone, with frequent kinds of calls run in compiled code."""
+    quick = Quick(function)
+
+    @wraps(function)
+    def call(*operands: Any) -> Any:
+        return quick.call(*operands)
+
+    return call
 
 
 class _Often:
