@@ -220,3 +220,26 @@ def test_gradients_of_taking_and_writing_are_those_of_the_places(index: Any, rng
     ones = np.ones((3, 4))
     ones[index] = 0.0
     np.testing.assert_array_equal(np.asarray(kept), ones)
+
+
+@pytest.mark.parametrize(
+    "index", [1, -1, slice(None), slice(2, None, -1), (1, 2), (..., 0), (None, 1), (slice(1), None, -1), (), ..., (0, 1, 2)]
+)
+def test_basic_indices_copy(index: Any) -> None:
+    values = np.arange(24.0).reshape(2, 3, 4)[:, :, ::-1]
+    x = tnp.asarray(values)
+    found = x[index]
+    assert np.array_equal(found, values[index])
+    assert found.shape == values[index].shape
+    assert not np.shares_memory(found._value, x._value)
+    assert found._value.flags.c_contiguous
+    staged = tracer.jit(lambda v: v[index])(x)
+    assert np.array_equal(staged, found)
+
+
+def test_a_captured_array_is_indexed_when_the_program_runs() -> None:
+    x = tnp.asarray([1.0, 2.0])
+    f = tracer.jit(lambda: x[0] * 2)
+    assert float(f()) == 2.0
+    x[0] = 5.0
+    assert float(f()) == 10.0

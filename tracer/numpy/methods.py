@@ -38,6 +38,7 @@ from tracer.primitives.shapes import squeeze as squeeze_axes
 from tracer.runtime.devices import check_device, device_of
 from tracer.trace.array import KEY_DTYPE, Array, concrete, concrete_value, require_concrete
 from tracer.trace.source import here
+from tracer.trace.state import state
 
 Function = Callable[..., Any]
 
@@ -71,7 +72,27 @@ def _power(self: Array, other: Any, modulo: Any = None, /) -> Any:
 
 
 def _getitem(self: Array, index: Any) -> Array:
+    if self._trace is None and state.staging is None and not isinstance(self._type, KeyType):
+        found = _basic(self, index)
+        if found is not None:
+            return found
     return indexing.get(self, index)
+
+
+def _basic(x: Array, index: Any) -> Array | None:
+    """A copy of what NumPy's basic indexing finds; None for other indices and for those out of bounds."""
+    parts = index if type(index) is tuple else (index,)
+    for part in parts:
+        if type(part) not in _BASIC:
+            return None
+    try:
+        found = x._value[(*parts, ...) if Ellipsis not in parts else parts]  # a view, though it have no axes
+    except (IndexError, TypeError):
+        return None
+    return concrete(found.copy(), x._weak)
+
+
+_BASIC = frozenset((int, slice, type(None), type(Ellipsis)))
 
 
 def _setitem(self: Array, index: Any, value: Any) -> None:
