@@ -223,7 +223,8 @@ def test_gradients_of_taking_and_writing_are_those_of_the_places(index: Any, rng
 
 
 @pytest.mark.parametrize(
-    "index", [1, -1, slice(None), slice(2, None, -1), (1, 2), (..., 0), (None, 1), (slice(1), None, -1), (), ..., (0, 1, 2)]
+    "index",
+    [1, -1, slice(None), slice(2, None, -1), (1, 2), (..., 0), (None, 1), (slice(1), None, -1), (), ..., (0, 1, 2)],
 )
 def test_basic_indices_copy(index: Any) -> None:
     values = np.arange(24.0).reshape(2, 3, 4)[:, :, ::-1]
