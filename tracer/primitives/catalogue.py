@@ -33,6 +33,7 @@ from tracer.primitives.scan import SCAN
 from tracer.primitives.scans import SCANS
 from tracer.primitives.shapes import SHAPES
 from tracer.primitives.slicing import SLICING
+from tracer.primitives.sliding import SLIDING
 from tracer.primitives.sorting import SORTING
 from tracer.primitives.special import SPECIAL
 from tracer.primitives.stacks import STACKS
@@ -58,6 +59,7 @@ CATALOGUE: Final[tuple[Primitive, ...]] = (
     *SHAPES,
     *JOINING,
     *SLICING,
+    *SLIDING,
     *REDUCTIONS,
     *SCANS,
     *SORTING,

@@ -22,11 +22,11 @@ from tracer.ir import shape as shapes
 from tracer.ir.dtypes import DType
 from tracer.ir.primitive import Composite, Eager, Primitive
 from tracer.ir.types import ArrayType, Shape, Type, array_type
-from tracer.primitives.broadcasting import expand_dims
 from tracer.primitives.contractions import cotangent_operands, dot_general, dot_general_p, result_dtype
-from tracer.primitives.joining import concatenate, pad, slice
+from tracer.primitives.joining import pad
 from tracer.primitives.rules import check_kinds, is_linear, per_operand, quiet
 from tracer.primitives.shapes import moveaxis, reshape, rev, transpose
+from tracer.primitives.sliding import dilated, positions, sliding_windows
 from tracer.trace.array import Array
 from tracer.trace.source import here
 from tracer.trace.trace import Operand, as_literal, bind
@@ -37,23 +37,10 @@ Batched = tuple[list[Any], list[int | None]]
 # Sizes
 
 
-def dilated(size: int, dilation: int) -> int:
-    """The extent of `size` elements that lie `dilation` apart."""
-    return 0 if size == 0 else (size - 1) * dilation + 1
-
-
 def padded_sizes(sizes: Sequence[int], padding: Padding, lhs_dilation: Sequence[int]) -> Shape:
     """The spatial sizes of lhs, dilated and padded."""
     rows = zip(sizes, padding, lhs_dilation, strict=True)
     return tuple(max(0, dilated(n, d) + lo + hi) for n, (lo, hi), d in rows)
-
-
-def positions(
-    sizes: Sequence[int], window: Sequence[int], strides: Sequence[int], rhs_dilation: Sequence[int]
-) -> Shape:
-    """In how many places the dilated window fits into padded sizes."""
-    rows = zip(sizes, window, strides, rhs_dilation, strict=True)
-    return tuple(shapes.slice_size(0, n - dilated(w, d) + 1, s) for n, w, s, d in rows)
 
 
 def _infer(
@@ -153,46 +140,41 @@ def _padded(x: Any, padding: Padding, lhs_dilation: Shape) -> Any:
     return grown[(..., *kept)]
 
 
-def _along_axis(x: Any, axis: int, outs: int, window: int, stride: int, dilation: int) -> Any:
-    """Split a padded axis into (positions, window), by as few strided slices as either has elements."""
-    by_window = window <= outs
-    count, offset = (window, dilation) if by_window else (outs, stride)
-    length, step = (outs, stride) if by_window else (window, dilation)
-    new_axis = axis + 1 if by_window else axis
-    if count == 0 or length == 0:
-        sizes = (*x.type.shape[:axis], outs, window, *x.type.shape[axis + 1 :])
-        return reshape(slice(x, (0,) * x.ndim, tuple(0 if a == axis else n for a, n in enumerate(x.shape))), sizes)
-    parts = []
-    for i in range(count):
-        start = [0] * x.ndim
-        limit, steps = list(x.shape), [1] * x.ndim
-        start[axis], limit[axis], steps[axis] = i * offset, i * offset + dilated(length, step), step
-        parts.append(expand_dims(slice(x, start, limit, steps), (new_axis,)))
-    return concatenate(parts, new_axis)
-
-
 def _expand(
     lhs: Any, rhs: Any, *, strides: Shape, padding: Padding, lhs_dilation: Shape, rhs_dilation: Shape,
     feature_groups: int, batch_groups: int, precision: str | None, preferred_element_type: DType,
 ) -> Any:  # fmt: skip
-    rank, window = len(strides), rhs.type.shape[2:]
-    dtype = lhs.type.dtype
+    """Windows as a matrix, by rhs: the axis that is longer, positions or window, innermost in memory."""
+    rank, groups = len(strides), feature_groups * batch_groups
+    spatial, window = tuple(range(2, 2 + rank)), rhs.type.shape[2:]
+    padded = _padded_operand(lhs, padding, lhs_dilation)
+    windows = sliding_windows(padded, spatial, window, strides, rhs_dilation)
+    batch, features, *outs = windows.shape[: 2 + rank]
+    split = (groups, batch // groups, features) if batch_groups > 1 else (batch, groups, features // groups)
+    lead = (0, 2, 1) if batch_groups > 1 else (1, 2, 0)  # where groups, features and batch are then
+    windows = reshape(windows, (*split, *outs, *window))
+    places, within = (lead[2], *range(3, 3 + rank)), (lead[1], *range(3 + rank, 3 + 2 * rank))
+    inner, outer = rhs.type.shape[1] * shapes.size(window), rhs.type.shape[0] // groups
+    columns = batch // batch_groups * shapes.size(outs)
+    weights = reshape(rhs, (groups, outer, inner))
+    if not rank or outs[-1] >= window[-1]:
+        patches = reshape(transpose(windows, (lead[0], *within, *places)), (groups, inner, columns))
+        contracted = ((2,), (1,))
+    else:
+        patches = reshape(transpose(windows, (lead[0], *places, *within)), (groups, columns, inner))
+        contracted = ((2,), (2,))
+    result = dot_general(weights, patches, (contracted, ((0,), (0,))), precision, preferred_element_type)
+    result = reshape(result, (rhs.type.shape[0], batch // batch_groups, *outs))
+    return moveaxis(result, 0, 1)
+
+
+def _padded_operand(lhs: Any, padding: Padding, lhs_dilation: Shape) -> Any:
     config = [(0, 0, 0)] * 2
     for n, (low, high), d in zip(lhs.type.shape[2:], padding, lhs_dilation, strict=True):
         emptied = dilated(n, d) + low + high < 0  # more is cropped than there is
         config.append((-dilated(n, d), 0, d - 1) if emptied else (low, high, d - 1))
-    windows = lhs if not any(map(any, config)) else pad(lhs, as_literal(dtype.type(0), dtype), config)
-    outs = positions(windows.type.shape[2:], window, strides, rhs_dilation)
-    for axis in reversed(range(rank)):
-        windows = _along_axis(windows, 2 + axis, outs[axis], window[axis], strides[axis], rhs_dilation[axis])
-    # now [N, C, p0, w0, p1, w1, ...]
-    order = (0, 1, *range(2, 2 + 2 * rank, 2), *range(3, 3 + 2 * rank, 2))
-    left, right = _grouped_shapes(lhs.type.shape, rhs.type.shape, outs, feature_groups, batch_groups)
-    numbers, result_order = _contraction(rank, batch_groups)
-    result = dot_general(
-        reshape(transpose(windows, order), left), reshape(rhs, right), numbers, precision, preferred_element_type
-    )
-    return reshape(transpose(result, result_order), (lhs.type.shape[0] // batch_groups, rhs.type.shape[0], *outs))
+    dtype = lhs.type.dtype
+    return lhs if not any(map(any, config)) else pad(lhs, as_literal(dtype.type(0), dtype), config)
 
 
 # Derivatives: both transposes are convolutions

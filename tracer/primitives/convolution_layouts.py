@@ -11,9 +11,10 @@ import numpy as np
 from tracer.errors import ArgumentError, ShapeError, message
 from tracer.ir import shape as shapes
 from tracer.primitives.contractions import canonical_precision, contraction_operands, result_dtype
-from tracer.primitives.convolution import Padding, conv_p, dilated
+from tracer.primitives.convolution import Padding, conv_p
 from tracer.primitives.rules import Value
 from tracer.primitives.shapes import rev, transpose
+from tracer.primitives.sliding import dilated
 from tracer.trace.array import Array
 from tracer.trace.source import here
 from tracer.trace.trace import bind

@@ -126,6 +126,7 @@ class _Planner:
         self.readers: dict[Var, list[Equation]] = {}
         self.in_memory: set[Var] = {a for a in program.outputs if isinstance(a, Var)}
         self.cost: dict[Var, int] = {}  # of computing an element with everything it needs
+        self.moved: set[Var] = set()  # computed from elements that lie elsewhere in another array
         self.barriers: dict[Var, int] = {}  # reductions and other steps on the way to the value
         self.roots: dict[Var, dict[int, bool]] = {}  # roots that pull the value; whether at its own index
         self.inline: dict[Var, Equation] = {}
@@ -143,6 +144,8 @@ class _Planner:
             inputs = [a for a in equation.inputs if isinstance(a, Var)]
             cost = _cost(equation) + sum(self.cost.get(v, 0) for v in inputs)
             barrier = max((self.barriers.get(v, 0) for v in inputs), default=0)
+            if mapped and (_tells_axes_apart(equation) or not self.moved.isdisjoint(inputs)):
+                self.moved.update(equation.outputs)
             for variable in equation.outputs:
                 self.cost[variable] = min(cost, 10**6) if mapped and variable.type.shape else 0
                 self.barriers[variable] = barrier if mapped else barrier + 1
@@ -165,6 +168,8 @@ class _Planner:
         stored = variable in self.in_memory or self._worth_storing(variable)
         if not stored:
             self.inline[variable] = equation
+        elif equation.primitive.name == "reshape" and equation.inputs[0] in self.moved:
+            self.in_memory.update(a for a in equation.inputs if isinstance(a, Var))  # no division for the axes before
         reached = {number: True} if stored else self.roots.get(variable, {})
         for atom in equation.inputs:
             if isinstance(atom, Var):
@@ -346,7 +351,13 @@ def _is_single(equation: Equation) -> bool:
 
 
 def _expands(reader: Equation, variable: Var) -> bool:
-    return reader.primitive.name == "broadcast_in_dim" and size(reader.outputs[0].type) > size(variable.type)
+    spreads = reader.primitive.name in ("broadcast_in_dim", "sliding_windows")
+    return spreads and size(reader.outputs[0].type) > size(variable.type)
+
+
+def _tells_axes_apart(equation: Equation) -> bool:
+    """Whether an element's axes say where it is read: its position alone does not."""
+    return isinstance(equation.primitive.lower, IndexMap) and equation.primitive.name not in ("reshape", "squeeze")
 
 
 def _cost(equation: Equation) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from tracer.schedule.index import ZERO, Affine, scaled, shifted
+from tracer.schedule.index import ZERO, Affine, plus, scaled, shifted
 
 Axes = tuple[Affine, ...]
 
@@ -43,10 +43,19 @@ def _slice(index: Axes, operand: Sequence[int], params: Mapping[str, Any]) -> Ax
     )
 
 
+def _windows(index: Axes, operand: Sequence[int], params: Mapping[str, Any]) -> Axes:
+    result = list(index[: len(operand)])
+    rows = zip(params["axes"], params["strides"], params["dilations"], index[len(operand) :], strict=True)
+    for axis, stride, dilation, within in rows:
+        result[axis] = plus(scaled(result[axis], stride), scaled(within, dilation))
+    return tuple(result)
+
+
 INDEX_MAPS: Final[Mapping[str, Callable[[Axes, Sequence[int], Mapping[str, Any]], Axes]]] = {
     "broadcast_in_dim": _broadcast,
     "transpose": _transpose,
     "rev": _rev,
     "squeeze": _squeeze,
     "slice": _slice,
+    "sliding_windows": _windows,
 }

@@ -68,6 +68,15 @@ UNARY: dict[str, list[tuple[tuple[tuple[int, ...], ...], dict[str, Any]]]] = {
         (((2, 3), ()), {"padding_config": ((0, 0, 0), (-3, 0, 0))}),
         (((4,), ()), {"padding_config": ((-5, 2, 1),)}),
     ],
+    "sliding_windows": [
+        (((3, 9),), {"axes": (1,), "window": (3,), "strides": (2,), "dilations": (1,)}),
+        (((2, 5, 6),), {"axes": (2, 1), "window": (2, 3), "strides": (1, 1), "dilations": (3, 1)}),
+        (((40,),), {"axes": (0,), "window": (5,), "strides": (1,), "dilations": (2,)}),
+        (((4,),), {"axes": (0,), "window": (5,), "strides": (1,), "dilations": (1,)}),
+        (((4,),), {"axes": (0,), "window": (0,), "strides": (1,), "dilations": (1,)}),
+        (((3, 0),), {"axes": (0,), "window": (2,), "strides": (3,), "dilations": (1,)}),
+        (((2, 3),), {"axes": (), "window": (), "strides": (), "dilations": ()}),
+    ],
     "concatenate": [
         (((3, 4), (3, 2), (3, 1)), {"dimension": 1}),
         (((2, 3), (4, 3)), {"dimension": 0}),
@@ -82,7 +91,7 @@ UNARY: dict[str, list[tuple[tuple[tuple[int, ...], ...], dict[str, Any]]]] = {
     ],
 }  # fmt: skip
 
-_NO_KEYS = ("pad",)  # a key has no padding value
+_NO_KEYS = ("pad", "sliding_windows")  # a key has no padding value, nor a sum
 
 
 def shape_cases() -> Iterator[Case]:
