@@ -11,7 +11,20 @@ Array([2., 4.], f64)
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 
-from tracer import debug, dtypes, errors, lax, numpy, random, tree, tree_util, typing
+from tracer import (
+    ad_checkpoint,
+    custom_batching,
+    custom_derivatives,
+    debug,
+    dtypes,
+    errors,
+    lax,
+    numpy,
+    random,
+    tree,
+    tree_util,
+    typing,
+)
 from tracer.numpy.methods import install as _install
 from tracer.primitives.effects import check
 from tracer.runtime.abstract import ShapeDtypeStruct
@@ -25,8 +38,10 @@ from tracer.settings import config
 from tracer.trace.array import Array
 from tracer.trace.trace import eager as _eager
 from tracer.transforms.autodiff import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
+from tracer.transforms.checkpoint import checkpoint, remat
+from tracer.transforms.closures import closure_convert, custom_gradient, named_call
 from tracer.transforms.custom import custom_jvp, custom_vjp
-from tracer.transforms.jacobians import hessian, jacfwd, jacobian, jacrev
+from tracer.transforms.jacobians import hessian, hvp, jacfwd, jacobian, jacrev
 from tracer.transforms.vectorize import vmap
 
 if TYPE_CHECKING:
@@ -35,6 +50,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 make_jaxpr = make_program
+checkpoint_policies = ad_checkpoint.checkpoint_policies
 
 # The one place where lower layers are given what stands above them: how an operation runs outside any trace, and the
 # methods of Array.
@@ -51,9 +67,10 @@ def __getattr__(name: str) -> object:
 
 
 __all__ = [
-    "Array", "ShapeDtypeStruct", "block_until_ready", "check", "config", "custom_jvp", "custom_vjp", "debug",
-    "default_device", "device_get", "device_put", "devices", "disable_jit", "dtypes", "errors", "eval_shape",
-    "flatten_util", "grad", "hessian", "io_callback", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax",
-    "linear_transpose", "linearize", "make_jaxpr", "make_program", "nn", "numpy", "ops", "pure_callback", "random",
-    "scipy", "tree", "tree_util", "typeof", "typing", "value_and_grad", "vjp", "vmap",
+    "Array", "ShapeDtypeStruct", "ad_checkpoint", "block_until_ready", "check", "checkpoint", "checkpoint_policies",
+    "closure_convert", "config", "custom_batching", "custom_derivatives", "custom_gradient", "custom_jvp", "custom_vjp",
+    "debug", "default_device", "device_get", "device_put", "devices", "disable_jit", "dtypes", "errors", "eval_shape",
+    "flatten_util", "grad", "hessian", "hvp", "io_callback", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax",
+    "linear_transpose", "linearize", "make_jaxpr", "make_program", "named_call", "nn", "numpy", "ops", "pure_callback",
+    "random", "remat", "scipy", "tree", "tree_util", "typeof", "typing", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip

@@ -1,15 +1,19 @@
-"""Looking into compiled programs while they run: `debug.print` and `debug.callback`."""
+"""Looking into compiled programs while they run: `debug.print`, `debug.callback` and `debug.breakpoint`."""
 
 from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
+from itertools import islice
 from string import Formatter
-from typing import Any
+from typing import IO, Any
 
+from tracer.debugger import Debugger, Frame
 from tracer.errors import ArgumentError, message
 from tracer.runtime.callbacks import io_callback
-from tracer.trace.source import here
+from tracer.trace import trees
+from tracer.trace.array import Array
+from tracer.trace.source import here, user_frames
 
 
 def callback(callback: Callable[..., Any], *args: Any, ordered: bool = False, **kwargs: Any) -> None:
@@ -40,6 +44,46 @@ def print(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
 
     show.__name__ = "print"
     io_callback(show, None, *args, ordered=ordered, **kwargs)
+
+
+def breakpoint(
+    *, backend: str | None = None, filter_frames: bool = True, num_frames: int | None = None, ordered: bool = False,
+    token: Any = None, stdin: IO[str] | None = None, stdout: IO[str] | None = None,
+) -> None:  # fmt: skip
+    """Stop whenever the code runs, and read commands about the values of the frame and of those that called it.
+
+    Under jit the program calls back when it comes here. Commands are pdb's: p, pp, where, up, down, list, continue,
+    quit, which raises `bdb.BdbQuit`; anything else is an expression. num_frames: how many frames there are to see.
+    stdin, stdout: where commands come from and answers go to. The other arguments are accepted as JAX's.
+
+    >>> import io
+    >>> def f(x):
+    ...     y = 2.0 * x
+    ...     tracer.debug.breakpoint(stdin=io.StringIO("p y"), num_frames=1)
+    ...     return y
+    >>> tracer.jit(f)(3.0)  # doctest: +ELLIPSIS
+    > <doctest tracer.debug.breakpoint[1]>(3)f()
+    ...
+    (tracer) array(6.)
+    (tracer)
+    Array(6., f64*)
+    """
+    del backend, filter_frames, ordered, token
+    frames = [
+        Frame(f.f_code.co_filename, f.f_lineno, f.f_code.co_name, dict(f.f_locals), f.f_globals)
+        for f in islice(user_frames(), num_frames)
+    ]
+    leaves, structure = trees.flatten([frame.locals for frame in frames])
+    running = [isinstance(leaf, Array) and (leaf._trace is None or leaf._trace.is_open) for leaf in leaves]
+
+    def stop(*values: Any) -> None:
+        given = iter(values)
+        shown = [next(given) if on else leaf for leaf, on in zip(leaves, running, strict=True)]
+        named = trees.unflatten(structure, shown)
+        Debugger([f._replace(locals=names) for f, names in zip(frames, named, strict=True)], stdin, stdout).run()
+
+    stop.__name__ = "breakpoint"
+    io_callback(stop, None, *(leaf for leaf, on in zip(leaves, running, strict=True) if on))
 
 
 def _number(value: Any) -> Any:

@@ -9,6 +9,7 @@ from tracer.primitives.arithmetic import ARITHMETIC
 from tracer.primitives.bits import BITS
 from tracer.primitives.branches import BRANCHES
 from tracer.primitives.calls import CALLS
+from tracer.primitives.checkpoint import CHECKPOINT
 from tracer.primitives.collectives import COLLECTIVES
 from tracer.primitives.comparison import COMPARISON
 from tracer.primitives.complex import COMPLEX
@@ -17,7 +18,9 @@ from tracer.primitives.conversion import CONVERSION
 from tracer.primitives.convolution import CONVOLUTION
 from tracer.primitives.counted import COUNTED
 from tracer.primitives.custom import CUSTOM
+from tracer.primitives.custom_batching import CUSTOM_BATCHING
 from tracer.primitives.effects import EFFECTS
+from tracer.primitives.exchanges import EXCHANGES
 from tracer.primitives.exponential import EXPONENTIAL
 from tracer.primitives.gradients import GRADIENTS
 from tracer.primitives.hyperbolic import HYPERBOLIC
@@ -67,6 +70,7 @@ CATALOGUE: Final[tuple[Primitive, ...]] = (
     *CONVOLUTION,
     *RANDOM,
     *CALLS,
+    *CHECKPOINT,
     *BRANCHES,
     *LOOPS,
     *COUNTED,
@@ -74,9 +78,11 @@ CATALOGUE: Final[tuple[Primitive, ...]] = (
     *SCAN,
     *STACKS,
     *CUSTOM,
+    *CUSTOM_BATCHING,
     *EFFECTS,
     *GRADIENTS,
     *COLLECTIVES,
+    *EXCHANGES,
 )
 
 BY_NAME: Final[dict[str, Primitive]] = {primitive.name: primitive for primitive in CATALOGUE}

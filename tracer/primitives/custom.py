@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
 from tracer.ir.primitive import Effect, Joint, Linear, Linearized, NoRule, Primitive, Structured, Zero
 from tracer.ir.program import Program
 from tracer.ir.types import Type, is_differentiable, tangent_type, with_shape
-from tracer.primitives.nested import Axes, batched_of, move_to_front
+from tracer.primitives.nested import Axes, batched_of, move_to_front, nonzero
 from tracer.primitives.reductions import reduce_sum
 from tracer.primitives.reference import run_reference
+from tracer.trace.array import Array
 from tracer.trace.evaluate import evaluate
-from tracer.trace.stage import stage
+from tracer.trace.stage import Staged, stage
+from tracer.trace.state import standing_in
 from tracer.trace.trace import Operand, bind_all
 
 Operands = Sequence[Operand]
@@ -45,11 +48,14 @@ class JvpRule:
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class VjpRule:
-    """enter(xs) -> ys. forward(xs) -> (ys, residuals). backward(residuals, cotangents) -> cotangents of xs, or Zero."""
+    """enter(xs) -> ys. forward(xs, active) -> (ys, residuals). backward(residuals, cotangents) -> those of xs, or Zero.
+
+    active: which of the xs are differentiated.
+    """
 
     name: str
     enter: Callable[[Operands], list[Any]]
-    forward: Callable[[Operands], tuple[list[Any], list[Any]]]
+    forward: Callable[[Operands, tuple[bool, ...]], tuple[list[Any], list[Any]]]
     backward: Callable[[Operands, Sequence[Any]], list[Any]]
     serial: int = field(default_factory=_serials.__next__)
 
@@ -59,6 +65,39 @@ class VjpRule:
 
     def __repr__(self) -> str:
         return f"<vjp of {self.name}>"
+
+
+def shifted(rule: JvpRule | VjpRule, count: int, captured: Sequence[Array] = ()) -> JvpRule | VjpRule:
+    """The rule of a function whose program takes `count` operands more at the front, which have no derivative.
+
+    captured: arrays that the rule closes over, for which the first of those stand in.
+    """
+
+    def stand_ins(operands: Operands) -> AbstractContextManager[None]:
+        return standing_in({id(array): x for array, x in zip(captured, operands, strict=False)})
+
+    if isinstance(rule, JvpRule):
+        jvp = rule
+
+        def tangents(xs: Operands, dxs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+            with stand_ins(xs):
+                return jvp.rule(xs[count:], dxs[count:])
+
+        return JvpRule(jvp.name, lambda xs: jvp.enter(xs[count:]), tangents)
+    vjp = rule
+
+    def forward(xs: Operands, active: tuple[bool, ...]) -> tuple[list[Any], list[Any]]:
+        with stand_ins(xs):
+            ys, residuals = vjp.forward(xs[count:], active[count:])
+        return ys, [*residuals, *xs[:count]]
+
+    def backward(residuals: Operands, cts: Sequence[Any]) -> list[Any]:
+        split = len(residuals) - count
+        gone = [Zero(tangent_type(x.type)) for x in residuals[split:]]
+        with stand_ins(residuals[split:]):
+            return [*gone, *vjp.backward(residuals[:split], cts)]
+
+    return VjpRule(vjp.name, lambda xs: vjp.enter(xs[count:]), forward, backward)
 
 
 def _outputs(program: Program | None, rule: JvpRule | VjpRule, xs: Operands) -> list[Any]:
@@ -99,7 +138,7 @@ def _jvp_batch(ctx: Any, xs: Operands, axes: Axes, *, program: Program, rule: Jv
     def batched_rule(primals: Operands, tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         active = tuple(not isinstance(t, Zero) for t in tangents)
         moving = [t for t in tangents if not isinstance(t, Zero)]
-        outputs, reached = _stage_jvp(rule, program.input_types, active)
+        outputs, reached = stage_jvp(rule, program.input_types, active)
         flags = batched + tuple(on for on, a in zip(batched, active, strict=True) if a)
         mapped = transform(outputs, flags, size, ctx.axis_name, True).program
         results = evaluate(mapped, [*primals, *moving])
@@ -115,7 +154,7 @@ def _jvp_batch(ctx: Any, xs: Operands, axes: Axes, *, program: Program, rule: Jv
     return outputs, [0] * len(outputs)
 
 
-def _stage_jvp(rule: JvpRule, types: Sequence[Type], active: Sequence[bool]) -> tuple[Program, list[bool]]:
+def stage_jvp(rule: JvpRule, types: Sequence[Type], active: Sequence[bool]) -> tuple[Program, list[bool]]:
     """The rule as a program of (primals..., active tangents...) -> (outputs..., tangents that are not zero...)."""
     reached: list[bool] = []
 
@@ -149,7 +188,7 @@ custom_jvp_p = Primitive(
 def _vjp_linearize(
     ctx: Any, xs: Operands, active: tuple[bool, ...], *, program: Program | None, rule: VjpRule
 ) -> Linearized:
-    ys, residuals = rule.forward(xs)
+    ys, residuals = rule.forward(xs, active)
     types, out_types = tuple(x.type for x in xs), [y.type for y in ys]
     moving = tuple(tangent_type(t) for t in out_types if is_differentiable(t))
     count = len(residuals)
@@ -167,36 +206,21 @@ def _vjp_batch(ctx: Any, xs: Operands, axes: Axes, *, program: Program, rule: Vj
     derived = transform(program, batched, size, name, True).program
     count = len(program.outputs)
 
-    def forward(operands: Operands) -> tuple[list[Any], list[Any]]:
-        staged = stage(
-            lambda inputs: [y for part in rule.forward(inputs) for y in part], program.input_types, name=rule.name
-        )
+    def forward(operands: Operands, active: tuple[bool, ...]) -> tuple[list[Any], list[Any]]:
+        staged = stage_forward(rule, program.input_types, active)
         fixed = (False,) * len(staged.constants)
         mapped = transform(staged.program, fixed + batched, size, name, True).program
         results = evaluate(mapped, [*staged.constants, *operands])
         return results[:count], results[count:]
 
     def backward(residuals: Operands, cotangents: Sequence[Any]) -> list[Any]:
-        lanes = [
-            with_shape(r.type, r.type.shape[1:])
-            for r in (*residuals, *(c for c in cotangents if not isinstance(c, Zero)))
-        ]
-        kept: list[bool] = []
-
-        def run(inputs: list[Any]) -> list[Operand]:
-            given = iter(inputs[len(residuals) :])
-            full = [
-                Zero(with_shape(c.type, c.type.shape[1:])) if isinstance(c, Zero) else next(given) for c in cotangents
-            ]
-            results = rule.backward(inputs[: len(residuals)], full)
-            kept.extend(not isinstance(r, Zero) for r in results)
-            return [r for r in results if not isinstance(r, Zero)]
-
-        staged = stage(run, lanes, name=f"{rule.name}.backward")
-        flags = (False,) * len(staged.constants) + (True,) * len(lanes)
+        lanes = [with_shape(x.type, x.type.shape[1:]) for x in (*residuals, *cotangents)]
+        present = [not isinstance(c, Zero) for c in cotangents]
+        staged, kept = stage_backward(rule, lanes[: len(residuals)], lanes[len(residuals) :], present)
+        moving = len(residuals) + sum(present)
+        flags = (False,) * len(staged.constants) + (True,) * moving
         mapped = transform(staged.program, flags, size, name, True).program
-        dense = [c for c in cotangents if not isinstance(c, Zero)]
-        given = iter(evaluate(mapped, [*staged.constants, *residuals, *dense]))
+        given = iter(evaluate(mapped, [*staged.constants, *residuals, *nonzero(cotangents)]))
         results = [next(given) if on else None for on in kept]
         return [
             Zero(tangent_type(t)) if r is None else r if on else reduce_sum(r, (0,))
@@ -206,6 +230,30 @@ def _vjp_batch(ctx: Any, xs: Operands, axes: Axes, *, program: Program, rule: Vj
     new = VjpRule(rule.name, lambda operands: evaluate_custom(custom_vjp_p, derived, new, operands), forward, backward)
     outputs = bind_all(custom_vjp_p, move_to_front(ctx, xs, axes), {"program": derived, "rule": new})
     return outputs, [0] * len(outputs)
+
+
+def stage_forward(rule: VjpRule, types: Sequence[Type], active: tuple[bool, ...]) -> Staged:
+    """The forward function as a program of xs -> (ys..., residuals...)."""
+    return stage(
+        lambda inputs: [y for part in rule.forward(inputs, active) for y in part], types, name=f"{rule.name}.forward"
+    )
+
+
+def stage_backward(
+    rule: VjpRule, residuals: Sequence[Type], cotangents: Sequence[Type], present: Sequence[bool]
+) -> tuple[Staged, list[bool]]:
+    """The backward function as a program of (residuals..., present cotangents...), and which results are not zero."""
+    kept: list[bool] = []
+
+    def run(inputs: list[Any]) -> list[Operand]:
+        given = iter(inputs[len(residuals) :])
+        full = [next(given) if on else Zero(t) for on, t in zip(present, cotangents, strict=True)]
+        results = rule.backward(inputs[: len(residuals)], full)
+        kept.extend(not isinstance(r, Zero) for r in results)
+        return nonzero(results)
+
+    types = [*residuals, *(t for t, on in zip(cotangents, present, strict=True) if on)]
+    return stage(run, types, name=f"{rule.name}.backward"), kept
 
 
 custom_vjp_p = Primitive(

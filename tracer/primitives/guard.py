@@ -13,11 +13,14 @@ from typing import Any
 import numpy as np
 
 from tracer.ir import dtypes
-from tracer.ir.primitive import Effect, Structured
+from tracer.ir.primitive import Effect, Structured, Zero
 from tracer.ir.program import Equation, Program
-from tracer.ir.types import array_type
+from tracer.ir.types import array_type, tangent_type
 from tracer.primitives.bits import and_
 from tracer.primitives.broadcasting import broadcast_in_dim
+from tracer.primitives.custom import JvpRule, VjpRule, stage_backward, stage_forward, stage_jvp
+from tracer.primitives.custom_batching import VmapRule, shifted_vmap
+from tracer.primitives.nested import active_of, nonzero, spread
 from tracer.trace.array import Array
 from tracer.trace.evaluate import Environment, read
 from tracer.trace.stage import stage
@@ -71,6 +74,9 @@ def _guard_equation(
     match primitive.lower.kind:
         case "call" | "custom_jvp" | "custom_vjp":
             params["program"] = guarded_program(params["program"])
+            rule = params.get("rule")
+            if rule is not None:
+                params["rule"] = _guarded_rule(rule, equation.params["program"])
             return [mask, *inputs], params
         case "cond":
             params["branches"] = tuple(guarded_program(branch) for branch in params["branches"])
@@ -105,6 +111,47 @@ def _guard_sweep(mask: Operand, inputs: list[Operand], params: dict[str, Any]) -
     params.update({name: guarded_program(value) for name, value in params.items() if isinstance(value, Program)})
     params.update(cond_consts=split + 1, consts=params["consts"] + 1, moving=(False, *params["moving"]))
     return [mask, *inputs[:split], mask, *inputs[split:]], params
+
+
+def _guarded_rule(rule: Any, program: Program) -> Any:
+    """A user's rule with the mask as one operand more, at the front, to which its faults are subject."""
+    if isinstance(rule, VmapRule):
+        return shifted_vmap(rule, 1)
+    return _guarded_jvp(rule) if isinstance(rule, JvpRule) else _guarded_vjp(rule, program)
+
+
+def _guarded_jvp(rule: JvpRule) -> JvpRule:
+    def tangents(xs: Sequence[Operand], dxs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        mask, *primals = xs
+        program, reached = stage_jvp(rule, [x.type for x in primals], active_of(dxs[1:]))
+        results = run_guarded(program, mask, [*primals, *nonzero(dxs[1:])])
+        ys = results[: len(reached)]
+        return ys, spread(results[len(reached) :], reached, [y.type for y in ys])
+
+    return JvpRule(rule.name, lambda xs: rule.enter(xs[1:]), tangents)
+
+
+def _guarded_vjp(rule: VjpRule, program: Program) -> VjpRule:
+    count = len(program.outputs)
+
+    def forward(xs: Sequence[Operand], active: tuple[bool, ...]) -> tuple[list[Any], list[Any]]:
+        mask, *primals = xs
+        staged = stage_forward(rule, [x.type for x in primals], active[1:])
+        results = run_guarded(staged.program, mask, [*staged.constants, *primals])
+        return results[:count], [*results[count:], mask]
+
+    def backward(residuals: Sequence[Operand], cts: Sequence[Any]) -> list[Any]:
+        *kept, mask = residuals
+        present = active_of(cts)
+        staged, reached = stage_backward(rule, [r.type for r in kept], [c.type for c in cts], present)
+        given = iter(run_guarded(staged.program, mask, [*staged.constants, *kept, *nonzero(cts)]))
+        types = map(tangent_type, program.input_types)
+        return [
+            Zero(tangent_type(mask.type)),
+            *(next(given) if on else Zero(t) for on, t in zip(reached, types, strict=True)),
+        ]
+
+    return VjpRule(rule.name, lambda xs: rule.enter(xs[1:]), forward, backward)
 
 
 def _both(mask: Operand, predicate: Operand) -> Any:

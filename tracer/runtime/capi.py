@@ -120,6 +120,7 @@ def _layout() -> dict[str, bool]:
     """Each assumption on the layout of objects, tried."""
     value = np.arange(6.0).reshape(2, 3)
     array = concrete(value)
+    array._owner = 0  # whatever is being traced now
     a, handle, items = id(value), id(array), (value, array)
     sequence, mapping, memory = [value, array], {"a": 1, "b": 2, "c": 3}, (ctypes.c_int64 * 2)()
     try:

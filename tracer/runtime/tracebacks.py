@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any
 
 from tracer.errors import InternalError, TracerError
-from tracer.trace.source import _is_ours
+from tracer.trace.source import is_ours
 
 
 class Raised:
@@ -35,10 +35,10 @@ def tidy(error: BaseException) -> TracebackType | None:
     deliberate = ours and not isinstance(error, InternalError)
     if frames and not deliberate:
         last = frames[-1].tb_frame.f_code
-        if _is_ours(last) and last is not call_user.__code__:
+        if is_ours(last) and last is not call_user.__code__:
             return error.__traceback__
     kept: TracebackType | None = None
     for frame in reversed(frames):
-        if not _is_ours(frame.tb_frame.f_code):
+        if not is_ours(frame.tb_frame.f_code):
             kept = TracebackType(kept, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
     return kept

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import CodeType, FrameType
 
@@ -14,7 +15,8 @@ _EXAMPLES = _PACKAGE + "examples/"  # written as a user would: their lines are u
 _ours: dict[CodeType, bool] = {}
 
 
-def _is_ours(code: CodeType) -> bool:
+def is_ours(code: CodeType) -> bool:
+    """Whether the code is this package's, or of a library that calls for it."""
     file = code.co_filename
     internal = file.startswith(_PACKAGE) and not file.startswith(_EXAMPLES)
     library = "/optree/" in file or "/functools.py" in file or "/contextlib.py" in file
@@ -35,11 +37,20 @@ def user_frame(frame: FrameType | None) -> FrameType | None:
         code = frame.f_code
         ours = _ours.get(code)
         if ours is None:
-            ours = _ours[code] = _is_ours(code)
+            ours = _ours[code] = is_ours(code)
         if not ours:
             return frame
         frame = frame.f_back
     return None
+
+
+def user_frames() -> Iterator[FrameType]:
+    """The frames outside this package, the innermost first."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if not is_ours(frame.f_code):
+            yield frame
+        frame = frame.f_back
 
 
 def place(source: Source | None) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tracer.ir.program import Source
@@ -18,6 +18,7 @@ class State(threading.local):
     innermost: the innermost open trace of any kind; it owns the handles that are made.
     axes: the sizes of named batch axes.
     source: the line of the equation that is being rewritten; new equations inherit it.
+    stand_ins: by id, for arrays from outside that a custom rule closes over: the operands that it runs on.
     """
 
     staging: Trace | None = None
@@ -27,9 +28,21 @@ class State(threading.local):
     def __init__(self) -> None:
         self.thread = threading.get_ident()
         self.axes: dict[object, int] = {}
+        self.stand_ins: Mapping[int, Any] = {}
 
 
 state = State()
+
+
+@contextmanager
+def standing_in(stand_ins: Mapping[int, Any]) -> Iterator[None]:
+    """While a custom rule runs, let operands of the equation stand in for what it closes over."""
+    outer = state.stand_ins
+    state.stand_ins = {**outer, **stand_ins}
+    try:
+        yield
+    finally:
+        state.stand_ins = outer
 
 
 @contextmanager

@@ -75,10 +75,13 @@ class Trace:
             return operand._atom
         return self.lift(operand)
 
-    def lift(self, array: Array) -> Var:
+    def lift(self, array: Array) -> Atom:
         """A variable for an array from outside this trace."""
         variable = self.lifted.get(id(array))
         if variable is None:
+            stand_in = state.stand_ins.get(id(array))
+            if stand_in is not None and stand_in is not array:
+                return self.atom(stand_in)
             check_alive(array)
             variable = self.lifted[id(array)] = Var(array.type)
             self.constants.append((variable, array))

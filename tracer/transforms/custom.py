@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,15 +14,18 @@ from tracer.ir.primitive import Primitive, Zero
 from tracer.ir.types import is_differentiable, same_up_to_weakness, tangent_type
 from tracer.primitives.arithmetic import add
 from tracer.primitives.conversion import convert_element_type
-from tracer.primitives.custom import JvpRule, VjpRule, custom_jvp_p, custom_vjp_p
+from tracer.primitives.custom import JvpRule, VjpRule, custom_jvp_p, custom_vjp_p, shifted
 from tracer.primitives.zeros import zeros
 from tracer.trace import trees
 from tracer.trace.array import Array
+from tracer.trace.captures import captured_arrays
 from tracer.trace.convert import as_array
+from tracer.trace.evaluate import evaluate
 from tracer.trace.source import here
 from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all, stage_process
+from tracer.transforms.autodiff import FLOAT0
 from tracer.transforms.functions import (
     argument_names,
     as_output,
@@ -31,6 +34,41 @@ from tracer.transforms.functions import (
     flatten_arguments,
     name_of,
 )
+
+
+class SymbolicZero:
+    """A tangent or cotangent that is zero by construction, given to rules that ask for `symbolic_zeros`."""
+
+    __slots__ = ("_type",)
+
+    def __init__(self, type: Any) -> None:
+        self._type = type
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the zeros that it stands for."""
+        shape: tuple[int, ...] = self._type.shape
+        return shape
+
+    @property
+    def dtype(self) -> Any:
+        """Their dtype; float0 for the tangents of integers."""
+        return self._type.dtype if is_differentiable(self._type) else FLOAT0
+
+    def __repr__(self) -> str:
+        return f"SymbolicZero({self._type})"
+
+
+def zero_from_primal(x: Any) -> SymbolicZero:
+    """The symbolic zero that is a tangent of a value."""
+    return SymbolicZero(tangent_type(as_array(x).type))
+
+
+class CustomVJPPrimal(NamedTuple):
+    """An argument as a forward function gets it under `symbolic_zeros`: its value, and whether it is differentiated."""
+
+    value: Any
+    perturbed: bool
 
 
 class _Custom:
@@ -62,6 +100,10 @@ class _Custom:
         self._fixed_at = sorted(fixed_at)
         return fixed, moving
 
+    def _rules(self) -> list[Any]:
+        """The user's functions that make the rule."""
+        return []
+
     @staticmethod
     def _merge(fixed: Sequence[Any], fixed_at: Sequence[int], moving: Sequence[Any]) -> list[Any]:
         full = list(moving)
@@ -71,9 +113,13 @@ class _Custom:
 
 
 def _run(
-    primitive: Primitive, flat: Callable[[list[Any]], list[Any]], rule: Any, operands: Sequence[Operand], name: str
-) -> list[Any]:
-    """Run the function directly where nobody differentiates or stages; else as an equation with its rule."""
+    primitive: Primitive, flat: Callable[[list[Any]], list[Any]], rule: Any, operands: Sequence[Operand], name: str,
+    *functions: Any,
+) -> list[Any]:  # fmt: skip
+    """Run the function directly where nobody differentiates or stages; else as an equation with its rule.
+
+    functions: the user's, of which the rule is made. What they close over becomes operands of the equation.
+    """
     levels = [x._trace for x in operands if isinstance(x, Array) and x._trace is not None]
     top = max(levels, key=lambda t: t.level, default=None)
     if state.staging is not None and (top is None or state.staging.level > top.level):
@@ -84,29 +130,12 @@ def _run(
         return bind_all(primitive, operands, {"program": None, "rule": rule})
     staged = stage(flat, [x.type for x in operands], name=name)
     program = staged.program
-    constants = len(staged.constants)
-    if constants:
-        rule = _shifted(rule, constants)
-    return bind_all(primitive, [*staged.constants, *operands], {"program": program, "rule": rule})
-
-
-def _shifted(rule: Any, constants: int) -> Any:
-    """The rule of a function whose program takes captured arrays first: they are not differentiated."""
-    if isinstance(rule, JvpRule):
-        return JvpRule(
-            rule.name, lambda xs: rule.enter(xs[constants:]), lambda xs, dxs: rule.rule(xs[constants:], dxs[constants:])
-        )
-
-    def forward(xs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        ys, residuals = rule.forward(xs[constants:])
-        return ys, [*residuals, *xs[:constants]]
-
-    def backward(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-        split = len(residuals) - constants
-        gone = [Zero(tangent_type(x.type)) for x in residuals[split:]]
-        return [*gone, *rule.backward(residuals[:split], cts)]
-
-    return VjpRule(rule.name, lambda xs: rule.enter(xs[constants:]), forward, backward)
+    captured = captured_arrays(*functions)
+    if captured or staged.constants:
+        types = [array.type for array in captured]
+        program = stage(lambda xs: evaluate(staged.program, xs[len(types) :]), [*types, *program.input_types]).program
+        rule = shifted(rule, len(captured) + len(staged.constants), captured)
+    return bind_all(primitive, [*captured, *staged.constants, *operands], {"program": program, "rule": rule})
 
 
 class custom_jvp(_Custom):  # noqa: N801  # the name that users know
@@ -132,8 +161,11 @@ class custom_jvp(_Custom):  # noqa: N801  # the name that users know
         self.jvp: Callable[..., Any] | None = None
         self.symbolic_zeros = False
 
+    def _rules(self) -> list[Any]:
+        return [self.jvp]
+
     def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
-        """Set the rule. symbolic_zeros: zero tangents come as `tracer.Zero` in place of arrays of zeros."""
+        """Set the rule. symbolic_zeros: zero tangents come as `SymbolicZero` in place of arrays of zeros."""
         self.jvp, self.symbolic_zeros = jvp, symbolic_zeros
         return jvp
 
@@ -158,7 +190,7 @@ class custom_jvp(_Custom):  # noqa: N801  # the name that users know
                 message(f"custom_jvp {name}{here()} has no rule yet", help=f"define it with {name}.defjvp(...)")
             )
         fixed, moving = self._arguments(args, kwargs)
-        fixed_at = self._fixed_at
+        fixed_at, functions = self._fixed_at, (*self._rules(), *fixed)
         leaves, structure = flatten_arguments(tuple(moving), name, lambda: argument_names(moving))
         holder: list[Any] = []
 
@@ -168,17 +200,17 @@ class custom_jvp(_Custom):  # noqa: N801  # the name that users know
             return [as_output(y, name) for y in outputs]
 
         def enter(xs: Sequence[Operand]) -> list[Any]:
-            return _run(custom_jvp_p, flat, rule, xs, name)
+            return _run(custom_jvp_p, flat, rule, xs, name, *functions)
 
         def run_rule(xs: Sequence[Operand], dxs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
             primals = trees.unflatten(structure, xs)
-            given = [dx if self.symbolic_zeros else _dense(dx) for dx in dxs]
+            given = [_symbolic(dx) if self.symbolic_zeros else _dense(dx) for dx in dxs]
             ys, dys = jvp(*fixed, primals, trees.unflatten(structure, given))
             flat_ys, holder[:] = (lambda pair: (pair[0], [pair[1]]))(trees.flatten(ys))
             return _checked_tangents(flat_ys, holder[0], dys, name)
 
         rule = JvpRule(name, enter, run_rule)
-        outputs = _run(custom_jvp_p, flat, rule, leaves, name)
+        outputs = _run(custom_jvp_p, flat, rule, leaves, name, *functions)
         return trees.unflatten(holder[0], outputs)
 
 
@@ -203,10 +235,23 @@ class custom_vjp(_Custom):  # noqa: N801  # the name that users know
         super().__init__(fun, nondiff_argnums)
         self.fwd: Callable[..., Any] | None = None
         self.bwd: Callable[..., Any] | None = None
+        self.symbolic_zeros = False
 
-    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any], symbolic_zeros: bool = False) -> None:
-        """Set the rules."""
-        self.fwd, self.bwd = fwd, bwd
+    def _rules(self) -> list[Any]:
+        return [self.fwd, self.bwd]
+
+    def defvjp(
+        self, fwd: Callable[..., Any], bwd: Callable[..., Any], symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+    ) -> None:  # fmt: skip
+        """Set the rules.
+
+        symbolic_zeros: forward takes every leaf as an object with `value` and `perturbed`, whether it is
+        differentiated; backward takes cotangents that are zero by construction as `SymbolicZero`.
+        `optimize_remat` is accepted as JAX's.
+        """
+        del optimize_remat
+        self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         name = name_of(self.fun)
@@ -216,7 +261,7 @@ class custom_vjp(_Custom):  # noqa: N801  # the name that users know
                 message(f"custom_vjp {name}{here()} has no rule yet", help=f"define it with {name}.defvjp(...)")
             )
         fixed, moving = self._arguments(args, kwargs)
-        fixed_at = self._fixed_at
+        fixed_at, functions = self._fixed_at, (*self._rules(), *fixed)
         leaves, structure = flatten_arguments(tuple(moving), name, lambda: argument_names(moving))
         types = [x.type for x in leaves]
         holder: dict[str, Any] = {}
@@ -227,10 +272,11 @@ class custom_vjp(_Custom):  # noqa: N801  # the name that users know
             return [as_output(y, name) for y in outputs]
 
         def enter(xs: Sequence[Operand]) -> list[Any]:
-            return _run(custom_vjp_p, flat, rule, xs, name)
+            return _run(custom_vjp_p, flat, rule, xs, name, *functions)
 
-        def forward(xs: Sequence[Operand]) -> tuple[list[Any], list[Any]]:
-            arguments = self._merge(fixed, fixed_at, trees.unflatten(structure, xs))
+        def forward(xs: Sequence[Operand], active: tuple[bool, ...]) -> tuple[list[Any], list[Any]]:
+            given = [CustomVJPPrimal(x, on) for x, on in zip(xs, active, strict=True)] if self.symbolic_zeros else xs
+            arguments = self._merge(fixed, fixed_at, trees.unflatten(structure, given))
             result = call_rule(fwd, arguments, f"the forward function of custom_vjp {name}")
             if not isinstance(result, tuple) or len(result) != 2:
                 raise ArgumentError(
@@ -242,18 +288,21 @@ class custom_vjp(_Custom):  # noqa: N801  # the name that users know
                 )
             ys, holder["out"] = trees.flatten(result[0])
             residuals, holder["residuals"] = trees.flatten(result[1])
-            return [as_output(y, name) for y in ys], [as_output(r, name) for r in residuals]
+            outputs = [as_output(y, name) for y in ys]
+            holder["types"] = [y.type for y in outputs]
+            return outputs, [as_output(r, name) for r in residuals]
 
         def backward(residuals: Sequence[Operand], cts: Sequence[Any]) -> list[Any]:
-            moved = iter(_dense(c) for c in cts)
-            out_types = holder["out"]
-            cotangents = trees.unflatten(out_types, list(moved))
+            arriving = iter(cts)
+            every = [next(arriving) if is_differentiable(t) else Zero(tangent_type(t)) for t in holder["types"]]
+            given = [_symbolic(c) if self.symbolic_zeros else _dense(c) for c in every]
+            cotangents = trees.unflatten(holder["out"], given)
             arguments = [*fixed, trees.unflatten(holder["residuals"], residuals), cotangents]
             result = call_rule(bwd, arguments, f"the backward function of custom_vjp {name}")
             return _checked_gradients(result, moving, structure, types, name)
 
         rule = VjpRule(name, enter, forward, backward)
-        outputs = _run(custom_vjp_p, flat, rule, leaves, name)
+        outputs = _run(custom_vjp_p, flat, rule, leaves, name, *functions)
         return trees.unflatten(holder["out"], outputs)
 
 
@@ -264,9 +313,11 @@ def _add(x: Any, y: Any) -> Any:
 def _dense(dx: Any) -> Any:
     if not isinstance(dx, Zero):
         return dx
-    if not is_differentiable(dx.type):
-        return np.zeros(dx.type.shape, np.dtype([("float0", np.void, 0)]))
-    return zeros(dx.type)
+    return zeros(dx.type) if is_differentiable(dx.type) else np.zeros(dx.type.shape, FLOAT0)
+
+
+def _symbolic(dx: Any) -> Any:
+    return SymbolicZero(dx.type) if isinstance(dx, Zero) else dx
 
 
 def _checked_tangents(ys: Sequence[Any], structure: Any, dys: Any, name: str) -> tuple[list[Any], list[Any]]:
@@ -283,7 +334,7 @@ def _checked_tangents(ys: Sequence[Any], structure: Any, dys: Any, name: str) ->
     checked = []
     for y, dy in zip(outputs, tangents, strict=True):
         wanted = tangent_type(y.type)
-        if isinstance(dy, Zero) or not is_differentiable(y.type):
+        if isinstance(dy, SymbolicZero) or not is_differentiable(y.type):
             checked.append(Zero(wanted))
             continue
         checked.append(_of_type(dy, wanted, f"custom_jvp {name}: a tangent"))
@@ -323,7 +374,7 @@ def _checked_gradients(
             )
         for leaf, t in zip(leaves, own, strict=True):
             wanted = tangent_type(t)
-            if not is_differentiable(t) or isinstance(leaf, Zero):
+            if not is_differentiable(t) or isinstance(leaf, SymbolicZero):
                 gradients.append(Zero(wanted))
             else:
                 gradients.append(_of_type(leaf, wanted, f"custom_vjp {name}: a gradient"))

@@ -172,8 +172,7 @@ def linearize_equation(
 ) -> Linearized:
     """One operation at the current level, and its tangents as a function of residuals and active tangents."""
     if primitive.linearize is not None:
-        transform = partial(linearize_program, nested=nested)
-        context = Context(primitive, transform=transform, nested=nested)
+        context = Context(primitive, transform=_TRANSFORMS[nested], nested=nested)
         result: Linearized = primitive.linearize(context, xs, tuple(active), **params)
         return result
     if isinstance(primitive.jvp, NoRule):
@@ -218,6 +217,9 @@ def _is_linear(tangent: Tangent) -> bool:
     trace = tangent._trace if isinstance(tangent, Array) else None
     level = 0 if state.staging is None else state.staging.level
     return trace is not None and trace.process is stage_process and trace.level > level
+
+
+_TRANSFORMS = {nested: partial(linearize_program, nested=nested) for nested in (False, True)}
 
 
 def apply_linear(

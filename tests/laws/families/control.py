@@ -19,10 +19,12 @@ from tracer.primitives.bits import or_
 from tracer.primitives.branches import cond_branches
 from tracer.primitives.calls import call
 from tracer.primitives.catalogue import BY_NAME
+from tracer.primitives.checkpoint import Policy, checkpointed
 from tracer.primitives.comparison import eq, lt, ne
 from tracer.primitives.conversion import convert_element_type
 from tracer.primitives.counted import for_program
 from tracer.primitives.custom import JvpRule, VjpRule, evaluate_custom
+from tracer.primitives.custom_batching import VmapRule
 from tracer.primitives.effects import HostFunction, callback
 from tracer.primitives.exponential import exp
 from tracer.primitives.loops import while_program
@@ -35,6 +37,7 @@ from tracer.primitives.stacks import add_at, add_stacks, empty, item, pop, push,
 from tracer.primitives.trigonometric import cos, sin
 from tracer.trace.stage import stage
 from tracer.trace.trace import as_literal, bind_all
+from tracer.transforms.checkpoint import everything_saveable, nothing_saveable, save_only_these_names
 
 Function = Callable[..., Sequence[Any]]
 POINTS = Interval(0.3, 1.7)
@@ -51,7 +54,7 @@ def program_of(function: Function, types: Sequence[Type]) -> Program:
 
 def control_cases() -> Iterator[Case]:
     """All of them."""
-    for family in (_calls, _branches, _loops, _counted, _scans, _nested, _stacks, _customs, _effects):
+    for family in (_calls, _checkpoints, _branches, _loops, _counted, _scans, _nested, _stacks, _customs, _effects):
         yield from family()
 
 
@@ -78,6 +81,32 @@ def _calls() -> Iterator[Case]:
         return call(program_of(lambda: [as_literal(2.5, dtypes.F64)], []))
 
     yield program_case(BY_NAME["call"], [], calls_on_nothing, [])
+
+
+# checkpoint
+
+
+def _checkpoints() -> Iterator[Case]:
+    policies = (nothing_saveable, everything_saveable, save_only_these_names("middle"))
+    for short in ("f64", "c128", "f32", "i16"):
+        for policy in policies:
+            types = [typed(short, 3), typed(short, 3)]
+
+            def computes_again(x: Any, y: Any, policy: Policy = policy, types: Any = types) -> Sequence[Any]:
+                def inner(a: Any, b: Any) -> Sequence[Any]:
+                    """Linear in a."""
+                    middle = bind_all(BY_NAME["checkpoint_name"], [mul(a, mul(b, b))], {"name": "middle"})[0]
+                    return [mul(middle, b), add(a, a)]
+
+                return checkpointed(program_of(inner, types), policy, True, x, y)
+
+            yield program_case(BY_NAME["checkpoint"], types, computes_again, ordinary, _smooth(short, POINTS, POINTS))
+
+        def is_named(x: Any) -> Sequence[Any]:
+            return bind_all(BY_NAME["checkpoint_name"], [x], {"name": "x"})
+
+        name_p = BY_NAME["checkpoint_name"]
+        yield program_case(name_p, [typed(short, 2)], is_named, ordinary, _smooth(short, POINTS))
 
 
 # cond
@@ -421,7 +450,7 @@ def _customs() -> Iterator[Case]:
         program = program_of(_product, [x.type, y.type])
         return evaluate_custom(BY_NAME["custom_jvp"], program, jvp_rule, [x, y])
 
-    def forward(xs: Any) -> Any:
+    def forward(xs: Any, active: Any) -> Any:
         return _product(*xs), list(xs)
 
     def backward(residuals: Any, cts: Any) -> Any:
@@ -435,10 +464,25 @@ def _customs() -> Iterator[Case]:
         program = program_of(_product, [x.type, y.type])
         return evaluate_custom(BY_NAME["custom_vjp"], program, vjp_rule, [x, y])
 
+    def twice_in_a_batch(size: int, batched: Any, xs: Any) -> Any:
+        x, y = (v if on else broadcast_in_dim(v, (size, *v.type.shape), tuple(range(1, len(v.type.shape) + 1)))
+                for v, on in zip(xs, batched, strict=True))  # fmt: skip
+        return _scaled(x, y), [True, True]
+
+    def _scaled(x: Any, y: Any) -> list[Any]:
+        """Linear in y."""
+        return [mul(sin(x), y), add(y, y)]
+
+    def with_a_vmap(x: Any, y: Any) -> Sequence[Any]:
+        program = program_of(_scaled, [x.type, y.type])
+        rule = VmapRule("product", twice_in_a_batch)
+        return bind_all(BY_NAME["custom_vmap"], [x, y], {"program": program, "rule": rule})
+
     for short in ("f64", "f32", "c128"):
         for shape in ((), (3, 2)):
             types, smooth = [typed(short, *shape)] * 2, _smooth(short, POINTS, POINTS)
             yield program_case(BY_NAME["custom_jvp"], types, with_a_jvp, POINTS, smooth)
+            yield program_case(BY_NAME["custom_vmap"], types, with_a_vmap, POINTS, smooth)
             if short != "c128":
                 yield program_case(BY_NAME["custom_vjp"], types, with_a_vjp, POINTS, smooth)
 

@@ -1,0 +1,165 @@
+"""checkpoint: the same derivatives, from fewer kept values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracer
+import tracer.numpy as tnp
+from tracer import checkpoint, grad, hessian, jit, jvp, lax, vmap
+from tracer import checkpoint_policies as policies
+from tracer.ad_checkpoint import checkpoint_name, saved_residuals
+from tracer.ir.program import Program
+from tracer.ir.visit import equations
+
+W = tnp.asarray(np.random.default_rng(0).normal(size=(3, 3)))
+X = tnp.asarray([0.3, -0.2, 0.9])
+
+POLICIES = {
+    "none": None,
+    "everything": policies.everything_saveable,
+    "nothing": policies.nothing_saveable,
+    "dots": policies.dots_saveable,
+    "dots without batch": policies.checkpoint_dots_with_no_batch_dims,
+    "these names": policies.save_only_these_names("product"),
+    "any names but these": policies.save_any_names_but_these("product"),
+    "anything except": policies.save_anything_except_these_names("product"),
+    "both": policies.save_from_both_policies(policies.dots_saveable, policies.save_only_these_names("product")),
+    "a function": lambda primitive, *_, **params: str(primitive) == "sin",
+}
+
+
+def layer(w: Any, x: Any) -> Any:
+    return tnp.sin(checkpoint_name(w @ x, "product")) + 0.1 * x
+
+
+def three_layers(w: Any, layer: Any = layer) -> Any:
+    x = X
+    for _ in range(3):
+        x = layer(w, x)
+    return (x * x).sum()
+
+
+def scanned(w: Any, layer: Any = layer) -> Any:
+    return lax.scan(lambda x, _: (layer(w, x), x.sum()), X, None, length=4)[0].sum()
+
+
+def looped(w: Any, layer: Any = layer) -> Any:
+    return lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, layer(w, s[1])), (0, X))[1].sum()
+
+
+def whole(function: Any) -> Any:
+    """The function under one checkpoint, its layers as they are."""
+    return lambda w, layer: checkpoint(function, policy=layer)(w)
+
+
+@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
+@pytest.mark.parametrize("function", [three_layers, scanned, looped], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("inside", [True, False], ids=["layers", "whole"])
+def test_derivatives_do_not_change(policy: Any, function: Any, inside: bool) -> None:
+    kept = checkpoint(layer, policy=policy)
+    f = (lambda w: function(w, kept)) if inside else checkpoint(function, policy=policy)
+    expected = grad(function)(W)
+    np.testing.assert_allclose(grad(f)(W), expected, rtol=1e-12)
+    np.testing.assert_allclose(jit(grad(f))(W), expected, rtol=1e-12)
+    direction = tnp.ones_like(W)
+    np.testing.assert_allclose(jvp(f, (W,), (direction,))[1], expected.sum(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("function", [three_layers, scanned, looped], ids=lambda f: f.__name__)
+def test_second_derivatives_and_batches_do_not_change(function: Any) -> None:
+    f = checkpoint(function, policy=policies.dots_saveable)
+    np.testing.assert_allclose(hessian(f)(W), hessian(function)(W), rtol=1e-10, atol=1e-12)
+    many = tnp.stack([W, 2.0 * W])
+    expected = tnp.stack([grad(function)(w) for w in many])
+    np.testing.assert_allclose(jit(vmap(grad(f)))(many), expected, rtol=1e-12)
+    np.testing.assert_allclose(grad(lambda m: vmap(f)(m).sum())(many), expected, rtol=1e-12)
+
+
+def kept_types(f: Any, *args: Any) -> list[str]:
+    return sorted(str(type) for type, _ in saved_residuals(f, *args))
+
+
+def test_policies_decide_what_is_kept() -> None:
+    def f(w: Any, x: Any) -> Any:
+        return tnp.exp(tnp.sin(checkpoint_name(w @ x, "product"))).sum()
+
+    w, x = tnp.ones((5, 3)), tnp.ones(3)
+    inputs = ["f64[3]", "f64[5,3]"]
+    assert kept_types(checkpoint(f), w, x) == inputs
+    for policy in (policies.dots_saveable, policies.save_only_these_names("product")):
+        assert kept_types(checkpoint(f, policy=policy), w, x) == sorted([*inputs, "f64[5]"])
+    assert kept_types(checkpoint(f, policy=policies.save_any_names_but_these("product")), w, x) == inputs
+    assert kept_types(checkpoint(f, policy=policies.everything_saveable), w, x) == sorted([*inputs, "f64[5]", "f64[5]"])
+    batched = vmap(checkpoint(f, policy=policies.dots_with_no_batch_dims_saveable))
+    assert "f64[2,5]" not in kept_types(batched, tnp.ones((2, 5, 3)), tnp.ones((2, 3)))
+
+
+def count(program: Program, name: str) -> int:
+    return sum(equation.primitive.name == name for equation in equations(program))
+
+
+def test_the_computation_runs_again_and_is_not_shared_with_the_first() -> None:
+    f = checkpoint(lambda x: tnp.sin(tnp.sin(tnp.sin(x))).sum())
+    optimized = jit(tracer.value_and_grad(f)).lower(X).optimized()
+    assert count(optimized, "sin") == 3 + 2  # the outermost is not needed again
+    shared = checkpoint(lambda x: tnp.sin(tnp.sin(tnp.sin(x))).sum(), prevent_cse=False)
+    assert count(jit(tracer.value_and_grad(shared)).lower(X).optimized(), "sin") == 3
+
+
+@pytest.mark.parametrize("transform", [grad, lambda f: jit(grad(f)), lambda f: grad(grad(f))])
+def test_what_it_prints_it_prints_once(transform: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    @checkpoint
+    def f(x: Any) -> Any:
+        y = tnp.sin(x)
+        tracer.debug.print("y = {}", y)
+        return lax.scan(lambda c, _: (printed(tnp.sin(c)), None), y, None, length=2)[0]
+
+    def printed(x: Any) -> Any:
+        tracer.debug.print("in the loop")
+        return x
+
+    transform(f)(0.0)
+    assert capsys.readouterr().out == "y = 0.0\nin the loop\nin the loop\n"
+
+
+def test_values_from_the_host_are_asked_for_once() -> None:
+    calls: list[float] = []
+
+    def host(x: Any) -> Any:
+        calls.append(float(x))
+        return 2.0 * x
+
+    @checkpoint
+    def f(x: Any) -> Any:
+        y = tracer.io_callback(host, tracer.ShapeDtypeStruct((), "float64"), lax.stop_gradient(x))
+        return tnp.sin(x) * y
+
+    assert float(jit(grad(f))(0.0)) == 0.0
+    assert float(grad(f)(1.0)) == pytest.approx(2.0 * np.cos(1.0))
+    assert calls == [0.0, 1.0]
+
+
+def test_static_arguments_and_keywords_are_python_values() -> None:
+    @lambda f: checkpoint(f, static_argnums=(1,))
+    def f(x: Any, power: int, *, scale: Any) -> Any:
+        return scale * x**power if power > 1 else x
+
+    assert float(grad(f)(3.0, 2, scale=2.0)) == 12.0
+    assert float(jit(lambda x: grad(f)(x, 1, scale=2.0))(3.0)) == 1.0
+
+
+def test_captured_arrays_are_differentiated() -> None:
+    assert float(grad(lambda a: checkpoint(lambda x: tnp.sin(a * x))(2.0))(0.0)) == 2.0
+
+
+def test_a_chain_of_checkpoints_keeps_one_value_a_link() -> None:
+    def chain(x: Any) -> Any:
+        for _ in range(10):
+            x = checkpoint(lambda v: tnp.sin(tnp.cos(tnp.exp(-v))))(x)
+        return x
+
+    assert len(saved_residuals(chain, X)) == 10

@@ -1,0 +1,292 @@
+"""Functions with rules of their own: custom_jvp, custom_vjp, custom_gradient, custom_vmap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracer
+import tracer.numpy as tnp
+from tracer import custom_jvp, custom_vjp, grad, jacfwd, jacrev, jit, jvp, lax, vmap
+from tracer.custom_batching import custom_vmap
+from tracer.custom_derivatives import SymbolicZero, zero_from_primal
+from tracer.errors import ArgumentError, NoRuleError
+
+WAYS = [lambda f: f, jit]
+
+
+@custom_jvp
+def tripled(x: Any) -> Any:
+    return tnp.sin(x)
+
+
+@tripled.defjvp
+def _(primals: Any, tangents: Any) -> Any:
+    return tripled(primals[0]), 3.0 * tnp.cos(primals[0]) * tangents[0]
+
+
+@custom_vjp
+def fivefold(x: Any, y: Any) -> Any:
+    return tnp.sin(x) * y
+
+
+fivefold.defvjp(lambda x, y: (fivefold(x, y), (x, y)), lambda r, g: (5.0 * g * tnp.cos(r[0]) * r[1], None))
+
+X = tnp.asarray([0.1, 0.5, 1.2])
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_custom_rules_hold_under_every_transform(way: Any) -> None:
+    cos, sin = np.cos(X), np.sin(X)
+    f = lambda x: tripled(x).sum()  # noqa: E731
+    np.testing.assert_allclose(way(grad(f))(X), 3 * cos)
+    np.testing.assert_allclose(way(jacfwd(tripled))(X), np.diag(3 * cos))
+    np.testing.assert_allclose(way(vmap(grad(tripled)))(X), 3 * cos)
+    np.testing.assert_allclose(way(grad(lambda x: vmap(tripled)(x).sum()))(X), 3 * cos)
+    np.testing.assert_allclose(way(vmap(grad(grad(tripled))))(X), -3 * sin)
+    summed = lambda x: lax.scan(lambda c, v: (c + tripled(v), None), 0.0, x)[0]  # noqa: E731
+    np.testing.assert_allclose(way(grad(summed))(X), 3 * cos)
+    branch = lambda x: lax.cond(x > 0.3, tripled, tnp.sin, x)  # noqa: E731
+    np.testing.assert_allclose(way(vmap(grad(branch)))(X), np.where(X > 0.3, 3, 1) * cos)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_custom_reverse_rules_hold_under_every_transform(way: Any) -> None:
+    cos = np.cos(X)
+    f = lambda x: fivefold(x, 2.0)  # noqa: E731
+    np.testing.assert_allclose(way(vmap(grad(f)))(X), 10 * cos)
+    np.testing.assert_allclose(way(jacrev(f))(X), np.diag(10 * cos))
+    np.testing.assert_allclose(way(grad(lambda x: vmap(f)(x).sum()))(X), 10 * cos)
+    np.testing.assert_allclose(way(grad(lambda x: lax.scan(lambda c, v: (c + f(v), None), 0.0, x)[0]))(X), 10 * cos)
+    chained = grad(lambda x: f(tracer.checkpoint(tnp.sin)(x)).sum())
+    np.testing.assert_allclose(way(chained)(X), 10 * np.cos(np.sin(X)) * cos)
+    assert float(way(grad(fivefold, argnums=1))(1.0, 2.0)) == 0.0
+
+
+def test_a_reverse_rule_has_no_forward_derivative() -> None:
+    with pytest.raises(NoRuleError, match="has a reverse rule only; use custom_jvp, or grad and vjp"):
+        jvp(lambda x: fivefold(x, 1.0), (1.0,), (1.0,))
+
+
+def test_rules_for_each_argument_are_summed() -> None:
+    @custom_jvp
+    def product(x: Any, y: Any, z: Any) -> Any:
+        return x * y * z
+
+    product.defjvps(lambda dx, out, x, y, z: dx * 10.0, None, lambda dz, out, x, y, z: dz * out)
+    assert [float(g) for g in grad(product, (0, 1, 2))(2.0, 3.0, 4.0)] == [10.0, 0.0, 24.0]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_nondiff_arguments_come_first_in_the_rules(way: Any) -> None:
+    @lambda f: custom_jvp(f, nondiff_argnums=(0, 2))
+    def applied(function: Any, x: Any, scale: float) -> Any:
+        return scale * function(x)
+
+    def rule(function: Any, scale: float, primals: Any, tangents: Any) -> Any:
+        return applied(function, primals[0], scale), scale * tangents[0]
+
+    applied.defjvp(rule)
+    assert float(way(grad(lambda x: applied(tnp.sin, x, 7.0)))(1.0)) == 7.0
+
+    @lambda f: custom_vjp(f, nondiff_argnums=(0,))
+    def pulled(function: Any, x: Any) -> Any:
+        return function(x)
+
+    pulled.defvjp(lambda function, x: (function(x), None), lambda function, _, g: (g * function(2.0),))
+    assert float(way(grad(lambda x: pulled(tnp.square, x)))(1.0)) == 4.0
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("mapped", [False, True])
+def test_reverse_rules_may_ask_for_symbolic_zeros(way: Any, mapped: bool) -> None:
+    seen: list[Any] = []
+
+    @custom_vjp
+    def f(x: Any, y: Any) -> Any:
+        return x * y, x + y
+
+    def forward(x: Any, y: Any) -> Any:
+        seen.append((x.perturbed, y.perturbed))
+        return f(x.value, y.value), (x.value, y.value)
+
+    def backward(residuals: Any, cotangents: Any) -> Any:
+        _, y = residuals
+        seen.append(tuple(type(c) is SymbolicZero for c in cotangents))
+        return cotangents[0] * y, zero_from_primal(y)
+
+    f.defvjp(forward, backward, symbolic_zeros=True)
+    g = grad(lambda x: f(x, 4.0)[0])
+    assert float((vmap(way(g))(tnp.asarray([3.0, 3.0]))[0]) if mapped else way(g)(3.0)) == 4.0
+    assert seen[0] == (True, False)
+    assert seen[-1] == (False, True)
+
+
+def test_forward_rules_may_ask_for_symbolic_zeros() -> None:
+    @custom_jvp
+    def f(x: Any, y: Any) -> Any:
+        return x * y
+
+    def rule(primals: Any, tangents: Any) -> Any:
+        assert type(tangents[1]) is SymbolicZero
+        assert (tangents[1].shape, tangents[1].dtype) == ((3,), np.float64)
+        return f(*primals), tangents[0] * primals[1]
+
+    f.defjvp(rule, symbolic_zeros=True)
+    np.testing.assert_array_equal(grad(lambda x: f(x, X).sum())(X), X)
+
+
+def test_integer_arguments_and_results_have_float0() -> None:
+    @custom_vjp
+    def f(x: Any, n: Any) -> Any:
+        return x * n, n + 1
+
+    def backward(n: Any, cotangents: Any) -> Any:
+        assert cotangents[1].dtype == tracer.dtypes.float0
+        return cotangents[0] * n, None
+
+    f.defvjp(lambda x, n: (f(x, n), n), backward)
+    assert float(grad(lambda x: f(x, 3)[0])(2.0)) == 3.0
+    assert float(jit(grad(lambda x: f(x, 3)[0]))(2.0)) == 3.0
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_custom_gradient_returns_the_pullback_beside_the_value(way: Any) -> None:
+    @tracer.custom_gradient
+    def f(x: Any, y: Any) -> Any:
+        s = tnp.sin(x)
+        return s * y, lambda g: (g * 10.0 * s, g * y)
+
+    for mapped in (False, True):
+        g = grad(f, (0, 1))
+        x, y = (tnp.ones(2), tnp.ones(2)) if mapped else (1.0, 1.0)
+        dx, dy = way(vmap(g) if mapped else g)(x, y)
+        np.testing.assert_allclose(dx, np.full(np.shape(x), 10 * np.sin(1.0)))
+        np.testing.assert_allclose(dy, np.ones(np.shape(x)))
+
+    @tracer.custom_gradient
+    def tree(p: Any) -> Any:
+        return p["a"] + p["b"], lambda g: {"a": 2.0 * g, "b": 3.0 * g}
+
+    assert {k: float(v) for k, v in way(grad(tree))({"a": 1.0, "b": 2.0}).items()} == {"a": 2.0, "b": 3.0}
+
+
+def test_a_custom_rule_in_a_branch_that_faults_keeps_its_rule_when_lanes_part() -> None:
+    table = tnp.asarray([1.0, 2.0, 4.0])
+
+    @custom_jvp
+    def looked_up(x: Any, i: Any) -> Any:
+        return x * table[i]
+
+    looked_up.defjvp(lambda p, t: (looked_up(*p), 10.0 * t[0] * table[p[1]]))
+
+    def f(x: Any, i: Any) -> Any:
+        return lax.cond(i < 3, lambda: looked_up(x, i), lambda: 0.0 * x)
+
+    xs, places = tnp.ones(4), tnp.asarray([0, 7, 2, 9])
+    for way in WAYS:
+        np.testing.assert_array_equal(vmap(way(grad(f)))(xs, places), [10.0, 0.0, 40.0, 0.0])
+        np.testing.assert_array_equal(
+            way(grad(lambda v: vmap(f)(v, places).sum()))(xs), [10.0, 0.0, 40.0, 0.0]
+        )
+
+
+# custom_vmap
+
+
+@custom_vmap
+def counted(x: Any, y: Any) -> Any:
+    return tnp.sin(x) * y, y
+
+
+@counted.def_vmap
+def _(axis_size: int, in_batched: Any, x: Any, y: Any) -> Any:
+    x_batched, y_batched = in_batched
+    column = y[:, None] if y_batched and y.ndim < x.ndim else y
+    return (axis_size * tnp.sin(x) * column, y), (x_batched or y_batched, y_batched)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_custom_vmap_batches_by_the_users_rule(way: Any) -> None:
+    ys = tnp.asarray([1.0, 2.0, 3.0])
+    np.testing.assert_allclose(way(vmap(counted))(X, ys)[0], 3 * np.sin(X) * ys)
+    np.testing.assert_allclose(way(vmap(counted, (0, None)))(X, 2.0)[0], 3 * np.sin(X) * 2)
+    assert vmap(counted, (0, None), out_axes=(0, None))(X, 2.0)[1].shape == ()
+    np.testing.assert_allclose(way(vmap(lambda x: counted(x, 2.0)[0]))(X), 3 * np.sin(X) * 2)
+    assert float(way(lambda x: counted(x, 2.0)[0])(1.0)) == pytest.approx(2 * np.sin(1.0))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_derivatives_of_custom_vmap(way: Any) -> None:
+    f = lambda x: counted(x, 2.0)[0]  # noqa: E731
+    assert float(way(grad(f))(1.0)) == pytest.approx(2 * np.cos(1.0))
+    pushed = way(vmap(lambda x, dx: jvp(f, (x,), (dx,))[1]))
+    np.testing.assert_allclose(pushed(X, tnp.ones(3)), 3 * 2 * np.cos(X))  # the rule's own derivative
+    np.testing.assert_allclose(way(grad(lambda x: vmap(f)(x).sum()))(X), 3 * 2 * np.cos(X))
+
+
+MISTAKES = [
+    (
+        lambda: vmap(custom_vmap(tnp.sin))(X),
+        "custom_vmap sin at @ has no rule yet\n  help: define it with sin.def_vmap(...)",
+    ),
+    (
+        lambda: grad(custom_vjp(tnp.sin))(1.0),
+        "custom_vjp sin at @ has no rule yet\n  help: define it with sin.defvjp(...)",
+    ),
+    (
+        lambda: grad(tracer.custom_gradient(lambda x: x))(1.0),
+        (
+            "custom_gradient lambda at @: the function must return (outputs, pullback)\n  got Array\n"
+            "  help: pullback takes the cotangents of the outputs and returns those of the arguments"
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "text"), MISTAKES)
+def test_mistakes_say_what_is_missing(call: Any, text: str) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        call()
+    first, *rest = str(caught.value).splitlines()
+    place = first.split(" at ")[1].split(" ")[0].rstrip(":")
+    assert place.startswith("test_custom_functions.py:")
+    assert "\n".join([first.replace(place, "@"), *rest]) == text
+
+
+def test_closure_convert_hoists_traced_floats() -> None:
+    table = tnp.ones(3)
+
+    def f(a: Any) -> Any:
+        converted, captured = tracer.closure_convert(lambda x: a * x + table.sum(), 1.0)
+        assert len(captured) == 1
+        return converted(2.0, *captured)
+
+    assert float(grad(f)(5.0)) == 2.0
+    assert float(jit(f)(5.0)) == 13.0
+
+
+def test_named_calls_run_and_differentiate() -> None:
+    f = tracer.named_call(lambda x, *, n: x**n, name="power")
+    assert float(f(3.0, n=2)) == 9.0
+    assert float(jit(grad(lambda x: f(x, n=2)))(3.0)) == 6.0
+
+
+def test_a_reverse_rule_that_faults_is_subject_to_its_lanes() -> None:
+    table = tnp.asarray([1.0, 2.0, 4.0])
+
+    @custom_vjp
+    def looked_up(x: Any, i: Any) -> Any:
+        return x * table[i]
+
+    looked_up.defvjp(lambda x, i: (looked_up(x, i), (table[i], i)), lambda r, g: (10.0 * g * r[0] * table[r[1]], None))
+
+    def f(x: Any, i: Any) -> Any:
+        return lax.cond(i < 3, lambda: looked_up(x, i), lambda: 0.0 * x)
+
+    xs, places = tnp.ones(4), tnp.asarray([0, 7, 2, 9])
+    for way in WAYS:
+        np.testing.assert_array_equal(vmap(way(grad(f)))(xs, places), [10.0, 0.0, 160.0, 0.0])
+        np.testing.assert_array_equal(way(grad(lambda v: vmap(f)(v, places).sum()))(xs), [10.0, 0.0, 160.0, 0.0])

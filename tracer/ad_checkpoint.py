@@ -1,0 +1,12 @@
+"""Memory for time in reverse mode: `checkpoint`, names for the values it may keep, and policies that say which."""
+
+from types import SimpleNamespace
+
+from tracer.transforms import checkpoint as _checkpoint
+from tracer.transforms.checkpoint import checkpoint, checkpoint_name, remat
+from tracer.transforms.residual_report import print_saved_residuals, saved_residuals
+
+checkpoint_policies = SimpleNamespace(**{name: getattr(_checkpoint, name) for name in _checkpoint.POLICIES})
+"""The policies by name, as `checkpoint_policies.dots_saveable`."""
+
+__all__ = ["checkpoint", "checkpoint_name", "checkpoint_policies", "print_saved_residuals", "remat", "saved_residuals"]

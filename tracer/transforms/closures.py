@@ -1,0 +1,143 @@
+"""Functions with what they close over, and under names: `closure_convert`, `custom_gradient`, `named_call`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from tracer.errors import ArgumentError, message
+from tracer.ir.types import is_differentiable
+from tracer.primitives.calls import call
+from tracer.trace import trees
+from tracer.trace.array import Array
+from tracer.trace.evaluate import evaluate
+from tracer.trace.source import here
+from tracer.trace.stage import Staged, stage
+from tracer.trace.state import state
+from tracer.transforms.custom import custom_vjp
+from tracer.transforms.functions import argument_names, as_output, check_callable, flatten_arguments, name_of
+
+
+def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any], list[Array]]:
+    """The function with the traced arrays that it closes over as arguments, and those arrays.
+
+    Returns (converted, captured) such that converted(*args, *captured) is fun(*args), for arguments of the structure
+    and types of `example_args`. So a custom rule may be differentiated in what a function captured.
+
+    >>> import tracer
+    >>> def f(a):
+    ...     converted, captured = tracer.closure_convert(lambda x: a * x, 1.0)
+    ...     return len(captured), converted(3.0, *captured)
+    >>> tracer.grad(lambda a: f(a)[1])(2.0)
+    Array(3., f64)
+    """
+    check_callable(fun, "closure_convert")
+    name = name_of(fun)
+    staged, structure, result = _staged(fun, example_args, f"closure_convert of {name}")
+    hoisted = [x._trace is not None and is_differentiable(x.type) for x in staged.constants]
+    captured = [x for x, on in zip(staged.constants, hoisted, strict=True) if on]
+
+    @wraps(fun)
+    def converted(*args: Any) -> Any:
+        count = len(args) - len(captured)
+        given = iter(args[count:])
+        constants = [next(given) if on else x for x, on in zip(staged.constants, hoisted, strict=True)]
+        leaves, found = flatten_arguments(args[:count], f"{name} converted", lambda: argument_names(args))
+        if found != structure:
+            raise ArgumentError(
+                message(
+                    f"{name}{here()}, converted by closure_convert, takes arguments like the examples first",
+                    f"expected {trees.structure_text(structure)}",
+                    f"got {trees.structure_text(found)}",
+                )
+            )
+        return trees.unflatten(result, evaluate(staged.program, [*constants, *leaves]))
+
+    return converted, captured
+
+
+def _staged(fun: Callable[..., Any], args: tuple[Any, ...], what: str) -> tuple[Staged, Any, Any]:
+    leaves, structure = flatten_arguments(args, what, lambda: argument_names(args))
+    structures: list[trees.Structure] = []
+
+    def flat(inputs: list[Any]) -> list[Any]:
+        outputs, found = trees.flatten(fun(*trees.unflatten(structure, inputs)))
+        structures.append(found)
+        return [as_output(y, what) for y in outputs]
+
+    staged = stage(flat, [x.type for x in leaves], name=what.rpartition(" ")[2])
+    return staged, structure, structures[-1]
+
+
+def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that returns its own reverse derivative: fun(*args) -> (outputs, pullback).
+
+    pullback(cotangents of the outputs) returns a tuple with the cotangent of each argument; the cotangent alone where
+    there is one argument. What it closes over is kept as residuals. See `custom_vjp` for two functions instead.
+
+    >>> import tracer
+    >>> @tracer.custom_gradient
+    ... def f(x): return x * x, lambda g: 10.0 * g * x
+    >>> tracer.grad(f)(3.0)
+    Array(30., f64)
+    """
+    check_callable(fun, "custom_gradient")
+
+    @wraps(fun)
+    def call_with_rule(*args: Any, **kwargs: Any) -> Any:
+        converted: list[Callable[..., Any]] = []
+
+        @wraps(fun)
+        def primal(*given: Any) -> Any:
+            return _pair(fun(*given, **kwargs), name_of(fun))[0]
+
+        def forward(*given: Any) -> tuple[Any, Any]:
+            outputs, pullback = _pair(fun(*given, **kwargs), name_of(fun))
+            function, captured = closure_convert(pullback, outputs)
+            converted[:] = [function]
+            return outputs, captured
+
+        def backward(captured: Any, cotangents: Any) -> tuple[Any, ...]:
+            result = converted[0](cotangents, *captured)
+            return (result,) if len(args) == 1 and not (isinstance(result, tuple) and len(result) == 1) else result
+
+        function = custom_vjp(primal)
+        function.defvjp(forward, backward)
+        return function(*args)
+
+    return call_with_rule
+
+
+def _pair(result: Any, name: str) -> tuple[Any, Any]:
+    if not isinstance(result, tuple) or len(result) != 2 or not callable(result[1]):
+        raise ArgumentError(
+            message(
+                f"custom_gradient {name}{here()}: the function must return (outputs, pullback)",
+                f"got {type(result).__name__}",
+                help="pullback takes the cotangents of the outputs and returns those of the arguments",
+            )
+        )
+    return result
+
+
+def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
+    """The same function, which stands in printed programs as a call of that name.
+
+    >>> import tracer
+    >>> program = tracer.make_program(tracer.named_call(lambda x: 2 * x, name="twice"))(1.0)
+    >>> program.equations[0].params["program"].name
+    'twice'
+    """
+    check_callable(fun, "named_call")
+    label = name_of(fun) if name is None else name
+
+    @wraps(fun)
+    def named(*args: Any, **kwargs: Any) -> Any:
+        if state.innermost is None:
+            return fun(*args, **kwargs)
+        staged, _, result = _staged(lambda given, keywords: fun(*given, **keywords), (args, kwargs), label)
+        leaves, _ = flatten_arguments((args, kwargs), label, lambda: argument_names(args, kwargs))
+        return trees.unflatten(result, call(staged.program, *staged.constants, *leaves))
+
+    return named
