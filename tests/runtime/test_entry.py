@@ -16,7 +16,8 @@ from tests.runtime.programs import arange, double, scaled, take
 from tracer.errors import ArgumentError, OutOfBoundsError, ShapeError
 from tracer.ir.types import KeyType
 from tracer.primitives.arithmetic import add
-from tracer.runtime import capi, entry
+from tracer.primitives.trigonometric import sin
+from tracer.runtime import capi, eager, entry
 from tracer.runtime.jit import JitFunction, jit
 from tracer.settings import config, gate
 from tracer.trace.array import Array, concrete
@@ -348,3 +349,13 @@ def test_a_handle_may_be_rebound_while_the_program_runs() -> None:
     finally:
         stop.set()
         thread.join()
+
+
+def test_the_layout_of_objects_is_tried_alike_within_a_trace() -> None:
+    assert jit(lambda x: x if capi.why_not.__wrapped__() is None else 0.0)(1.0) == 1.0
+
+
+def test_functions_run_where_entries_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entry, "entries_enabled", lambda: False)
+    monkeypatch.setattr(eager, "_kernels", {})
+    np.testing.assert_allclose(sin(as_array(np.asarray([0.5, 1.0]))), np.sin([0.5, 1.0]))

@@ -50,8 +50,11 @@ def kernel(
 ) -> Any:
     """An entry's `Recognised` for a function of arrays and scalars of the types, for arrays of any one shape.
 
-    None where the function is more than one loop over the elements, or its results are not of the expected types.
+    None where the function is more than one loop over the elements, or its results are not of the expected types,
+    or entries do not run here.
     """
+    if not entries.entries_enabled():
+        return None
     size = any_size.SIZE
     given = [t if scalar else with_shape(t, (size,)) for t, scalar in zip(types, scalars, strict=True)]
     staged = stage(function, given, name="elementwise")
@@ -115,7 +118,7 @@ class Quick:
 
         try:
             expected = (array_type(result.dtype, (), result._weak),)
-            return kernel(flat, types, scalars, expected) if entries.entries_enabled() else None
+            return kernel(flat, types, scalars, expected)
         except TracerError:
             return None
 
