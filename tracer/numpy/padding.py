@@ -42,7 +42,10 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> A
     if callable(mode):
         return _by_function(x, widths, mode, options)
     if mode in ("constant", "empty"):
-        return _constant(x, widths, _pairs_of_values(options.pop("constant_values", 0), x.ndim))
+        value = array_of("pad", options.pop("constant_values", 0))
+        if not value.shape:
+            return joining.pad(x, cast(value, x.dtype), [(before, after, 0) for before, after in widths])
+        return _constant(x, widths, _pairs_of_values(value, x.ndim))
     if mode in _PLACES:
         place = _PLACES[mode]
         return _by_places(x, widths, place, options.pop("reflect_type", "even"))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tracer.ir.loop import LoopKind
-from tracer.ir.program import Equation
+from tracer.ir.program import Atom, Equation
 from tracer.schedule.blocks import BlockWriter
 from tracer.schedule.function_writer import FunctionWriter
 from tracer.schedule.index import scaled, shifted
+from tracer.schedule.sources import Memory
 
 
 def write_concatenate(writer: BlockWriter, equation: Equation) -> None:
@@ -25,30 +28,56 @@ def write_concatenate(writer: BlockWriter, equation: Equation) -> None:
 
 
 def write_pad(writer: BlockWriter, equation: Equation) -> None:
-    """Fill with the padding value, then store what is left of the operand, spread by the interior padding."""
+    """Store the padding value around the operand, then what is left of the operand.
+
+    Interior padding is stored everywhere first, and the operand's elements over it.
+    """
     (variable,), (operand, value) = equation.outputs, equation.inputs
+    config, shape = equation.params["padding_config"], variable.type.shape
     target = writer.target_of(variable)
-    f = FunctionWriter(writer)
-    result = f.memory(target, written=True)
-    with f.loops(variable.type.shape, LoopKind.PARALLEL) as index:
-        f.store(result, index, f.element(value, ()))
-    f.invoke()
-    first, count = [], []
-    for n, size, (low, _, interior) in zip(
-        operand.type.shape, variable.type.shape, equation.params["padding_config"], strict=True
-    ):
+    first, count, box = [], [], []
+    for n, size, (low, _, interior) in zip(operand.type.shape, shape, config, strict=True):
         step = interior + 1
         begin = max(0, -(low // step)) if low < 0 else 0  # the first element that is not cut off
         end = min(n, max(0, -(-(size - low) // step)))
         first.append(begin)
         count.append(max(0, end - begin))
+        start = low + begin * step
+        box.append((start, start + (count[-1] - 1) * step + 1) if count[-1] else (0, 0))
+    spread = any(interior and n > 1 for n, (_, _, interior) in zip(count, config, strict=True))
+    whole = [tuple((0, n) for n in shape)]
+    _fill(writer, target, value, whole if spread or not all(count) else _around(box, shape))
     f = FunctionWriter(writer)
     result = f.memory(target, written=True)
     with f.loops(count, LoopKind.PARALLEL) as index:
         inner = tuple(shifted(i, begin) for i, begin in zip(index, first, strict=True))
         place = tuple(
-            shifted(scaled(i, interior + 1), low)
-            for i, (low, _, interior) in zip(inner, equation.params["padding_config"], strict=True)
+            shifted(scaled(i, interior + 1), low) for i, (low, _, interior) in zip(inner, config, strict=True)
         )
         f.store(result, place, f.element(operand, inner))
     f.invoke()
+
+
+Box = tuple[tuple[int, int], ...]
+
+
+def _around(inner: Sequence[tuple[int, int]], shape: Sequence[int]) -> list[Box]:
+    """Boxes that make up the shape without the inner one: two an axis, within the inner one along the axes before."""
+    boxes: list[Box] = []
+    for axis, (start, stop) in enumerate(inner):
+        for span in ((0, start), (stop, shape[axis])):
+            box = (*inner[:axis], span, *((0, n) for n in shape[axis + 1 :]))
+            if all(end > begin for begin, end in box):
+                boxes.append(box)
+    return boxes
+
+
+def _fill(writer: BlockWriter, target: Memory, value: Atom, boxes: Sequence[Box]) -> None:
+    """Store one value everywhere in the boxes."""
+    for box in boxes:
+        f = FunctionWriter(writer)
+        result = f.memory(target, written=True)
+        with f.loops([end - begin for begin, end in box], LoopKind.PARALLEL) as index:
+            place = tuple(shifted(i, begin) for i, (begin, _) in zip(index, box, strict=True))
+            f.store(result, place, f.element(value, ()))
+        f.invoke()
