@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.schedule.running import call, compiled, flat, interpreted, run, staged
+from tracer.codegen.llvm import ordering
 from tracer.codegen.reference.interpreter import Order
 from tracer.ir.types import KeyType, array_type
 from tracer.primitives.reference import run_reference
@@ -102,3 +104,23 @@ def test_the_interpreter_finds_no_fault_in_the_loops(order: Order) -> None:
     x = values("float32", 2, 21)
     check(lambda x, i: sort((x, i), 1), x, np.arange(42).reshape(2, 21), backend=lambda p, a: interpreted(p, a, order))
     check(lambda x: sort(x, 0), values("complex64", 11), backend=lambda p, a: interpreted(p, a, order))
+
+
+def test_where_numpy_has_no_such_functions_python_sorts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ordering, "_in_numpy", lambda dtype, place: 0)
+    ordering.numpy_address.cache_clear()
+    try:
+        check(lambda x: sort(x, 1), values("float32", 3, 50))
+        check(lambda x: sort([x, broadcasted_iota("int64", (3, 50), 1)], 1, num_keys=1), values("int64", 3, 50))
+    finally:
+        ordering.numpy_address.cache_clear()
+
+
+def test_a_function_that_does_not_sort_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    idle = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)(lambda *_: 0)
+    monkeypatch.setattr(ordering, "_in_numpy", lambda dtype, place: ctypes.cast(idle, ctypes.c_void_p).value)
+    ordering.numpy_address.cache_clear()
+    try:
+        check(lambda x: sort(x, 0), values("float64", 77))
+    finally:
+        ordering.numpy_address.cache_clear()

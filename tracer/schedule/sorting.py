@@ -1,4 +1,4 @@
-"""sort as loop IR: a stable merge sort from the bottom up, row by row.
+"""sort: rows of simple keys by a library, everything else as loop IR, a stable merge sort from the bottom up.
 
 What moves are the keys, as scalars, and, where anything else follows them, the position that each came from. Blocks
 of a few elements are put in order without a branch: each element goes to the place that its comparisons with all
@@ -15,19 +15,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tracer.ir import dtypes
-from tracer.ir.dtypes import DType
+from tracer.ir.dtypes import DType, short_name
 from tracer.ir.loop import Carry, LoopKind, Operand, Register, index_constant
 from tracer.ir.loop_build import Builder, address, constant
 from tracer.ir.program import Equation
 from tracer.ir.scalar import ScalarOp
-from tracer.ir.types import array_type, size
+from tracer.ir.types import ArrayType, array_type, size
 from tracer.schedule.blocks import BlockWriter
 from tracer.schedule.function_writer import FunctionWriter
-from tracer.schedule.index import Affine, of_operand, plus, scaled, shifted
+from tracer.schedule.index import Affine, flatten, of_operand, plus, scaled, shifted
 from tracer.schedule.sources import Element, Memory, components
 
 _BLOCK, _SMALL_BLOCK = 8, 4  # elements put in order at once; fewer where a comparison takes several steps
 _NARROW = 2**31 - 1
+_LONG = 32  # elements of a row from which on a call of the library pays
+_LIBRARY_DTYPES = (
+    dtypes.I8, dtypes.I16, dtypes.I32, dtypes.I64, dtypes.U8, dtypes.U16, dtypes.U32, dtypes.U64, dtypes.F32,
+    dtypes.F64,
+)  # fmt: skip
 
 Items = tuple[Operand, ...]  # what moves: the scalars of the keys, and the position if anything needs it
 
@@ -47,6 +52,9 @@ def write_sort(writer: BlockWriter, equation: Equation) -> None:
     shape, axis = equation.inputs[0].type.shape, equation.params["dimension"]
     if size(equation.inputs[0].type) == 0:
         return
+    if _by_library(equation):
+        _write_library_sort(writer, equation, targets)
+        return
     f = FunctionWriter(writer)
     scalars = _scalar_dtypes(equation)
     scratch = [writer.allocate(array_type(dtype, (2 * shape[axis],))) for dtype in scalars]
@@ -61,6 +69,41 @@ def write_sort(writer: BlockWriter, equation: Equation) -> None:
     f.invoke()
     for memory in scratch:
         writer.release(memory)
+
+
+# -- rows of simple keys, by a library ---------------------------------------------------------------------------
+
+
+def _by_library(equation: Equation) -> bool:
+    """Whether rows lie in memory as they are sorted, long enough, with one key that the library knows."""
+    key, axis = equation.inputs[0], equation.params["dimension"]
+    behind = key.type.shape[axis + 1 :]
+    known = isinstance(key.type, ArrayType) and key.type.dtype in _LIBRARY_DTYPES
+    return known and equation.params["num_keys"] == 1 and all(n == 1 for n in behind) and key.type.shape[axis] >= _LONG
+
+
+def _write_library_sort(writer: BlockWriter, equation: Equation, targets: Sequence[Memory]) -> None:
+    """One call for all rows; where operands follow the key, it gives positions, and a loop fetches everything."""
+    key, axis = equation.inputs[0], equation.params["dimension"]
+    source, shape = writer.memory_of(key), key.type.shape
+    n, rows = shape[axis], size(key.type) // shape[axis]
+    assert isinstance(key.type, ArrayType)
+    name = short_name(key.type.dtype)
+    if len(targets) == 1:
+        writer.builder.library(f"sort_{name}", source.view, targets[0].view, rows, n)
+        return
+    positions = writer.allocate(array_type(dtypes.I64, shape))
+    writer.builder.library(f"argsort_{name}", source.view, positions.view, rows, n)
+    f = FunctionWriter(writer)
+    places = f.memory(positions)
+    results = [f.memory(target, written=True) for target in targets]
+    with f.loops(shape, LoopKind.PARALLEL) as index:
+        position = f.builder.load(places.buffer, plus(places.start, flatten(index, shape)))
+        origin = tuple(of_operand(position) if a == axis else i for a, i in enumerate(index))
+        for atom, result in zip(equation.inputs, results, strict=True):
+            f.store(result, index, f.element(atom, origin))
+    f.invoke()
+    writer.release(positions)
 
 
 def _scalar_dtypes(equation: Equation) -> list[DType]:

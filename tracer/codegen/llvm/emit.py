@@ -69,8 +69,9 @@ def emit_module(module: Module, *, vector_bits: int | None = None) -> str:
         raise InternalError(f"llvm: the module's entry '{module.entry}' is missing")
     bits = preferred_bits(vector_bits)
     shared = [text for name, text in (HELPERS | TRANSPOSES).items() if name in helpers]
-    routines = [r.definition for name, r in LIBRARY.items() if f"library.{name}" in helpers]
-    shared += [THREADS, *routines] if routines else []
+    routines = [r for name, r in LIBRARY.items() if f"library.{name}" in helpers]
+    shared += [THREADS] if any(r.blas for r in routines) else []
+    shared += [_apart(r.definition, declarations) for r in routines]
     texts += [effects.part_definition(name, kinds) for name, kinds in parts.items()]
     attributes = [
         f'attributes #0 = {{ nounwind "prefer-vector-width"="{bits}" }}',
@@ -79,6 +80,17 @@ def emit_module(module: Module, *, vector_bits: int | None = None) -> str:
         '!0 = !{!"branch_weights", i32 1, i32 2000}',
     ]
     return "\n".join([*sorted(declarations.values()), "", *shared, *texts, *attributes, ""])
+
+
+def _apart(definition: str, declarations: dict[str, str]) -> str:
+    """The text without its declarations, which several texts may share: they join the others."""
+    kept = []
+    for line in definition.splitlines():
+        if line.startswith("declare "):
+            declarations[line[line.index("@") : line.index("(")]] = line
+        else:
+            kept.append(line)
+    return "\n".join([*kept, ""])
 
 
 def _function(f: Frame, *, is_main: bool) -> str:

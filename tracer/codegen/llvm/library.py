@@ -16,6 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
+from tracer.codegen.llvm.ordering import KINDS, argsort_definition, numpy_address, sort_definition
 from tracer.errors import InternalError
 from tracer.ir.loop import Constant, Library, Module, Operand, View
 from tracer.ir.loop_walk import blocks_of
@@ -25,12 +26,13 @@ Spell = Callable[["Routine", Sequence[View | Operand], Sequence[str]], list[str]
 
 @dataclass(frozen=True, slots=True)
 class Routine:
-    """One key of `LIBRARY`."""
+    """One key of `LIBRARY`. blas: whether it needs to know about BLAS's threads."""
 
     name: str
     definition: str
     spell: Spell
-    symbols: tuple[tuple[str, str, str], ...]  # (bound name, module with __pyx_capi__, name there)
+    symbols: tuple[tuple[str, str, str], ...]  # (bound name, "numpy" or a module with __pyx_capi__, name there)
+    blas: bool = False
 
 
 def _size(argument: View | Operand, routine: str) -> int:
@@ -163,19 +165,44 @@ done:
 def _gemm(kind: str) -> Routine:
     blas, letter = "scipy.linalg.cython_blas", _LETTER[kind]
     symbols = tuple((f"tracer_blas_{letter}{r}", blas, f"{letter}{r}") for r in ("gemm", "gemv"))
-    return Routine(f"gemm_{kind}", _gemm_definition(kind), _gemm_spell, symbols)
+    return Routine(f"gemm_{kind}", _gemm_definition(kind), _gemm_spell, symbols, blas=True)
+
+
+# -- sorting -----------------------------------------------------------------------------------------------------
+
+
+def _sort_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequence[str]) -> list[str]:
+    """target = each row of source sorted, or the positions (i64) of its elements in order, equal ones as they come.
+
+    Arguments: views source, target, which do not overlap; constants rows, n.
+    """
+    rows, n = (int(x.value) for x in given[2:4] if isinstance(x, Constant))
+    return [f"call void @library.{routine.name}({', '.join(spelled)})"] if rows and n else []
+
+
+def _sorting(kind: str) -> list[Routine]:
+    sort = (f"tracer_sort_{kind}", "numpy", f"sort_{kind}")
+    arg = ((f"tracer_argsort_{kind}", "numpy", f"argsort_{kind}"), ("tracer_sort_positions", "numpy", "sort_positions"))
+    return [
+        Routine(f"sort_{kind}", sort_definition(kind), _sort_spell, (sort,)),
+        Routine(f"argsort_{kind}", argsort_definition(kind), _sort_spell, arg),
+    ]
 
 
 LIBRARY: Final[dict[str, Routine]] = {
-    routine.name: routine for routine in (_gemm("f32"), _gemm("f64"), _gemm("c64"), _gemm("c128"))
-}
+    routine.name: routine
+    for routine in (
+        _gemm("f32"), _gemm("f64"), _gemm("c64"), _gemm("c128"),
+        *(routine for kind in KINDS for routine in _sorting(kind)),
+    )
+}  # fmt: skip
 
 
 THREADS: Final = """\
 @tracer_blas_threads = external global i32
 declare void @tracer_blas_set_threads(i32)
 """
-"""What all the routines' definitions read, once in a module."""
+"""What the definitions of BLAS routines read, once in a module."""
 
 
 def library_names(module: Module) -> list[str]:
@@ -238,6 +265,8 @@ def library_symbols(names: Iterable[str]) -> dict[str, int]:
     addresses = {}
     for name in names:
         for symbol, module, function in LIBRARY[name].symbols:
-            addresses[symbol] = capsule_address(module, function)
-        addresses.update(blas_thread_symbols())
+            known = numpy_address(function) if module == "numpy" else capsule_address(module, function)
+            addresses[symbol] = known
+        if LIBRARY[name].blas:
+            addresses.update(blas_thread_symbols())
     return addresses

@@ -13,7 +13,7 @@ import numpy as np
 
 from tracer.codegen.reference.memory import Region, Violation
 from tracer.codegen.reference.races import Array, Clock
-from tracer.ir.dtypes import C64, C128, F32, F64, DType, real_dtype, short_name
+from tracer.ir.dtypes import C64, C128, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, DType, real_dtype, short_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,20 @@ def _matrices(flat: Array, batch: int, rows: int, columns: int, transposed: int,
     return np.asarray(stack.transpose(0, 2, 1) if transposed else stack)
 
 
+def _sorts(dtype: DType, *, positions: bool) -> Callable[..., None]:
+    """Every row of `rows` by n in order, NaN last, equal elements as they come; or the positions that say so."""
+
+    def run(source: Span, target: Span, rows: Any, n: Any) -> None:
+        keys = source.read(int(rows) * int(n), dtype).reshape(int(rows), int(n))
+        order = np.argsort(keys, axis=1, kind="stable")
+        target.write(order if positions else np.take_along_axis(keys, order, axis=1))
+
+    return run
+
+
+_SORTED: Final = (I8, I16, I32, I64, U8, U16, U32, U64, F32, F64)
 LIBRARY_REFERENCE: Final[dict[str, Callable[..., None]]] = {
-    f"gemm_{short_name(dtype)}": _gemm(dtype) for dtype in (F32, F64, C64, C128)
+    **{f"gemm_{short_name(dtype)}": _gemm(dtype) for dtype in (F32, F64, C64, C128)},
+    **{f"sort_{short_name(dtype)}": _sorts(dtype, positions=False) for dtype in _SORTED},
+    **{f"argsort_{short_name(dtype)}": _sorts(dtype, positions=True) for dtype in _SORTED},
 }

@@ -1,0 +1,255 @@
+"""Sorting by NumPy's own functions, which are vectorised where the machine allows: their text and their addresses.
+
+NumPy's C interface hands out, for every dtype, functions that sort memory in place, NaN last. They are not stable;
+what that leaves to do is done here: among floats -0 equals +0, so a row that holds a -0 gets its zeros back in the
+order in which they came, and equal keys of an argsort get their positions in order.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+
+KINDS: Final = {
+    "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64", "u8": "i8", "u16": "i16", "u32": "i32", "u64": "i64",
+    "f32": "float", "f64": "double",
+}  # fmt: skip
+"""The dtypes that can be sorted, and what LLVM calls their elements."""
+_FLOATS: Final = {"f32": ("i32", -(2**31)), "f64": ("i64", -(2**63))}
+_SORT, _ARGSORT = 33, 36  # places of the functions (quicksort) in PyArray_ArrFuncs
+_GET_FUNCTIONS: Final = 365  # PyDataType_GetArrFuncs in NumPy's table
+
+_Sort = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
+_Argsort = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
+
+
+def _size(kind: str) -> int:
+    return int(kind[1:]) // 8
+
+
+def sort_definition(kind: str) -> str:
+    """Rows of source, sorted into target, which is other memory."""
+    element, zeros = KINDS[kind], ""
+    if kind in _FLOATS:
+        zeros = f"  call void @library.zeros_{kind}(ptr %source.row, ptr %target.row, i64 %n)\n"
+    return f"""\
+{_zeros_definition(kind)}declare i32 @tracer_sort_{kind}(ptr, i64, ptr)
+define internal void @library.sort_{kind}(ptr %source, ptr %target, i64 %rows, i64 %n) #2 {{
+entry:
+  %bytes = mul i64 %n, {_size(kind)}
+  br label %row
+row:
+  %i = phi i64 [ 0, %entry ], [ %following, %row ]
+  %at = mul i64 %i, %n
+  %source.row = getelementptr {element}, ptr %source, i64 %at
+  %target.row = getelementptr {element}, ptr %target, i64 %at
+  call void @llvm.memcpy.p0.p0.i64(ptr %target.row, ptr %source.row, i64 %bytes, i1 false)
+  %status = call i32 @tracer_sort_{kind}(ptr %target.row, i64 %n, ptr null)
+{zeros}  %following = add i64 %i, 1
+  %more = icmp slt i64 %following, %rows
+  br i1 %more, label %row, label %done
+done:
+  ret void
+}}
+"""
+
+
+def _zeros_definition(kind: str) -> str:
+    """Where the source holds a -0: its zeros in their order into the target, from the first place of a zero there."""
+    if kind not in _FLOATS:
+        return ""
+    element, (bits, sign) = KINDS[kind], _FLOATS[kind]
+    lanes = 64 // _size(kind)
+    vector = f"<{lanes} x {bits}>"
+    return f"""\
+declare i1 @llvm.vector.reduce.or.v{lanes}i1(<{lanes} x i1>)
+define internal void @library.zeros_{kind}(ptr %source, ptr %target, i64 %n) #2 {{
+entry:
+  %whole = and i64 %n, {-lanes}
+  br label %block
+block:
+  %b = phi i64 [ 0, %entry ], [ %b.next, %scan ]
+  %b.more = icmp slt i64 %b, %whole
+  br i1 %b.more, label %scan, label %rest
+scan:
+  %b.at = getelementptr {bits}, ptr %source, i64 %b
+  %words = load {vector}, ptr %b.at, align {_size(kind)}
+  %negative = icmp eq {vector} %words, splat ({bits} {sign})
+  %found = call i1 @llvm.vector.reduce.or.v{lanes}i1(<{lanes} x i1> %negative)
+  %b.next = add i64 %b, {lanes}
+  br i1 %found, label %first, label %block
+rest:
+  %r = phi i64 [ %whole, %block ], [ %r.next, %look ]
+  %r.more = icmp slt i64 %r, %n
+  br i1 %r.more, label %look, label %done
+look:
+  %r.at = getelementptr {bits}, ptr %source, i64 %r
+  %word = load {bits}, ptr %r.at, align {_size(kind)}
+  %is.negative = icmp eq {bits} %word, {sign}
+  %r.next = add i64 %r, 1
+  br i1 %is.negative, label %first, label %rest
+first:
+  %z = phi i64 [ 0, %scan ], [ 0, %look ], [ %z.next, %first ]
+  %z.at = getelementptr {element}, ptr %target, i64 %z
+  %z.value = load {element}, ptr %z.at, align {_size(kind)}
+  %below = fcmp olt {element} %z.value, 0.0
+  %z.next = add i64 %z, 1
+  br i1 %below, label %first, label %copy
+copy:
+  %i = phi i64 [ 0, %first ], [ %i.next, %next ]
+  %to = phi i64 [ %z, %first ], [ %to.next, %next ]
+  %i.at = getelementptr {element}, ptr %source, i64 %i
+  %value = load {element}, ptr %i.at, align {_size(kind)}
+  %is.zero = fcmp oeq {element} %value, 0.0
+  br i1 %is.zero, label %put, label %next
+put:
+  %to.at = getelementptr {element}, ptr %target, i64 %to
+  store {element} %value, ptr %to.at, align {_size(kind)}
+  br label %next
+next:
+  %step = zext i1 %is.zero to i64
+  %to.next = add i64 %to, %step
+  %i.next = add i64 %i, 1
+  %more = icmp slt i64 %i.next, %n
+  br i1 %more, label %copy, label %done
+done:
+  ret void
+}}
+"""
+
+
+def argsort_definition(kind: str) -> str:
+    """For every row of the source the positions of its elements in order, equal ones as they come."""
+    element = KINDS[kind]
+    if kind in _FLOATS:
+        same = f"""\
+  %equal = fcmp oeq {element} %key, %key.before
+  %nan = fcmp uno {element} %key, %key
+  %nan.before = fcmp uno {element} %key.before, %key.before
+  %nans = and i1 %nan, %nan.before
+  %same = or i1 %equal, %nans"""
+    else:
+        same = f"  %same = icmp eq {element} %key, %key.before"
+    return f"""\
+declare i32 @tracer_argsort_{kind}(ptr, ptr, i64, ptr)
+declare i32 @tracer_sort_positions(ptr, i64, ptr)
+define internal void @library.argsort_{kind}(ptr %source, ptr %target, i64 %rows, i64 %n) #2 {{
+entry:
+  br label %row
+row:
+  %i = phi i64 [ 0, %entry ], [ %following, %row.end ]
+  %at = mul i64 %i, %n
+  %keys = getelementptr {element}, ptr %source, i64 %at
+  %places = getelementptr i64, ptr %target, i64 %at
+  br label %count
+count:
+  %c = phi i64 [ 0, %row ], [ %c.next, %count ]
+  %c.at = getelementptr i64, ptr %places, i64 %c
+  store i64 %c, ptr %c.at, align 8
+  %c.next = add i64 %c, 1
+  %c.more = icmp slt i64 %c.next, %n
+  br i1 %c.more, label %count, label %order
+order:
+  %status = call i32 @tracer_argsort_{kind}(ptr %keys, ptr %places, i64 %n, ptr null)
+  %first = load i64, ptr %places, align 8
+  %first.at = getelementptr {element}, ptr %keys, i64 %first
+  %first.key = load {element}, ptr %first.at, align {_size(kind)}
+  br label %walk
+walk:
+  %j = phi i64 [ 1, %order ], [ %j.next, %walked ]
+  %start = phi i64 [ 0, %order ], [ %start.next, %walked ]
+  %key.before = phi {element} [ %first.key, %order ], [ %key.next, %walked ]
+  %j.more = icmp slt i64 %j, %n
+  br i1 %j.more, label %read, label %run
+read:
+  %j.at = getelementptr i64, ptr %places, i64 %j
+  %place = load i64, ptr %j.at, align 8
+  %key.at = getelementptr {element}, ptr %keys, i64 %place
+  %key = load {element}, ptr %key.at, align {_size(kind)}
+{same}
+  br i1 %same, label %walked, label %run
+run: ; ends before j
+  %is.end = phi i1 [ true, %walk ], [ false, %read ]
+  %key.after = phi {element} [ %key.before, %walk ], [ %key, %read ]
+  %length = sub i64 %j, %start
+  %several = icmp sgt i64 %length, 1
+  br i1 %several, label %ties, label %settled
+ties:
+  %start.at = getelementptr i64, ptr %places, i64 %start
+  %settled.status = call i32 @tracer_sort_positions(ptr %start.at, i64 %length, ptr null)
+  br label %settled
+settled:
+  br i1 %is.end, label %row.end, label %walked
+walked:
+  %start.next = phi i64 [ %start, %read ], [ %j, %settled ]
+  %key.next = phi {element} [ %key, %read ], [ %key.after, %settled ]
+  %j.next = add i64 %j, 1
+  br label %walk
+row.end:
+  %following = add i64 %i, 1
+  %more = icmp slt i64 %following, %rows
+  br i1 %more, label %row, label %done
+done:
+  ret void
+}}
+"""
+
+
+@cache
+def numpy_address(name: str) -> int:
+    """The address of `sort_f32`, `argsort_i64`, `sort_positions` and so on: NumPy's, where it does what it should."""
+    what, _, kind = name.partition("_")
+    dtype = np.dtype(np.int64 if kind == "positions" else f"{kind[0]}{_size(kind)}")
+    try:
+        found = _in_numpy(dtype, _SORT if what == "sort" else _ARGSORT)
+    except (AttributeError, ValueError):
+        found = 0
+    if found and _works(what, dtype, found):
+        return found
+    replacement = _replacement(what, dtype)
+    _replacements.append(replacement)
+    return ctypes.cast(replacement, ctypes.c_void_p).value or 0
+
+
+_replacements: list[Any] = []  # ctypes callbacks live as long as they are referred to
+
+
+def _in_numpy(dtype: np.dtype[Any], place: int) -> int:
+    get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", ctypes.pythonapi)
+    )
+    table = get_pointer(np._core._multiarray_umath._ARRAY_API, None)  # type: ignore[attr-defined]  # private, as for all extensions
+    address = ctypes.c_void_p.from_address(table + 8 * _GET_FUNCTIONS).value
+    functions = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(address or 0)(dtype)
+    return ctypes.c_void_p.from_address(functions + 8 * place).value or 0
+
+
+def _works(what: str, dtype: np.dtype[Any], address: int) -> bool:
+    """Whether the function sorts a sample."""
+    sample = np.arange(100)[::-1].astype(dtype)
+    positions = np.arange(100)
+    if what == "sort":
+        _Sort(address)(sample.ctypes.data, 100, None)
+        return bool((sample == np.arange(100)).all())
+    _Argsort(address)(sample.ctypes.data, positions.ctypes.data, 100, None)
+    return bool((positions == np.arange(100)[::-1]).all())
+
+
+def _replacement(what: str, dtype: np.dtype[Any]) -> Any:
+    """The same through Python, for NumPys whose C interface differs."""
+
+    def memory(address: int, count: int, of: np.dtype[Any]) -> np.ndarray[Any, Any]:
+        return np.ndarray(count, of, memoryview((ctypes.c_ubyte * (count * of.itemsize)).from_address(address)))
+
+    def sort(start: int, count: int, _: int) -> int:
+        memory(start, count, dtype).sort()
+        return 0
+
+    def argsort(start: int, places: int, count: int, _: int) -> int:
+        memory(places, count, np.dtype(np.int64))[:] = memory(start, count, dtype).argsort()
+        return 0
+
+    return _Sort(sort) if what == "sort" else _Argsort(argsort)
