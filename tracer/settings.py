@@ -147,11 +147,11 @@ def _read_float(value: Any) -> np.dtype[Any]:
     return dtype
 
 
-def _read_threads(value: Any) -> int:
-    threads = int(value)
-    if isinstance(value, bool | float) or threads < 0:
+def _read_count(value: Any) -> int:
+    count = int(value)
+    if isinstance(value, bool | float) or count < 0:
         raise ValueError
-    return threads
+    return count
 
 
 def _read_bool(value: Any) -> bool:
@@ -208,7 +208,7 @@ class Config:
     )  # fmt: skip
     threads = Setting(
         "the number of threads of compiled code; 0 for as many as the process may use",
-        0, _read_threads, "an integer, 0 or more",
+        0, _read_count, "an integer, 0 or more",
     )  # fmt: skip
     deterministic = Setting(
         "whether library calls, too, give the same bits for any number of threads",
@@ -218,6 +218,10 @@ class Config:
     cache_dir = Setting[Path | None](
         "the directory of compiled programs kept between processes; None for no such directory",
         None, _read_directory, "a path, or None",
+    )  # fmt: skip
+    cache_size = Setting(
+        "how many bytes that directory may take; the programs used longest ago go first",
+        1 << 28, _read_count, "a number of bytes, 0 or more",
     )  # fmt: skip
 
     loop_memory = Setting[int | None](

@@ -117,7 +117,7 @@ def compile_scheduled(program: Program, scheduled: Scheduled) -> Compiled:
 
 def load(text: str, routines: Sequence[str]) -> LoadedModule:
     """LLVM text as machine code in this process."""
-    return load_object(objects.get(text), {**library_symbols(routines), **pool_symbols(text)})
+    return load_object(objects.get(text), {**library_symbols(routines), **pool_symbols(text, objects.get)})
 
 
 def library_names(module: Module) -> list[str]:

@@ -1,35 +1,54 @@
-"""Object code by what it depends on."""
+"""Object code by what it depends on: kept in memory, and in files where `config.cache_dir` says so."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 
 from tracer.codegen.llvm.jit import compile_object
 from tracer.codegen.llvm.machine import machine_key
+from tracer.runtime.disk import folder
 from tracer.runtime.locks import ForkSafeLock
 
 
-class ObjectCache:
-    """Object code by the text it was made of, LLVM's version and the machine's features.
+@cache
+def _project_version() -> str:
+    try:
+        return version("tracer")
+    except PackageNotFoundError:  # run from its source
+        return "source"
 
-    It lives in memory. Object code binds what is outside it by name alone, so the same key may lead to a file.
+
+class ObjectCache:
+    """Object code by the text it was made of, the project's and LLVM's versions and the machine's features.
+
+    Object code binds what is outside it by name alone, so another process may load it. compiled: how often text was
+    turned into code.
     """
 
     def __init__(self, capacity: int = 512) -> None:
+        self.compiled = 0
         self._capacity = capacity
-        self._objects: OrderedDict[bytes, bytes] = OrderedDict()
+        self._objects: OrderedDict[str, bytes] = OrderedDict()
         self._lock = ForkSafeLock()
 
     def get(self, text: str) -> bytes:
         """The text's object code, compiled now if it has not been before."""
-        key = hashlib.blake2b(f"{machine_key()}\0{text}".encode(), digest_size=20).digest()
+        key = hashlib.blake2b(f"{_project_version()}\0{machine_key()}\0{text}".encode(), digest_size=20).hexdigest()
         with self._lock:
             found = self._objects.get(key)
             if found is not None:
                 self._objects.move_to_end(key)
                 return found
-        made = compile_object(text)
+        files = folder()
+        made = None if files is None else files.read(key)
+        if made is None:
+            made = compile_object(text)
+            self.compiled += 1
+            if files is not None:
+                files.write(key, made)
         with self._lock:
             self._objects[key] = made
             while len(self._objects) > self._capacity:
@@ -37,7 +56,7 @@ class ObjectCache:
         return made
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Forget everything but the files."""
         with self._lock:
             self._objects.clear()
 

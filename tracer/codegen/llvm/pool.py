@@ -16,7 +16,8 @@ import atexit
 import ctypes
 import os
 import sys
-from functools import cache
+import threading
+from collections.abc import Callable
 from typing import Any, Final
 
 from tracer.codegen.llvm.jit import LoadedModule, compile_object, load_object, process_symbols
@@ -324,11 +325,32 @@ def pool_text() -> str:
     return text
 
 
-@cache
-def _pool() -> LoadedModule:
-    """The pool of this process. It ends with the process."""
+class _Pool:
+    """The pool of this process, once there is one."""
+
+    def __init__(self) -> None:
+        self.made: LoadedModule | None = None
+        self.forked()
+
+    def forked(self) -> None:
+        self.lock = threading.Lock()
+
+    def get(self, compile: Callable[[str], bytes]) -> LoadedModule:
+        with self.lock:
+            if self.made is None:
+                self.made = _make_pool(compile)
+            return self.made
+
+
+_POOL = _Pool()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_POOL.forked)
+
+
+def _make_pool(compile: Callable[[str], bytes]) -> LoadedModule:
+    """A pool, which ends with the process."""
     symbols = {"tracer_threads": ctypes.addressof(thread_count), **process_symbols(_C_NAMES)}
-    loaded = load_object(compile_object(pool_text()), symbols, export="tracer_share")
+    loaded = load_object(compile(pool_text()), symbols, export="tracer_share")
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_function(loaded, "tracer_pool_reset"))
     atexit.register(_end, loaded)
@@ -345,9 +367,12 @@ def _end(loaded: LoadedModule) -> None:
     _function(loaded, "tracer_pool_stop")()
 
 
-def pool_symbols(text: str) -> dict[str, int]:
-    """What a module's text binds of the pool: nothing, or its entry; the pool is made when it is first wanted."""
+def pool_symbols(text: str, compile: Callable[[str], bytes] = compile_object) -> dict[str, int]:
+    """What a module's text binds of the pool: nothing, or its entry.
+
+    The pool is made when it is first wanted, by `compile`, which turns text into object code.
+    """
     if "@tracer_share" not in text:
         return {}
     thread_count_in_force()
-    return {"tracer_share": _pool().address("tracer_share")}
+    return {"tracer_share": _POOL.get(compile).address("tracer_share")}

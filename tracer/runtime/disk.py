@@ -1,0 +1,139 @@
+"""Object code in files, shared by processes: `config.cache_dir`.
+
+A file is called after the hash of everything that its code depends on, so none is ever stale. It is written under
+another name and moved into place, so none is ever half there; its contents carry a digest, and what does not match is
+removed and compiled again. Files are code that this process will run: they are neither read nor written in a folder
+that somebody else could write to.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from tracer.settings import config
+
+_MAGIC: Final = b"tracer object 1\n"
+_DIGEST: Final = 32
+_SUFFIX: Final = ".object"
+_ROUND: Final = 32  # files written from one look at the size of the folder to the next
+_KEPT: Final = 0.8  # of the limit, once it is passed
+_OLD: Final = 3600.0  # seconds after which a file under another name was left behind by a process that died
+
+
+class Folder:
+    """One directory of object code."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._written = 0
+        self._is_usable = self._prepare()
+
+    def read(self, key: str) -> bytes | None:
+        """The object code under a key; None where there is none, or none that is whole."""
+        if not self._is_usable:
+            return None
+        path = self.path / f"{key}{_SUFFIX}"
+        try:
+            descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
+        except OSError:
+            return None
+        with os.fdopen(descriptor, "rb") as file:
+            if not _is_ours(os.fstat(descriptor)):
+                return None
+            contents = file.read()
+        payload = _payload(contents)
+        with suppress(OSError):
+            if payload is None:
+                path.unlink()
+            else:
+                os.utime(path)  # the files used last are kept
+        return payload
+
+    def write(self, key: str, payload: bytes) -> None:
+        """Keep object code under a key. A full or read-only disk is no reason to fail."""
+        if not self._is_usable:
+            return
+        with suppress(OSError):
+            descriptor, name = tempfile.mkstemp(".new", "", self.path)
+            try:
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(_MAGIC + hashlib.blake2b(payload, digest_size=_DIGEST).digest() + payload)
+                os.replace(name, self.path / f"{key}{_SUFFIX}")
+            except BaseException:
+                os.unlink(name)
+                raise
+            if self._written % _ROUND == 0:
+                self._shrink(config.cache_size)
+            self._written += 1
+
+    def _prepare(self) -> bool:
+        """Make the directory, for this user alone; whether it can be trusted."""
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            found = self.path.stat()
+        except OSError as error:
+            warnings.warn(f"config.cache_dir is not used: {error}", RuntimeWarning, stacklevel=2)
+            return False
+        if not _is_ours(found):
+            warnings.warn(
+                f"config.cache_dir is not used: other users may write to {self.path}, and what lies there is run",
+                RuntimeWarning, stacklevel=2,
+            )  # fmt: skip
+            return False
+        return True
+
+    def _files(self) -> Iterator[tuple[float, int, Path]]:
+        """When each file was last used, its size, its path."""
+        for entry in os.scandir(self.path):
+            with suppress(OSError):
+                found = entry.stat(follow_symlinks=False)
+                yield found.st_mtime, found.st_size, Path(entry.path)
+
+    def _shrink(self, limit: int) -> None:
+        """Remove what was used longest ago until the rest is well within the limit."""
+        files = sorted(self._files(), key=lambda file: file[:2])
+        newest = files[-1][0] if files else 0.0
+        total = sum(size for _, size, _ in files)
+        wanted = total if total <= limit else int(limit * _KEPT)
+        for used, size, path in files:
+            left_behind = path.suffix == ".new" and newest - used > _OLD
+            if left_behind or (total > wanted and path.suffix == _SUFFIX):
+                path.unlink(missing_ok=True)
+                total -= size
+
+
+def _is_ours(found: os.stat_result) -> bool:
+    """Whether nobody else can write there."""
+    if not hasattr(os, "geteuid"):
+        return True  # Windows: folders of a user are the user's
+    return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _payload(contents: bytes) -> bytes | None:
+    start = len(_MAGIC) + _DIGEST
+    payload = contents[start:]
+    whole = contents[: len(_MAGIC)] == _MAGIC
+    if not whole or hashlib.blake2b(payload, digest_size=_DIGEST).digest() != contents[len(_MAGIC) : start]:
+        return None
+    return payload
+
+
+_folders: dict[Path, Folder] = {}
+
+
+def folder() -> Folder | None:
+    """The directory that the settings name; None where they name none."""
+    path = config.cache_dir
+    if path is None:
+        return None
+    if path not in _folders:
+        _folders[path] = Folder(path)
+    return _folders[path]
