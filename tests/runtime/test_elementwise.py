@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,6 +22,7 @@ from tracer.primitives.exponential import exp
 from tracer.primitives.joining import concatenate
 from tracer.runtime import eager
 from tracer.runtime.elementwise import Quick, kernel, often
+from tracer.runtime.entry import entries_enabled, switch
 from tracer.trace.stage import stage
 
 RNG = np.random.default_rng(0)
@@ -157,6 +160,26 @@ def test_a_result_may_be_rebound_in_a_trace() -> None:
         return tnp.sum(x * y)
 
     assert np.isclose(tracer.grad(f)(2.0), np.exp(2.0), rtol=1e-15)
+
+
+def test_the_first_thing_compiled_may_be_in_a_trace() -> None:
+    program = """
+import tracer, tracer.numpy as tnp
+from tracer.runtime.entry import entries_enabled
+print(float(tracer.grad(lambda x: x * tnp.exp(tnp.asarray(0.0)))(2.0)), entries_enabled())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1.0", str(entries_enabled())]
+
+
+def test_without_entries_programs_of_one_shape_compute_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = tnp.asarray(RNG.uniform(size=(3, 5)))
+    before = tnp.exp(x)
+    eager.clear_caches()
+    monkeypatch.setattr(switch, "ctypes_only", True)
+    assert np.asarray(exp(x)).tobytes() == np.asarray(before).tobytes()
+    monkeypatch.undo()
+    eager.clear_caches()
 
 
 def test_integers_round_once_to_floats() -> None:

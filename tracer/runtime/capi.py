@@ -127,7 +127,8 @@ def _layout() -> dict[str, bool]:
         slots = slot_offsets()
     except LookupError:
         return {"Array": False}
-    stored = {"_value": value, "_weak": False, "_trace": None, "_atom": None, "_type": None, "_owner": 0}
+    owner = array._owner  # of the trace that is open, if this is first asked in one
+    stored = {"_value": value, "_weak": False, "_trace": None, "_atom": None, "_type": None, "_owner": owner}
     return {
         "object": _word(a + OB_TYPE) == id(np.ndarray) and _word(handle + OB_TYPE) == id(Array),
         "tuple": _word(id(items) + TUPLE_SIZE) == 2 and _word(id(items) + TUPLE_ITEMS + 8) == handle,

@@ -56,8 +56,9 @@ def execute(primitive: Primitive, operands: Sequence[Operand], params: Mapping[s
     if primitive.splat:
         if _is_inexact(primitive, operands):
             found = _kernel(primitive, operands, params)
-            if found is not None:
-                return [_owned(found(*[_scalar(x) if isinstance(x, Literal) else x for x in operands]))]
+            if found is None:
+                return _execute_compiled(primitive, operands, params)
+            return [_owned(found(*[_scalar(x) if isinstance(x, Literal) else x for x in operands]))]
     elif primitive.eager is Eager.COMPILED and not _holds_stacks(operands, params):
         return _execute_compiled(primitive, operands, params)
     outputs = _outputs(primitive, operands, params)
