@@ -19,7 +19,7 @@ from tracer.errors import CarryTypeError, NoRuleError, message
 from tracer.ir import dtypes
 from tracer.ir.primitive import Eager, Effect, Joint, Linearized, Primitive, Structured, Zero
 from tracer.ir.program import Atom, Program
-from tracer.ir.types import StackType, Type, array_type, tangent_type
+from tracer.ir.types import StackType, Type, array_type, is_differentiable, tangent_type
 from tracer.primitives.calls import call
 from tracer.primitives.comparison import lt, select
 from tracer.primitives.guard import guarded_program, may_fault
@@ -28,7 +28,6 @@ from tracer.primitives.nested import (
     active_of,
     batched_of,
     either,
-    linear_carries,
     move_to_front,
     nonzero,
     spread,
@@ -243,10 +242,13 @@ def _stacked(
 def _transpose(
     ctx: Any, cts: Sequence[Any], xs: Sequence[Any], *, body: Program, consts: int, reverse: bool
 ) -> list[Any]:
-    """The steps backwards: carries the cotangents of the linear constants and of the carries."""
+    """The steps backwards: carries the cotangents of the linear constants and of the carries.
+
+    A carry that depends on nothing linear is a tangent that stays zero; its cotangent goes along, and is not read.
+    """
     given = tuple(map(is_linear, xs))
-    carries = linear_carries(body, given[: 1 + consts], given[1 + consts :])
-    if not all(carries) or given[0]:
+    carries = (True,) * (len(xs) - 1 - consts)
+    if given[0] or not all(is_differentiable(x.type) for x in xs[1 + consts :]):
         raise NoRuleError(message(f"transpose of for_loop{here()}: every carry must be linear"))
     linear = (*given[: 1 + consts], *carries)
     derived = ctx.transform(body, linear).program

@@ -17,10 +17,11 @@ import numpy as np
 from tracer.errors import InternalError
 from tracer.ir import dtypes
 from tracer.ir.primitive import Linear, NoRule, Primitive, Structured, Zero
+from tracer.ir.program import Equation, Literal
 from tracer.ir.types import StackType, Type, array_type, storage_type, tangent_type, with_shape
 from tracer.primitives.nested import Axes
 from tracer.primitives.zeros import zeros
-from tracer.trace.array import Array
+from tracer.trace.array import Array, traced
 from tracer.trace.trace import Operand, bind, bind_all
 
 Stack = np.ndarray[Any, Any]  # the reference's stacks: items along the leading axis
@@ -80,9 +81,13 @@ def _is_empty(stack: Operand) -> bool:
     """Whether the stack is seen to be one that nothing was pushed to."""
     if not isinstance(stack, Array) or stack._trace is None:
         return False
-    made = (e for e in reversed(stack._trace.equations) if stack._atom in e.outputs)
-    equation = next(made, None)
+    equation = _definition(stack._trace.equations, stack._atom)
     return equation is not None and equation.primitive is empty_p
+
+
+def _definition(equations: Sequence[Equation], atom: Any) -> Equation | None:
+    """The equation that made a value, if it is among these."""
+    return next((e for e in reversed(equations) if atom in e.outputs), None)
 
 
 # push, pop
@@ -228,8 +233,9 @@ def _put_jvp(ctx: Any, xs: Sequence[Any], dxs: Sequence[Any]) -> list[Any]:
 
 def _put_transpose(ctx: Any, cts: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
     (ct,) = cts
+    value = item(ct, xs[1]) if isinstance(xs[2], Linear) else None  # read before it is changed, or it would be copied
     rest = put(ct, xs[1], ctx.zeros(_item_type(ct.type))) if isinstance(xs[0], Linear) else None
-    return [rest, None, item(ct, xs[1]) if isinstance(xs[2], Linear) else None]
+    return [rest, None, value]
 
 
 put_p = Primitive(
@@ -271,8 +277,35 @@ add_stacks_p = Primitive(
 
 
 def add_stacks(a: Operand, b: Operand) -> Array:
-    """Item by item, the shorter one continued with zeros."""
+    """Item by item, the shorter one continued with zeros.
+
+    What is seen to be a few items on an empty stack is added to the other item by item: the steps of a loop, each of
+    which adds to one item, would take time in the square of their number otherwise.
+    """
+    for whole, few in ((a, b), (b, a)):
+        items = _items_added(few)
+        if items is not None:
+            total: Any = whole
+            for index, value in items:
+                total = add_at(total, index, value)
+            return total
     return bind(add_stacks_p, a, b)
+
+
+def _items_added(stack: Operand) -> list[tuple[Operand, Operand]] | None:
+    """The (index, value) pairs of a stack that is seen to be an empty one with values added; None for others."""
+    if not isinstance(stack, Array) or stack._trace is None:
+        return None
+    trace, found, atom = stack._trace, [], stack._atom
+    while True:
+        equation = _definition(trace.equations, atom)
+        if equation is None or equation.primitive not in (add_at_p, empty_p):
+            return None
+        if equation.primitive is empty_p:
+            return found[::-1]
+        atom, *added = equation.inputs
+        index, value = (a if isinstance(a, Literal) else traced(trace, a) for a in added)
+        found.append((index, value))
 
 
 def filled(type: Type) -> Array:
