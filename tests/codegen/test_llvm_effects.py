@@ -44,6 +44,7 @@ from tracer.ir.loop import (
     While,
 )  # fmt: skip
 from tracer.ir.scalar import ScalarOp
+from tracer.settings import config
 
 # -- faults ------------------------------------------------------------------------------------------------------
 
@@ -243,6 +244,39 @@ def test_products_are_numpys(dtype: DType, ta: bool, tb: bool) -> None:
         flat = [x.reshape(-1).view(REAL[dtype]) for x in (stored_a, stored_b, out)]
         run(product(dtype, batch, m, n, k, ta, tb), flat)
         assert (out == a @ b).all(), (batch, m, n, k)
+
+
+LARGE = (
+    (1, 330, 100, 90), (1, 100, 330, 90), (1, 3000, 1, 400), (6, 70, 80, 90), (400, 20, 20, 20), (1, 500, 40, 120),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("batch", "m", "n", "k"), LARGE)
+@pytest.mark.parametrize(("ta", "tb"), [(False, False), (False, True), (True, False), (True, True)])
+def test_large_products_are_panels_whose_bits_threads_do_not_change(
+    batch: int, m: int, n: int, k: int, ta: bool, tb: bool
+) -> None:
+    rng = np.random.default_rng(4)
+    a, b = rng.standard_normal((batch, m, k)), rng.standard_normal((batch, k, n))
+    stored_a, stored_b = (np.ascontiguousarray(x.swapaxes(1, 2) if t else x).reshape(-1) for x, t in ((a, ta), (b, tb)))
+    module = product(F64, batch, m, n, k, ta, tb)
+    assert "library.split" in emit_module(module)
+    runnable, outs = executable(module), []
+    for threads in (1, 2, 3):
+        outs.append(np.full((batch, m, n), np.nan))
+        with config.using(threads=threads):
+            runnable.run([stored_a, stored_b, outs[-1].reshape(-1)])
+    np.testing.assert_allclose(outs[0], a @ b, rtol=0, atol=1e-12 * k)
+    np.testing.assert_array_equal(outs[0], outs[1])
+    np.testing.assert_array_equal(outs[0], outs[2])
+
+
+def test_large_complex_products() -> None:
+    rng = np.random.default_rng(5)
+    a, b = (rng.standard_normal((200, 200)) + 1j * rng.standard_normal((200, 200)) for _ in range(2))
+    out = np.zeros((200, 200), complex)
+    run(product(C128, 1, 200, 200, 200, False, False), [x.reshape(-1).view(np.float64) for x in (a, b, out)])
+    np.testing.assert_allclose(out, a @ b, atol=1e-10)
 
 
 def test_a_product_may_share_one_factor_between_all() -> None:

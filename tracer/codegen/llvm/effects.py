@@ -143,6 +143,8 @@ def library(f: Frame, s: Library) -> None:
         f.w.do(call)
     if calls:
         f.helpers[f"library.{s.name}"] = None
+    if any("@library.split." in call for call in calls):
+        f.helpers[f"library.split.{s.name}"] = None
     f.polled = True
 
 

@@ -1,0 +1,244 @@
+"""Matrix products by BLAS: one call on the caller's thread, or panels of a product, which threads share.
+
+BLAS runs on one thread in either case. Panels follow from the shape alone, each is one call, so results do not depend
+on the number of threads; and where other processes keep the cores busy, no call waits for a thread that does not come
+(OpenBLAS's own threads, two of them on two loaded cores: 74 ms for 256 x 256 x 256, in place of 0.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+BLAS_KINDS: Final = ("f32", "f64", "c64", "c128")
+BLAS_LETTER: Final = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}
+_ITEM: Final = {"f32": ("float", 4), "f64": ("double", 8), "c64": ("[2 x float]", 8), "c128": ("[2 x double]", 16)}
+_ONE: Final = {
+    "f32": "float 1.0", "f64": "double 1.0",
+    "c64": "[2 x float] [float 1.0, float 0.0]", "c128": "[2 x double] [double 1.0, double 0.0]",
+}  # fmt: skip
+
+_ALONE: Final = 1 << 21
+"""Products of batch * m * n * k up to this are one call: some 30 µs."""
+_PANEL_WORK: Final = 1 << 20
+_LEAST_PANEL: Final = 64  # rows or columns; each panel packs the other operand anew
+_FEW_PANELS, _GOOD_PANEL = 4, 192  # more panels than this are at least so wide
+_VECTOR_WORK: Final = 8  # an element of a matrix that meets a vector costs its memory: as much as so many in a product
+
+THREADS: Final = """\
+@tracer_blas_threads = external global i32
+declare void @tracer_blas_set_threads(i32)
+"""
+"""What all definitions here read, once in a module."""
+
+
+def gemm_calls(kind: str, batch: int, m: int, n: int, k: int, spelled: Sequence[str]) -> list[str]:
+    """The calls for one statement, whose arguments are spelled."""
+    if not (batch and m and n):
+        return []
+    if not k:
+        return [f"call void @llvm.memset.p0.i64({spelled[2]}, i8 0, i64 {batch * m * n * _ITEM[kind][1]}, i1 false)"]
+    panels = _panels(batch, m, n, k)
+    if panels is None:
+        return [f"call void @library.alone.gemm_{kind}({', '.join(spelled)})"]
+    way, count, width = panels
+    return [f"call void @library.split.gemm_{kind}({', '.join(spelled)}, i64 {way}, i64 {count}, i64 {width})"]
+
+
+_BATCHES, _ROWS, _COLUMNS = range(3)
+
+
+def _panels(batch: int, m: int, n: int, k: int) -> tuple[int, int, int] | None:
+    """What to split, how many panels there are and how much each holds; None for one call."""
+    one = m * n * k * (_VECTOR_WORK if n == 1 else 1)
+    if batch * one <= _ALONE:
+        return None
+    if batch >= _FEW_PANELS:
+        width = max(_PANEL_WORK // one, 1)
+        return _BATCHES, -(-batch // width), width
+    if batch > 1:
+        return None
+    way, length = (_ROWS, m) if m >= n else (_COLUMNS, n)
+    width = -(-length // min(one // _PANEL_WORK, _FEW_PANELS)) if one >= 2 * _PANEL_WORK else length
+    if width > 2 * _GOOD_PANEL:
+        width = max(_GOOD_PANEL, -(-length // 16))
+    width = max(-(-width // 32) * 32, _LEAST_PANEL)
+    count = -(-length // width)
+    return (way, count, width) if count > 1 else None
+
+
+def gemm_definition(kind: str) -> str:
+    """A loop over the batch around BLAS, which is column-major: out.T = op(b).T @ op(a).T.
+
+    A product with a vector (n = 1) goes to gemv: the vector is contiguous, however it is transposed.
+    """
+    item, letter = _ITEM[kind][0], BLAS_LETTER[kind]
+    sizes = ("m", "n", "k", "lda", "ldb", "ldc", "one")
+    slots = "\n".join(f"  %{s}.slot = alloca i32, align 4" for s in sizes)
+    narrow = "\n".join(f"  %{s}.i = trunc i64 %{s} to i32\n  store i32 %{s}.i, ptr %{s}.slot" for s in sizes[:6])
+    return f"""\
+@library.one.{kind} = private constant {_ONE[kind]}, align 16
+@library.zero.{kind} = private constant {item} zeroinitializer, align 16
+declare void @tracer_blas_{letter}gemm(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)
+declare void @tracer_blas_{letter}gemv(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)
+define internal void @library.alone.gemm_{kind}(ptr %a, ptr %b, ptr %out, i64 %batch, i64 %m, i64 %n, i64 %k, \
+i64 %transpose.a, i64 %transpose.b, i64 %stride.a, i64 %stride.b) #2 {{
+entry:
+  %ta.set = icmp ne i64 %transpose.a, 0
+  %tb.set = icmp ne i64 %transpose.b, 0
+  %lda = select i1 %ta.set, i64 %m, i64 %k
+  %ldb = select i1 %tb.set, i64 %k, i64 %n
+  %threads = load i32, ptr @tracer_blas_threads, align 4
+  %several = icmp sgt i32 %threads, 1
+  br i1 %several, label %reduce, label %multiply
+reduce:
+  call void @tracer_blas_set_threads(i32 1)
+  br label %multiply
+multiply:
+  call void @library.gemm_{kind}(ptr %a, ptr %b, ptr %out, i64 %batch, i64 %m, i64 %n, i64 %k, \
+i64 %transpose.a, i64 %transpose.b, i64 %stride.a, i64 %stride.b, i64 %lda, i64 %ldb, i64 %n)
+  br i1 %several, label %restore, label %done
+restore:
+  call void @tracer_blas_set_threads(i32 %threads)
+  br label %done
+done:
+  ret void
+}}
+define internal void @library.gemm_{kind}(ptr %a, ptr %b, ptr %out, i64 %batch, i64 %m, i64 %n, i64 %k, \
+i64 %transpose.a, i64 %transpose.b, i64 %stride.a, i64 %stride.b, i64 %lda, i64 %ldb, i64 %ldc) #2 {{
+entry:
+{slots}
+  %ta.slot = alloca i8, align 1
+  %tb.slot = alloca i8, align 1
+  %tv.slot = alloca i8, align 1
+  %ta.set = icmp ne i64 %transpose.a, 0
+  %tb.set = icmp ne i64 %transpose.b, 0
+  %ta = select i1 %ta.set, i8 84, i8 78
+  %tb = select i1 %tb.set, i8 84, i8 78
+  %tv = select i1 %ta.set, i8 78, i8 84
+  store i8 %ta, ptr %ta.slot
+  store i8 %tb, ptr %tb.slot
+  store i8 %tv, ptr %tv.slot
+  %rows.slot = select i1 %ta.set, ptr %m.slot, ptr %k.slot
+  %columns.slot = select i1 %ta.set, ptr %k.slot, ptr %m.slot
+{narrow}
+  store i32 1, ptr %one.slot
+  %stride.out = mul i64 %m, %n
+  %is.column = icmp eq i64 %n, 1
+  %is.dense = icmp eq i64 %ldc, 1
+  %is.vector = and i1 %is.column, %is.dense
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %following, %next ]
+  %a.at = mul i64 %i, %stride.a
+  %b.at = mul i64 %i, %stride.b
+  %out.at = mul i64 %i, %stride.out
+  %a.i = getelementptr {item}, ptr %a, i64 %a.at
+  %b.i = getelementptr {item}, ptr %b, i64 %b.at
+  %out.i = getelementptr {item}, ptr %out, i64 %out.at
+  br i1 %is.vector, label %vector, label %matrix
+vector:
+  call void @tracer_blas_{letter}gemv(ptr %tv.slot, ptr %rows.slot, ptr %columns.slot, ptr @library.one.{kind}, \
+ptr %a.i, ptr %lda.slot, ptr %b.i, ptr %one.slot, ptr @library.zero.{kind}, ptr %out.i, ptr %one.slot)
+  br label %next
+matrix:
+  call void @tracer_blas_{letter}gemm(ptr %tb.slot, ptr %ta.slot, ptr %n.slot, ptr %m.slot, ptr %k.slot, \
+ptr @library.one.{kind}, ptr %b.i, ptr %ldb.slot, ptr %a.i, ptr %lda.slot, ptr @library.zero.{kind}, \
+ptr %out.i, ptr %ldc.slot)
+  br label %next
+next:
+  %following = add i64 %i, 1
+  %more = icmp slt i64 %following, %batch
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}}
+"""
+
+
+_GIVEN: Final = (
+    "a", "b", "out", "batch", "m", "n", "k", "transpose.a", "transpose.b", "stride.a", "stride.b", "way", "width",
+)  # fmt: skip
+
+
+def _type(name: str) -> str:
+    return "ptr" if name in ("a", "b", "out") else "i64"
+
+
+def gemm_split(kind: str) -> str:
+    """The product in panels of batches, rows or columns, `width` of them each: what threads share."""
+    item = _ITEM[kind][0]
+    stores, loads = [], []
+    for number, name in enumerate(_GIVEN):
+        at = f"%{name}.at = getelementptr i64, ptr %given, i64 {number}"
+        stores += [f"  {at}", f"  store {_type(name)} %{name}, ptr %{name}.at, align 8"]
+        loads += [f"  {at}", f"  %{name} = load {_type(name)}, ptr %{name}.at, align 8"]
+    parameters = ", ".join(f"{_type(name)} %{name}" for name in _GIVEN if name != "width")
+    store, load = "\n".join(stores), "\n".join(loads)
+    return f"""\
+declare void @tracer_share(ptr, ptr, i64, i64)
+declare i64 @llvm.smin.i64(i64, i64)
+define internal void @library.split.gemm_{kind}({parameters}, i64 %count, i64 %width) #2 {{
+entry:
+  %given = alloca [{len(_GIVEN)} x i64], align 8
+{store}
+  %threads = load i32, ptr @tracer_blas_threads, align 4
+  %several = icmp sgt i32 %threads, 1
+  br i1 %several, label %reduce, label %share
+reduce:
+  call void @tracer_blas_set_threads(i32 1)
+  br label %share
+share:
+  call void @tracer_share(ptr @library.part.gemm_{kind}, ptr %given, i64 %count, i64 1)
+  br i1 %several, label %restore, label %done
+restore:
+  call void @tracer_blas_set_threads(i32 %threads)
+  br label %done
+done:
+  ret void
+}}
+define internal void @library.part.gemm_{kind}(ptr %given, i64 %begin, i64 %end) #2 {{
+entry:
+{load}
+  %ta.set = icmp ne i64 %transpose.a, 0
+  %tb.set = icmp ne i64 %transpose.b, 0
+  %lda = select i1 %ta.set, i64 %m, i64 %k
+  %ldb = select i1 %tb.set, i64 %k, i64 %n
+  %by.batch = icmp eq i64 %way, {_BATCHES}
+  %by.row = icmp eq i64 %way, {_ROWS}
+  %m.or.n = select i1 %by.row, i64 %m, i64 %n
+  %length = select i1 %by.batch, i64 %batch, i64 %m.or.n
+  %a.row.step = select i1 %ta.set, i64 1, i64 %k
+  %a.other.step = select i1 %by.row, i64 %a.row.step, i64 0
+  %a.step = select i1 %by.batch, i64 %stride.a, i64 %a.other.step
+  %b.column.step = select i1 %tb.set, i64 %k, i64 1
+  %b.other.step = select i1 %by.row, i64 0, i64 %b.column.step
+  %b.step = select i1 %by.batch, i64 %stride.b, i64 %b.other.step
+  %product = mul i64 %m, %n
+  %out.other.step = select i1 %by.row, i64 %n, i64 1
+  %out.step = select i1 %by.batch, i64 %product, i64 %out.other.step
+  br label %panel
+panel:
+  %i = phi i64 [ %begin, %entry ], [ %following, %panel ]
+  %first = mul i64 %i, %width
+  %left = sub i64 %length, %first
+  %size = call i64 @llvm.smin.i64(i64 %left, i64 %width)
+  %panel.batch = select i1 %by.batch, i64 %size, i64 1
+  %not.columns = or i1 %by.batch, %by.row
+  %panel.m = select i1 %by.row, i64 %size, i64 %m
+  %panel.n = select i1 %not.columns, i64 %n, i64 %size
+  %a.skip = mul i64 %first, %a.step
+  %b.skip = mul i64 %first, %b.step
+  %out.skip = mul i64 %first, %out.step
+  %a.panel = getelementptr {item}, ptr %a, i64 %a.skip
+  %b.panel = getelementptr {item}, ptr %b, i64 %b.skip
+  %out.panel = getelementptr {item}, ptr %out, i64 %out.skip
+  call void @library.gemm_{kind}(ptr %a.panel, ptr %b.panel, ptr %out.panel, i64 %panel.batch, i64 %panel.m, \
+i64 %panel.n, i64 %k, i64 %transpose.a, i64 %transpose.b, i64 %stride.a, i64 %stride.b, i64 %lda, i64 %ldb, i64 %n)
+  %following = add i64 %i, 1
+  %more = icmp slt i64 %following, %end
+  br i1 %more, label %panel, label %done
+done:
+  ret void
+}}
+"""
