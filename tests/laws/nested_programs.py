@@ -116,7 +116,10 @@ def draw_custom_vjp(writer: Writer) -> Sequence[Any]:
         pulled = iter(evaluate(transpose_program(split.linear, linear).program, [*residuals, *reached]))
         return [next(pulled) if on else zeros(type) for on, type in zip(active, inputs, strict=True)]
 
-    given = VjpRule("drawn", lambda xs: evaluate(body, xs), lambda xs: (evaluate(body, xs), list(xs)), backward)
+    def forward(xs: Sequence[Any], active: Sequence[bool]) -> tuple[list[Any], list[Any]]:
+        return evaluate(body, list(xs)), list(xs)
+
+    given = VjpRule("drawn", lambda xs: evaluate(body, xs), forward, backward)
     return evaluate_custom(BY_NAME["custom_vjp"], body, given, writer.given(inputs))
 
 
@@ -144,20 +147,28 @@ NESTED: dict[str, Callable[[Writer], Sequence[Any]]] = {
 
 def collective(writer: Writer) -> tuple[str, Sequence[Any]]:
     """An operation across the lanes of one of the batch axes around, and its name."""
-    name, size = writer.one(writer.axes)
-    which = writer.one(("psum", "psum", "all_gather") if writer.smooth else COLLECTIVES)
+    axis_name, size = writer.one(writer.axes)
+    which = writer.one(LINEAR if writer.smooth else (*LINEAR, "pmax", "pmin", "axis_index"))
     if which == "axis_index":
-        return which, [bind(BY_NAME[which], axis_name=name)]
+        return which, [bind(BY_NAME[which], axis_name=axis_name)]
     type: ArrayType = writer.one(writer.types())
     if which in ("pmax", "pmin") and dtypes.is_complex(type.dtype):
         which = "psum"
-    if which != "all_gather" and dtypes.is_bool(type.dtype):
+    if which in ("psum", "pmax", "pmin") and dtypes.is_bool(type.dtype):
         type = array_type(dtypes.I8, type.shape)
+    if which == "all_to_all":
+        type = array_type(type.dtype, (size, *type.shape))
     (x,) = writer.given([type])
-    params: dict[str, Any] = {"axis_name": name}
-    if which == "all_gather":
-        params |= {"axis_size": size, "axis": writer.small(0, len(type.shape) + 1)}
+    params: dict[str, Any] = {"axis_name": axis_name}
+    match which:
+        case "all_gather":
+            params |= {"axis_size": size, "axis": writer.small(0, len(type.shape) + 1)}
+        case "all_to_all":
+            params |= {"axis_size": size, "split_axis": 0, "concat_axis": writer.small(0, len(type.shape))}
+        case "ppermute":
+            targets = writer.rng.permutation(size)[: writer.small(0, size + 1)]
+            params["perm"] = tuple((source, int(target)) for source, target in enumerate(targets))
     return which, [bind(BY_NAME[which], x, **params)]
 
 
-COLLECTIVES = ("psum", "pmax", "pmin", "all_gather", "axis_index")
+LINEAR = ("psum", "all_gather", "ppermute", "all_to_all")

@@ -50,6 +50,7 @@ from tracer.trace.stage import stage
 from tracer.trace.trace import Trace, as_literal, bind_all, open_trace, stage_process
 
 GENERIC: tuple[Draw, ...] = (anything, every_part, ordinary, additive, near_one, small_integers, few, direction)
+BATCHES = ("batch",) * 3  # more of them, for the sake of the collectives
 LARGEST = 200  # elements of any operand of a case
 SHAPES = ((), (3,), (2, 3), (1,), (35,), (4, 2, 3), (0,), (2, 0, 3), (131,))
 SMOOTH = Interval(0.3, 1.7)  # where derivatives are not steep
@@ -159,9 +160,9 @@ class Writer:
     def step(self) -> None:
         """One more equation."""
         cases = usable(smooth=self.smooth, closed=self.trace is None)
-        names = (*cases, *NESTED) if self.depth < 2 else tuple(cases)
+        names = (*cases, *NESTED, *BATCHES) if self.depth < 2 else tuple(cases)
         name = self.one([n for n in names if n not in self.without])
-        if self.axes and self.rng.random() < 0.2:
+        if self.axes and self.rng.random() < 0.4:
             name, outputs = collective(self)
         elif name in NESTED and (name not in cases or self.rng.random() < 0.5):
             outputs = NESTED[name](self)
@@ -173,7 +174,8 @@ class Writer:
     def _apply(self, case: Case) -> Sequence[Any]:
         operands = [self._operand(case, i) for i in case.given]
         if case.body is not None:
-            return case.body(*operands)
+            results = case.body(*operands)
+            return results if operands else optimization_barrier(results)  # or constants would be folded, by NumPy
         given = iter(operands)
         full = [
             as_literal(case.literals[i], type.dtype) if i in case.literals else next(given)  # type: ignore[union-attr]

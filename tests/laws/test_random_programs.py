@@ -62,7 +62,7 @@ def test_what_failed_once_does_not_fail_again(path: Any) -> None:
 
 def test_every_primitive_is_drawn() -> None:
     drawn: Counter[str] = Counter()
-    for seed in range(150):
+    for seed in range(250):
         draw_program(seed, 5 + seed % 36, counted=drawn)
     missing = {p.name for p in CATALOGUE} - set(drawn)
     assert missing == set(NOT_DRAWN), "give it cases of fewer elements, or say why not"
