@@ -261,7 +261,8 @@ def test_no_references_leak(fails: bool) -> None:
     after = counts(*watched)
     assert max(b - a for a, b in zip(before, after, strict=True)) < 20
     assert min(b - a for a, b in zip(before, after, strict=True)) > -20
-    assert sys.getallocatedblocks() - blocks < 200
+    gc.collect()
+    assert sys.getallocatedblocks() - blocks < 500  # one a call would be a thousand
 
 
 def test_no_references_leak_when_arguments_are_handed_on() -> None:
@@ -356,6 +357,6 @@ def test_the_layout_of_objects_is_tried_alike_within_a_trace() -> None:
 
 
 def test_functions_run_where_entries_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entry, "entries_enabled", lambda: False)
+    monkeypatch.setattr(entry.switch, "ctypes_only", True)
     monkeypatch.setattr(eager, "_kernels", {})
     np.testing.assert_allclose(sin(as_array(np.asarray([0.5, 1.0]))), np.sin([0.5, 1.0]))

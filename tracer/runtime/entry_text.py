@@ -21,6 +21,7 @@ from tracer.runtime import capi
 from tracer.runtime.entry_arguments import ARGUMENTS
 from tracer.runtime.entry_arrays import ARRAYS
 from tracer.runtime.entry_run import RUN
+from tracer.runtime.entry_shapes import SHAPES
 from tracer.runtime.record import Common, Leaf, Record, Result, Step
 from tracer.runtime.tracebacks import Raised
 
@@ -226,4 +227,4 @@ def _expand(text: str, numbers: dict[str, int]) -> str:
 
 def entry_text() -> str:
     """The whole text, for this Python's layout of objects."""
-    return _expand("\n".join((DECLARATIONS, ENTRY, ARGUMENTS, ARRAYS, RUN)), names())
+    return _expand("\n".join((DECLARATIONS, ENTRY, ARGUMENTS, SHAPES, ARRAYS, RUN)), names())
