@@ -15,7 +15,7 @@ from tracer.errors import CarryTypeError, message
 from tracer.ir import dtypes
 from tracer.ir.primitive import Eager, Effect, Joint, Linearized, Primitive, Structured
 from tracer.ir.program import Program
-from tracer.ir.types import Type, array_type
+from tracer.ir.types import ArrayType, Type, array_type, same_up_to_weakness
 from tracer.primitives.arithmetic import clamp
 from tracer.primitives.comparison import eq, select
 from tracer.primitives.guard import guarded_program, may_fault
@@ -38,7 +38,7 @@ def _infer(index: Type, *operands: Type, branches: Branches) -> tuple[Type, ...]
         raise CarryTypeError(message(f"cond{here()}: the branch index must be i32[]", f"got {index}"))
     first = branches[0].output_types
     for number, branch in enumerate(branches[1:], start=1):
-        if branch.output_types != first:
+        if len(branch.output_types) != len(first) or not all(map(same_up_to_weakness, branch.output_types, first)):
             raise CarryTypeError(
                 message(
                     f"cond{here()}: branches must return equal types",
@@ -47,7 +47,12 @@ def _infer(index: Type, *operands: Type, branches: Branches) -> tuple[Type, ...]
                     help="cast or reshape the results of one branch",
                 )
             )
-    return first
+    return tuple(_strongest(column) for column in zip(*(branch.output_types for branch in branches), strict=True))
+
+
+def _strongest(types: Sequence[Type]) -> Type:
+    """Of types that are equal up to weakness, one that is not weak, if there is one."""
+    return next((t for t in types if not (isinstance(t, ArrayType) and t.weak)), types[0])
 
 
 def _reference(index: Any, *operands: Any, branches: Branches) -> list[Any]:

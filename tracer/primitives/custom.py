@@ -11,16 +11,19 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
-from tracer.ir.primitive import Effect, Joint, Linear, Linearized, NoRule, Primitive, Structured, Zero
+from tracer.errors import NoRuleError, message
+from tracer.ir.primitive import Composite, Effect, Joint, Linear, Linearized, NoRule, Primitive, Structured, Zero
 from tracer.ir.program import Program
 from tracer.ir.types import Type, is_differentiable, tangent_type, with_shape
+from tracer.primitives.closing import closed
 from tracer.primitives.nested import Axes, batched_of, move_to_front, nonzero
 from tracer.primitives.reductions import reduce_sum
 from tracer.primitives.reference import run_reference
 from tracer.trace.array import Array
 from tracer.trace.evaluate import evaluate
+from tracer.trace.source import here
 from tracer.trace.stage import Staged, stage
 from tracer.trace.state import standing_in
 from tracer.trace.trace import Operand, bind_all
@@ -167,8 +170,7 @@ def stage_jvp(rule: JvpRule, types: Sequence[Type], active: Sequence[bool]) -> t
 
     moving = [tangent_type(t) for t, on in zip(types, active, strict=True) if on]
     staged = stage(run, [*types, *moving], name=rule.name)
-    assert not staged.constants, "rules close over no arrays once they are staged"
-    return staged.program, reached
+    return closed(staged), reached
 
 
 custom_jvp_p = Primitive(
@@ -286,14 +288,23 @@ def _linear_transpose(
     ]
 
 
+def _linear_forward(*values: Any, rule: VjpRule, **params: Any) -> NoReturn:
+    raise NoRuleError(
+        message(
+            f"forward derivative of custom_vjp {rule.name}{here()}: its rule is for reverse mode only",
+            help="use grad, vjp or jacrev, or give it a rule with custom_jvp",
+        )
+    )
+
+
 custom_linear_p = Primitive(
     name="custom_linear",
     infer=lambda *inputs, results, **params: results,
-    reference=NoRule("the tangents of a custom_vjp function exist only to be transposed; it has no forward derivative"),
+    reference=_linear_forward,
     jvp=NoRule("the tangents of a custom_vjp function exist only to be transposed"),
     transpose=_linear_transpose,
     batch=NoRule("the tangents of a custom_vjp function exist only to be transposed; use jacrev, or custom_jvp"),
-    lower=NoRule("the tangents of a custom_vjp function exist only to be transposed; use grad, vjp or jacrev"),
+    lower=Composite(_linear_forward),
     multiple=True,
     laws={"all": "it stands in linear programs until they are transposed, and is never executed"},
 )  # fmt: skip

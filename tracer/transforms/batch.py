@@ -13,6 +13,7 @@ from tracer.errors import InternalError
 from tracer.ir.primitive import NoRule, Primitive
 from tracer.ir.program import Literal, Program, Var
 from tracer.ir.types import StackType, Type, with_shape
+from tracer.primitives.closing import closed
 from tracer.trace.array import Array
 from tracer.trace.evaluate import Environment, read
 from tracer.trace.memo import remembered
@@ -58,8 +59,7 @@ def batch_program(
         ]
 
     staged = stage(run, types, name=program.name)
-    assert not staged.constants, "a transform of a closed program is closed"
-    return BatchedProgram(staged.program, tuple(batched_outputs))
+    return BatchedProgram(closed(staged), tuple(batched_outputs))
 
 
 def batch_forward(

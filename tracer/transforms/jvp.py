@@ -12,6 +12,7 @@ from tracer.errors import InternalError
 from tracer.ir.primitive import Joint, NoRule, Primitive, Zero
 from tracer.ir.program import Literal, Program, Var
 from tracer.ir.types import is_differentiable, same_up_to_weakness, tangent_type
+from tracer.primitives.closing import closed
 from tracer.trace.evaluate import Environment, read
 from tracer.trace.memo import remembered
 from tracer.trace.stage import stage
@@ -47,8 +48,7 @@ def jvp_program(program: Program, active: tuple[bool, ...], instantiate: tuple[b
         return outputs + [context.instantiate(t) for t, on in zip(outgoing, active_outputs, strict=True) if on]
 
     staged = stage(run, [*program.input_types, *tangent_types], name=program.name)
-    assert not staged.constants, "a transform of a closed program is closed"
-    return JvpProgram(staged.program, tuple(active_outputs))
+    return JvpProgram(closed(staged), tuple(active_outputs))
 
 
 _no_primitive: Any = None  # a context that is only used to instantiate zeros

@@ -15,6 +15,7 @@ from tracer.ir.primitive import Joint, Linearized, NoRule, Primitive, Zero
 from tracer.ir.program import Literal, Program, Var
 from tracer.ir.types import StackType, is_differentiable, tangent_type
 from tracer.ir.visit import live_variables
+from tracer.primitives.closing import close_over
 from tracer.trace.array import Array
 from tracer.trace.evaluate import Environment, evaluate, read
 from tracer.trace.memo import remembered
@@ -83,7 +84,7 @@ def linearize_program(
             return _repeating(program, active, instantiate)
         sources, fresh = _residual_sources(primals, outputs, residuals)
         forward_program = forward.program([*outputs, *fresh])
-    assert not forward.constants, "a transform of a closed program is closed"
+    forward_program = close_over(forward_program, [array for _, array in forward.constants])
     return LinearizedProgram(forward_program, linear_program, sources, active_outputs)
 
 
@@ -114,20 +115,26 @@ def _residual_sources(
     inputs: Sequence[Array], outputs: Sequence[Operand], residuals: Sequence[Array]
 ) -> tuple[tuple[tuple[str, int], ...], list[Array]]:
     """Where each residual can be had, and those that the forward program must return besides its outputs."""
-    known: dict[Var | None, tuple[str, int]] = {}
+    known: dict[Any, tuple[str, int]] = {}
     for position, output in enumerate(outputs):
         if isinstance(output, Array):
-            known[output._atom] = ("output", position)
+            known[_identity(output)] = ("output", position)
     for position, array in enumerate(inputs):
-        known[array._atom] = ("input", position)
+        known[_identity(array)] = ("input", position)
     fresh: list[Array] = []
     sources = []
     for residual in residuals:
-        if residual._atom not in known:
-            known[residual._atom] = ("residual", len(fresh))
+        name = _identity(residual)
+        if name not in known:
+            known[name] = ("residual", len(fresh))
             fresh.append(residual)
-        sources.append(known[residual._atom])
+        sources.append(known[name])
     return tuple(sources), fresh
+
+
+def _identity(array: Array) -> Any:
+    """What tells a value from others: its variable, or for a value from outside the handle, which is alive."""
+    return id(array) if array._atom is None else array._atom
 
 
 def linearize_forward(

@@ -9,6 +9,7 @@ from tracer.errors import InternalError
 from tracer.ir.primitive import Linear, NoRule, Zero
 from tracer.ir.program import Equation, Literal, Program, Var
 from tracer.ir.types import same_up_to_weakness, tangent_type
+from tracer.primitives.closing import closed
 from tracer.trace.evaluate import Environment, read
 from tracer.trace.memo import remembered
 from tracer.trace.stage import stage
@@ -52,8 +53,7 @@ def transpose_program(
         return [context.instantiate(r) for r, on in zip(results, active_inputs, strict=True) if on]
 
     staged = stage(run, [*known_types, *cotangent_types], name=f"{program.name}.transpose")
-    assert not staged.constants, "a transform of a closed program is closed"
-    return TransposedProgram(staged.program, tuple(active_inputs))
+    return TransposedProgram(closed(staged), tuple(active_inputs))
 
 
 _no_primitive: Any = None  # a context that is only used to instantiate zeros
