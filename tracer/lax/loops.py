@@ -93,9 +93,11 @@ def fori_loop(
     >>> tracer.lax.fori_loop(0, 5, lambda i, total: total + i, 0)
     Array(10, i64*)
     """
-    del unroll
     check_callable(body_fun, "fori_loop")
     first, limit = _known_bound(lower), _known_bound(upper)
+    if unroll is not None and (first is None or limit is None):
+        text = f"fori_loop{here()}: unroll={unroll!r} needs bounds that are known while tracing"
+        raise ArgumentError(message(text, help="leave unroll out, or pass the bounds as Python integers"))
     carry = Carry("fori_loop", body_fun, 1, init_val)
     low, high = _bounds(as_array(lower, "fori_loop"), as_array(upper, "fori_loop"))
     arguments = trees.flatten((low, high, init_val))[1]
@@ -114,7 +116,9 @@ def fori_loop(
     body = fixpoint(carry, stage_with, 2)
     values = [low, high, *carry.values]
     if first is not None and limit is not None:
-        results = scan_program(body.program, body.constants, values, [], length=max(0, limit - first))
+        length = max(0, limit - first)
+        steps = _steps_a_round("fori_loop", False if unroll is None else unroll, length)
+        results = scan_program(body.program, body.constants, values, [], length=length, unroll=steps)
     else:
         structure = trees.flatten((low, high, trees.unflatten(carry.structure, carry.values)))[1]
         cond = stage_body(lambda i, end, _: lt(i, end), structure, [x.type for x in values], "fori_loop")
@@ -157,13 +161,13 @@ def scan(
     """Carry a value along axis 0 of `xs`: `carry, y = f(carry, x)` for each slice; (last carry, stacked ys).
 
     init, xs, ys: trees of arrays; `xs=None` repeats `length` times. reverse: from the last slice to the first.
-    `unroll` is a hint without effect. Raises CarryTypeError where f does not return the carry's types, ShapeError
-    where the xs differ in length.
+    unroll: how many steps a round of the compiled loop takes; True for all of them, without a loop.
+    Raises CarryTypeError where f does not return the carry's types, ShapeError where the xs differ in length.
 
     >>> tracer.lax.scan(lambda c, x: (c + x, c * x), 0.0, tnp.arange(4.0))
     (Array(6., f64), Array([0., 0., 2., 9.], f64))
     """
-    del unroll, _split_transpose
+    del _split_transpose
     check_callable(f, "scan")
     carry = Carry("scan", f, 0, init)
     slices, _ = flatten_arguments(xs, "scan", lambda: trees.leaf_names(xs, "xs"))
@@ -177,10 +181,23 @@ def scan(
         return body
 
     body = fixpoint(carry, stage_with, 0)
-    results = scan_program(body.program, body.constants, carry.values, slices, length=size, reverse=reverse)
+    results = scan_program(
+        body.program, body.constants, carry.values, slices, length=size, reverse=reverse,
+        unroll=_steps_a_round("scan", unroll, size),
+    )  # fmt: skip
     count = len(carry.values)
     last, stacked = trees.unflatten(body.structure, [*results[:count], *results[count:]])
     return last, stacked
+
+
+def _steps_a_round(name: str, unroll: Any, length: int) -> int:
+    """The argument `unroll` as a number of steps."""
+    if isinstance(unroll, bool | np.bool_):
+        return max(1, length) if unroll else 1
+    if not isinstance(unroll, int | np.integer) or unroll < 1:
+        text = f"{name}{here()}: unroll is a number of steps, 1 or more, or True for all"
+        raise ArgumentError(message(text, f"got {unroll!r}", help="leave it out for one step a round"))
+    return int(unroll)
 
 
 def _check_pair(body: Body, carry: Carry) -> None:

@@ -20,6 +20,7 @@ from tracer.passes.narrow import narrow
 from tracer.passes.powers import powers
 from tracer.passes.rewrite import Pass
 from tracer.passes.simplify import simplify
+from tracer.passes.unroll import unroll
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class Repeat:
 PIPELINE: Final[tuple[Pass | Repeat, ...]] = (
     Pass("inline", inline),
     Pass("dce", dce),
+    Pass("unroll", unroll),
     Repeat(
         (
             Pass("fold", fold),

@@ -49,7 +49,9 @@ def stacked_type(type: Type, length: int) -> Type:
     return with_shape(type, (length, *type.shape))
 
 
-def _infer(*types: Type, body: Program, length: int, reverse: bool, consts: int, carries: int) -> tuple[Type, ...]:
+def _infer(
+    *types: Type, body: Program, length: int, reverse: bool, consts: int, carries: int, unroll: int = 1
+) -> tuple[Type, ...]:
     parts = split_parts(types, consts, carries)
     for type in parts.xs:
         if not type.shape or type.shape[0] != length:
@@ -66,7 +68,9 @@ def _infer(*types: Type, body: Program, length: int, reverse: bool, consts: int,
     return (*parts.carry, *(stacked_type(t, length) for t in body.output_types[carries:]))
 
 
-def _reference(*values: Any, body: Program, length: int, reverse: bool, consts: int, carries: int) -> list[Any]:
+def _reference(
+    *values: Any, body: Program, length: int, reverse: bool, consts: int, carries: int, unroll: int = 1
+) -> list[Any]:
     parts = split_parts(values, consts, carries)
     carry = list(parts.carry)
     rows: list[list[Any]] = []
@@ -300,9 +304,15 @@ def scan_program(
     *,
     length: int,
     reverse: bool = False,
+    unroll: int = 1,
 ) -> list[Array]:
-    """Run body(*consts, *carry, *slices) along axis 0 of xs; returns the last carries and the stacked ys."""
+    """Run body(*consts, *carry, *slices) along axis 0 of xs; returns the last carries and the stacked ys.
+
+    unroll: how many steps a round of the compiled loop takes.
+    """
     params = {"body": body, "length": length, "reverse": reverse, "consts": len(consts), "carries": len(carry)}
+    if unroll > 1:
+        params["unroll"] = unroll
     return bind_all(scan_p, [*consts, *carry, *xs], params)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from tracer.errors import InternalError
 from tracer.ir import dtypes
 from tracer.ir.primitive import Linear, NoRule, Primitive, Structured, Zero
-from tracer.ir.program import Equation, Literal
+from tracer.ir.program import Equation, Literal, Var
 from tracer.ir.types import StackType, Type, array_type, storage_type, tangent_type, with_shape
 from tracer.primitives.nested import Axes
 from tracer.primitives.zeros import zeros
@@ -296,14 +296,17 @@ def _items_added(stack: Operand) -> list[tuple[Operand, Operand]] | None:
     """The (index, value) pairs of a stack that is seen to be an empty one with values added; None for others."""
     if not isinstance(stack, Array) or stack._trace is None:
         return None
-    trace, found, atom = stack._trace, [], stack._atom
+    trace, atom = stack._trace, stack._atom
+    found: list[tuple[Operand, Operand]] = []
     while True:
         equation = _definition(trace.equations, atom)
         if equation is None or equation.primitive not in (add_at_p, empty_p):
             return None
         if equation.primitive is empty_p:
             return found[::-1]
-        atom, *added = equation.inputs
+        below, *added = equation.inputs
+        assert isinstance(below, Var)  # no literal is a stack
+        atom = below
         index, value = (a if isinstance(a, Literal) else traced(trace, a) for a in added)
         found.append((index, value))
 

@@ -1,0 +1,84 @@
+"""Unrolling: a scan that asks for it takes several steps a round; the steps that are left over follow in line.
+
+It comes after derivatives and batches, which keep the parameter, so that every scan made of an unrolled one is, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tracer.ir.program import Atom, Equation, Program
+from tracer.passes.rewriter import Rewriter, rewriting
+from tracer.primitives.broadcasting import expand_dims
+from tracer.primitives.joining import concatenate, slice_in_dim
+from tracer.primitives.scan import Parts, scan_p, scan_program, slice_type, split_parts, stacked_type
+from tracer.primitives.shapes import reshape, squeeze
+from tracer.primitives.zeros import zeros
+from tracer.trace.evaluate import evaluate
+from tracer.trace.stage import stage
+
+
+def _unroll(equation: Equation, at: Rewriter) -> Sequence[Atom] | None:
+    params = equation.params
+    if equation.primitive is not scan_p or params.get("unroll", 1) == 1:
+        return None
+    types = [atom.type for atom in equation.inputs]
+    program = stage(lambda inputs: _written(inputs, **params), types, name=params["body"].name).program
+    return at.inline(program, equation.inputs)
+
+
+def _written(
+    inputs: Sequence[Any], *, body: Program, length: int, reverse: bool, consts: int, carries: int, unroll: int
+) -> list[Any]:
+    """The whole scan: rounds of `unroll` steps, and the rest behind them, or before them where steps go backwards."""
+    parts = split_parts(inputs, consts, carries)
+    steps = min(unroll, length)
+    rounds = length // steps if steps else 0
+    if rounds < 2:
+        carry, ys = _steps(body, parts, length, reverse)
+        return [*carry, *ys]
+    whole = rounds * steps
+    rest = Parts(parts.consts, parts.carry, [slice_in_dim(x, whole, length) for x in parts.xs])
+    before: list[Any] = []
+    if reverse and whole < length:
+        carry, before = _steps(body, rest, length - whole, reverse)
+        parts = parts._replace(carry=carry)
+    blocks = [reshape(slice_in_dim(x, 0, whole), (rounds, steps, *x.shape[1:])) for x in parts.xs]
+    carry, stacked = _rounds(body, parts._replace(xs=blocks), rounds, steps, reverse)
+    ys = [reshape(y, (whole, *y.shape[2:])) for y in stacked]
+    if not reverse and whole < length:
+        carry, before = _steps(body, rest._replace(carry=carry), length - whole, reverse)
+    return [*carry, *(concatenate(pair, 0) for pair in zip(ys, before, strict=True))] if before else [*carry, *ys]
+
+
+def _rounds(body: Program, parts: Parts, rounds: int, steps: int, reverse: bool) -> tuple[list[Any], list[Any]]:
+    """The scan over rounds: the carries, and the ys as [rounds, steps, ...]."""
+    a, b = len(parts.consts), len(parts.carry)
+
+    def several(inputs: list[Any]) -> list[Any]:
+        carry, ys = _steps(body, split_parts(inputs, a, b), steps, reverse)
+        return [*carry, *ys]
+
+    types = [x.type for x in (*parts.consts, *parts.carry)] + [slice_type(x.type) for x in parts.xs]
+    program = stage(several, types, name=body.name).program
+    results = scan_program(program, parts.consts, parts.carry, parts.xs, length=rounds, reverse=reverse)
+    return list(results[:b]), list(results[b:])
+
+
+def _steps(body: Program, parts: Parts, count: int, reverse: bool) -> tuple[list[Any], list[Any]]:
+    """Steps in line: the carries, and the ys stacked."""
+    carry, rows = list(parts.carry), []
+    for step in reversed(range(count)) if reverse else range(count):
+        slices = [squeeze(slice_in_dim(x, step, step + 1), (0,)) for x in parts.xs]
+        outputs = evaluate(body, [*parts.consts, *carry, *slices])
+        carry = outputs[: len(carry)]
+        rows.append([expand_dims(y, (0,)) for y in outputs[len(carry) :]])
+    rows = rows[::-1] if reverse else rows
+    if not rows:
+        return carry, [zeros(stacked_type(type, 0)) for type in body.output_types[len(carry) :]]
+    return carry, [concatenate(column, 0) for column in zip(*rows, strict=True)]
+
+
+unroll = rewriting(_unroll)
+"""Write scans as they ask to be, nested ones first."""
