@@ -1,0 +1,55 @@
+"""What the first call of a jitted function costs after warm-up: tracing, passes, schedule, LLVM. Bar: 60 ms.
+
+Each function is compiled once in this process, as a user would; the object cache on disk is off.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import tracer
+import tracer.numpy as tnp
+from tracer import grad, jit, lax
+
+BAR = 60.0  # milliseconds
+X = np.linspace(0.1, 1.0, 16)
+
+
+def functions() -> dict[str, Callable[[Any], Any]]:
+    """Tiny functions of sixteen numbers, by name."""
+    return {
+        "2 x + 1": lambda x: 2 * x + 1,
+        "sum of squares": lambda x: tnp.sum(x * x),
+        "its gradient": grad(lambda x: tnp.sum(x * x)),
+        "tanh": tnp.tanh,
+        "gradient of tanh": grad(lambda x: tnp.sum(tnp.tanh(x))),
+        "softmax": lambda x: tnp.exp(x - tnp.max(x)) / tnp.sum(tnp.exp(x - tnp.max(x))),
+        "sort": tnp.sort,
+        "cond": lambda x: lax.cond(tnp.sum(x) > 1, lambda v: v, lambda v: -v, x),
+        "while_loop": lambda x: lax.while_loop(lambda v: tnp.sum(v) < 100, lambda v: 2 * v, x),
+        "scan": lambda x: lax.scan(lambda c, v: (c + v, c * v), 0.0, x),
+    }
+
+
+def main() -> int:
+    """Measure and print; returns 1 where the bar is missed."""
+    tracer.config.cache_dir = None
+    jit(grad(lambda x: tnp.prod(x - 1)))(X)  # imports, and the code that all programs share
+    missed = 0
+    for name, function in functions().items():
+        compiled = jit(function)
+        start = time.perf_counter()
+        compiled(X)
+        took = 1e3 * (time.perf_counter() - start)
+        missed += took > BAR
+        print(f"{name:<20}{took:8.1f} ms{'  MISSED' if took > BAR else ''}")
+    return int(missed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
