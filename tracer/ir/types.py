@@ -9,8 +9,9 @@ Type = ArrayType   f32[3,4], i64[] (weak types print with a star: f64*[])
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
@@ -25,6 +26,16 @@ class ArrayType:
     dtype: DType
     shape: Shape
     weak: bool = False
+    _hash: int = field(init=False, repr=False, compare=False)  # types are keys everywhere
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.dtype, self.shape, self.weak)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return array_type, (self.dtype, self.shape, self.weak)  # hashes differ between processes
 
     def __str__(self) -> str:
         star = "*" if self.weak else ""
