@@ -58,6 +58,7 @@ TOLERANCES: Final[dict[str, Tolerance]] = {
     "digamma": Tolerance(16, "SciPy's is 6 ulp off between the poles; bounded absolutely near its roots", absolute=16),
     "polygamma": Tolerance(64, "a series of powers, each rounded", absolute=4),
     "reduce_sum": Tolerance(8, _SUMS, of_terms=True),
+    "reduce_window_sum": Tolerance(8, _SUMS, of_terms=True),
     "cumsum": Tolerance(8, _SUMS, of_terms=True),
     "reduce_prod": Tolerance(40, "a rounding error for every factor"),
     "cumprod": Tolerance(40, "a rounding error for every factor"),

@@ -18,6 +18,7 @@ from tracer.lax.in_dim import (
 from tracer.lax.loops import fori_loop, scan, while_loop
 from tracer.lax.mapping import map
 from tracer.lax.prefix_sums import associative_scan
+from tracer.lax.reducing import reduce, reduce_window, reduce_window_shape_tuple
 from tracer.primitives import arithmetic as _arithmetic
 from tracer.primitives import bits as _bits
 from tracer.primitives import broadcasting as _broadcasting
@@ -183,12 +184,13 @@ __all__ = [
     "dot", "dot_general", "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim",
     "dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim", "eq", "erf", "erf_inv",
     "erfc", "exp", "exp2", "expand_dims", "expm1", "floor", "fori_loop", "full", "full_like", "gather", "ge", "gt",
-    "imag", "index_in_dim", "integer_pow", "iota", "is_finite", "le", "lgamma", "log", "log1p", "logistic", "lt", "map",
-    "max", "min", "mul", "ne", "neg", "nextafter", "optimization_barrier", "pad", "padtype_to_pads", "pmax", "pmean",
-    "pmin", "polygamma", "population_count", "pow", "ppermute", "pshuffle", "psum", "psum_scatter", "real",
-    "reciprocal", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_precision", "reduce_prod",
-    "reduce_sum", "reduce_xor", "rem", "reshape", "rev", "round", "rsqrt", "scan", "scatter", "scatter_add",
-    "scatter_max", "scatter_min", "scatter_mul", "select", "select_n", "shift_left", "shift_right_arithmetic",
-    "shift_right_logical", "sign", "sin", "sinh", "slice", "slice_in_dim", "sort", "sort_key_val", "split", "sqrt",
-    "square", "squeeze", "stop_gradient", "sub", "switch", "tan", "tanh", "top_k", "transpose", "while_loop",
+    "imag", "index_in_dim", "integer_pow", "iota", "is_finite", "le", "lgamma", "log", "log1p", "logistic", "lt",
+    "map", "max", "min", "mul", "ne", "neg", "nextafter", "optimization_barrier", "pad", "padtype_to_pads", "pmax",
+    "pmean", "pmin", "polygamma", "population_count", "pow", "ppermute", "pshuffle", "psum", "psum_scatter", "real",
+    "reciprocal", "reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_precision", "reduce_prod",
+    "reduce_sum", "reduce_window", "reduce_window_shape_tuple", "reduce_xor", "rem", "reshape", "rev", "round",
+    "rsqrt", "scan", "scatter", "scatter_add", "scatter_max", "scatter_min", "scatter_mul", "select", "select_n",
+    "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign", "sin", "sinh", "slice", "slice_in_dim",
+    "sort", "sort_key_val", "split", "sqrt", "square", "squeeze", "stop_gradient", "sub", "switch", "tan", "tanh",
+    "top_k", "transpose", "while_loop",
 ]  # fmt: skip

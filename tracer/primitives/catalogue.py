@@ -41,6 +41,7 @@ from tracer.primitives.sorting import SORTING
 from tracer.primitives.special import SPECIAL
 from tracer.primitives.stacks import STACKS
 from tracer.primitives.trigonometric import TRIGONOMETRIC
+from tracer.primitives.window_reductions import WINDOW_REDUCTIONS
 
 ELEMENTWISE: Final[tuple[Primitive, ...]] = (
     *ARITHMETIC,
@@ -64,6 +65,7 @@ CATALOGUE: Final[tuple[Primitive, ...]] = (
     *SLICING,
     *SLIDING,
     *REDUCTIONS,
+    *WINDOW_REDUCTIONS,
     *SCANS,
     *SORTING,
     *CONTRACTIONS,

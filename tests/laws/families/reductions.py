@@ -41,9 +41,7 @@ def reduction_cases() -> Iterator[Case]:
         shapes = SHAPES + (EMPTY if of_nothing else [((0, 3), (1,))])
         for turn, (shape, axes) in enumerate(shapes):
             for short in dict.fromkeys((shorts[turn % len(shorts)], *(s for s in WIDE if s in shorts))):
-                yield case(
-                    BY_NAME[name], [typed(short, *shape)], values, smooth if short in WIDE else None, axes=axes
-                )
+                yield case(BY_NAME[name], [typed(short, *shape)], values, smooth if short in WIDE else None, axes=axes)
         for turn, short in enumerate(shorts):
             shape, axes = SHAPES[turn % 4]
             yield case(BY_NAME[name], [typed(short, *shape)], values, None, axes=axes)
@@ -53,8 +51,42 @@ def reduction_cases() -> Iterator[Case]:
                 index = dtypes.INTEGERS[turn % 8]
                 draw = distinct if short in WIDE else None
                 yield case(BY_NAME[name], [typed(short, *shape)], few, draw, axis=axis, index_dtype=index)
+    yield from _windows()
     yield from _scans()
     yield from _sorts()
+
+
+# shape, window, and what is not the default: strides, padding, base_dilation, window_dilation
+POOLS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, tuple[object, ...]]]] = [
+    ((2, 6, 6), (1, 2, 2), {"strides": (1, 2, 2)}),
+    ((7, 5), (3, 3), {"padding": ((1, 1), (0, 2)), "strides": (2, 1)}),
+    ((9,), (3,), {"window_dilation": (2,), "padding": ((2, -1),)}),
+    ((4,), (3,), {"base_dilation": (3,), "padding": ((1, 2),)}),
+    ((40,), (20,), {"strides": (3,)}),
+    ((3,), (5,), {}),
+    ((3,), (2,), {"padding": ((-3, -2),)}),
+    ((0, 3), (1, 2), {}),
+    ((), (), {}),
+    ((133,), (2,), {}),
+]  # fmt: skip
+
+
+def _windows() -> Iterator[Case]:
+    for name, shorts, values, smooth in (
+        ("reduce_window_sum", NUMBERS, additive, direction),
+        ("reduce_window_max", ORDERED, every_part, distinct),
+        ("reduce_window_min", ORDERED, every_part, distinct),
+    ):
+        for turn, (shape, window, given) in enumerate(POOLS):
+            ones = (1,) * len(shape)
+            params = {
+                "window": window, "strides": ones, "padding": ((0, 0),) * len(shape), "base_dilation": ones,
+                "window_dilation": ones, **given,
+            }  # fmt: skip
+            kinds = shorts if turn < 2 else (shorts[turn % len(shorts)], *(s for s in WIDE if s in shorts))
+            for short in dict.fromkeys(kinds):
+                draw = smooth if short in WIDE else None
+                yield case(BY_NAME[name], [typed(short, *shape)], values, draw, **params)
 
 
 def _scans() -> Iterator[Case]:
