@@ -336,7 +336,7 @@ def test_a_traced_array_kept_in_a_global(use: Any) -> None:
         reuse()
     lines, first = inspect.getsourcelines(f)
     assert str(caught.value).partition("\n")[2] == (
-        f"  an array f64*[], made at test_mistakes.py:{first + 1} while `f` was traced, outlived its trace\n"
+        f"  an array f64*[], `y` made at test_mistakes.py:{first + 1} while `f` was traced, outlived its trace\n"
         "  help: return it from the function instead of storing it in a global, a closure or an object"
     )
     assert lines[1].endswith("# made\n")
@@ -356,7 +356,7 @@ def test_a_differentiated_array_kept_in_a_global(run: Any) -> None:
         errors.LeakedTracerError,
         lambda: kept[0] + 1,  # here
         "leaked traced array at @here\n"
-        "  an array f64*[], made at @made while `f` was traced, outlived its trace\n"
+        "  an array f64*[], `y` made at @made while `f` was traced, outlived its trace\n"
         "  help: return it from the function instead of storing it in a global, a closure or an object",
     )
 
@@ -679,7 +679,7 @@ def test_vmap_over_different_sizes() -> None:
         errors.ArgumentError,
         lambda: vmap(lambda p: p["w"] * p["b"])({"w": X, "b": tnp.ones(4)}),  # here
         "vmap of lambda at @here: the mapped axes have different sizes\n"
-        "  argument 0, at ['b'] has size 4\n  argument 0, at ['w'] has size 3\n"
+        "  argument 0, p['b'] has size 4\n  argument 0, p['w'] has size 3\n"
         "  help: sizes must agree; an argument that is the same for every example takes in_axes=None",
     )
 
@@ -755,7 +755,7 @@ def test_a_string_argument() -> None:
     fails(
         errors.ArgumentError,
         lambda: jit(lambda p: p["w"])({"w": X, "name": "layer"}),  # here
-        "jit of lambda at @here: argument 0 'p', at ['name'] is no array\n  got str: 'layer'\n"
+        "jit of lambda at @here: argument 0, p['name'] is no array\n  got str: 'layer'\n"
         "  help: leave it out of the traced arguments: mark it static (static_argnums, static_argnames)",
     )
 

@@ -132,6 +132,7 @@ def test_names_of_numpy_mean_the_same_arguments() -> None:
         "stack",
         "take",
         "argmax",
+        "clip",
         "repeat",
         "roll",
         "tile",

@@ -189,7 +189,7 @@ def test_an_argument_that_is_no_array_is_named() -> None:
     with pytest.raises(ArgumentError) as error:
         f(1.0, {"mode": "fast"})
     assert str(error.value) == (
-        f"jit of lambda at test_jit.py:{line(-2)}: argument 1 'options', at ['mode'] is no array\n"
+        f"jit of lambda at test_jit.py:{line(-2)}: argument 1, options['mode'] is no array\n"
         "  got str: 'fast'\n"
         "  help: leave it out of the traced arguments: mark it static (static_argnums, static_argnames)"
     )
@@ -277,9 +277,9 @@ def test_explain_names_the_argument_that_changed() -> None:
     assert f.explain() == (
         "lambda compiled 3 times\n"
         f"  1. at test_jit.py:{start}: the first call\n"
-        f"  2. at test_jit.py:{start + 1}: argument 0 'params', at ['w']: f64[2] -> f64[3]\n"
+        f"  2. at test_jit.py:{start + 1}: argument 0, params['w']: f64[2] -> f64[3]\n"
         "      argument 1 'x': f64[2] -> f64[3]\n"
-        f"  3. at test_jit.py:{start + 2}: argument 0 'params', at ['w']: f64[2] -> f32[]\n"
+        f"  3. at test_jit.py:{start + 2}: argument 0, params['w']: f64[2] -> f32[]\n"
         "      argument 1 'x': f64[2] -> f32[]"
     )
     assert repr(f.explain()) == str(f.explain())

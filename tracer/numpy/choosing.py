@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,36 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
     sizes = shape.broadcast(which.shape, *(v.shape for v in cases if isinstance(v, Array)), operation=f"where{here()}")
     cases = [broadcast(v, sizes) if isinstance(v, Array) else v for v in cases]
     return comparison.select(broadcast(which, sizes), *cases)
+
+
+def apply_where(
+    cond: Any, args: Any, f1: Callable[..., Any], f2: Callable[..., Any] | None = None, /, *, fill_value: Any = None,
+    safe: Any = 1,
+) -> Any:  # fmt: skip
+    """f1(*args) where the condition holds, elsewhere f2(*args) or `fill_value`; nowhere NaN, in derivatives either.
+
+    `where(x > 0, log(x), 0)` computes log(x) for every x, and its derivative at x = 0 is 0 · inf, NaN, although the
+    logarithm was not chosen there. Here each function sees `safe` in place of the elements that it is not for, so
+    give a value at which both are defined, with their derivatives. args: an array or a tuple of arrays, broadcast.
+
+    >>> x = tnp.asarray([0.0, 4.0])
+    >>> tracer.grad(lambda x: tnp.where(x > 0, tnp.sqrt(x), 0.0).sum())(x)
+    Array([ nan, 0.25], f64)
+    >>> tracer.grad(lambda x: tnp.apply_where(x > 0, x, tnp.sqrt, fill_value=0.0).sum())(x)
+    Array([0.  , 0.25], f64)
+    """
+    if (f2 is None) == (fill_value is None):
+        raise ArgumentError(
+            message(
+                f"apply_where{here()}: what is to stand where the condition does not hold?",
+                "got both a function and a fill_value" if f2 is not None else "got neither a function nor a fill_value",
+                help="give one: apply_where(cond, x, f1, f2), or fill_value=0.0",
+            )
+        )
+    operands = args if isinstance(args, tuple | list) else (args,)
+    chosen = f1(*(where(cond, x, safe) for x in operands))
+    other = fill_value if f2 is None else f2(*(where(cond, safe, x) for x in operands))
+    return where(cond, chosen, other)
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:

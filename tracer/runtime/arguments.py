@@ -118,15 +118,11 @@ class Signature:
         return as_array(leaf, f"jit of {self.name}: {name}").type
 
     def leaf_names(self, args: Sequence[Any], kwargs: Mapping[str, Any], statics: tuple[Static, ...]) -> list[str]:
-        """`argument 0 'w', at ['hidden']`: a name for every leaf."""
-        left = [i for i in range(len(args) + len(statics)) if i not in {s.place for s in statics}]
-        names = argument_names(args, kwargs)
-        given = {f"argument {k}": self.argument(place) for k, place in enumerate(left[: len(args)])}
-        result = []
-        for name in names:
-            root, comma, path = name.partition(",")
-            result.append(given.get(root, root) + comma + path)
-        return result
+        """`argument 0 'x'`, `argument 1, w['hidden']`: a name for every leaf."""
+        left = [i for i in range(len(args) + len(statics)) if i not in {s.place for s in statics}][: len(args)]
+        whole = {f"argument {place}": self.argument(place) for place in left}
+        names = argument_names(args, kwargs, of=self.parameters, positions=left)
+        return [whole.get(name, name) for name in names]
 
     def donated(self, call: Call) -> list[Any]:
         """The leaves that the call gives away."""

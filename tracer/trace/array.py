@@ -312,11 +312,12 @@ def _raise_traced(array: Array, error: Failure, what: str) -> NoReturn:
 
 def leak(array: Array, trace: Trace) -> LeakedTracerError:
     """The error for an array that is used where its trace does not run."""
+    made = f"{trace.variable_name(array)}{trace.origin(array)}"
     reason = "belongs to a trace on another thread" if trace.is_open else "outlived its trace"
     return LeakedTracerError(
         message(
             f"leaked traced array{here()}",
-            f"an array {array.type}, {trace.origin(array)} while `{trace.name}` was traced, {reason}",
+            f"an array {array.type}, {made} while `{trace.name}` was traced, {reason}",
             help="return it from the function instead of storing it in a global, a closure or an object",
         )
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import linecache
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,6 +53,21 @@ def user_frames() -> Iterator[FrameType]:
         if not is_ours(frame.f_code):
             yield frame
         frame = frame.f_back
+
+
+def assigned_name(source: Source) -> str | None:
+    """The name that a line of the user's gives its value: y, of `y = sin(x)`."""
+    try:
+        (statement,) = ast.parse(linecache.getline(source.file, source.line).strip()).body
+    except (SyntaxError, ValueError):
+        return None
+    match statement:
+        case ast.Assign(targets=[ast.Name(name)]) | ast.AnnAssign(target=ast.Name(name)):
+            return name
+        case ast.AugAssign(target=ast.Name(name)):
+            return name
+        case _:
+            return None
 
 
 def place(source: Source | None) -> str:

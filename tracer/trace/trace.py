@@ -27,7 +27,7 @@ from tracer.ir.program import Atom, Equation, Literal, Program, Source, Var, inf
 from tracer.ir.types import ArrayType, Type, array_type
 from tracer.settings import gate
 from tracer.trace.array import PROTECTED, Array, leak, traced
-from tracer.trace.source import place, user_source
+from tracer.trace.source import assigned_name, place, user_source
 from tracer.trace.state import state
 
 Operand = Array | Literal
@@ -104,6 +104,16 @@ class Trace:
             return f"an argument of `{self.name}`" + (f" called at {self.source}" if self.source else "")
         found = next((e.source for e in reversed(self.equations) if atom in e.outputs), self.source)
         return f"made{place(self.sources.get(atom, found) if atom is not None else found)}"
+
+    def variable_name(self, array: Array) -> str:
+        """`y` with a space behind it, for an array that a line of the user's calls y; else nothing."""
+        atom = array._atom
+        made = [(v, e.source) for e in self.equations for v in e.outputs] or list(self.sources.items())
+        source = next((s for v, s in made if v is atom), None)
+        if source is None or [v for v, s in made if s == source][-1] is not atom:
+            return ""  # an intermediate value of the line, or an argument
+        name = assigned_name(source)
+        return f"`{name}` " if name else ""
 
     def program(self, outputs: Sequence[Operand]) -> Program:
         """What was recorded, as a program of (constants..., inputs...)."""

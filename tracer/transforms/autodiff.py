@@ -94,8 +94,12 @@ def value_and_grad(
             return fun(*full, **kwargs)
 
         name = name_of(fun)
-        leaves, structure = flatten_arguments(chosen, f"grad of {name}", lambda: argument_names(chosen))
-        check_gradient_inputs(leaves, chosen, positions, name, holomorphic, allow_int)
+
+        def names() -> list[str]:
+            return argument_names(chosen, of=fun, positions=positions)
+
+        leaves, structure = flatten_arguments(chosen, f"grad of {name}", names)
+        check_gradient_inputs(leaves, names, name, holomorphic, allow_int)
         recorded = record(call, leaves, structure, has_aux, name)
         output = _scalar_output(recorded, name, holomorphic)
         cotangent = _ones(output)
@@ -120,7 +124,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """
     check_callable(fun, "vjp")
     name = name_of(fun)
-    leaves, structure = flatten_arguments(primals, f"vjp of {name}", lambda: argument_names(primals))
+    leaves, structure = flatten_arguments(primals, f"vjp of {name}", lambda: argument_names(primals, of=fun))
     recorded = record(fun, leaves, structure, has_aux, name)
 
     def pullback(cotangents: Any) -> Any:
@@ -143,7 +147,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     """
     check_callable(fun, "linearize")
     name = name_of(fun)
-    leaves, structure = flatten_arguments(primals, f"linearize of {name}", lambda: argument_names(primals))
+    leaves, structure = flatten_arguments(primals, f"linearize of {name}", lambda: argument_names(primals, of=fun))
     recorded = record(fun, leaves, structure, has_aux, name)
 
     def pushforward(*tangents: Any) -> Any:
@@ -175,7 +179,7 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
         )
     name = name_of(fun)
     primals, tangents = tuple(primals), tuple(tangents)
-    leaves, structure = flatten_arguments(primals, f"jvp of {name}", lambda: argument_names(primals))
+    leaves, structure = flatten_arguments(primals, f"jvp of {name}", lambda: argument_names(primals, of=fun))
     given = _match(tangents, leaves, structure, f"tangents of {name}")
     holder = _Result(has_aux, name)
     outputs, moved = run_forward(holder.flat(fun, structure), leaves, given, name)
@@ -356,8 +360,7 @@ def argument_position(number: int, count: int) -> int:
 
 def check_gradient_inputs(
     leaves: Sequence[Array],
-    chosen: Sequence[Any],
-    positions: Sequence[int],
+    names: Callable[[], list[str]],
     name: str,
     holomorphic: bool,
     allow_int: bool,
@@ -369,7 +372,7 @@ def check_gradient_inputs(
         if holomorphic:
             good = isinstance(type, ArrayType) and dtypes.is_complex(type.dtype)
         if not good:
-            path = argument_names(chosen)[number]
+            path = names()[number]
             wanted = "complex" if holomorphic else "floating or complex"
             raise DTypeError(
                 message(

@@ -48,9 +48,10 @@ def checkpoint(
         if state.innermost is None:
             return fun(*args, **kwargs)
         static = {n % len(args) for n in numbers if -len(args) <= n < len(args)}
-        moving = [a for i, a in enumerate(args) if i not in static]
+        places = [i for i in range(len(args)) if i not in static]
+        moving = [args[i] for i in places]
         leaves, structure = flatten_arguments(
-            (moving, kwargs), f"checkpoint of {name}", lambda: argument_names(args, kwargs)
+            (moving, kwargs), f"checkpoint of {name}", lambda: argument_names(moving, kwargs, of=fun, positions=places)
         )
         structures: list[trees.Structure] = []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -41,19 +42,36 @@ def _named(leaf: Any, position: int, what: str, names: Callable[[], list[str]], 
     return as_array(leaf, f"{what}: {names()[position]}", copy=copy)  # raises again, and says which it is
 
 
-def argument_names(args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) -> list[str]:
-    """`argument 0`, `argument 1, params['w'][2]` style names for every leaf of a call's arguments."""
+def argument_names(
+    args: Sequence[Any], kwargs: Mapping[str, Any] | None = None, *,
+    of: Callable[..., Any] | Sequence[str] | None = None, positions: Sequence[int] | None = None,
+) -> list[str]:  # fmt: skip
+    """`argument 0`, `argument 1, params['w'][2]` style names for every leaf of a call's arguments.
+
+    of: the function, whose parameters lend their names, or those. positions: where the args stand in the call.
+    """
+    parameters = parameter_names(of) if of is None or callable(of) else of
     names = []
-    for position, argument in enumerate(args):
-        names += [_argument_name(f"argument {position}", n) for n in trees.leaf_names(argument, "*")]
+    for position, argument in zip(positions or range(len(args)), args, strict=True):
+        parameter = parameters[position] if position < len(parameters) else None
+        names += _leaf_names(f"argument {position}", parameter, argument)
     for key in sorted(kwargs or {}):
-        names += [_argument_name(f"argument {key!r}", n) for n in trees.leaf_names((kwargs or {})[key], "*")]
+        names += _leaf_names(f"argument {key!r}", key, (kwargs or {})[key])
     return names
 
 
-def _argument_name(root: str, path: str) -> str:
-    inner = path.removeprefix("*")
-    return f"{root}, at {inner}" if inner else root
+def _leaf_names(argument: str, parameter: str | None, value: Any) -> list[str]:
+    paths = [name.removeprefix("*") for name in trees.leaf_names(value, "*")]
+    return [f"{argument}, {parameter or 'at '}{path}" if path else argument for path in paths]
+
+
+def parameter_names(function: Callable[..., Any] | None) -> list[str]:
+    """What a function calls the arguments that it takes by position; nothing for one that does not say."""
+    try:
+        parameters = inspect.signature(function).parameters.values() if function is not None else ()
+    except (TypeError, ValueError):
+        return []
+    return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
 
 def flat_function(

@@ -129,8 +129,12 @@ def _jacobian(
             return fun(*full, **kwargs)
 
         name = name_of(fun)
-        leaves, structure = flatten_arguments(chosen, f"{what} of {name}", lambda: argument_names(chosen))
-        check_gradient_inputs(leaves, chosen, positions, name, holomorphic, allow_int)
+
+        def names() -> list[str]:
+            return argument_names(chosen, of=fun, positions=positions)
+
+        leaves, structure = flatten_arguments(chosen, f"{what} of {name}", names)
+        check_gradient_inputs(leaves, names, name, holomorphic, allow_int)
         recorded = record(call, leaves, structure, has_aux, name)
         entries = _nest(recorded, structure, blocks_of(recorded))
         result = trees.unflatten(recorded.structure, [entry[0] if single else entry for entry in entries])

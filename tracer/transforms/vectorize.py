@@ -56,8 +56,12 @@ def vmap(
             )
         axes = trees.broadcast_prefix(axes_tree, args, f"in_axes of vmap of {name}")
         axes += [0] * len(trees.flatten(kwargs)[0])
-        leaves, structure = flatten_arguments((args, kwargs), f"vmap of {name}", lambda: argument_names(args, kwargs))
-        size = _batch_size(leaves, axes, axis_size, name, lambda: argument_names(args, kwargs))
+
+        def names() -> list[str]:
+            return argument_names(args, kwargs, of=fun)
+
+        leaves, structure = flatten_arguments((args, kwargs), f"vmap of {name}", names)
+        size = _batch_size(leaves, axes, axis_size, name, names)
         example_types = [_example_type(x, axis) for x, axis in zip(leaves, axes, strict=True)]
         axes = [None if axis is None else axis % x.ndim for x, axis in zip(leaves, axes, strict=True)]
         holder: list[Any] = []
