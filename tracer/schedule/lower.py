@@ -17,6 +17,7 @@ from tracer.schedule.blocks import BlockWriter, ModuleState, entry_buffer
 from tracer.schedule.cpu import map_to_cpu
 from tracer.schedule.math.legalise import expand_math
 from tracer.schedule.others import write_other
+from tracer.schedule.partials import split_reductions
 from tracer.schedule.threads import LEAST_WORK, share_loops
 from tracer.schedule.windows import FaultSite, FaultSites
 
@@ -61,7 +62,8 @@ def schedule(program: Program, *, least_work: float = LEAST_WORK) -> Scheduled:
     least_work: nests that are estimated to take less than so many nanoseconds are not shared by threads.
     """
     plain = loops(program)
-    module = share_loops(expand_math(map_to_cpu(plain.module)), least_work)
+    module = split_reductions(plain.module) if least_work else split_reductions(plain.module, block=16)
+    module = share_loops(expand_math(map_to_cpu(module)), least_work)
     return replace(plain, module=module)
 
 

@@ -10,7 +10,7 @@ last round from the end backwards: some elements are computed twice, and no mask
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -37,8 +37,9 @@ from tracer.ir.loop import (
     While,
     index_constant,
 )  # fmt: skip
-from tracer.ir.loop_walk import operands_of, statements_of
+from tracer.ir.loop_walk import statements_of
 from tracer.ir.scalar import ScalarOp
+from tracer.schedule.moving import moved
 from tracer.schedule.work import trips, work
 
 LEAST_WORK: Final = 30_000.0
@@ -221,7 +222,7 @@ def _blocks(loop: For, begin: Operand, end: Operand) -> For:
         statements.append(Compute(scaled, ScalarOp.MUL, (block, index_constant(lanes))))
         statements.append(Compute(first, ScalarOp.MIN, (scaled, index_constant(length - lanes))))
         start = Address(0, ((first, 1),))
-    statements.append(_moved(loop, start, index_constant(lanes)))
+    statements.append(moved(loop, start, index_constant(lanes)))
     return For(block, begin, end, Block(tuple(statements)))
 
 
@@ -229,52 +230,4 @@ def _part(loop: For, begin: Register, end: Register) -> tuple[Statement, ...]:
     """The loop over a part of its range."""
     count = Register(I64, "count")
     length = Compute(count, ScalarOp.SUB, (end, begin))
-    return length, _moved(loop, Address(0, ((begin, 1),)), count)
-
-
-def _moved(loop: For, start: Address, stop: Operand) -> For:
-    """The loop over range(start, start + stop), its index counting from 0."""
-    index = Register(I64, loop.index.name)
-    body = _with_index(loop.body, loop.index, index, start)
-    if loop.index in set(_values(loop.body)):
-        ((register, coefficient),) = start.terms
-        scaled = Register(I64, "scaled")
-        shift = Compute(scaled, ScalarOp.MUL, (register, index_constant(coefficient)))
-        position = Compute(loop.index, ScalarOp.ADD, (index, scaled))
-        body = Block((shift, position, *body.statements), body.yields)
-    return replace(loop, index=index, stop=stop, body=body)
-
-
-def _values(block: Block) -> Iterator[Operand]:
-    """What is read in the block other than in addresses."""
-    for s in statements_of(block):
-        yield from operands_of(s)
-        if isinstance(s, For):
-            yield from s.body.yields
-    yield from block.yields
-
-
-def _with_index(block: Block, old: Register, new: Register, start: Address) -> Block:
-    """The block with start + new for `old` in its addresses."""
-
-    def moved(address: Address) -> Address:
-        coefficient = next((c for r, c in address.terms if r is old), 0)
-        if not coefficient:
-            return address
-        kept = tuple((r, c) for r, c in address.terms if r is not old)
-        added = ((new, coefficient), *((r, c * coefficient) for r, c in start.terms))
-        return Address(address.constant + start.constant * coefficient, (*kept, *added))
-
-    def changed(s: Statement) -> Statement:
-        match s:
-            case Load() | Store() | Update():
-                return replace(s, address=moved(s.address))
-            case For():
-                return replace(s, body=_with_index(s.body, old, new, start))
-            case If():
-                then, otherwise = (_with_index(b, old, new, start) for b in (s.then, s.otherwise))
-                return replace(s, then=then, otherwise=otherwise)
-            case _:
-                return s
-
-    return Block(tuple(map(changed, block.statements)), block.yields)
+    return length, moved(loop, Address(0, ((begin, 1),)), count)

@@ -1,0 +1,163 @@
+"""Long reductions to few results: blocks of a fixed length first, which threads may share, then their partial results.
+
+The blocks follow from the length alone, so the result does not depend on who reduced which of them. The partial
+results lie behind everything else in the arena, where one reduction after another uses the same place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from tracer.ir.dtypes import I64
+from tracer.ir.loop import (
+    Address,
+    Block,
+    Buffer,
+    Carry,
+    Compute,
+    Constant,
+    Fault,
+    For,
+    Function,
+    If,
+    Invoke,
+    Load,
+    LoopKind,
+    Module,
+    Operand,
+    Register,
+    Space,
+    Statement,
+    Store,
+    View,
+    While,
+    index_constant,
+)  # fmt: skip
+from tracer.schedule.moving import moved
+
+BLOCK: Final = 1 << 15  # elements: some microseconds of one core
+_LEAST_BLOCKS: Final = 8
+_MOST_STATEMENTS: Final = 80  # of a body that is written twice, for the blocks and for the rest
+_ALIGNMENT: Final = 64
+
+
+def split_reductions(module: Module, block: int = BLOCK) -> Module:
+    """The module with long reductions in two steps."""
+    functions: list[Function] = []
+    split: dict[str, tuple[Function, Function, list[Buffer]]] = {}
+    arena = -(-module.arena // _ALIGNMENT) * _ALIGNMENT
+    size = arena
+    for function in module.functions:
+        parts = None if function.name == module.entry else _split(function, block)
+        if parts is None:
+            functions.append(function)
+            continue
+        buffers, offset = [], arena
+        for parameter in parts[2]:
+            name = f"{function.name}.{parameter.name}"
+            buffers.append(replace(parameter, name=name, space=Space.ARENA, offset=offset))
+            offset += -(-parameter.size * parameter.dtype.itemsize // _ALIGNMENT) * _ALIGNMENT
+        size = max(size, offset)
+        split[function.name] = (parts[0], parts[1], buffers)
+        functions += parts[:2]
+    if not split:
+        return module
+    functions = [replace(f, body=_invoking(f.body, split)) if f.name == module.entry else f for f in functions]
+    return replace(module, functions=tuple(functions), arena=size)
+
+
+def _invoking(block: Block, split: dict[str, tuple[Function, Function, list[Buffer]]]) -> Block:
+    """The block with both steps in the place of one."""
+    statements: list[Statement] = []
+    for s in block.statements:
+        match s:
+            case Invoke(name, arguments) if name in split:
+                first, second, buffers = split[name]
+                given = (*arguments, *map(View, buffers))
+                statements += [Invoke(first.name, given), Invoke(second.name, given)]
+            case For():
+                statements.append(replace(s, body=_invoking(s.body, split)))
+            case While():
+                condition, body = _invoking(s.condition, split), _invoking(s.body, split)
+                statements.append(replace(s, condition=condition, body=body))
+            case If():
+                then, otherwise = _invoking(s.then, split), _invoking(s.otherwise, split)
+                statements.append(replace(s, then=then, otherwise=otherwise))
+            case _:
+                statements.append(s)
+    return Block(tuple(statements), block.yields)
+
+
+def _split(function: Function, block: int) -> tuple[Function, Function, list[Buffer]] | None:
+    """The reduction of blocks, that of the partial results, and the parameters for them; None for other functions."""
+    loop = _reduction(function)
+    if loop is None or not isinstance(loop.stop, Constant):
+        return None
+    blocks, rest = divmod(int(loop.stop.value), block)
+    if blocks < _LEAST_BLOCKS or (rest and len(loop.body.statements) > _MOST_STATEMENTS):
+        return None
+    partial = [
+        Buffer(f"partial{n}", carry.register.dtype, blocks, Space.ARGUMENT, 0, _ALIGNMENT, written=True)
+        for n, carry in enumerate(loop.carries)
+    ]
+    parameters = (*function.parameters, *partial)
+    first = Function(f"{function.name}.blocks", parameters, _blocks(loop, partial, blocks, block))
+    joined = _joined(loop, partial, blocks, block, rest)
+    second = Function(f"{function.name}.joined", parameters, Block((*joined, *function.body.statements[1:])))
+    return first, second, partial
+
+
+def _reduction(function: Function) -> For | None:
+    """The one loop of a function that reduces everything."""
+    if not function.body.statements or not isinstance(function.body.statements[0], For):
+        return None
+    loop, *after = function.body.statements
+    assert isinstance(loop, For)
+    plain = all(isinstance(s, Load | Compute | Fault) for s in loop.body.statements)
+    simple = loop.start == index_constant(0) and loop.step == 1 and loop.kind is LoopKind.SERIAL
+    combined = bool(loop.carries) and all(carry.combine is not None for carry in loop.carries)
+    constant = all(isinstance(carry.initial, Constant) for carry in loop.carries)
+    last = all(isinstance(s, Compute | Store) for s in after)
+    return loop if plain and simple and combined and constant and last else None
+
+
+def _blocks(loop: For, partial: list[Buffer], blocks: int, block: int) -> Block:
+    """Each block's partial results: the identity is what they start from, the initial value comes in last."""
+    index = Register(I64, "block")
+    results = tuple(Register(buffer.dtype, "partial") for buffer in partial)
+    carries = []
+    for carry in loop.carries:
+        assert carry.identity is not None, "a carry that combines has an identity"
+        carries.append(replace(carry, initial=carry.identity))
+    inner = moved(loop, Address(0, ((index, block),)), index_constant(block))
+    inner = replace(inner, carries=tuple(carries), results=results)
+    place = Address(0, ((index, 1),))
+    stores = [Store(buffer, place, result) for buffer, result in zip(partial, results, strict=True)]
+    body = Block((inner, *stores))
+    return Block((For(index, index_constant(0), index_constant(blocks), body, LoopKind.PARALLEL),))
+
+
+def _joined(loop: For, partial: list[Buffer], blocks: int, block: int, rest: int) -> list[Statement]:
+    """The partial results together, and what is left behind the last block."""
+    index = Register(I64, "block")
+    results = loop.results if not rest else tuple(Register(r.dtype, "sum") for r in loop.results)
+    carries, loads, joins, yields = [], [], [], []
+    for carry, buffer in zip(loop.carries, partial, strict=True):
+        assert carry.combine is not None, "see _reduction"
+        so_far, part, total = (Register(buffer.dtype, name) for name in ("acc", "partial", "total"))
+        carries.append(Carry(so_far, carry.initial, carry.combine, carry.identity))
+        loads.append(Load(part, buffer, Address(0, ((index, 1),))))
+        joins.append(Compute(total, carry.combine, (so_far, part)))
+        yields.append(total)
+    body = Block((*loads, *joins), tuple(yields))
+    count = index_constant(blocks)
+    statements: list[Statement] = [
+        For(index, index_constant(0), count, body, LoopKind.SERIAL, 1, 1, tuple(carries), results)
+    ]
+    if rest:
+        tail = moved(loop, Address(blocks * block), index_constant(rest))
+        starts: tuple[Operand, ...] = results
+        entry = tuple(replace(c, initial=r) for c, r in zip(loop.carries, starts, strict=True))
+        statements.append(replace(tail, carries=entry))
+    return statements
