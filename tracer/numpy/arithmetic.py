@@ -104,7 +104,7 @@ def remainder(x1: Any, x2: Any, /) -> Array:
         if dtypes.is_unsigned(dtype):
             return left
     else:
-        left = rounding.rem(x, y)
+        return _float_divmod(x, y)[1]
     other_sign = bits.xor(comparison.lt(left, 0), comparison.lt(y, 0))
     moved = bits.and_(other_sign, comparison.ne(left, 0))
     return comparison.select(moved, arithmetic.add(left, y), left)
@@ -139,14 +139,27 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Array, Array]:
 
 
 def _float_divmod(x: Any, y: Any) -> tuple[Array, Array]:
+    """Zeros have a sign: a quotient that of x / y, a remainder that of y."""
     left = rounding.rem(x, y)
+    ratio = arithmetic.div(x, y)
     quotient = arithmetic.div(arithmetic.sub(x, left), y)
-    differ = comparison.ne(comparison.lt(left, 0), comparison.lt(y, 0))
-    moved = bits.and_(differ, comparison.ne(left, 0))
+    below = comparison.lt(y, 0)
+    moved = bits.and_(comparison.ne(comparison.lt(left, 0), below), comparison.ne(left, 0))
     left = comparison.select(moved, arithmetic.add(left, y), left)
-    quotient = comparison.select(moved, arithmetic.sub(quotient, _one_of(quotient)), quotient)
-    quotient = comparison.select(comparison.eq(y, 0), arithmetic.div(x, y), rounding.round_even(quotient))
-    return quotient, left
+    one, zero = (literal("divide", n, left.dtype, left.weak_type) for n in (1, 0))
+    negated = arithmetic.neg(left)  # -0 + 0 is 0, and the derivative of left + 0 is 1 where that of |left| is none
+    left = _where(below, arithmetic.neg(arithmetic.add(negated, zero)), arithmetic.add(left, zero))
+    quotient = comparison.select(moved, arithmetic.sub(quotient, one), quotient)
+    quotient = comparison.select(comparison.eq(y, 0), ratio, rounding.round_even(quotient))
+    signed = rounding.copysign(zero, ratio)
+    return comparison.select(comparison.eq(quotient, 0), signed, quotient), left
+
+
+def _where(condition: Any, x: Array, y: Array) -> Array:
+    """`select` by a condition that may be known."""
+    if isinstance(condition, Array):
+        return comparison.select(condition, x, y)
+    return x if (condition.value if isinstance(condition, Literal) else condition) else y
 
 
 def _one_of(x: Array) -> Literal:
@@ -216,7 +229,10 @@ def sign(x: Any, /) -> Array:
     >>> tnp.sign(tnp.asarray([-2.0, 0.0, 5.0]))
     Array([-1.,  0.,  1.], f64)
     """
-    return pointwise_numbers(parts.sign, "sign", x)
+    result = pointwise_numbers(parts.sign, "sign", x)
+    if dtypes.is_complex(result.dtype):
+        return comparison.select(comparison.eq(result, 0), 0, result)  # no negative zeros
+    return result
 
 
 def maximum(x1: Any, x2: Any, /) -> Array:
@@ -264,14 +280,18 @@ def _ignoring_nan(name: str, extreme: Any, x1: Any, x2: Any) -> Array:
     return comparison.select(comparison.ne(y, y), x, result)
 
 
-def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Array:
+def clip(
+    a: Any, /, min: Any = None, max: Any = None, out: None = None, *, a_min: Any = None, a_max: Any = None
+) -> Array:
     """The elements kept between two bounds, each a number, an array or None; the upper one wins where they cross.
 
-    The array-API names of the bounds are `min` and `max`. NaN stays NaN.
+    NumPy's older names of the bounds are `a_min` and `a_max`. NaN stays NaN.
 
     >>> tnp.clip(tnp.asarray([-1.0, 0.5, 2.0]), 0.0, 1.0)
     Array([0. , 0.5, 1. ], f64)
     """
+    if out is not None:
+        raise DTypeError(message(f"clip{here()} takes no out=", "arrays are immutable", help="use what it returns"))
     low, high = a_min if min is None else min, a_max if max is None else max
     result = operand("clip", a)
     if dtypes.is_complex(result.dtype):

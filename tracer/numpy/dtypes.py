@@ -33,7 +33,7 @@ class ScalarType(type):
     def __eq__(cls, other: object) -> bool:
         try:
             return bool(cls.dtype == np.dtype(other))  # type: ignore[call-overload]  # what is no dtype raises
-        except TypeError:
+        except (TypeError, ValueError):
             return False
 
     def __hash__(cls) -> int:
@@ -72,16 +72,32 @@ floating, complexfloating = np.floating, np.complexfloating
 dtype = np.dtype
 
 
+class FloatLimits:
+    """What `finfo` returns: NumPy's limits of a float dtype as Python floats, which are weak in promotion."""
+
+    __slots__ = ("_numpys", "dtype")
+
+    def __init__(self, numpys: Any) -> None:
+        self._numpys, self.dtype = numpys, np.dtype(numpys.dtype)
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._numpys, name)
+        return value if isinstance(value, int | str) else float(value)
+
+    def __repr__(self) -> str:
+        return f"finfo({self.dtype}, eps={self.eps}, min={self.min}, max={self.max})"
+
+
 def finfo(dtype: Any) -> Any:
     """The limits of a float dtype: eps, max, min, tiny, bits and more; of the parts for a complex one.
 
     >>> tnp.finfo(tnp.float32).eps
-    np.float32(1.1920929e-07)
+    1.1920928955078125e-07
     """
     found = _dtype_of("finfo", dtype)
     if not dtypes.is_inexact(found):
         raise DTypeError(message(f"finfo{here()}: not a float dtype", f"got {found}", help="iinfo for integers"))
-    return ml_dtypes.finfo(found) if found in _SHORT else np.finfo(found)  # type: ignore[no-untyped-call]
+    return FloatLimits(ml_dtypes.finfo(found) if found in _SHORT else np.finfo(found))  # type: ignore[no-untyped-call]
 
 
 _SHORT = frozenset((dtypes.BF16, dtypes.F8E4M3FN, dtypes.F8E5M2))

@@ -60,7 +60,7 @@ class Index:
     `batch`, and the axis's place among those that are left. place: where the batch goes in the result.
     """
 
-    shape: tuple[int, ...]
+    shape: tuple[int, ...]  # the array's, with an axis of size 1 for every single bool
     taken: tuple[Taken, ...]
     dropped: tuple[int, ...]
     new: tuple[int, ...]
@@ -88,7 +88,7 @@ class Index:
 
 
 class _Part(NamedTuple):
-    """One item of an index after masks and the ellipsis are spelled out. kind: new, gap, integer, slice, array."""
+    """One item of an index. kind: new, gap, integer, slice, array, mask, bool."""
 
     kind: str
     axes: int
@@ -117,6 +117,9 @@ def resolve(sizes: tuple[int, ...], index: Any, mode: GatherScatterMode = CHECKE
             dropped.append(axis)
             taken.append(Taken(checked_integer(value, axis, sizes[axis]), 1, 1))
             continue
+        if kind == "bool":
+            sizes = (*sizes[:axis], 1, *sizes[axis:])
+            kind, value = "array", np.zeros(int(value), np.int64)
         if kind == "new":
             new.append(left)
         elif kind == "slice":
@@ -140,9 +143,7 @@ def _parts(item: Any) -> Iterator[_Part]:
     elif isinstance(item, slice):
         yield _Part("slice", 1, item)
     elif isinstance(item, bool | np.bool_):
-        raise ArgumentError(
-            message(f"indexing{here()}: a single bool is no index", help="use None for a new axis, or a mask array")
-        )
+        yield _Part("bool", 0, item)
     elif isinstance(item, int | np.integer):
         yield _Part("integer", 1, operator.index(item))
     else:
@@ -186,7 +187,7 @@ def _array_parts(places: Places) -> Iterator[_Part]:
                     help="tnp.where(mask, x, 0) keeps the shape; x.at[mask].set(value) writes",
                 )
             )
-        yield _Part("mask", mask.ndim, mask)
+        yield _Part("mask", mask.ndim, mask) if mask.ndim else _Part("bool", 0, mask)
     elif places.dtype.kind not in "iu":
         raise ArgumentError(
             message(
@@ -229,7 +230,8 @@ def _with_ellipsis(parts: list[_Part], sizes: tuple[int, ...]) -> list[_Part]:
 
 
 def _true_places(mask: Any, axis: int, sizes: tuple[int, ...]) -> tuple[Any, ...]:
-    if mask.shape != sizes[axis : axis + mask.ndim]:
+    named = sizes[axis : axis + mask.ndim]
+    if len(named) < mask.ndim or any(m not in (0, n) for m, n in zip(mask.shape, named, strict=True)):
         raise OutOfBoundsError(
             message(
                 f"indexing with a mask{here()}: it must have the shape of the axes that it stands for",
@@ -241,9 +243,9 @@ def _true_places(mask: Any, axis: int, sizes: tuple[int, ...]) -> tuple[Any, ...
 
 def _place(parts: Sequence[_Part]) -> int:
     """Where the axes of index arrays go."""
-    if not any(part.kind == "array" for part in parts):
+    if not any(part.kind in ("array", "bool") for part in parts):
         return 0
-    advanced = [i for i, part in enumerate(parts) if part.kind in ("array", "integer")]
+    advanced = [i for i, part in enumerate(parts) if part.kind in ("array", "integer", "bool")]
     first, last = advanced[0], advanced[-1]
     if last - first + 1 != len(advanced):
         return 0
@@ -303,7 +305,7 @@ def get(
     """The elements that an index takes. `wrap`: whether negative indices count from the end."""
     found, chosen = resolve_mode(mode)
     resolved = resolve(x.shape, index, chosen)
-    y = take_slices(x, resolved)
+    y = take_slices(x if resolved.shape == x.shape else reshape(x, resolved.shape), resolved)
     if not resolved.arrays:
         return y
     return _gathered(y, resolved, chosen, fill_value, unique_indices, wrap=wrap, modulo=found == "wrap")

@@ -218,7 +218,7 @@ def broadcast_to(array: Any, shape: Any) -> Array:
     return _broadcast(x, sizes)
 
 
-def broadcast_arrays(*args: Any) -> list[Array]:
+def broadcast_arrays(*args: Any) -> tuple[Array, ...]:
     """The arrays, each repeated to the shape that they broadcast to.
 
     >>> [x.shape for x in tnp.broadcast_arrays(tnp.zeros((2, 1)), tnp.zeros(3))]
@@ -226,9 +226,9 @@ def broadcast_arrays(*args: Any) -> list[Array]:
     """
     arrays = [array_of("broadcast_arrays", x) for x in args]
     if not arrays:
-        return []
+        return ()
     sizes = shapes.broadcast(*(x.shape for x in arrays), operation=f"broadcast_arrays{here()}")
-    return [_broadcast(x, sizes) for x in arrays]
+    return tuple(_broadcast(x, sizes) for x in arrays)
 
 
 def broadcast_shapes(*shapes_: Any) -> tuple[int, ...]:

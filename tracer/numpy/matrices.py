@@ -19,6 +19,7 @@ from tracer.primitives.joining import pad, slice_in_dim
 from tracer.primitives.reductions import reduce_sum
 from tracer.primitives.rules import kind_of
 from tracer.primitives.shapes import broadcasted_iota, iota, moveaxis, reshape
+from tracer.runtime.devices import check_device
 from tracer.settings import config
 from tracer.trace.array import Array
 from tracer.trace.source import here
@@ -31,7 +32,7 @@ def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None, *, device: Any = N
     Array([[0., 1., 0.],
            [0., 0., 1.]], f64)
     """
-    del device
+    check_device(device, "eye")
     rows, columns = shape_argument("eye", (N, N if M is None else M))
     return _in_dtype("eye", _below(rows, columns, k, comparison.eq), dtype)
 
@@ -195,7 +196,7 @@ def sum_dtype(x: Array) -> Any:
     return dtypes.I64 if kind_of(x.dtype) in "bi" else x.dtype
 
 
-def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Array]:
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Array, ...]:
     """Vectors as coordinates of a grid: one array of the grid's shape for each.
 
     indexing: "xy" gives the grid [len(y), len(x), ...], "ij" gives [len(x), len(y), ...]. sparse: keep axes of size 1.
@@ -214,7 +215,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     for x, axis in zip(vectors, order, strict=True):
         full[axis] = x.shape[0]
     sizes = [[n if a == axis or not sparse else 1 for a, n in enumerate(full)] for axis in order]
-    return [broadcast_in_dim(x, s, (axis,)) for x, s, axis in zip(vectors, sizes, order, strict=True)]
+    return tuple(broadcast_in_dim(x, s, (axis,)) for x, s, axis in zip(vectors, sizes, order, strict=True))
 
 
 def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:

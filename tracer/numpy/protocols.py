@@ -176,14 +176,18 @@ def array_namespace(self: Array, *, api_version: str | None = None) -> Any:
 def dlpack(
     self: Array, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
 ) -> Any:
-    """The array's memory for another library, which must not write to it."""
+    """The array's memory for another library: read-only where the capsule can say so, a copy of a constant else."""
     if self._trace is not None:
         raise TracerArrayError(
             message(f"DLPack{here()}: a traced array has no memory", f"got {self.type}", help="return it first")
         )
-    value = self._value
-    if max_version is None:
-        return value.__dlpack__(stream=stream)
+    value: np.ndarray[Any, Any] = self._value
+    if max_version is None or max_version[0] < 1:
+        shared = value if value.flags.writeable else value.copy()
+        return shared.__dlpack__(stream=stream)
+    if not copy:
+        value = value.view()
+        value.flags.writeable = False
     return value.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
 

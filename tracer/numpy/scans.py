@@ -15,11 +15,12 @@ from tracer.numpy.conversion import array_of, cast, dtype_of_argument, strong
 from tracer.numpy.joining import concatenate
 from tracer.numpy.logic import not_equal
 from tracer.numpy.manipulation import broadcast_to, ravel
+from tracer.numpy.matrices import sum_dtype
 from tracer.numpy.promotion import operand
 from tracer.numpy.reductions import no_out
 from tracer.numpy.statistics import without_nan
 from tracer.primitives import arithmetic, scans
-from tracer.primitives.broadcasting import axis_of
+from tracer.primitives.broadcasting import axis_of, full
 from tracer.primitives.joining import slice_in_dim
 from tracer.trace.array import Array
 from tracer.trace.source import here
@@ -43,6 +44,48 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None
     """
     no_out("cumprod", out)
     return _running("cumprod", scans.cumprod, operand("cumprod", a), axis, dtype)
+
+
+def cumulative_sum(
+    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Array:
+    """The sums of all elements up to each one along an axis, small integers in 64 bits.
+
+    The axis may be left out for a vector alone. include_initial: the sum of nothing, 0, comes first.
+
+    >>> tnp.cumulative_sum(tnp.asarray([1, 2, 3]), include_initial=True)
+    Array([0, 1, 3, 6], i64)
+    """
+    return _cumulative("cumulative_sum", scans.cumsum, x, axis, dtype, 0 if include_initial else None)
+
+
+def cumulative_prod(
+    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Array:
+    """The products of all elements up to each one along an axis, small integers in 64 bits.
+
+    The axis may be left out for a vector alone. include_initial: the product of nothing, 1, comes first.
+
+    >>> tnp.cumulative_prod(tnp.asarray([1, 2, 3]))
+    Array([1, 2, 6], i64)
+    """
+    return _cumulative("cumulative_prod", scans.cumprod, x, axis, dtype, 1 if include_initial else None)
+
+
+def _cumulative(
+    name: str, scan: Callable[..., Any], x: Any, axis: int | None, dtype: Any, initial: int | None
+) -> Array:
+    array = operand(name, x)
+    if array.ndim == 0 or (axis is None and array.ndim != 1):
+        raise ShapeError(
+            message(f"{name}{here()} runs along an axis", f"got {array.type}, axis={axis}", help="say which one, axis=")
+        )
+    along = axis_of(name, 0 if axis is None else axis, array.ndim)
+    result = _running(name, scan, array, along, sum_dtype(array) if dtype is None else dtype)
+    if initial is None:
+        return result
+    first = full([1 if d == along else n for d, n in enumerate(array.shape)], initial, result.dtype)
+    return concatenate([first, result], along)
 
 
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:

@@ -161,6 +161,20 @@ class Unique(NamedTuple):
     counts: Array
 
 
+class UniqueCounts(NamedTuple):
+    """What `unique_counts` returns."""
+
+    values: Array
+    counts: Array
+
+
+class UniqueInverse(NamedTuple):
+    """What `unique_inverse` returns."""
+
+    values: Array
+    inverse_indices: Array
+
+
 def unique(
     ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
     axis: int | None = None, *, equal_nan: bool = True, size: int | None = None, fill_value: Any = None,
@@ -220,6 +234,27 @@ def unique_all(x: Any, /) -> Unique:
     array = array_of("unique_all", x)
     values, index, inverse, counts = unique(array, True, True, True, equal_nan=False)
     return Unique(values, index, reshape(inverse, array.shape), counts)
+
+
+def unique_counts(x: Any, /) -> UniqueCounts:
+    """The distinct elements in ascending order, and how often each occurs. Every NaN is one of its own.
+
+    >>> tnp.unique_counts(tnp.asarray([3, 1, 3])).counts
+    Array([1, 2], i64)
+    """
+    values, counts = unique(x, return_counts=True, equal_nan=False)
+    return UniqueCounts(values, counts)
+
+
+def unique_inverse(x: Any, /) -> UniqueInverse:
+    """The distinct elements in ascending order, and which one each element is, in the shape of x.
+
+    >>> tnp.unique_inverse(tnp.asarray([3, 1, 3])).inverse_indices
+    Array([1, 0, 1], i64)
+    """
+    array = array_of("unique_inverse", x)
+    values, inverse = unique(array, return_inverse=True, equal_nan=False)
+    return UniqueInverse(values, reshape(inverse, array.shape))
 
 
 def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False) -> Array:

@@ -53,6 +53,9 @@ def updated(x: Array, index: Any, value: Any, how: Update, *, mode: Any = None, 
     v = _fitted(v, resolved)
     if not v.size:
         return x
+    if resolved.shape != x.shape:
+        wide = _scattered(reshape(x, resolved.shape), resolved, v, how, chosen, unique_indices, modulo=given == "wrap")
+        return reshape(wide, x.shape)
     if not resolved.arrays and all(abs(t.step) == 1 or t.size == 1 for t in resolved.taken):
         return _in_slices(x, resolved, v, how)
     return _scattered(x, resolved, v, how, chosen, unique_indices, modulo=given == "wrap")

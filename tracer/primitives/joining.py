@@ -339,7 +339,7 @@ def _split_expand(x: Any, *, sizes: tuple[int, ...], axis: int) -> list[Any]:
 
 
 def _split_reference(x: Any, *, sizes: tuple[int, ...], axis: int) -> tuple[Any, ...]:
-    parts = np.split(x, np.cumsum(sizes)[:-1], axis)
+    parts = np.split(x, np.cumsum(sizes)[:-1], axis) if sizes else []
     return tuple(part.copy() for part in parts)
 
 
