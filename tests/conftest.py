@@ -1,9 +1,10 @@
-"""Fixtures and settings that all tests share: golden files, hypothesis profiles, a seeded generator."""
+"""Fixtures and settings that all tests share: golden files, hypothesis profiles, a seeded generator, Ctrl-C."""
 
 from __future__ import annotations
 
 import difflib
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,6 +22,13 @@ settings.register_profile(
     "thorough", deadline=None, max_examples=1000, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
 settings.load_profile(os.environ.get("TRACER_HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ctrl_c_is_heard() -> None:
+    """Shells start jobs in the background with SIGINT ignored; tests press Ctrl-C, and would wait for ever."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
