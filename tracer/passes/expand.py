@@ -108,8 +108,9 @@ def _arg_reduce(x: Any, op: ScalarOp, *, axis: int, index_dtype: Any) -> Any:
     found = eq(x, broadcast_in_dim(extreme, type.shape, others))
     if dtypes.is_float(type.dtype):
         found = or_(found, ne(x, x))
-    position = broadcasted_iota(dtypes.I64, type.shape, axis)
-    nowhere = as_literal(type.shape[axis], dtypes.I64)
+    narrow = dtypes.I32 if type.shape[axis] < 2**31 else dtypes.I64  # twice as many lanes in a vector
+    position = broadcasted_iota(narrow, type.shape, axis)
+    nowhere = as_literal(type.shape[axis], narrow)
     first = reduce_min(select(found, position, nowhere), (axis,))
     return convert_element_type(first, index_dtype)
 

@@ -102,7 +102,7 @@ def _better_than(score: float, loop: For) -> bool:
 
 def _smoothness(loop: For, index: Register) -> float:
     """The share of accesses under the loop that are contiguous, or do not move, as its index steps."""
-    steps = [_step(address, index) for address in _addresses(loop.body.statements)]
+    steps = [_step(address, index) for _, address in _accesses(loop.body.statements)]
     if not steps:
         return 1.0
     return sum(step == 1 or step == 0 for step in steps) / len(steps) + 0.01 * sum(step == 1 for step in steps)
@@ -112,31 +112,22 @@ def _step(address: Address, index: Register) -> int:
     return next((c for r, c in address.terms if r is index), 0)
 
 
-def _addresses(statements: Sequence[Statement]) -> Iterator[Address]:
-    for s in statements:
-        match s:
-            case Load() | Store() | Update():
-                yield s.address
-            case For():
-                yield from _addresses(s.body.statements)
-            case _:
-                pass
-
-
 def _lanes(loop: For) -> int:
     if loop.carries:
         widest = max(carry.register.dtype.itemsize for carry in loop.carries)
         return _REDUCTION_VECTORS * _VECTOR_BYTES // widest
-    widths = [b.dtype.itemsize for b in _buffers(loop.body.statements)]
+    accesses = list(_accesses(loop.body.statements))
+    moving = [buffer for buffer, address in accesses if _step(address, loop.index)]
+    widths = [buffer.dtype.itemsize for buffer in moving or [buffer for buffer, _ in accesses]]
     return _VECTOR_BYTES // max(widths) if widths else 1
 
 
-def _buffers(statements: Sequence[Statement]) -> Iterator[Buffer]:
+def _accesses(statements: Sequence[Statement]) -> Iterator[tuple[Buffer, Address]]:
     for s in statements:
         match s:
             case Load() | Store() | Update():
-                yield s.buffer
+                yield s.buffer, s.address
             case For():
-                yield from _buffers(s.body.statements)
+                yield from _accesses(s.body.statements)
             case _:
                 pass
