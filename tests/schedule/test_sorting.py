@@ -12,11 +12,15 @@ import pytest
 
 from tests.schedule.running import call, compiled, flat, interpreted, run, staged
 from tracer.codegen.llvm import ordering
+from tracer.codegen.llvm.emit import emit_module
 from tracer.codegen.reference.interpreter import Order
 from tracer.ir.types import KeyType, array_type
+from tracer.passes.pipeline import optimize
 from tracer.primitives.reference import run_reference
 from tracer.primitives.shapes import broadcasted_iota
 from tracer.primitives.sorting import sort, top_k
+from tracer.schedule.lower import schedule
+from tracer.settings import config
 from tracer.trace.stage import stage
 
 Array = np.ndarray[Any, Any]
@@ -124,3 +128,13 @@ def test_a_function_that_does_not_sort_is_not_used(monkeypatch: pytest.MonkeyPat
         check(lambda x: sort(x, 0), values("float64", 77))
     finally:
         ordering.numpy_address.cache_clear()
+
+
+def test_many_rows_are_shared_by_threads() -> None:
+    x = values("float32", 300, 90, seed=4)
+    for count in (1, 3):
+        with config.using(threads=count):
+            check(lambda x: sort(x, 1), x)
+            check(lambda x: sort([x, broadcasted_iota("int64", (300, 90), 1)], 1, num_keys=1), x)
+    program = staged(lambda x: sort(x, 1), [x])
+    assert "library.split.sort_f32" in emit_module(schedule(optimize(program)).module)

@@ -17,7 +17,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from tracer.codegen.llvm.matrix_products import BLAS_KINDS, BLAS_LETTER, gemm_calls, gemm_definition, gemm_split
-from tracer.codegen.llvm.ordering import KINDS, argsort_definition, numpy_address, sort_definition
+from tracer.codegen.llvm.ordering import (
+    KINDS,
+    argsort_definition,
+    numpy_address,
+    sort_definition,
+    split_definition,
+)
 from tracer.errors import InternalError
 from tracer.ir.loop import Constant, Library, Module, Operand, View
 from tracer.ir.loop_walk import blocks_of
@@ -72,22 +78,33 @@ def _gemm(kind: str) -> Routine:
 # -- sorting -----------------------------------------------------------------------------------------------------
 
 
+_SHARED_ELEMENTS: Final = 1 << 14
+"""Rows of so many elements in all are shared by threads: some 50 µs."""
+
+
 def _sort_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequence[str]) -> list[str]:
     """target = each row of source sorted, or the positions (i64) of its elements in order, equal ones as they come.
 
     Arguments: views source, target, which do not overlap; constants rows, n.
     """
     rows, n = (int(x.value) for x in given[2:4] if isinstance(x, Constant))
-    return [f"call void @library.{routine.name}({', '.join(spelled)})"] if rows and n else []
+    if not (rows and n):
+        return []
+    if rows > 1 and rows * n >= _SHARED_ELEMENTS:
+        grain = max(_SHARED_ELEMENTS // (2 * n), 1)
+        return [f"call void @library.split.{routine.name}({', '.join(spelled)}, i64 {grain})"]
+    return [f"call void @library.{routine.name}({', '.join(spelled)})"]
 
 
 def _sorting(kind: str) -> list[Routine]:
     sort = (f"tracer_sort_{kind}", "numpy", f"sort_{kind}")
     arg = ((f"tracer_argsort_{kind}", "numpy", f"argsort_{kind}"), ("tracer_sort_positions", "numpy", "sort_positions"))
     return [
-        Routine(f"sort_{kind}", sort_definition(kind), _sort_spell, (sort,)),
-        Routine(f"argsort_{kind}", argsort_definition(kind), _sort_spell, arg),
-    ]
+        Routine(name, define(kind), _sort_spell, symbols, split=split_definition(name, kind))
+        for name, define, symbols in (
+            (f"sort_{kind}", sort_definition, (sort,)), (f"argsort_{kind}", argsort_definition, arg),
+        )
+    ]  # fmt: skip
 
 
 LIBRARY: Final[dict[str, Routine]] = {

@@ -198,6 +198,37 @@ done:
 """
 
 
+def split_definition(name: str, kind: str) -> str:
+    """The routine over rows that threads share; `grain` rows at least in a part."""
+    target = KINDS[kind] if name.startswith("sort") else "i64"
+    return f"""\
+declare void @tracer_share(ptr, ptr, i64, i64)
+define internal void @library.split.{name}(ptr %source, ptr %target, i64 %rows, i64 %n, i64 %grain) #2 {{
+  %given = alloca [3 x i64], align 8
+  %target.slot = getelementptr i64, ptr %given, i64 1
+  %n.slot = getelementptr i64, ptr %given, i64 2
+  store ptr %source, ptr %given, align 8
+  store ptr %target, ptr %target.slot, align 8
+  store i64 %n, ptr %n.slot, align 8
+  call void @tracer_share(ptr @library.part.{name}, ptr %given, i64 %rows, i64 %grain)
+  ret void
+}}
+define internal void @library.part.{name}(ptr %given, i64 %begin, i64 %end) #2 {{
+  %target.slot = getelementptr i64, ptr %given, i64 1
+  %n.slot = getelementptr i64, ptr %given, i64 2
+  %source = load ptr, ptr %given, align 8
+  %target = load ptr, ptr %target.slot, align 8
+  %n = load i64, ptr %n.slot, align 8
+  %skip = mul i64 %begin, %n
+  %rows = sub i64 %end, %begin
+  %source.part = getelementptr {KINDS[kind]}, ptr %source, i64 %skip
+  %target.part = getelementptr {target}, ptr %target, i64 %skip
+  call void @library.{name}(ptr %source.part, ptr %target.part, i64 %rows, i64 %n)
+  ret void
+}}
+"""
+
+
 @cache
 def numpy_address(name: str) -> int:
     """The address of `sort_f32`, `argsort_i64`, `sort_positions` and so on: NumPy's, where it does what it should."""
