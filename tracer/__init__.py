@@ -37,6 +37,8 @@ from tracer.runtime.transfer import device_get, typeof
 from tracer.settings import config
 from tracer.trace.array import Array
 from tracer.trace.trace import eager as _eager
+from tracer.trace.tracebacks import set_boundaries as _set_boundaries
+from tracer.trace.tracebacks import set_method_boundaries as _set_method_boundaries
 from tracer.transforms.autodiff import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
 from tracer.transforms.checkpoint import checkpoint, remat
 from tracer.transforms.closures import closure_convert, custom_gradient, named_call
@@ -74,3 +76,7 @@ __all__ = [
     "linear_transpose", "linearize", "make_jaxpr", "make_program", "named_call", "nn", "numpy", "ops", "pure_callback",
     "random", "remat", "scipy", "tree", "tree_util", "typeof", "typing", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
+
+_set_boundaries(globals(), __all__)
+for _class in (custom_jvp, custom_vjp, custom_batching.custom_vmap):
+    _set_method_boundaries(_class)

@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+from tracer.trace.tracebacks import set_boundaries
 from tracer.transforms import checkpoint as _checkpoint
 from tracer.transforms.checkpoint import checkpoint, checkpoint_name, remat
 from tracer.transforms.residual_report import print_saved_residuals, saved_residuals
@@ -10,3 +11,5 @@ checkpoint_policies = SimpleNamespace(**{name: getattr(_checkpoint, name) for na
 """The policies by name, as `checkpoint_policies.dots_saveable`."""
 
 __all__ = ["checkpoint", "checkpoint_name", "checkpoint_policies", "print_saved_residuals", "remat", "saved_residuals"]
+
+set_boundaries(globals(), __all__)

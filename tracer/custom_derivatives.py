@@ -1,5 +1,6 @@
 """Functions with derivatives of the user's own, and what their rules are given under `symbolic_zeros`."""
 
+from tracer.trace.tracebacks import set_boundaries
 from tracer.transforms.closures import closure_convert, custom_gradient
 from tracer.transforms.custom import CustomVJPPrimal, SymbolicZero, custom_jvp, custom_vjp, zero_from_primal
 
@@ -7,3 +8,5 @@ __all__ = [
     "CustomVJPPrimal", "SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp",
     "zero_from_primal",
 ]  # fmt: skip
+
+set_boundaries(globals(), __all__)

@@ -14,6 +14,7 @@ from tracer.runtime.callbacks import io_callback
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.source import here, user_frames
+from tracer.trace.tracebacks import set_boundaries
 
 
 def callback(callback: Callable[..., Any], *args: Any, ordered: bool = False, **kwargs: Any) -> None:
@@ -105,3 +106,6 @@ def _check_format(fmt: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> No
                 f"got {fmt!r} for {len(args)} values and {sorted(kwargs)}",
             )
         )
+
+
+set_boundaries(globals())

@@ -14,6 +14,7 @@ from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
 from tracer.trace.source import here
+from tracer.trace.tracebacks import set_boundaries
 
 
 def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Any], Any]]:
@@ -46,3 +47,6 @@ def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Any], Any]]:
         return trees.unflatten(structure, restored)
 
     return vector, unravel
+
+
+set_boundaries(globals())

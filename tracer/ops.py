@@ -18,6 +18,7 @@ from tracer.numpy.updates import ADD, MAX, MIN, MULTIPLY, Update, updated
 from tracer.primitives.broadcasting import full
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.source import here
+from tracer.trace.tracebacks import set_boundaries
 
 
 def _segments(
@@ -83,3 +84,6 @@ def _lowest(dtype: dtypes.DType) -> Any:
 
 def _highest(dtype: dtypes.DType) -> Any:
     return extreme_value(dtype, lowest=False)
+
+
+set_boundaries(globals())

@@ -16,6 +16,7 @@ import optree
 from tracer.errors import ArgumentError, message
 from tracer.trace import trees
 from tracer.trace.source import here
+from tracer.trace.tracebacks import set_boundaries
 
 PyTreeDef = optree.PyTreeSpec
 T = TypeVar("T")
@@ -300,3 +301,6 @@ register_pytree_node(
     lambda p: ((p.args, p.keywords), p.func),
     lambda func, children: Partial(func, *children[0], **children[1]),
 )
+
+
+set_boundaries(globals())

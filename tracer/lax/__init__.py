@@ -43,6 +43,7 @@ from tracer.primitives import trigonometric as _trigonometric
 from tracer.primitives.collectives import all_gather, axis_index, axis_size, pmax, pmean, pmin, psum
 from tracer.primitives.exchanges import all_to_all, ppermute, pshuffle, psum_scatter
 from tracer.primitives.gradients import stop_gradient
+from tracer.trace.tracebacks import set_boundaries
 
 Precision = _contractions.Precision
 ConvDimensionNumbers = _convolution_layouts.ConvDimensionNumbers
@@ -194,3 +195,5 @@ __all__ = [
     "sort", "sort_key_val", "split", "sqrt", "square", "squeeze", "stop_gradient", "sub", "switch", "tan", "tanh",
     "top_k", "transpose", "while_loop",
 ]  # fmt: skip
+
+set_boundaries(globals(), __all__)

@@ -9,6 +9,7 @@ from tracer.lax.loops import scan, scan_length
 from tracer.primitives.joining import concatenate, slice_in_dim
 from tracer.primitives.shapes import reshape
 from tracer.trace import trees
+from tracer.trace.tracebacks import call_user
 from tracer.transforms.functions import flatten_arguments
 from tracer.transforms.vectorize import vmap
 
@@ -22,7 +23,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     Array([0., 1., 4.], f64)
     """
     if batch_size is None:
-        return scan(lambda _, x: (None, f(x)), None, xs)[1]
+        return scan(lambda _, x: (None, call_user(f, (x,), {})), None, xs)[1]
     slices, structure = flatten_arguments(xs, "map", lambda: trees.leaf_names(xs, "xs"))
     size = scan_length(slices, xs, None)
     whole = size - size % batch_size

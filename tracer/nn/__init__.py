@@ -25,9 +25,12 @@ from tracer.nn.activations import (
 )
 from tracer.nn.normalisation import log_softmax, logmeanexp, logsumexp, one_hot, softmax, standardize
 from tracer.numpy import tanh
+from tracer.trace.tracebacks import set_boundaries
 
 __all__ = [
     "celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "leaky_relu", "log_sigmoid",
     "log_softmax", "logmeanexp", "logsumexp", "mish", "one_hot", "relu", "relu6", "selu", "sigmoid", "silu",
     "soft_sign", "softmax", "softplus", "sparse_plus", "squareplus", "standardize", "swish", "tanh",
 ]  # fmt: skip
+
+set_boundaries(globals(), __all__)

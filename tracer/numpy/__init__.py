@@ -357,6 +357,7 @@ from tracer.numpy.transcendental import (
     tanh,
 )
 from tracer.trace.array import Array as ndarray  # noqa: N813  # the name that users know
+from tracer.trace.tracebacks import set_boundaries
 
 __array_api_version__ = "2025.12"
 
@@ -393,3 +394,5 @@ __all__ = [
     "uint64", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unsignedinteger", "unstack",
     "var", "vdot", "vecdot", "vsplit", "vstack", "where", "zeros", "zeros_like",
 ]  # fmt: skip
+
+set_boundaries(globals(), __all__)

@@ -31,7 +31,7 @@ from tracer.numpy import dtypes as dtypes_
 from tracer.numpy.choosing import nonzero
 from tracer.numpy.conversion import dtype_of_argument
 from tracer.numpy.joining import repeat
-from tracer.numpy.updates import SET, At, updated
+from tracer.numpy.updates import SET, At, AtIndex, updated
 from tracer.primitives.conversion import bitcast_convert_type
 from tracer.primitives.joining import slice_in_dim
 from tracer.primitives.shapes import squeeze as squeeze_axes
@@ -39,6 +39,7 @@ from tracer.runtime.devices import check_device, device_of
 from tracer.trace.array import KEY_DTYPE, Array, concrete, concrete_value, require_concrete
 from tracer.trace.source import here
 from tracer.trace.state import state
+from tracer.trace.tracebacks import boundary, set_method_boundaries, tidy
 
 Function = Callable[..., Any]
 
@@ -50,14 +51,22 @@ def _accepts(x: object) -> bool:
 
 def _binary(function: Function) -> Function:
     def method(self: Array, other: Any, /) -> Any:
-        return function(self, other) if type(other) is Array or _accepts(other) else NotImplemented
+        try:
+            return function(self, other) if type(other) is Array or _accepts(other) else NotImplemented
+        except BaseException as error:
+            error.__traceback__ = tidy(error)
+            raise
 
     return method
 
 
 def _reflected(function: Function) -> Function:
     def method(self: Array, other: Any, /) -> Any:
-        return function(other, self) if _accepts(other) else NotImplemented
+        try:
+            return function(other, self) if _accepts(other) else NotImplemented
+        except BaseException as error:
+            error.__traceback__ = tidy(error)
+            raise
 
     return method
 
@@ -76,7 +85,11 @@ def _getitem(self: Array, index: Any) -> Array:
         found = _basic(self, index)
         if found is not None:
             return found
-    return indexing.get(self, index)
+    try:
+        return indexing.get(self, index)
+    except BaseException as error:
+        error.__traceback__ = tidy(error)
+        raise
 
 
 def _basic(x: Array, index: Any) -> Array | None:
@@ -320,10 +333,14 @@ PROTOCOLS: Final[dict[str, Any]] = {
     "__dlpack__": protocols.dlpack, "__dlpack_device__": protocols.dlpack_device,
 }  # fmt: skip
 
+_QUICK: Final = frozenset((*(name for name, member in OPERATORS.items() if member.__name__ == "method"), "__getitem__"))
+"""Those that are boundaries themselves: a call less, where it counts."""
+
 
 def install(cls: type[Array]) -> None:
     """Give the class its operators, methods, properties and protocols. Called once, by `tracer/__init__`."""
     for name, member in {**OPERATORS, **CONTAINER, **METHODS, **PROTOCOLS}.items():
-        setattr(cls, name, member)
+        setattr(cls, name, member if name in _QUICK or not callable(member) else boundary(member))
     for name, getter in PROPERTIES.items():
         setattr(cls, name, property(getter))
+    set_method_boundaries(AtIndex)

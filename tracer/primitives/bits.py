@@ -121,7 +121,7 @@ clz_p = Primitive(
 def and_(x: Value, y: Value) -> Any:
     """x & y, on bool and integers; `lax.bitwise_and`.
 
-    >>> and_(tnp.asarray([12, 10]), 6)
+    >>> tracer.lax.bitwise_and(tnp.asarray([12, 10]), 6)
     Array([4, 2], i64)
     """
     return pointwise(and_p, x, y)
@@ -130,7 +130,7 @@ def and_(x: Value, y: Value) -> Any:
 def or_(x: Value, y: Value) -> Any:
     """x | y, on bool and integers; `lax.bitwise_or`.
 
-    >>> or_(tnp.asarray([12, 10]), 6)
+    >>> tracer.lax.bitwise_or(tnp.asarray([12, 10]), 6)
     Array([14, 14], i64)
     """
     return pointwise(or_p, x, y)
@@ -139,7 +139,7 @@ def or_(x: Value, y: Value) -> Any:
 def xor(x: Value, y: Value) -> Any:
     """x ^ y, on bool and integers; `lax.bitwise_xor`.
 
-    >>> xor(tnp.asarray([12, 10]), 6)
+    >>> tracer.lax.bitwise_xor(tnp.asarray([12, 10]), 6)
     Array([10, 12], i64)
     """
     return pointwise(xor_p, x, y)
@@ -148,7 +148,7 @@ def xor(x: Value, y: Value) -> Any:
 def not_(x: Value) -> Any:
     """~x, on bool and integers; `lax.bitwise_not`.
 
-    >>> not_(tnp.asarray([0, 5]))
+    >>> tracer.lax.bitwise_not(tnp.asarray([0, 5]))
     Array([-1, -6], i64)
     """
     return pointwise(not_p, x)

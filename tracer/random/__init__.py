@@ -32,6 +32,7 @@ from tracer.random.continuous import (
 from tracer.random.discrete import bernoulli, geometric, rademacher
 from tracer.random.keys import PRNGKey, clone, fold_in, key, key_data, key_impl, split, wrap_key_data
 from tracer.random.uniform import bits, randint, uniform
+from tracer.trace.tracebacks import set_boundaries
 
 __all__ = [
     "PRNGKey", "bernoulli", "bits", "categorical", "cauchy", "choice", "clone", "double_sided_maxwell", "exponential",
@@ -39,3 +40,5 @@ __all__ = [
     "normal", "pareto", "permutation", "rademacher", "randint", "rayleigh", "split", "triangular", "truncated_normal",
     "uniform", "wald", "weibull_min", "wrap_key_data",
 ]  # fmt: skip
+
+set_boundaries(globals(), __all__)

@@ -19,9 +19,9 @@ from tracer.runtime.faults import error_of
 from tracer.runtime.plan import Plan, flat_plan
 from tracer.runtime.record import Leaf, Record, Result, Scalar
 from tracer.runtime.support import support
-from tracer.runtime.tracebacks import Raised
 from tracer.trace import trees
 from tracer.trace.array import Array
+from tracer.trace.tracebacks import Raised
 
 _NEVER = 2**62  # more elements than there are
 _METH_FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002

@@ -23,7 +23,7 @@ from tracer.runtime.entry_arrays import ARRAYS
 from tracer.runtime.entry_run import RUN
 from tracer.runtime.entry_shapes import SHAPES
 from tracer.runtime.record import Common, Leaf, Record, Result, Step
-from tracer.runtime.tracebacks import Raised
+from tracer.trace.tracebacks import Raised
 
 DECLARATIONS = """\
 @tracer_gate = external global [2 x i64]

@@ -23,11 +23,11 @@ from tracer.runtime.lowered import Lowered
 from tracer.runtime.plan import Plan, make_plan
 from tracer.runtime.specialization import Specialization, is_traced
 from tracer.runtime.staging import trace_call
-from tracer.runtime.tracebacks import Raised
 from tracer.settings import gate
 from tracer.trace import trees
 from tracer.trace.convert import as_array
 from tracer.trace.source import here, user_source
+from tracer.trace.tracebacks import Raised, tidy
 from tracer.transforms.functions import check_callable, name_of
 
 if TYPE_CHECKING:
@@ -84,7 +84,11 @@ class JitFunction:
     def _first(self, /, *args: Any, **kwargs: Any) -> Any:
         """The first call: only now is native code loaded."""
         self.__call__ = entries.front(self._guarded) if entries.entries_enabled() else self._slow  # type: ignore[method-assign]
-        return self.__call__(*args, **kwargs)
+        try:
+            return self.__call__(*args, **kwargs)
+        except BaseException as error:
+            error.__traceback__ = tidy(error)
+            raise
 
     def _guarded(self, /, *args: Any, **kwargs: Any) -> Any:
         """As `_slow`, for an entry: exceptions are returned as `Raised`, so that our frames are not shown."""

@@ -10,10 +10,10 @@ from tracer.ir.program import Program
 from tracer.ir.types import Type
 from tracer.runtime.abstract import abstract
 from tracer.runtime.arguments import Call, Static, signature
-from tracer.runtime.tracebacks import call_user
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.stage import stage
+from tracer.trace.tracebacks import boundary, call_user
 from tracer.transforms.functions import as_output, check_callable, name_of
 
 
@@ -92,6 +92,7 @@ def make_program(
     name = name_of(fun)
     options = signature(fun, name, (static_argnums, ()), ((), ()))
 
+    @boundary
     def program(*args: Any, **kwargs: Any) -> Program:
         return trace_call(fun, options.sort(args, kwargs), name).program
 

@@ -17,6 +17,7 @@ from tracer.numpy.conversion import array_of
 from tracer.numpy.promotion import pointwise_inexact, promoted_inexact
 from tracer.primitives import exponential, special
 from tracer.trace.array import Array
+from tracer.trace.tracebacks import set_boundaries
 
 
 def erf(z: Any) -> Array:
@@ -225,3 +226,5 @@ __all__ = [
     "log_softmax", "logit", "logsumexp", "multigammaln", "ndtr", "ndtri", "polygamma", "rel_entr", "softmax", "xlog1py",
     "xlogy",
 ]  # fmt: skip
+
+set_boundaries(globals(), __all__)

@@ -7,7 +7,6 @@ Complex derivatives follow JAX: `grad` of a real function of complex z gives the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from tracer.trace.evaluate import evaluate
 from tracer.trace.source import here
 from tracer.trace.stage import stage
 from tracer.trace.trace import Operand, as_literal
+from tracer.trace.tracebacks import boundary, call_user, wrapping
 from tracer.transforms.context import Tangent
 from tracer.transforms.functions import (
     argument_names,
@@ -60,7 +60,7 @@ def grad(
     """
     derivative = value_and_grad(fun, argnums, has_aux, holomorphic=holomorphic, allow_int=allow_int)
 
-    @wraps(fun)
+    @wrapping(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
         value, result = derivative(*args, **kwargs)
         return (result, value[1]) if has_aux else result
@@ -82,7 +82,7 @@ def value_and_grad(
     single = isinstance(argnums, int)
     numbers = argument_numbers(argnums, "grad")
 
-    @wraps(fun)
+    @wrapping(fun)
     def derivative(*args: Any, **kwargs: Any) -> Any:
         positions = [argument_position(n, len(args)) for n in numbers]
         chosen = tuple(args[p] for p in positions)
@@ -91,7 +91,7 @@ def value_and_grad(
             full = list(args)
             for position, value in zip(positions, values, strict=True):
                 full[position] = value
-            return fun(*full, **kwargs)
+            return call_user(fun, full, kwargs)
 
         name = name_of(fun)
 
@@ -127,6 +127,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     leaves, structure = flatten_arguments(primals, f"vjp of {name}", lambda: argument_names(primals, of=fun))
     recorded = record(fun, leaves, structure, has_aux, name)
 
+    @boundary
     def pullback(cotangents: Any) -> Any:
         given = _match(cotangents, recorded.outputs, recorded.structure, f"cotangents of {name}")
         return trees.unflatten(structure, recorded.pull(given))
@@ -150,6 +151,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     leaves, structure = flatten_arguments(primals, f"linearize of {name}", lambda: argument_names(primals, of=fun))
     recorded = record(fun, leaves, structure, has_aux, name)
 
+    @boundary
     def pushforward(*tangents: Any) -> Any:
         given = _match(tangents, leaves, structure, f"tangents of {name}")
         return trees.unflatten(recorded.structure, recorded.push(given))
@@ -206,6 +208,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., An
     holder = _Result(False, name)
     staged = stage(holder.flat(fun, structure), types, name=name, protected=True)
 
+    @boundary
     def transposed(cotangents: Any) -> Any:
         outputs = [_Typed(type) for type in staged.program.output_types]
         given = _match(cotangents, outputs, holder.structure, f"cotangents of {name}")
@@ -251,7 +254,7 @@ class _Result:
 
     def flat(self, function: Callable[..., Any], structure: trees.Structure) -> Callable[[list[Any]], list[Operand]]:
         def run(leaves: list[Any]) -> list[Operand]:
-            result = function(*trees.unflatten(structure, leaves))
+            result = call_user(function, trees.unflatten(structure, leaves), {})
             aux_leaves: list[Any] = []
             if self.has_aux:
                 if not isinstance(result, tuple) or len(result) != 2:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, wraps
+from functools import lru_cache
 from typing import Any
 
 from tracer.errors import ArgumentError, message
@@ -17,6 +17,7 @@ from tracer.trace.source import here
 from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.trace.trace import bind
+from tracer.trace.tracebacks import call_user, wrapping
 from tracer.transforms.functions import argument_names, as_output, check_callable, flatten_arguments, name_of
 
 Predicate = Callable[..., bool]
@@ -43,10 +44,10 @@ def checkpoint(
     kept = nothing_saveable if policy is None else _policy(policy)
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
 
-    @wraps(fun)
+    @wrapping(fun)
     def run(*args: Any, **kwargs: Any) -> Any:
         if state.innermost is None:
-            return fun(*args, **kwargs)
+            return call_user(fun, args, kwargs)
         static = {n % len(args) for n in numbers if -len(args) <= n < len(args)}
         places = [i for i in range(len(args)) if i not in static]
         moving = [args[i] for i in places]
@@ -59,7 +60,7 @@ def checkpoint(
             given, keywords = trees.unflatten(structure, inputs)
             positional = iter(given)
             full = [a if i in static else next(positional) for i, a in enumerate(args)]
-            outputs, found = trees.flatten(fun(*full, **keywords))
+            outputs, found = trees.flatten(call_user(fun, full, keywords))
             structures.append(found)
             return [as_output(y, f"checkpoint of {name}") for y in outputs]
 
@@ -77,8 +78,8 @@ def checkpoint_name(x: Any, name: str) -> Any:
     """The values of a tree, under a name by which policies such as `save_only_these_names` keep them.
 
     >>> import tracer, tracer.numpy as tnp
-    >>> f = lambda x: tnp.sin(checkpoint_name(tnp.exp(x), "e"))
-    >>> tracer.grad(tracer.checkpoint(f, policy=save_only_these_names("e")))(0.0).round(4)
+    >>> f = lambda x: tnp.sin(tracer.ad_checkpoint.checkpoint_name(tnp.exp(x), "e"))
+    >>> tracer.grad(tracer.checkpoint(f, policy=tracer.checkpoint_policies.save_only_these_names("e")))(0.0).round(4)
     Array(0.5403, f64)
     """
     if not isinstance(name, str):

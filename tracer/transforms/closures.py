@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 from tracer.errors import ArgumentError, message
@@ -15,6 +14,7 @@ from tracer.trace.evaluate import evaluate
 from tracer.trace.source import here
 from tracer.trace.stage import Staged, stage
 from tracer.trace.state import state
+from tracer.trace.tracebacks import call_user, wrapping
 from tracer.transforms.custom import custom_vjp
 from tracer.transforms.functions import argument_names, as_output, check_callable, flatten_arguments, name_of
 
@@ -38,7 +38,7 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
     hoisted = [x._trace is not None and is_differentiable(x.type) for x in staged.constants]
     captured = [x for x, on in zip(staged.constants, hoisted, strict=True) if on]
 
-    @wraps(fun)
+    @wrapping(fun)
     def converted(*args: Any) -> Any:
         count = len(args) - len(captured)
         given = iter(args[count:])
@@ -84,16 +84,16 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
     """
     check_callable(fun, "custom_gradient")
 
-    @wraps(fun)
+    @wrapping(fun)
     def call_with_rule(*args: Any, **kwargs: Any) -> Any:
         converted: list[Callable[..., Any]] = []
 
-        @wraps(fun)
+        @wrapping(fun)
         def primal(*given: Any) -> Any:
-            return _pair(fun(*given, **kwargs), name_of(fun))[0]
+            return _pair(call_user(fun, given, kwargs), name_of(fun))[0]
 
         def forward(*given: Any) -> tuple[Any, Any]:
-            outputs, pullback = _pair(fun(*given, **kwargs), name_of(fun))
+            outputs, pullback = _pair(call_user(fun, given, kwargs), name_of(fun))
             function, captured = closure_convert(pullback, outputs)
             converted[:] = [function]
             return outputs, captured
@@ -132,11 +132,11 @@ def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[
     check_callable(fun, "named_call")
     label = name_of(fun) if name is None else name
 
-    @wraps(fun)
+    @wrapping(fun)
     def named(*args: Any, **kwargs: Any) -> Any:
         if state.innermost is None:
-            return fun(*args, **kwargs)
-        staged, _, result = _staged(lambda given, keywords: fun(*given, **keywords), (args, kwargs), label)
+            return call_user(fun, args, kwargs)
+        staged, _, result = _staged(lambda given, keywords: call_user(fun, given, keywords), (args, kwargs), label)
         leaves, _ = flatten_arguments((args, kwargs), label, lambda: argument_names(args, kwargs))
         return trees.unflatten(result, call(staged.program, *staged.constants, *leaves))
 

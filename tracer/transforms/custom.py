@@ -25,6 +25,7 @@ from tracer.trace.source import here
 from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all, stage_process
+from tracer.trace.tracebacks import call_user
 from tracer.transforms.autodiff import FLOAT0
 from tracer.transforms.functions import (
     argument_names,
@@ -195,7 +196,7 @@ class custom_jvp(_Custom):  # noqa: N801  # the name that users know
         holder: list[Any] = []
 
         def flat(inputs: list[Any]) -> list[Any]:
-            result = self.fun(*self._merge(fixed, fixed_at, trees.unflatten(structure, inputs)))
+            result = call_user(self.fun, self._merge(fixed, fixed_at, trees.unflatten(structure, inputs)), {})
             outputs, holder[:] = (lambda pair: (pair[0], [pair[1]]))(trees.flatten(result))
             return [as_output(y, name) for y in outputs]
 
@@ -267,7 +268,7 @@ class custom_vjp(_Custom):  # noqa: N801  # the name that users know
         holder: dict[str, Any] = {}
 
         def flat(inputs: list[Any]) -> list[Any]:
-            result = self.fun(*self._merge(fixed, fixed_at, trees.unflatten(structure, inputs)))
+            result = call_user(self.fun, self._merge(fixed, fixed_at, trees.unflatten(structure, inputs)), {})
             outputs, holder["out"] = trees.flatten(result)
             return [as_output(y, name) for y in outputs]
 

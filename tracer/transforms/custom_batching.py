@@ -13,6 +13,7 @@ from tracer.trace.source import here
 from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all
+from tracer.trace.tracebacks import call_user
 from tracer.transforms.functions import (
     argument_names,
     as_output,
@@ -61,7 +62,7 @@ class custom_vmap:  # noqa: N801  # the name that users know
         structures: list[trees.Structure] = []
 
         def flat(inputs: list[Any]) -> list[Any]:
-            outputs, found = trees.flatten(self.fun(*trees.unflatten(structure, inputs)))
+            outputs, found = trees.flatten(call_user(self.fun, trees.unflatten(structure, inputs), {}))
             structures.append(found)
             return [as_output(y, f"custom_vmap {name}") for y in outputs]
 

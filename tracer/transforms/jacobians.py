@@ -6,7 +6,6 @@ The function runs once; its linear part then runs on a batch of basis vectors, o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from tracer.trace.array import Array
 from tracer.trace.source import here
 from tracer.trace.stage import stage
 from tracer.trace.trace import Operand
+from tracer.trace.tracebacks import call_user, wrapping
 from tracer.transforms.autodiff import (
     FLOAT0,
     Recorded,
@@ -117,7 +117,7 @@ def _jacobian(
     single = isinstance(argnums, int)
     numbers = argument_numbers(argnums, what)
 
-    @wraps(fun)
+    @wrapping(fun)
     def derivative(*args: Any, **kwargs: Any) -> Any:
         positions = [argument_position(n, len(args)) for n in numbers]
         chosen = tuple(args[p] for p in positions)
@@ -126,7 +126,7 @@ def _jacobian(
             full = list(args)
             for position, value in zip(positions, values, strict=True):
                 full[position] = value
-            return fun(*full, **kwargs)
+            return call_user(fun, full, kwargs)
 
         name = name_of(fun)
 

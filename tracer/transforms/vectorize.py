@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
 from typing import Any
 
 from tracer.errors import ArgumentError, AxisError, message
@@ -15,6 +14,7 @@ from tracer.trace.array import Array
 from tracer.trace.source import here
 from tracer.trace.stage import stage
 from tracer.trace.state import named_axis
+from tracer.trace.tracebacks import call_user, wrapping
 from tracer.transforms.batch import batch_forward
 from tracer.transforms.context import to_front
 from tracer.transforms.functions import argument_names, as_output, check_callable, flatten_arguments, name_of
@@ -43,7 +43,7 @@ def vmap(
     check_callable(fun, "vmap")
     name = name_of(fun)
 
-    @wraps(fun)
+    @wrapping(fun)
     def batched(*args: Any, **kwargs: Any) -> Any:
         axes_tree = tuple(in_axes) if isinstance(in_axes, list) else in_axes
         if isinstance(axes_tree, tuple) and len(axes_tree) != len(args):
@@ -68,7 +68,7 @@ def vmap(
 
         def flat(inputs: list[Any]) -> list[Any]:
             positional, keywords = trees.unflatten(structure, inputs)
-            result = fun(*positional, **keywords)
+            result = call_user(fun, positional, keywords)
             outputs, out_structure = trees.flatten(result)
             holder[:] = [out_structure, result]
             return [as_output(y, name) for y in outputs]

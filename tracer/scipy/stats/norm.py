@@ -12,6 +12,7 @@ from tracer.numpy import exp, log, square
 from tracer.numpy.promotion import promoted_inexact
 from tracer.scipy.special import log_ndtr, ndtr, ndtri
 from tracer.trace.array import Array
+from tracer.trace.tracebacks import set_boundaries
 
 
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
@@ -96,3 +97,6 @@ def _array(x: Any) -> Any:
 
 def _standard(x: Any, mean: Any, width: Any) -> Any:
     return (_array(x) - _array(mean)) / _array(width)
+
+
+set_boundaries(globals())

@@ -1,0 +1,91 @@
+"""Tracebacks as users want them: their own frames, and none of ours, as long as the mistake is theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import update_wrapper, wraps
+from types import FunctionType, TracebackType
+from typing import Any
+
+from tracer.errors import InternalError, TracerError
+from tracer.trace.source import is_ours
+
+
+class Raised:
+    """An exception that a compiled entry raises for Python code of ours, which so leaves no frame."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error.with_traceback(tidy(error))
+
+
+def call_user(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Call the user's function: an error that ends in this line is about its arguments."""
+    return function(*args, **kwargs)
+
+
+def boundary(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, whose errors leave none of our frames in their tracebacks."""
+
+    @wraps(function)
+    def outermost(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except BaseException as error:
+            error.__traceback__ = tidy(error)
+            raise  # adds no frame, as raising it by name would
+
+    return outermost
+
+
+def wrapping(fun: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """As functools.wraps, with a boundary: for the functions that transforms make of the user's."""
+    return lambda function: update_wrapper(boundary(function), fun)
+
+
+def set_boundaries(namespace: dict[str, Any], names: Iterable[str] | None = None) -> None:
+    """Put boundaries around a public namespace's functions, by default its own, and make them its own.
+
+    So they are found again, by pickle for one, where users find them.
+    """
+    own = namespace["__name__"]
+    if names is None:
+        names = [k for k, v in namespace.items() if k[0] != "_" and getattr(v, "__module__", None) == own]
+    for name in names:
+        function = namespace.get(name)
+        if type(function) is FunctionType:
+            namespace[name] = face = boundary(function)
+            face.__module__, face.__qualname__ = own, name
+
+
+def set_method_boundaries(cls: type) -> None:
+    """Put boundaries around a public class's methods."""
+    for name, function in list(vars(cls).items()):
+        if type(function) is FunctionType and (not name.startswith("_") or name in ("__call__", "__init__")):
+            setattr(cls, name, boundary(function))
+
+
+def tidy(error: BaseException) -> TracebackType | None:
+    """The traceback without our frames; all of it where one of them raised what we do not raise on purpose."""
+    traceback = error.__traceback__
+    frames = []
+    while traceback is not None:
+        frames.append(traceback)
+        traceback = traceback.tb_next
+    raised_by_us = isinstance(error, TracerError | KeyboardInterrupt | MemoryError)
+    deliberate = raised_by_us and not isinstance(error, InternalError)
+    if frames and not deliberate and not hasattr(error, _THEIRS):
+        last = frames[-1].tb_frame.f_code
+        if is_ours(last) and last not in _CALLERS:
+            return error.__traceback__
+        setattr(error, _THEIRS, True)
+    kept: TracebackType | None = None
+    for frame in reversed(frames):
+        if not is_ours(frame.tb_frame.f_code):
+            kept = TracebackType(kept, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return kept
+
+
+_THEIRS = "__tracer_saw_it_is_the_users__"  # an inner boundary, which left no frame to tell an outer one
+_CALLERS = (call_user.__code__, boundary(call_user).__code__)  # what ends here is about the arguments of a call
