@@ -42,6 +42,7 @@ NOT_OURS = {
     "flat": "x.ravel()", "getfield": "no structured dtypes", "partition": "in place", "put": "immutable",
     "resize": "in place", "setfield": "no structured dtypes", "setflags": "immutable", "strides": "always row-major",
     "tofile": "np.asarray(x).tofile",
+    "itemset": "gone from NumPy 2", "newbyteorder": "gone from NumPy 2", "tostring": "gone from NumPy 2.3",
 }  # fmt: skip
 
 

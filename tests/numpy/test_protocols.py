@@ -122,7 +122,7 @@ def test_names_of_numpy_mean_the_same_arguments() -> None:
     """Positional calls carry over: our parameters begin as NumPy's do."""
     import inspect
 
-    skipped = {"array", "linspace", "nan_to_num"}  # NumPy's are written in C, or say less
+    named_otherwise = {"reshape"} if np.lib.NumpyVersion(np.__version__) < "2.1.0" else set()
     for name in (
         "sum",
         "mean",
@@ -137,5 +137,6 @@ def test_names_of_numpy_mean_the_same_arguments() -> None:
         "tile",
     ):
         ours = list(inspect.signature(getattr(tnp, name)).parameters)
-        theirs = list(inspect.signature(getattr(np, name)).parameters)
-        assert name in skipped or ours[:2] == theirs[:2], name
+        if name != "concatenate":  # which is written in C, without a signature in older NumPy
+            theirs = list(inspect.signature(getattr(np, name)).parameters)
+            assert name in named_otherwise or ours[:2] == theirs[:2], name

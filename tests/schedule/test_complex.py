@@ -115,6 +115,8 @@ def test_special_values_are_those_of_c99(name: str, dtype: Any) -> None:
     z = SPECIAL.astype(dtype)
     with np.errstate(all="ignore"):
         expected = NUMPY[name](z)
+    if name == "acosh":  # C17 settled what C99 had left open
+        expected[(z.real == 0) & np.isnan(z.imag)] = complex(nan, np.pi / 2)
     for x, got, wanted in zip(z, apply(name, z), expected, strict=True):
         open_sign = np.isnan(wanted) or (name == "exp" and x.real == -inf and not np.isfinite(x.imag))
         for a, b in ((got.real, wanted.real), (got.imag, wanted.imag)):

@@ -134,7 +134,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     Array([0., 1., 2.], f64)
     """
     check_device(device, "from_dlpack")
-    return array_of("from_dlpack", np.from_dlpack(x), copy=bool(copy))
+    return array_of("from_dlpack", x if isinstance(x, np.ndarray) else np.from_dlpack(x), copy=bool(copy))
 
 
 # Filled

@@ -173,6 +173,9 @@ def array_namespace(self: Array, *, api_version: str | None = None) -> Any:
     return _namespace()
 
 
+_VERSIONED = np.lib.NumpyVersion(np.__version__) >= "2.1.0"  # whether NumPy makes capsules that can say "read-only"
+
+
 def dlpack(
     self: Array, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
 ) -> Any:
@@ -182,7 +185,7 @@ def dlpack(
             message(f"DLPack{here()}: a traced array has no memory", f"got {self.type}", help="return it first")
         )
     value: np.ndarray[Any, Any] = self._value
-    if max_version is None or max_version[0] < 1:
+    if max_version is None or max_version[0] < 1 or not _VERSIONED:
         shared = value if value.flags.writeable else value.copy()
         return shared.__dlpack__(stream=stream)
     if not copy:

@@ -81,8 +81,12 @@ log2_p = Primitive(
 
 
 def _log1p_reference(x: Any) -> Any:
-    """For complex numbers SciPy's, since NumPy's loses small real parts."""
-    return scipy_special("log1p")(x) if dtypes.is_complex(x.dtype) else np.log1p(x)
+    """For complex numbers SciPy's, since NumPy's loses small real parts; SciPy's lost the sign of -0 before 1.16."""
+    if not dtypes.is_complex(x.dtype):
+        return np.log1p(x)
+    result = np.asarray(scipy_special("log1p")(x))
+    result.imag = np.copysign(result.imag, x.imag)
+    return result
 
 
 log1p_p = Primitive(
