@@ -3,6 +3,26 @@
 The primitives do not promote and do not broadcast; Python numbers take the dtype of the arrays beside them.
 """
 
+from tracer.lax.arranging import (
+    approx_max_k,
+    approx_min_k,
+    broadcast_like,
+    broadcast_to_rank,
+    collapse,
+    conv_general_dilated_local,
+    conv_general_dilated_patches,
+    conv_general_shape_tuple,
+    conv_shape_tuple,
+    dtype,
+    empty,
+    index_take,
+    platform_dependent,
+    scatter_sub,
+    shape_as_value,
+    stack,
+    tile,
+    unstack,
+)
 from tracer.lax.branching import cond, switch
 from tracer.lax.face import public
 from tracer.lax.in_dim import (
@@ -176,24 +196,27 @@ atan2 = public(_trigonometric.atan2)
 
 __all__ = [
     "ConvDimensionNumbers", "GatherDimensionNumbers", "GatherScatterMode", "Precision", "RoundingMethod",
-    "ScatterDimensionNumbers", "abs", "acos", "acosh", "add", "all_gather", "all_to_all", "argmax", "argmin", "asin",
-    "asinh", "associative_scan", "atan", "atan2", "atanh", "axis_index", "axis_size", "batch_matmul",
-    "bitcast_convert_type", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast", "broadcast_in_dim",
-    "broadcast_shapes", "broadcasted_iota", "cbrt", "ceil", "clamp", "clz", "complex", "concatenate", "cond", "conj",
-    "conv", "conv_dimension_numbers", "conv_general_dilated", "conv_transpose", "conv_with_general_padding",
+    "ScatterDimensionNumbers", "abs", "acos", "acosh", "add", "all_gather", "all_to_all", "approx_max_k",
+    "approx_min_k", "argmax", "argmin", "asin", "asinh", "associative_scan", "atan", "atan2", "atanh", "axis_index",
+    "axis_size", "batch_matmul", "bitcast_convert_type", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor",
+    "broadcast", "broadcast_in_dim", "broadcast_like", "broadcast_shapes", "broadcast_to_rank", "broadcasted_iota",
+    "cbrt", "ceil", "clamp", "clz", "collapse", "complex", "concatenate", "cond", "conj", "conv",
+    "conv_dimension_numbers", "conv_general_dilated", "conv_general_dilated_local", "conv_general_dilated_patches",
+    "conv_general_shape_tuple", "conv_shape_tuple", "conv_transpose", "conv_with_general_padding",
     "convert_element_type", "cos", "cosh", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "digamma", "div",
-    "dot", "dot_general", "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim",
-    "dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim", "eq", "erf", "erf_inv",
-    "erfc", "exp", "exp2", "expand_dims", "expm1", "floor", "fori_loop", "full", "full_like", "gather", "ge", "gt",
-    "imag", "index_in_dim", "integer_pow", "iota", "is_finite", "le", "lgamma", "log", "log1p", "logistic", "lt",
-    "map", "max", "min", "mul", "ne", "neg", "nextafter", "optimization_barrier", "pad", "padtype_to_pads", "pmax",
-    "pmean", "pmin", "polygamma", "population_count", "pow", "ppermute", "pshuffle", "psum", "psum_scatter", "real",
-    "reciprocal", "reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_precision", "reduce_prod",
-    "reduce_sum", "reduce_window", "reduce_window_shape_tuple", "reduce_xor", "rem", "reshape", "rev", "round",
-    "rsqrt", "scan", "scatter", "scatter_add", "scatter_max", "scatter_min", "scatter_mul", "select", "select_n",
+    "dot", "dot_general", "dtype", "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim",
+    "dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim", "empty", "eq", "erf",
+    "erf_inv", "erfc", "exp", "exp2", "expand_dims", "expm1", "floor", "fori_loop", "full", "full_like", "gather",
+    "ge", "gt", "imag", "index_in_dim", "index_take", "integer_pow", "iota", "is_finite", "le", "lgamma", "log",
+    "log1p", "logistic", "lt", "map", "max", "min", "mul", "ne", "neg", "nextafter", "optimization_barrier", "pad",
+    "padtype_to_pads", "platform_dependent", "pmax", "pmean", "pmin", "polygamma", "population_count", "pow",
+    "ppermute", "pshuffle", "psum", "psum_scatter", "real", "reciprocal", "reduce", "reduce_and", "reduce_max",
+    "reduce_min", "reduce_or", "reduce_precision", "reduce_prod", "reduce_sum", "reduce_window",
+    "reduce_window_shape_tuple", "reduce_xor", "rem", "reshape", "rev", "round", "rsqrt", "scan", "scatter",
+    "scatter_add", "scatter_max", "scatter_min", "scatter_mul", "scatter_sub", "select", "select_n", "shape_as_value",
     "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign", "sin", "sinh", "slice", "slice_in_dim",
-    "sort", "sort_key_val", "split", "sqrt", "square", "squeeze", "stop_gradient", "sub", "switch", "tan", "tanh",
-    "top_k", "transpose", "while_loop",
+    "sort", "sort_key_val", "split", "sqrt", "square", "squeeze", "stack", "stop_gradient", "sub", "switch", "tan",
+    "tanh", "tile", "top_k", "transpose", "unstack", "while_loop",
 ]  # fmt: skip
 
 set_boundaries(globals(), __all__)

@@ -143,7 +143,11 @@ def full(shape: Sequence[int], fill_value: Value, dtype: DType | None = None) ->
 
 
 def full_like(x: Operand, fill_value: Scalar) -> Any:
-    """One value everywhere, in the shape and dtype of another array."""
+    """One value everywhere, in the shape and dtype of another array.
+
+    >>> full_like(tnp.asarray([1.5, 2.5]), 3)
+    Array([3., 3.], f64)
+    """
     return full(x.type.shape, as_literal(fill_value, x.type.dtype))  # type: ignore[union-attr]
 
 

@@ -167,12 +167,20 @@ def pmean(x: Any, axis_name: Names) -> Any:
 
 
 def pmax(x: Any, axis_name: Names) -> Any:
-    """The greatest values over the lanes of a named batch axis, of every leaf."""
+    """The greatest values over the lanes of a named batch axis, of every leaf.
+
+    >>> tracer.vmap(lambda x: tracer.lax.pmax(x, "i") - x, axis_name="i")(tnp.asarray([1.0, 3.0]))
+    Array([2., 0.], f64)
+    """
     return _reduced(pmax_p, x, axis_name)
 
 
 def pmin(x: Any, axis_name: Names) -> Any:
-    """The least values over the lanes of a named batch axis, of every leaf."""
+    """The least values over the lanes of a named batch axis, of every leaf.
+
+    >>> tracer.vmap(lambda x: x - tracer.lax.pmin(x, "i"), axis_name="i")(tnp.asarray([1.0, 3.0]))
+    Array([0., 2.], f64)
+    """
     return _reduced(pmin_p, x, axis_name)
 
 

@@ -41,7 +41,11 @@ DimensionNumbers = tuple[tuple[Axes, Axes], tuple[Axes, Axes]]
 
 
 class Precision(Enum):
-    """How exactly a device may compute products of float32. The CPU computes them exactly as the dtype says."""
+    """How exactly a device may compute products of float32. The CPU computes them exactly as the dtype says.
+
+    >>> Precision("highest")
+    <Precision.HIGHEST: 'highest'>
+    """
 
     DEFAULT = "default"
     HIGH = "high"

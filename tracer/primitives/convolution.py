@@ -147,7 +147,7 @@ def _expand(
     """Windows as a matrix, by rhs: the axis that is longer, positions or window, innermost in memory."""
     rank, groups = len(strides), feature_groups * batch_groups
     spatial, window = tuple(range(2, 2 + rank)), rhs.type.shape[2:]
-    padded = _padded_operand(lhs, padding, lhs_dilation)
+    padded = padded_operand(lhs, padding, lhs_dilation)
     windows = sliding_windows(padded, spatial, window, strides, rhs_dilation)
     batch, features, *outs = windows.shape[: 2 + rank]
     split = (groups, batch // groups, features) if batch_groups > 1 else (batch, groups, features // groups)
@@ -168,7 +168,8 @@ def _expand(
     return moveaxis(result, 0, 1)
 
 
-def _padded_operand(lhs: Any, padding: Padding, lhs_dilation: Shape) -> Any:
+def padded_operand(lhs: Any, padding: Padding, lhs_dilation: Shape) -> Any:
+    """The first operand as its windows see it."""
     config = [(0, 0, 0)] * 2
     for n, (low, high), d in zip(lhs.type.shape[2:], padding, lhs_dilation, strict=True):
         emptied = dilated(n, d) + low + high < 0  # more is cropped than there is

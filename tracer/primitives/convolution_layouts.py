@@ -24,6 +24,9 @@ class ConvDimensionNumbers(NamedTuple):
     """Which axis is which; spatial axes are in the order of the window's.
 
     lhs_spec, out_spec: (batch, features, spatial...). rhs_spec: (out features, in features, window...).
+
+    >>> conv_dimension_numbers((8, 28, 3), (3, 3, 16), ("NHC", "HIO", "NHC"))
+    ConvDimensionNumbers(lhs_spec=(0, 2, 1), rhs_spec=(2, 1, 0), out_spec=(0, 2, 1))
     """
 
     lhs_spec: tuple[int, ...]
@@ -197,7 +200,11 @@ def conv(
     lhs: Value, rhs: Value, window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
     precision: object = None, preferred_element_type: Any = None,
 ) -> Array:  # fmt: skip
-    """`conv_general_dilated` of [batch, features, *spatial] and [out, in, *window], without dilation or groups."""
+    """`conv_general_dilated` of [batch, features, *spatial] and [out, in, *window], without dilation or groups.
+
+    >>> conv(tnp.ones((1, 1, 5)), tnp.ones((1, 1, 3)), (2,), "VALID")
+    Array([[[3., 3.]]], f64)
+    """
     return conv_general_dilated(
         lhs, rhs, window_strides, padding, precision=precision, preferred_element_type=preferred_element_type
     )
@@ -208,7 +215,11 @@ def conv_with_general_padding(
     lhs_dilation: Sequence[int] | None, rhs_dilation: Sequence[int] | None,
     precision: object = None, preferred_element_type: Any = None,
 ) -> Array:  # fmt: skip
-    """`conv_general_dilated` of [batch, features, *spatial] and [out, in, *window], without groups."""
+    """`conv_general_dilated` of [batch, features, *spatial] and [out, in, *window], without groups.
+
+    >>> conv_with_general_padding(tnp.ones((1, 1, 5)), tnp.ones((1, 1, 3)), (1,), ((0, 0),), None, (2,))
+    Array([[[3.]]], f64)
+    """
     return conv_general_dilated(
         lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation,
         precision=precision, preferred_element_type=preferred_element_type,

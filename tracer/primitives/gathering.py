@@ -188,6 +188,11 @@ def gather(
     mode: a GatherScatterMode or its name; by default, an index out of bounds raises OutOfBoundsError. fill_value: for
     mode "fill"; by default NaN, the lowest integer, the highest unsigned integer, True. predicate: bool, [] or one for
     each index vector; nothing is read where it is false, and the result is zero. Sortedness is a hint without effect.
+
+    >>> rows = GatherDimensionNumbers((1,), (0,), (0,))
+    >>> gather(tnp.asarray([[1, 2], [3, 4]]), tnp.asarray([[1], [1]]), rows, (1, 2))
+    Array([[3, 4],
+           [3, 4]], i64)
     """
     chosen = GatherScatterMode.from_any(mode)
     if fill_value is None:
@@ -365,7 +370,12 @@ def scatter_add(
     mode: Mode = None,
     predicate: Value = True,
 ) -> Any:
-    """Add windows of `updates` at computed places, in order: repeated indices add up. Options as for `gather`."""
+    """Add windows of `updates` at computed places, in order: repeated indices add up. Options as for `gather`.
+
+    >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter_add(tnp.asarray([1, 2, 3]), tnp.asarray([[2], [2]]), tnp.asarray([5, 6]), numbers)
+    Array([ 1,  2, 14], i64)
+    """
     return bind_scatter(
         scatter_add_p, operand, scatter_indices, updates, dimension_numbers, mode, unique_indices, predicate
     )

@@ -14,6 +14,7 @@ from tracer.ir.primitive import ArgReduce, NoRule, Primitive, Reduce, Zero
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import Type, array_type, tangent_type
 from tracer.primitives.arithmetic import add, div, mul
+from tracer.primitives.bits import and_, not_
 from tracer.primitives.broadcasting import (
     accumulated,
     axis_of,
@@ -27,10 +28,11 @@ from tracer.primitives.broadcasting import (
 )
 from tracer.primitives.broadcasting import reduce_sum as reduce_sum
 from tracer.primitives.comparison import eq, select
-from tracer.primitives.conversion import convert_element_type
+from tracer.primitives.complex import imag, real
+from tracer.primitives.conversion import convert_element_type, dtype_of
 from tracer.primitives.joining import concatenate, slice_in_dim
 from tracer.primitives.ordering import exact_extreme
-from tracer.primitives.rules import Value, axis_after_drop, check_kinds, operand_of, zero_jvp
+from tracer.primitives.rules import Value, axis_after_drop, check_kinds, kind_of, operand_of, zero_jvp
 from tracer.primitives.shapes import Batched, reshape, transpose
 from tracer.trace.source import here
 from tracer.trace.trace import bind
@@ -228,6 +230,8 @@ argmax_p, argmin_p = (
 def argmax(operand: Value, axis: int, index_dtype: DType = dtypes.I64) -> Any:
     """The index of the greatest element along an axis: of the first if several are equal, or of the first NaN.
 
+    Complex numbers are compared by real, then imaginary part.
+
     >>> argmax(tnp.asarray([1.0, 3.0, 3.0]), 0)
     Array(1, i64)
     """
@@ -236,6 +240,8 @@ def argmax(operand: Value, axis: int, index_dtype: DType = dtypes.I64) -> Any:
 
 def argmin(operand: Value, axis: int, index_dtype: DType = dtypes.I64) -> Any:
     """The index of the least element along an axis: of the first if several are equal, or of the first NaN.
+
+    Complex numbers are compared by real, then imaginary part.
 
     >>> argmin(tnp.asarray([1.0, 3.0, 1.0]), 0)
     Array(0, i64)
@@ -246,7 +252,25 @@ def argmin(operand: Value, axis: int, index_dtype: DType = dtypes.I64) -> Any:
 def _arg(primitive: Primitive, operand: Value, axis: int, index_dtype: DType) -> Any:
     x = operand_of(primitive.name, operand)
     named = axis_of(primitive.name, axis, len(x.type.shape))
+    if kind_of(dtype_of(x)) == "c":
+        check_not_empty(primitive.name, x.type, (named,))
+        x, primitive = _attains_lexicographic(x, named, greatest=primitive is argmax_p), argmax_p
     return bind(primitive, x, axis=named, index_dtype=np.dtype(index_dtype))
+
+
+def _attains_lexicographic(x: Any, axis: int, *, greatest: bool) -> Any:
+    """1 where a complex number is the extreme, by real, then by imaginary part, or NaN where there is one; else 0."""
+    extreme, kept = reduce_max if greatest else reduce_min, [a for a in range(x.ndim) if a != axis]
+
+    def is_extreme(part: Any, among: Any) -> Any:
+        considered = select(among, part, full_like(part, -np.inf if greatest else np.inf))
+        return and_(among, eq(part, broadcast_in_dim(extreme(considered, (axis,)), x.shape, kept)))
+
+    first, second = real(x), imag(x)
+    number = and_(eq(first, first), eq(second, second))
+    all_numbers = broadcast_in_dim(reduce_and(number, (axis,)), x.shape, kept)
+    found = is_extreme(second, is_extreme(first, number))
+    return convert_element_type(select(all_numbers, found, not_(number)), dtypes.I8)
 
 
 REDUCTIONS: tuple[Primitive, ...] = (

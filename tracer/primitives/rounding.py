@@ -98,7 +98,11 @@ copysign_p = Primitive(
 
 
 class RoundingMethod(Enum):
-    """Where halves go in `round`."""
+    """Where halves go in `round`.
+
+    >>> round(tnp.asarray([0.5, 1.5]), RoundingMethod.TO_NEAREST_EVEN)
+    Array([0., 2.], f64)
+    """
 
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1

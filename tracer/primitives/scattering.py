@@ -92,7 +92,12 @@ def scatter(
     mode: Mode = None,
     predicate: Value = True,
 ) -> Any:
-    """Overwrite windows at computed places. Where several meet, the last in row-major order stays."""
+    """Overwrite windows at computed places. Where several meet, the last in row-major order stays.
+
+    >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter(tnp.asarray([1, 2, 3]), tnp.asarray([[2], [2]]), tnp.asarray([5, 6]), numbers)
+    Array([1, 2, 6], i64)
+    """
     return bind_scatter(
         scatter_p, operand, scatter_indices, updates, dimension_numbers, mode, unique_indices, predicate
     )
@@ -181,7 +186,12 @@ def scatter_mul(
     mode: Mode = None,
     predicate: Value = True,
 ) -> Any:
-    """Multiply by windows of `updates` at computed places; repeated indices multiply up."""
+    """Multiply by windows of `updates` at computed places; repeated indices multiply up.
+
+    >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter_mul(tnp.asarray([1, 2, 3]), tnp.asarray([[2], [2]]), tnp.asarray([5, 6]), numbers)
+    Array([ 1,  2, 90], i64)
+    """
     return bind_scatter(
         scatter_mul_p, operand, scatter_indices, updates, dimension_numbers, mode, unique_indices, predicate
     )
@@ -251,7 +261,12 @@ def scatter_min(
     mode: Mode = None,
     predicate: Value = True,
 ) -> Any:
-    """The lesser of what is there and of the updates at computed places; NaN wins."""
+    """The lesser of what is there and of the updates at computed places; NaN wins.
+
+    >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter_min(tnp.asarray([1, 2, 3]), tnp.asarray([[2], [2]]), tnp.asarray([5, 1]), numbers)
+    Array([1, 2, 1], i64)
+    """
     return bind_scatter(
         scatter_min_p, operand, scatter_indices, updates, dimension_numbers, mode, unique_indices, predicate
     )
@@ -268,7 +283,12 @@ def scatter_max(
     mode: Mode = None,
     predicate: Value = True,
 ) -> Any:
-    """The greater of what is there and of the updates at computed places; NaN wins."""
+    """The greater of what is there and of the updates at computed places; NaN wins.
+
+    >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter_max(tnp.asarray([1, 2, 3]), tnp.asarray([[2], [2]]), tnp.asarray([5, 6]), numbers)
+    Array([1, 2, 6], i64)
+    """
     return bind_scatter(
         scatter_max_p, operand, scatter_indices, updates, dimension_numbers, mode, unique_indices, predicate
     )

@@ -301,7 +301,11 @@ def copy(operand: Value) -> Any:
 
 
 def optimization_barrier(operands: Sequence[Value]) -> list[Any]:
-    """The same values; none is available to what follows before all are computed. No pass moves work across."""
+    """The same values; none is available to what follows before all are computed. No pass moves work across.
+
+    >>> optimization_barrier([tnp.asarray([1.0]), tnp.asarray([2])])
+    [Array([1.], f64), Array([2], i64)]
+    """
     return bind_all(optimization_barrier_p, [operand_of("optimization_barrier", x) for x in operands], {})
 
 

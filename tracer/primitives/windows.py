@@ -27,6 +27,9 @@ class GatherScatterMode(Enum):
 
     CHECKED: an error that names the user's line. CLIP: the window moves to the nearest place inside.
     FILL_OR_DROP: gathers give a fill value, scatters nothing. PROMISE_IN_BOUNDS: it does not happen.
+
+    >>> GatherScatterMode.from_any("drop")
+    <GatherScatterMode.FILL_OR_DROP: 'fill'>
     """
 
     CHECKED = "checked"
@@ -69,6 +72,9 @@ class GatherDimensionNumbers:
     offset_dims: the result's axes that run along windows. collapsed_slice_dims: operand axes absent from the result.
     start_index_map: the operand axis of each component of an index vector. operand_batching_dims pair off with
     start_indices_batching_dims. reported_axes: what errors call the axes of start_index_map; batching keeps it.
+
+    >>> GatherDimensionNumbers((1,), (0,), (0,)).is_window(1)  # rows of a matrix
+    True
     """
 
     offset_dims: tuple[int, ...]
@@ -93,7 +99,11 @@ class GatherDimensionNumbers:
 
 @dataclass(frozen=True, slots=True)
 class ScatterDimensionNumbers:
-    """The same for scatters; `update_window_dims` are axes of the updates."""
+    """The same for scatters; `update_window_dims` are axes of the updates.
+
+    >>> ScatterDimensionNumbers((1,), (0,), (0,)).slice_sizes(2, (5, 4))  # rows of a matrix
+    (1, 4)
+    """
 
     update_window_dims: tuple[int, ...]
     inserted_window_dims: tuple[int, ...]

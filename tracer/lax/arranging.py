@@ -1,0 +1,309 @@
+"""Shapes and places by JAX's names: collapse, tile, stack, unstack, index_take and their kin."""
+
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, ShapeError, message
+from tracer.ir import shape as shapes
+from tracer.ir.dtypes import DType
+from tracer.ir.program import Literal
+from tracer.primitives.arithmetic import neg
+from tracer.primitives.broadcasting import axis_of, broadcast_in_dim, full
+from tracer.primitives.contractions import dot_general
+from tracer.primitives.conversion import convert_element_type, dtype_named
+from tracer.primitives.convolution import padded_operand
+from tracer.primitives.convolution_layouts import conv_dimension_numbers, padtype_to_pads
+from tracer.primitives.gathering import gather, scatter_add
+from tracer.primitives.joining import concatenate, slice_in_dim
+from tracer.primitives.shapes import expand_dims, moveaxis, reshape, squeeze, transpose
+from tracer.primitives.sliding import dilated, positions, sliding_windows
+from tracer.primitives.sorting import top_k
+from tracer.primitives.windows import GatherDimensionNumbers, ScatterDimensionNumbers
+from tracer.trace.array import Array
+from tracer.trace.convert import as_array
+from tracer.trace.source import here
+
+
+def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Array:
+    """Merge the axes from `start_dimension` to `stop_dimension` (excluded; None: to the end) into one.
+
+    >>> tracer.lax.collapse(tnp.zeros((2, 3, 4)), 0, 2).shape
+    (6, 4)
+    """
+    x = as_array(operand, "collapse")
+    start, stop, _ = slice(start_dimension, stop_dimension).indices(x.ndim)
+    if stop <= start:
+        raise ShapeError(
+            message(
+                f"collapse{here()}: at least one axis",
+                f"got axes {start} to {stop} of {x.type}",
+                help="expand_dims inserts an axis",
+            )
+        )
+    return reshape(x, (*x.shape[:start], shapes.size(x.shape[start:stop]), *x.shape[stop:]))
+
+
+def tile(operand: Any, reps: Sequence[int]) -> Array:
+    """The operand repeated along every axis, one number of repetitions each.
+
+    >>> tracer.lax.tile(tnp.asarray([[1, 2]]), (2, 2))
+    Array([[1, 2, 1, 2],
+           [1, 2, 1, 2]], i64)
+    """
+    x, counts = as_array(operand, "tile"), tuple(map(int, reps))
+    if len(counts) != x.ndim or min(counts, default=0) < 0:
+        raise ShapeError(
+            message(f"tile{here()}: one count of 0 or more an axis", f"got reps={counts} for {x.type}",
+                    help="tracer.numpy.tile adds axes")
+        )  # fmt: skip
+    wide = tuple(n for pair in zip(counts, x.shape, strict=True) for n in pair)
+    spread = broadcast_in_dim(x, wide, range(1, 2 * x.ndim, 2))
+    return reshape(spread, tuple(c * n for c, n in zip(counts, x.shape, strict=True)))
+
+
+def stack(operands: Sequence[Any], axis: int = 0) -> Array:
+    """Arrays of one shape and dtype along a new axis.
+
+    >>> tracer.lax.stack([tnp.asarray([1, 2]), tnp.asarray([3, 4])], 1)
+    Array([[1, 3],
+           [2, 4]], i64)
+    """
+    xs = [as_array(x, "stack") for x in operands]
+    if not xs:
+        raise ArgumentError(message(f"stack{here()} takes one array or more", "got none", help="zeros makes an array"))
+    along = axis_of("stack", axis, xs[0].ndim + 1)
+    return concatenate([expand_dims(x, (along,)) for x in xs], along)
+
+
+def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:
+    """The slices of an axis, without it.
+
+    >>> tracer.lax.unstack(tnp.asarray([[1, 2], [3, 4]]), 1)
+    (Array([1, 3], i64), Array([2, 4], i64))
+    """
+    given = as_array(x, "unstack")
+    along = axis_of("unstack", axis, given.ndim)
+    return tuple(squeeze(slice_in_dim(given, i, i + 1, axis=along), (along,)) for i in range(given.shape[along]))
+
+
+def broadcast_to_rank(x: Any, rank: int) -> Array:
+    """Axes of size 1 in front, until there are `rank`.
+
+    >>> tracer.lax.broadcast_to_rank(tnp.zeros(3), 3).shape
+    (1, 1, 3)
+    """
+    given = as_array(x, "broadcast_to_rank")
+    if rank < given.ndim:
+        raise ShapeError(
+            message(f"broadcast_to_rank{here()}: the rank may grow only", f"got rank {rank} for {given.type}",
+                    help="squeeze drops axes")
+        )  # fmt: skip
+    return expand_dims(given, range(rank - given.ndim))
+
+
+def broadcast_like(arr: Any, like_arr: Any) -> Array:
+    """`arr` broadcast, its axes the last ones, to the shape of another array.
+
+    >>> tracer.lax.broadcast_like(tnp.asarray([1, 2]), tnp.zeros((2, 2)))
+    Array([[1, 2],
+           [1, 2]], i64)
+    """
+    x, like = as_array(arr, "broadcast_like"), as_array(like_arr, "broadcast_like")
+    return broadcast_in_dim(x, like.shape, range(like.ndim - x.ndim, like.ndim))
+
+
+def empty(shape: Sequence[int], dtype: Any, *, out_sharding: None = None) -> Array:
+    """An array of a shape and dtype, whose elements nobody should rely on (they are 0).
+
+    >>> tracer.lax.empty((2, 3), "float32").shape
+    (2, 3)
+    """
+    chosen = dtype_named("empty", dtype)
+    result = full(tuple(shape), chosen.type(0), chosen)
+    return broadcast_in_dim(result, (), ()) if isinstance(result, Literal) else result
+
+
+def dtype(x: Any) -> DType:
+    """The dtype that an array or a number has.
+
+    >>> tracer.lax.dtype(tnp.zeros(2, "int8"))
+    dtype('int8')
+    """
+    return as_array(x, "dtype", copy=False).dtype
+
+
+def shape_as_value(shape: Sequence[int]) -> Array:
+    """A shape as an array of int64.
+
+    >>> tracer.lax.shape_as_value((2, 3))
+    Array([2, 3], i64)
+    """
+    return as_array(np.asarray(tuple(shape), np.int64).reshape(-1))
+
+
+def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
+    """src at places given by an array of indices [n] for each of `axes`; the results lie along axis 0.
+
+    >>> tracer.lax.index_take(tnp.asarray([[1, 2], [3, 4]]), [tnp.asarray([0, 1]), tnp.asarray([1, 0])], (0, 1))
+    Array([2, 3], i64)
+    """
+    x, places = as_array(src, "index_take"), [as_array(i, "index_take") for i in idxs]
+    along = tuple(axis_of("index_take", axis, x.ndim) for axis in axes)
+    sizes = tuple(1 if axis in along else n for axis, n in enumerate(x.shape))
+    rest = tuple(range(1, x.ndim - len(along) + 1))
+    numbers = GatherDimensionNumbers(rest, tuple(sorted(along)), along)
+    return gather(x, stack(places, 1), numbers, sizes)
+
+
+def scatter_sub(
+    operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers, *,
+    indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
+) -> Array:  # fmt: skip
+    """Subtract windows of `updates` at computed places; repeated indices subtract again.
+
+    >>> numbers = tracer.lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> tracer.lax.scatter_sub(tnp.asarray([5, 5]), tnp.asarray([[1], [1]]), tnp.asarray([1, 2]), numbers)
+    Array([5, 2], i64)
+    """
+    x, places, values = (as_array(a, "scatter_sub") for a in (operand, scatter_indices, updates))
+    return scatter_add(
+        x, places, neg(values), dimension_numbers, indices_are_sorted=indices_are_sorted,
+        unique_indices=unique_indices, mode=mode,
+    )  # fmt: skip
+
+
+def approx_max_k(
+    operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
+    reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
+) -> tuple[Array, Array]:  # fmt: skip
+    """The k greatest along an axis and their indices. Exact, as JAX's is on a CPU: the recall is always 1.
+
+    >>> tracer.lax.approx_max_k(tnp.asarray([1.0, 3.0, 2.0]), 2)
+    (Array([3., 2.], f64), Array([1, 2], i32))
+    """
+    values, indices = top_k(as_array(operand, "approx_max_k"), k, axis=reduction_dimension)
+    return values, indices
+
+
+def approx_min_k(
+    operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
+    reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
+) -> tuple[Array, Array]:  # fmt: skip
+    """The k least floats along an axis and their indices. Exact, as JAX's is on a CPU.
+
+    >>> tracer.lax.approx_min_k(tnp.asarray([1.0, 3.0, 2.0]), 2)
+    (Array([1., 2.], f64), Array([0, 2], i32))
+    """
+    values, indices = top_k(neg(as_array(operand, "approx_min_k")), k, axis=reduction_dimension)
+    return neg(values), indices
+
+
+def conv_general_dilated_patches(
+    lhs: Any, filter_shape: Sequence[int], window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
+    lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None, precision: object = None, preferred_element_type: Any = None,
+) -> Array:  # fmt: skip
+    """What a convolution's window sees at every place, along the feature axis: features by window, features first.
+
+    lhs: [batch, features, *spatial] in the order of `dimension_numbers`; returns [batch, features * window size,
+    *places] in the order of the result. The settings are those of `conv_general_dilated`.
+
+    >>> tracer.lax.conv_general_dilated_patches(tnp.arange(4.0).reshape(1, 1, 4), (2,), (1,), "VALID")
+    Array([[[0., 1., 2.], [1., 2., 3.]]], f64)
+    """
+    x = as_array(lhs, "conv_general_dilated_patches")
+    rank, window = x.ndim - 2, tuple(filter_shape)
+    numbers = conv_dimension_numbers(x.shape, (1,) * x.ndim, dimension_numbers)
+    x = transpose(x, numbers.lhs_spec)
+    base, spread = ((1,) * rank if d is None else tuple(d) for d in (lhs_dilation, rhs_dilation))
+    wide = tuple(map(dilated, window, spread))
+    pads = padtype_to_pads(x.shape[2:], wide, window_strides, padding) if isinstance(padding, str) else padding
+    padded = padded_operand(x, tuple((low, high) for low, high in pads), base)
+    windows = sliding_windows(padded, range(2, 2 + rank), window, window_strides, spread)
+    order = (0, 1, *range(2 + rank, 2 + 2 * rank), *range(2, 2 + rank))
+    places = windows.shape[2 : 2 + rank]
+    flat = reshape(transpose(windows, order), (x.shape[0], x.shape[1] * shapes.size(window), *places))
+    found = transpose(flat, shapes.inverse(numbers.out_spec))
+    return found if preferred_element_type is None else convert_element_type(found, preferred_element_type)
+
+
+def conv_general_dilated_local(
+    lhs: Any, rhs: Any, window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
+    filter_shape: Sequence[int], lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None, precision: object = None,
+) -> Array:  # fmt: skip
+    """A convolution with weights of its own at every place.
+
+    lhs: [batch, features, *spatial], rhs: [out features, features * window size, *places], in the order of
+    `dimension_numbers`; the other settings are those of `conv_general_dilated`.
+
+    >>> weights = tnp.asarray([[[1.0, 0.0, 2.0], [1.0, 1.0, 0.0]]])
+    >>> x = tnp.arange(4.0).reshape(1, 1, 4)
+    >>> tracer.lax.conv_general_dilated_local(x, weights, (1,), "VALID", (2,))
+    Array([[[1., 2., 4.]]], f64)
+    """
+    x, weights = as_array(lhs, "conv_general_dilated_local"), as_array(rhs, "conv_general_dilated_local")
+    numbers = conv_dimension_numbers(x.shape, weights.shape, dimension_numbers)
+    patches = conv_general_dilated_patches(
+        transpose(x, numbers.lhs_spec), filter_shape, window_strides, padding, lhs_dilation, rhs_dilation
+    )
+    weights, spatial = transpose(weights, numbers.rhs_spec), tuple(range(2, x.ndim))
+    result = dot_general(weights, patches, (((1,), (1,)), (spatial, spatial)), precision)  # [*places, out, batch]
+    last = result.ndim - 1
+    return transpose(moveaxis(moveaxis(result, last, 0), last, 1), shapes.inverse(numbers.out_spec))
+
+
+def conv_shape_tuple(
+    lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides: Sequence[int], pads: Any, batch_group_count: int = 1
+) -> tuple[int, ...]:
+    """The shape of a convolution of [batch, features, *spatial] and [out, in, *window].
+
+    >>> tracer.lax.conv_shape_tuple((1, 3, 8), (4, 3, 3), (2,), ((0, 0),))
+    (1, 4, 3)
+    """
+    if isinstance(pads, str):
+        pads = padtype_to_pads(lhs_shape[2:], rhs_shape[2:], strides, pads)
+    sizes = [n + low + high for n, (low, high) in zip(lhs_shape[2:], pads, strict=True)]
+    places = positions(sizes, rhs_shape[2:], strides, (1,) * len(sizes))
+    return (lhs_shape[0] // batch_group_count, rhs_shape[0], *places)
+
+
+def conv_general_shape_tuple(
+    lhs_shape: Sequence[int], rhs_shape: Sequence[int], window_strides: Sequence[int], padding: Any,
+    dimension_numbers: Any,
+) -> tuple[int, ...]:  # fmt: skip
+    """The shape of a convolution, its axes in the order of `dimension_numbers`.
+
+    >>> tracer.lax.conv_general_shape_tuple((1, 8, 3), (3, 3, 4), (2,), "VALID", ("NHC", "HIO", "NHC"))
+    (1, 3, 4)
+    """
+    lhs, rhs, out = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
+    found = conv_shape_tuple([lhs_shape[a] for a in lhs], [rhs_shape[a] for a in rhs], window_strides, padding)
+    return tuple(found[axis] for axis in shapes.inverse(out))
+
+
+def platform_dependent(
+    *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
+) -> Any:
+    """The function for the platform that runs, "cpu", of the arguments; else `default`.
+
+    >>> tracer.lax.platform_dependent(tnp.asarray([2.0]), cpu=lambda x: x + 1, default=lambda x: x)
+    Array([3.], f64)
+    """
+    chosen = per_platform.get("cpu", default)
+    if chosen is None:
+        raise ArgumentError(
+            message(
+                f"platform_dependent{here()}: no function for this platform, 'cpu'",
+                f"got functions for {', '.join(sorted(per_platform)) or 'none'}",
+                help="give one as cpu= or default=",
+            )
+        )
+    return chosen(*args)
