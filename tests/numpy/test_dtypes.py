@@ -24,9 +24,6 @@ DIFFERENT = {
     "kron": "JAX refuses bool",
     "arctan2": "NumPy refuses complex numbers",
     "logaddexp": "NumPy refuses complex numbers",
-    "argmax": "JAX refuses complex numbers only when it compiles",
-    "argmin": "JAX refuses complex numbers only when it compiles",
-    "nanargmax": "JAX refuses complex numbers only when it compiles",
     "hypot": "JAX forgets that u64 with a signed integer is weak",
 }
 

@@ -16,6 +16,7 @@ from tracer.lax.arranging import (
     dtype,
     empty,
     index_take,
+    optimization_barrier,
     platform_dependent,
     scatter_sub,
     shape_as_value,
@@ -169,7 +170,6 @@ reshape = public(_shapes.reshape)
 transpose = public(_shapes.transpose)
 rev = public(_shapes.rev)
 squeeze = public(_shapes.squeeze)
-optimization_barrier = public(_shapes.optimization_barrier)
 dynamic_slice = public(_slicing.dynamic_slice)
 dynamic_update_slice = public(_slicing.dynamic_update_slice)
 gather = public(_slicing.gather)

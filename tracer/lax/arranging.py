@@ -23,9 +23,11 @@ from tracer.primitives.convolution_layouts import conv_dimension_numbers, padtyp
 from tracer.primitives.gathering import gather, scatter_add
 from tracer.primitives.joining import concatenate, slice_in_dim
 from tracer.primitives.shapes import expand_dims, moveaxis, reshape, squeeze, transpose
+from tracer.primitives.shapes import optimization_barrier as primitive_barrier
 from tracer.primitives.sliding import dilated, positions, sliding_windows
 from tracer.primitives.sorting import top_k
 from tracer.primitives.windows import GatherDimensionNumbers, ScatterDimensionNumbers
+from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
 from tracer.trace.source import here
@@ -160,6 +162,16 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
     rest = tuple(range(1, x.ndim - len(along) + 1))
     numbers = GatherDimensionNumbers(rest, tuple(sorted(along)), along)
     return gather(x, stack(places, 1), numbers, sizes)
+
+
+def optimization_barrier(operand: Any, /) -> Any:
+    """The same tree of arrays; none is available to what follows before all are computed. No pass moves work across.
+
+    >>> tracer.lax.optimization_barrier({"a": tnp.asarray([1.0]), "b": tnp.asarray([2])})
+    {'a': Array([1.], f64), 'b': Array([2], i64)}
+    """
+    leaves, structure = trees.flatten(operand)
+    return trees.unflatten(structure, primitive_barrier([as_array(x, "optimization_barrier") for x in leaves]))
 
 
 def scatter_sub(

@@ -142,22 +142,23 @@ def full(shape: Sequence[int], fill_value: Value, dtype: DType | None = None) ->
     return broadcast_in_dim(fill_value, shape, ())
 
 
-def full_like(x: Operand, fill_value: Scalar) -> Any:
-    """One value everywhere, in the shape and dtype of another array.
+def full_like(x: Operand, fill_value: Scalar, dtype: DType | None = None, shape: Sequence[int] | None = None) -> Any:
+    """One value everywhere, in the shape and dtype of another array unless others are given.
 
     >>> full_like(tnp.asarray([1.5, 2.5]), 3)
     Array([3., 3.], f64)
     """
-    return full(x.type.shape, as_literal(fill_value, x.type.dtype))  # type: ignore[union-attr]
+    chosen = x.type.dtype if dtype is None else np.dtype(dtype)  # type: ignore[union-attr]
+    return full(x.type.shape if shape is None else shape, as_literal(fill_value, chosen))
 
 
-def expand_dims(operand: Value, dimensions: Sequence[int]) -> Any:
+def expand_dims(array: Value, dimensions: Sequence[int]) -> Any:
     """Insert axes of size 1, at the positions that `dimensions` have in the result.
 
     >>> expand_dims(tnp.zeros(3), (0, 2)).shape
     (1, 3, 1)
     """
-    x = operand_of("expand_dims", operand)
+    x = operand_of("expand_dims", array)
     inner = () if isinstance(x, Literal) else x.shape
     rank = len(inner) + len(dimensions)
     new = set(axes_of("expand_dims", dimensions, rank))

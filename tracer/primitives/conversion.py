@@ -134,8 +134,8 @@ convert_element_type_p = Primitive(
 )  # fmt: skip
 
 
-def convert_element_type(x: Value, new_dtype: object, *, weak: bool = False) -> Any:
-    """`x` in another dtype.
+def convert_element_type(operand: Value, new_dtype: object, *, weak: bool = False) -> Any:
+    """The operand in another dtype.
 
     Float to integer truncates, saturates at the ends, and gives 0 for NaN; to bool it is `x != 0`, for complex
     numbers too; complex to real drops the imaginary part; between integers it wraps; to a narrower float it rounds
@@ -146,10 +146,10 @@ def convert_element_type(x: Value, new_dtype: object, *, weak: bool = False) -> 
     Array([ -1, 127,   0], i8)
     """
     dtype = dtype_named("convert_element_type", new_dtype)
-    operand = operand_of("convert_element_type", x)
-    if operand.type == array_type(dtype, operand.type.shape, weak):
-        return operand
-    return pointwise(convert_element_type_p, operand, new_dtype=dtype, weak=weak)
+    array = operand_of("convert_element_type", operand)
+    if array.type == array_type(dtype, array.type.shape, weak):
+        return array
+    return pointwise(convert_element_type_p, array, new_dtype=dtype, weak=weak)
 
 
 def in_single(x: Operand) -> Any:
@@ -259,7 +259,7 @@ bitcast_regroup_p = Primitive(
 )  # fmt: skip
 
 
-def bitcast_convert_type(x: Value, new_dtype: object) -> Any:
+def bitcast_convert_type(operand: Value, new_dtype: object) -> Any:
     """The same bytes read as another dtype, integer or float.
 
     A narrower dtype adds a last axis, the low bytes first; a wider one takes the last axis away, whose size must be
@@ -269,13 +269,13 @@ def bitcast_convert_type(x: Value, new_dtype: object) -> Any:
     Array([ 4607182418800017408, -9223372036854775808], i64)
     """
     dtype = dtype_named("bitcast_convert_type", new_dtype)
-    operand = operand_of("bitcast_convert_type", x)
-    old = dtype_of(operand)
+    array = operand_of("bitcast_convert_type", operand)
+    old = dtype_of(array)
     if old == dtype:
-        return operand
+        return array
     if old.itemsize == dtype.itemsize:
-        return pointwise(bitcast_convert_type_p, operand, new_dtype=dtype)
-    return bind(bitcast_regroup_p, operand, new_dtype=dtype)
+        return pointwise(bitcast_convert_type_p, array, new_dtype=dtype)
+    return bind(bitcast_regroup_p, array, new_dtype=dtype)
 
 
 CONVERSION = (convert_element_type_p, bitcast_convert_type_p, bitcast_regroup_p)

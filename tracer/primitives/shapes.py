@@ -256,13 +256,13 @@ def rev(operand: Value, dimensions: Sequence[int]) -> Any:
     return bind(rev_p, x, dimensions=axes) if axes else x
 
 
-def squeeze(operand: Value, dimensions: Sequence[int]) -> Any:
+def squeeze(array: Value, dimensions: Sequence[int]) -> Any:
     """Drop axes of size 1.
 
     >>> squeeze(tnp.zeros((1, 3, 1)), (0,)).shape
     (3, 1)
     """
-    x = operand_of("squeeze", operand)
+    x = operand_of("squeeze", array)
     axes = axes_of("squeeze", dimensions, len(x.type.shape))
     return bind(squeeze_p, x, dimensions=axes) if axes else x
 

@@ -207,15 +207,15 @@ def digamma(x: Value) -> Any:
     return pointwise(digamma_p, x)
 
 
-def polygamma(order: int, x: Value) -> Any:
-    """The derivative of that order of digamma, order being a Python integer, on floats.
+def polygamma(m: int, x: Value) -> Any:
+    """The m-th derivative of digamma, m being a Python integer, on floats.
 
     At 0, -1, -2, ... infinite for odd orders, NaN for even ones.
 
     >>> polygamma(1, tnp.asarray([1.0, 0.5]))
     Array([1.64493407, 4.9348022 ], f64)
     """
-    order = operator.index(order)
+    order = operator.index(m)
     return digamma(x) if order == 0 else pointwise(polygamma_p, x, order=order)
 
 

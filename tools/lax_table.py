@@ -1,0 +1,114 @@
+"""Write docs/lax.md: every public name of JAX's lax, whether tracer.lax has it, and why not where it has not.
+
+Run:  python tools/lax_table.py   (the names come from tests/lax/jax_names.json, which tools/lax_names.py writes)
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from tracer import lax
+
+ROOT = Path(__file__).parent.parent
+NAMES = ROOT / "tests" / "lax" / "jax_names.json"
+TARGET = ROOT / "docs" / "lax.md"
+
+_TYPES = "a name for annotations and settings of XLA; nothing takes it here"
+_SHARDING = "speaks of arrays spread over devices"
+_XLA = "speaks to XLA's compiler or runtime"
+_SPECIAL = "not yet: the functions of the incomplete gamma and beta integrals and of Bessel need algorithms of their own"
+
+# JAX's names that are not here, and why.
+ABSENT: dict[str, str] = {
+    **dict.fromkeys(
+        ("AccuracyMode", "Tolerance", "ConvGeneralDilatedDimensionNumbers", "DotAlgorithm", "DotAlgorithmPreset",
+         "DotDimensionNumbers", "PrecisionLike", "RandomAlgorithm"), _TYPES,
+    ),
+    **dict.fromkeys(
+        ("pbroadcast", "pcast", "precv", "psend", "pswapaxes", "ragged_all_to_all", "with_sharding_constraint"),
+        _SHARDING,
+    ),
+    **dict.fromkeys(("after_all", "composite", "create_token", "dce_sink", "stage"), _XLA),
+    **dict.fromkeys(
+        ("bessel_i0e", "bessel_i1e", "betainc", "igamma", "igamma_grad_a", "igammac", "random_gamma_grad", "zeta"),
+        _SPECIAL,
+    ),
+    **dict.fromkeys(("RaggedDotDimensionNumbers", "ragged_dot", "ragged_dot_general"), "not yet: products by groups"),
+    "FftType": "not yet: Fourier transforms",
+    "conv_general_permutations": "conv_dimension_numbers gives the axes",
+    "conv_transpose_shape_tuple": "conv_transpose(...).shape under eval_shape says it",
+    "custom_linear_solve": "not yet: custom_vjp defines such rules",
+    "custom_root": "not yet: custom_vjp defines such rules",
+    "fft": "not yet: Fourier transforms",
+    "mulhi": "not yet: the high word of a product needs a wider integer for i64",
+    "rng_bit_generator": "its stream is the device's own; tracer.random.bits gives the same bits everywhere",
+    "rng_uniform": "it has no key; tracer.random.uniform has one",
+    "scaled_dot": "not yet: products of block-scaled short floats",
+    "scatter_apply": "not yet: gather, apply and scatter say the same where indices are unique",
+}  # fmt: skip
+
+# Parameters of JAX's that are not taken, and why.
+NOT_TAKEN: dict[str, str] = {
+    "accuracy": "every function is held to the bounds of docs/math-accuracy.md",
+    "allow_negative_indices": "negative places count from the end, as by JAX's default",
+    "axis_index_groups": "collectives span the whole axis",
+    "out_dtype": "cast the product",
+    "out_sharding": "arrays live on one device",
+    "sharding": "arrays live on one device",
+    "to": "arrays live on one device",
+}
+
+_HEAD = """# tracer.lax and JAX's lax
+
+Written by `tools/lax_table.py`; compared with jax.lax {version}.
+
+`tracer.lax` has {here} of the {total} public names. Its functions take the parameters of the same names in the same
+order, but for these keywords:
+
+| keyword | why it is not taken |
+|---|---|
+"""
+
+
+def jax_names() -> tuple[str, dict[str, list[str]]]:
+    """JAX's version, and the parameters of every public name."""
+    stored = json.loads(NAMES.read_text(encoding="utf-8"))
+    return stored["jax"], stored["names"]
+
+
+def not_taken() -> dict[str, list[str]]:
+    """The parameters of JAX's functions that ours of the same name do not have, each with those functions."""
+    found: dict[str, list[str]] = {}
+    for name, parameters in jax_names()[1].items():
+        value = getattr(lax, name, None)
+        if inspect.isfunction(value) and name in lax.__all__:
+            for lacking in [p for p in parameters if p not in inspect.signature(value).parameters]:
+                found.setdefault(lacking, []).append(name)
+    return found
+
+
+def _lines() -> Iterator[str]:
+    version, names = jax_names()
+    here = [name for name in names if name in lax.__all__]
+    yield _HEAD.format(version=version, here=len(here), total=len(names)).rstrip()
+    for parameter in sorted(not_taken()):
+        yield f"| `{parameter}` | {NOT_TAKEN[parameter]} |"
+    yield "\n## Not here\n\n| name | why |\n|---|---|"
+    for name in sorted(set(names) - set(here)):
+        yield f"| `{name}` | {ABSENT[name]} |"
+    yield "\n## Here\n\n| name | in short |\n|---|---|"
+    for name in here:
+        first = (getattr(lax, name).__doc__ or "").strip().split("\n\n")[0].replace("\n", " ").replace("|", "\\|")
+        yield f"| `{name}` | {' '.join(first.split())} |"
+
+
+def text() -> str:
+    """The page."""
+    return "\n".join(_lines()) + "\n"
+
+
+if __name__ == "__main__":
+    TARGET.write_text(text(), encoding="utf-8")
