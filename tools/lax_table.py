@@ -19,7 +19,7 @@ TARGET = ROOT / "docs" / "lax.md"
 _TYPES = "a name for annotations and settings of XLA; nothing takes it here"
 _SHARDING = "speaks of arrays spread over devices"
 _XLA = "speaks to XLA's compiler or runtime"
-_SPECIAL = "not yet: the functions of the incomplete gamma and beta integrals and of Bessel need algorithms of their own"
+_SPECIAL = "not yet: the incomplete gamma and beta integrals and the Bessel functions need algorithms of their own"
 
 # JAX's names that are not here, and why.
 ABSENT: dict[str, str] = {

@@ -276,7 +276,7 @@ add_stacks_p = Primitive(
 )  # fmt: skip
 
 
-def add_stacks(a: Operand, b: Operand) -> Array:
+def add_stacks(a: Operand, b: Operand) -> Operand:
     """Item by item, the shorter one continued with zeros.
 
     What is seen to be a few items on an empty stack is added to the other item by item: the steps of a loop, each of
@@ -285,7 +285,7 @@ def add_stacks(a: Operand, b: Operand) -> Array:
     for whole, few in ((a, b), (b, a)):
         items = _items_added(few)
         if items is not None:
-            total: Any = whole
+            total = whole
             for index, value in items:
                 total = add_at(total, index, value)
             return total
