@@ -10,8 +10,7 @@ import numpy as np
 from tracer.codegen.llvm.emit import emit_module
 from tracer.codegen.llvm.executable import Executable
 from tracer.codegen.llvm.jit import compile_object, load_object
-from tracer.codegen.llvm.library import library_names, library_symbols
-from tracer.codegen.llvm.pool import pool_symbols
+from tracer.codegen.llvm.library import library_names, outside_symbols
 from tracer.ir.dtypes import BOOL, F32, F64, I64, DType
 from tracer.ir.loop import (
     Address,
@@ -75,7 +74,7 @@ def run(
 
 def executable(module: Module, *, vector_bits: int | None = None) -> Executable:
     text = emit_module(module, vector_bits=vector_bits)
-    symbols = {**library_symbols(library_names(module)), **pool_symbols(text)}
+    symbols = outside_symbols(text, library_names(module))
     return Executable(module, load_object(compile_object(text, vector_bits=vector_bits), symbols))
 
 

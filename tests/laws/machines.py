@@ -13,8 +13,7 @@ from tests.laws.values import Array
 from tracer.codegen.llvm.emit import emit_module
 from tracer.codegen.llvm.executable import Executable
 from tracer.codegen.llvm.jit import compile_object, load_object
-from tracer.codegen.llvm.library import library_names, library_symbols
-from tracer.codegen.llvm.pool import pool_symbols
+from tracer.codegen.llvm.library import library_names, outside_symbols
 from tracer.codegen.reference.interpreter import Order, interpret
 from tracer.codegen.status import Status
 from tracer.ir.loop import For, LoopKind, Statement
@@ -50,7 +49,7 @@ class Native:
         vector_bits, module = width or None, scheduled.module
         text = emit_module(module, vector_bits=vector_bits)
         code = compile_object(text, vector_bits=vector_bits)
-        loaded = load_object(code, {**library_symbols(library_names(module)), **pool_symbols(text)})
+        loaded = load_object(code, outside_symbols(text, library_names(module)))
         self.executable = Executable(module, loaded)
         self.compiled = Compiled(Program((), (), ()), scheduled, text, loaded, is_long=False)
 

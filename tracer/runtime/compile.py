@@ -14,8 +14,7 @@ import numpy as np
 from tracer.codegen.llvm.emit import emit_module
 from tracer.codegen.llvm.executable import Executable
 from tracer.codegen.llvm.jit import LoadedModule, load_object
-from tracer.codegen.llvm.library import library_symbols
-from tracer.codegen.llvm.pool import pool_symbols
+from tracer.codegen.llvm.library import outside_symbols
 from tracer.codegen.status import Status
 from tracer.ir.loop import Block, Library, Module
 from tracer.ir.loop_walk import blocks_of
@@ -117,7 +116,7 @@ def compile_scheduled(program: Program, scheduled: Scheduled) -> Compiled:
 
 def load(text: str, routines: Sequence[str]) -> LoadedModule:
     """LLVM text as machine code in this process."""
-    return load_object(objects.get(text), {**library_symbols(routines), **pool_symbols(text, objects.get)})
+    return load_object(objects.get(text), outside_symbols(text, routines, objects.get))
 
 
 def library_names(module: Module) -> list[str]:

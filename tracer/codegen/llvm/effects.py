@@ -5,7 +5,7 @@ from __future__ import annotations
 from tracer.codegen.llvm.abi import FAULT_VALUES
 from tracer.codegen.llvm.frame import CONTEXT, Frame
 from tracer.codegen.llvm.lanes import active, spill_as_memory
-from tracer.codegen.llvm.library import LIBRARY
+from tracer.codegen.llvm.library import LIBRARY, called
 from tracer.codegen.llvm.types import vector
 from tracer.ir.dtypes import BOOL
 from tracer.ir.loop import (
@@ -141,10 +141,7 @@ def library(f: Frame, s: Library) -> None:
     calls = routine.spell(routine, s.arguments, arguments)
     for call in calls:
         f.w.do(call)
-    if calls:
-        f.helpers[f"library.{s.name}"] = None
-    if any("@library.split." in call for call in calls):
-        f.helpers[f"library.split.{s.name}"] = None
+        f.helpers[called(call)] = None
     f.polled = True
 
 

@@ -9,10 +9,9 @@ from tracer.codegen.llvm.abi import MAIN_SYMBOL, Status
 from tracer.codegen.llvm.compute import compute
 from tracer.codegen.llvm.frame import CONTEXT, Frame
 from tracer.codegen.llvm.helpers import DECLARATIONS, HELPERS
-from tracer.codegen.llvm.library import LIBRARY
+from tracer.codegen.llvm.library import library_texts
 from tracer.codegen.llvm.loops import if_, serial, while_
 from tracer.codegen.llvm.machine import converts_half, preferred_bits
-from tracer.codegen.llvm.matrix_products import THREADS
 from tracer.codegen.llvm.transposes import TRANSPOSES
 from tracer.codegen.llvm.types import ELEMENT
 from tracer.codegen.llvm.vector_loop import vector_loop
@@ -70,10 +69,7 @@ def emit_module(module: Module, *, vector_bits: int | None = None) -> str:
         raise InternalError(f"llvm: the module's entry '{module.entry}' is missing")
     bits = preferred_bits(vector_bits)
     shared = [text for name, text in (HELPERS | TRANSPOSES).items() if name in helpers]
-    routines = [r for name, r in LIBRARY.items() if f"library.{name}" in helpers]
-    shared += [THREADS] if any(r.blas for r in routines) else []
-    shared += [_apart(r.definition, declarations) for r in routines]
-    shared += [_apart(r.split, declarations) for r in routines if f"library.split.{r.name}" in helpers]
+    shared += [_apart(text, declarations) for text in library_texts(helpers)]
     texts += [effects.part_definition(name, kinds) for name, kinds in parts.items()]
     attributes = [
         f'attributes #0 = {{ nounwind "prefer-vector-width"="{bits}" }}',

@@ -9,14 +9,26 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from tracer.codegen.llvm.matrix_products import BLAS_KINDS, BLAS_LETTER, gemm_calls, gemm_definition, gemm_split
+from tracer.codegen.llvm.jit import compile_object
+from tracer.codegen.llvm.matrix_kernels import KINDS as OWN_KINDS
+from tracer.codegen.llvm.matrix_kernels import product_symbols
+from tracer.codegen.llvm.matrix_products import (
+    BLAS_KINDS,
+    BLAS_LETTER,
+    THREADS,
+    gemm_calls,
+    gemm_definition,
+    gemm_split,
+    product_definition,
+    product_split,
+)
 from tracer.codegen.llvm.ordering import (
     KINDS,
     argsort_definition,
@@ -24,6 +36,7 @@ from tracer.codegen.llvm.ordering import (
     sort_definition,
     split_definition,
 )
+from tracer.codegen.llvm.pool import pool_symbols
 from tracer.errors import InternalError
 from tracer.ir.loop import Constant, Library, Module, Operand, View
 from tracer.ir.loop_walk import blocks_of
@@ -35,15 +48,15 @@ Spell = Callable[["Routine", Sequence[View | Operand], Sequence[str]], list[str]
 class Routine:
     """One key of `LIBRARY`.
 
-    blas: whether it needs to know about BLAS's threads. split: the text for calls that threads share.
+    texts: the definitions that a call of a function needs, by the function's name. blas: whether it needs to know about
+    BLAS's threads.
     """
 
     name: str
-    definition: str
+    texts: dict[str, tuple[str, ...]]
     spell: Spell
     symbols: tuple[tuple[str, str, str], ...]  # (bound name, "numpy" or a module with __pyx_capi__, name there)
     blas: bool = False
-    split: str = ""
 
 
 def _size(argument: View | Operand, routine: str) -> int:
@@ -72,7 +85,13 @@ def _gemm_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequ
 def _gemm(kind: str) -> Routine:
     blas, letter = "scipy.linalg.cython_blas", BLAS_LETTER[kind]
     symbols = tuple((f"tracer_blas_{letter}{r}", blas, f"{letter}{r}") for r in ("gemm", "gemv"))
-    return Routine(f"gemm_{kind}", gemm_definition(kind), _gemm_spell, symbols, blas=True, split=gemm_split(kind))
+    alone = (THREADS, gemm_definition(kind))
+    texts = {f"library.alone.gemm_{kind}": alone, f"library.split.gemm_{kind}": (*alone, gemm_split(kind))}
+    if kind in OWN_KINDS:
+        own = product_definition(kind)
+        texts[f"library.alone.product_{kind}"] = (own,)
+        texts[f"library.split.product_{kind}"] = (own, product_split(kind))
+    return Routine(f"gemm_{kind}", texts, _gemm_spell, symbols, blas=True)
 
 
 # -- sorting -----------------------------------------------------------------------------------------------------
@@ -100,9 +119,14 @@ def _sorting(kind: str) -> list[Routine]:
     sort = (f"tracer_sort_{kind}", "numpy", f"sort_{kind}")
     arg = ((f"tracer_argsort_{kind}", "numpy", f"argsort_{kind}"), ("tracer_sort_positions", "numpy", "sort_positions"))
     return [
-        Routine(name, define(kind), _sort_spell, symbols, split=split_definition(name, kind))
-        for name, define, symbols in (
-            (f"sort_{kind}", sort_definition, (sort,)), (f"argsort_{kind}", argsort_definition, arg),
+        Routine(
+            name,
+            {f"library.{name}": (text,), f"library.split.{name}": (text, split_definition(name, kind))},
+            _sort_spell,
+            symbols,
+        )
+        for name, text, symbols in (
+            (f"sort_{kind}", sort_definition(kind), (sort,)), (f"argsort_{kind}", argsort_definition(kind), arg),
         )
     ]  # fmt: skip
 
@@ -167,17 +191,41 @@ def _scipy_openblas() -> Any:
     return None
 
 
-def library_symbols(names: Iterable[str]) -> dict[str, int]:
-    """The addresses that the named routines bind; SciPy is imported only when there are any.
+def called(call: str) -> str:
+    """The name of the function that a call's text calls."""
+    return call[call.index("@") + 1 : call.index("(")]
+
+
+def library_texts(helpers: Container[str]) -> list[str]:
+    """The definitions that calls of the functions among `helpers` need, each once."""
+    functions = [texts for routine in LIBRARY.values() for name, texts in routine.texts.items() if name in helpers]
+    return list(dict.fromkeys(text for texts in functions for text in texts))
+
+
+def library_symbols(names: Iterable[str], text: str | None = None) -> dict[str, int]:
+    """The addresses that the named routines bind, or those of them that a module's text names.
+
+    SciPy is imported only when there are any.
 
     >>> library_symbols([])
     {}
     """
     addresses = {}
     for name in names:
-        for symbol, module, function in LIBRARY[name].symbols:
+        bound = [s for s in LIBRARY[name].symbols if text is None or f"@{s[0]}(" in text]
+        for symbol, module, function in bound:
             known = numpy_address(function) if module == "numpy" else capsule_address(module, function)
             addresses[symbol] = known
-        if LIBRARY[name].blas:
+        if LIBRARY[name].blas and bound:
             addresses.update(blas_thread_symbols())
     return addresses
+
+
+def outside_symbols(
+    text: str, names: Iterable[str], compile: Callable[[str], bytes] = compile_object
+) -> dict[str, int]:
+    """All that a module's text binds: of the named routines, of our kernels, and of the pool of threads.
+
+    What is ours is made when it is first wanted, by `compile`, which turns text into object code.
+    """
+    return {**library_symbols(names, text), **product_symbols(text, compile), **pool_symbols(text, compile)}

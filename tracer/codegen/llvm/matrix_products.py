@@ -1,14 +1,17 @@
-"""Matrix products by BLAS: one call on the caller's thread, or panels of a product, which threads share.
+"""Matrix products by kernels of our own or by BLAS: one call on the caller's thread, or panels, which threads share.
 
-BLAS runs on one thread in either case. Panels follow from the shape alone, each is one call, so results do not depend
-on the number of threads; and where other processes keep the cores busy, no call waits for a thread that does not come
-(OpenBLAS's own threads, two of them on two loaded cores: 74 ms for 256 x 256 x 256, in place of 0.3).
+Real products of more than a few rows and columns are our own (`matrix_kernels`), the rest is BLAS's, which runs on one
+thread. Panels follow from the shape alone, each is one call, so results do not depend on the number of threads; and
+where other processes keep the cores busy, no call waits for a thread that does not come (OpenBLAS's own threads, two of
+them on two loaded cores: 74 ms for 256 x 256 x 256, in place of 0.3).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
+
+from tracer.codegen.llvm.matrix_kernels import KINDS
 
 BLAS_KINDS: Final = ("f32", "f64", "c64", "c128")
 BLAS_LETTER: Final = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}
@@ -20,9 +23,11 @@ _ONE: Final = {
 
 _ALONE: Final = 1 << 21
 """Products of batch * m * n * k up to this are one call: some 30 µs."""
+_LEAST_OWN_ROWS, _LEAST_OWN_COLUMNS = 4, 8
 _PANEL_WORK: Final = 1 << 20
 _LEAST_PANEL: Final = 64  # rows or columns; each panel packs the other operand anew
 _FEW_PANELS, _GOOD_PANEL = 4, 192  # more panels than this are at least so wide
+_OWN_WIDTH, _OWN_ROWS = 48, 128  # columns, a multiple of which our kernels take at once; rows worth a panel's copy
 _VECTOR_WORK: Final = 8  # an element of a matrix that meets a vector costs its memory: as much as so many in a product
 
 THREADS: Final = """\
@@ -38,11 +43,17 @@ def gemm_calls(kind: str, batch: int, m: int, n: int, k: int, spelled: Sequence[
         return []
     if not k:
         return [f"call void @llvm.memset.p0.i64({spelled[2]}, i8 0, i64 {batch * m * n * _ITEM[kind][1]}, i1 false)"]
-    panels = _panels(batch, m, n, k)
+    name = f"product_{kind}" if is_own(kind, m, n) else f"gemm_{kind}"
+    panels = _own_panels(batch, m, n, k) if is_own(kind, m, n) else _panels(batch, m, n, k)
     if panels is None:
-        return [f"call void @library.alone.gemm_{kind}({', '.join(spelled)})"]
+        return [f"call void @library.alone.{name}({', '.join(spelled)})"]
     way, count, width = panels
-    return [f"call void @library.split.gemm_{kind}({', '.join(spelled)}, i64 {way}, i64 {count}, i64 {width})"]
+    return [f"call void @library.split.{name}({', '.join(spelled)}, i64 {way}, i64 {count}, i64 {width})"]
+
+
+def is_own(kind: str, m: int, n: int) -> bool:
+    """Whether products of such a shape are our kernels' work."""
+    return kind in KINDS and m >= _LEAST_OWN_ROWS and n >= _LEAST_OWN_COLUMNS
 
 
 _BATCHES, _ROWS, _COLUMNS = range(3)
@@ -67,6 +78,25 @@ def _panels(batch: int, m: int, n: int, k: int) -> tuple[int, int, int] | None:
     return (way, count, width) if count > 1 else None
 
 
+def _own_panels(batch: int, m: int, n: int, k: int) -> tuple[int, int, int] | None:
+    """The same for our kernels, to which columns cost nothing to divide."""
+    one = m * n * k
+    if batch * one <= _ALONE:
+        return None
+    if batch >= _FEW_PANELS:
+        width = max(_PANEL_WORK // one, 1)
+        return _BATCHES, -(-batch // width), width
+    if batch > 1:
+        return None
+    if n >= _FEW_PANELS * _OWN_WIDTH or n >= m:
+        way, length, unit, work = _COLUMNS, n, _OWN_WIDTH, m * k
+    else:
+        way, length, unit, work = _ROWS, m, _OWN_ROWS, n * k
+    width = -(-max(_PANEL_WORK // max(work, 1), 1) // unit) * unit
+    count = -(-length // width)
+    return (way, count, width) if count > 1 else None
+
+
 def gemm_definition(kind: str) -> str:
     """A loop over the batch around BLAS, which is column-major: out.T = op(b).T @ op(a).T.
 
@@ -75,6 +105,10 @@ def gemm_definition(kind: str) -> str:
     item, letter = _ITEM[kind][0], BLAS_LETTER[kind]
     sizes = ("m", "n", "k", "lda", "ldb", "ldc", "one")
     slots = "\n".join(f"  %{s}.slot = alloca i32, align 4" for s in sizes)
+    multiply = (
+        f"call void @library.gemm_{kind}(ptr %a, ptr %b, ptr %out, i64 %batch, i64 %m, i64 %n, i64 %k, "
+        "i64 %transpose.a, i64 %transpose.b, i64 %stride.a, i64 %stride.b, i64 %lda, i64 %ldb, i64 %n)"
+    )
     narrow = "\n".join(f"  %{s}.i = trunc i64 %{s} to i32\n  store i32 %{s}.i, ptr %{s}.slot" for s in sizes[:6])
     return f"""\
 @library.one.{kind} = private constant {_ONE[kind]}, align 16
@@ -88,21 +122,7 @@ entry:
   %tb.set = icmp ne i64 %transpose.b, 0
   %lda = select i1 %ta.set, i64 %m, i64 %k
   %ldb = select i1 %tb.set, i64 %k, i64 %n
-  %threads = load i32, ptr @tracer_blas_threads, align 4
-  %several = icmp sgt i32 %threads, 1
-  br i1 %several, label %reduce, label %multiply
-reduce:
-  call void @tracer_blas_set_threads(i32 1)
-  br label %multiply
-multiply:
-  call void @library.gemm_{kind}(ptr %a, ptr %b, ptr %out, i64 %batch, i64 %m, i64 %n, i64 %k, \
-i64 %transpose.a, i64 %transpose.b, i64 %stride.a, i64 %stride.b, i64 %lda, i64 %ldb, i64 %n)
-  br i1 %several, label %restore, label %done
-restore:
-  call void @tracer_blas_set_threads(i32 %threads)
-  br label %done
-done:
-  ret void
+{_on_one_thread(multiply)}
 }}
 define internal void @library.gemm_{kind}(ptr %a, ptr %b, ptr %out, i64 %batch, i64 %m, i64 %n, i64 %k, \
 i64 %transpose.a, i64 %transpose.b, i64 %stride.a, i64 %stride.b, i64 %lda, i64 %ldb, i64 %ldc) #2 {{
@@ -156,6 +176,51 @@ done:
 """
 
 
+def product_definition(kind: str) -> str:
+    """A loop over the batch around our kernel."""
+    item = _ITEM[kind][0]
+    return f"""\
+declare void @tracer_product_{kind}(ptr, ptr, ptr, i64, i64, i64, i64, i64, i64, i64, i64)
+define internal void @library.alone.product_{kind}(ptr %a, ptr %b, ptr %out, i64 %batch, i64 %m, i64 %n, i64 %k, \
+i64 %transpose.a, i64 %transpose.b, i64 %stride.a, i64 %stride.b) #2 {{
+  %ta.set = icmp ne i64 %transpose.a, 0
+  %tb.set = icmp ne i64 %transpose.b, 0
+  %lda = select i1 %ta.set, i64 %m, i64 %k
+  %ldb = select i1 %tb.set, i64 %k, i64 %n
+  call void @library.product_{kind}(ptr %a, ptr %b, ptr %out, i64 %batch, i64 %m, i64 %n, i64 %k, \
+i64 %transpose.a, i64 %transpose.b, i64 %stride.a, i64 %stride.b, i64 %lda, i64 %ldb, i64 %n)
+  ret void
+}}
+define internal void @library.product_{kind}(ptr %a, ptr %b, ptr %out, i64 %batch, i64 %m, i64 %n, i64 %k, \
+i64 %transpose.a, i64 %transpose.b, i64 %stride.a, i64 %stride.b, i64 %lda, i64 %ldb, i64 %ldc) #2 {{
+entry:
+  %ta.set = icmp ne i64 %transpose.a, 0
+  %tb.set = icmp ne i64 %transpose.b, 0
+  %a.row = select i1 %ta.set, i64 1, i64 %lda
+  %a.column = select i1 %ta.set, i64 %lda, i64 1
+  %b.row = select i1 %tb.set, i64 1, i64 %ldb
+  %b.column = select i1 %tb.set, i64 %ldb, i64 1
+  %stride.out = mul i64 %m, %n
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %following, %loop ]
+  %a.at = mul i64 %i, %stride.a
+  %b.at = mul i64 %i, %stride.b
+  %out.at = mul i64 %i, %stride.out
+  %a.i = getelementptr {item}, ptr %a, i64 %a.at
+  %b.i = getelementptr {item}, ptr %b, i64 %b.at
+  %out.i = getelementptr {item}, ptr %out, i64 %out.at
+  call void @tracer_product_{kind}(ptr %a.i, ptr %b.i, ptr %out.i, i64 %m, i64 %n, i64 %k, \
+i64 %a.row, i64 %a.column, i64 %b.row, i64 %b.column, i64 %ldc)
+  %following = add i64 %i, 1
+  %more = icmp slt i64 %following, %batch
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}}
+"""
+
+
 _GIVEN: Final = (
     "a", "b", "out", "batch", "m", "n", "k", "transpose.a", "transpose.b", "stride.a", "stride.b", "way", "width",
 )  # fmt: skip
@@ -166,38 +231,65 @@ def _type(name: str) -> str:
 
 
 def gemm_split(kind: str) -> str:
-    """The product in panels of batches, rows or columns, `width` of them each: what threads share."""
-    item = _ITEM[kind][0]
-    stores, loads = [], []
-    for number, name in enumerate(_GIVEN):
-        at = f"%{name}.at = getelementptr i64, ptr %given, i64 {number}"
-        stores += [f"  {at}", f"  store {_type(name)} %{name}, ptr %{name}.at, align 8"]
-        loads += [f"  {at}", f"  %{name} = load {_type(name)}, ptr %{name}.at, align 8"]
-    parameters = ", ".join(f"{_type(name)} %{name}" for name in _GIVEN if name != "width")
-    store, load = "\n".join(stores), "\n".join(loads)
+    """BLAS's product in panels."""
+    share = f"call void @tracer_share(ptr @library.part.gemm_{kind}, ptr %given, i64 %count, i64 1)"
+    return f"{_split(f'gemm_{kind}', _on_one_thread(share))}{_part(f'gemm_{kind}', _ITEM[kind][0])}"
+
+
+def product_split(kind: str) -> str:
+    """Our product in panels."""
+    share = f"  call void @tracer_share(ptr @library.part.product_{kind}, ptr %given, i64 %count, i64 1)\n  ret void"
+    return f"{_split(f'product_{kind}', share)}{_part(f'product_{kind}', _ITEM[kind][0])}"
+
+
+def _on_one_thread(call: str) -> str:
+    """The call, while BLAS uses no other threads, and the end of the function."""
     return f"""\
-declare void @tracer_share(ptr, ptr, i64, i64)
-declare i64 @llvm.smin.i64(i64, i64)
-define internal void @library.split.gemm_{kind}({parameters}, i64 %count, i64 %width) #2 {{
-entry:
-  %given = alloca [{len(_GIVEN)} x i64], align 8
-{store}
   %threads = load i32, ptr @tracer_blas_threads, align 4
   %several = icmp sgt i32 %threads, 1
-  br i1 %several, label %reduce, label %share
+  br i1 %several, label %reduce, label %run
 reduce:
   call void @tracer_blas_set_threads(i32 1)
-  br label %share
-share:
-  call void @tracer_share(ptr @library.part.gemm_{kind}, ptr %given, i64 %count, i64 1)
+  br label %run
+run:
+  {call}
   br i1 %several, label %restore, label %done
 restore:
   call void @tracer_blas_set_threads(i32 %threads)
   br label %done
 done:
-  ret void
+  ret void"""
+
+
+def _split(name: str, share: str) -> str:
+    """The product in panels of batches, rows or columns, `width` of them each: what threads share."""
+    stores = []
+    for number, given in enumerate(_GIVEN):
+        at = f"%{given}.at = getelementptr i64, ptr %given, i64 {number}"
+        stores += [f"  {at}", f"  store {_type(given)} %{given}, ptr %{given}.at, align 8"]
+    parameters = ", ".join(f"{_type(given)} %{given}" for given in _GIVEN if given != "width")
+    store = "\n".join(stores)
+    return f"""\
+declare void @tracer_share(ptr, ptr, i64, i64)
+define internal void @library.split.{name}({parameters}, i64 %count, i64 %width) #2 {{
+entry:
+  %given = alloca [{len(_GIVEN)} x i64], align 8
+{store}
+{share}
 }}
-define internal void @library.part.gemm_{kind}(ptr %given, i64 %begin, i64 %end) #2 {{
+"""
+
+
+def _part(name: str, item: str) -> str:
+    """The panels from `begin` to `end`."""
+    loads = []
+    for number, given in enumerate(_GIVEN):
+        at = f"%{given}.at = getelementptr i64, ptr %given, i64 {number}"
+        loads += [f"  {at}", f"  %{given} = load {_type(given)}, ptr %{given}.at, align 8"]
+    load = "\n".join(loads)
+    return f"""\
+declare i64 @llvm.smin.i64(i64, i64)
+define internal void @library.part.{name}(ptr %given, i64 %begin, i64 %end) #2 {{
 entry:
 {load}
   %ta.set = icmp ne i64 %transpose.a, 0
@@ -233,7 +325,7 @@ panel:
   %a.panel = getelementptr {item}, ptr %a, i64 %a.skip
   %b.panel = getelementptr {item}, ptr %b, i64 %b.skip
   %out.panel = getelementptr {item}, ptr %out, i64 %out.skip
-  call void @library.gemm_{kind}(ptr %a.panel, ptr %b.panel, ptr %out.panel, i64 %panel.batch, i64 %panel.m, \
+  call void @library.{name}(ptr %a.panel, ptr %b.panel, ptr %out.panel, i64 %panel.batch, i64 %panel.m, \
 i64 %panel.n, i64 %k, i64 %transpose.a, i64 %transpose.b, i64 %stride.a, i64 %stride.b, i64 %lda, i64 %ldb, i64 %n)
   %following = add i64 %i, 1
   %more = icmp slt i64 %following, %end

@@ -1,0 +1,94 @@
+"""Our kernels for matrix products: all shapes of edges, both transposes, every width of vectors."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.laws.tolerances import TOLERANCES, close
+from tracer.codegen.llvm.jit import LoadedModule, compile_object, load_object
+from tracer.codegen.llvm.machine import features, preferred_bits
+from tracer.codegen.llvm.matrix_kernels import products_text
+from tracer.codegen.llvm.matrix_products import is_own
+
+Array = np.ndarray[Any, Any]
+DTYPES = {"f32": np.dtype("f4"), "f64": np.dtype("f8")}
+WIDTHS = tuple(bits for bits in (128, 256, 512) if bits <= preferred_bits())
+_FUNCTION = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 8)
+
+
+@cache
+def loaded(kind: str, bits: int) -> LoadedModule:
+    code = compile_object(products_text(kind, bits), vector_bits=bits)
+    return load_object(code, {}, export=f"tracer_product_{kind}")
+
+
+def product(kind: str, bits: int, a: Array, b: Array, *, margin: int = 0) -> Array:
+    """a @ b by the kernel; a and b may be transposed views. `margin` elements follow each row of the result."""
+    (m, k), n = a.shape, b.shape[1]
+    out = np.full((m, n + margin), np.nan, DTYPES[kind])
+    steps = [x // out.itemsize for array in (a, b) for x in array.strides]
+    call = _FUNCTION(loaded(kind, bits).address(f"tracer_product_{kind}"))
+    call(a.ctypes.data, b.ctypes.data, out.ctypes.data, m, n, k, *steps, n + margin)
+    assert np.isnan(out[:, n:]).all()
+    return out[:, :n]
+
+
+def operands(kind: str, m: int, n: int, k: int, transpose_a: bool, transpose_b: bool) -> tuple[Array, Array]:
+    rng = np.random.default_rng(m + n + k)
+    a = rng.standard_normal((k, m) if transpose_a else (m, k)).astype(DTYPES[kind])
+    b = rng.standard_normal((n, k) if transpose_b else (k, n)).astype(DTYPES[kind])
+    return a.T if transpose_a else a, b.T if transpose_b else b
+
+
+SHAPES = [(1, 1, 2), (3, 5, 7), (8, 48, 256), (9, 49, 257), (100, 17, 300), (7, 100, 513), (33, 200, 40), (13, 97, 1)]
+
+
+@pytest.mark.parametrize("bits", WIDTHS)
+@pytest.mark.parametrize("kind", DTYPES)
+@pytest.mark.parametrize("transposes", [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("sizes", SHAPES, ids=str)
+def test_products_are_sums_of_products(
+    kind: str, bits: int, transposes: tuple[bool, bool], sizes: tuple[int, int, int]
+) -> None:
+    a, b = operands(kind, *sizes, *transposes)
+    exact = a.astype("f8") @ b.astype("f8")
+    scale = np.abs(a).astype("f8") @ np.abs(b).astype("f8")
+    got = product(kind, bits, a, b, margin=3)
+    assert close(got, exact, TOLERANCES["dot_general"], scale).all()
+
+
+@pytest.mark.parametrize("kind", DTYPES)
+def test_every_width_of_vectors_gives_the_same_bits(kind: str) -> None:
+    fused = [bits for bits in WIDTHS if dict(features(bits)).get("fma", True)]
+    a, b = operands(kind, 50, 75, 700, False, True)
+    results = [product(kind, bits, a, b).tobytes() for bits in fused]
+    assert len(set(results)) == 1
+
+
+@pytest.mark.parametrize("kind", DTYPES)
+def test_elements_do_not_depend_on_their_neighbours(kind: str) -> None:
+    a, b = operands(kind, 40, 130, 300, False, False)
+    whole = product(kind, WIDTHS[-1], a, b)
+    part = product(kind, WIDTHS[-1], a[5:25], b[:, 48:96])
+    assert part.tobytes() == np.ascontiguousarray(whole[5:25, 48:96]).tobytes()
+
+
+@pytest.mark.parametrize("special", [np.nan, np.inf, 1e-310])
+def test_special_values_stay_in_their_rows_and_columns(special: float) -> None:
+    a, b = operands("f64", 20, 30, 40, False, True)
+    a[3, 5] = special
+    with np.errstate(invalid="ignore"):
+        expected = a @ b
+    np.testing.assert_allclose(product("f64", WIDTHS[-1], a, b), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_vectors_and_complex_numbers_are_left_to_blas() -> None:
+    assert is_own("f32", 64, 64)
+    assert not is_own("f32", 64, 1)
+    assert not is_own("f32", 1, 64)
+    assert not is_own("c64", 64, 64)
