@@ -356,6 +356,7 @@ from tracer.numpy.transcendental import (
     tan,
     tanh,
 )
+from tracer.runtime.replay import replayed
 from tracer.trace.array import Array as ndarray  # noqa: N813  # the name that users know
 from tracer.trace.tracebacks import set_boundaries
 
@@ -395,4 +396,17 @@ __all__ = [
     "var", "vdot", "vecdot", "vsplit", "vstack", "where", "zeros", "zeros_like",
 ]  # fmt: skip
 
-set_boundaries(globals(), __all__)
+# Those that come often when small arrays are explored, and look at no elements: see `tracer.runtime.replay`.
+_REPLAYED = {
+    "all", "amax", "amin", "any", "arange", "argmax", "argmin", "argsort", "astype", "atleast_1d", "atleast_2d",
+    "broadcast_to", "column_stack", "concat", "concatenate", "count_nonzero", "cross", "cumprod", "cumsum",
+    "cumulative_prod", "cumulative_sum", "diag", "diagonal", "diff", "dot", "dstack", "einsum", "expand_dims", "eye",
+    "flip", "fliplr", "flipud", "full", "full_like", "hstack", "identity", "inner", "kron", "linspace", "matmul",
+    "matrix_transpose", "max", "mean", "median", "min", "moveaxis", "nanmax", "nanmean", "nanmin", "nansum", "ones",
+    "ones_like", "outer", "pad", "permute_dims", "prod", "ptp", "ravel", "reshape", "roll", "rot90", "sort", "split",
+    "squeeze", "stack", "std", "sum", "swapaxes", "take_along_axis", "tensordot", "tile", "trace", "transpose", "tril",
+    "triu", "unstack", "var", "vdot", "vecdot", "vstack", "zeros", "zeros_like",
+}  # fmt: skip
+
+set_boundaries(globals(), _REPLAYED, replayed)
+set_boundaries(globals(), set(__all__) - _REPLAYED)

@@ -36,6 +36,7 @@ from tracer.primitives.conversion import bitcast_convert_type
 from tracer.primitives.joining import slice_in_dim
 from tracer.primitives.shapes import squeeze as squeeze_axes
 from tracer.runtime.devices import check_device, device_of
+from tracer.runtime.replay import replayed
 from tracer.trace.array import KEY_DTYPE, Array, concrete, concrete_value, require_concrete
 from tracer.trace.source import here
 from tracer.trace.state import state
@@ -86,10 +87,13 @@ def _getitem(self: Array, index: Any) -> Array:
         if found is not None:
             return found
     try:
-        return indexing.get(self, index)
+        return _get(self, index)  # type: ignore[no-any-return]
     except BaseException as error:
         error.__traceback__ = tidy(error)
         raise
+
+
+_get = replayed(indexing.get)
 
 
 def _basic(x: Array, index: Any) -> Array | None:
@@ -277,6 +281,8 @@ def _deepcopy(self: Array, memo: Any) -> Array:
     return creation.copy(self)
 
 
+_matmul = replayed(products.matmul)
+
 OPERATORS: Final[dict[str, Function]] = {
     "__add__": _binary(arithmetic.add), "__radd__": _reflected(arithmetic.add),
     "__sub__": _binary(arithmetic.subtract), "__rsub__": _reflected(arithmetic.subtract),
@@ -286,7 +292,7 @@ OPERATORS: Final[dict[str, Function]] = {
     "__mod__": _binary(arithmetic.remainder), "__rmod__": _reflected(arithmetic.remainder),
     "__divmod__": _binary(arithmetic.divmod), "__rdivmod__": _reflected(arithmetic.divmod),
     "__pow__": _power, "__rpow__": _reflected(powers.power),
-    "__matmul__": _binary(products.matmul), "__rmatmul__": _reflected(products.matmul),
+    "__matmul__": _binary(_matmul), "__rmatmul__": _reflected(_matmul),
     "__and__": _binary(bits.bitwise_and), "__rand__": _reflected(bits.bitwise_and),
     "__or__": _binary(bits.bitwise_or), "__ror__": _reflected(bits.bitwise_or),
     "__xor__": _binary(bits.bitwise_xor), "__rxor__": _reflected(bits.bitwise_xor),
@@ -336,11 +342,20 @@ PROTOCOLS: Final[dict[str, Any]] = {
 _QUICK: Final = frozenset((*(name for name, member in OPERATORS.items() if member.__name__ == "method"), "__getitem__"))
 """Those that are boundaries themselves: a call less, where it counts."""
 
+_REPLAYED: Final = frozenset((
+    "T", "all", "any", "argmax", "argmin", "argsort", "astype", "conj", "conjugate", "cumprod", "cumsum", "diagonal",
+    "dot", "flatten", "mT", "max", "mean", "min", "prod", "ptp", "ravel", "reshape", "sort", "squeeze", "std", "sum",
+    "swapaxes", "trace", "transpose", "var",
+))  # fmt: skip
+"""Those that look at no elements: see `tracer.runtime.replay`."""
+
 
 def install(cls: type[Array]) -> None:
     """Give the class its operators, methods, properties and protocols. Called once, by `tracer/__init__`."""
     for name, member in {**OPERATORS, **CONTAINER, **METHODS, **PROTOCOLS}.items():
-        setattr(cls, name, member if name in _QUICK or not callable(member) else boundary(member))
+        if callable(member) and name not in _QUICK:
+            member = replayed(member) if name in _REPLAYED else boundary(member)
+        setattr(cls, name, member)
     for name, getter in PROPERTIES.items():
-        setattr(cls, name, property(getter))
+        setattr(cls, name, property(replayed(getter) if name in _REPLAYED else getter))
     set_method_boundaries(AtIndex)

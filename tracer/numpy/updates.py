@@ -24,10 +24,12 @@ from tracer.primitives import slicing as primitives
 from tracer.primitives.broadcasting import full_like
 from tracer.primitives.shapes import reshape, rev, transpose
 from tracer.primitives.windows import GatherScatterMode, ScatterDimensionNumbers
+from tracer.runtime.replay import replayed, static
 from tracer.trace.array import KEY_DTYPE, Array, concrete_value
 from tracer.trace.source import here
 
 
+@static
 class Update(NamedTuple):
     """How old and new values make one: at separate places, and where several meet."""
 
@@ -42,6 +44,7 @@ MIN = Update(arithmetic.minimum, primitives.scatter_min)
 MAX = Update(arithmetic.maximum, primitives.scatter_max)
 
 
+@replayed
 def updated(x: Array, index: Any, value: Any, how: Update, *, mode: Any = None, unique_indices: bool = False) -> Array:
     """A copy of the array with the elements at an index updated."""
     v = _value(x, value)

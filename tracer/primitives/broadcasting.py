@@ -214,8 +214,9 @@ def accumulated(function: Callable[..., Any]) -> Rule:
     """A NumPy reduction in the dtype of the operand, accumulating in float32 for the short floats."""
 
     def reference(x: Any, *, axes: tuple[int, ...]) -> Any:
-        with np.errstate(all="ignore"):
-            return function(x, axis=axes, dtype=dtypes.accumulator_dtype(x.dtype)).astype(x.dtype)
+        wide = dtypes.accumulator_dtype(x.dtype)
+        result = function(x, axis=axes, dtype=wide)
+        return result if wide is x.dtype else result.astype(x.dtype)
 
     return reference
 
@@ -237,7 +238,7 @@ def _sum_transpose(ctx: Any, cts: Any, xs: Any, *, axes: tuple[int, ...]) -> lis
 
 
 reduce_sum_p = Primitive(
-    name="reduce_sum", infer=reduce_infer("reduce_sum", "ifc"), reference=accumulated(np.sum),
+    name="reduce_sum", infer=reduce_infer("reduce_sum", "ifc"), reference=accumulated(np.add.reduce),
     jvp=linear_jvp, transpose=_sum_transpose, batch=reduce_batch, lower=Reduce(ScalarOp.ADD),
 )  # fmt: skip
 

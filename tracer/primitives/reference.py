@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tracer.errors import InternalError
-from tracer.ir.primitive import NoRule, Primitive
+from tracer.ir.primitive import NoRule, Primitive, Rule
 from tracer.ir.program import Atom, Literal, Program, Source, Var
 from tracer.ir.types import Float0Type, StackType, Type, storage_type
 from tracer.trace.state import state
@@ -35,13 +35,19 @@ def reference_outputs(
     primitive: Primitive, values: Sequence[Value], params: Mapping[str, Any], source: Source | None = None
 ) -> Sequence[Value]:
     """One primitive's outputs on NumPy arrays, always as a sequence."""
-    if isinstance(primitive.reference, NoRule):
-        raise InternalError(f"{primitive.name} has no reference: {primitive.reference.why}")
+    reference = reference_of(primitive)
     if source is not None:
         state.source = source
     with np.errstate(all="ignore"):
-        outputs = primitive.reference(*values, **params)
+        outputs = reference(*values, **params)
     return outputs if primitive.multiple else (outputs,)
+
+
+def reference_of(primitive: Primitive) -> Rule:
+    """The primitive's function of NumPy arrays."""
+    if isinstance(primitive.reference, NoRule):
+        raise InternalError(f"{primitive.name} has no reference: {primitive.reference.why}")
+    return primitive.reference
 
 
 def _read(environment: Mapping[Var, Value], atom: Atom) -> Value:

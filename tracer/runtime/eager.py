@@ -21,7 +21,7 @@ from tracer.ir.scalar import MATH_FUNCTIONS
 from tracer.ir.types import ArrayType, StackType, Type, storage_type, with_shape
 from tracer.ir.visit import equations
 from tracer.primitives.broadcasting import broadcast_in_dim
-from tracer.primitives.reference import reference_outputs
+from tracer.primitives.reference import reference_of, reference_outputs
 from tracer.runtime.elementwise import kernel
 from tracer.runtime.locks import ForkSafeLock
 from tracer.runtime.specialization import Specialization
@@ -62,9 +62,40 @@ def execute(primitive: Primitive, operands: Sequence[Operand], params: Mapping[s
     elif primitive.eager is Eager.COMPILED and not _holds_stacks(operands, params):
         return _execute_compiled(primitive, operands, params)
     outputs = _outputs(primitive, operands, params)
-    values = [np.asarray(x.value, x.type.dtype) if isinstance(x, Literal) else x._value for x in operands]
-    results = reference_outputs(primitive, values, params)
+    results = reference_outputs(primitive, [_value(x) for x in operands], params)
     return [_wrapped(value, plain) for value, plain in zip(results, outputs, strict=True)]
+
+
+def eager_function(
+    primitive: Primitive, samples: Sequence[Operand], params: Mapping[str, Any], quietly: Callable[..., Any]
+) -> Callable[..., Sequence[Array]]:
+    """What `execute` does for operands of the samples' types, decided once.
+
+    quietly: calls a function of NumPy arrays such that NumPy does not warn.
+    """
+    if primitive.splat and _is_inexact(primitive, samples):
+        found = _kernel(primitive, samples, params)
+        if found is not None:
+            return lambda *xs: (found(*[_scalar(x) if isinstance(x, Literal) else x for x in xs]),)
+        return lambda *xs: _execute_compiled(primitive, xs, params)
+    if primitive.eager is Eager.COMPILED:
+        return lambda *xs: _execute_compiled(primitive, xs, params)
+    plains, reference = _outputs(primitive, samples, params), partial(reference_of(primitive), **params)
+    if primitive.multiple:
+
+        def several(*xs: Operand) -> Sequence[Array]:
+            results = quietly(reference, *map(_value, xs))
+            return [_wrapped(value, plain) for value, plain in zip(results, plains, strict=True)]
+
+        return several
+    (plain,) = plains
+    if len(samples) == 1 and isinstance(samples[0], Array):
+        return lambda x: (_wrapped(quietly(reference, x._value), plain),)
+    return lambda *xs: (_wrapped(quietly(reference, *map(_value, xs)), plain),)
+
+
+def _value(x: Operand) -> Any:
+    return np.asarray(x.value, x.type.dtype) if isinstance(x, Literal) else x._value
 
 
 def _wrapped(value: Any, plain: _Plain) -> Array:

@@ -44,19 +44,24 @@ def wrapping(fun: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable
     return lambda function: update_wrapper(boundary(function), fun)
 
 
-def set_boundaries(namespace: dict[str, Any], names: Iterable[str] | None = None) -> None:
+def set_boundaries(
+    namespace: dict[str, Any], names: Iterable[str] | None = None, make: Callable[..., Any] = boundary
+) -> None:
     """Put boundaries around a public namespace's functions, by default its own, and make them its own.
 
-    So they are found again, by pickle for one, where users find them.
+    So they are found again, by pickle for one, where users find them; another name of a function stays another name.
     """
     own = namespace["__name__"]
     if names is None:
         names = [k for k, v in namespace.items() if k[0] != "_" and getattr(v, "__module__", None) == own]
-    for name in names:
+    made: dict[FunctionType, Any] = {}
+    for name in sorted(names, key=lambda name: name != getattr(namespace.get(name), "__name__", None)):
         function = namespace.get(name)
         if type(function) is FunctionType:
-            namespace[name] = face = boundary(function)
-            face.__module__, face.__qualname__ = own, name
+            if function not in made:
+                face = made[function] = make(function)
+                face.__module__, face.__qualname__ = own, name
+            namespace[name] = made[function]
 
 
 def set_method_boundaries(cls: type) -> None:
