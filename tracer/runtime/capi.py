@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tracer.runtime.result_memory import C_FUNCTIONS
 from tracer.trace.array import Array, concrete
 
 OB_TYPE = 8
@@ -26,7 +27,7 @@ NDARRAY_DESCR, NDARRAY_FLAGS = 56, 64
 C_CONTIGUOUS_AND_ALIGNED = 0x0001 | 0x0100
 
 _NUMPY_ABI = 0x02000000
-_NUMPY_FUNCTIONS = {"PyArray_NewFromDescr": 94}
+_NUMPY_FUNCTIONS = {"PyArray_NewFromDescr": 94, "PyDataMem_SetHandler": 304}
 _PYTHON_FUNCTIONS = (
     "PyComplex_ImagAsDouble", "PyComplex_RealAsDouble", "PyDict_GetItemWithError", "PyErr_CheckSignals", "PyErr_Clear",
     "PyErr_NoMemory", "PyErr_SetObject", "PyEval_RestoreThread", "PyEval_SaveThread", "PyFloat_AsDouble",
@@ -38,7 +39,7 @@ _PYTHON_DATA = (
     "_Py_NoneStruct", "_Py_TrueStruct",
 )  # fmt: skip
 _SIGNALS = ("PyOS_getsig", "PyOS_setsig", "PyThread_get_thread_ident")
-_C_FUNCTIONS = ("aligned_alloc", "free")
+_C_FUNCTIONS = ("aligned_alloc", "free", *C_FUNCTIONS)
 
 
 def signal_symbols() -> dict[str, int]:
@@ -66,7 +67,7 @@ def _numpy_table() -> ctypes.Array[ctypes.c_void_p]:
         ("PyCapsule_GetPointer", ctypes.pythonapi)
     )
     capsule: Any = np._core._multiarray_umath._ARRAY_API  # type: ignore[attr-defined]  # private, as for all extensions
-    return (ctypes.c_void_p * 300).from_address(get_pointer(capsule, None) or 0)
+    return (ctypes.c_void_p * 305).from_address(get_pointer(capsule, None) or 0)
 
 
 def _numpy_abi() -> int:

@@ -24,6 +24,7 @@ from tracer.primitives.broadcasting import broadcast_in_dim
 from tracer.primitives.reference import reference_of, reference_outputs
 from tracer.runtime.elementwise import kernel
 from tracer.runtime.locks import ForkSafeLock
+from tracer.runtime.result_memory import release_kept
 from tracer.runtime.specialization import Specialization
 from tracer.runtime.staging import Traced
 from tracer.runtime.wrapping import wrapped
@@ -265,8 +266,9 @@ def _holds_stacks(operands: Sequence[Operand], params: Mapping[str, Any]) -> boo
 
 
 def clear_caches() -> None:
-    """Forget inferred types and compiled programs."""
+    """Forget inferred types and compiled programs, and give back the memory kept for results."""
     with _lock:
         _known.clear()
         _kernels.clear()
         _compiled.clear()
+    release_kept()

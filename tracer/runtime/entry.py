@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import weakref
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -19,6 +20,7 @@ from tracer.runtime.faults import error_of
 from tracer.runtime.plan import Plan, flat_plan
 from tracer.runtime.record import Leaf, Record, Result, Scalar
 from tracer.runtime.support import support
+from tracer.schedule import any_size
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.tracebacks import Raised
@@ -114,7 +116,7 @@ class Recognised:
             if not scalar:
                 leaf.ndim = -1
         for result in (Result * self.record.outputs).from_address(self.record.results):
-            result.ndim = -1
+            result.ndim, result.size = -1, result.size // any_size.SIZE
         self.record.elementwise, self.record.long_from = 1, long_from
 
     def _set_program(self, compiled: Compiled, captured: Sequence[Array]) -> None:
@@ -170,7 +172,7 @@ class Recognised:
         weak = isinstance(type, ArrayType) and type.weak
         known = None if isinstance(type, ArrayType) else type
         return Result(
-            self._object(storage.dtype), self._shape(storage), len(storage.shape), self._object(weak),
+            self._object(storage.dtype), self._shape(storage), len(storage.shape), _bytes(storage), self._object(weak),
             self._object(known),
         )  # fmt: skip
 
@@ -187,6 +189,10 @@ class Recognised:
         table = (kind * len(items))(*items)
         self._keep.append(table)
         return ctypes.addressof(table)
+
+
+def _bytes(storage: ArrayType) -> int:
+    return math.prod(storage.shape) * storage.dtype.itemsize
 
 
 def _error(compiled: Compiled, address: int) -> BaseException | None:

@@ -107,9 +107,28 @@ define internal ptr @tracer.make(ptr %record, ptr %result, ptr %buffer, ptr %com
   %ndarray.type = field ptr %record Record.ndarray
   %array.type = field ptr %record Record.array
   %ndim32 = trunc i64 %ndim to i32
-  call void @Py_IncRef(ptr %descr) ; the next line steals it
-  %value = call ptr @PyArray_NewFromDescr(ptr %ndarray.type, ptr %descr, i32 %ndim32, ptr %shape, ptr null, ptr null, \
-i32 0, ptr null)
+  %size = field i64 %result Result.size
+  %count = field i64 %common Common.count
+  %size.of.all = mul i64 %size, %count
+  %bytes = select i1 %is.free, i64 %size.of.all, i64 %size
+  %is.large = icmp uge i64 %bytes, Memory.least
+  call void @Py_IncRef(ptr %descr) ; the next call steals it
+  br i1 %is.large, label %large, label %small
+small:
+  %small.value = call ptr @PyArray_NewFromDescr(ptr %ndarray.type, ptr %descr, i32 %ndim32, ptr %shape, ptr null, \
+ptr null, i32 0, ptr null)
+  br label %look
+large:
+  %handler = load ptr, ptr @tracer_result_handler
+  %before = call ptr @PyDataMem_SetHandler(ptr %handler)
+  %large.value = call ptr @PyArray_NewFromDescr(ptr %ndarray.type, ptr %descr, i32 %ndim32, ptr %shape, ptr null, \
+ptr null, i32 0, ptr null)
+  %ours = call ptr @PyDataMem_SetHandler(ptr %before)
+  call void @Py_DecRef(ptr %before)
+  call void @Py_DecRef(ptr %ours)
+  br label %look
+look:
+  %value = phi ptr [ %small.value, %small ], [ %large.value, %large ]
   %no.value = icmp eq ptr %value, null
   br i1 %no.value, label %failed, label %handle
 handle:

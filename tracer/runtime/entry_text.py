@@ -23,6 +23,7 @@ from tracer.runtime.entry_arrays import ARRAYS
 from tracer.runtime.entry_run import RUN
 from tracer.runtime.entry_shapes import SHAPES
 from tracer.runtime.record import Common, Leaf, Record, Result, Step
+from tracer.runtime.result_memory import LEAST, memory_text
 from tracer.trace.tracebacks import Raised
 
 DECLARATIONS = """\
@@ -185,7 +186,9 @@ no:
 
 _FIELD = re.compile(r"  (%[\w.]+) = field (\w+) (%[\w.]+) ([\w.]+)")
 _SET = re.compile(r"  set (\w+) (\S+) (%[\w.]+) ([\w.]+)")
-_STRUCTS = "Array|CData|Common|Context|Dict|Leaf|List|Ndarray|Object|Raised|Record|Result|Stack|Status|Step|Tuple"
+_STRUCTS = (
+    "Array|CData|Common|Context|Dict|Leaf|List|Memory|Ndarray|Object|Raised|Record|Result|Stack|Status|Step|Tuple"
+)
 _NAME = re.compile(rf"\b(?:{_STRUCTS})\.\w+\b")
 
 
@@ -196,7 +199,7 @@ def names() -> dict[str, int]:
         "List.size": capi.LIST_SIZE, "Ndarray.data": capi.NDARRAY_DATA, "Ndarray.descr": capi.NDARRAY_DESCR,
         "Ndarray.flags": capi.NDARRAY_FLAGS, "Ndarray.ndim": capi.NDARRAY_NDIM, "Ndarray.shape": capi.NDARRAY_SHAPE,
         "Object.type": capi.OB_TYPE, "Tuple.item0": capi.TUPLE_ITEMS, "Tuple.item1": capi.TUPLE_ITEMS + 8,
-        "Tuple.size": capi.TUPLE_SIZE,
+        "Tuple.size": capi.TUPLE_SIZE, "Memory.least": LEAST,
     }  # fmt: skip
     found |= {f"Array.{name}": offset for name, offset in capi.slot_offsets().items()}
     found["Raised.error"] = capi.member_offset(Raised, "error")
@@ -227,4 +230,4 @@ def _expand(text: str, numbers: dict[str, int]) -> str:
 
 def entry_text() -> str:
     """The whole text, for this Python's layout of objects."""
-    return _expand("\n".join((DECLARATIONS, ENTRY, ARGUMENTS, SHAPES, ARRAYS, RUN)), names())
+    return _expand("\n".join((DECLARATIONS, ENTRY, memory_text(), ARGUMENTS, SHAPES, ARRAYS, RUN)), names())

@@ -44,6 +44,7 @@ class Result(ctypes.Structure):
         ("descr", Pointer),
         ("shape", Pointer),
         ("ndim", Word),  # -1: of the leaves' common shape
+        ("size", Word),  # in bytes; of one element where the shape is the leaves'
         ("weak", Pointer),
         ("type", Pointer),  # what `Array._type` becomes: None for plain arrays
     )

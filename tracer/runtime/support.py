@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from tracer.codegen.llvm.jit import LoadedModule, load_object
-from tracer.runtime import capi, interrupts
+from tracer.runtime import capi, interrupts, result_memory
 from tracer.runtime.entry_text import entry_text
 from tracer.runtime.objects import objects
 from tracer.settings import gate
@@ -29,5 +29,8 @@ def support() -> Support:
     symbols = {**capi.signal_symbols(), "tracer_main_thread": ctypes.addressof(interrupts.main_thread)}
     if native:
         symbols |= {**capi.entry_symbols(), "tracer_gate": ctypes.addressof(gate.words)}
+        symbols["tracer_result_handler"] = ctypes.addressof(result_memory.handler_word)
     loaded = load_object(objects.get(text), symbols, export="tracer_arm")
+    if native:
+        result_memory.install(loaded)
     return Support(loaded, loaded.address("tracer_entry") if native else None)
