@@ -134,14 +134,15 @@ WIDE = ("f64", "c128")
 
 @cache
 def all_cases() -> dict[str, tuple[Case, ...]]:
-    """Every family's cases, by the name of the primitive."""
+    """Every family's cases and those of the dtypes they leave out, by the name of the primitive."""
     from tests.laws.families import FAMILIES
+    from tests.laws.families.every_dtype import cases_of_every_dtype
 
     found: dict[str, list[Case]] = {}
     for family in FAMILIES:
         for item in family():
             found.setdefault(item.primitive.name, []).append(item)
-    return {name: tuple(items) for name, items in found.items()}
+    return {name: (*items, *cases_of_every_dtype(items)) for name, items in found.items()}
 
 
 def cases_of(name: str) -> tuple[Case, ...]:

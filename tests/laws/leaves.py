@@ -1,4 +1,4 @@
-"""Programs run equation by equation, each inexact one by interpreted loops of its own.
+"""Programs run equation by equation, those that round in their own way by interpreted loops of their own.
 
 Nothing is fused, and control flow is Python's. What the passes, the schedule and LLVM make of the whole program must
 have the same bits.
@@ -17,6 +17,7 @@ from unittest.mock import patch
 import numpy as np
 
 from tests.laws.machines import Native, run_loops
+from tests.laws.tolerances import tolerance_of
 from tests.laws.values import Array
 from tracer.ir import dtypes
 from tracer.ir.primitive import NoRule
@@ -71,12 +72,13 @@ def _read(atom: Atom, known: dict[Var, Any]) -> Any:
 
 
 def is_leaf(equation: Equation) -> bool:
-    """Whether the equation rounds: it has floats, and no nested programs. Elsewhere the reference is exact."""
+    """Whether the equation rounds in its own way: it has a tolerance. Elsewhere the reference has the bits of loops."""
     types = [atom.type for atom in (*equation.inputs, *equation.outputs)]
-    if any(True for _ in equation.nested()) or equation.primitive.name == "callback":
+    if any(True for _ in equation.nested()) or not all(isinstance(type, ArrayType) for type in types):
         return False
-    plain = all(isinstance(type, ArrayType) for type in types)
-    return plain and any(dtypes.is_inexact(type.dtype) for type in types if isinstance(type, ArrayType))
+    is_complex = any(dtypes.is_complex(type.dtype) for type in types if isinstance(type, ArrayType))
+    results = [v.type.dtype for v in equation.outputs]  # type: ignore[union-attr]
+    return any(tolerance_of(equation.primitive.name, dtype, is_complex=is_complex) is not None for dtype in results)
 
 
 class _Key:

@@ -22,11 +22,16 @@ from tracer.transforms.context import to_front
 
 Axes = tuple[int | None, ...]
 
+MANY = 6
+
 
 def batch_axes(program: Program) -> Iterator[Axes]:
-    """Every choice of batched inputs, with the batch axis first in all; and in every other place, in all and in one."""
+    """Every choice of batched inputs, with the batch axis first in all; and in every other place, in all and in one.
+
+    Of more than `MANY` inputs it is each alone, all but each, and the choices that a generator makes.
+    """
     ranks = [len(type.shape) for type in program.input_types]
-    for batched in itertools.product((False, True), repeat=len(ranks)):
+    for batched in _choices(len(ranks)):
         if any(batched):
             yield tuple(0 if on else None for on in batched)
     for place in range(1, max(ranks, default=0) + 1):
@@ -34,6 +39,17 @@ def batch_axes(program: Program) -> Iterator[Axes]:
         for i, rank in enumerate(ranks):
             if place <= rank and len(ranks) > 1:
                 yield tuple(place if j == i else 0 for j in range(len(ranks)))
+
+
+def _choices(count: int) -> Iterator[Sequence[bool]]:
+    if count <= MANY:
+        yield from itertools.product((False, True), repeat=count)
+        return
+    for i in range(count):
+        yield [j == i for j in range(count)]
+        yield [j != i for j in range(count)]
+    yield [True] * count
+    yield from (np.random.default_rng(count).random((2**MANY, count)) < 0.5).tolist()
 
 
 def batched_program(program: Program, axes: Axes, size: int) -> tuple[Program, tuple[bool, ...]]:

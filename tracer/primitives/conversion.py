@@ -183,6 +183,37 @@ def reference_in_single(function: Callable[..., Any]) -> Rule:
 
 
 def _bitcast_infer(x: Type, *, new_dtype: DType) -> Type:
+    operand = _with_bits(x, new_dtype)
+    if operand.dtype.itemsize != new_dtype.itemsize:
+        short = dtypes.short_name(new_dtype)
+        raise DTypeError(
+            message(
+                f"bitcast_convert_type{here()}: dtypes of one width",
+                f"got {x} to {short}",
+                help="tracer.lax.bitcast_convert_type regroups the bytes of other widths",
+            )
+        )
+    return array_type(new_dtype, operand.shape)
+
+
+def _regroup_infer(x: Type, *, new_dtype: DType) -> Type:
+    operand = _with_bits(x, new_dtype)
+    old, new = operand.dtype.itemsize, new_dtype.itemsize
+    if old > new:
+        return array_type(new_dtype, (*operand.shape, old // new))
+    if old == new or not operand.shape or operand.shape[-1] * old != new:
+        raise ShapeError(
+            message(
+                f"bitcast_convert_type{here()}: the last axis must hold the {new} bytes of one result",
+                f"got {x} to {dtypes.short_name(new_dtype)}",
+                help=f"reshape it so that the last axis has size {new // old}",
+            )
+        )
+    return array_type(new_dtype, operand.shape[:-1])
+
+
+def _with_bits(x: Type, new_dtype: DType) -> ArrayType:
+    """The operand's type, where bits of both dtypes have a meaning."""
     if not isinstance(x, ArrayType) or not _has_bits(x.dtype) or not _has_bits(new_dtype):
         raise DTypeError(
             message(
@@ -191,20 +222,7 @@ def _bitcast_infer(x: Type, *, new_dtype: DType) -> Type:
                 help="convert with .astype(...), or take real and imaginary parts first",
             )
         )
-    old, new = x.dtype.itemsize, new_dtype.itemsize
-    if old == new:
-        return array_type(new_dtype, x.shape)
-    if old > new:
-        return array_type(new_dtype, (*x.shape, old // new))
-    if not x.shape or x.shape[-1] * old != new:
-        raise ShapeError(
-            message(
-                f"bitcast_convert_type{here()}: the last axis must hold the {new} bytes of one result",
-                f"got {x} to {dtypes.short_name(new_dtype)}",
-                help=f"reshape it so that the last axis has size {new // old}",
-            )
-        )
-    return array_type(new_dtype, x.shape[:-1])
+    return x
 
 
 def _has_bits(dtype: DType) -> bool:
@@ -253,7 +271,7 @@ bitcast_convert_type_p = Primitive(
 )  # fmt: skip
 
 bitcast_regroup_p = Primitive(
-    name="bitcast_regroup", infer=_bitcast_infer, reference=_bitcast_reference,
+    name="bitcast_regroup", infer=_regroup_infer, reference=_bitcast_reference,
     jvp=zero_jvp, transpose=NoRule("the bits of a number are not linear in it"),
     batch=_bitcast_batch, lower=Composite(_regroup_expand), laws=_BITS_HAVE_NO_SLOPE,
 )  # fmt: skip
