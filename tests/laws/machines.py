@@ -86,13 +86,15 @@ def native(program: Program, vector_bits: int | None = None) -> Native:
     return Native(schedule(optimize(program)), vector_bits)
 
 
-def run_loops(scheduled: Scheduled, values: Sequence[Array], order: Order = Order.FORWARD) -> list[Array]:
-    """The outputs by the interpreter of loop IR, every access checked."""
+def run_loops(
+    scheduled: Scheduled, values: Sequence[Array], order: Order = Order.FORWARD, *, verify: bool = True
+) -> list[Array]:  # fmt: skip
+    """The outputs by the interpreter of loop IR, every access checked; `verify` as in `interpret`."""
     module = scheduled.module
     entry = next(function for function in module.functions if function.name == module.entry)
     arrays, outputs = _buffers(scheduled, values, [p.dtype for p in entry.parameters])
     callbacks = [_interpreted(equation) for equation in scheduled.callbacks]
-    outcome = interpret(module, arrays, callbacks=callbacks, order=order)
+    outcome = interpret(module, arrays, callbacks=callbacks, order=order, verify=verify)
     if outcome.error is not None:
         raise outcome.error
     if outcome.status is not Status.DONE:
