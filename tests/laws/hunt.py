@@ -165,7 +165,7 @@ def summary(found: Sequence[Entry], failed: Collection[int]) -> Iterator[str]:
     yield f"{kind}: {WHAT[kind]}"
     yield f"  programs   {count}, {count - len(failed)} of them clean now, {count - len(once)} at the first try"
     yield f"  equations  {min(lengths)} to {max(lengths)} in a program, {sum(lengths) / count:.1f} on average, and"
-    yield f"             {sum(e.equations for e in found) - sum(lengths)} more in all that bring operands to their types"
+    yield f"             {sum(e.equations for e in found) - sum(lengths)} more that bring operands to their types"
     yield from (f"  seeds      {first} to {last}" for first, last in seed_ranges(found))
     yield f"  time       {sum(e.seconds for e in found):.0f} s"
     yield "  commits    " + ", ".join(f"{commit} ({n})" for commit, n in commits.most_common())
