@@ -188,6 +188,14 @@ def test_a_product_in_the_form_of_blas_is_left_alone() -> None:
     assert expand(before) is before
 
 
+@pytest.mark.parametrize("shapes", [((5, 4), (4,)), ((4,), (4, 5)), ((1, 4), (4, 5)), ((4,), (4,)), ((5, 4), (4, 1))])
+def test_real_products_with_vectors_are_loops_and_complex_ones_are_not(shapes: Any) -> None:
+    numbers = (((len(shapes[0]) - 1,), (0,)), ((), ()))
+    for dtype, ours in ((dtypes.F32, True), (dtypes.F64, True), (dtypes.C64, False)):
+        before = traced(lambda x, y: dot_general(x, y, numbers), *(array(dtype, *shape) for shape in shapes))
+        assert ("dot_general" not in names(expanded(before))) is ours
+
+
 def test_integer_products_wrap() -> None:
     before = traced(lambda x, y: dot_general(x, y, MATRIX), i64(2, 4), i64(4, 3))
     operands = [specials(t, n) for n, t in enumerate(before.input_types)]

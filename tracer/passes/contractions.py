@@ -17,7 +17,8 @@ from tracer.primitives.reductions import reduce_or, reduce_sum
 from tracer.primitives.shapes import broadcast_in_dim, reshape, transpose
 from tracer.primitives.zeros import zeros
 
-_BLAS = (dtypes.F32, dtypes.F64, dtypes.C64, dtypes.C128)
+_REAL = (dtypes.F32, dtypes.F64)
+_BLAS = (*_REAL, dtypes.C64, dtypes.C128)
 
 
 class _Side(NamedTuple):
@@ -36,7 +37,8 @@ def canonical_dot(equation: Equation) -> Callable[[Any, Any], Any] | None:
     """The product as a function that writes its canonical form; None where it has that form already.
 
     Products and sums are computed in the accumulation dtype and rounded once; integers and booleans, for which there
-    is no BLAS, are multiplied and summed by a loop of our own. Without products to sum, the result is zero.
+    is no BLAS, and real vectors, which threads share and which fuse with what is around them, are multiplied and summed
+    by loops of our own. Without products to sum, the result is zero.
     """
     lhs, rhs, result = (a.type for a in (*equation.inputs, *equation.outputs))
     assert isinstance(lhs, ArrayType)
@@ -49,11 +51,16 @@ def canonical_dot(equation: Equation) -> Callable[[Any, Any], Any] | None:
         return lambda a, b: zeros(result)
     compute = accumulation_dtype(lhs.dtype, result.dtype)
     precision = equation.params["precision"]
-    if compute not in _BLAS:
+    if compute not in _BLAS or (compute in _REAL and (_is_vector(x) or _is_vector(y))):
         return lambda a, b: _by_sums(a, b, x, y, compute, result)
     if _is_canonical(x) and _is_canonical(y) and lhs.dtype == rhs.dtype == result.dtype == compute:
         return None
     return lambda a, b: _by_blas(a, b, x, y, compute, result, precision)
+
+
+def _is_vector(side: _Side) -> bool:
+    """Whether there is one row to multiply in each batch: then the other operand's memory is what takes the time."""
+    return prod(side.sizes(side.free)) == 1
 
 
 def _is_canonical(side: _Side) -> bool:
@@ -72,7 +79,7 @@ def _by_blas(a: Any, b: Any, x: _Side, y: _Side, compute: DType, result: Type, p
 
 
 def _by_sums(a: Any, b: Any, x: _Side, y: _Side, compute: DType, result: Type) -> Any:
-    """Products of integers, which wrap, or of booleans, over [batch, m, n, k]."""
+    """Products of vectors, of integers, which wrap, or of booleans, over [batch, m, n, k]."""
     a, a_swapped = _arranged(a, x, compute)
     b, b_swapped = _arranged(b, y, compute)
     lead = (prod(x.sizes(x.batch)),) if x.batch else ()
