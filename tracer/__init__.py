@@ -31,6 +31,7 @@ from tracer.runtime.abstract import ShapeDtypeStruct
 from tracer.runtime.callbacks import io_callback, pure_callback
 from tracer.runtime.devices import default_device, device_put, devices
 from tracer.runtime.eager import execute as _execute
+from tracer.runtime.eager import prepare as _prepare
 from tracer.runtime.jit import block_until_ready, disable_jit, jit
 from tracer.runtime.staging import eval_shape, make_program
 from tracer.runtime.transfer import device_get, typeof
@@ -56,7 +57,7 @@ checkpoint_policies = ad_checkpoint.checkpoint_policies
 
 # The one place where lower layers are given what stands above them: how an operation runs outside any trace, and the
 # methods of Array.
-_eager.execute = _execute
+_eager.execute, _eager.prepare = _execute, _prepare
 _install(Array)
 
 _LATER = frozenset(("flatten_util", "nn", "ops", "scipy"))  # imported at their first use

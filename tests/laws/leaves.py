@@ -34,7 +34,8 @@ BY_LIBRARY = ("dot_general", "conv")  # the interpreter has NumPy in the library
 
 def nesting() -> Iterator[ModuleType]:
     """The modules of primitives whose references run nested programs."""
-    for name in {p.reference.__module__ for p in CATALOGUE if not isinstance(p.reference, NoRule)}:
+    rules = [p.reference for p in CATALOGUE if not isinstance(p.reference, NoRule | np.ufunc)]
+    for name in {rule.__module__ for rule in rules}:
         module = sys.modules.get(name)
         if module is not None and name != reference.__name__ and hasattr(module, "run_reference"):
             yield module

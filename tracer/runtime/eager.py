@@ -24,6 +24,7 @@ from tracer.primitives.broadcasting import broadcast_in_dim
 from tracer.primitives.reference import reference_of, reference_outputs
 from tracer.runtime.elementwise import kernel
 from tracer.runtime.locks import ForkSafeLock
+from tracer.runtime.quiet import quietly
 from tracer.runtime.result_memory import release_kept
 from tracer.runtime.specialization import Specialization
 from tracer.runtime.staging import Traced
@@ -67,20 +68,19 @@ def execute(primitive: Primitive, operands: Sequence[Operand], params: Mapping[s
     return [_wrapped(value, plain) for value, plain in zip(results, outputs, strict=True)]
 
 
-def eager_function(
-    primitive: Primitive, samples: Sequence[Operand], params: Mapping[str, Any], quietly: Callable[..., Any]
+def prepare(
+    primitive: Primitive, samples: Sequence[Operand], params: Mapping[str, Any]
 ) -> Callable[..., Sequence[Array]]:
-    """What `execute` does for operands of the samples' types, decided once.
-
-    quietly: calls a function of NumPy arrays such that NumPy does not warn.
-    """
+    """What `execute` does for operands of the samples' types, and literals of the same values, decided once."""
     if primitive.splat and _is_inexact(primitive, samples):
         found = _kernel(primitive, samples, params)
         if found is not None:
-            return lambda *xs: (found(*[_scalar(x) if isinstance(x, Literal) else x for x in xs]),)
+            return lambda *xs: (_owned(found(*[_scalar(x) if isinstance(x, Literal) else x for x in xs])),)
         return lambda *xs: _execute_compiled(primitive, xs, params)
-    if primitive.eager is Eager.COMPILED:
+    if primitive.eager is Eager.COMPILED and not primitive.splat and not _holds_stacks(samples, params):
         return lambda *xs: _execute_compiled(primitive, xs, params)
+    if primitive.effects_of(params) - {Effect.FAULT} or any(isinstance(value, Program) for value in params.values()):
+        return lambda *xs: execute(primitive, xs, params)  # what it calls may come back here
     plains, reference = _outputs(primitive, samples, params), partial(reference_of(primitive), **params)
     if primitive.multiple:
 

@@ -9,10 +9,8 @@ This holds only for functions that look at no elements on the way; `replayed` is
 
 from __future__ import annotations
 
-import contextvars
-import threading
 from collections.abc import Callable, Hashable, Sequence
-from functools import partial, wraps
+from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -21,7 +19,7 @@ from tracer.errors import TracerError
 from tracer.ir.primitive import Effect
 from tracer.ir.program import Atom, Equation, Literal, Program
 from tracer.ir.types import ArrayType
-from tracer.runtime.eager import eager_function
+from tracer.runtime.eager import prepare
 from tracer.runtime.lazy import LazyModule
 from tracer.runtime.locks import ForkSafeLock
 from tracer.settings import gate
@@ -219,7 +217,7 @@ def _step(equation: Equation, reads: Sequence[int | Literal]) -> Callable[[list[
     """One equation, from everything known to its outputs."""
     atoms = equation.inputs
     samples = [read if isinstance(read, Literal) else _sample(x.type) for read, x in zip(reads, atoms, strict=True)]
-    call = eager_function(equation.primitive, samples, equation.params, quietly)
+    call = prepare(equation.primitive, samples, equation.params)
     match reads:
         case [int() as only]:
             return lambda known: call(known[only])
@@ -231,19 +229,3 @@ def _step(equation: Equation, reads: Sequence[int | Literal]) -> Callable[[list[
 
 def _sample(type: Any) -> Array:
     return concrete(np.zeros(type.shape, type.dtype), type.weak)
-
-
-class _Quiet(threading.local):
-    """A context of this thread in which NumPy does not warn: `np.errstate` costs as much as a small sum."""
-
-    def __init__(self) -> None:
-        self.context = contextvars.copy_context()
-        self.context.run(partial(np.seterr, all="ignore"))
-
-
-_quiet = _Quiet()
-
-
-def quietly(function: Function, *values: Any) -> Any:
-    """The function's result on the values, without NumPy's warnings."""
-    return _quiet.context.run(function, *values)

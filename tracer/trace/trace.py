@@ -157,15 +157,19 @@ def check_alive(array: Array) -> None:
 
 
 class EagerSlot:
-    """How a primitive runs outside any trace."""
+    """How a primitive runs outside any trace.
 
-    __slots__ = ("execute",)
+    execute: its outputs. prepare: what `execute` does for operands of such types, as a function of operands.
+    """
+
+    __slots__ = ("execute", "prepare")
 
     def __init__(self) -> None:
         self.execute: Callable[[Primitive, Sequence[Operand], Mapping[str, Any]], list[Array]] = _not_installed
+        self.prepare: Callable[..., Callable[..., Sequence[Array]]] = _not_installed
 
 
-def _not_installed(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> list[Array]:
+def _not_installed(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> Any:
     raise RuntimeError("tracer/__init__ has not installed the eager executor")
 
 

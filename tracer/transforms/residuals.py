@@ -42,30 +42,24 @@ def is_lifted(primitive: Primitive, x: Any) -> bool:
     return primitive.splat and isinstance(x, Literal) and is_differentiable(x.type)
 
 
-def trimmed(
+def what_is_read(
     primitive: Primitive,
     params: Mapping[str, Any],
     active: Sequence[bool],
     xs: Sequence[Operand],
     linearized: Linearized,
-) -> Linearized:
-    """The linearisation without the residuals that nothing reads."""
+) -> tuple[bool, ...] | None:
+    """Which residuals of the linearisation are read; None where that is not known, and everything is kept."""
     try:
         key = (primitive, params_key(params), tuple(active), tuple(map(operand_key, xs)))
         reads = _reads.get(key)
-    except TypeError:  # an unhashable parameter: keep everything
-        return linearized
+    except TypeError:  # an unhashable parameter
+        return None
     if reads is None:
         if len(_reads) >= _MOST_KEYS:
             _reads.clear()
         reads = _reads[key] = _what_is_read(linearized, active, xs)
-    if all(reads):
-        return linearized
-    kept = [
-        r if on or isinstance(r, Literal) else phantom(r.type)
-        for r, on in zip(linearized.residuals, reads, strict=True)
-    ]
-    return Linearized(linearized.outputs, kept, linearized.apply)
+    return reads
 
 
 def phantom(type: Type) -> Array:

@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from tracer.ir.primitive import Linearized, Primitive, Zero
-from tracer.ir.program import Program, Source, Var
+from tracer.ir.primitive import Linearized, NoRule, Primitive, Zero
+from tracer.ir.program import Literal, Program, Source, Var
 from tracer.ir.types import Type, is_differentiable, tangent_type
 from tracer.trace.array import PROTECTED, Array, traced
 from tracer.trace.state import state
-from tracer.trace.trace import Operand, Trace, open_trace, stage_process
+from tracer.trace.trace import Operand, Trace, eager, open_trace, stage_process
 from tracer.transforms.context import Context, Tangent
 from tracer.transforms.linearize import linearize_equation, push_equation
-from tracer.transforms.residuals import params_key, path_key, trimmed
+from tracer.transforms.residuals import operand_key, params_key, path_key, phantom, what_is_read
 
 Function = Callable[[list[Array]], Sequence[Operand]]
 
@@ -55,19 +55,45 @@ def _lower(trace: Trace, operand: Operand) -> Operand:
     return operand
 
 
+class _Recipe(NamedTuple):
+    """What recording an operation comes to, for operands of its types outside every other trace."""
+
+    run: Callable[..., Sequence[Array]]
+    apply: Callable[..., Any]
+    reads: tuple[bool, ...]  # which of operands and outputs the derivative keeps
+    key: Any  # the entry's
+
+
+_recipes: dict[Any, _Recipe] = {}
+_MOST_RECIPES = 16384
+
+
 def _record(
     trace: Trace, primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any], source: Source | None
 ) -> list[Array]:
     xs = [_lower(trace, x) for x in operands]
     active = [isinstance(x, Array) and x._trace is trace for x in operands]
-    nested = state.staging is None  # compiled programs return no stacks to Python
-    linearized = linearize_equation(primitive, xs, active, params, nested)
-    if primitive.linearize is None:
-        linearized = trimmed(primitive, params, active, xs, linearized)
+    kind = _kind(primitive, xs, active, params)
+    recipe = _recipes.get(kind) if kind is not None else None
+    if recipe is not None:
+        ys: Sequence[Any] = recipe.run(*xs)
+        kept = Linearized((), _residuals(recipe.reads, (*xs, *ys)), recipe.apply)
+        key = recipe.key
+    else:
+        nested = state.staging is None  # compiled programs return no stacks to Python
+        linearized = linearize_equation(primitive, xs, active, params, nested)
+        ys, residuals = linearized.outputs, linearized.residuals
+        key = (primitive, params_key(params), tuple(active), tuple(path_key(primitive, x) for x in xs))
+        reads = None if primitive.linearize is not None else what_is_read(primitive, params, active, xs, linearized)
+        if reads is not None:
+            residuals = _residuals(reads, residuals)
+            if kind is not None:
+                _keep(kind, _Recipe(eager.prepare(primitive, xs, params), linearized.apply, reads, key))
+        kept = Linearized((), residuals, linearized.apply)  # outputs live as long as the function keeps them
     inputs = tuple(x._atom for x in operands if isinstance(x, Array) and x._trace is trace)
     outputs: list[Any] = []
     variables: list[Var | None] = []
-    for y in linearized.outputs:
+    for y in ys:
         if is_differentiable(y.type):
             variable = Var(y.type)
             trace.sources[variable] = source
@@ -77,10 +103,32 @@ def _record(
             outputs.append(y)
             variables.append(None)
     if any(v is not None for v in variables):
-        key = (primitive, params_key(params), tuple(active), tuple(path_key(primitive, x) for x in xs))
-        kept = Linearized((), linearized.residuals, linearized.apply)  # outputs live as long as the function keeps them
         trace.data.entries.append(Entry(kept, inputs, tuple(variables), source, key))  # type: ignore[arg-type]
     return outputs
+
+
+def _kind(primitive: Primitive, xs: Sequence[Operand], active: Sequence[bool], params: Mapping[str, Any]) -> Any:
+    """What a recipe depends on; None where there can be none."""
+    if state.staging is not None or primitive.linearize is not None or isinstance(primitive.jvp, NoRule):
+        return None
+    if any(isinstance(x, Array) and x._trace is not None for x in xs):
+        return None
+    kind = (primitive, *params.items(), *active, *map(operand_key, xs))
+    try:
+        hash(kind)
+    except TypeError:  # an unhashable parameter
+        return None
+    return kind
+
+
+def _keep(kind: Any, recipe: _Recipe) -> None:
+    if len(_recipes) >= _MOST_RECIPES:
+        _recipes.clear()
+    _recipes[kind] = recipe
+
+
+def _residuals(reads: Sequence[bool], values: Sequence[Any]) -> list[Any]:
+    return [x if on or isinstance(x, Literal) else phantom(x.type) for x, on in zip(values, reads, strict=True)]
 
 
 def run_reverse(function: Function, primals: Sequence[Operand], active: Sequence[bool], name: str) -> Tape:
