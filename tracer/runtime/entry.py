@@ -6,7 +6,6 @@ import ctypes
 import math
 import weakref
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from tracer.codegen.llvm.abi import Context
 from tracer.codegen.status import Status
 from tracer.ir import dtypes
 from tracer.ir.types import ArrayType, Type, storage_type
+from tracer.once import once
 from tracer.runtime.compile import Compiled
 from tracer.runtime.faults import error_of
 from tracer.runtime.plan import Plan, flat_plan
@@ -44,7 +44,7 @@ class _MethodDef(ctypes.Structure):
                 ("doc", ctypes.c_char_p))  # fmt: skip
 
 
-@cache
+@once
 def _method() -> _MethodDef:
     """The one C function, for all entries; it must outlive them, so it lives as long as the process."""
     return _MethodDef(b"compiled", support().entry, _METH_FASTCALL_WITH_KEYWORDS, None)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from functools import cache
 from typing import Final, Protocol
+
+from tracer.once import once
 
 LEAST: Final = 1 << 20
 """Results of so many bytes are large; smaller ones are NumPy's, as always."""
@@ -225,7 +226,7 @@ def install(loaded: Loaded) -> None:
 _release: list[int] = []
 
 
-@cache
+@once
 def _release_function() -> ctypes._FuncPointer:
     return ctypes.PYFUNCTYPE(ctypes.c_int64)(_release[0])
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from typing import Any
 
+from tracer.once import once
 from tracer.runtime.support import support
 
 
-@cache
+@once
 def _functions() -> tuple[Any, Any]:
     loaded = support().loaded
     arm = ctypes.PYFUNCTYPE(ctypes.c_void_p)(loaded.address("tracer_arm"))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
-from functools import cache
 
 from tracer.codegen.llvm.jit import LoadedModule, load_object
+from tracer.once import once
 from tracer.runtime import capi, interrupts, result_memory
 from tracer.runtime.entry_text import entry_text
 from tracer.runtime.objects import objects
@@ -21,7 +21,7 @@ class Support:
     entry: int | None
 
 
-@cache
+@once
 def support() -> Support:
     """The code for this process."""
     native = capi.why_not() is None

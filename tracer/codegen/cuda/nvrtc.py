@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from tracer.errors import DeviceError, InternalError, message
+from tracer.once import once
 
 INSTALL: Final = "pip install 'nvidia-cuda-nvrtc==13.0.*'"
 
@@ -119,7 +120,7 @@ def _library_path() -> Path | None:
     return None
 
 
-@cache
+@once
 def _library() -> ctypes.CDLL:
     path = _library_path()
     if path is None:

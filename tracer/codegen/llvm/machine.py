@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from tracer.errors import InternalError
+from tracer.once import once
 
 # what an x86 machine without 256-bit vectors lacks, directly or because it builds on AVX
 _NEEDS_AVX = (
@@ -21,7 +22,7 @@ _NEEDS_AVX = (
 _NEEDS_512 = ("avx512", "avx10", "amx-avx512")
 
 
-@cache
+@once
 def llvm() -> Any:  # llvmlite has no type information
     """llvmlite's binding, ready to generate code for this machine; imported at first use, since it is large."""
     binding = import_module("llvmlite.binding")
