@@ -12,10 +12,12 @@ from jax import lax
 
 
 def _parameters(value):
+    """None where the signature says nothing, as (*args) does."""
     try:
-        return list(inspect.signature(value).parameters)
+        parameters = inspect.signature(value).parameters
     except (TypeError, ValueError):
         return []
+    return [] if list(parameters) == ["args"] else list(parameters)
 
 
 def _names():

@@ -62,6 +62,28 @@ def _calls():
     yield "wald", {"mean": _array([0.5, 2.0], "float64"), "dtype": "float64"}
     yield "double_sided_maxwell", {"loc": 1.0, "scale": 2.0, "shape": [5], "dtype": "float64"}
     yield "geometric", {"p": _array([0.2, 0.7], "float64"), "shape": [6, 2], "dtype": "int32"}
+    for name in ("gamma", "loggamma"):
+        yield name, {"a": _array([0.01, 0.5, 1.0, 3.5, 200.0], "float64"), "shape": [4, 5], "dtype": "float64"}
+        yield name, {"a": 0.7, "shape": [9], "dtype": "float32"}
+    yield "beta", {"a": _array([0.1, 2.0], "float64"), "b": _array([3.0, 0.5], "float64"), "shape": [4, 2]}
+    yield "dirichlet", {"alpha": _array([[0.1, 1.0, 5.0], [2.0, 2.0, 2.0]], "float64")}
+    yield "dirichlet", {"alpha": _array([0.5, 1.5], "float32"), "shape": [3], "dtype": "float32"}
+    yield "chisquare", {"df": _array([1.0, 4.5], "float64"), "shape": [3, 2]}
+    yield "f", {"dfnum": _array([1.0, 4.0], "float64"), "dfden": 5.0, "dtype": "float64"}
+    yield "t", {"df": _array([1.0, 4.5], "float64"), "shape": [3, 2]}
+    yield "t", {"df": 3.0, "shape": [7], "dtype": "float32"}
+    yield "generalized_normal", {"p": 1.5, "shape": [7]}
+    yield "ball", {"d": 3, "shape": [2]}
+    yield "ball", {"d": 2, "p": 1.0, "shape": [3], "dtype": "float32"}
+    # not of larger rates, where the rounding of JAX's likelihoods in float32 decides
+    yield "poisson", {"lam": _array([0.0, 0.3, 4.0, 9.9, 10.0, 300.0], "float64"), "shape": [3, 6]}
+    yield "poisson", {"lam": 5.0, "shape": [9], "dtype": "int32"}
+    counts = _array([0.0, 5.0, 40.0, 1000.0, -1.0, 30.5], "float64")
+    yield "binomial", {"n": counts, "p": _array([[0.3], [0.9], [0.0], [1.0]], "float64"), "shape": [4, 6]}
+    yield "binomial", {"n": 50, "p": _array([0.2, 0.5, 0.7], "float32"), "shape": [4, 3], "dtype": "float32"}
+    yield "multinomial", {"n": 20.0, "p": _array([0.2, 0.3, 0.5], "float64")}
+    chances = _array([[0.5, 0.25, 0.25], [0.0, 0.1, 0.9]], "float32")
+    yield "multinomial", {"n": _array([200.0, 7.0], "float32"), "p": chances}
     yield "permutation", {"x": 10}
     yield "permutation", {"x": _array(list(range(12)), "float32")}
     yield "permutation", {"x": _array([[0, 1, 2], [3, 4, 5]], "int64"), "axis": 1}

@@ -21,7 +21,8 @@ NAMES = sorted({case["call"] for case in CASES})
 # relative and absolute: JAX's own functions are off by up to 20 (log1p, erf_inv in float64).
 ROUNDING = {
     "normal", "exponential", "gumbel", "laplace", "logistic", "cauchy", "maxwell", "truncated_normal", "pareto",
-    "rayleigh", "weibull_min", "lognormal", "triangular", "wald", "double_sided_maxwell",
+    "rayleigh", "weibull_min", "lognormal", "triangular", "wald", "double_sided_maxwell", "gamma", "loggamma",
+    "beta", "dirichlet", "chisquare", "f", "t", "generalized_normal", "ball",
 }  # fmt: skip
 UNITS = 32
 

@@ -33,6 +33,10 @@ SAMPLERS: dict[str, Any] = {
     "choice": lambda k: random.choice(k, 6, (2,), replace=False),
     "choice by p": lambda k: random.choice(k, 3, (4,), p=[0.5, 0.25, 0.25]),
     "categorical": lambda k: random.categorical(k, [[0.0, 1.0], [1.0, 0.0]], shape=(3, 2)),
+    "gamma": lambda k: random.gamma(k, np.array([0.5, 2.0])),
+    "poisson": lambda k: random.poisson(k, np.array([0.5, 40.0])),
+    "binomial": lambda k: random.binomial(k, 50, np.array([0.1, 0.4])),
+    "multinomial": lambda k: random.multinomial(k, 9.0, np.array([0.1, 0.4, 0.5])),
     "folded, then drawn": lambda k: random.normal(random.fold_in(k, 3), (2,)),
     "the words of a split": lambda k: random.key_data(random.split(k, (2, 2))),
 }

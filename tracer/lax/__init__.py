@@ -36,6 +36,7 @@ from tracer.lax.in_dim import (
     index_in_dim,
     sort_key_val,
 )
+from tracer.lax.incomplete_gamma import igamma, igamma_grad_a, igammac, random_gamma_grad
 from tracer.lax.loops import fori_loop, scan, while_loop
 from tracer.lax.mapping import map
 from tracer.lax.prefix_sums import associative_scan
@@ -206,17 +207,17 @@ __all__ = [
     "convert_element_type", "cos", "cosh", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "digamma", "div",
     "dot", "dot_general", "dtype", "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim",
     "dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim", "empty", "eq", "erf",
-    "erf_inv", "erfc", "exp", "exp2", "expand_dims", "expm1", "floor", "fori_loop", "full", "full_like", "gather",
-    "ge", "gt", "imag", "index_in_dim", "index_take", "integer_pow", "iota", "is_finite", "le", "lgamma", "log",
-    "log1p", "logistic", "lt", "map", "max", "min", "mul", "ne", "neg", "nextafter", "optimization_barrier", "pad",
-    "padtype_to_pads", "platform_dependent", "pmax", "pmean", "pmin", "polygamma", "population_count", "pow",
-    "ppermute", "pshuffle", "psum", "psum_scatter", "real", "reciprocal", "reduce", "reduce_and", "reduce_max",
-    "reduce_min", "reduce_or", "reduce_precision", "reduce_prod", "reduce_sum", "reduce_window",
-    "reduce_window_shape_tuple", "reduce_xor", "rem", "reshape", "rev", "round", "rsqrt", "scan", "scatter",
-    "scatter_add", "scatter_max", "scatter_min", "scatter_mul", "scatter_sub", "select", "select_n", "shape_as_value",
-    "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign", "sin", "sinh", "slice", "slice_in_dim",
-    "sort", "sort_key_val", "split", "sqrt", "square", "squeeze", "stack", "stop_gradient", "sub", "switch", "tan",
-    "tanh", "tile", "top_k", "transpose", "unstack", "while_loop",
+    "erf_inv", "erfc", "exp", "exp2", "expand_dims", "expm1", "floor", "fori_loop", "full", "full_like", "gather", "ge",
+    "gt", "igamma", "igamma_grad_a", "igammac", "imag", "index_in_dim", "index_take", "integer_pow", "iota",
+    "is_finite", "le", "lgamma", "log", "log1p", "logistic", "lt", "map", "max", "min", "mul", "ne", "neg", "nextafter",
+    "optimization_barrier", "pad", "padtype_to_pads", "platform_dependent", "pmax", "pmean", "pmin", "polygamma",
+    "population_count", "pow", "ppermute", "pshuffle", "psum", "psum_scatter", "random_gamma_grad", "real",
+    "reciprocal", "reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_precision", "reduce_prod",
+    "reduce_sum", "reduce_window", "reduce_window_shape_tuple", "reduce_xor", "rem", "reshape", "rev", "round", "rsqrt",
+    "scan", "scatter", "scatter_add", "scatter_max", "scatter_min", "scatter_mul", "scatter_sub", "select", "select_n",
+    "shape_as_value", "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign", "sin", "sinh", "slice",
+    "slice_in_dim", "sort", "sort_key_val", "split", "sqrt", "square", "squeeze", "stack", "stop_gradient", "sub",
+    "switch", "tan", "tanh", "tile", "top_k", "transpose", "unstack", "while_loop",
 ]  # fmt: skip
 
 set_boundaries(globals(), __all__)

@@ -29,16 +29,19 @@ from tracer.random.continuous import (
     wald,
     weibull_min,
 )
+from tracer.random.counts import binomial, multinomial, poisson
 from tracer.random.discrete import bernoulli, geometric, rademacher
+from tracer.random.gammas import ball, beta, chisquare, dirichlet, f, gamma, generalized_normal, loggamma, t
 from tracer.random.keys import PRNGKey, clone, fold_in, key, key_data, key_impl, split, wrap_key_data
 from tracer.random.uniform import bits, randint, uniform
 from tracer.trace.tracebacks import set_boundaries
 
 __all__ = [
-    "PRNGKey", "bernoulli", "bits", "categorical", "cauchy", "choice", "clone", "double_sided_maxwell", "exponential",
-    "fold_in", "geometric", "gumbel", "key", "key_data", "key_impl", "laplace", "logistic", "lognormal", "maxwell",
-    "normal", "pareto", "permutation", "rademacher", "randint", "rayleigh", "split", "triangular", "truncated_normal",
-    "uniform", "wald", "weibull_min", "wrap_key_data",
+    "PRNGKey", "ball", "bernoulli", "beta", "binomial", "bits", "categorical", "cauchy", "chisquare", "choice", "clone",
+    "dirichlet", "double_sided_maxwell", "exponential", "f", "fold_in", "gamma", "generalized_normal", "geometric",
+    "gumbel", "key", "key_data", "key_impl", "laplace", "loggamma", "logistic", "lognormal", "maxwell", "multinomial",
+    "normal", "pareto", "permutation", "poisson", "rademacher", "randint", "rayleigh", "split", "t", "triangular",
+    "truncated_normal", "uniform", "wald", "weibull_min", "wrap_key_data",
 ]  # fmt: skip
 
 set_boundaries(globals(), __all__)

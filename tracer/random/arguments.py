@@ -167,6 +167,13 @@ def fitted(x: Operand, shape: Shape, dtype: DType) -> Operand:
     return array
 
 
+def whole(x: Operand, shape: Shape, dtype: DType) -> Array:
+    """As `fitted`, literals too as arrays of the shape."""
+    result = fitted(x, shape, dtype)
+    array: Array = result if isinstance(result, Array) else broadcast_in_dim(result, shape, ())
+    return array
+
+
 def finfo(dtype: DType) -> Any:
     """Limits of a float dtype, bfloat16 included."""
     return ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]

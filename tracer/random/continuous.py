@@ -48,13 +48,14 @@ def normal(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
            [-0.07861736,  0.17609091, -0.9720893 ]], f32)
     """
     keys, sizes = one_key("normal", key), shape_of("normal", shape)
-    return _normal(keys, sizes, float_dtype("normal", dtype, of_complex=True))
+    return normal_of(keys, sizes, float_dtype("normal", dtype, of_complex=True))
 
 
-def _normal(key: Array, shape: Shape, dtype: DType) -> Array:
+def normal_of(key: Array, shape: Shape, dtype: DType) -> Array:
+    """As `normal`, of a typed key."""
     if dtypes.is_complex(dtype):
         real = dtypes.real_dtype(dtype)
-        parts = [div(_normal(part, shape, real), math.sqrt(2)) for part in split_keys(key, 2)]
+        parts = [div(normal_of(part, shape, real), math.sqrt(2)) for part in split_keys(key, 2)]
         pair: Array = complex(*parts)
         return pair
     above = np.nextafter(dtype.type(-1), dtype.type(0))
@@ -88,7 +89,7 @@ def lognormal(key: Parameter, sigma: Parameter = 1.0, shape: Any = None, dtype: 
     keys, chosen = one_key("lognormal", key), float_dtype("lognormal", dtype)
     scale = operand("lognormal", sigma)
     sizes = joint_shape("lognormal", shape, scale)
-    result: Array = exp(mul(_normal(keys, sizes, chosen), fitted(scale, sizes, chosen)))
+    result: Array = exp(mul(normal_of(keys, sizes, chosen), fitted(scale, sizes, chosen)))
     return result
 
 
@@ -99,10 +100,11 @@ def exponential(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
     Array([0.54207056, 0.24372319, 3.36163426], f64)
     """
     keys, sizes, chosen = _plain("exponential", key, shape, dtype)
-    return _exponential(keys, sizes, chosen)
+    return exponential_of(keys, sizes, chosen)
 
 
-def _exponential(key: Array, shape: Shape, dtype: DType) -> Array:
+def exponential_of(key: Array, shape: Shape, dtype: DType) -> Array:
+    """As `exponential`, of a typed key."""
     result: Array = neg(log1p(neg(uniform_of(key, shape, dtype))))
     return result
 
@@ -180,7 +182,7 @@ def pareto(key: Parameter, b: Parameter, shape: Any = None, dtype: Any = None) -
     """
     keys, chosen, power = one_key("pareto", key), float_dtype("pareto", dtype), operand("pareto", b)
     sizes = joint_shape("pareto", shape, power)
-    result: Array = exp(div(_exponential(keys, sizes, chosen), fitted(power, sizes, chosen)))
+    result: Array = exp(div(exponential_of(keys, sizes, chosen), fitted(power, sizes, chosen)))
     return result
 
 
@@ -208,7 +210,7 @@ def weibull_min(
     factor, power = operand("weibull_min", scale), operand("weibull_min", concentration)
     sizes = joint_shape("weibull_min", shape, factor, power)
     factor, power = fitted(factor, sizes, chosen), div(chosen.type(1), fitted(power, sizes, chosen))
-    result: Array = mul(pow(_exponential(keys, sizes, chosen), power), factor)
+    result: Array = mul(pow(exponential_of(keys, sizes, chosen), power), factor)
     return result
 
 
@@ -223,7 +225,7 @@ def maxwell(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
 
 
 def _maxwell(key: Array, shape: Shape, dtype: DType) -> Array:
-    result: Array = sqrt(reduce_sum(square(_normal(key, (*shape, 3), dtype)), (len(shape),)))
+    result: Array = sqrt(reduce_sum(square(normal_of(key, (*shape, 3), dtype)), (len(shape),)))
     return result
 
 
@@ -274,7 +276,7 @@ def wald(key: Parameter, mean: Parameter, shape: Any = None, dtype: Any = None) 
     sizes = joint_shape("wald", shape, centre)
     mu = fitted(centre, sizes, chosen)
     first, second = split_keys(keys, 2)
-    y, z = square(_normal(first, sizes, chosen)), uniform_of(second, sizes, chosen)
+    y, z = square(normal_of(first, sizes, chosen)), uniform_of(second, sizes, chosen)
     mu_squared = square(mu)
     root = sqrt(add(mul(mul(mu, 4), y), mul(mu_squared, square(y))))
     x = sub(add(mu, div(mul(mu_squared, y), 2)), mul(div(mu, 2), root))
