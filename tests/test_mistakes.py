@@ -614,6 +614,21 @@ def test_jvp_without_tuples() -> None:
     )
 
 
+def test_custom_jvp_whose_rule_returns_no_pair() -> None:
+    @tracer.custom_jvp
+    def f(x: Any) -> Any:
+        return x
+
+    f.defjvp(lambda primals, tangents: primals[0])
+    fails(
+        errors.ArgumentError,
+        lambda: tracer.grad(f)(1.0),  # here
+        "custom_jvp f at @here: the rule returns a pair (outputs, tangents)\n"
+        "  got *\n"
+        "  help: rule(primals, tangents): return f(*primals), the tangents of its outputs",
+    )
+
+
 def test_custom_vjp_without_a_rule() -> None:
     @tracer.custom_vjp
     def f(x: Any) -> Any:

@@ -32,6 +32,7 @@ from tracer.runtime.callbacks import io_callback, pure_callback
 from tracer.runtime.devices import default_device, device_put, devices
 from tracer.runtime.eager import execute as _execute
 from tracer.runtime.eager import prepare as _prepare
+from tracer.runtime.jit import JitFunction as _JitFunction
 from tracer.runtime.jit import block_until_ready, disable_jit, jit
 from tracer.runtime.staging import eval_shape, make_program
 from tracer.runtime.transfer import device_get, typeof
@@ -79,5 +80,5 @@ __all__ = [
 ]  # fmt: skip
 
 _set_boundaries(globals(), __all__)
-for _class in (custom_jvp, custom_vjp, custom_batching.custom_vmap):
+for _class in (custom_jvp, custom_vjp, custom_batching.custom_vmap, _JitFunction):
     _set_method_boundaries(_class)

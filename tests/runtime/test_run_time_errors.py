@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.programs import arange, call_host, count_up, double, forever, take
+from tracer import lax
 from tracer.codegen.llvm.abi import Context
 from tracer.codegen.status import Status
 from tracer.errors import CheckError, OutOfBoundsError
@@ -112,6 +113,12 @@ def test_ctrl_c_ends_a_native_loop() -> None:
             f(np.float64(1))
         assert signal.getsignal(signal.SIGINT) is handler
     assert float(jit(double)(np.float64(1))) == 2.0
+
+
+def test_ctrl_c_ends_a_loop_of_very_many_rounds() -> None:
+    f = jit(lambda x: lax.fori_loop(0, 10**13, lambda i, y: y * 0.5 + 1.0, x))
+    with pytest.raises(KeyboardInterrupt), interrupted():
+        f(np.float64(1))
 
 
 def test_ctrl_c_in_a_callback_is_an_exception_like_any_other() -> None:

@@ -64,6 +64,11 @@ OPERATIONS = {
     "ops": lambda: ops.segment_sum(X, tnp.arange(4)),
     "scipy": lambda: scipy.special.xlogy(X, Y),
     "a transform": lambda: tracer.grad(3),  # type: ignore[arg-type]
+    "a hash": lambda: hash(X),
+    "a length": lambda: len(tnp.ones(())),
+    "a truth": lambda: bool(X),
+    "an element of nothing": lambda: list(tnp.ones(())),
+    "a stage": lambda: tracer.jit(wants_two).lower(X),
     "a tree": lambda: tree_util.tree_map(lambda x, y: x, (1, 2), (1, 2, 3)),
 }
 

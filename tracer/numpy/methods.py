@@ -125,7 +125,13 @@ def _delitem(self: Array, index: Any) -> None:
 
 def _iter(self: Array) -> Iterator[Array]:
     if not self.shape:
-        raise ArgumentError(message(f"iteration{here()}: an array without axes has no elements", f"got {self.type}"))
+        raise ArgumentError(
+            message(
+                f"iteration{here()}: an array without axes has no elements",
+                f"got {self.type}",
+                help="take it as it is, or give it an axis: x[None]",
+            )
+        )
     return (squeeze_axes(slice_in_dim(self, i, i + 1), (0,)) for i in range(self.shape[0]))
 
 
@@ -358,4 +364,6 @@ def install(cls: type[Array]) -> None:
         setattr(cls, name, member)
     for name, getter in PROPERTIES.items():
         setattr(cls, name, property(replayed(getter) if name in _REPLAYED else getter))
+    for name in ("__array__", "__bool__", "__complex__", "__float__", "__hash__", "__index__", "__int__", "__len__"):
+        setattr(cls, name, boundary(vars(cls)[name]))
     set_method_boundaries(AtIndex)

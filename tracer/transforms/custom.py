@@ -206,7 +206,16 @@ class custom_jvp(_Custom):  # noqa: N801  # the name that users know
         def run_rule(xs: Sequence[Operand], dxs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
             primals = trees.unflatten(structure, xs)
             given = [_symbolic(dx) if self.symbolic_zeros else _dense(dx) for dx in dxs]
-            ys, dys = jvp(*fixed, primals, trees.unflatten(structure, given))
+            result = call_user(jvp, (*fixed, primals, trees.unflatten(structure, given)), {})
+            if not isinstance(result, tuple | list) or len(result) != 2:
+                raise ArgumentError(
+                    message(
+                        f"custom_jvp {name}{here()}: the rule returns a pair (outputs, tangents)",
+                        f"got {trees.structure_text(trees.flatten(result)[1])}",
+                        help="rule(primals, tangents): return f(*primals), the tangents of its outputs",
+                    )
+                )
+            ys, dys = result
             flat_ys, holder[:] = (lambda pair: (pair[0], [pair[1]]))(trees.flatten(ys))
             return _checked_tangents(flat_ys, holder[0], dys, name)
 

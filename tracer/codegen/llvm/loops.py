@@ -68,6 +68,16 @@ def yields(f: Frame, operands: Sequence[Operand], registers: Sequence[Register])
     return [f.operand(o, f.lanes_of(r)) for o, r in zip(operands, registers, strict=True)]
 
 
+_LONG = 1 << 24  # rounds, none of which takes less than a cycle or so
+
+
+def _runs_long(s: For) -> bool:
+    """Whether a loop that holds no other loop takes long by the number of its rounds alone."""
+    if not (isinstance(s.start, Constant) and isinstance(s.stop, Constant)):
+        return False
+    return (int(s.stop.value) - int(s.start.value)) // s.step >= _LONG
+
+
 def serial(f: Frame, s: For) -> None:
     """for index in range(start, stop, step), one round after another."""
     w = f.w
@@ -92,7 +102,7 @@ def serial(f: Frame, s: For) -> None:
     rounds.begin()
     f.run(s.body)
     values = yields(f, s.body.yields, registers)
-    if f.polled or f.height > 1:
+    if f.polled or f.height > 1 or _runs_long(s):
         f.poll()
     w.do(f"{following} = add i64 {index}, {s.step}")
     w.branch(w.let(f"icmp {order} i64 {following}, {stop}"), body, done)
