@@ -26,6 +26,8 @@ from tracer.lax.arranging import (
 )
 from tracer.lax.branching import cond, switch
 from tracer.lax.face import public
+from tracer.lax.high_products import mulhi
+from tracer.lax.implicit import custom_root
 from tracer.lax.in_dim import (
     broadcast,
     broadcast_shapes,
@@ -204,14 +206,14 @@ __all__ = [
     "cbrt", "ceil", "clamp", "clz", "collapse", "complex", "concatenate", "cond", "conj", "conv",
     "conv_dimension_numbers", "conv_general_dilated", "conv_general_dilated_local", "conv_general_dilated_patches",
     "conv_general_shape_tuple", "conv_shape_tuple", "conv_transpose", "conv_with_general_padding",
-    "convert_element_type", "cos", "cosh", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "digamma", "div",
-    "dot", "dot_general", "dtype", "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim",
+    "convert_element_type", "cos", "cosh", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "custom_root",
+    "digamma", "div", "dot", "dot_general", "dtype", "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim",
     "dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim", "empty", "eq", "erf",
     "erf_inv", "erfc", "exp", "exp2", "expand_dims", "expm1", "floor", "fori_loop", "full", "full_like", "gather", "ge",
     "gt", "igamma", "igamma_grad_a", "igammac", "imag", "index_in_dim", "index_take", "integer_pow", "iota",
-    "is_finite", "le", "lgamma", "log", "log1p", "logistic", "lt", "map", "max", "min", "mul", "ne", "neg", "nextafter",
-    "optimization_barrier", "pad", "padtype_to_pads", "platform_dependent", "pmax", "pmean", "pmin", "polygamma",
-    "population_count", "pow", "ppermute", "pshuffle", "psum", "psum_scatter", "random_gamma_grad", "real",
+    "is_finite", "le", "lgamma", "log", "log1p", "logistic", "lt", "map", "max", "min", "mul", "mulhi", "ne", "neg",
+    "nextafter", "optimization_barrier", "pad", "padtype_to_pads", "platform_dependent", "pmax", "pmean", "pmin",
+    "polygamma", "population_count", "pow", "ppermute", "pshuffle", "psum", "psum_scatter", "random_gamma_grad", "real",
     "reciprocal", "reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_precision", "reduce_prod",
     "reduce_sum", "reduce_window", "reduce_window_shape_tuple", "reduce_xor", "rem", "reshape", "rev", "round", "rsqrt",
     "scan", "scatter", "scatter_add", "scatter_max", "scatter_min", "scatter_mul", "scatter_sub", "select", "select_n",
