@@ -95,7 +95,9 @@ def _extremum(signed: str, unsigned: str, boolean: str, floating: str) -> Spelli
     def spell(p: Place, a: str, b: str) -> str:
         if p.dtype == BOOL:
             return p.w.let(f"{boolean} {p.type} {a}, {b}")
-        return p.w.intrinsic(floating, p.element, p.lanes, a, b) if is_float(p.dtype) else integer(p, a, b)
+        if is_float(p.dtype):  # b first: x86 looks at the first one's sign, and in reductions a has just been made
+            return p.w.intrinsic(floating, p.element, p.lanes, b, a)
+        return integer(p, a, b)
 
     return spell
 
