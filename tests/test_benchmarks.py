@@ -47,6 +47,24 @@ def test_a_row_is_measured_and_reported(tmp_path):
     assert "| sum f4 1e3 |" in page
 
 
+def test_rows_behind_are_listed_with_the_reason():
+    from peers.report import page
+
+    figures = {"seconds": 1e-3, "first": 1e-2, "peak": 0, "ratio": 0.5, "low": 0.4, "high": 0.6}
+    unsure = figures | {"high": 1.1}
+    rows = [
+        {"row": name, "family": "f", "peers": {"tracer": figures, "numpy": made}}
+        for name, made in (("argmax f4 1e6", figures), ("dot f4", figures), ("sum f4", unsure))
+    ]
+    machine = {"cpu": "C", "cores": 2, "system": "S", "python": "3", "load": 0.0}
+    text = page({"date": "D", "machine": machine, "versions": {}, "peers": ["numpy"], "rounds": 2, "rows": rows})
+    listed = [line for line in text.split("## Rows behind")[1].split("## F")[0].splitlines() if line.startswith("| ")]
+    assert listed[1:] == [
+        "| argmax f4 1e6 | numpy | 0.50 | two passes: one for the extreme, one for its first position |",
+        "| dot f4 | numpy | 0.50 | not profiled yet |",
+    ]
+
+
 def test_a_wrong_answer_is_no_ratio_to_be_proud_of(tmp_path):
     import compare
     import numpy as np

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from peers.reasons import reason
 from peers.statistic import geometric_mean
 
+_BEHIND = 0.97  # a row is surely slower where its whole interval lies below
 HEAD = """\
 # Benchmarks
 
-tracer beside {peers}, as recorded on {date}. A ratio is the peer's time by tracer's in one round, so above 1 tracer is
-faster; brackets hold the 95 % confidence interval of the median over {rounds} alternating rounds. The first call
-includes tracing and compiling. Memory is the growth of the process's peak over two calls, arguments left out.
+tracer beside {peers}, as recorded on {date}. A ratio is the peer's time by tracer's in one round, so above
+1 tracer is faster; brackets hold the 95 % confidence interval of the median over {rounds} alternating rounds. The first
+call includes tracing and compiling. Memory is the growth of the process's peak over two calls, arguments left out.
 
-Machine: {cpu}, {cores} cores, {system}, Python {python}; {versions}.
+Machine: {cpu}, {cores} cores, of which others kept {load:.1f} busy as it ended, {system}, Python {python}; {versions}.
 
     JAX_PYTHON=... python benchmarks/compare.py --record
 
@@ -29,7 +31,7 @@ def page(log: dict[str, Any]) -> str:
     head = HEAD.format(
         peers=" and ".join(peers), rounds=log["rounds"], date=log["date"], versions=versions, **log["machine"]
     )
-    parts = [head, _summary(log["rows"], peers)]
+    parts = [head, _summary(log["rows"], peers), _behind(log["rows"], peers)]
     for family in dict.fromkeys(row["family"] for row in log["rows"]):
         rows = [row for row in log["rows"] if row["family"] == family]
         parts.append(f"## {family.capitalize()}\n\n{_table(rows, peers)}")
@@ -42,8 +44,19 @@ def _summary(rows: list[dict[str, Any]], peers: list[str]) -> str:
         found = [row["peers"][peer] for row in rows if "ratio" in row["peers"].get(peer, {})]
         if found:
             ratios = [figures["ratio"] for figures in found]
-            slower = sum(figures["high"] < 0.97 for figures in found)
+            slower = sum(figures["high"] < _BEHIND for figures in found)
             lines.append(f"| {peer} | {len(found)} | {geometric_mean(ratios):.2f} | {min(ratios):.2f} | {slower} |")
+    return "\n".join(lines) + "\n"
+
+
+def _behind(rows: list[dict[str, Any]], peers: list[str]) -> str:
+    """The rows whose interval lies below 0.97, and why."""
+    lines = ["## Rows behind", "", "| row | peer | ratio | why |", "|---|---|---|---|"]
+    for row in rows:
+        for peer in peers:
+            figures = row["peers"].get(peer, {})
+            if figures.get("high", 1.0) < _BEHIND:
+                lines.append(f"| {row['row']} | {peer} | {figures['ratio']:.2f} | {reason(row['row'])} |")
     return "\n".join(lines) + "\n"
 
 
