@@ -96,7 +96,7 @@ def test_special_functions_are_scipys(name: str, x: Any) -> None:
     np.testing.assert_allclose(ours, getattr(special, name)(x), rtol=2e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize("name", ["xlogy", "xlog1py", "rel_entr", "kl_div", "betaln"])
+@pytest.mark.parametrize("name", ["xlogy", "xlog1py", "rel_entr", "kl_div", "betaln", "gammainc", "gammaincc"])
 def test_special_functions_of_two_are_scipys(name: str) -> None:
     a, b = np.abs(X) + 0.25, np.abs(X[::-1]) + 0.5
     ours = np.asarray(getattr(tracer.scipy.special, name)(a, b))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tracer.lax import igamma, igammac
 from tracer.nn import log_softmax, logsumexp, softmax
 from tracer.numpy import exp, floor, log, log1p, where
 from tracer.numpy import sum as total
@@ -88,6 +89,24 @@ def polygamma(n: int, x: Any) -> Array:
     """
     (value,) = promoted_inexact("polygamma", x)
     return special.digamma(value) if n == 0 else special.polygamma(n, value)
+
+
+def gammainc(a: Any, x: Any) -> Array:
+    """The regularised lower incomplete gamma function: the gamma distribution's probability of at most x.
+
+    >>> tracer.scipy.special.gammainc(1.0, tnp.asarray([1.0, 2.0]))
+    Array([0.63212056, 0.86466472], f64)
+    """
+    return igamma(*map(_array, promoted_inexact("gammainc", a, x)))
+
+
+def gammaincc(a: Any, x: Any) -> Array:
+    """1 - gammainc(a, x), without cancellation for large x.
+
+    >>> tracer.scipy.special.gammaincc(1.0, tnp.asarray([1.0, 50.0]))
+    Array([3.67879441e-01, 1.92874985e-22], f64)
+    """
+    return igammac(*map(_array, promoted_inexact("gammaincc", a, x)))
 
 
 def betaln(a: Any, b: Any) -> Array:
@@ -221,10 +240,14 @@ def multigammaln(a: Any, d: int) -> Array:
     return total(gammaln(value[..., None] - shifts), -1) + d * (d - 1) / 4 * math.log(math.pi)
 
 
+def _array(x: Any) -> Any:
+    return x if isinstance(x, Array) else x.value
+
+
 __all__ = [
-    "betaln", "digamma", "entr", "erf", "erfc", "erfinv", "expit", "gamma", "gammaln", "kl_div", "log_ndtr",
-    "log_softmax", "logit", "logsumexp", "multigammaln", "ndtr", "ndtri", "polygamma", "rel_entr", "softmax", "xlog1py",
-    "xlogy",
+    "betaln", "digamma", "entr", "erf", "erfc", "erfinv", "expit", "gamma", "gammainc", "gammaincc", "gammaln",
+    "kl_div", "log_ndtr", "log_softmax", "logit", "logsumexp", "multigammaln", "ndtr", "ndtri", "polygamma", "rel_entr",
+    "softmax", "xlog1py", "xlogy",
 ]  # fmt: skip
 
 set_boundaries(globals(), __all__)
