@@ -151,12 +151,16 @@ def _dot_infer(
 
 # Value
 
+_MATRICES = (((1,), (0,)), ((), ()))  # the axes of a product of two matrices
+
 
 def _dot_reference(
     lhs: Any, rhs: Any, *, dimension_numbers: DimensionNumbers, precision: str | None, preferred_element_type: DType
 ) -> Any:
-    (left, right), (left_batch, right_batch) = dimension_numbers
     compute = accumulation_dtype(lhs.dtype, preferred_element_type)
+    if dimension_numbers == _MATRICES and lhs.ndim == rhs.ndim == 2 and compute == lhs.dtype == preferred_element_type:
+        return lhs @ rhs  # as below, without the 20 µs that looking at axes takes
+    (left, right), (left_batch, right_batch) = dimension_numbers
     left_free = free_axes(lhs.ndim, left, left_batch)
     right_free = free_axes(rhs.ndim, right, right_batch)
     batch, rows, inner, columns = (
