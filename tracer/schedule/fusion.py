@@ -3,7 +3,8 @@
 A plan is a list of steps in order of execution:
 
     Nest     one loop over a domain, with roots: arrays stored in it and reductions over some of its axes
-    Single   one equation without axes, computed in registers
+    Single   one equation without axes, computed in registers; in long programs a function is a nest of its own, since
+             equal nests are written once
     Rename   an array in memory under another shape: nothing is written
     Other    everything with a schedule of its own: control flow, library calls, scatters, scans
 
@@ -38,6 +39,7 @@ from tracer.ir.types import ArrayType, KeyType, size
 _CHEAP = 2  # operations that may be repeated rather than stored
 _MOST_OPERATIONS = 800  # in one nest, functions written out: more would spill registers and cost compile time
 _MOST_ROOTS = 8
+_MOST_IN_REGISTERS = 2400  # operations on scalars in one block, functions written out: beyond, functions are called
 _EXPENSIVE = {
     ScalarOp.DIV: 4,
     ScalarOp.SQRT: 4,
@@ -131,7 +133,15 @@ class _Planner:
         self.roots: dict[Var, dict[int, bool]] = {}  # roots that pull the value; whether at its own index
         self.inline: dict[Var, Equation] = {}
         self.operations: dict[Var, int] = {}  # of a root, with all that is inline before it
+        self.called: set[Var] = self._functions_to_call()
         self._survey()
+
+    def _functions_to_call(self) -> set[Var]:
+        """Functions of scalars, where all that is written out in one place would take LLVM too long."""
+        singles = [e for e in self.program.equations if _is_single(e)]
+        if sum(map(_operations, singles)) <= _MOST_IN_REGISTERS:
+            return set()
+        return {e.outputs[0] for e in singles if isinstance(e.primitive.lower, Pointwise) and _operations(e) >= 45}
 
     def _survey(self) -> None:
         for equation in self.program.equations:
@@ -250,19 +260,21 @@ class _Planner:
                 continue
             pulled = self._pulled(equation)
             renamed = self._is_rename(equation)
-            rooted = is_reduction(equation) or (is_map(equation) and bool(equation.outputs[0].type.shape))
+            called = not self.called.isdisjoint(equation.outputs)
+            rooted = is_reduction(equation) or (is_map(equation) and bool(equation.outputs[0].type.shape)) or called
             rooted = rooted and not renamed
             number = len(steps)
             if renamed:
                 steps.append(Rename(equation))
             elif rooted:
                 domain = _domain(equation)
-                joined = open_nests.get(domain)
+                joined = None if called else open_nests.get(domain)
                 if joined is not None and self._may_join(steps[joined], joined, equation, pulled, place):
                     number = joined
                 else:
                     steps.append(Nest(domain))
-                open_nests[domain] = number
+                if not called:
+                    open_nests[domain] = number
                 nest = steps[number]
                 assert isinstance(nest, Nest)
                 nest.roots.append(equation)

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Final
 
 from tracer.errors import DeviceError, InternalError, message
-from tracer.once import once
 
 INSTALL: Final = "pip install 'nvidia-cuda-nvrtc==13.0.*'"
 
@@ -120,7 +119,7 @@ def _library_path() -> Path | None:
     return None
 
 
-@once
+@cache
 def _library() -> ctypes.CDLL:
     path = _library_path()
     if path is None:
