@@ -33,6 +33,29 @@ def test_probabilities_are_scipy_s() -> None:
     np.testing.assert_allclose(lax.igammac(A, X), scipy.special.gammaincc(A, X), rtol=1e-13)
 
 
+def integrals(a: float, x: float) -> tuple[float, float, float]:
+    """P, 1 - P and the derivative of a sample, by quadrature: SciPy is wrong in the tails of large parameters."""
+    with mpmath.workdps(40):
+        a, x = mpmath.mpf(a), mpmath.mpf(x)
+        width, psi, size = mpmath.sqrt(a), mpmath.digamma(a), mpmath.loggamma(a)
+        at = lambda t: mpmath.exp((a - 1) * mpmath.log(t) - t - size)  # noqa: E731
+        below = [x - k * width for k in (24, 12, 6, 3, 1, 0)]
+        above = [x + k * width for k in (0, 1, 3, 6, 12, 24)]
+        lower, upper = mpmath.quad(at, below), mpmath.quad(at, above)
+        moved = mpmath.quad(lambda t: at(t) * (mpmath.log(t) - psi), below)
+        return float(lower), float(upper), float(-moved / at(x))
+
+
+def test_large_parameters_take_few_steps() -> None:
+    a = np.repeat([2e6, 1e12], 5)
+    x = a + np.sqrt(a) * np.tile([-6.0, -1.0, 0.0, 2.0, 6.0], 2)
+    lower, upper, moved = np.array([integrals(*pair) for pair in zip(a, x, strict=True)]).T
+    np.testing.assert_allclose(lax.igamma(a, x), lower, rtol=1e-12)
+    np.testing.assert_allclose(lax.igammac(a, x), upper, rtol=1e-12)
+    np.testing.assert_allclose(lax.random_gamma_grad(a, x), moved, rtol=1e-12)
+    assert np.isfinite(lax.random_gamma_grad(np.array([1e20, 1e300]), np.array([1e20, 1e300]))).all()
+
+
 def test_float32_is_float64_rounded() -> None:
     got = lax.igammac(A.astype("float32"), X.astype("float32"))
     assert got.dtype == np.float32

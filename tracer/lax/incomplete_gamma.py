@@ -7,8 +7,9 @@ With D = x^a exp(-x) / Gamma(a + 1), L the derivative of log x by `a` where P(a,
     otherwise:   1 - P = D a F,    L = (log x - digamma(a)) F + dF/da
                  F = Legendre's continued fraction, 1/(x + 1 - a - (1 - a)/(x + 3 - a - 2 (2 - a)/(x + 5 - a - ...
 
-and dP/da = -D a L. No sum has terms of two signs. Some 8 sqrt(a) terms are needed for x near a.
-NIST Digital Library of Mathematical Functions, 8.7.1 and 8.9.2.
+and dP/da = -D a L. No sum has terms of two signs. Some 8 sqrt(a) terms are needed for x near a; from a = 1e6 on the
+first terms of Temme's uniform expansion do.
+NIST Digital Library of Mathematical Functions, 8.7.1, 8.9.2 and 8.12.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -23,15 +24,15 @@ from tracer.errors import DTypeError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.ir.types import Shape
 from tracer.lax.loops import while_loop
-from tracer.primitives.arithmetic import max, min
-from tracer.primitives.bits import and_, or_
+from tracer.primitives.arithmetic import clamp, max, min
+from tracer.primitives.bits import and_, not_, or_
 from tracer.primitives.broadcasting import broadcast_in_dim, full_like
 from tracer.primitives.comparison import eq, ge, gt, lt, ne, select
-from tracer.primitives.complex import abs
+from tracer.primitives.complex import abs, sign
 from tracer.primitives.conversion import convert_element_type
 from tracer.primitives.exponential import exp, log, log1p
 from tracer.primitives.powers import sqrt
-from tracer.primitives.special import digamma, lgamma
+from tracer.primitives.special import digamma, erfc, lgamma
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
 from tracer.trace.source import here
@@ -40,6 +41,7 @@ from tracer.transforms.custom import custom_jvp
 _EPS = 2.0**-53
 _SETTLED = 16 * _EPS  # a step of the continued fraction rounds by half as much
 _STIRLING = 16.0  # from here on log Gamma by its asymptotic series, without cancellation in D
+_UNIFORM = 1e6  # from here on Temme's expansion, whose next term is 1e-16 of the first
 _SERIES = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
 
 
@@ -142,9 +144,14 @@ def _probabilities(a: Array, x: Array) -> tuple[Array, Array]:
     """P and 1 - P."""
     inside = and_(and_(gt(a, 0), lt(a, math.inf)), and_(gt(x, 0), lt(x, math.inf)))
     a_in, x_in = select(inside, a, 1), select(inside, x, 1)
-    weight, left = _weight(a_in, x_in), lt(x_in, a_in + 1)
-    lower = min(weight * _series(a_in, select(left, x_in, 0))[0], 1)
-    upper = min(weight * a_in * _fraction(select(left, 1, a_in), select(left, 2, x_in))[0], 1)
+    weight, left, wide = _weight(a_in, x_in), lt(x_in, a_in + 1), gt(a_in, _UNIFORM)
+    by_series, by_fraction = and_(left, not_(wide)), not_(or_(left, wide))
+    lower = min(weight * _series(a_in, select(by_series, x_in, 0))[0], 1)
+    upper = min(weight * a_in * _fraction(select(by_fraction, a_in, 1), select(by_fraction, x_in, 2))[0], 1)
+    distance, skew = _uniform(a_in, x_in)
+    normal, correction = distance * sqrt(a_in / 2), weight * (1 + 1 / (12 * a_in)) * skew
+    lower = select(wide, erfc(-normal) / 2 - correction, lower)
+    upper = select(wide, erfc(normal) / 2 + correction, upper)
     nothing = and_(ge(a, 0), and_(ge(x, 0), ne(a, x)))  # ends of the domain, but for those without a limit
     at_end = select(nothing, select(gt(x, a), full_like(a, 1), full_like(a, 0)), full_like(a, math.nan))
     at_end = select(and_(eq(x, 0), gt(a, 0)), 0, at_end)
@@ -184,11 +191,29 @@ def _weight(a: Array, x: Array) -> Array:
 def _log_derivative(a: Array, log_x: Array) -> Array:
     """L, for positive finite a and x."""
     x = exp(log_x)
-    left = lt(x, a + 1)
-    total, weighted = _series(a, select(left, x, 0))
+    left, wide = lt(x, a + 1), gt(a, _UNIFORM)
+    by_series, by_fraction = and_(left, not_(wide)), not_(or_(left, wide))
+    total, weighted = _series(a, select(by_series, x, 0))
     series = ((digamma(a + 1) - log_x) * total + weighted) / a
-    fraction, slope = _fraction(select(left, 1, a), select(left, 2, x))
-    return select(left, series, (log_x - digamma(select(left, 1, a))) * fraction + slope)
+    fraction, slope = _fraction(select(by_fraction, a, 1), select(by_fraction, x, 2))
+    continued = (log_x - digamma(select(by_fraction, a, 1))) * fraction + slope
+    distance, skew = _uniform(a, x)
+    excess = (x - a) / a
+    moved = select(eq(excess, 0), 1, excess)
+    ratio = select(eq(excess, 0), 1, log1p(moved) / moved)
+    # the quantile stands at erfc(-sqrt(a / 2) (eta - skew / a + eta skew^2 / (2 a))) / 2, skew being -1/3 + eta / 12
+    uniform = (ratio - (skew - distance / 36) * select(eq(excess, 0), 1, distance / moved) / (2 * a)) / a
+    return select(wide, uniform, select(left, series, continued))
+
+
+def _uniform(a: Array, x: Array) -> tuple[Array, Array]:
+    """Temme's eta, eta^2 / 2 = x/a - 1 - log(x/a) with the sign of x - a, and the first coefficients of his S."""
+    excess = (x - a) / a
+    near = clamp(-1e-3, excess, 1e-3)
+    taylor = (near * near) * (1 / 2 - near * (1 / 3 - near * (1 / 4 - near * (1 / 5 - near / 6))))
+    eta = sign(excess) * sqrt(2 * select(eq(near, excess), taylor, excess - log1p(excess)))
+    part = clamp(-1, eta, 1)
+    return eta, -1 / 3 + part * (1 / 12 - part * (2 / 135 - part / 864)) - 1 / (540 * a)
 
 
 def _series(a: Array, x: Array) -> tuple[Array, Array]:
