@@ -56,6 +56,7 @@ ELEMENTWISE: list[Case] = [
     *_each("logical_and logical_or logical_xor bitwise_and", B, ~B.T.T),
     Case("power fraction", lambda xp, x: xp.power(x, 0.5), (P,)),
     Case("power static", lambda xp, x: x**3, (X,)),
+    Case("power of integers wraps", lambda xp, x, y: xp.power(x, 11 * y), (I, J)),
     Case("power of two", lambda xp, x: 2.0**x, (X,)),
     Case("float_power", lambda xp, x: xp.float_power(x, 2), (J,)),
     Case("clip", lambda xp, x: xp.clip(x, -0.5, 0.5), (X,)),

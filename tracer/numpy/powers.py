@@ -99,14 +99,13 @@ def _integer_power(x: Array, exponent: int) -> Array:
 
 
 def _integers_to_integers(x: Any, y: Any, dtype: Any) -> Array:
-    """Binary exponentiation by the six lowest bits of the exponent: more of them overflow unless |x| <= 1."""
+    """Binary exponentiation by every bit of the exponent: odd numbers wrap to others, whatever their power."""
     if not isinstance(x, Array):
         x = full_like(y, x.value)
     if not isinstance(y, Array):
         y = full_like(x, y.value)
-    zero_to_positive = bits.and_(comparison.eq(x, 0), comparison.ne(y, 0))
-    result = comparison.select(zero_to_positive, full_like(x, 0), full_like(x, 1))
-    for _ in range(6):
+    result = full_like(x, 1)
+    for _ in range(8 * dtype.itemsize):
         odd = comparison.ne(bits.and_(y, 1), 0)
         result = comparison.select(odd, arithmetic.mul(result, x), result)
         x, y = arithmetic.mul(x, x), bits.shift_right_logical(y, 1)
