@@ -39,7 +39,8 @@ def difference(
     """For each output the derivative along dxs, and where it may be trusted: where both sides agree with the middle.
 
     Central differences of fourth order, and of third order to either side; a kink or a jump on the way gives itself
-    away, and so does one that begins at xs.
+    away, and so does one that begins at xs. Where the derivative is small they must agree for what it is, beyond what
+    rounding explains: waves shorter than the steps, of whatever height, have slopes that differences do not see.
     """
 
     def at(multiple: float) -> list[Any]:
@@ -52,7 +53,8 @@ def difference(
             central = (8 * (a1 - c1) - (a2 - c2)) / (12 * STEP)
             ahead = (-11 * y + 18 * a1 - 9 * a2 + 2 * a3) / (6 * STEP)
             behind = (11 * y - 18 * c1 + 9 * c2 - 2 * c3) / (6 * STEP)
-            allowed = 1e-6 * (1 + np.abs(central))
+            rounding = 1e-9 * np.max(np.abs([c3, c2, c1, y, a1, a2, a3]), axis=0)
+            allowed = np.minimum(1e-6 * (1 + np.abs(central)), 1e-2 * np.abs(central) + rounding)
             found.append((central, (np.abs(ahead - central) <= allowed) & (np.abs(behind - central) <= allowed)))
     return found
 

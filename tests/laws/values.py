@@ -82,20 +82,16 @@ def ordinary_of(rng: np.random.Generator, dtype: DType, shape: tuple[int, ...]) 
         ends = np.iinfo(dtype)
         bits = rng.integers(ends.min, ends.max, shape, dtype, endpoint=True)
         near = rng.integers(0 if ends.min == 0 else -20, 20, shape).astype(dtype)
-        return np.where(rng.random(shape) < 0.5, bits, near)
+        extremes = rng.choice(np.array([ends.min, ends.max], dtype), shape)
+        return np.choose(rng.choice(3, shape, p=[0.45, 0.45, 0.1]), [bits, near, extremes])
     if dtypes.is_complex(dtype):
         return _joined(*(ordinary_of(rng, dtype.type().real.dtype, shape) for _ in range(2)))
     return (rng.standard_normal(shape) * 2.0 ** rng.integers(-2, 4, shape)).astype(dtype)
 
 
 def additive(rng: np.random.Generator, type: Type) -> Array:
-    """For sums: ordinary values, and now and then an infinity or a NaN, whose sums no order changes."""
-    values = ordinary(rng, type)
-    if not dtypes.is_float(values.dtype) or rng.random() < 0.5 or not values.size:
-        return values
-    flat = values.reshape(-1)
-    flat[rng.integers(0, flat.size)] = rng.choice([np.inf, -np.inf, np.nan])
-    return values
+    """For sums: ordinary values, zeros of both signs, now and then infinities or NaN, whose sums no order changes."""
+    return _with_rare(rng, ordinary(rng, type))
 
 
 def near_one(rng: np.random.Generator, type: Type) -> Array:
@@ -107,7 +103,15 @@ def near_one(rng: np.random.Generator, type: Type) -> Array:
     sizes = np.where(rng.random(stored.shape) < 0.05, 0.0, sizes)
     if dtypes.is_complex(stored.dtype):
         return (sizes * np.exp(1j * rng.uniform(0, 6, stored.shape))).astype(stored.dtype)
-    return sizes.astype(stored.dtype)
+    return _with_rare(rng, sizes.astype(stored.dtype))
+
+
+def _with_rare(rng: np.random.Generator, values: Array) -> Array:
+    """Floats, zeros put among them, and in every other array infinities or NaN."""
+    if not dtypes.is_float(values.dtype):
+        return values
+    special = [0.0, -0.0, *((np.inf, -np.inf, np.nan) if rng.random() < 0.5 else ())]
+    return np.where(rng.random(values.shape) < 0.08, rng.choice(special, values.shape), values).astype(values.dtype)
 
 
 def small_integers(rng: np.random.Generator, type: Type) -> Array:
@@ -159,14 +163,17 @@ distinct = Interval(-2.0, 2.0, (-1.0, 1.0))
 
 
 def few(rng: np.random.Generator, type: Type) -> Array:
-    """Many ties: a handful of values, NaN, zeros of both signs and infinities among those of floats."""
+    """Many ties: a handful of values, the ends of integers among them, and NaN, infinities and both zeros of floats."""
     stored = storage_type(type)
     if dtypes.is_float(stored.dtype):
         chosen = np.array([0.0, -0.0, 1.0, -1.0, 2.0, np.nan, np.inf, -np.inf])
         return rng.choice(chosen, stored.shape).astype(stored.dtype)
     if dtypes.is_complex(stored.dtype):
         return rng.choice(np.array([0, 1, 1j, 1 + 1j, -1]), stored.shape).astype(stored.dtype)
-    return rng.integers(0, 2 if dtypes.is_bool(stored.dtype) else 4, stored.shape).astype(stored.dtype)
+    if dtypes.is_bool(stored.dtype):
+        return rng.random(stored.shape) < 0.5
+    ends = np.iinfo(stored.dtype)
+    return rng.choice(np.array([0, 1, 2, 3, ends.min, ends.max], stored.dtype), stored.shape)
 
 
 def constant(value: Any) -> Draw:

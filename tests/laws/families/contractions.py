@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.laws.cases import ALL, NUMBERS, WIDE, Case, case, typed
-from tests.laws.values import direction, ordinary
+from tests.laws.values import additive, direction
 from tests.primitives.test_contractions import PATTERNS
 from tracer.ir import dtypes
 from tracer.primitives.catalogue import BY_NAME
@@ -17,6 +17,7 @@ EMPTY = [
     ((2, 3), (3, 0), (((1,), (0,)), ((), ()))),
     ((0, 2, 3), (0, 3, 4), (((2,), (1,)), ((0,), (0,)))),
 ]
+SINGLE = [((1, 1), (1, 1), (((1,), (0,)), ((), ())))]
 LARGE = [((33, 17), (17, 40), (((1,), (0,)), ((), ()))), ((70,), (70,), (((0,), (0,)), ((), ())))]
 PREFERRED = [("i8", "i32"), ("f16", "f32"), ("bf16", "f32"), ("f32", "f64"), ("u8", "f64"), ("c64", "c128")]
 
@@ -31,24 +32,25 @@ CONVOLUTIONS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
     ((2, 1, 3), (1, 1, 5), {}),  # the window does not fit
     ((0, 1, 3), (2, 1, 2), {}),
     ((2, 3), (4, 3), {}),  # no spatial axis
+    ((1, 1, 1), (1, 1, 1), {}),
 ]
 
 
 def contraction_cases() -> Iterator[Case]:
     """Every pattern on f64 and c128 and one more dtype; the first on every dtype."""
     dot_p, conv_p = BY_NAME["dot_general"], BY_NAME["conv"]
-    patterns = [(left, right, numbers) for left, right, numbers, _ in PATTERNS] + EMPTY + LARGE
+    patterns = [(left, right, numbers) for left, right, numbers, _ in PATTERNS] + EMPTY + LARGE + SINGLE
     for turn, (left, right, numbers) in enumerate(patterns):
         shorts = ALL if turn in (0, 5) else dict.fromkeys(("f64", "c128", "f32", ALL[turn % len(ALL)]))
         for short in shorts:
             yield case(
-                dot_p, [typed(short, *left), typed(short, *right)], ordinary, direction if short in WIDE else None,
+                dot_p, [typed(short, *left), typed(short, *right)], additive, direction if short in WIDE else None,
                 dimension_numbers=numbers, precision=None, preferred_element_type=dtypes.BY_SHORT_NAME[short],
             )  # fmt: skip
     for short, preferred in PREFERRED:
         left, right, numbers = patterns[0]
         yield case(
-            dot_p, [typed(short, *left), typed(short, *right)], ordinary,
+            dot_p, [typed(short, *left), typed(short, *right)], additive,
             dimension_numbers=numbers, precision="highest", preferred_element_type=dtypes.BY_SHORT_NAME[preferred],
         )  # fmt: skip
     for turn, (left, right, given) in enumerate(CONVOLUTIONS):
@@ -59,6 +61,6 @@ def contraction_cases() -> Iterator[Case]:
         }  # fmt: skip
         for short in NUMBERS if turn == 0 else dict.fromkeys(("f64", "c128", NUMBERS[turn])):
             yield case(
-                conv_p, [typed(short, *left), typed(short, *right)], ordinary, direction if short in WIDE else None,
+                conv_p, [typed(short, *left), typed(short, *right)], additive, direction if short in WIDE else None,
                 preferred_element_type=dtypes.BY_SHORT_NAME[short], **params,
             )  # fmt: skip

@@ -10,7 +10,7 @@ import numpy as np
 
 from tests.laws.cases import ALL, WIDE, Case, program_case, typed
 from tests.laws.families.dense import dense
-from tests.laws.values import Between, Draw, Interval, constant, every_part, ordinary
+from tests.laws.values import Between, Draw, Interval, additive, constant, every_part, ordinary
 from tracer.ir import dtypes
 from tracer.ir.program import Program
 from tracer.ir.types import Type, array_type, with_shape
@@ -66,16 +66,16 @@ def _smooth(short: str, *draws: Draw) -> Sequence[Draw] | None:
 
 
 def _calls() -> Iterator[Case]:
-    for short in ("f64", "c128", "f32", "i16"):
+    for short, shape in (("f64", (3, 4)), ("c128", (3,)), ("f32", (37,)), ("i16", (0, 2)), ("i64", (1,)), ("f64", ())):
         for inline in (True, False):
-            types = [typed(short, 3, 4), typed(short, 3, 4)]
+            types = [typed(short, *shape), typed(short, *shape)]
 
             def calls_twice(x: Any, y: Any, inline: bool = inline, types: Any = types) -> Sequence[Any]:
                 program = program_of(lambda a, b: [mul(a, add(b, b)), b, a], types)
                 product, *others = call(program, x, y, inline=inline)
                 return [*call(program, product, y, inline=inline), *others]
 
-            yield program_case(BY_NAME["call"], types, calls_twice, ordinary, _smooth(short, POINTS, POINTS))
+            yield program_case(BY_NAME["call"], types, calls_twice, additive, _smooth(short, POINTS, POINTS))
 
     def calls_on_nothing() -> Sequence[Any]:
         return call(program_of(lambda: [as_literal(2.5, dtypes.F64)], []))
@@ -88,9 +88,9 @@ def _calls() -> Iterator[Case]:
 
 def _checkpoints() -> Iterator[Case]:
     policies = (nothing_saveable, everything_saveable, save_only_these_names("middle"))
-    for short in ("f64", "c128", "f32", "i16"):
+    for short, shape in (("f64", (3,)), ("c128", ()), ("f32", (37,)), ("i16", (0, 2)), ("i64", (1,))):
         for policy in policies:
-            types = [typed(short, 3), typed(short, 3)]
+            types = [typed(short, *shape), typed(short, *shape)]
 
             def computes_again(x: Any, y: Any, policy: Policy = policy, types: Any = types) -> Sequence[Any]:
                 def inner(a: Any, b: Any) -> Sequence[Any]:
@@ -100,13 +100,13 @@ def _checkpoints() -> Iterator[Case]:
 
                 return checkpointed(program_of(inner, types), policy, True, x, y)
 
-            yield program_case(BY_NAME["checkpoint"], types, computes_again, ordinary, _smooth(short, POINTS, POINTS))
+            yield program_case(BY_NAME["checkpoint"], types, computes_again, additive, _smooth(short, POINTS, POINTS))
 
         def is_named(x: Any) -> Sequence[Any]:
             return bind_all(BY_NAME["checkpoint_name"], [x], {"name": "x"})
 
         name_p = BY_NAME["checkpoint_name"]
-        yield program_case(name_p, [typed(short, 2)], is_named, ordinary, _smooth(short, POINTS))
+        yield program_case(name_p, [typed(short, *shape)], is_named, every_part, _smooth(short, POINTS))
 
 
 # cond
@@ -130,9 +130,11 @@ def _branches() -> Iterator[Case]:
         )
         return cond_branches(index, branches, x, y, n)
 
-    for short, shape in (("f64", (3,)), ("f64", ()), ("c128", (2, 2)), ("f32", (35,)), ("i8", ()), ("u64", (0,))):
+    for short, shape in (
+        ("f64", (3,)), ("f64", ()), ("c128", (2, 2)), ("f32", (35,)), ("i8", ()), ("u64", (0,)), ("i64", (1,)),
+    ):  # fmt: skip
         types = [typed("i32"), typed(short, *shape), typed(short, *shape), typed("i32")]
-        draws = (Between(-1, 3), ordinary, ordinary, every_part)
+        draws = (Between(-1, 3), additive, additive, every_part)
         smooth = _smooth(short, Between(-1, 3), POINTS, POINTS, every_part)
         yield program_case(cond_p, types, chooses, draws, smooth)
 
@@ -180,9 +182,9 @@ def _loops() -> Iterator[Case]:
         body = program_of(lambda s, k, a: [add(k, 1), add(mul(a, a), s)], kinds)
         return while_program(cond, body, [limit], [step], [n, x])
 
-    for short, size in (("f64", 3), ("f32", 1), ("f64", 0), ("f16", 5)):
+    for short, size in (("f64", 3), ("f32", 1), ("f64", 0), ("f16", 5), ("f32", 37)):
         types = [typed(short), typed(short, size), typed("i64"), typed(short, size)]
-        limit = constant(0.0) if size == 0 else Interval(9.0, 40.0)
+        limit = constant(0.0) if size == 0 else Interval(3.0 * size, 13.0 * size)
         draws = (limit, Interval(0.5, 1.5), every_part, POINTS)
         yield program_case(while_p, types, doubles_below_a_limit, draws, draws if short == "f64" and size else None)
 
@@ -247,7 +249,7 @@ def _counted() -> Iterator[Case]:
         for short in ("f64", "c128", "f32", "i32", "u16"):
             types = [STEP, typed(short), typed("i64"), typed(short)]
             smooth = _smooth(short, COUNT, POINTS, every_part, POINTS)
-            yield program_case(for_p, types, sums_up, (COUNT, ordinary, every_part, ordinary), smooth)
+            yield program_case(for_p, types, sums_up, (COUNT, additive, every_part, additive), smooth)
 
         def on_arrays(count: Any, w: Any, x: Any, y: Any, reverse: bool = reverse) -> Sequence[Any]:
             types = [STEP, w.type, x.type, y.type]
@@ -255,7 +257,8 @@ def _counted() -> Iterator[Case]:
             return for_program(body, [count, w, x, y], consts=1, reverse=reverse)
 
         draws = (COUNT, POINTS, POINTS, POINTS)
-        yield program_case(for_p, [STEP, *[typed("f64", 2, 3)] * 3], on_arrays, draws, draws)
+        for shape in ((2, 3), (37,), (1,), (2, 0)):
+            yield program_case(for_p, [STEP, *[typed("f64", *shape)] * 3], on_arrays, draws, draws)
 
         def is_linear(count: Any, w: Any, x: Any, y: Any, reverse: bool = reverse) -> Sequence[Any]:
             """In x and y."""
@@ -280,12 +283,12 @@ def _scans() -> Iterator[Case]:
                 body = program_of(lambda w, n, a, x, k: [add(n, k), add(mul(a, w), x), mul(a, x), mul(a, a), n], types)
                 return scan_program(body, [w], [n, x], [xs, ks], length=length, reverse=reverse)
 
-            for short, shape in (("f64", (2,)), ("c128", ()), ("f32", ()), ("i16", (2, 3))):
+            for short, shape in (("f64", (2,)), ("c128", ()), ("f32", (11,)), ("i16", (2, 3))):
                 types = [
                     typed(short, *shape), typed("i64"), typed(short, *shape), typed(short, length, *shape),
                     typed("i64", length),
                 ]  # fmt: skip
-                draws = (ordinary, every_part, ordinary, ordinary, every_part)
+                draws = (additive, every_part, additive, additive, every_part)
                 smooth = _smooth(short, POINTS, every_part, POINTS, POINTS, every_part)
                 yield program_case(scan_p, types, recurs, draws, smooth)
 
@@ -368,8 +371,11 @@ def _stacks() -> Iterator[Case]:
 
     Lanes share the steps, so places are no operands.
     """
-    for short in ("f64", "c128", "f32", "bool", "i64", "bf16"):
-        for shape in ((), (2, 3)):
+    for short, shapes in (
+        ("f64", ((), (1,), (37,), (2, 0))), ("c128", ((), (2, 3))), ("f32", ((2, 3),)), ("bool", ((), (2, 3))),
+        ("i64", ((), (2, 3))), ("bf16", ((2, 3),)),
+    ):  # fmt: skip
+        for shape in shapes:
             kind, smooth = typed(short, *shape), _smooth(short, POINTS)
             for name in ("stack_empty", "stack_push", "stack_pop"):
                 yield program_case(BY_NAME[name], [kind], _pushes_and_pops, every_part, smooth)
@@ -377,12 +383,12 @@ def _stacks() -> Iterator[Case]:
                 continue
             for at in (0, 1, 4):
                 for name in ("stack_item", "stack_put", "stack_add_at"):
-                    yield program_case(BY_NAME[name], [kind], partial(_reads_and_writes, at), ordinary)
+                    yield program_case(BY_NAME[name], [kind], partial(_reads_and_writes, at), additive)
                     if at < 2:
-                        yield program_case(BY_NAME[name], [kind], partial(_stays_inside, at), ordinary, smooth)
-                yield program_case(BY_NAME["stack_sum"], [kind], partial(_adds_stacks, at), ordinary)
-            yield program_case(BY_NAME["stack_sum"], [kind], _adds_equal_stacks, ordinary, smooth)
-            yield program_case(BY_NAME["stack_spread"], [kind], _spreads, ordinary, smooth)
+                        yield program_case(BY_NAME[name], [kind], partial(_stays_inside, at), additive, smooth)
+                yield program_case(BY_NAME["stack_sum"], [kind], partial(_adds_stacks, at), additive)
+            yield program_case(BY_NAME["stack_sum"], [kind], _adds_equal_stacks, additive, smooth)
+            yield program_case(BY_NAME["stack_spread"], [kind], _spreads, every_part, smooth)
 
 
 def _other(x: Any) -> Any:
@@ -478,13 +484,14 @@ def _customs() -> Iterator[Case]:
         rule = VmapRule("product", twice_in_a_batch)
         return bind_all(BY_NAME["custom_vmap"], [x, y], {"program": program, "rule": rule})
 
-    for short in ("f64", "f32", "c128"):
-        for shape in ((), (3, 2)):
+    for short, shapes in (("f64", ((), (1,), (37,), (0, 2))), ("f32", ((), (3, 2))), ("c128", ((3, 2),))):
+        for shape in shapes:
             types, smooth = [typed(short, *shape)] * 2, _smooth(short, POINTS, POINTS)
-            yield program_case(BY_NAME["custom_jvp"], types, with_a_jvp, POINTS, smooth)
-            yield program_case(BY_NAME["custom_vmap"], types, with_a_vmap, POINTS, smooth)
+            draws = additive if short != "c128" else POINTS
+            yield program_case(BY_NAME["custom_jvp"], types, with_a_jvp, draws, smooth)
+            yield program_case(BY_NAME["custom_vmap"], types, with_a_vmap, draws, smooth)
             if short != "c128":
-                yield program_case(BY_NAME["custom_vjp"], types, with_a_vjp, POINTS, smooth)
+                yield program_case(BY_NAME["custom_vjp"], types, with_a_vjp, draws, smooth)
 
 
 # effects
@@ -506,10 +513,12 @@ def _effects() -> Iterator[Case]:
             ((2, 3), "sequential"),
             ((3,), "broadcast_all"),
             ((0,), "sequential"),
+            ((1,), "expand_dims"),
+            ((37,), "broadcast_all"),
         ):
             kind = typed(short, *shape)
 
             def calls_back(x: Any, n: Any, kind: Type = kind, method: str = method) -> Sequence[Any]:
                 return callback(host, [x, n], [kind, kind], ordered=False, vmap_method=method)
 
-            yield program_case(BY_NAME["callback"], [kind, kind], calls_back, ordinary)
+            yield program_case(BY_NAME["callback"], [kind, kind], calls_back, additive)

@@ -41,7 +41,8 @@ def elementwise_cases() -> Iterator[Case]:
     for row in (*CASES, *_unlisted()):
         for turn, short in enumerate(row.dtypes):
             last = (2,) if row.name == "bitcast_regroup" and short == "u8" else ()
-            for shape in (LONG, SHAPES[turn % len(SHAPES)]):
+            others = SHAPES[turn % len(SHAPES) :: len(row.dtypes)]  # every one of them, however few the dtypes
+            for shape in (LONG, *others):
                 yield _case(row, short, (*shape, *last))
             if short in WIDE:
                 yield _case(row, short, ())
@@ -52,7 +53,10 @@ def elementwise_cases() -> Iterator[Case]:
     yield from _choices()
     for order in (1, 2, 3):
         for short in FLOATS:
-            yield case(polygamma_p, [typed(short, 9)], Interval(0.3, 6.0), Interval(0.3, 4.0), order=order)
+            for shape in (LONG, SHAPES[2 * order - 1]):
+                yield case(polygamma_p, [typed(short, *shape)], Interval(0.3, 6.0), Interval(0.3, 4.0), order=order)
+    for shape in ((), (1,)):
+        yield case(polygamma_p, [typed("f64", *shape)], anything, Interval(0.3, 4.0), order=1)
 
 
 def _unlisted() -> Iterator[Row]:
@@ -86,7 +90,7 @@ def _case(row: Row, short: str, shape: tuple[int, ...], literal: int | None = No
 def _choices() -> Iterator[Case]:
     """Selectors of other types and shapes, and cases that are keys."""
     select_p, select_n_p = BY_NAME["select"], BY_NAME["select_n"]
-    for shape in ((), (4,), (2, 3)):
+    for shape in ((), (1,), (2, 0), (37,), (2, 3)):
         for short in ("f64", "i8", "c128", "bool", "key"):
             operand = typed(short, *shape)
             smooth = direction if short in WIDE else None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tests.laws.cases import ALL, FLOATS, INTEGERS, NUMBERS, WIDE, Case, case, typed
-from tests.laws.values import Between, Draw, anything, constant, direction, distinct, every_part, near_one, ordinary
+from tests.laws.values import Between, Draw, additive, anything, constant, direction, distinct, every_part, near_one
 from tracer.ir import dtypes
 from tracer.primitives.catalogue import BY_NAME
 from tracer.primitives.windows import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
@@ -30,6 +30,7 @@ WINDOWS: list[tuple[Shape, Shape, Numbers, Shape]] = [
     ((), (2, 0), ((), (), ()), ()),  # of a scalar
     ((3, 4), (0, 1), ((1,), (0,), (0,)), (1, 4)),  # nothing
     ((40,), (37, 1), ((), (0,), (0,)), (1,)),  # many
+    ((1,), (1, 1), ((), (0,), (0,)), (1,)),
 ]  # fmt: skip
 CHECKED, CLIP = GatherScatterMode.CHECKED, GatherScatterMode.CLIP
 FILL, PROMISE = GatherScatterMode.FILL_OR_DROP, GatherScatterMode.PROMISE_IN_BOUNDS
@@ -46,7 +47,7 @@ def indexing_cases() -> Iterator[Case]:
                 yield _gather(window, mode, short, INDEX_DTYPES[turn % 8])
     yield from _masked()
     for name, kinds, values in (
-        ("scatter", (*ALL, "key"), every_part), ("scatter_add", NUMBERS, ordinary), ("scatter_mul", NUMBERS, near_one),
+        ("scatter", (*ALL, "key"), every_part), ("scatter_add", NUMBERS, additive), ("scatter_mul", NUMBERS, near_one),
         ("scatter_min", (*INTEGERS, *FLOATS), anything), ("scatter_max", (*INTEGERS, *FLOATS), anything),
     ):  # fmt: skip
         for turn, window in enumerate(WINDOWS):

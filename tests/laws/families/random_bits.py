@@ -11,13 +11,13 @@ from tracer.primitives.catalogue import BY_NAME
 
 def random_cases() -> Iterator[Case]:
     """Keys and words of several shapes; none has a derivative."""
-    for shape in ((), (5,), (0,), (2, 3)):
+    for shape in ((), (1,), (5,), (0,), (2, 3), (37,)):
         keys, words = typed("key", *shape), typed("u32", *shape)
         yield case(BY_NAME["threefry2x32"], [words] * 4, every_part)
         yield case(BY_NAME["random_wrap"], [typed("u32", *shape, 2)], every_part)
         yield case(BY_NAME["random_unwrap"], [keys], every_part)
         yield case(BY_NAME["random_fold_in"], [keys, words], every_part)
-        for split in ((2,), (), (2, 3), (0,)):
+        for split in ((2,), (), (2, 3), (0,), (1,)):
             yield case(BY_NAME["random_split"], [keys], every_part, shape=split)
         for width in (8, 16, 32, 64):
             for draws in ((7,), (), (2, 3)):

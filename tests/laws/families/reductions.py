@@ -47,7 +47,7 @@ def reduction_cases() -> Iterator[Case]:
             yield case(BY_NAME[name], [typed(short, *shape)], values, None, axes=axes)
     for name in ("argmax", "argmin"):
         for turn, short in enumerate(ORDERED):
-            for shape, axis in (((3, 4), 1), ((37,), 0), ((2, 3, 4), 0), ((0, 3), 1)):
+            for shape, axis in (((3, 4), 1), ((37,), 0), ((2, 3, 4), 0), ((0, 3), 1), ((1,), 0)):
                 index = dtypes.INTEGERS[turn % 8]
                 draw = distinct if short in WIDE else None
                 yield case(BY_NAME[name], [typed(short, *shape)], few, draw, axis=axis, index_dtype=index)
@@ -68,6 +68,7 @@ POOLS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, tuple[object, ...]
     ((0, 3), (1, 2), {}),
     ((), (), {}),
     ((133,), (2,), {}),
+    ((1, 1), (1, 1), {}),
 ]  # fmt: skip
 
 
@@ -104,7 +105,7 @@ def _scans() -> Iterator[Case]:
 def _sorts() -> Iterator[Case]:
     for turn, short in enumerate((*ORDERED, *COMPLEX)):
         draw = distinct if short in WIDE else None
-        for shape, axis in (((5,), 0), ((3, 4), 0), ((2, 3, 4), 1), ((67,), 0), ((0, 2), 0), ((1, 3), 0)):
+        for shape, axis in (((5,), 0), ((3, 4), 0), ((2, 3, 4), 1), ((67,), 0), ((0, 2), 0), ((1, 3), 0), ((1,), 0)):
             yield _sort([typed(short, *shape)], axis, 1, few, draw)
         # the order of equal keys, told by payloads
         yield _sort([typed(short, 19), typed("i32", 19)], 0, 1, few, None)
@@ -113,7 +114,9 @@ def _sorts() -> Iterator[Case]:
     yield _sort([typed("i64", 2, 6), typed("f64", 2, 6), typed("f64", 2, 6)], 1, 2, few, distinct)
     yield _sort([typed("f64", 6), typed("key", 6)], 0, 1, few, None)
     for turn, short in enumerate(ORDERED):
-        for shape, axis, k in (((7,), 0, 3), ((3, 4), 0, 3), ((3, 4), 1, 1), ((5,), 0, 0), ((2, 40), 1, 33)):
+        for shape, axis, k in (
+            ((7,), 0, 3), ((3, 4), 0, 3), ((3, 4), 1, 1), ((5,), 0, 0), ((2, 40), 1, 33), ((1,), 0, 1),
+        ):  # fmt: skip
             draw = distinct if short in WIDE else None
             if short == "f64" or (turn + k) % 2:
                 yield case(BY_NAME["top_k"], [typed(short, *shape)], few, draw, k=k, axis=axis)

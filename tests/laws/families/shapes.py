@@ -35,21 +35,24 @@ UNARY: dict[str, list[tuple[tuple[tuple[int, ...], ...], dict[str, Any]]]] = {
         (((),), {"permutation": ()}),
         (((0, 3),), {"permutation": (1, 0)}),
         (((2, 1, 3, 2),), {"permutation": (3, 2, 1, 0)}),
+        (((1, 1),), {"permutation": (1, 0)}),
     ],
     "rev": [
         (((2, 3, 4),), {"dimensions": (0, 2)}),
         (((35,),), {"dimensions": (0,)}),
         (((0, 2),), {"dimensions": (0,)}),
         (((1,),), {"dimensions": (0,)}),
+        (((),), {"dimensions": ()}),
     ],
     "squeeze": [
+        (((7, 1, 19),), {"dimensions": (1,)}),
         (((1, 3, 1),), {"dimensions": (0, 2)}),
         (((1,),), {"dimensions": (0,)}),
         (((1, 0),), {"dimensions": (0,)}),
     ],
-    "copy": [(((3, 4),), {}), (((),), {}), (((0,),), {})],
-    "stop_gradient": [(((3, 4),), {}), (((),), {}), (((0,),), {})],
-    "optimization_barrier": [(((3, 4), (2,)), {}), (((),), {}), (((0,), (1,), ()), {})],
+    "copy": [(((3, 4),), {}), (((),), {}), (((0,),), {}), (((1,),), {}), (((133,),), {})],
+    "stop_gradient": [(((3, 4),), {}), (((),), {}), (((0,),), {}), (((1,),), {}), (((133,),), {})],
+    "optimization_barrier": [(((3, 4), (2,)), {}), (((),), {}), (((0,), (1,), ()), {}), (((133,),), {})],
     "slice": [
         (((3, 4),), {"start_indices": (0, 1), "limit_indices": (3, 4), "strides": (2, 2)}),
         (((3, 4),), {"start_indices": (2, 1), "limit_indices": (2, 4), "strides": (1, 1)}),
@@ -57,6 +60,7 @@ UNARY: dict[str, list[tuple[tuple[tuple[int, ...], ...], dict[str, Any]]]] = {
         (((40,),), {"start_indices": (1,), "limit_indices": (40,), "strides": (3,)}),
         (((),), {"start_indices": (), "limit_indices": (), "strides": ()}),
         (((2, 0),), {"start_indices": (1, 0), "limit_indices": (2, 0), "strides": (1, 4)}),
+        (((3,),), {"start_indices": (1,), "limit_indices": (2,), "strides": (1,)}),
     ],
     "pad": [
         (((3, 4), ()), {"padding_config": ((1, 2, 0), (0, -1, 2))}),
@@ -73,6 +77,8 @@ UNARY: dict[str, list[tuple[tuple[tuple[int, ...], ...], dict[str, Any]]]] = {
         (((2, 5, 6),), {"axes": (2, 1), "window": (2, 3), "strides": (1, 1), "dilations": (3, 1)}),
         (((40,),), {"axes": (0,), "window": (5,), "strides": (1,), "dilations": (2,)}),
         (((4,),), {"axes": (0,), "window": (5,), "strides": (1,), "dilations": (1,)}),
+        (((1,),), {"axes": (0,), "window": (1,), "strides": (1,), "dilations": (1,)}),
+        (((),), {"axes": (), "window": (), "strides": (), "dilations": ()}),
         (((4,),), {"axes": (0,), "window": (0,), "strides": (1,), "dilations": (1,)}),
         (((3, 0),), {"axes": (0,), "window": (2,), "strides": (3,), "dilations": (1,)}),
         (((2, 3),), {"axes": (), "window": (), "strides": (), "dilations": ()}),
@@ -82,12 +88,14 @@ UNARY: dict[str, list[tuple[tuple[tuple[int, ...], ...], dict[str, Any]]]] = {
         (((2, 3), (4, 3)), {"dimension": 0}),
         (((0,), (3,), (0,)), {"dimension": 0}),
         (((35,), (37,)), {"dimension": 0}),
+        (((1,), (0,)), {"dimension": 0}),
         (((2, 2, 3), (2, 1, 3)), {"dimension": 1}),
     ],
     "split": [
         (((3, 4),), {"sizes": (1, 3), "axis": 1}),
         (((6,),), {"sizes": (2, 0, 4), "axis": 0}),
         (((2, 3),), {"sizes": (2,), "axis": 0}),
+        (((40,),), {"sizes": (1, 39), "axis": 0}),
     ],
 }  # fmt: skip
 
@@ -109,5 +117,5 @@ def shape_cases() -> Iterator[Case]:
         padding_config=((2, 2, 1),),
     )  # fmt: skip
     for short in (*INTEGERS, *FLOATS, *COMPLEX):
-        for shape, dimension in (((37,), 0), ((3, 4), 1), ((2, 3, 2), 0), ((0, 2), 1)):
+        for shape, dimension in (((37,), 0), ((3, 4), 1), ((2, 3, 2), 0), ((0, 2), 1), ((1,), 0)):
             yield case(BY_NAME["iota"], [], [], [], dtype=dtypes.BY_SHORT_NAME[short], shape=shape, dimension=dimension)
