@@ -59,7 +59,7 @@ def test_without_cupy_the_error_names_the_command() -> None:
 
 
 def test_without_nvrtc_the_error_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    nvrtc._library.cache_clear()
+    monkeypatch.setattr(nvrtc, "_library", nvrtc._library.__wrapped__)  # what a process makes once, made anew
     monkeypatch.setattr(nvrtc, "_library_path", lambda: None)
     with pytest.raises(DeviceError) as caught:
         nvrtc.compile_cuda("")

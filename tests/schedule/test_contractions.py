@@ -43,7 +43,8 @@ def test_small_products(dtype: str, transposed: bool, m: int, n: int, k: int, ba
 def test_small_products_and_those_with_vectors_call_no_blas_and_others_do() -> None:
     assert not calls_blas(product(2, 1), drawn("float32", 7, 16, 16), drawn("float32", 7, 16, 16))
     assert calls_blas(product(2, 1), drawn("float32", 7, 64, 64), drawn("float32", 7, 64, 64))
-    assert not calls_blas(product(2, 1), drawn("float32", 7, 16, 16), drawn("float32", 7, 16, 1))  # sums
+    assert not calls_blas(product(2, 1), drawn("float32", 7, 16, 16), drawn("float32", 7, 16, 1))
+    assert calls_blas(product(2, 1), drawn("complex64", 7, 16, 16), drawn("complex64", 7, 16, 1))
 
 
 def test_small_products_have_the_same_bits_at_every_width_and_may_be_shared() -> None:
