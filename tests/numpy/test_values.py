@@ -9,8 +9,11 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
-from tests.numpy.value_cases import CASES, Case
+from tests.numpy.breadth_cases import BREADTH
+from tests.numpy.value_cases import CASES as EARLIER
+from tests.numpy.value_cases import Case
 
+CASES = [*EARLIER, *BREADTH]
 LABELS = [f"{number} {case.label}" for number, case in enumerate(CASES)]
 
 

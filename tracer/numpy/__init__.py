@@ -84,6 +84,13 @@ from tracer.numpy.creation import (
     zeros,
     zeros_like,
 )
+from tracer.numpy.distinct import (
+    unique,
+    unique_all,
+    unique_counts,
+    unique_inverse,
+    unique_values,
+)
 from tracer.numpy.dtypes import (
     astype,
     bfloat16,
@@ -129,6 +136,41 @@ from tracer.numpy.dtypes import (
     unsignedinteger,
 )
 from tracer.numpy.dtypes import bool_ as bool
+from tracer.numpy.editing import (
+    apply_over_axes,
+    fill_diagonal,
+    fromfunction,
+    geomspace,
+    insert,
+    piecewise,
+    place,
+    put,
+    resize,
+    sort_complex,
+)
+from tracer.numpy.grids import (
+    c_,
+    index_exp,
+    ix_,
+    mask_indices,
+    mgrid,
+    ogrid,
+    r_,
+    ravel_multi_index,
+    s_,
+    tril_indices,
+    tril_indices_from,
+    triu_indices,
+    triu_indices_from,
+    unravel_index,
+)
+from tracer.numpy.histograms import (
+    digitize,
+    histogram,
+    histogram2d,
+    histogram_bin_edges,
+    histogramdd,
+)
 from tracer.numpy.inspection import namespace_info as __array_namespace_info__
 from tracer.numpy.joining import (
     append,
@@ -216,8 +258,27 @@ from tracer.numpy.matrices import (
     tril,
     triu,
 )
+from tracer.numpy.moments import (
+    corrcoef,
+    cov,
+    nanprod,
+    nanstd,
+    nanvar,
+)
 from tracer.numpy.padding import (
     pad,
+)
+from tracer.numpy.polynomials import (
+    poly,
+    polyadd,
+    polyder,
+    polydiv,
+    polyint,
+    polymul,
+    polysub,
+    polyval,
+    trim_zeros,
+    vander,
 )
 from tracer.numpy.powers import (
     cbrt,
@@ -235,10 +296,19 @@ from tracer.numpy.products import (
     inner,
     kron,
     matmul,
+    matvec,
     outer,
     tensordot,
     vdot,
     vecdot,
+    vecmat,
+)
+from tracer.numpy.quantiles import (
+    nanmedian,
+    nanpercentile,
+    nanquantile,
+    percentile,
+    quantile,
 )
 from tracer.numpy.reductions import (
     all,
@@ -281,6 +351,25 @@ from tracer.numpy.scans import (
     nancumprod,
     nancumsum,
 )
+from tracer.numpy.sets import (
+    intersect1d,
+    setdiff1d,
+    setxor1d,
+    union1d,
+)
+from tracer.numpy.signals import (
+    bartlett,
+    blackman,
+    convolve,
+    correlate,
+    ediff1d,
+    gradient,
+    hamming,
+    hanning,
+    interp,
+    trapezoid,
+    unwrap,
+)
 from tracer.numpy.sorting import (
     argpartition,
     argsort,
@@ -289,11 +378,6 @@ from tracer.numpy.sorting import (
     partition,
     searchsorted,
     sort,
-    unique,
-    unique_all,
-    unique_counts,
-    unique_inverse,
-    unique_values,
 )
 from tracer.numpy.statistics import (
     average,
@@ -308,6 +392,18 @@ from tracer.numpy.statistics import (
     nansum,
     std,
     var,
+)
+from tracer.numpy.storing import (
+    array_repr,
+    array_str,
+    frombuffer,
+    fromfile,
+    fromiter,
+    fromstring,
+    iterable,
+    load,
+    save,
+    savez,
 )
 from tracer.numpy.taking import (
     apply_along_axis,
@@ -356,6 +452,9 @@ from tracer.numpy.transcendental import (
     tan,
     tanh,
 )
+from tracer.numpy.vectorizing import (
+    vectorize,
+)
 from tracer.runtime.replay import replayed
 from tracer.trace.array import Array as ndarray  # noqa: N813  # the name that users know
 from tracer.trace.tracebacks import set_boundaries
@@ -364,36 +463,45 @@ __array_api_version__ = "2025.12"
 
 __all__ = [
     "__array_api_version__", "__array_namespace_info__", "abs", "absolute", "acos", "acosh", "add", "all", "allclose",
-    "amax", "amin", "angle", "any", "append", "apply_along_axis", "apply_where", "arange", "arccos", "arccosh",
-    "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin", "argpartition", "argsort", "argwhere",
-    "around", "array", "array_equal", "array_equiv", "array_split", "asarray", "asin", "asinh", "astype", "atan",
-    "atan2", "atanh", "atleast_1d", "atleast_2d", "atleast_3d", "average", "bfloat16", "bincount", "bitwise_and",
-    "bitwise_count", "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift",
-    "bitwise_xor", "block", "bool", "bool_", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "can_cast", "cbrt",
-    "cdouble", "ceil", "choose", "clip", "column_stack", "complex64", "complex128", "complex_", "complexfloating",
-    "compress", "concat", "concatenate", "conj", "conjugate", "copy", "copysign", "cos", "cosh", "count_nonzero",
-    "cross", "csingle", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "deg2rad", "degrees", "delete",
-    "diag", "diag_indices", "diag_indices_from", "diagflat", "diagonal", "diff", "divide", "divmod", "dot", "double",
-    "dsplit", "dstack", "dtype", "e", "einsum", "einsum_path", "empty", "empty_like", "equal", "euler_gamma", "exp",
-    "exp2", "expand_dims", "expm1", "extract", "eye", "fabs", "finfo", "fix", "flatnonzero", "flip", "fliplr", "flipud",
-    "float8_e4m3fn", "float8_e5m2", "float16", "float32", "float64", "float_", "float_power", "floating", "floor",
-    "floor_divide", "fmax", "fmin", "fmod", "from_dlpack", "full", "full_like", "generic", "greater", "greater_equal",
-    "heaviside", "hsplit", "hstack", "hypot", "identity", "iinfo", "imag", "indices", "inexact", "inf", "inner", "int8",
-    "int16", "int32", "int64", "int_", "integer", "invert", "isclose", "iscomplex", "iscomplexobj", "isdtype",
-    "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "isrealobj", "isscalar", "issubdtype",
-    "kron", "left_shift", "less", "less_equal", "lexsort", "linalg", "linspace", "log", "log1p", "log2", "log10",
-    "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor", "logspace", "matmul",
-    "matrix_transpose", "max", "maximum", "mean", "median", "meshgrid", "min", "minimum", "mod", "modf", "moveaxis",
-    "multiply", "nan", "nan_to_num", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmin",
-    "nansum", "ndarray", "ndim", "negative", "newaxis", "nextafter", "nonzero", "not_equal", "number", "ones",
-    "ones_like", "outer", "pad", "partition", "permute_dims", "pi", "positive", "pow", "power", "prod", "promote_types",
-    "ptp", "put_along_axis", "rad2deg", "radians", "ravel", "real", "reciprocal", "remainder", "repeat", "reshape",
-    "result_type", "right_shift", "rint", "roll", "rollaxis", "rot90", "round", "searchsorted", "select", "shape",
-    "sign", "signbit", "signedinteger", "sin", "sinc", "single", "sinh", "size", "sort", "split", "sqrt", "square",
-    "squeeze", "stack", "std", "subtract", "sum", "swapaxes", "take", "take_along_axis", "tan", "tanh", "tensordot",
-    "tile", "trace", "transpose", "tri", "tril", "triu", "true_divide", "trunc", "uint", "uint8", "uint16", "uint32",
-    "uint64", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unsignedinteger", "unstack",
-    "var", "vdot", "vecdot", "vsplit", "vstack", "where", "zeros", "zeros_like",
+    "amax", "amin", "angle", "any", "append", "apply_along_axis", "apply_over_axes", "apply_where", "arange", "arccos",
+    "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin", "argpartition", "argsort",
+    "argwhere", "around", "array", "array_equal", "array_equiv", "array_repr", "array_split", "array_str", "asarray",
+    "asin", "asinh", "astype", "atan", "atan2", "atanh", "atleast_1d", "atleast_2d", "atleast_3d", "average",
+    "bartlett", "bfloat16", "bincount", "bitwise_and", "bitwise_count", "bitwise_invert", "bitwise_left_shift",
+    "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "blackman", "block", "bool", "bool_",
+    "broadcast_arrays", "broadcast_shapes", "broadcast_to", "c_", "can_cast", "cbrt", "cdouble", "ceil", "choose",
+    "clip", "column_stack", "complex64", "complex128", "complex_", "complexfloating", "compress", "concat",
+    "concatenate", "conj", "conjugate", "convolve", "copy", "copysign", "corrcoef", "correlate", "cos", "cosh",
+    "count_nonzero", "cov", "cross", "csingle", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "deg2rad",
+    "degrees", "delete", "diag", "diag_indices", "diag_indices_from", "diagflat", "diagonal", "diff", "digitize",
+    "divide", "divmod", "dot", "double", "dsplit", "dstack", "dtype", "e", "ediff1d", "einsum", "einsum_path", "empty",
+    "empty_like", "equal", "euler_gamma", "exp", "exp2", "expand_dims", "expm1", "extract", "eye", "fabs",
+    "fill_diagonal", "finfo", "fix", "flatnonzero", "flip", "fliplr", "flipud", "float8_e4m3fn", "float8_e5m2",
+    "float16", "float32", "float64", "float_", "float_power", "floating", "floor", "floor_divide", "fmax", "fmin",
+    "fmod", "from_dlpack", "frombuffer", "fromfile", "fromfunction", "fromiter", "fromstring", "full", "full_like",
+    "generic", "geomspace", "gradient", "greater", "greater_equal", "hamming", "hanning", "heaviside", "histogram",
+    "histogram2d", "histogram_bin_edges", "histogramdd", "hsplit", "hstack", "hypot", "identity", "iinfo", "imag",
+    "index_exp", "indices", "inexact", "inf", "inner", "insert", "int8", "int16", "int32", "int64", "int_", "integer",
+    "interp", "intersect1d", "invert", "isclose", "iscomplex", "iscomplexobj", "isdtype", "isfinite", "isin", "isinf",
+    "isnan", "isneginf", "isposinf", "isreal", "isrealobj", "isscalar", "issubdtype", "iterable", "ix_", "kron",
+    "left_shift", "less", "less_equal", "lexsort", "linalg", "linspace", "load", "log", "log1p", "log2", "log10",
+    "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor", "logspace", "mask_indices",
+    "matmul", "matrix_transpose", "matvec", "max", "maximum", "mean", "median", "meshgrid", "mgrid", "min", "minimum",
+    "mod", "modf", "moveaxis", "multiply", "nan", "nan_to_num", "nanargmax", "nanargmin", "nancumprod", "nancumsum",
+    "nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum", "nanvar",
+    "ndarray", "ndim", "negative", "newaxis", "nextafter", "nonzero", "not_equal", "number", "ogrid", "ones",
+    "ones_like", "outer", "pad", "partition", "percentile", "permute_dims", "pi", "piecewise", "place", "poly",
+    "polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "polyval", "positive", "pow", "power", "prod",
+    "promote_types", "ptp", "put", "put_along_axis", "quantile", "r_", "rad2deg", "radians", "ravel",
+    "ravel_multi_index", "real", "reciprocal", "remainder", "repeat", "reshape", "resize", "result_type", "right_shift",
+    "rint", "roll", "rollaxis", "rot90", "round", "s_", "save", "savez", "searchsorted", "select", "setdiff1d",
+    "setxor1d", "shape", "sign", "signbit", "signedinteger", "sin", "sinc", "single", "sinh", "size", "sort",
+    "sort_complex", "split", "sqrt", "square", "squeeze", "stack", "std", "subtract", "sum", "swapaxes", "take",
+    "take_along_axis", "tan", "tanh", "tensordot", "tile", "trace", "transpose", "trapezoid", "tri", "tril",
+    "tril_indices", "tril_indices_from", "trim_zeros", "triu", "triu_indices", "triu_indices_from", "true_divide",
+    "trunc", "uint", "uint8", "uint16", "uint32", "uint64", "union1d", "unique", "unique_all", "unique_counts",
+    "unique_inverse", "unique_values", "unravel_index", "unsignedinteger", "unstack", "unwrap", "vander", "var", "vdot",
+    "vecdot", "vecmat", "vectorize", "vsplit", "vstack", "where", "zeros", "zeros_like",
 ]  # fmt: skip
 
 # Those that come often when small arrays are explored, and look at no elements: see `tracer.runtime.replay`.

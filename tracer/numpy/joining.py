@@ -13,13 +13,14 @@ import numpy as np
 
 from tracer.errors import ArgumentError, ShapeError, message
 from tracer.ir import dtypes
+from tracer.numpy.arithmetic import remainder
 from tracer.numpy.conversion import array_of, cast, dtype_of_argument, unified
 from tracer.numpy.manipulation import atleast_1d, atleast_2d, atleast_3d, expand_dims, moveaxis, ravel, transpose
 from tracer.primitives import arithmetic, joining
 from tracer.primitives.broadcasting import axis_of, broadcast_in_dim, full
 from tracer.primitives.gathering import gather, scatter_add
 from tracer.primitives.scans import cumsum
-from tracer.primitives.shapes import reshape
+from tracer.primitives.shapes import iota, reshape
 from tracer.primitives.windows import GatherDimensionNumbers, ScatterDimensionNumbers
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.source import here
@@ -308,7 +309,7 @@ def take_places(x: Array, index: Array, axis: int) -> Array:
 
 
 def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
-    """The elements moved on by `shift` places, those pushed out coming in at the other end.
+    """The elements moved on by `shift` places, which may be traced; those pushed out come in at the other end.
 
     >>> tnp.roll(tnp.arange(5), 2)
     Array([3, 4, 0, 1, 2], i64)
@@ -317,6 +318,8 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
     if axis is None:
         return reshape(roll(ravel(x), shift, 0), x.shape)
     axes = tuple(axis) if isinstance(axis, list | tuple) else (axis,)
+    if isinstance(shift, Array | np.ndarray) and shift.ndim == 1:
+        shift = [shift[i] for i in range(shift.shape[0])]
     shifts = tuple(shift) if isinstance(shift, list | tuple) else (shift,) * len(axes)
     if len(axes) == 1 and len(shifts) > 1:
         axes = axes * len(shifts)
@@ -324,6 +327,10 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
         along = axis_of("roll", one, x.ndim)
         n = x.shape[along]
         if not n:
+            continue
+        known = concrete_value(by) if isinstance(by, Array) else by
+        if known is None:
+            x = take_places(x, remainder(arithmetic.sub(iota(dtypes.I64, n), cast(by, dtypes.I64)), n), along)
             continue
         start = (-operator.index(by)) % n
         if start:

@@ -201,3 +201,27 @@ def _components(v: Array) -> list[Array]:
     """The three components along the last axis; the third is 0 if there are two."""
     found = [v[..., i] for i in range(v.shape[-1])]
     return found if len(found) == 3 else [*found, cast(array_of("cross", 0), v.dtype)]
+
+
+def matvec(x1: Any, x2: Any, /) -> Array:
+    """The products of matrices with vectors: [..., m, n] with [..., n] gives [..., m], leading axes broadcasting.
+
+    >>> tnp.matvec(tnp.ones((2, 3)), tnp.arange(3.0))
+    Array([3., 3.], f64)
+    """
+    matrices, vectors = _operands("matvec", x1, x2)
+    if matrices.ndim < 2 or not vectors.ndim:
+        raise ShapeError(message(f"matvec{here()} takes matrices and vectors", f"got {matrices.type}, {vectors.type}"))
+    return matmul(matrices, expand_dims(vectors, (vectors.ndim,)))[..., 0]
+
+
+def vecmat(x1: Any, x2: Any, /) -> Array:
+    """The products of conjugated vectors with matrices: [..., m] with [..., m, n] gives [..., n].
+
+    >>> tnp.vecmat(tnp.arange(2.0), tnp.ones((2, 3)))
+    Array([1., 1., 1.], f64)
+    """
+    vectors, matrices = _operands("vecmat", x1, x2)
+    if matrices.ndim < 2 or not vectors.ndim:
+        raise ShapeError(message(f"vecmat{here()} takes vectors and matrices", f"got {vectors.type}, {matrices.type}"))
+    return matmul(expand_dims(conjugate(vectors), (vectors.ndim - 1,)), matrices)[..., 0, :]

@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from tracer.errors import ArgumentError, ShapeError, TracerArrayError, message
+from tracer.errors import ArgumentError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.numpy.conversion import array_of, unified
 from tracer.numpy.manipulation import ravel
@@ -18,7 +16,7 @@ from tracer.primitives import sorting as primitives
 from tracer.primitives.broadcasting import axis_of, full
 from tracer.primitives.gathering import take_along
 from tracer.primitives.shapes import broadcasted_iota, reshape, rev
-from tracer.trace.array import Array, concrete_value
+from tracer.trace.array import Array
 from tracer.trace.source import here
 
 
@@ -147,114 +145,6 @@ def _before(a: Array, b: Array) -> Array:
             return bits.and_(bits.not_(a), b)
         return comparison.lt(a, b)
     return bits.or_(comparison.lt(a, b), bits.and_(comparison.ne(b, b), comparison.eq(a, a)))
-
-
-# Sets
-
-
-class Unique(NamedTuple):
-    """What `unique_all` returns."""
-
-    values: Array
-    indices: Array
-    inverse_indices: Array
-    counts: Array
-
-
-class UniqueCounts(NamedTuple):
-    """What `unique_counts` returns."""
-
-    values: Array
-    counts: Array
-
-
-class UniqueInverse(NamedTuple):
-    """What `unique_inverse` returns."""
-
-    values: Array
-    inverse_indices: Array
-
-
-def unique(
-    ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
-    axis: int | None = None, *, equal_nan: bool = True, size: int | None = None, fill_value: Any = None,
-) -> Any:  # fmt: skip
-    """The distinct elements in ascending order; where each first occurs, which one each element is, how often.
-
-    Their number depends on the values: under `jit` it is an error. `size` cuts off, or fills up with `fill_value`
-    (the smallest element by default).
-
-    >>> tnp.unique(tnp.asarray([3, 1, 3]), return_counts=True)
-    (Array([1, 3], i64), Array([1, 2], i64))
-    """
-    x = array_of("unique", ar)
-    known = concrete_value(x)
-    if known is None:
-        raise TracerArrayError(
-            message(
-                f"unique{here()}: the number of results depends on the values",
-                f"got {x.type}, whose values are known only when the compiled program runs",
-                help="call it outside jit, or sort and compare neighbours",
-            )
-        )
-    found = np.unique(known, True, True, True, axis=axis, equal_nan=equal_nan)
-    values, index, inverse, counts = (np.asarray(f) for f in found)
-    if size is not None:
-        values, index, counts = (_sized(v, size, f) for v, f in ((values, fill_value), (index, None), (counts, 0)))
-    wanted = [values]
-    wanted += [found for found, on in ((index, return_index), (inverse, return_inverse), (counts, return_counts)) if on]
-    results = tuple(array_of("unique", w) for w in wanted)
-    return results if len(results) > 1 else results[0]
-
-
-def _sized(x: Any, size: int, fill: Any) -> Any:
-    if len(x) >= size:
-        return x[:size]
-    if fill is None:
-        fill = x[0] if len(x) else 0
-    rest = np.full((size - len(x), *x.shape[1:]), fill, x.dtype)
-    return np.concatenate([x, rest])
-
-
-def unique_values(x: Any, /) -> Array:
-    """The distinct elements in ascending order.
-
-    >>> tnp.unique_values(tnp.asarray([3, 1, 3]))
-    Array([1, 3], i64)
-    """
-    return unique(x, equal_nan=False)
-
-
-def unique_all(x: Any, /) -> Unique:
-    """The distinct elements, where each first occurs, which one each element is, and how often each occurs.
-
-    >>> tnp.unique_all(tnp.asarray([3, 1, 3])).counts
-    Array([1, 2], i64)
-    """
-    array = array_of("unique_all", x)
-    values, index, inverse, counts = unique(array, True, True, True, equal_nan=False)
-    return Unique(values, index, reshape(inverse, array.shape), counts)
-
-
-def unique_counts(x: Any, /) -> UniqueCounts:
-    """The distinct elements in ascending order, and how often each occurs. Every NaN is one of its own.
-
-    >>> tnp.unique_counts(tnp.asarray([3, 1, 3])).counts
-    Array([1, 2], i64)
-    """
-    values, counts = unique(x, return_counts=True, equal_nan=False)
-    return UniqueCounts(values, counts)
-
-
-def unique_inverse(x: Any, /) -> UniqueInverse:
-    """The distinct elements in ascending order, and which one each element is, in the shape of x.
-
-    >>> tnp.unique_inverse(tnp.asarray([3, 1, 3])).inverse_indices
-    Array([1, 0, 1], i64)
-    """
-    array = array_of("unique_inverse", x)
-    values, inverse = unique(array, return_inverse=True, equal_nan=False)
-    return UniqueInverse(values, reshape(inverse, array.shape))
 
 
 def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False) -> Array:

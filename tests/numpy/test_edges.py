@@ -1,0 +1,72 @@
+"""Empty arrays, zero-size axes, scalars, NaN and infinities: NumPy's values, shapes and whether it is an error."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracer.numpy as tnp
+
+ARRAYS = {
+    "empty": np.zeros(0), "zero-size axis": np.zeros((0, 3)), "scalar": np.float64(2.5),
+    "NaN": np.array([1.0, np.nan, 3.0]), "odd": np.array([np.inf, -np.inf, 0.0, -0.0, np.nan]),
+}  # fmt: skip
+
+CALLS = {
+    "insert": lambda p, x: p.insert(x, 0, 1.0), "insert nothing": lambda p, x: p.insert(x, [], []),
+    "resize": lambda p, x: p.resize(x, (2, 2)), "resize to nothing": lambda p, x: p.resize(x, (0,)),
+    "piecewise": lambda p, x: p.piecewise(x, [x > 1], [1.0, 2.0]),
+    "correlate": lambda p, x: p.correlate(x, [1.0]), "interp": lambda p, x: p.interp(x, [0.0, 1.0, 2.0], [5.0, 6, 8]),
+    "interp of one": lambda p, x: p.interp(x, [0.0], [5.0]), "gradient": lambda p, x: p.gradient(x),
+    "trapezoid": lambda p, x: p.trapezoid(x), "ediff1d": lambda p, x: p.ediff1d(x), "unwrap": lambda p, x: p.unwrap(x),
+    "polyval": lambda p, x: p.polyval([1.0, 2.0], x), "polyval of x": lambda p, x: p.polyval(x, 3.0),
+    "polyadd": lambda p, x: p.polyadd(x, [1.0, 2.0]), "polymul": lambda p, x: p.polymul(x.reshape(-1), [1.0, 2.0]),
+    "poly": lambda p, x: p.poly(x.reshape(-1)), "vander": lambda p, x: p.vander(x),
+    "vander of no powers": lambda p, x: p.vander(x, 0), "trim_zeros": lambda p, x: p.trim_zeros(x.reshape(-1)),
+    "quantile": lambda p, x: p.quantile(x, 0.3), "quantile axis": lambda p, x: p.quantile(x.reshape(-1), 0.3, axis=0),
+    "percentile": lambda p, x: p.percentile(x, [[30], [40]]), "nanquantile": lambda p, x: p.nanquantile(x, 0.3),
+    "nanmedian": lambda p, x: p.nanmedian(x), "nanvar": lambda p, x: p.nanvar(x),
+    "nanstd": lambda p, x: p.nanstd(x, ddof=1), "nanprod": lambda p, x: p.nanprod(x), "cov": lambda p, x: p.cov(x),
+    "corrcoef": lambda p, x: p.corrcoef(x), "histogram": lambda p, x: p.histogram(x, 3)[0],
+    "histogram range": lambda p, x: p.histogram(x, 3, (0, 2))[0],
+    "histogram_bin_edges": lambda p, x: p.histogram_bin_edges(x, 3),
+    "digitize": lambda p, x: p.digitize(x, [0.0, 1.0, 2.0]), "digitize no bins": lambda p, x: p.digitize(x, []),
+    "union1d": lambda p, x: p.union1d(x, [1.0, 2.0]), "intersect1d": lambda p, x: p.intersect1d(x, [1.0, np.nan]),
+    "setdiff1d": lambda p, x: p.setdiff1d(x, [1.0]), "setxor1d": lambda p, x: p.setxor1d(x, [1.0]),
+    "ix_": lambda p, x: p.ix_(x), "r_": lambda p, x: p.r_[x, 1], "c_": lambda p, x: p.c_[x],
+    "sort_complex": lambda p, x: p.sort_complex(x), "geomspace of none": lambda p, x: p.geomspace(1, 8, 0),
+    "geomspace of one": lambda p, x: p.geomspace(1, 8, 1), "geomspace below": lambda p, x: p.geomspace(-1.0, -8.0, 4),
+}  # fmt: skip
+
+
+def outcome(call: Any, namespace: Any, x: Any) -> Any:
+    """The result, or None for an error of any kind."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return call(namespace, x)
+    except (ValueError, TypeError, IndexError):
+        return None
+
+
+def same(ours: Any, theirs: Any) -> None:
+    if isinstance(theirs, tuple | list):
+        assert len(ours) == len(theirs)
+        for a, b in zip(ours, theirs, strict=True):
+            same(a, b)
+        return
+    assert np.asarray(ours).dtype == np.asarray(theirs).dtype
+    np.testing.assert_allclose(np.asarray(ours), np.asarray(theirs), rtol=1e-14, strict=True)
+
+
+@pytest.mark.parametrize("shape", ARRAYS)
+@pytest.mark.parametrize("name", CALLS)
+def test_edges_are_numpys(name: str, shape: str) -> None:
+    theirs = outcome(CALLS[name], np, ARRAYS[shape])
+    ours = outcome(CALLS[name], tnp, tnp.asarray(ARRAYS[shape]))
+    assert (ours is None) == (theirs is None)
+    if theirs is not None:
+        same(ours, theirs)

@@ -1,0 +1,156 @@
+"""The distinct elements of an array: their number depends on values, known or bounded by `size=`."""
+
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tracer.errors import TracerArrayError, message
+from tracer.ir import dtypes
+from tracer.numpy.choosing import nonzero, where
+from tracer.numpy.conversion import array_of, cast
+from tracer.numpy.creation import asarray, full, ones, zeros
+from tracer.numpy.joining import concatenate
+from tracer.numpy.logic import isnan
+from tracer.numpy.manipulation import moveaxis, ravel, reshape
+from tracer.numpy.reductions import any
+from tracer.numpy.scans import cumsum
+from tracer.numpy.sorting import argsort, lexsort
+from tracer.trace.array import Array, concrete_value
+from tracer.trace.source import here
+
+
+class Unique(NamedTuple):
+    """What `unique_all` returns."""
+
+    values: Array
+    indices: Array
+    inverse_indices: Array
+    counts: Array
+
+
+class UniqueCounts(NamedTuple):
+    """What `unique_counts` returns."""
+
+    values: Array
+    counts: Array
+
+
+class UniqueInverse(NamedTuple):
+    """What `unique_inverse` returns."""
+
+    values: Array
+    inverse_indices: Array
+
+
+def unique(
+    ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
+    axis: int | None = None, *, equal_nan: bool = True, size: int | None = None, fill_value: Any = None,
+) -> Any:  # fmt: skip
+    """The distinct elements in ascending order; where each first occurs, which one each element is, how often.
+
+    Their number depends on the values: under `jit` `size` must say it. It cuts off, or fills up with `fill_value`
+    (the smallest element by default), with the index of the first, and counts of 0.
+
+    >>> tnp.unique(tnp.asarray([3, 1, 3]), return_counts=True)
+    (Array([1, 3], i64), Array([1, 2], i64))
+    """
+    x = array_of("unique", ar)
+    known = concrete_value(x)
+    if size is None:
+        if known is None:
+            raise TracerArrayError(
+                message(
+                    f"unique{here()}: the number of results depends on the values",
+                    f"got {x.type}, whose values are known only when the compiled program runs",
+                    help="call it outside jit, or give size=",
+                )
+            )
+        results = np.unique(known, True, True, True, axis=axis, equal_nan=equal_nan)
+        values, index, inverse, counts = (array_of("unique", np.asarray(f)) for f in results)
+    else:
+        values, index, inverse, counts = _sized(x, axis, size, fill_value, equal_nan=equal_nan)
+    found = ((index, return_index), (inverse, return_inverse), (counts, return_counts))
+    wanted = (values, *(part for part, on in found if on))
+    return wanted if len(wanted) > 1 else values
+
+
+def distinct_from_before(ordered: Array, *, equal_nan: bool = True) -> Array:
+    """Whether each of sorted elements, or rows, differs from the one before it; the first one does."""
+    later, earlier = ordered[1:], ordered[:-1]
+    differs = later != earlier
+    if equal_nan and dtypes.is_inexact(ordered.dtype):
+        differs = differs & ~(isnan(later) & isnan(earlier))
+    if ordered.ndim > 1:
+        differs = any(differs, tuple(np.arange(1, ordered.ndim)))
+    return concatenate([ones(min(ordered.shape[0], 1), bool), differs])
+
+
+def _sized(x: Array, axis: int | None, size: int, fill_value: Any, *, equal_nan: bool) -> tuple[Array, ...]:
+    """As many distinct elements, or slices along an axis, as `size` says, with index, inverse and counts."""
+    moved = ravel(x) if axis is None else moveaxis(x, axis, 0)
+    n = moved.shape[0]
+    rows = reshape(moved, (n, moved.size // n if n else 0))
+    if not rows.size:
+        filled = full((size, *moved.shape[1:]), cast(asarray(0 if fill_value is None else fill_value), x.dtype))
+        return filled, zeros(size, dtypes.I64), zeros(n, dtypes.I64), zeros(size, dtypes.I64)
+    order = argsort(rows[:, 0]) if axis is None else lexsort([rows[:, i] for i in reversed(range(rows.shape[1]))])
+    ordered = moved[order]
+    starts = distinct_from_before(ordered, equal_nan=equal_nan)
+    (places,) = nonzero(starts, size=size, fill_value=n)
+    inside = places < n
+    at = where(inside, places, 0)
+    values = ordered[at]
+    if fill_value is not None:
+        lanes = reshape(inside, (size,) + (1,) * (values.ndim - 1))
+        values = where(lanes, values, cast(asarray(fill_value), x.dtype))
+    number = cumsum(starts) - 1
+    inverse = zeros(n, dtypes.I64).at[order].set(number)
+    counts = zeros(size, dtypes.I64).at[number].add(1, mode="drop")
+    values = values if axis is None else moveaxis(values, 0, axis)
+    return values, order[at], reshape(inverse, x.shape) if axis is None else inverse, counts
+
+
+def unique_values(x: Any, /) -> Array:
+    """The distinct elements in ascending order.
+
+    >>> tnp.unique_values(tnp.asarray([3, 1, 3]))
+    Array([1, 3], i64)
+    """
+    return unique(x, equal_nan=False)
+
+
+def unique_all(x: Any, /) -> Unique:
+    """The distinct elements, where each first occurs, which one each element is, and how often each occurs.
+
+    >>> tnp.unique_all(tnp.asarray([3, 1, 3])).counts
+    Array([1, 2], i64)
+    """
+    array = array_of("unique_all", x)
+    values, index, inverse, counts = unique(array, True, True, True, equal_nan=False)
+    return Unique(values, index, reshape(inverse, array.shape), counts)
+
+
+def unique_counts(x: Any, /) -> UniqueCounts:
+    """The distinct elements in ascending order, and how often each occurs. Every NaN is one of its own.
+
+    >>> tnp.unique_counts(tnp.asarray([3, 1, 3])).counts
+    Array([1, 2], i64)
+    """
+    values, counts = unique(x, return_counts=True, equal_nan=False)
+    return UniqueCounts(values, counts)
+
+
+def unique_inverse(x: Any, /) -> UniqueInverse:
+    """The distinct elements in ascending order, and which one each element is, in the shape of x.
+
+    >>> tnp.unique_inverse(tnp.asarray([3, 1, 3])).inverse_indices
+    Array([1, 0, 1], i64)
+    """
+    array = array_of("unique_inverse", x)
+    values, inverse = unique(array, return_inverse=True, equal_nan=False)
+    return UniqueInverse(values, reshape(inverse, array.shape))

@@ -1,0 +1,224 @@
+"""Copies of arrays with elements put in, inserted or repeated, and functions applied piece by piece."""
+
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, ShapeError, message
+from tracer.ir import shape
+from tracer.numpy.choosing import where
+from tracer.numpy.conversion import array_of, broadcast, cast, unified
+from tracer.numpy.creation import asarray, linspace, shape_argument, zeros, zeros_like
+from tracer.numpy.indexing import checked_places
+from tracer.numpy.joining import concatenate
+from tracer.numpy.logic import truth
+from tracer.numpy.manipulation import expand_dims, moveaxis, ravel, reshape
+from tracer.numpy.matrices import indices
+from tracer.numpy.powers import power
+from tracer.numpy.promotion import promoted_inexact
+from tracer.numpy.taking import take
+from tracer.numpy.transcendental import log10
+from tracer.primitives.broadcasting import axis_of
+from tracer.trace.array import Array
+from tracer.trace.source import here
+
+
+def _not_in_place(name: str, inplace: bool) -> None:
+    if inplace:
+        raise ArgumentError(
+            message(f"{name}{here()}: arrays are immutable", help=f"x = {name}(..., inplace=False), or x[i] = v")
+        )
+
+
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
+    """A copy with values put before places known while tracing: an integer, a slice, or a list of integers.
+
+    >>> tnp.insert([1, 2, 3], 1, 9)
+    Array([1, 9, 2, 3], i64)
+    """
+    x = array_of("insert", arr)
+    if axis is None:
+        x, axis = ravel(x), 0
+    along = axis_of("insert", axis, x.ndim)
+    n = x.shape[along]
+    given = np.arange(n)[obj] if isinstance(obj, slice) else np.asarray(obj)
+    if given.dtype == np.bool_:
+        given = np.nonzero(given)[0]
+    single = given.ndim == 0
+    places = checked_places(np.where(given < 0, given + n, given).reshape(-1), along, n + 1)
+    added = cast(array_of("insert", values), x.dtype)
+    if single:
+        added = moveaxis(added, 0, along) if added.ndim == x.ndim and added.ndim > 0 else added
+        count = added.shape[along] if added.ndim == x.ndim and added.ndim else 1
+        places = np.repeat(places, count)
+    sizes = tuple(len(places) if d == along else m for d, m in enumerate(x.shape))
+    if not single and added.ndim == 1 and x.ndim > 1 and along != x.ndim - 1:
+        added = reshape(added, [-1 if d == along else 1 for d in range(x.ndim)])
+    added = broadcast(added, sizes)
+    order = np.argsort(places, kind="stable")
+    target = places[order] + np.arange(len(places))
+    kept = np.delete(np.arange(n + len(places)), target)
+    source = np.empty(n + len(places), np.int64)
+    source[kept], source[target] = np.arange(n), n + order
+    return take(concatenate([x, added], along), source, along)
+
+
+def resize(a: Any, new_shape: Any) -> Array:
+    """The elements in another shape, repeated from the start as often as it takes; zeros if there are none.
+
+    >>> tnp.resize([1, 2, 3], (2, 2))
+    Array([[1, 2],
+           [3, 1]], i64)
+    """
+    x = ravel(array_of("resize", a))
+    sizes = shape_argument("resize", new_shape)
+    total = shape.size(sizes)
+    if not x.shape[0]:
+        return zeros(sizes, x.dtype)
+    return reshape(take(x, np.arange(total) % x.shape[0]), sizes)
+
+
+def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = False) -> Array:
+    """A copy with a value, or values over and over, on the main diagonal of an array of two axes or more.
+
+    wrap: whether the diagonal of a tall matrix starts again below. NumPy writes in place; arrays are immutable here.
+
+    >>> tnp.fill_diagonal(tnp.zeros((2, 2)), 5.0, inplace=False)
+    Array([[5., 0.],
+           [0., 5.]], f64)
+    """
+    _not_in_place("fill_diagonal", inplace)
+    x = array_of("fill_diagonal", a)
+    if x.ndim < 2 or (x.ndim > 2 and len(set(x.shape)) != 1):
+        raise ShapeError(message(f"fill_diagonal{here()}: two axes, or more of one size", f"got {x.type}"))
+    if x.ndim == 2:
+        step = x.shape[1] + 1
+        stop = x.size if wrap else x.shape[1] * x.shape[1]
+    else:
+        step, stop = 1 + int(np.cumprod(x.shape[:-1]).sum()), x.size
+    places = np.arange(0, min(stop, x.size), step)
+    given = ravel(cast(array_of("fill_diagonal", val), x.dtype))
+    spread = take(given, np.arange(len(places)) % max(given.shape[0], 1))
+    return reshape(ravel(x).at[places].set(spread), x.shape)
+
+
+def put(a: Any, ind: Any, v: Any, mode: Any = None, *, inplace: bool = False) -> Array:
+    """A copy with values, over and over, at flat places; `mode` as in `x.at[i].set`.
+
+    >>> tnp.put(tnp.asarray([1, 2, 3]), [0, 2], [-4, -5], inplace=False)
+    Array([-4,  2, -5], i64)
+    """
+    _not_in_place("put", inplace)
+    x, places = array_of("put", a), ravel(array_of("put", ind))
+    given = ravel(cast(array_of("put", v), x.dtype))
+    if not given.shape[0]:
+        return x
+    spread = take(given, np.arange(places.shape[0]) % given.shape[0])
+    return reshape(ravel(x).at[places].set(spread, mode=mode), x.shape)
+
+
+def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = False) -> Array:
+    """A copy with values, over and over, where a mask holds, in row-major order.
+
+    >>> tnp.place(tnp.asarray([1, 2, 3]), [True, False, True], [8, 9], inplace=False)
+    Array([8, 2, 9], i64)
+    """
+    _not_in_place("place", inplace)
+    x, holds = array_of("place", arr), ravel(truth("place", mask))
+    given = ravel(cast(array_of("place", vals), x.dtype))
+    if not given.shape[0]:
+        raise ShapeError(message(f"place{here()}: one value at least"))
+    number = holds.cumsum() - 1
+    return where(reshape(holds, x.shape), reshape(take(given, number % given.shape[0]), x.shape), x)
+
+
+def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
+    """From each function, or constant, where its condition holds; the last one that does counts, else the default.
+
+    funclist: one for each condition, and one more for where none holds (else 0). All are computed everywhere.
+
+    >>> x = tnp.asarray([-1.0, 2.0])
+    >>> tnp.piecewise(x, [x < 0, x >= 0], [lambda v: -v, 10.0])
+    Array([ 1., 10.], f64)
+    """
+    values = asarray(x)
+    conditions = [condlist] if not isinstance(condlist, list | tuple) else list(condlist)
+    conditions = [truth("piecewise", c) for c in conditions]
+    if len(funclist) not in (len(conditions), len(conditions) + 1):
+        raise ArgumentError(
+            message(
+                f"piecewise{here()}: a function for each condition, and one more for where none holds",
+                f"got {len(conditions)} conditions and {len(funclist)} functions",
+            )
+        )
+    results = [f(values, *args, **kw) if callable(f) else f for f in funclist]
+    result = zeros_like(values) if len(results) == len(conditions) else _like(results.pop(), values)
+    for condition, found in zip(conditions, results, strict=True):
+        result = where(condition, _like(found, values), result)
+    return result
+
+
+def _like(found: Any, values: Array) -> Array:
+    return broadcast(cast(array_of("piecewise", found), values.dtype), values.shape)
+
+
+def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Array:
+    """A reduction over one axis after another, which are kept with size 1.
+
+    >>> tnp.apply_over_axes(tnp.sum, tnp.ones((2, 3)), [0, 1])
+    Array([[6.]], f64)
+    """
+    x = array_of("apply_over_axes", a)
+    rank = x.ndim
+    for axis in axes if isinstance(axes, list | tuple) else (axes,):
+        along = axis_of("apply_over_axes", axis, rank)
+        found = func(x, along)
+        x = found if found.ndim == rank else expand_dims(found, along)
+    return x
+
+
+def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
+    """A function of the coordinates of every element, each an array of the shape.
+
+    >>> tnp.fromfunction(lambda i, j: i + j, (2, 2), dtype=int)
+    Array([[0, 1],
+           [1, 2]], i64)
+    """
+    return function(*indices(shape_argument("fromfunction", shape), dtype=dtype), **kwargs)
+
+
+def geomspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
+) -> Array:
+    """`num` values from start to stop with a constant ratio between neighbours. Both have one sign.
+
+    >>> tnp.geomspace(1.0, 100.0, 3)
+    Array([  1.,  10., 100.], f64)
+    """
+    first, last = promoted_inexact("geomspace", asarray(start), asarray(stop))
+    count = operator.index(num)
+    exponents = linspace(0.0 * first, log10(last / first), count, endpoint, axis=0)
+    result = first * power(10.0, exponents)
+    if count:
+        result = result.at[0].set(first)
+    if count > 1 and endpoint:
+        result = result.at[-1].set(last)
+    result = moveaxis(result, 0, axis)
+    return result if dtype is None else result.astype(dtype)
+
+
+def sort_complex(a: Any) -> Array:
+    """The elements as complex numbers, sorted by real, then by imaginary part.
+
+    >>> tnp.sort_complex([3.0, 1.0])
+    Array([1.+0.j, 3.+0.j], c128)
+    """
+    x, _ = unified("sort_complex", [array_of("sort_complex", a), asarray(np.complex64(0))])
+    return x.sort(0 if x.ndim == 1 else -1)

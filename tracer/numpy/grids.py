@@ -1,0 +1,194 @@
+"""Index tricks: grids and rows by slices, indices of triangles, flat places and coordinates."""
+
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, OutOfBoundsError, ShapeError, message
+from tracer.ir import dtypes, shape
+from tracer.numpy.choosing import nonzero
+from tracer.numpy.conversion import array_of
+from tracer.numpy.creation import arange, asarray, linspace, shape_argument
+from tracer.numpy.joining import concatenate, stack
+from tracer.numpy.manipulation import atleast_1d, broadcast_arrays, reshape
+from tracer.trace.array import Array, concrete_value
+from tracer.trace.source import here
+
+
+def ix_(*args: Any) -> tuple[Array, ...]:
+    """Vectors, each along an axis of its own: `x[ix_(rows, columns)]` takes their product.
+
+    >>> [v.shape for v in tnp.ix_([0, 1], [2, 3, 4])]
+    [(2, 1), (1, 3)]
+    """
+    vectors = [array_of("ix_", a) for a in args]
+    if any(v.ndim != 1 for v in vectors):
+        raise ShapeError(message(f"ix_{here()} takes vectors", f"got {', '.join(str(v.type) for v in vectors)}"))
+    vectors = [nonzero(v)[0] if v.dtype == dtypes.BOOL else v for v in vectors]
+    return tuple(reshape(v, [-1 if d == i else 1 for d in range(len(vectors))]) for i, v in enumerate(vectors))
+
+
+class _Slices:
+    """`s_[1:3, ...]` gives the index itself."""
+
+    def __getitem__(self, item: Any) -> Any:
+        return item
+
+
+class _TupleOfSlices:
+    """`index_exp[1:3]` gives the index as a tuple."""
+
+    def __getitem__(self, item: Any) -> Any:
+        return item if isinstance(item, tuple) else (item,)
+
+
+def _counted(part: slice) -> Array:
+    """The values of start:stop:step, or as many as an imaginary step says."""
+    start = 0 if part.start is None else part.start
+    if isinstance(part.step, complex):
+        return linspace(start, part.stop, int(abs(part.step)))
+    return arange(start, part.stop, 1 if part.step is None else part.step)
+
+
+class _Grid:
+    """`mgrid[0:2, 0:3]` gives the coordinates of a grid as one array, `ogrid` as arrays that broadcast to it."""
+
+    def __init__(self, *, is_open: bool) -> None:
+        self._is_open = is_open
+
+    def __getitem__(self, item: Any) -> Any:
+        parts = item if isinstance(item, tuple) else (item,)
+        axes = [_counted(part) for part in parts]
+        if not isinstance(item, tuple):
+            return axes[0]
+        columns = [reshape(x, [-1 if d == i else 1 for d in range(len(axes))]) for i, x in enumerate(axes)]
+        return tuple(columns) if self._is_open else stack(broadcast_arrays(*columns))
+
+
+class _Joined:
+    """`r_[1:4, 0, x]` joins slices, numbers and arrays along the first axis, `c_` as columns."""
+
+    def __init__(self, *, columns: bool) -> None:
+        self._columns = columns
+
+    def __getitem__(self, item: Any) -> Array:
+        parts = item if isinstance(item, tuple) else (item,)
+        if any(isinstance(part, str) for part in parts):
+            raise ArgumentError(message(f"r_{here()} takes no directions as text", help="see concatenate and stack"))
+        arrays = [atleast_1d(_counted(p) if isinstance(p, slice) else asarray(p)) for p in parts]
+        if self._columns:
+            arrays = [reshape(x, (-1, 1)) if x.ndim == 1 else x for x in arrays]
+        return concatenate(arrays, -1 if self._columns else 0)
+
+
+s_, index_exp = _Slices(), _TupleOfSlices()
+mgrid, ogrid = _Grid(is_open=False), _Grid(is_open=True)
+r_, c_ = _Joined(columns=False), _Joined(columns=True)
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """The indices of the lower triangle of an n×m matrix, up to the k-th diagonal.
+
+    >>> tnp.tril_indices(2)
+    (Array([0, 1, 1], i64), Array([0, 0, 1], i64))
+    """
+    return _pair(np.tril_indices(n, k, m))
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """The indices of the upper triangle of an n×m matrix, from the k-th diagonal on.
+
+    >>> tnp.triu_indices(2)
+    (Array([0, 0, 1], i64), Array([0, 1, 1], i64))
+    """
+    return _pair(np.triu_indices(n, k, m))
+
+
+def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
+    """`tril_indices` for the shape of a matrix.
+
+    >>> tnp.tril_indices_from(tnp.zeros((2, 2)), -1)
+    (Array([1], i64), Array([0], i64))
+    """
+    rows, columns = _matrix("tril_indices_from", arr).shape
+    return tril_indices(rows, k, columns)
+
+
+def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
+    """`triu_indices` for the shape of a matrix.
+
+    >>> tnp.triu_indices_from(tnp.zeros((2, 2)), 1)
+    (Array([0], i64), Array([1], i64))
+    """
+    rows, columns = _matrix("triu_indices_from", arr).shape
+    return triu_indices(rows, k, columns)
+
+
+def mask_indices(n: int, mask_func: Callable[..., Any], k: Any = 0) -> tuple[Array, ...]:
+    """The indices of the elements of an n×n matrix that a function such as `triu` keeps.
+
+    >>> tnp.mask_indices(2, tnp.triu)
+    (Array([0, 0, 1], i64), Array([0, 1, 1], i64))
+    """
+    return nonzero(mask_func(asarray(np.ones((n, n), np.int64)), k))
+
+
+def _pair(found: Any) -> tuple[Array, Array]:
+    first, second = (array_of("indices", f.astype(np.int64)) for f in found)
+    return first, second
+
+
+def _matrix(name: str, arr: Any) -> Array:
+    x = array_of(name, arr)
+    if x.ndim != 2:
+        raise ShapeError(message(f"{name}{here()} takes a matrix", f"got {x.type}"))
+    return x
+
+
+def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
+    """The coordinates of flat places in an array of a shape, in row-major order.
+
+    >>> tnp.unravel_index(5, (2, 3))
+    (Array(1, i64), Array(2, i64))
+    """
+    places = array_of("unravel_index", indices)
+    sizes = shape_argument("unravel_index", shape)
+    total = int(np.prod(sizes))
+    known = concrete_value(places)
+    if known is not None and known.size and not (known.min() >= -total and known.max() < total):
+        raise OutOfBoundsError(message(f"unravel_index{here()}: an index is out of bounds of shape {sizes}"))
+    places = places.astype(dtypes.I64) % total if total else places.astype(dtypes.I64)
+    coordinates = []
+    for n in reversed(sizes):
+        coordinates.append(places % n)
+        places = places // n
+    return tuple(reversed(coordinates))
+
+
+def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Array:
+    """The flat places of coordinates in an array of a shape.
+
+    mode: "raise" (where the coordinates are known), "clip" or "wrap", for all axes or for each.
+
+    >>> tnp.ravel_multi_index((1, 2), (2, 3))
+    Array(5, i64)
+    """
+    sizes = shape_argument("ravel_multi_index", dims)
+    columns = [array_of("ravel_multi_index", i).astype(dtypes.I64) for i in multi_index]
+    modes = mode if isinstance(mode, tuple) else (mode,) * len(sizes)
+    shape.broadcast(*(c.shape for c in columns), operation=f"ravel_multi_index{here()}")
+    result: Any = 0
+    pairs = list(zip(columns, sizes, modes, strict=True))
+    for column, n, how in pairs if order == "C" else reversed(pairs):
+        known = concrete_value(column)
+        if how == "raise" and known is not None and known.size and not (known.min() >= 0 and known.max() < n):
+            raise OutOfBoundsError(message(f"ravel_multi_index{here()}: a coordinate is out of bounds for size {n}"))
+        inside = column.clip(0, n - 1) if how == "clip" else column % n if how == "wrap" else column
+        result = result * n + inside
+    return array_of("ravel_multi_index", result)

@@ -1,0 +1,167 @@
+"""Counting values in bins."""
+
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, ShapeError, TracerArrayError, message
+from tracer.ir import dtypes
+from tracer.numpy.choosing import where
+from tracer.numpy.conversion import array_of
+from tracer.numpy.creation import asarray, linspace, zeros
+from tracer.numpy.joining import stack
+from tracer.numpy.manipulation import ravel, reshape
+from tracer.numpy.promotion import promoted_inexact
+from tracer.numpy.reductions import max, min, sum
+from tracer.numpy.scans import diff
+from tracer.numpy.sorting import searchsorted
+from tracer.trace.array import Array, concrete_value
+from tracer.trace.source import here
+
+Bounds = Sequence[Any] | Array | None
+
+
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Bounds = None, weights: Any = None) -> Array:
+    """The edges of bins: `bins` of equal width from the least value to the greatest, or over `range`; or `bins` itself.
+
+    A name of a rule for their number, as NumPy's "auto", needs values that are known.
+
+    >>> tnp.histogram_bin_edges([0.0, 1.0, 4.0], 4)
+    Array([0., 1., 2., 3., 4.], f64)
+    """
+    x = ravel(array_of("histogram", a))
+    if isinstance(bins, str):
+        if concrete_value(x) is None:
+            raise TracerArrayError(
+                message(f"histogram{here()}: {bins!r} needs known values", f"got {x.type}", help="give a number")
+            )
+        bounds: Any = None if range is None else (range[0], range[1])
+        return asarray(np.histogram_bin_edges(concrete_value(x), bins, bounds, weights))
+    edges = array_of("histogram", bins)
+    if edges.ndim == 1:
+        return edges
+    count = operator.index(bins)
+    if count < 1:
+        raise ArgumentError(message(f"histogram{here()}: one bin at least", f"got bins={bins}"))
+    if range is not None:
+        low, high = asarray(range[0]), asarray(range[1])
+    elif x.shape[0]:
+        low, high = min(x), max(x)
+    else:
+        low, high = asarray(0.0), asarray(1.0)
+    low, high = promoted_inexact("histogram", low, high)
+    known = [concrete_value(low), concrete_value(high)]
+    if any(bound is not None and not np.isfinite(bound) for bound in known):
+        raise ArgumentError(
+            message(f"histogram{here()}: the bins have no finite range", f"got [{known[0]}, {known[1]}]", help="range=")
+        )
+    flat = low == high
+    return linspace(where(flat, low - 0.5, low), where(flat, high + 0.5, high), count + 1)
+
+
+def histogram(
+    a: Any, bins: Any = 10, range: Bounds = None, weights: Any = None, density: bool | None = None
+) -> tuple[Array, Array]:
+    """How many elements lie in each bin, and the edges of the bins, the last of which belongs to the last bin.
+
+    weights: what each element counts. density: normalised, so that the integral is 1.
+
+    >>> tnp.histogram([1.0, 2.0, 1.0], bins=[0.0, 1.0, 2.0, 3.0])
+    (Array([0, 2, 1], i64), Array([0., 1., 2., 3.], f64))
+    """
+    x = ravel(array_of("histogram", a))
+    edges = histogram_bin_edges(x, bins, range, weights)
+    place, inside = _bin("histogram", x, edges)
+    counts = _counted(place, inside, edges.shape[0] - 1, weights)
+    if density:
+        return counts / diff(edges) / sum(counts), edges
+    return counts, edges
+
+
+def _bin(name: str, x: Array, edges: Array) -> tuple[Array, Array]:
+    """The bin of each value, and whether it lies in one."""
+    if edges.ndim != 1 or edges.shape[0] < 2:
+        raise ShapeError(message(f"{name}{here()}: edges are a vector of two at least", f"got {edges.type}"))
+    last = edges.shape[0] - 2
+    place = searchsorted(edges, x, side="right") - 1
+    place = where(x == edges[-1], last, place)
+    inside = (place >= 0) & (place <= last)
+    return where(inside, place, 0), inside
+
+
+def _counted(place: Array, inside: Array, size: int, weights: Any) -> Array:
+    if weights is None:
+        return zeros(size, dtypes.I64).at[place].add(inside.astype(dtypes.I64))
+    given = ravel(array_of("histogram", weights))
+    if given.shape != place.shape:
+        raise ShapeError(message(f"histogram{here()}: one weight for each value", f"got {given.type}"))
+    return zeros(size, given.dtype).at[place].add(where(inside, given, 0).astype(given.dtype))
+
+
+def histogramdd(
+    sample: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
+) -> tuple[Array, list[Array]]:
+    """The histogram of points in several dimensions: rows of an [n, d] array, or d vectors; and the edges.
+
+    >>> counts, edges = tnp.histogramdd(tnp.asarray([[0.0, 0.0], [1.0, 1.0], [1.0, 0.9]]), bins=2)
+    >>> counts
+    Array([[1., 0.],
+           [0., 2.]], f64)
+    """
+    points = asarray(sample) if not isinstance(sample, list | tuple) else stack([asarray(s) for s in sample], 1)
+    if points.ndim == 1:
+        points = reshape(points, (-1, 1))
+    dimensions = points.shape[1]
+    each = bins if isinstance(bins, list | tuple) else [bins] * dimensions
+    bounds = range if range is not None else [None] * dimensions
+    columns = [points[:, d] for d in np.arange(dimensions)]
+    edges = [histogram_bin_edges(x, b, r) for x, b, r in zip(columns, each, bounds, strict=True)]
+    found = [_bin("histogramdd", x, e) for x, e in zip(columns, edges, strict=True)]
+    sizes = tuple(e.shape[0] - 1 for e in edges)
+    flat, inside = found[0]
+    for (place, within), size in zip(found[1:], sizes[1:], strict=True):
+        flat, inside = flat * size + place, inside & within
+    given = asarray(weights, float) if weights is not None else None
+    counts = reshape(_counted(where(inside, flat, 0), inside, int(np.prod(sizes)), given), sizes).astype(float)
+    if density:
+        counts = counts / sum(counts)
+        for d, e in enumerate(edges):
+            counts = counts / reshape(diff(e), [-1 if d == k else 1 for k in np.arange(dimensions)])
+    return counts, edges
+
+
+def histogram2d(
+    x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
+) -> tuple[Array, Array, Array]:
+    """The histogram of points in the plane, and the edges along both axes.
+
+    >>> tnp.histogram2d([0.0, 1.0], [0.0, 1.0], bins=2)[0]
+    Array([[1., 0.],
+           [0., 1.]], f64)
+    """
+    counts, (first, second) = histogramdd([x, y], bins, range, weights, density)
+    return counts, first, second
+
+
+def digitize(x: Any, bins: Any, right: bool = False) -> Array:
+    """In which bin each value lies: bins[i - 1] <= x < bins[i], for bins that ascend or descend.
+
+    >>> tnp.digitize([0.5, 2.5], [0.0, 1.0, 2.0])
+    Array([1, 3], i64)
+    """
+    values, edges = array_of("digitize", x), array_of("digitize", bins)
+    if edges.ndim != 1:
+        raise ShapeError(message(f"digitize{here()}: bins are a vector", f"got {edges.type}"))
+    if not edges.shape[0]:
+        return zeros(values.shape, dtypes.I64)
+    side = "left" if right else "right"
+    ascending = searchsorted(edges, values, side=side)
+    descending = edges.shape[0] - searchsorted(edges[::-1], values, side=side)
+    return where(edges[-1] >= edges[0], ascending, descending)

@@ -1,0 +1,130 @@
+"""Covariance and correlation; products and spreads with NaN left out."""
+
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import ShapeError, message
+from tracer.ir import dtypes
+from tracer.numpy.choosing import where as where_
+from tracer.numpy.conversion import array_of, broadcast
+from tracer.numpy.creation import full_like
+from tracer.numpy.joining import concatenate
+from tracer.numpy.logic import isnan, truth
+from tracer.numpy.manipulation import atleast_2d
+from tracer.numpy.matrices import diagonal
+from tracer.numpy.powers import sqrt
+from tracer.numpy.products import matmul
+from tracer.numpy.promotion import operand, promoted_inexact
+from tracer.numpy.reductions import Axis, prod, sum
+from tracer.numpy.rounding import conjugate, imag, real
+from tracer.numpy.statistics import average, var, without_nan
+from tracer.trace.array import Array
+from tracer.trace.source import here
+
+
+def nanprod(
+    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, initial: Any = None,
+    where: Any = None,
+) -> Array:  # fmt: skip
+    """`prod` with NaN as 1.
+
+    >>> tnp.nanprod(tnp.asarray([2.0, tnp.nan]))
+    Array(2., f64)
+    """
+    return prod(without_nan("nanprod", a, 1)[0], axis, dtype, out, keepdims, initial, where)
+
+
+def nanvar(
+    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
+    where: Any = None, mean: Any = None, correction: float | None = None,
+) -> Array:  # fmt: skip
+    """`var` of the elements that are not NaN; NaN where there are not more of them than `ddof`.
+
+    >>> tnp.nanvar(tnp.asarray([1.0, tnp.nan, 3.0]))
+    Array(1., f64)
+    """
+    x = operand("nanvar", a)
+    present = ~isnan(x)
+    if where is not None:
+        present = present & broadcast(truth("nanvar", where), x.shape)
+    taken_off = ddof if correction is None else correction
+    filled = without_nan("nanvar", x, 0)[0]
+    result = var(filled, axis, dtype, out, taken_off, keepdims, where=present, mean=mean)
+    count = sum(present, axis, keepdims=keepdims)
+    return where_(count > taken_off, result, np.nan).astype(result.dtype)
+
+
+def nanstd(
+    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
+    where: Any = None, mean: Any = None, correction: float | None = None,
+) -> Array:  # fmt: skip
+    """The square root of `nanvar`.
+
+    >>> tnp.nanstd(tnp.asarray([1.0, tnp.nan, 3.0]))
+    Array(1., f64)
+    """
+    return sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction))
+
+
+def cov(
+    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None, fweights: Any = None,
+    aweights: Any = None,
+) -> Array:  # fmt: skip
+    """The covariances of variables, which are the rows (or columns, without `rowvar`) of a matrix of observations.
+
+    y: more variables. ddof: taken off the number of observations, 1 unless `bias`. fweights: how often each was made;
+    aweights: how much it counts.
+
+    >>> tnp.cov([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])
+    Array([[ 1., -1.],
+           [-1.,  1.]], f64)
+    """
+    (x,) = promoted_inexact("cov", array_of("cov", m))
+    if x.ndim > 2:
+        raise ShapeError(message(f"cov{here()} takes a vector or a matrix", f"got {x.type}"))
+    rows = atleast_2d(x)
+    rows = rows.T if not rowvar and x.ndim == 2 and rows.shape[0] != 1 else rows
+    if y is not None:
+        other = atleast_2d(array_of("cov", y))
+        rows = concatenate([rows, other.T if not rowvar and other.shape[0] != 1 else other])
+    weights = None
+    for given in (fweights, aweights):
+        if given is not None:
+            factor = array_of("cov", given)
+            weights = factor if weights is None else weights * factor
+    if not rows.shape[1]:
+        return full_like(rows, np.nan, shape=(rows.shape[0],) * 2).squeeze()
+    off = ddof if ddof is not None else 0 if bias else 1
+    if weights is None:
+        total: Any = rows.shape[1]
+        norm: Any = total - off
+    else:
+        total = sum(weights)
+        share = sum(weights * array_of("cov", aweights)) / total if aweights is not None else 1
+        norm = total - off * share
+    centred = rows - average(rows, 1, weights)[:, None]
+    weighted = centred if weights is None else centred * weights
+    return matmul(weighted, conjugate(centred).T).squeeze() / norm
+
+
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Array:
+    """The correlations of variables: their covariances over the product of their standard deviations.
+
+    >>> tnp.corrcoef([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])
+    Array([[ 1., -1.],
+           [-1.,  1.]], f64)
+    """
+    c = cov(x, y, rowvar)
+    if not c.ndim:
+        return c / c
+    spread = sqrt(real(diagonal(c)))
+    ratio = c / spread[:, None] / spread[None, :]
+    if dtypes.is_complex(ratio.dtype):
+        return real(ratio).clip(-1, 1) + 1j * imag(ratio).clip(-1, 1)
+    return ratio.clip(-1, 1)

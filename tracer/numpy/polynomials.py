@@ -1,0 +1,186 @@
+"""Polynomials by their coefficients, the highest power first."""
+
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, ShapeError, TracerArrayError, message
+from tracer.numpy.conversion import array_of, broadcast, unified
+from tracer.numpy.creation import full_like, zeros
+from tracer.numpy.joining import append, concatenate, stack
+from tracer.numpy.manipulation import atleast_1d, ravel
+from tracer.numpy.promotion import promoted, promoted_inexact
+from tracer.numpy.signals import convolve
+from tracer.trace.array import Array, concrete_value
+from tracer.trace.source import here
+
+
+def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
+    """The polynomial with coefficients p at every x, by Horner's rule.
+
+    >>> tnp.polyval([3, 0, 1], 5)
+    Array(76, i64)
+    """
+    del unroll
+    coefficients, places = array_of("polyval", p), array_of("polyval", x)
+    result = full_like(places, 0)
+    for i in range(coefficients.shape[0]):
+        result = result * places + coefficients[i]
+    return result
+
+
+def polyadd(a1: Any, a2: Any) -> Array:
+    """The sum of two polynomials.
+
+    >>> tnp.polyadd([1, 2], [9, 5, 4])
+    Array([9, 6, 6], i64)
+    """
+    first, second = _same_length("polyadd", a1, a2)
+    return first + second
+
+
+def polysub(a1: Any, a2: Any) -> Array:
+    """The difference of two polynomials.
+
+    >>> tnp.polysub([2, 10, -2], [3, 10, -4])
+    Array([-1,  0,  2], i64)
+    """
+    first, second = _same_length("polysub", a1, a2)
+    return first - second
+
+
+def _same_length(name: str, a1: Any, a2: Any) -> list[Array]:
+    arrays = unified(name, [atleast_1d(array_of(name, a)) for a in (a1, a2)])
+    size = max(a.shape[0] for a in arrays)
+    return [concatenate([zeros(size - a.shape[0], a.dtype), a]) for a in arrays]
+
+
+def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
+    """The product of two polynomials. Leading zeros are kept, for their number may depend on values.
+
+    >>> tnp.polymul([1, 2, 3], [9, 5, 1])
+    Array([ 9, 23, 38, 17,  3], i64)
+    """
+    first, second = (atleast_1d(array_of("polymul", a)) for a in (a1, a2))
+    if trim_leading_zeros:
+        first, second = (trim_zeros(a, "f") for a in (first, second))
+    first, second = (a if a.shape[0] else zeros(1, a.dtype) for a in (first, second))
+    return convolve(first, second)
+
+
+def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
+    """The quotient of two polynomials, and the remainder, whose leading zeros are kept unless they are trimmed.
+
+    >>> tnp.polydiv([3.0, 5.0, 2.0], [2.0, 1.0])
+    (Array([1.5 , 1.75], f64), Array([0.  , 0.  , 0.25], f64))
+    """
+    top, bottom = unified("polydiv", [atleast_1d(x) for one in (u, v) for x in promoted_inexact("polydiv", one)])
+    count = max(top.shape[0] - bottom.shape[0] + 1, 0)
+    quotients = []
+    for i in range(count):
+        factor = top[i] / bottom[0]
+        quotients.append(factor)
+        top = top.at[i : i + bottom.shape[0]].add(-factor * bottom)
+    quotient = stack(quotients) if quotients else zeros(1, top.dtype)
+    return quotient, trim_zeros(top, "f") if trim_leading_zeros else top
+
+
+def polyder(p: Any, m: int = 1) -> Array:
+    """The m-th derivative of a polynomial.
+
+    >>> tnp.polyder([1.0, 1.0, 1.0])
+    Array([2., 1.], f64)
+    """
+    coefficients = atleast_1d(array_of("polyder", p))
+    for _ in range(_order("polyder", m)):
+        size = coefficients.shape[0]
+        coefficients = coefficients[: max(size - 1, 0)] * np.arange(size - 1, 0, -1)
+    return coefficients
+
+
+def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
+    """The m-th integral of a polynomial, with the constants k, zeros by default.
+
+    >>> tnp.polyint([2.0, 1.0], k=3)
+    Array([1., 1., 3.], f64)
+    """
+    (coefficients,) = promoted_inexact("polyint", atleast_1d(array_of("polyint", p)))
+    count = _order("polyint", m)
+    constants = broadcast(array_of("polyint", 0 if k is None else k).reshape(-1), (count,))
+    for i in range(count):
+        powers = np.arange(coefficients.shape[0], 0, -1)
+        coefficients = append(coefficients / powers, constants[i])
+    return coefficients
+
+
+def _order(name: str, m: Any) -> int:
+    order = operator.index(m)
+    if order < 0:
+        raise ArgumentError(message(f"{name}{here()}: the order must not be negative", f"got m={m}"))
+    return order
+
+
+def poly(seq_of_zeros: Any) -> Array:
+    """The polynomial with given roots, its leading coefficient 1.
+
+    >>> tnp.poly([1.0, 2.0])
+    Array([ 1., -3.,  2.], f64)
+    """
+    (roots,) = promoted_inexact("poly", atleast_1d(array_of("poly", seq_of_zeros)))
+    if roots.ndim != 1:
+        raise ShapeError(
+            message(f"poly{here()} takes the roots", f"got {roots.type}", help="of a matrix, its eigenvalues")
+        )
+    if not roots.shape[0]:
+        return full_like(roots, 1, shape=())
+    result = full_like(roots, 1, shape=1)
+    for i in range(roots.shape[0]):
+        result = concatenate([result[:1], append(result[1:], 0.0) - roots[i] * result])
+    return result
+
+
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
+    """The matrix of the powers of a vector, [n, N]: falling, or rising if `increasing`.
+
+    >>> tnp.vander([1, 2, 3], 3)
+    Array([[1, 1, 1],
+           [4, 2, 1],
+           [9, 3, 1]], i64)
+    """
+    values = array_of("vander", x)
+    if values.ndim != 1:
+        raise ShapeError(message(f"vander{here()} takes a vector", f"got {values.type}"))
+    columns = values.shape[0] if N is None else operator.index(N)
+    powers = [full_like(values, 1)]
+    for _ in range(1, columns):
+        powers.append(promoted("vander", powers[-1] * values, powers[-1])[0])
+    powers = powers[:columns]
+    if not powers:
+        return zeros((values.shape[0], 0), values.dtype)
+    return stack(powers if increasing else powers[::-1], axis=1)
+
+
+def trim_zeros(filt: Any, trim: str = "fb") -> Array:
+    """A vector without the zeros at its front ("f"), its back ("b") or both. Its values must be known.
+
+    >>> tnp.trim_zeros([0, 0, 1, 2, 0])
+    Array([1, 2], i64)
+    """
+    x = ravel(array_of("trim_zeros", filt))
+    known = concrete_value(x)
+    if known is None:
+        raise TracerArrayError(
+            message(f"trim_zeros{here()}: the size of the result depends on traced values", f"got {x.type}")
+        )
+    found = np.nonzero(known)[0]
+    if not found.size:
+        return x[:0]
+    start = int(found[0]) if "f" in trim.lower() else 0
+    stop = int(found[-1]) + 1 if "b" in trim.lower() else x.shape[0]
+    return x[start:stop]

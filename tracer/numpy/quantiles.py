@@ -1,0 +1,183 @@
+"""Quantiles over axes, by all of NumPy's methods, with NaN counting or left out."""
+
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, DTypeError, message
+from tracer.ir import dtypes, shape
+from tracer.numpy.choosing import where
+from tracer.numpy.conversion import array_of, cast
+from tracer.numpy.creation import full
+from tracer.numpy.logic import isnan
+from tracer.numpy.manipulation import expand_dims, moveaxis
+from tracer.numpy.promotion import promoted_inexact
+from tracer.numpy.reductions import Axis, axes_argument, no_out, sum
+from tracer.numpy.rounding import floor
+from tracer.numpy.sorting import sort
+from tracer.numpy.taking import take_along_axis
+from tracer.primitives.shapes import reshape
+from tracer.trace.array import Array, concrete_value
+from tracer.trace.source import here
+
+# The place of a quantile is n q + alpha + q (1 - alpha - beta) - 1: Hyndman & Fan 1996, Am. Statistician 50(4).
+_CONTINUOUS = {
+    "linear": (1.0, 1.0), "hazen": (0.5, 0.5), "weibull": (0.0, 0.0), "median_unbiased": (1 / 3, 1 / 3),
+    "normal_unbiased": (3 / 8, 3 / 8), "interpolated_inverted_cdf": (0.0, 1.0),
+}  # fmt: skip
+
+
+def _even(low: Array) -> Array:
+    return low % 2 == 0
+
+
+# The place of a quantile, and what share the upper neighbour has, from the fraction and the lower place.
+_DISCRETE: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] = {
+    "lower": (lambda n, q: (n - 1) * q, lambda share, low: where(share < 2, 0.0, share)),
+    "higher": (lambda n, q: (n - 1) * q, lambda share, low: where(share > 0, 1.0, 0.0)),
+    "midpoint": (lambda n, q: (n - 1) * q, lambda share, low: where(share > 0, 0.5, 0.0)),
+    "nearest": (
+        lambda n, q: (n - 1) * q,
+        lambda share, low: where((share > 0.5) | ((share == 0.5) & ~_even(low)), 1.0, 0.0),
+    ),
+    "inverted_cdf": (lambda n, q: n * q - 1, lambda share, low: where(share > 0, 1.0, 0.0)),
+    "averaged_inverted_cdf": (lambda n, q: n * q - 1, lambda share, low: where(share > 0, 1.0, 0.5)),
+    "closest_observation": (
+        lambda n, q: n * q - 1.5, lambda share, low: where((share == 0) & ~_even(low), 0.0, 1.0),
+    ),
+}  # fmt: skip
+
+
+def quantile(
+    a: Any, q: Any, axis: Axis = None, out: None = None, overwrite_input: bool = False, method: str = "linear",
+    keepdims: bool = False, *, weights: None = None, interpolation: str | None = None,
+) -> Array:  # fmt: skip
+    """The q-th quantiles, 0 <= q <= 1, over axes: [*shape of q, *axes left]. NaN for NaN.
+
+    method: between two elements: "linear", "lower", "higher", "midpoint", "nearest"; or by an estimate of the
+    distribution: "inverted_cdf", "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf", "hazen",
+    "weibull", "median_unbiased", "normal_unbiased".
+
+    >>> tnp.quantile([1.0, 2.0, 3.0, 4.0], [0.25, 0.5])
+    Array([1.75, 2.5 ], f64)
+    """
+    del overwrite_input
+    return _quantile("quantile", a, q, axis, out, interpolation or method, keepdims, weights, skip=False)
+
+
+def percentile(
+    a: Any, q: Any, axis: Axis = None, out: None = None, overwrite_input: bool = False, method: str = "linear",
+    keepdims: bool = False, *, weights: None = None, interpolation: str | None = None,
+) -> Array:  # fmt: skip
+    """`quantile` of q / 100.
+
+    >>> tnp.percentile([1.0, 2.0, 3.0, 4.0], 50)
+    Array(2.5, f64)
+    """
+    del overwrite_input
+    part = array_of("percentile", q) / 100
+    return _quantile("percentile", a, part, axis, out, interpolation or method, keepdims, weights, skip=False)
+
+
+def nanquantile(
+    a: Any, q: Any, axis: Axis = None, out: None = None, overwrite_input: bool = False, method: str = "linear",
+    keepdims: bool = False, *, weights: None = None, interpolation: str | None = None,
+) -> Array:  # fmt: skip
+    """`quantile` of the elements that are not NaN; NaN where there is none.
+
+    >>> tnp.nanquantile([1.0, tnp.nan, 3.0], 0.5)
+    Array(2., f64)
+    """
+    del overwrite_input
+    return _quantile("nanquantile", a, q, axis, out, interpolation or method, keepdims, weights, skip=True)
+
+
+def nanpercentile(
+    a: Any, q: Any, axis: Axis = None, out: None = None, overwrite_input: bool = False, method: str = "linear",
+    keepdims: bool = False, *, weights: None = None, interpolation: str | None = None,
+) -> Array:  # fmt: skip
+    """`percentile` of the elements that are not NaN; NaN where there is none.
+
+    >>> tnp.nanpercentile([1.0, tnp.nan, 3.0], 50)
+    Array(2., f64)
+    """
+    del overwrite_input
+    part = array_of("nanpercentile", q) / 100
+    return _quantile("nanpercentile", a, part, axis, out, interpolation or method, keepdims, weights, skip=True)
+
+
+def nanmedian(
+    a: Any, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
+) -> Array:
+    """The median of the elements that are not NaN; NaN where there is none.
+
+    >>> tnp.nanmedian([1.0, tnp.nan, 3.0])
+    Array(2., f64)
+    """
+    del overwrite_input
+    return _quantile("nanmedian", a, 0.5, axis, out, "midpoint", keepdims, None, skip=True)
+
+
+def _quantile(
+    name: str, a: Any, q: Any, axis: Axis, out: object, method: str, keepdims: bool, weights: object, *, skip: bool
+) -> Array:
+    no_out(name, out)
+    if weights is not None:
+        raise ArgumentError(message(f"{name}{here()} takes no weights", help="repeat the elements by whole weights"))
+    (x,) = promoted_inexact(name, a)
+    (parts,) = promoted_inexact(name, array_of(name, q))
+    if dtypes.is_complex(x.dtype):
+        raise DTypeError(message(f"{name}{here()}: complex numbers have no order", f"got {x.type}"))
+    if not x.size and not skip and parts.size:
+        raise ArgumentError(message(f"{name}{here()}: nothing has no quantiles", f"got {x.type}"))
+    known = concrete_value(parts)
+    if known is not None and not ((known >= 0) & (known <= 1)).all():
+        raise ArgumentError(message(f"{name}{here()}: a quantile lies between 0 and 1, a percentile up to 100"))
+    axes = axes_argument(name, x, axis)
+    moved = moveaxis(x, axes, tuple(range(-len(axes), 0))) if axes else expand_dims(x, -1)
+    lead = shape.drop(x.shape, axes)
+    ordered = sort(reshape(moved, (*lead, shape.size([x.shape[d] for d in axes]))), axis=-1)
+    if not ordered.shape[-1]:
+        ordered = full((*lead, 1), np.nan, x.dtype)
+    count = sum(~isnan(ordered), -1, keepdims=True).astype(dtypes.F64) if skip else ordered.shape[-1]
+    found = _of_sorted(name, ordered, count, reshape(parts, (parts.size,)), method)
+    last = ordered[..., -1:] if not skip else ordered[..., :1]
+    found = where(isnan(last), last, found)
+    result = cast(reshape(moveaxis(found, -1, 0), (*parts.shape, *lead)), x.dtype)
+    return expand_dims(result, tuple(parts.ndim + d for d in axes)) if keepdims and axes else result
+
+
+def _of_sorted(name: str, ordered: Array, count: Any, parts: Array, method: str) -> Array:
+    """The quantiles of sorted rows [..., n], of which `count` elements count: [..., parts]."""
+    parts = parts.astype(dtypes.F64)
+    size = ordered.shape[-1]
+    if method in _CONTINUOUS:
+        alpha, beta = _CONTINUOUS[method]
+        place = count * parts + (alpha + parts * (1 - alpha - beta)) - 1
+    elif method in _DISCRETE:
+        place = _DISCRETE[method][0](count, parts)
+    else:
+        known = ", ".join((*_CONTINUOUS, *_DISCRETE))
+        raise ArgumentError(message(f"{name}{here()}: no method {method!r}", help=f"one of {known}"))
+    low = floor(place)
+    share = place - low
+    if method in _DISCRETE:
+        share = _DISCRETE[method][1](share, low)
+    last = count - 1
+    indices = [where(i < 0, 0, where(i > last, last, i)).clip(0, size - 1).astype(dtypes.I64) for i in (low, low + 1)]
+    lower, upper = (_taken(ordered, i) for i in indices)
+    share = share.astype(ordered.dtype)
+    between = where(share < 0.5, lower + share * (upper - lower), upper - (1 - share) * (upper - lower))
+    return where((share == 0) | (lower == upper), lower, where(share == 1, upper, between))
+
+
+def _taken(ordered: Array, index: Array) -> Array:
+    if index.ndim == 1:
+        return ordered[..., index]
+    return take_along_axis(ordered, index, -1)

@@ -1,0 +1,103 @@
+"""Sets as sorted vectors of distinct elements. Their sizes depend on values: known, or bounded by `size=`."""
+
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+
+from __future__ import annotations
+
+from typing import Any
+
+from tracer.numpy.choosing import nonzero, where
+from tracer.numpy.conversion import array_of, cast, unified
+from tracer.numpy.creation import asarray, full, zeros
+from tracer.numpy.distinct import distinct_from_before, unique
+from tracer.numpy.joining import concatenate
+from tracer.numpy.manipulation import ravel
+from tracer.numpy.sorting import argsort, isin, searchsorted
+from tracer.trace.array import Array
+
+
+def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+    """The elements of either array, sorted.
+
+    size: of the result, cut off or filled up with `fill_value` (its least element by default); needed under `jit`.
+
+    >>> tnp.union1d([3, 1], [2, 3])
+    Array([1, 2, 3], i64)
+    """
+    parts = unified("union1d", [ravel(array_of("union1d", a)) for a in (ar1, ar2)])
+    return unique(concatenate(parts), size=size, fill_value=fill_value)
+
+
+def intersect1d(
+    ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False, *, size: int | None = None,
+    fill_value: Any = None,
+) -> Any:  # fmt: skip
+    """The elements that are in both arrays, sorted; and where each first occurs, if wanted.
+
+    size: as in `union1d`; indices are filled up with the sizes of the arrays.
+
+    >>> tnp.intersect1d([3, 1, 2], [2, 3, 5])
+    Array([2, 3], i64)
+    >>> tnp.intersect1d([3, 1, 2], [2, 3, 5], return_indices=True)[1:]
+    (Array([2, 0], i64), Array([0, 1], i64))
+    """
+    del assume_unique
+    x, y = unified("intersect1d", [ravel(array_of("intersect1d", a)) for a in (ar1, ar2)])
+    found, in_x = _selected(x, isin(x, y), size, fill_value)
+    if not return_indices:
+        return found
+    if not y.shape[0]:
+        return found, in_x, zeros(in_x.shape, in_x.dtype)
+    order = argsort(y)
+    in_y = order[searchsorted(y[order], found).clip(0, y.shape[0] - 1)]
+    return found, in_x, where(in_x < x.shape[0], in_y, y.shape[0])
+
+
+def setdiff1d(
+    ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
+) -> Array:
+    """The elements of the first array that are not in the second, sorted (or as they come, if `assume_unique`).
+
+    size: as in `union1d`.
+
+    >>> tnp.setdiff1d([3, 1, 2], [2])
+    Array([1, 3], i64)
+    """
+    x = ravel(array_of("setdiff1d", ar1))
+    absent = isin(x, ar2, invert=True)
+    if assume_unique and size is None:
+        return x[nonzero(absent)]
+    return _selected(x, absent, size, fill_value)[0]
+
+
+def setxor1d(
+    ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
+) -> Array:
+    """The elements that are in one array alone, sorted. size: as in `union1d`.
+
+    >>> tnp.setxor1d([3, 1, 2], [2, 5])
+    Array([1, 3, 5], i64)
+    """
+    del assume_unique
+    x, y = unified("setxor1d", [ravel(array_of("setxor1d", a)) for a in (ar1, ar2)])
+    alone = concatenate([isin(x, y, invert=True), isin(y, x, invert=True)])
+    return _selected(concatenate([x, y]), alone, size, fill_value)[0]
+
+
+def _selected(x: Array, wanted: Array, size: int | None, fill_value: Any) -> tuple[Array, Array]:
+    """The distinct elements of a vector that are wanted, sorted, and where each first occurs; filled up to `size`."""
+    n = x.shape[0]
+    if not n:
+        filled = cast(asarray(0 if fill_value is None else fill_value), x.dtype)
+        return full(size or 0, filled), full(size or 0, 0)
+    order = argsort(x)
+    ordered = x[order]
+    (places,) = nonzero(distinct_from_before(ordered) & wanted[order], size=size, fill_value=n)
+    inside = places < n
+    at = where(inside, places, 0)
+    values, index = ordered[at], where(inside, order[at], n)
+    if size:
+        least = where(inside[0], values[0], ordered[0])
+        values = where(inside, values, least if fill_value is None else cast(asarray(fill_value), x.dtype))
+    return values, index

@@ -1,0 +1,249 @@
+"""Vectors as samples of functions: convolution, interpolation, differences and integrals, windows."""
+
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, ShapeError, message
+from tracer.ir import dtypes
+from tracer.numpy.choosing import where
+from tracer.numpy.conversion import array_of, unified
+from tracer.numpy.creation import arange, asarray, full_like
+from tracer.numpy.joining import concatenate
+from tracer.numpy.manipulation import atleast_1d, flip, moveaxis, ravel
+from tracer.numpy.padding import pad
+from tracer.numpy.products import matmul
+from tracer.numpy.promotion import promoted_inexact
+from tracer.numpy.reductions import sum
+from tracer.numpy.rounding import conjugate
+from tracer.numpy.scans import cumsum, diff
+from tracer.numpy.sorting import searchsorted
+from tracer.numpy.transcendental import cos
+from tracer.primitives.broadcasting import axis_of
+from tracer.trace.array import Array
+from tracer.trace.source import here
+
+
+def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None) -> Array:
+    """The convolution of two vectors: out[k] = sum over i of a[i] v[k - i].
+
+    mode: "full" (n + m - 1 values), "same" (as many as the longer vector has, from the middle), "valid" (only where
+    both overlap wholly).
+
+    >>> tnp.convolve([1, 2, 3], [0, 1, 2])
+    Array([0, 1, 4, 7, 6], i64)
+    """
+    x, y = _vectors("convolve", atleast_1d(a), atleast_1d(v))
+    if y.shape[0] > x.shape[0]:
+        x, y = y, x
+    return _slid("convolve", x, flip(y), mode, precision)
+
+
+def correlate(a: Any, v: Any, mode: str = "valid", *, precision: Any = None) -> Array:
+    """The cross-correlation of two vectors: out[k] = sum over n of a[n + k] conj(v[n]); `mode` as in `convolve`.
+
+    >>> tnp.correlate([1, 2, 3], [0, 1, 2], "same")
+    Array([5, 8, 3], i64)
+    """
+    x, y = _vectors("correlate", a, v)
+    y = conjugate(y) if dtypes.is_complex(y.dtype) else y
+    if y.shape[0] > x.shape[0]:
+        return flip(_slid("correlate", y, x, mode, precision))
+    return _slid("correlate", x, y, mode, precision)
+
+
+def _vectors(name: str, a: Any, v: Any) -> list[Array]:
+    arrays = unified(name, [array_of(name, a), array_of(name, v)])
+    if any(x.ndim != 1 or not x.shape[0] for x in arrays):
+        raise ShapeError(
+            message(f"{name}{here()} takes two vectors with elements", f"got {arrays[0].type} and {arrays[1].type}")
+        )
+    return arrays
+
+
+def _slid(name: str, x: Array, y: Array, mode: str, precision: Any) -> Array:
+    """The products of y, the shorter one, with every stretch of x."""
+    n, m = x.shape[0], y.shape[0]
+    widths = {"full": (m - 1, m - 1), "same": (m // 2, (m - 1) // 2), "valid": (0, 0)}
+    if mode not in widths:
+        raise ArgumentError(message(f'{name}{here()}: mode is "full", "same" or "valid"', f"got {mode!r}"))
+    before, after = widths[mode]
+    padded = pad(x, (before, after))
+    stretches = padded[np.arange(n + before + after - m + 1)[:, None] + np.arange(m)]
+    return matmul(stretches, y, precision=precision)
+
+
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: float | None = None) -> Array:
+    """The piecewise linear function through the points (xp, fp) at x; xp must ascend.
+
+    left, right: its values outside, those at the ends by default. period: of x, with which xp need not ascend.
+
+    >>> tnp.interp(2.5, [1.0, 2.0, 3.0], [3.0, 2.0, 0.0])
+    Array(1., f64)
+    """
+    places, knots = promoted_inexact("interp", asarray(x)), promoted_inexact("interp", asarray(xp))
+    values = promoted_inexact("interp", asarray(fp))[0]
+    at, points = unified("interp", [places[0], knots[0]])
+    if points.ndim != 1 or values.shape != points.shape or not points.shape[0]:
+        raise ShapeError(
+            message(f"interp{here()}: xp and fp are vectors of one size", f"got {points.type} and {values.type}")
+        )
+    if period is not None:
+        points, at = points % period, at % period
+        order = points.argsort()
+        points, values = points[order], values[order]
+        points = concatenate([points[-1:] - period, points, points[:1] + period])
+        values = concatenate([values[-1:], values, values[:1]])
+    n = points.shape[0]
+    right_one = searchsorted(points, at, side="right").clip(1, max(n - 1, 1))
+    low, high = right_one - 1, (right_one if n > 1 else right_one - 1)
+    width = points[high] - points[low]
+    share = where(width == 0, 0.0, (at - points[low]) / where(width == 0, 1.0, width))
+    result = values[low] + share * (values[high] - values[low])
+    result = where(at == points[high], values[high], result)
+    if period is None:
+        result = where(at < points[0], values[0] if left is None else left, result)
+        result = where(at > points[-1], values[-1] if right is None else right, result)
+    return where(at != at, at, result) if n > 1 else result  # NaN
+
+
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    """Central differences along axes, one-sided at the ends: an array for one axis, a list for several.
+
+    varargs: the spacing: a number, or the coordinates as a vector; one for all axes, or one for each.
+
+    >>> tnp.gradient(tnp.asarray([1.0, 2.0, 4.0, 7.0]))
+    Array([1. , 1.5, 2.5, 3. ], f64)
+    """
+    (values,) = promoted_inexact("gradient", asarray(f))
+    axes = tuple(range(values.ndim)) if axis is None else tuple(axis) if isinstance(axis, list | tuple) else (axis,)
+    axes = tuple(axis_of("gradient", a, values.ndim) for a in axes)
+    spacings = varargs * len(axes) if len(varargs) == 1 else varargs or (1.0,) * len(axes)
+    if len(spacings) != len(axes) or edge_order not in (1, 2):
+        raise ArgumentError(
+            message(f"gradient{here()}: one spacing, or one for each axis; edge_order 1 or 2", f"got {len(varargs)}")
+        )
+    results = [_slope(values, array_of("gradient", h), a, edge_order) for h, a in zip(spacings, axes, strict=True)]
+    return results[0] if len(results) == 1 else results
+
+
+def _slope(values: Array, spacing: Array, axis: int, edge_order: int) -> Array:
+    y = moveaxis(values, axis, 0)
+    n = y.shape[0]
+    if n < edge_order + 1:
+        raise ShapeError(message(f"gradient{here()}: an axis needs {edge_order + 1} elements", f"got {values.type}"))
+    if spacing.ndim > 1 or (spacing.ndim == 1 and spacing.shape[0] != n):
+        raise ShapeError(message(f"gradient{here()}: coordinates are as many as the axis has", f"got {spacing.type}"))
+    steps = diff(spacing) if spacing.ndim else full_like(y, 0, shape=n - 1) + spacing
+    steps = steps.reshape(n - 1, *[1] * (y.ndim - 1))
+    slopes = (y[1:] - y[:-1]) / steps
+    first, last = slopes[:1], slopes[-1:]
+    h0, h1 = steps[:-1], steps[1:]
+    middle = (h0 * slopes[1:] + h1 * slopes[:-1]) / (h0 + h1) if spacing.ndim else (y[2:] - y[:-2]) / (2 * spacing)
+    if edge_order == 2:
+        first = first + (slopes[:1] - slopes[1:2]) * steps[:1] / (steps[:1] + steps[1:2])
+        last = last + (slopes[-1:] - slopes[-2:-1]) * steps[-1:] / (steps[-1:] + steps[-2:-1])
+    return moveaxis(concatenate([first, middle, last]), 0, axis)
+
+
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
+    """The integral along an axis by the trapezoidal rule; x: the coordinates, or dx: their spacing.
+
+    >>> tnp.trapezoid([1.0, 2.0, 3.0])
+    Array(4., f64)
+    """
+    (values,) = promoted_inexact("trapezoid", asarray(y))
+    values = moveaxis(values, axis, -1)
+    if x is None:
+        width: Any = dx
+    else:
+        places = asarray(x)
+        width = diff(places if places.ndim == 1 else moveaxis(places, axis, -1))
+    return sum(width * (values[..., 1:] + values[..., :-1]) / 2.0, -1)
+
+
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
+    """The differences of neighbours in the array made flat, with values put before and behind them.
+
+    >>> tnp.ediff1d([1, 2, 4, 7])
+    Array([1, 2, 3], i64)
+    """
+    x = ravel(array_of("ediff1d", ary))
+    parts = [part if part is None else ravel(array_of("ediff1d", part)) for part in (to_begin, to_end)]
+    joined = [part.astype(x.dtype) if part is not None else None for part in parts]
+    return concatenate([p for p in (joined[0], diff(x), joined[1]) if p is not None])
+
+
+def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: float = 2 * np.pi) -> Array:
+    """Angles without jumps: multiples of the period are added where neighbours differ by more than half of it.
+
+    >>> tnp.unwrap([0.0, 3.0, 6.0, 0.0])
+    Array([0.        , 3.        , 6.        , 6.28318531], f64)
+    """
+    x = array_of("unwrap", p)
+    whole = dtypes.is_integer(x.dtype) and isinstance(period, int)
+    if not whole:
+        (x,) = promoted_inexact("unwrap", x)
+    steps = diff(x, axis=axis)
+    half = period // 2 if whole else period / 2
+    wrapped = (steps + half) % period - half
+    if not whole or period % 2 == 0:  # a step of half a period keeps its direction
+        wrapped = where((wrapped == -half) & (steps > 0), half, wrapped)
+    correction = where(abs(steps) < (period / 2 if discont is None else discont), 0, wrapped - steps)
+    first = moveaxis(x, axis, 0)[:1]
+    rest = moveaxis(x, axis, 0)[1:] + moveaxis(cumsum(correction, axis), axis, 0)
+    return moveaxis(concatenate([first, rest]), 0, axis)
+
+
+# Windows
+
+
+def _angles(name: str, M: Any) -> tuple[int, Array]:
+    count = operator.index(M)
+    return count, 2 * np.pi * arange(max(count, 0), dtype=float) / max(count - 1, 1)
+
+
+def hanning(M: int) -> Array:
+    """The Hann window of M values: a raised cosine that ends in 0.
+
+    >>> tnp.hanning(3)
+    Array([0., 1., 0.], f64)
+    """
+    count, angles = _angles("hanning", M)
+    return 0.5 - 0.5 * cos(angles) if count != 1 else full_like(angles, 1)
+
+
+def hamming(M: int) -> Array:
+    """The Hamming window of M values: a raised cosine that ends in 0.08.
+
+    >>> tnp.hamming(3)
+    Array([0.08, 1.  , 0.08], f64)
+    """
+    count, angles = _angles("hamming", M)
+    return 0.54 - 0.46 * cos(angles) if count != 1 else full_like(angles, 1)
+
+
+def blackman(M: int) -> Array:
+    """The Blackman window of M values.
+
+    >>> tnp.blackman(3).round(6)
+    Array([-0.,  1., -0.], f64)
+    """
+    count, angles = _angles("blackman", M)
+    return 0.42 - 0.5 * cos(angles) + 0.08 * cos(2 * angles) if count != 1 else full_like(angles, 1)
+
+
+def bartlett(M: int) -> Array:
+    """The Bartlett window of M values: a triangle that ends in 0.
+
+    >>> tnp.bartlett(5)
+    Array([0. , 0.5, 1. , 0.5, 0. ], f64)
+    """
+    count, angles = _angles("bartlett", M)
+    return 1 - abs(angles / np.pi - 1) if count != 1 else full_like(angles, 1)

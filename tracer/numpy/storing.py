@@ -1,0 +1,113 @@
+"""Arrays from and to files, buffers and text: NumPy's functions, whose results become arrays of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from tracer.numpy.conversion import array_of
+from tracer.trace.array import Array
+
+
+def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
+    """Write an array to a file of NumPy's .npy format.
+
+    >>> import io; buffer = io.BytesIO(); tnp.save(buffer, tnp.arange(3)); buffer.getvalue()[1:6]
+    b'NUMPY'
+    """
+    np.save(file, np.asarray(arr), allow_pickle=allow_pickle)
+
+
+def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
+    """Write several arrays to an uncompressed .npz archive, under their names or as arr_0, arr_1 ...
+
+    >>> import io; buffer = io.BytesIO(); tnp.savez(buffer, x=tnp.arange(3)); _ = buffer.seek(0)
+    >>> tnp.load(buffer)["x"]
+    array([0, 1, 2])
+    """
+    named: dict[str, Any] = {name: np.asarray(x) for name, x in kwds.items()}
+    np.savez(file, *map(np.asarray, args), allow_pickle=allow_pickle, **named)
+
+
+def load(file: Any, *args: Any, **kwargs: Any) -> Any:
+    """Read a .npy file as an array, or an .npz archive as NumPy's mapping of names to ndarrays.
+
+    >>> import io; buffer = io.BytesIO(); tnp.save(buffer, tnp.arange(3)); _ = buffer.seek(0); tnp.load(buffer)
+    Array([0, 1, 2], i64)
+    """
+    found = np.load(file, *args, **kwargs)
+    return array_of("load", found) if isinstance(found, np.ndarray) else found
+
+
+def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:
+    """The bytes of a buffer read as elements of a dtype.
+
+    >>> tnp.frombuffer(b"\\x01\\x02", dtype="uint8")
+    Array([1, 2], u8)
+    """
+    return array_of("frombuffer", np.frombuffer(buffer, np.dtype(dtype), count, offset))
+
+
+def fromfile(file: Any, dtype: Any = float, count: int = -1, sep: str = "", offset: int = 0) -> Array:
+    """The bytes of a file, or the numbers in its text, read as elements of a dtype.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryFile() as file:
+    ...     _ = file.write(b"\\x01\\x02"), file.seek(0)
+    ...     tnp.fromfile(file, "uint8")
+    Array([1, 2], u8)
+    """
+    return array_of("fromfile", np.fromfile(file, np.dtype(dtype), count, sep, offset))
+
+
+def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1) -> Array:
+    """What an iterator yields, as a vector.
+
+    >>> tnp.fromiter((i * i for i in range(3)), dtype=int)
+    Array([0, 1, 4], i64)
+    """
+    return array_of("fromiter", np.fromiter(iter, np.dtype(dtype), count))
+
+
+def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Array:
+    """The numbers in a text, as a vector.
+
+    >>> tnp.fromstring("1 2", dtype=int, sep=" ")
+    Array([1, 2], i64)
+    """
+    return array_of("fromstring", np.fromstring(string, np.dtype(dtype), count, sep=sep))
+
+
+def array_str(
+    a: Any, max_line_width: int | None = None, precision: int | None = None, suppress_small: Any = None
+) -> str:
+    """The elements as text.
+
+    >>> tnp.array_str(tnp.asarray([1, 2]))
+    '[1 2]'
+    """
+    return np.array_str(np.asarray(a), max_line_width, precision, suppress_small)
+
+
+def array_repr(
+    arr: Any, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
+) -> str:
+    """The array as `repr` shows it, with another width, or fewer digits.
+
+    >>> tnp.array_repr(tnp.asarray([1, 2]))
+    'Array([1, 2], i64)'
+    """
+    wanted: dict[str, Any] = {"linewidth": max_line_width, "precision": precision, "suppress": suppress_small}
+    with np.printoptions(**{option: value for option, value in wanted.items() if value is not None}):
+        return repr(array_of("array_repr", arr))
+
+
+def iterable(y: Any) -> bool:
+    """Whether a value can be iterated over.
+
+    >>> tnp.iterable([1]), tnp.iterable(2)
+    (True, False)
+    """
+    return bool(np.iterable(y))

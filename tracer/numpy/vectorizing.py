@@ -1,0 +1,95 @@
+"""`vectorize`: functions of scalars, or of arrays with core dimensions, on arrays that broadcast."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from tracer.errors import ArgumentError, ShapeError, message
+from tracer.ir import shape
+from tracer.numpy.conversion import array_of, broadcast
+from tracer.numpy.manipulation import reshape
+from tracer.trace import trees
+from tracer.trace.array import Array
+from tracer.trace.source import here
+from tracer.transforms.vectorize import vmap
+
+Core = tuple[str, ...]
+_GROUP = r"\(\s*((?:\w+\s*(?:,\s*\w+\s*)*)?)\)"
+
+
+def _parsed(signature: str) -> tuple[list[Core], list[Core]]:
+    """The core dimensions of arguments and results: "(m,n),(n)->(m)"."""
+    text = signature.replace(" ", "")
+    if not re.fullmatch(rf"(?:{_GROUP}(?:,{_GROUP})*)?->{_GROUP}(?:,{_GROUP})*", text):
+        raise ArgumentError(
+            message(f"vectorize{here()}: no signature {signature!r}", help='such as "(m,n),(n)->(m)"')
+        )
+    sides = [
+        [tuple(filter(None, group.split(","))) for group in re.findall(r"\(([^()]*)\)", side)]
+        for side in text.split("->")
+    ]
+    return sides[0], sides[1]
+
+
+def vectorize(
+    pyfunc: Callable[..., Any], *, excluded: Any = frozenset(), signature: str | None = None
+) -> Callable[..., Any]:
+    """A function that maps `pyfunc` over the leading axes of its arguments, which broadcast together.
+
+    pyfunc: of scalars, or of arrays with the core dimensions that a signature "(m,n),(n)->(m)" names. excluded: the
+    positions and names of arguments that are handed on as they are. All of it is one batched computation.
+
+    >>> tnp.vectorize(lambda v, w: (v * w).sum(), signature="(n),(n)->()")(tnp.ones((2, 3)), tnp.arange(3.0))
+    Array([3., 3.], f64)
+    """
+    left_out = frozenset(excluded)
+    cores = None if signature is None else _parsed(signature)
+
+    @wraps(pyfunc)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        named = {k: v for k, v in kwargs.items() if k not in left_out}
+        if named and cores is not None:
+            raise ArgumentError(message(f"vectorize{here()}: arguments with a signature are positional"))
+        positions = [i for i in range(len(args)) if i not in left_out]
+        arrays = [array_of("vectorize", args[i]) for i in positions]
+        arrays += [array_of("vectorize", v) for v in named.values()]
+        wanted = [()] * len(arrays) if cores is None else cores[0]
+        if len(wanted) != len(arrays):
+            raise ArgumentError(
+                message(f"vectorize{here()}: {signature} takes {len(wanted)} arguments", f"got {len(arrays)}")
+            )
+        _check_sizes(arrays, wanted)
+
+        def call(*values: Any) -> Any:
+            full = list(args)
+            for i, value in zip(positions, values, strict=False):
+                full[i] = value
+            rest = dict(zip(named, values[len(positions) :], strict=True))
+            return pyfunc(*full, **{**kwargs, **rest})
+
+        lead = [x.shape[: x.ndim - len(core)] for x, core in zip(arrays, wanted, strict=True)]
+        sizes = shape.broadcast(*lead, operation=f"vectorize{here()}")
+        if not sizes:
+            return call(*arrays)
+        flat = shape.size(sizes)
+        rows = [
+            reshape(broadcast(x, (*sizes, *x.shape[len(own) :])), (flat, *x.shape[len(own) :]))
+            for x, own in zip(arrays, lead, strict=True)
+        ]
+        return trees.tree_map(lambda y: reshape(y, (*sizes, *y.shape[1:])), vmap(call)(*rows))
+
+    return mapped
+
+
+def _check_sizes(arrays: list[Array], cores: Any) -> None:
+    """Core dimensions of one name have one size."""
+    found: dict[str, int] = {}
+    for x, core in zip(arrays, cores, strict=True):
+        if x.ndim < len(core):
+            raise ShapeError(message(f"vectorize{here()}: {len(core)} core dimensions are wanted", f"got {x.type}"))
+        for name, n in zip(core, x.shape[x.ndim - len(core) :], strict=True):
+            if found.setdefault(name, n) != n:
+                raise ShapeError(message(f"vectorize{here()}: dimension {name} has sizes {found[name]} and {n}"))
