@@ -20,9 +20,11 @@ from tracer.primitives.exponential import exp, log
 from tracer.primitives.joining import pad
 from tracer.primitives.ordering import exact_extreme
 from tracer.primitives.rules import Value, check_kinds, linear_jvp, operand_of
-from tracer.primitives.shapes import Batched, broadcasted_iota
+from tracer.primitives.scan import scan_program, slice_type
+from tracer.primitives.shapes import Batched, broadcasted_iota, moveaxis
 from tracer.primitives.slicing import take_along
 from tracer.trace.source import here
+from tracer.trace.stage import stage
 from tracer.trace.trace import bind
 
 
@@ -95,13 +97,21 @@ cumsum_p = Primitive(
 
 
 def _cumprod_jvp(ctx: Any, xs: Any, dxs: Any, *, axis: int, reverse: bool) -> list[Any]:
-    """(p, dp)(q, dq) = (pq, dp q + p dq): nothing is divided, so zeros are right to every order."""
+    """dy_k = dy_{k-1} x_k + y_{k-1} dx_k: nothing is divided, so zeros are right to every order."""
+    (x,), (dx,), (y,) = xs, dxs, ctx.outputs
+    shift = [(0, 0, 0)] * x.ndim
+    shift[axis] = (-1, 1, 0) if reverse else (1, -1, 0)
+    rows = [moveaxis(v, axis, 0) for v in (x, pad(y, 1, shift), dx)]
 
-    def combine(earlier: Sequence[Any], later: Sequence[Any]) -> list[Any]:
-        (p, dp), (q, dq) = earlier, later
-        return [mul(p, q), add(mul(dp, q), mul(p, dq))]
+    def step(inputs: list[Any]) -> list[Any]:
+        before, factor, product, change = inputs
+        after = add(mul(before, factor), mul(product, change))
+        return [after, after]
 
-    return [_in_doubling_steps(combine, (xs[0], dxs[0]), (1, 0), axis, reverse)[1]]
+    row = slice_type(rows[2].type)
+    body = stage(step, [row, *(slice_type(r.type) for r in rows)], name="cumprod").program
+    _, found = scan_program(body, [], [ctx.zeros(row)], rows, length=x.shape[axis], reverse=reverse)
+    return [moveaxis(found, 0, axis)]
 
 
 cumprod_p = Primitive(

@@ -11,6 +11,7 @@ from tracer.ir.program import Program
 from tracer.runtime.arguments import Call, Signature
 from tracer.runtime.cost import CostReport, bytes_of, report
 from tracer.runtime.explain import Text
+from tracer.runtime.flops import flops
 from tracer.runtime.lazy import LazyModule
 from tracer.runtime.staging import Traced
 from tracer.trace import trees
@@ -94,6 +95,10 @@ class Lowered:
     def cost(self) -> CostReport:
         """Arithmetic and memory traffic of the optimised program, by equation and in all."""
         return report(self.optimized())
+
+    def flops(self) -> int:
+        """The arithmetic of the optimised program as one number, by the weights that `tracer.runtime.flops` lists."""
+        return flops(self.optimized())
 
     def memory(self) -> Memory:
         """Bytes of arguments, results and temporaries, known before anything runs."""

@@ -23,6 +23,8 @@ from tracer.schedule.nests import Invocation, NestWriter
 from tracer.schedule.sources import Element, Inline, Memory, Scalars, Source, StackSource, components, scalar_count
 from tracer.schedule.windows import FaultSites
 
+_MOST_IN_LINE = 32  # calls of nests without a branch: LLVM takes time in the square of what is in line
+
 
 class ModuleState:
     """What the blocks of one module share: functions (equal ones once), the arena, fault sites, callbacks.
@@ -72,6 +74,7 @@ class BlockWriter:
         self.plan: BlockPlan = plan_block(program)
         self.sources: dict[Var, Source] = dict(zip(program.inputs, inputs, strict=True))
         self.step = 0  # the number of the step that is being written
+        self.invocations = 0
         self.targets: dict[Var, Memory] = {}
         self.wanted = targets
         own = owned or [False] * len(inputs)
@@ -176,7 +179,8 @@ class BlockWriter:
         """Call a nest, written before or now."""
         name = self.module.share(invocation.function)
         self.builder.invoke(name, *invocation.arguments)
-        if invocation.faults:
+        self.invocations += 1
+        if invocation.faults or self.invocations % _MOST_IN_LINE == 0:
             self.builder.leave()
 
     def _write_nest(self, nest: Nest) -> None:

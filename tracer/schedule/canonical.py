@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from functools import cache
 from typing import Any
 
 from tracer.ir.loop import Buffer, Constant, Function, Register
@@ -15,33 +16,43 @@ def function_key(function: Function) -> tuple[Hashable, ...]:
     numbers: dict[Any, int] = {}
     parts: list[Hashable] = []
     for parameter in function.parameters:
-        parts.extend(_encode(parameter, numbers))
-    parts.extend(_encode(function.body, numbers))
+        _encode(parameter, numbers, parts)
+    _encode(function.body, numbers, parts)
     return tuple(parts)
 
 
-def _encode(value: Any, numbers: dict[Any, int]) -> Iterator[Hashable]:
-    if isinstance(value, Register):
-        new = value not in numbers
-        yield numbers.setdefault(value, len(numbers))
-        if new:
-            yield value.dtype.name
-    elif isinstance(value, Buffer):
-        new = value not in numbers
-        yield numbers.setdefault(value, len(numbers))
-        if new:
-            yield (value.dtype.name, value.size, value.space.value, value.offset, value.alignment, value.written)
-    elif isinstance(value, Constant):
-        yield (value.dtype.name, value.bits)
-    elif isinstance(value, tuple):
-        yield len(value)
+def _encode(value: Any, numbers: dict[Any, int], parts: list[Hashable]) -> None:
+    """Append what says the value."""
+    kind: Any = type(value)  # Any, for the cache of names takes what can be hashed
+    if kind is Register:
+        if value not in numbers:
+            parts.append(value.dtype.num)
+        parts.append(numbers.setdefault(value, len(numbers)))
+    elif kind is Buffer:
+        if value not in numbers:
+            parts.append(
+                (value.dtype.num, value.size, value.space.value, value.offset, value.alignment, value.written)
+            )
+        parts.append(numbers.setdefault(value, len(numbers)))
+    elif kind is Constant:
+        parts.append((value.dtype.num, value.bits))
+    elif kind is tuple:
+        parts.append(len(value))
         for item in value:
-            yield from _encode(item, numbers)
+            _encode(item, numbers, parts)
+    elif kind is int or kind is str or kind is bool or value is None:
+        parts.append(value)
     elif isinstance(value, Enum):
-        yield value.name
+        parts.append(value.name)
     elif is_dataclass(value):
-        yield type(value).__name__
-        for field in fields(value):
-            yield from _encode(getattr(value, field.name), numbers)
+        parts.append(kind.__name__)
+        for name in _names(kind):
+            _encode(getattr(value, name), numbers, parts)
     else:
-        yield value
+        parts.append(value)
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    """The fields of a dataclass: of statements, or of parts of them."""
+    return tuple(field.name for field in fields(kind))

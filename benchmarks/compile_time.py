@@ -1,0 +1,103 @@
+"""What it takes to trace, differentiate and compile, by the size of the program: all of it is to be linear.
+
+Sizes are equations, nested programs included; they are asserted in tests/transforms/test_program_sizes.py. Times are
+the least of some rounds in one process, each round with a program of its own, so that nothing is remembered.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import tracer
+import tracer.numpy as tnp
+from tracer.ir.program import Program
+from tracer.ir.visit import equations
+
+ROUNDS = 3
+BARS = {"trace 10,000 equations": 2.0, "grad of 300 steps, compiled": 1.0}  # seconds
+
+_different = itertools.count(1)
+
+
+def chain(steps: int) -> Callable[[Any], Any]:
+    """A scalar function of so many steps of three operations, unlike every other that this process made."""
+    shift = 1e-6 * next(_different)
+
+    def run(x: Any) -> Any:
+        for _ in range(steps):
+            x = tnp.sin(x) * x + shift
+        return x
+
+    return run
+
+
+def rollout(steps: int) -> Callable[[Any], Any]:
+    """A state of eight numbers moved by a small network, step by step in Python."""
+    shift = 1e-6 * next(_different)
+
+    def run(w: Any) -> Any:
+        state = tnp.ones(8) + shift
+        for _ in range(steps):
+            state = tnp.tanh(w @ state) + 0.1 * state
+        return (state**2).sum()
+
+    return run
+
+
+def size(program: Program) -> int:
+    """How many equations, nested ones included."""
+    return sum(1 for _ in equations(program))
+
+
+def least(make: Callable[[], Callable[[], Any]]) -> float:
+    """The seconds of the fastest round; `make` prepares one."""
+    best = float("inf")
+    for _ in range(ROUNDS):
+        run = make()
+        start = time.perf_counter()
+        run()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def derivative(function: Callable[..., Any], order: int) -> Callable[..., Any]:
+    """`grad` so many times."""
+    for _ in range(order):
+        function = tracer.grad(function)
+    return function
+
+
+def main() -> int:
+    """Measure and print; returns 1 where a bar is missed."""
+    print(f"least of {ROUNDS} rounds\n")
+    print(f"{'steps':>6}{'order':>7}{'equations':>11}{'optimized':>11}{'trace':>10}{'compile':>10}")
+    for order in range(4):
+        for steps in (25, 50, 100):
+            lowered = tracer.jit(derivative(chain(steps), order)).lower(1.3)
+            traced = least(lambda s=steps, o=order: lambda: tracer.jit(derivative(chain(s), o)).lower(1.3).program())
+
+            def compiling(steps: int = steps, order: int = order) -> Callable[[], Any]:
+                fresh = tracer.jit(derivative(chain(steps), order)).lower(1.3)
+                return fresh.compile
+
+            sizes = f"{size(lowered.program()):>11,}{size(lowered.optimized()):>11,}"
+            print(f"{steps:>6}{order:>7}{sizes}{1e3 * traced:>7.0f} ms{1e3 * least(compiling):>7.0f} ms", flush=True)
+    w = tnp.eye(8) * 0.5
+    measured = {
+        "trace 10,000 equations": least(lambda: lambda: tracer.make_program(chain(3334))(1.3)),
+        "grad of 300 steps, compiled": least(lambda: lambda: tracer.jit(tracer.grad(rollout(300)))(w)),
+        "grad of 300 steps, define by run": least(lambda: lambda: tracer.grad(rollout(300))(w)),
+    }
+    print()
+    for name, seconds in measured.items():
+        bar = f", at most {BARS[name]:.1f} s" if name in BARS else ""
+        print(f"{name:<34}{seconds:6.2f} s{bar}")
+    return int(any(measured[name] > bar for name, bar in BARS.items()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
