@@ -1,14 +1,12 @@
 """Folding: what is known before the program runs.
 
-Scalars computed from literals become literals, by the primitives' references; arrays with one value everywhere are
+Scalars computed from literals become literals, as outside every trace; arrays with one value everywhere are
 read as that value; branches taken for certain and loops of no or one round are put in line.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-import numpy as np
 
 from tracer.ir.primitive import NoRule, Structured
 from tracer.ir.program import Atom, Equation, Literal, Program, Var
@@ -17,7 +15,7 @@ from tracer.passes.loops import Loop, loop_of
 from tracer.passes.rewriter import Rewriter, rewriting
 from tracer.primitives.branches import cond_p
 from tracer.primitives.broadcasting import broadcast_in_dim_p
-from tracer.primitives.reference import reference_outputs
+from tracer.primitives.rules import computed
 from tracer.primitives.shapes import optimization_barrier_p, squeeze_p
 
 
@@ -47,10 +45,7 @@ def _evaluate(equation: Equation) -> list[Atom] | None:
     types = [variable.type for variable in equation.outputs]
     if not all(isinstance(type, ArrayType) and not type.shape for type in types):
         return None
-    values = [np.asarray(a.value, a.type.dtype) for a in equation.inputs if isinstance(a, Literal)]
-    outputs = reference_outputs(primitive, values, equation.params)
-    results = zip(outputs, types, strict=True)
-    return [Literal(np.asarray(y).astype(t.dtype)[()], t) for y, t in results if isinstance(t, ArrayType)]
+    return list(computed(primitive, [a for a in equation.inputs if isinstance(a, Literal)], equation.params))
 
 
 def splat_value(atom: Atom, at: Rewriter) -> Literal | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,12 @@ import numpy as np
 from tracer.errors import ArgumentError, DTypeError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
-from tracer.ir.primitive import Linear, NoRule, Primitive, Rule, Zero
+from tracer.ir.primitive import Linear, Primitive, Rule, Zero
 from tracer.ir.program import Literal
 from tracer.ir.types import ArrayType, Type, array_type, is_differentiable, tangent_type
-from tracer.trace.array import Array
+from tracer.trace.array import Array, concrete, require_concrete
 from tracer.trace.source import here
-from tracer.trace.trace import Operand, as_literal, bind
+from tracer.trace.trace import Operand, as_literal, bind, eager
 
 Scalar = bool | int | float | complex | np.generic
 Value = Operand | Scalar
@@ -121,12 +121,15 @@ def pointwise(primitive: Primitive, *operands: Value, **params: Any) -> Any:
 
 def fold_literals(primitive: Primitive, operands: Sequence[Operand], params: dict[str, Any]) -> Literal:
     """Evaluate a pointwise primitive on literals."""
-    literals = [x for x in operands if isinstance(x, Literal)]
-    type = primitive.infer(*(x.type for x in literals), **params)
-    assert not isinstance(primitive.reference, NoRule)
-    with np.errstate(all="ignore"):
-        value = primitive.reference(*(np.asarray(x.value, x.type.dtype) for x in literals), **params)
-    return Literal(np.asarray(value).astype(type.dtype)[()], type)
+    (result,) = computed(primitive, [x for x in operands if isinstance(x, Literal)], params)
+    return result
+
+
+def computed(primitive: Primitive, literals: Sequence[Literal], params: Mapping[str, Any]) -> list[Literal]:
+    """A primitive's outputs on literals: what it gives outside every trace, which is what compiled code gives."""
+    arrays = [concrete(np.asarray(x.value, x.type.dtype), x.type.weak) for x in literals]
+    outputs = eager.execute(primitive, arrays, params)
+    return [Literal(require_concrete(y)[()], y.type) for y in outputs if isinstance(y.type, ArrayType)]
 
 
 # Derivatives
