@@ -74,6 +74,36 @@ def test_a_lane_keeps_the_infinities_of_the_branch_it_did_not_take(way: Any) -> 
 
 
 @ways
+def test_infinite_slopes_of_branches_not_taken_stay_out_of_gradients_of_batches(way: Any) -> None:
+    f = lambda x, s: lax.cond(x > 0, lambda v: s * tnp.sqrt(v), lambda v: 0.0 * v, x)  # noqa: E731
+    batched = lambda x, s: vmap(f, in_axes=(0, None))(x, s).sum()  # noqa: E731
+    dx, ds = way(grad(batched, argnums=(0, 1)))(X, 3.0)
+    np.testing.assert_array_equal(dx, [0.0, 1.5, 0.75])
+    assert float(ds) == 3.0
+    np.testing.assert_array_equal(way(vmap(grad(f), in_axes=(0, None)))(X, 3.0), dx)
+
+
+@ways
+def test_infinite_slopes_of_lanes_that_are_done_stay_out_of_gradients_of_batches(way: Any) -> None:
+    def f(x: Any, s: Any) -> Any:
+        def step(state: Any) -> Any:
+            return state[0] - 1.0, s * state[1] * tnp.sqrt(state[0])
+
+        return lax.while_loop(lambda state: state[0] > 0.5, step, (x, x + 1.0))[1]
+
+    xs = tnp.asarray([0.0, 1.0, 2.0, 3.0])
+    expected = [float(grad(f)(x, 1.5)) for x in xs]
+    by_scale = sum(float(grad(f, argnums=1)(x, 1.5)) for x in xs)
+    batched = lambda x, s: vmap(f, in_axes=(0, None))(x, s).sum()  # noqa: E731
+    dx, ds = way(grad(batched, argnums=(0, 1)))(xs, 1.5)
+    np.testing.assert_allclose(dx, expected, rtol=1e-14)
+    np.testing.assert_allclose(ds, by_scale, rtol=1e-14)
+    np.testing.assert_allclose(way(vmap(grad(f), in_axes=(0, None)))(xs, 1.5), expected, rtol=1e-14)
+    pushed = way(lambda x: tracer.jvp(lambda v: batched(v, 1.5), (x,), (tnp.ones(4),))[1])(xs)
+    assert float(pushed) == pytest.approx(sum(expected))
+
+
+@ways
 def test_where_lets_infinities_of_what_it_did_not_choose_through_and_apply_where_does_not(way: Any) -> None:
     trap = grad(lambda x: tnp.where(x > 0, tnp.sqrt(x), 0.0).sum())
     assert np.isnan(np.asarray(way(trap)(X))[0])

@@ -18,6 +18,7 @@ from tracer.ir.program import Program
 from tracer.ir.types import ArrayType, Type, array_type, same_up_to_weakness
 from tracer.primitives.arithmetic import clamp
 from tracer.primitives.comparison import eq, select
+from tracer.primitives.gradients import live, shared_scalars
 from tracer.primitives.guard import guarded_program, may_fault
 from tracer.primitives.nested import Axes, active_of, batched_of, either, front_axes, move_to_front, nonzero, spread
 from tracer.primitives.reference import run_reference
@@ -155,12 +156,16 @@ def _batch_select(
 ) -> Any:
     """Every branch runs for all lanes, guarded by the mask of its own, and each lane selects its branch's results."""
     index = clamp(0, index, len(branches) - 1)
+    shared = shared_scalars(operands, batched)
+    operands = [ctx.to_front(x, None) if new else x for x, new in zip(operands, shared, strict=True)]
+    batched = either(batched, shared)
     results: list[Any] = []
     for number in reversed(range(len(branches))):
         mask = eq(index, as_literal(number, dtypes.I32))
-        branch, given, given_batched = branches[number], list(operands), batched
+        branch, given_batched = branches[number], batched
+        given = [live(mask, x) if on else x for x, on in zip(operands, batched, strict=True)]
         if may_fault(branch):
-            branch, given, given_batched = guarded_program(branch), [mask, *operands], (True, *batched)
+            branch, given, given_batched = guarded_program(branch), [mask, *given], (True, *batched)
         program = ctx.transform(branch, given_batched, ctx.size, ctx.axis_name, True).program
         outputs = evaluate(program, given)
         results = [_select_lanes(mask, y, z) for y, z in zip(outputs, results, strict=True)] if results else outputs

@@ -1,12 +1,16 @@
-"""`stop_gradient`: the value, with a derivative of zero."""
+"""Values with other derivatives than their own: `stop_gradient`, and `live`, which dead lanes of a batch lack."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from tracer.ir.primitive import Alias, NoRule, Primitive
-from tracer.ir.types import is_differentiable
+from tracer.ir.primitive import Alias, Composite, NoRule, Primitive, Zero
+from tracer.ir.types import ArrayType, is_differentiable
+from tracer.primitives.broadcasting import broadcast_in_dim
+from tracer.primitives.comparison import select
 from tracer.primitives.rules import pointwise_batch, zero_jvp
+from tracer.primitives.shapes import Batched
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
@@ -34,4 +38,44 @@ def _stopped(leaf: Any) -> Array:
     return bind(stop_gradient_p, array) if is_differentiable(array.type) else array
 
 
-GRADIENTS = (stop_gradient_p,)
+# live
+
+
+def _in_live_lanes(mask: Any, tangent: Any) -> Any:
+    return select(broadcast_in_dim(mask, tangent.type.shape, tuple(range(len(mask.type.shape)))), tangent, 0)
+
+
+def _live_batch(ctx: Any, xs: Sequence[Any], axes: Sequence[int | None]) -> Batched:
+    return [bind(live_p, *(ctx.to_front(x, axis) for x, axis in zip(xs, axes, strict=True)))], [0]
+
+
+live_p = Primitive(
+    name="live", infer=lambda mask, x: x, reference=lambda mask, x: x.copy(),
+    jvp=lambda ctx, xs, dxs: [dxs[1] if isinstance(dxs[1], Zero) else _in_live_lanes(xs[0], dxs[1])],
+    transpose=lambda ctx, cts, xs: [None, _in_live_lanes(xs[0], cts[0])],
+    batch=_live_batch, lower=Composite(lambda mask, x: x),
+    laws={
+        "jvp": "dead lanes have no derivative on purpose",
+        "transpose": "it is the identity forward, and drops the cotangents of dead lanes",
+    },
+)  # fmt: skip
+
+
+def live(mask: Any, x: Any) -> Any:
+    """The value x [*lanes, ...], of which only the lanes that the mask [*lanes] names have a derivative.
+
+    What runs for all lanes of a batch although some are done, or took another branch, may have infinite slopes there.
+    Their cotangents are zero, and zero times infinity is NaN: here it ends.
+    """
+    return bind(live_p, mask, x) if isinstance(x.type, ArrayType) and is_differentiable(x.type) else x
+
+
+def shared_scalars(xs: Sequence[Any], batched: Sequence[bool]) -> tuple[bool, ...]:
+    """Which operands all lanes share and are worth a copy for each, so that dead lanes drop out of their gradients."""
+    return tuple(
+        isinstance(x, Array) and isinstance(x.type, ArrayType) and not on and not x.shape and is_differentiable(x.type)
+        for x, on in zip(xs, batched, strict=True)
+    )
+
+
+GRADIENTS = (stop_gradient_p, live_p)

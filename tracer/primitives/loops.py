@@ -28,6 +28,7 @@ from tracer.primitives.counted import (
     split_body,
     where_live,
 )
+from tracer.primitives.gradients import live, shared_scalars
 from tracer.primitives.nested import Axes, active_of, batched_of, either, front_axes, move_to_front, nonzero, spread
 from tracer.primitives.reductions import reduce_or
 from tracer.primitives.reference import run_reference
@@ -272,6 +273,7 @@ def _batch_lanes(
 ) -> list[Any]:  # fmt: skip
     """A mask of live lanes joins the carries; the loop runs while any lane lives."""
     lanes = (True,) * len(parts.carry)
+    parts, in_body = _spread_scalars(ctx, parts, in_body)
     step = batched_function(ctx, body, in_body + lanes)
     test = batched_function(ctx, cond, in_cond + lanes)
     everyone = broadcast_in_dim(True, (ctx.size,), ())
@@ -281,7 +283,8 @@ def _batch_lanes(
 
     def run(inputs: list[Array]) -> list[Operand]:
         mask, carry = inputs[second], list(inputs[second + 1 :])
-        stepped = step(mask, [*inputs[first:second], *carry])
+        fixed = [live(mask, x) if on else x for x, on in zip(inputs[first:second], in_body, strict=True)]
+        stepped = step(mask, [*fixed, *(live(mask, x) for x in carry)])
         carry = [where_live(mask, y, x) for x, y in zip(carry, stepped, strict=True)]
         (going,) = test(mask, [*inputs[:first], *carry])
         return [and_(mask, going), *carry]
@@ -291,6 +294,13 @@ def _batch_lanes(
     new_cond = stage(lambda inputs: [reduce_or(inputs[0], (0,))], [x.type for x in new_carry], name=cond.name).program
     params = {"cond": new_cond, "body": new_body, "cond_consts": 0, "body_consts": len(consts), **limit}
     return bind_all(while_p, [*consts, *new_carry], params)[1:]
+
+
+def _spread_scalars(ctx: Any, parts: _Parts, in_body: tuple[bool, ...]) -> tuple[_Parts, tuple[bool, ...]]:
+    """Scalars that all lanes share get a copy for each, so that finished lanes drop out of their gradients."""
+    shared = shared_scalars(parts.body_consts, in_body)
+    consts = [ctx.to_front(x, None) if new else x for x, new in zip(parts.body_consts, shared, strict=True)]
+    return parts._replace(body_consts=consts), either(in_body, shared)
 
 
 def _effects(params: Mapping[str, Any]) -> frozenset[Effect]:

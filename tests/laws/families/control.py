@@ -27,6 +27,7 @@ from tracer.primitives.custom import JvpRule, VjpRule, evaluate_custom
 from tracer.primitives.custom_batching import VmapRule
 from tracer.primitives.effects import HostFunction, callback
 from tracer.primitives.exponential import exp
+from tracer.primitives.gradients import live
 from tracer.primitives.loops import while_program
 from tracer.primitives.random import random_bits, random_split
 from tracer.primitives.reductions import reduce_sum
@@ -54,7 +55,8 @@ def program_of(function: Function, types: Sequence[Type]) -> Program:
 
 def control_cases() -> Iterator[Case]:
     """All of them."""
-    for family in (_calls, _checkpoints, _branches, _loops, _counted, _scans, _nested, _stacks, _customs, _effects):
+    plain = (_calls, _lives, _checkpoints, _branches, _effects, _customs)
+    for family in (*plain, _loops, _counted, _scans, _nested, _stacks):
         yield from family()
 
 
@@ -81,6 +83,18 @@ def _calls() -> Iterator[Case]:
         return call(program_of(lambda: [as_literal(2.5, dtypes.F64)], []))
 
     yield program_case(BY_NAME["call"], [], calls_on_nothing, [])
+
+
+# live
+
+
+def _lives() -> Iterator[Case]:
+    sizes = (("f64", (3,), (2,)), ("c128", (), (3,)), ("f32", (37,), ()), ("f64", (), ()), ("f32", (1,), (1,)),
+             ("f64", (0,), (2,)), ("c128", (), ()))  # fmt: skip
+    for short, lanes, shape in sizes:
+        types = [typed("bool", *lanes), typed(short, *lanes, *shape)]
+        yield program_case(BY_NAME["live"], types, lambda mask, x: [live(mask, x)], every_part,
+                           _smooth(short, every_part, POINTS))  # fmt: skip
 
 
 # checkpoint
