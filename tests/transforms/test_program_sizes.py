@@ -84,6 +84,7 @@ def test_derivatives_of_every_order_are_linear_in_size(make: Callable[[int], Fun
 
 
 def test_the_gradient_of_300_steps_is_a_few_times_their_size() -> None:
+    """Products with vectors are several equations once optimised, so each stage is compared with itself."""
     w = tnp.eye(8) * 0.5
     forward, gradient = sizes(rollout(300), w), sizes(tracer.grad(rollout(300)), w)
     assert max(forward) <= 300 * 10

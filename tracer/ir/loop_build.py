@@ -113,7 +113,7 @@ def carry(initial: Operand, name: str = "") -> Carry:
 
 def reduction(op: ScalarOp, initial: Operand, name: str = "acc") -> Carry:
     """A carry of partial results that `op` joins, with a fresh register and the operation's identity."""
-    return Carry(Register(initial.dtype, name), initial, op, identity(op, initial.dtype))
+    return Carry(Register(initial.dtype, name), initial, op, constant(identity(op, initial.dtype), initial.dtype))
 
 
 class Builder(Blocks):

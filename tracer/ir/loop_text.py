@@ -308,7 +308,7 @@ class Printer:
 
 def _usual(op: ScalarOp, register: Register) -> Constant | None:
     try:
-        return identity(op, register.dtype)
+        return Constant(identity(op, register.dtype), register.dtype)
     except InternalError:  # what is wrong must be printable, too
         return None
 

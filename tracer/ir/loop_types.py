@@ -240,7 +240,7 @@ def _carry(carry: Carry) -> Iterator[str]:
         return
     yield from _same("the identity of a carry", carry.identity, dtype)
     if carry.combine in COMBINING and kind(dtype) in carry.combine.signature.kinds:
-        usual = identity(carry.combine, dtype).value
+        usual = identity(carry.combine, dtype)
         if carry.identity.value != usual:
             yield f"{carry.identity.value} is no identity of {carry.combine.label}: {usual} is"
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from tracer.errors import InternalError
 from tracer.ir.dtypes import BOOL, DType, is_float, short_name
-from tracer.ir.loop import Constant
 from tracer.ir.scalar import ScalarOp
 
 COMBINING: Final = (
@@ -17,16 +16,16 @@ COMBINING: Final = (
 """What a `Carry` may combine with. All of them commute; on floats, add and mul are not associative."""
 
 
-def identity(op: ScalarOp, dtype: DType) -> Constant:
-    """The constant e with op(e, x) == x for every x, bit for bit: -0 for sums of floats.
+def identity(op: ScalarOp, dtype: DType) -> Any:  # a NumPy scalar
+    """The number e with op(e, x) == x for every x, bit for bit: -0 for sums of floats.
 
-    >>> identity(ScalarOp.ADD, np.dtype("float32")).value
+    >>> identity(ScalarOp.ADD, np.dtype("float32"))
     np.float32(-0.0)
     """
     kind = "b" if dtype == BOOL else "f" if is_float(dtype) else "i"
     if op not in COMBINING or kind not in op.signature.kinds:
         raise InternalError(f"{op.label} of {short_name(dtype)} has no identity")
-    return Constant(dtype.type(_bool(op) if kind == "b" else _number(op, dtype)), dtype)
+    return dtype.type(_bool(op) if kind == "b" else _number(op, dtype))
 
 
 def _bool(op: ScalarOp) -> bool:

@@ -201,7 +201,7 @@ def _is_neutral(init_value: Any, op: ScalarOp, dtype: DType) -> bool:
     value = concrete_value(start) if isinstance(start, Array) else start
     if value is None:
         return False
-    neutral = 0 if op is ScalarOp.ADD else identity(op, dtype).value
+    neutral = 0 if op is ScalarOp.ADD else identity(op, dtype)
     return bool(np.asarray(value).astype(dtype) == neutral)
 
 

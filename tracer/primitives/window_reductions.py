@@ -85,7 +85,7 @@ def padded(x: Any, value: Any, padding: Padding, base_dilation: Sequence[int]) -
 
 
 def _neutral(op: ScalarOp, dtype: DType) -> Any:
-    return dtype.type(0) if op is ScalarOp.ADD else identity(op, dtype).value
+    return dtype.type(0) if op is ScalarOp.ADD else identity(op, dtype)
 
 
 def _reference(op: ScalarOp, function: Callable[..., Any]) -> Rule:

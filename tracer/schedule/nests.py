@@ -202,7 +202,7 @@ def _store(builder: Builder, target: Memory, position: Affine, element: Element)
 
 def _initial(op: ScalarOp, x: Operand) -> Constant:
     """What a reduction starts from: its identity, +0 for sums so that the sum of nothing is no negative zero."""
-    return constant(0, x.dtype) if op is ScalarOp.ADD else identity(op, x.dtype)
+    return constant(0 if op is ScalarOp.ADD else identity(op, x.dtype), x.dtype)
 
 
 def _wrap(inner: list[Statement], outer: list[Statement], axes: Sequence[Axis], sums: Sequence[Sum]) -> Block:
@@ -233,7 +233,8 @@ def _reduced_loops(inner: list[Statement], axes: Sequence[Axis], sums: Sequence[
     outer = [Register(s.value.dtype, "acc") for s in sums] if len(axes) > 1 else []
     entry: Sequence[Operand] = outer or [_initial(s.op, s.value) for s in sums]
     carries = [
-        Carry(p, start, s.op, identity(s.op, s.value.dtype)) for p, start, s in zip(partial, entry, sums, strict=True)
+        Carry(p, start, s.op, constant(identity(s.op, s.value.dtype), s.value.dtype))
+        for p, start, s in zip(partial, entry, sums, strict=True)
     ]
     results = [Register(s.value.dtype) for s in sums] if len(axes) > 1 else [s.result for s in sums]
     loop = _loop(axes[-1], body, LoopKind.SERIAL, carries, results)

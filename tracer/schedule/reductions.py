@@ -36,7 +36,7 @@ def start_of(op: ScalarOp, element_dtype: dtypes.DType, parts: int) -> list[Oper
         return [constant(1 if op is ScalarOp.MUL else 0, element_dtype), constant(0, element_dtype)]
     if actual is ScalarOp.ADD:
         return [constant(0, element_dtype)]
-    return [identity(actual, element_dtype)]
+    return [constant(identity(actual, element_dtype), element_dtype)]
 
 
 def write_cumulative(writer: BlockWriter, equation: Equation, op: ScalarOp) -> None:
