@@ -53,9 +53,7 @@ def test_steps_that_need_the_host_are_refused() -> None:
 def test_without_cupy_the_error_names_the_command() -> None:
     with pytest.raises(DeviceError) as caught:
         load_cupy()
-    assert str(caught.value) == (
-        "CuPy, which launches kernels, is not installed\n  help: pip install 'tracer[cuda]'"
-    )
+    assert str(caught.value) == ("CuPy, which launches kernels, is not installed\n  help: pip install 'tracer[cuda]'")
 
 
 def test_without_nvrtc_the_error_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -213,9 +213,7 @@ def test_a_bool_is_one_byte_zero_or_one() -> None:
     a, out = operand("a", 1, BOOL), result("out", 1, BOOL)
     module = module_of(a, out, body=lambda b: b.store(out, 0, b.load(a, 0)))
     strange = np.array([2], np.uint8).view(np.bool_)
-    assert violation(module, [strange, np.zeros(1, np.bool_)]).startswith(
-        "loop IR: reads 'a', of bool, and finds 2"
-    )
+    assert violation(module, [strange, np.zeros(1, np.bool_)]).startswith("loop IR: reads 'a', of bool, and finds 2")
 
 
 def test_updates_go_in_order_of_iteration() -> None:
@@ -228,10 +226,7 @@ def test_updates_go_in_order_of_iteration() -> None:
             b.update(sums, b.load(keys, i.index), ADD, b.load(values, i.index))
 
     given, out = np.array([1e8, 1, -1e8, 5, 1, 2], np.float32), np.zeros(2, np.float32)
-    assert (
-        interpret(module_of(values, keys, sums, body=body), [given, np.array([0, 0, 0, 1, 0, 1]), out])
-        == DONE
-    )
+    assert interpret(module_of(values, keys, sums, body=body), [given, np.array([0, 0, 0, 1, 0, 1]), out]) == DONE
     assert out.tolist() == [1, 7]  # (1e8 + 1) - 1e8 is 0 in f32, in this order
 
 
@@ -307,9 +302,7 @@ def test_updates_are_atomic_on_a_gpu_only(kind: LoopKind, races: bool) -> None:
 
     array = np.zeros(1, np.float32)
     if races:
-        assert violation(module_of(out, body=body), [array]).startswith(
-            "loop IR: writes 'out' at 0 while another"
-        )
+        assert violation(module_of(out, body=body), [array]).startswith("loop IR: writes 'out' at 0 while another")
     else:
         assert interpret(module_of(out, body=body), [array]) == DONE
         assert array[0] == 4
@@ -460,9 +453,7 @@ def test_what_a_callback_raises_ends_its_function() -> None:
         b.store(out, 0, 1.0)
 
     array = np.zeros(1, np.float32)
-    assert interpret(module_of(out, body=body), [array], callbacks=[fail]) == Outcome(
-        Status.RAISED, None, error
-    )
+    assert interpret(module_of(out, body=body), [array], callbacks=[fail]) == Outcome(Status.RAISED, None, error)
     assert array[0] == 0
 
 
@@ -518,9 +509,7 @@ def test_the_stop_word_ends_a_loop_without_end() -> None:
 
 
 @pytest.mark.parametrize("transposed", [(0, 0), (1, 0), (0, 1), (1, 1)])
-@pytest.mark.parametrize(
-    ("dtype", "parts"), [(F64, F64), (C64, C64), (C64, F32)], ids=["f64", "c64", "pairs"]
-)
+@pytest.mark.parametrize(("dtype", "parts"), [(F64, F64), (C64, C64), (C64, F32)], ids=["f64", "c64", "pairs"])
 def test_gemm_multiplies_batches_of_matrices(
     dtype: Any, parts: Any, transposed: tuple[int, int], rng: np.random.Generator
 ) -> None:
@@ -533,9 +522,7 @@ def test_gemm_multiplies_batches_of_matrices(
     module = module_of(
         *buffers, out, body=lambda w: w.library(name, *buffers, out, batch, m, n, k, *transposed, m * k, 0)
     )
-    stored = [
-        np.ascontiguousarray(x.swapaxes(-1, -2)) if t else x for x, t in zip((a, b), transposed, strict=True)
-    ]
+    stored = [np.ascontiguousarray(x.swapaxes(-1, -2)) if t else x for x, t in zip((a, b), transposed, strict=True)]
     array = np.zeros((batch, m, n), dtype)
     assert interpret(module, [x.view(parts) for x in (*stored, array)]) == DONE
     np.testing.assert_allclose(array, a @ b, rtol=1e-5)
@@ -551,9 +538,7 @@ def test_a_product_over_nothing_is_zero() -> None:
 
 def test_arrays_must_fit_the_parameters() -> None:
     module = module_of(operand("a", 4), body=lambda b: None)
-    assert violation(module, [np.zeros(3, np.float32)]) == (
-        "interpret: 'a' of 'main' is float32[4], got float32[3]"
-    )
+    assert violation(module, [np.zeros(3, np.float32)]) == ("interpret: 'a' of 'main' is float32[4], got float32[3]")
     assert violation(module, []) == "interpret: 1 arrays expected, got 0"
     assert violation(module, [np.zeros(8, np.float32)[::2]]) == (
         "interpret: 'a' of 'main' is float32[4], got float32[4], not contiguous"

@@ -50,9 +50,7 @@ def test_each_conversion_is_exact(source: DType) -> None:
 
 
 def test_f64_rounds_to_a_short_float_once() -> None:
-    just_above_half = np.float64(
-        1 + 2.0**-8 + 2.0**-40
-    )  # f32 would drop the last bit, and then round to even
+    just_above_half = np.float64(1 + 2.0**-8 + 2.0**-40)  # f32 would drop the last bit, and then round to even
     assert scalar_function(ScalarOp.CONVERT, F64, BF16)(just_above_half) == BF16.type(1 + 2.0**-7)
 
 

@@ -47,25 +47,34 @@ def test_any_program_made_by_inference_is_well_formed(program: Program) -> None:
 def test_a_variable_used_before_its_definition_is_refused() -> None:
     x, y, z = (Var(f32(3)) for _ in range(3))
     program = Program((x,), (add((x, z), (y,)), add((x, x), (z,))), (y,), "g")
-    assert refusal(program) == """\
+    assert (
+        refusal(program)
+        == """\
 g is not a well-formed program
   %b: f32[3] = add(%a, %?) # demo.py:3
   operand 1, of type f32[3], is used before its definition"""
+    )
 
 
 def test_a_variable_from_elsewhere_is_refused() -> None:
     x, y, stranger = (Var(f32(3)) for _ in range(3))
     program = Program((x,), (add((stranger, x), (y,)),), (y,))
-    assert refusal(program) == """\
+    assert (
+        refusal(program)
+        == """\
 f is not a well-formed program
   %b: f32[3] = add(%?, %a) # demo.py:3
   operand 0, of type f32[3], is not defined in this program"""
+    )
 
 
 def test_an_output_from_elsewhere_is_refused() -> None:
-    assert refusal(Program((), (), (number(1.0), Var(f32(3))))) == """\
+    assert (
+        refusal(Program((), (), (number(1.0), Var(f32(3)))))
+        == """\
 f is not a well-formed program
   output 1, of type f32[3], is not defined in this program"""
+    )
 
 
 def test_a_nested_program_that_reads_an_outer_variable_is_refused() -> None:
@@ -74,10 +83,13 @@ def test_a_nested_program_that_reads_an_outer_variable_is_refused() -> None:
     y = Var(f32(3))
     open_body = Program((Var(f32(3)),), (add((outer, outer), (y,)),), (y,))
     program = w.program(*w(toys.cond_p, *w.inputs, branches=(toys.doubling(), open_body)), name="g")
-    assert refusal(program) == """\
+    assert (
+        refusal(program)
+        == """\
 branches[1] of cond in g is not a well-formed program
   %b: f32[3] = add(%?, %?) # demo.py:3
   operand 0, of type f32[3], is not defined in this program"""
+    )
 
 
 def test_a_second_definition_is_refused() -> None:
@@ -90,19 +102,25 @@ def test_a_second_definition_is_refused() -> None:
 
 def test_an_input_given_twice_is_refused() -> None:
     x = Var(f32(3))
-    assert refusal(Program((x, x), (), ())) == """\
+    assert (
+        refusal(Program((x, x), (), ()))
+        == """\
 f is not a well-formed program
   input 1 is the same variable as an earlier input"""
+    )
 
 
 @pytest.mark.parametrize("type", [f32(2), array_type(F64, (3,)), array_type(F32, (3,), True)], ids=str)
 def test_a_type_other_than_the_inferred_one_is_refused(type: ArrayType) -> None:
     x, y = Var(f32(3)), Var(type)
     program = Program((x,), (add((x, number(1.0)), (y,)),), (y,))
-    assert refusal(program) == f"""\
+    assert (
+        refusal(program)
+        == f"""\
 f is not a well-formed program
   %b: {type} = add(%a, 1.0:f32) # demo.py:3
   output 0 has the type {type}, but f32[3] is inferred"""
+    )
 
 
 def test_a_wrong_number_of_outputs_is_refused() -> None:

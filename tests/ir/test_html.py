@@ -102,7 +102,7 @@ def test_everything_is_escaped() -> None:
     found = page(w.program(y, name="<b>"))
     assert {"b", "i", "img"}.isdisjoint(tag for tag, _ in found.elements)
     text = "".join(found.text)
-    assert '<b>(%a: f32[3])' in text
+    assert "<b>(%a: f32[3])" in text
     assert '<img src=\\"x\\">&amp;' in text
     assert '<i>alert("x&y").py:1' in text
 

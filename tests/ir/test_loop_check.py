@@ -66,9 +66,7 @@ def module(*statements: Statement, functions: tuple[Function, ...] = (), stacks:
     return Module((*functions, Function("main", (A, OUT), Block(statements))), "main", 64, stacks)
 
 
-def loop(
-    *body: Statement, kind: LoopKind = LoopKind.SERIAL, yields: tuple[Register | Constant, ...] = (), **fields
-):  # type: ignore[no-untyped-def]
+def loop(*body: Statement, kind: LoopKind = LoopKind.SERIAL, yields: tuple[Register | Constant, ...] = (), **fields):  # type: ignore[no-untyped-def]
     """A loop over IX from 0 to 4; `fields` override."""
     values = {"index": IX, "start": index_constant(0), "stop": N, "body": Block(body, yields), "kind": kind}
     return For(**{**values, **fields})
@@ -155,9 +153,7 @@ def test_an_operation_takes_what_its_signature_says(statement: Compute, expected
 def carried(*, initial: Constant = ZERO, dtype: DType = F32, **fields):  # type: ignore[no-untyped-def]
     """A loop with a reduction over `dtype`."""
     acc, total = Register(dtype, "acc"), Register(dtype, "total")
-    given = Carry(
-        acc, initial, fields.pop("combine", ScalarOp.ADD), fields.pop("identity", constant(-0.0, dtype))
-    )
+    given = Carry(acc, initial, fields.pop("combine", ScalarOp.ADD), fields.pop("identity", constant(-0.0, dtype)))
     return loop(**{"carries": (given,), "results": (total,), "yields": (acc,), **fields})
 
 
@@ -374,9 +370,7 @@ def test_the_entry_takes_arrays_and_nests_take_arguments() -> None:
 
 
 def test_buffers_of_one_function_have_names_of_their_own() -> None:
-    assert (
-        problem(module(Load(X, Buffer("a", F32, 4, Space.ARENA), Address()))) == "two buffers are called 'a'"
-    )
+    assert problem(module(Load(X, Buffer("a", F32, 4, Space.ARENA), Address()))) == "two buffers are called 'a'"
 
 
 def test_thousands_of_statements_are_no_matter() -> None:

@@ -18,7 +18,9 @@ from tracer.ir.types import KeyType, StackType, array_type
 
 
 def test_a_loop_prints_its_programs_as_blocks_and_its_lines_in_one_column() -> None:
-    assert str(toys.looping()) == """\
+    assert (
+        str(toys.looping())
+        == """\
 g(%a: f32[3]) -> f32[3] {
   %b: f32[3] = while_loop(%a) {             # demo.py:14
     cond(%c: f32[3]) -> bool[] {
@@ -33,10 +35,13 @@ g(%a: f32[3]) -> f32[3] {
   }
   return %b
 }"""
+    )
 
 
 def test_tuples_of_programs_print_as_numbered_blocks() -> None:
-    assert program_text(toys.branching(), sources=False) == """\
+    assert (
+        program_text(toys.branching(), sources=False)
+        == """\
 choose(%a: bool[], %b: f32[3]) -> f32[3] {
   %c: f32[3] = cond(%a, %b) {
     branches[0](%d: f32[3]) -> f32[3] {
@@ -50,37 +55,49 @@ choose(%a: bool[], %b: f32[3]) -> f32[3] {
   }
   return %c
 }"""
+    )
 
 
 def test_several_outputs_stand_before_the_equals_sign_and_in_parentheses_after_the_arrow() -> None:
-    assert str(toys.sorting()) == """\
+    assert (
+        str(toys.sorting())
+        == """\
 order(%a: f32[3], %b: i64[3]) -> (f32[3], i64[3]) {
   %c: f32[3], %d: i64[3] = sort(%a, %b, dimension=0, num_keys=1) # demo.py:8
   return %c, %d
 }"""
+    )
 
 
 def test_a_program_of_nothing_prints() -> None:
-    assert str(Program((), (), ())) == """\
+    assert (
+        str(Program((), (), ()))
+        == """\
 f() -> () {
   return
 }"""
+    )
 
 
 def test_an_equation_without_outputs_has_no_equals_sign() -> None:
     w = Writer(f32(), file=None)
     w(toys.show_p, *w.inputs, format='x = "{}"\n')
-    assert str(w.program(number(1.0), name="<lambda>")) == """\
+    assert (
+        str(w.program(number(1.0), name="<lambda>"))
+        == """\
 <lambda>(%a: f32[]) -> f32[] {
   show(%a, format="x = \\"{}\\"\\n")
   return 1.0:f32
 }"""
+    )
 
 
 def test_programs_among_other_things_in_a_tuple_leave_dots_behind() -> None:
     w = Writer(f32(3), file=None)
     y = w(toys.odd_p, *w.inputs, rules=(None, toys.doubling()), depth=1)
-    assert program_text(w.program(y), sources=False) == """\
+    assert (
+        program_text(w.program(y), sources=False)
+        == """\
 f(%a: f32[3]) -> f32[3] {
   %b: f32[3] = odd(%a, rules=(None, ...), depth=1) {
     rules[1](%c: f32[3]) -> f32[3] {
@@ -90,6 +107,7 @@ f(%a: f32[3]) -> f32[3] {
   }
   return %b
 }"""
+    )
 
 
 def test_one_program_used_twice_has_names_of_its_own_each_time() -> None:

@@ -114,7 +114,6 @@ def test_every_primitive_is_tried_on_every_kind_of_size(primitive: Primitive) ->
     assert KINDS_OF_SIZE - sizes_of(primitive) == excused, "add cases, or a reason to SIZES_NOT_TRIED"
 
 
-
 SPECIAL = {"NaN", "inf", "-inf", "0.0", "-0.0"}
 SPECIAL_NOT_TRIED = dict.fromkeys(("loop_push", "loop_pull", "loop_bend"), _ONE_LOOP)
 

@@ -199,4 +199,3 @@ def _joined(real: Array, imag: Array) -> Array:
     result = np.empty(np.shape(real), np.complex64 if real.dtype == dtypes.F32 else np.complex128)
     result.real, result.imag = real, imag
     return result
-

@@ -202,7 +202,6 @@ SLICING: list[Case] = [
 ]  # fmt: skip
 
 
-
 def _guarded_gather(lax: Any, x: Any, i: Any, p: Any) -> Any:
     return lax.gather(x, i, lax.GatherDimensionNumbers((1,), (0,), (0,)), (1, 4), predicate=p)
 

@@ -168,8 +168,8 @@ def test_misuse_says_what_was_expected() -> None:
     x = arr(np.ones((3, 4)))
     with pytest.raises(ShapeError) as shape_error:
         lax.gather(x, points(0), ROW, (2, 4))
-    assert str(shape_error.value).splitlines()[0].endswith(
-        ": slices must have size 1 along collapsed and batching axes"
+    assert (
+        str(shape_error.value).splitlines()[0].endswith(": slices must have size 1 along collapsed and batching axes")
     )
     with pytest.raises(DTypeError, match="takes integer indices"):
         lax.gather(x, arr([[0.0]]), ROW, (1, 4))

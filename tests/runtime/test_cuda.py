@@ -35,7 +35,7 @@ def test_the_text_names_the_equations_that_have_no_kernel() -> None:
 def test_an_architecture_goes_by_its_number(arch: str) -> None:
     with pytest.raises(DeviceError) as caught:
         cuda_text(program_of(*PROGRAMS["empty"]), arch)
-    assert str(caught.value) == f"cuda: no architecture {arch!r}\n  help: name one such as \"sm_80\" or \"sm_90\""
+    assert str(caught.value) == f'cuda: no architecture {arch!r}\n  help: name one such as "sm_80" or "sm_90"'
 
 
 def test_a_program_that_needs_the_host_does_not_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,5 +52,3 @@ def test_a_donated_numpy_array_is_kept_with_a_warning() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         f(arange(3), 2.0)
-
-

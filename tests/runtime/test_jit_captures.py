@@ -143,5 +143,3 @@ def test_a_trace_on_another_thread_does_not_see_our_calls() -> None:
     finally:
         done.set()
         thread.join()
-
-

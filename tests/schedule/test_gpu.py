@@ -175,9 +175,7 @@ def product(x: Any, y: Any) -> list[Any]:
         ),
     ],
 )
-def test_what_has_no_kernel_is_named_and_stays_as_it_was(
-    function: Any, types: Any, left: tuple[str, ...]
-) -> None:
+def test_what_has_no_kernel_is_named_and_stays_as_it_was(function: Any, types: Any, left: tuple[str, ...]) -> None:
     schedule = mapped(program_of(function, types))
     assert schedule.left == left
 
@@ -219,8 +217,7 @@ def test_structural_programs_keep_their_meaning_as_far_as_they_are_mapped(label:
     schedule = mapped(program)
     entry = next(f for f in schedule.module.functions if f.name == schedule.module.entry)
     inputs = [
-        np.ascontiguousarray(x).reshape(-1).view(p.dtype)
-        for x, p in zip(case.operands, entry.parameters, strict=False)
+        np.ascontiguousarray(x).reshape(-1).view(p.dtype) for x, p in zip(case.operands, entry.parameters, strict=False)
     ]
     _, outputs = run(schedule.module, inputs)
     for got, wanted in zip(outputs, run_reference(program, case.operands), strict=True):

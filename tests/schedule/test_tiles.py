@@ -82,9 +82,7 @@ def test_sums_down_columns(shape: tuple[int, ...], dtype: str) -> None:
 
 
 def test_sums_down_columns_of_what_depends_on_the_column() -> None:
-    agree(
-        lambda x: reduce_sum(mul(x, broadcasted_iota("float64", (6, 75), 1)), axes=(0,)), drawn((6, 75), "float64")
-    )
+    agree(lambda x: reduce_sum(mul(x, broadcasted_iota("float64", (6, 75), 1)), axes=(0,)), drawn((6, 75), "float64"))
 
 
 def test_sums_down_columns_have_the_same_bits_for_any_number_of_threads() -> None:

@@ -269,7 +269,6 @@ def by_reference(f: Function, x: Any) -> list[Any]:
     """The leaves of f(x), every operation by NumPy."""
     leaves, structure = tracer.tree_util.tree_flatten(x)
 
-
     def flat(inputs: list[Any]) -> list[Any]:
         return tree.leaves(f(tracer.tree_util.tree_unflatten(structure, inputs)))
 

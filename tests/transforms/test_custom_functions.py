@@ -188,9 +188,7 @@ def test_a_custom_rule_in_a_branch_that_faults_keeps_its_rule_when_lanes_part() 
     xs, places = tnp.ones(4), tnp.asarray([0, 7, 2, 9])
     for way in WAYS:
         np.testing.assert_array_equal(vmap(way(grad(f)))(xs, places), [10.0, 0.0, 40.0, 0.0])
-        np.testing.assert_array_equal(
-            way(grad(lambda v: vmap(f)(v, places).sum()))(xs), [10.0, 0.0, 40.0, 0.0]
-        )
+        np.testing.assert_array_equal(way(grad(lambda v: vmap(f)(v, places).sum()))(xs), [10.0, 0.0, 40.0, 0.0])
 
 
 # custom_vmap

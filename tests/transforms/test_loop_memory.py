@@ -206,9 +206,7 @@ def test_the_limit_holds(order: int, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = 2**17
 
     def decay(x: Any) -> Any:
-        return tracer.lax.while_loop(
-            lambda c: c[0] < 30_000, lambda c: (c[0] + 1, c[1] - 1e-4 * c[1] ** 2), (0, x)
-        )[1]
+        return tracer.lax.while_loop(lambda c: c[0] < 30_000, lambda c: (c[0] + 1, c[1] - 1e-4 * c[1] ** 2), (0, x))[1]
 
     derivative = tracer.grad(decay) if order == 1 else tracer.grad(tracer.grad(decay))
     expected, unlimited = limited(lambda: taken(derivative, 1.5, monkeypatch), None)

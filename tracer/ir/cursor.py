@@ -89,9 +89,7 @@ class Cursor:
         following = self.tokens[min(self.position + 1, len(self.tokens) - 1)]
         return following.kind == "mark" and following.text == mark
 
-    def fail(
-        self, expected: str, token: Token | None = None, *, got: str = "", help: str | None = None
-    ) -> NoReturn:
+    def fail(self, expected: str, token: Token | None = None, *, got: str = "", help: str | None = None) -> NoReturn:
         """Raise ProgramTextError at the token, by default the next one."""
         token = token or self.token
         line = self.text.count("\n", 0, token.start) + 1

@@ -191,9 +191,7 @@ class Builder(Blocks):
         """buffer[at] = value, where `mask` is true or absent."""
         self.statements.append(Store(buffer, _address(at), _operand(value, buffer.dtype), mask))
 
-    def update(
-        self, buffer: Buffer, at: Term, op: ScalarOp, value: Value, *, mask: Operand | None = None
-    ) -> None:
+    def update(self, buffer: Buffer, at: Term, op: ScalarOp, value: Value, *, mask: Operand | None = None) -> None:
         """buffer[at] = op(buffer[at], value), where `mask` is true or absent."""
         self.statements.append(Update(buffer, _address(at), op, _operand(value, buffer.dtype), mask))
 
@@ -250,9 +248,7 @@ class Builder(Blocks):
         first, end = _operand(start, I64), _operand(stop, I64)
 
         def done() -> None:
-            self.statements.append(
-                For(index, first, end, loop.block, kind, step, lanes, tuple(carries), loop.results)
-            )
+            self.statements.append(For(index, first, end, loop.block, kind, step, lanes, tuple(carries), loop.results))
 
         loop = Loop(self, done, index, carries)
         return loop
@@ -303,17 +299,13 @@ class Builder(Blocks):
 
     def callback(self, slot: int, inputs: Iterable[Memory], outputs: Iterable[Memory]) -> None:
         """Call back into Python."""
-        self.statements.append(
-            Callback(slot, tuple([_view(v) for v in inputs]), tuple([_view(v) for v in outputs]))
-        )
+        self.statements.append(Callback(slot, tuple([_view(v) for v in inputs]), tuple([_view(v) for v in outputs])))
 
     def barrier(self) -> None:
         """All threads of the block meet."""
         self.statements.append(Barrier())
 
-    def shuffle(
-        self, value: Operand, offset: int, kind: ShuffleKind = ShuffleKind.XOR, name: str = ""
-    ) -> Register:
+    def shuffle(self, value: Operand, offset: int, kind: ShuffleKind = ShuffleKind.XOR, name: str = "") -> Register:
         """The value that another lane of the warp holds."""
         result = Register(value.dtype, name)
         self.statements.append(Shuffle(result, value, offset, kind))

@@ -66,9 +66,7 @@ class Loop(Scope):
 
     __slots__ = ("carries", "index", "results")
 
-    def __init__(
-        self, blocks: Blocks, done: Callable[[], None], index: Register, carries: Sequence[Carry]
-    ) -> None:
+    def __init__(self, blocks: Blocks, done: Callable[[], None], index: Register, carries: Sequence[Carry]) -> None:
         super().__init__(blocks, done)
         self.index = index
         self.carries = tuple([c.register for c in carries])

@@ -216,9 +216,7 @@ def _while(s: While) -> Iterator[str]:
     yield from _carries(s.carries, s.body.yields, s.results)
 
 
-def _carries(
-    carries: Sequence[Carry], yields: Sequence[Operand], results: Sequence[Register]
-) -> Iterator[str]:
+def _carries(carries: Sequence[Carry], yields: Sequence[Operand], results: Sequence[Register]) -> Iterator[str]:
     for carry in carries:
         yield from _carry(carry)
     registers = [carry.register for carry in carries]

@@ -194,9 +194,7 @@ def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float
     return function(*indices(shape_argument("fromfunction", shape), dtype=dtype), **kwargs)
 
 
-def geomspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
-) -> Array:
+def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Array:
     """`num` values from start to stop with a constant ratio between neighbours. Both have one sign.
 
     >>> tnp.geomspace(1.0, 100.0, 3)

@@ -46,9 +46,7 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None
     return _running("cumprod", scans.cumprod, operand("cumprod", a), axis, dtype)
 
 
-def cumulative_sum(
-    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
-) -> Array:
+def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
     """The sums of all elements up to each one along an axis, small integers in 64 bits.
 
     The axis may be left out for a vector alone. include_initial: the sum of nothing, 0, comes first.
@@ -59,9 +57,7 @@ def cumulative_sum(
     return _cumulative("cumulative_sum", scans.cumsum, x, axis, dtype, 0 if include_initial else None)
 
 
-def cumulative_prod(
-    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
-) -> Array:
+def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
     """The products of all elements up to each one along an axis, small integers in 64 bits.
 
     The axis may be left out for a vector alone. include_initial: the product of nothing, 1, comes first.

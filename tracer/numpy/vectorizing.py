@@ -24,9 +24,7 @@ def _parsed(signature: str) -> tuple[list[Core], list[Core]]:
     """The core dimensions of arguments and results: "(m,n),(n)->(m)"."""
     text = signature.replace(" ", "")
     if not re.fullmatch(rf"(?:{_GROUP}(?:,{_GROUP})*)?->{_GROUP}(?:,{_GROUP})*", text):
-        raise ArgumentError(
-            message(f"vectorize{here()}: no signature {signature!r}", help='such as "(m,n),(n)->(m)"')
-        )
+        raise ArgumentError(message(f"vectorize{here()}: no signature {signature!r}", help='such as "(m,n),(n)->(m)"'))
     sides = [
         [tuple(filter(None, group.split(","))) for group in re.findall(r"\(([^()]*)\)", side)]
         for side in text.split("->")

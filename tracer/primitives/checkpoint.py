@@ -140,9 +140,7 @@ class _Split(NamedTuple):
 
 
 @remembered
-def _split(
-    program: Program, policy: Policy, prevent_cse: bool, linearize: Any, active: tuple[bool, ...]
-) -> _Split:
+def _split(program: Program, policy: Policy, prevent_cse: bool, linearize: Any, active: tuple[bool, ...]) -> _Split:
     """Linearise the program, keep what the policy says, and put the rest into the linear part once more."""
     split = linearize(_marked(program, policy), active, nested=False)
     forward, marked = _without_marks(split.forward)
@@ -258,4 +256,6 @@ def _needed(program: Program, residuals: Sequence[Atom], marked: set[Var]) -> tu
             again.append(replace(equation, outputs=fresh))
             live.update(atom for atom in equation.inputs if isinstance(atom, Var))
     return again[::-1], live - {v for equation in again for v in equation.outputs}
+
+
 CHECKPOINT = (checkpoint_p, checkpoint_name_p)

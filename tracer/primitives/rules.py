@@ -231,5 +231,3 @@ def quiet(function: Callable[..., Any]) -> Rule:
 
 def batch_shape(size: int, inner: Sequence[int]) -> tuple[int, ...]:
     return (size, *inner)
-
-

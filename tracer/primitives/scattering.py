@@ -119,17 +119,13 @@ def _scatter_mul_jvp(
     numbers, settled = dimension_numbers, mode.settled
     parts = []
     if not isinstance(dx, Zero):
-        parts.append(
-            bind_scatter(scatter_mul_p, dx, indices, updates, numbers, settled, unique_indices, predicate)
-        )
+        parts.append(bind_scatter(scatter_mul_p, dx, indices, updates, numbers, settled, unique_indices, predicate))
     if not isinstance(dupdates, Zero):
         factor = gather_back(operand, operand, indices, updates, predicate, numbers, settled)
         if not unique_indices:
             factor = mul(factor, _product_of_others(operand, indices, updates, predicate, numbers, settled))
         zeros = full_like(operand, 0)
-        parts.append(
-            scatter_add(zeros, indices, mul(factor, dupdates), numbers, mode=settled, predicate=predicate)
-        )
+        parts.append(scatter_add(zeros, indices, mul(factor, dupdates), numbers, mode=settled, predicate=predicate))
     return [parts[0] if len(parts) == 1 else add(*parts)]
 
 
@@ -143,9 +139,7 @@ def _product_of_others(
     one, zero = full_like(updates, 1), full_like(updates, 0)
     is_zero = eq(updates, 0)
     nonzero = select(is_zero, one, updates)
-    product = bind_scatter(
-        scatter_mul_p, full_like(operand, 1), indices, nonzero, numbers, mode, False, predicate
-    )
+    product = bind_scatter(scatter_mul_p, full_like(operand, 1), indices, nonzero, numbers, mode, False, predicate)
     count = scatter_add(
         full_like(operand, 0), indices, select(is_zero, one, zero), numbers, mode=mode, predicate=predicate
     )

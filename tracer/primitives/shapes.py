@@ -37,9 +37,7 @@ def _iota_infer(*, dtype: DType, shape: Shape, dimension: int) -> Type:
             )
         )
     if dtypes.is_bool(dtype):
-        raise DTypeError(
-            message(f"iota{here()} gives numbers", "got bool", help="count in integers and compare them")
-        )
+        raise DTypeError(message(f"iota{here()} gives numbers", "got bool", help="count in integers and compare them"))
     return array_type(dtype, shape)
 
 

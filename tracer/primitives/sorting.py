@@ -87,9 +87,7 @@ sort_p: Primitive = Primitive(
 )  # fmt: skip
 
 
-def sort(
-    operand: Operand | Sequence[Operand], dimension: int = -1, is_stable: bool = True, num_keys: int = 1
-) -> Any:
+def sort(operand: Operand | Sequence[Operand], dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
     """Sort along an axis by the first `num_keys` operands, the first counting most; the others follow.
 
     Ascending, NaN last, -0 equal to +0, complex numbers by real, then imaginary part. One array gives an array,

@@ -109,9 +109,7 @@ def _poisson_rejection(key: Array, rates: Array) -> Array:
     return _by_trials(key, rates.shape, dtypes.F32, trial)
 
 
-def _by_trials(
-    key: Array, shape: Shape, dtype: DType, trial: Callable[[Array, Array], tuple[Array, Array]]
-) -> Array:
+def _by_trials(key: Array, shape: Shape, dtype: DType, trial: Callable[[Array, Array], tuple[Array, Array]]) -> Array:
     """What `trial(u, v)` of two uniform samples gives when it accepts, for every element."""
 
     def step(state: Any) -> Any:

@@ -182,9 +182,7 @@ def _strings(given: Names, what: str, name: str) -> set[str]:
     values: tuple[Any, ...] = () if given is None else (given,) if isinstance(given, str) else tuple(given)
     for value in values:
         if not isinstance(value, str):
-            raise ArgumentError(
-                message(f"jit of {name}{here()}: {what} takes names of parameters", f"got {value!r}")
-            )
+            raise ArgumentError(message(f"jit of {name}{here()}: {what} takes names of parameters", f"got {value!r}"))
     return set(values)
 
 

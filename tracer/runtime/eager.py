@@ -106,9 +106,7 @@ def _wrapped(value: Any, plain: _Plain) -> Array:
     return wrapped(value, plain.type)
 
 
-def _outputs(
-    primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]
-) -> tuple[_Plain, ...]:
+def _outputs(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> tuple[_Plain, ...]:
     """The inferred types, kept if the parameters can be hashed."""
     kinds = [x.type if type(x) is Array else (x.type,) for x in operands]  # a literal is another thing than an array
     key = (primitive, *kinds, *params.items()) if params else (primitive, *kinds)
@@ -123,9 +121,7 @@ def _outputs(
     return found
 
 
-def _inferred(
-    primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]
-) -> tuple[_Plain, ...]:
+def _inferred(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> tuple[_Plain, ...]:
     return tuple(_plain(type) for type in output_types(primitive, operands, params))
 
 
@@ -135,9 +131,7 @@ def _plain(type: Type) -> _Plain:
     return _Plain(type, type.dtype, type.weak)
 
 
-def output_types(
-    primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]
-) -> tuple[Type, ...]:
+def output_types(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> tuple[Type, ...]:
     """As `infer_types`, for operands: scalar literals of `splat` primitives take the shape of the arrays."""
     types = [x.type for x in operands]
     if primitive.splat:
@@ -206,9 +200,7 @@ def _scalar(x: Literal) -> Array:
 # Compiled: one program for each primitive, operand types, literals and parameters.
 
 
-def _execute_compiled(
-    primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]
-) -> list[Array]:
+def _execute_compiled(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> list[Array]:
     arrays = [x for x in operands if isinstance(x, Array)]
     key = _key(primitive, operands, params)
     with _lock:

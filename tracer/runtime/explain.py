@@ -87,9 +87,7 @@ def closest(keys: Iterable[Key], new: Key, names: Sequence[str], argument: dict[
     return min(found, key=len, default=[])
 
 
-def _static_changes(
-    old: tuple[Static, ...], new: tuple[Static, ...], argument: dict[int | str, str]
-) -> Iterable[str]:
+def _static_changes(old: tuple[Static, ...], new: tuple[Static, ...], argument: dict[int | str, str]) -> Iterable[str]:
     before = {static.place: static for static in old}
     for static in new:
         former = before.pop(static.place, None)

@@ -77,9 +77,7 @@ def with_statics(
     return positional, keywords
 
 
-def make_program(
-    fun: Callable[..., Any], static_argnums: int | tuple[int, ...] = ()
-) -> Callable[..., Program]:
+def make_program(fun: Callable[..., Any], static_argnums: int | tuple[int, ...] = ()) -> Callable[..., Program]:
     """A function of the same arguments that returns the program of `fun`. What `fun` captures comes first.
 
     Arguments may be `ShapeDtypeStruct`.

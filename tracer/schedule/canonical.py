@@ -30,9 +30,7 @@ def _encode(value: Any, numbers: dict[Any, int], parts: list[Hashable]) -> None:
         parts.append(numbers.setdefault(value, len(numbers)))
     elif kind is Buffer:
         if value not in numbers:
-            parts.append(
-                (value.dtype.num, value.size, value.space.value, value.offset, value.alignment, value.written)
-            )
+            parts.append((value.dtype.num, value.size, value.space.value, value.offset, value.alignment, value.written))
         parts.append(numbers.setdefault(value, len(numbers)))
     elif kind is Constant:
         parts.append((value.dtype.num, value.bits))

@@ -156,9 +156,7 @@ class _Entry:
         outer = [b for s in run for b, _, _ in accesses_of(s)]
         outer += [self.slots[r] for r in (*read, *kept)]
         own = written | {self.slots[r] for r in kept}
-        inner = {
-            b: Buffer(b.name, b.dtype, b.size, Space.ARGUMENT, written=b in own) for b in dict.fromkeys(outer)
-        }
+        inner = {b: Buffer(b.name, b.dtype, b.size, Space.ARGUMENT, written=b in own) for b in dict.fromkeys(outer)}
         b = Builder()
         with (
             b.for_("b", 0, 1, kind=LoopKind.BLOCK),

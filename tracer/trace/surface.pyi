@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tracer.trace.array import Array
 
-
 class Surface:
     """The base of `Array` while types are checked."""
 

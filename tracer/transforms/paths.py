@@ -114,9 +114,7 @@ def _stage(tape: Tape, residuals: Sequence[Operand], cotangents: Sequence[Operan
         given = iter(inputs[:count])
         entries: list[Entry] = []
         for entry in tape.entries:
-            values = [
-                _spread(next(given), r, entry) if _is_value(entry, r) else r for r in entry.linearized.residuals
-            ]
+            values = [_spread(next(given), r, entry) if _is_value(entry, r) else r for r in entry.linearized.residuals]
             entries.append(entry._replace(linearized=replace(entry.linearized, residuals=values)))
         linear = linear_tape(Tape(tape.inputs, entries, tape.outputs, tape.output_vars))
         gradients = pull_back(linear.program, linear.linear, linear.residuals, inputs[count:])

@@ -98,8 +98,6 @@ def _choices() -> Iterator[Case]:
             yield case(select_p, [typed("bool"), operand, operand], every_part, draws)
             for which, at in (("i32", shape), ("u8", ()), ("i64", shape)):
                 draws = None if smooth is None else [Between(-1, 3), smooth, smooth, smooth]
-                yield case(
-                    select_n_p, [typed(which, *at), *[operand] * 3], [Between(-1, 3), *[every_part] * 3], draws
-                )
+                yield case(select_n_p, [typed(which, *at), *[operand] * 3], [Between(-1, 3), *[every_part] * 3], draws)
     literals = {2: np.float64(2.5)}
     yield case(select_p, [typed("bool", 4), typed("f64", 4), typed("f64")], anything, direction, literals=literals)

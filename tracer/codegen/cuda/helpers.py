@@ -59,21 +59,27 @@ def _f16() -> Iterator[tuple[str, str]]:
         ("widen", "f32", "f16", "cvt.f32.f16", "fh"),
         ("shorten", "f16", "f32", "cvt.rn.f16.f32", "hf"),
     ):
-        yield f"{name}_f16", _helper(f"""
+        yield (
+            f"{name}_f16",
+            _helper(f"""
             {result} tr_{name}_f16({given} x) {{
               {result} r;
               asm("{instruction} %0, %1;" : "={letters[0]}"(r) : "{letters[1]}"(x));
               return r;
-            }}""")
+            }}"""),
+        )
 
 
 def _bf16() -> Iterator[tuple[str, str]]:
     yield "widen_bf16", _helper("f32 tr_widen_bf16(bf16 x) { return __uint_as_float((u32)x << 16); }")
-    yield "shorten_bf16", _helper("""
+    yield (
+        "shorten_bf16",
+        _helper("""
         bf16 tr_shorten_bf16(f32 x) {
           u32 bits = __float_as_uint(x);
           return (bf16)((x != x ? bits | 0x400000u : bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
-        }""")
+        }"""),
+    )
 
 
 def _f8(dtype: DType) -> Iterator[tuple[str, str]]:
@@ -81,17 +87,22 @@ def _f8(dtype: DType) -> Iterator[tuple[str, str]]:
     name, form = short_name(dtype), _FORMATS[dtype]
     shift, sign = 23 - form.fraction, 1 << (form.width - 1)
     first_nan = form.top if form.top == form.nan else form.top + 1
-    yield f"widen_{name}", _helper(f"""
+    yield (
+        f"widen_{name}",
+        _helper(f"""
         f32 tr_widen_{name}({name} x) {{
           u32 size = x & 0x{sign - 1:x}u, placed = size << {shift};
           u32 finite = __float_as_uint(__uint_as_float(placed) * 0x1p{127 - form.bias}f);
           u32 special = placed | 0x7f800000u | (size >= 0x{first_nan:x}u ? 0x400000u : 0u);
           u32 bits = size >= 0x{form.top:x}u ? special : finite;
           return __uint_as_float(bits | (x & 0x{sign:x}u) << {32 - form.width});
-        }}""")
+        }}"""),
+    )
     rebias = (1 << (shift - 1)) - 1 - ((127 - form.bias) << 23)
     step = 1 - form.bias - form.fraction + 23
-    yield f"shorten_{name}", _helper(f"""
+    yield (
+        f"shorten_{name}",
+        _helper(f"""
         {name} tr_shorten_{name}(f32 x) {{
           u32 bits = __float_as_uint(x), size = bits & 0x7fffffffu;
           u32 normal = (size + 0x{rebias & 0xFFFFFFFF:x}u + (size >> {shift} & 1u)) >> {shift};
@@ -100,18 +111,22 @@ def _f8(dtype: DType) -> Iterator[tuple[str, str]]:
           u32 finite = near < 0x{form.top:x}u ? near : 0x{form.top:x}u;
           u32 value = size > 0x7f800000u ? 0x{form.nan:x}u : finite;
           return ({name})(value | (bits >> {32 - form.width} & 0x{sign:x}u));
-        }}""")
+        }}"""),
+    )
 
 
 def _round_to_odd() -> Iterator[tuple[str, str]]:
     """f64 as the f32 that rounds to any shorter float as the f64 itself would (Boldo & Melquiond 2008)."""
-    yield "round_to_odd", _helper("""
+    yield (
+        "round_to_odd",
+        _helper("""
         f32 tr_round_to_odd(f64 x) {
           f32 near = (f32)x;
           f64 back = near;
           u32 bits = __float_as_uint(near) - (fabs(back) > fabs(x) ? 1u : 0u);
           return __uint_as_float(bits | (back < x || back > x ? 1u : 0u));
-        }""")
+        }"""),
+    )
 
 
 # -- floats --------------------------------------------------------------------------------------------
@@ -123,24 +138,30 @@ def _extrema(dtype: DType) -> Iterator[tuple[str, str]]:
     single, double = ("__float_as_int", "__int_as_float"), ("__double_as_longlong", "__longlong_as_double")
     to, back = single if dtype == F32 else double
     for op, sign, join in (("max", ">", "&"), ("min", "<", "|")):
-        yield f"{op}_{name}", _helper(f"""
+        yield (
+            f"{op}_{name}",
+            _helper(f"""
             {name} tr_{op}_{name}({name} a, {name} b) {{
               {name} tie = a == b ? {back}({to}(a) {join} {to}(b)) : a + b;
               return a {sign} b ? a : b {sign} a ? b : tie;
-            }}""")
+            }}"""),
+        )
 
 
 def _nextafter(dtype: DType) -> Iterator[tuple[str, str]]:
     """On the bits and the values that they stand for (f32 for short floats); NaN is for the caller."""
     word, value = f"u{8 * dtype.itemsize}", type_name(dtype if dtype == F64 else F32)
     sign = f"({word})1 << {8 * dtype.itemsize - 1}"
-    yield f"nextafter_{short_name(dtype)}", _helper(f"""
+    yield (
+        f"nextafter_{short_name(dtype)}",
+        _helper(f"""
         {word} tr_nextafter_{short_name(dtype)}({value} a, {value} b, {word} a_bits, {word} b_bits) {{
           bool grows = (a < b) == ((a_bits & {sign}) == 0);
           {word} next = grows ? a_bits + 1 : a_bits - 1;
           next = a == 0 ? (b_bits & {sign}) | 1 : next;
           return a == b ? b_bits : next;
-        }}""")
+        }}"""),
+    )
 
 
 def _saturation(source: DType, target: DType) -> Iterator[tuple[str, str]]:
@@ -150,11 +171,14 @@ def _saturation(source: DType, target: DType) -> Iterator[tuple[str, str]]:
     suffix = "f" if source == F32 else ""
     first = f"{'-' if low else ''}0x{'1' if low else '0'}p{width - 1 if low else 0}{suffix}"
     last = f"0x1p{width - 1 if low else width}{suffix}"
-    yield f"{t}_of_{s}", _helper(f"""
+    yield (
+        f"{t}_of_{s}",
+        _helper(f"""
         {t} tr_{t}_of_{s}({s} x) {{
           {t} ends = x >= {last} ? {integer(high - 1, target)} : {integer(low, target)};
           return x >= {first} && x < {last} ? ({t})x : x != x ? ({t})0 : ends;
-        }}""")
+        }}"""),
+    )
 
 
 # -- integers ------------------------------------------------------------------------------------------
@@ -176,11 +200,16 @@ def _shifts(dtype: DType) -> Iterator[tuple[str, str]]:
     word, wide, signed = f"u{width}", computing_name(dtype), f"i{width}"
     inside = f"({word})n < {width}"
     yield f"shl_{t}", _helper(f"{t} tr_shl_{t}({t} a, {t} n) {{ return {inside} ? ({t})(({wide})a << n) : ({t})0; }}")
-    yield f"shr_logical_{t}", _helper(
-        f"{t} tr_shr_logical_{t}({t} a, {t} n) {{ return {inside} ? ({t})(({word})a >> n) : ({t})0; }}"
+    yield (
+        f"shr_logical_{t}",
+        _helper(f"{t} tr_shr_logical_{t}({t} a, {t} n) {{ return {inside} ? ({t})(({word})a >> n) : ({t})0; }}"),
     )
-    yield f"shr_arithmetic_{t}", _helper(
-        f"{t} tr_shr_arithmetic_{t}({t} a, {t} n) {{ return ({t})(({signed})a >> ({inside} ? n : ({t}){width - 1})); }}"
+    yield (
+        f"shr_arithmetic_{t}",
+        _helper(
+            f"{t} tr_shr_arithmetic_{t}({t} a, {t} n) "
+            f"{{ return ({t})(({signed})a >> ({inside} ? n : ({t}){width - 1})); }}"
+        ),
     )
 
 

@@ -96,5 +96,3 @@ def _real(value: float, bits: int, dtype: DType) -> str:
     head, _, fraction = mantissa.partition(".")
     fraction = fraction.rstrip("0")
     return f"{head}{'.' + fraction if fraction else ''}p{int(exponent)}{suffix}"
-
-

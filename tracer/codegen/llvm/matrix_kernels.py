@@ -271,7 +271,6 @@ store{r}:
 {onward}"""
 
 
-
 class _Products:
     """The modules of this process, once there are any."""
 

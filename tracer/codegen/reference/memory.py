@@ -80,9 +80,7 @@ class Region:
         """`size` elements from `start` on, under another name."""
         self._check(start, size)
         data, origin = self.data[start : start + size], self.origin + start * self.unit
-        return Region(
-            name, self.dtype, size, data, self.memory, self.owner, origin, self.unit, self.read_only
-        )
+        return Region(name, self.dtype, size, data, self.memory, self.owner, origin, self.unit, self.read_only)
 
     def overlaps(self, other: Region) -> bool:
         """Whether the two share a cell."""
@@ -93,9 +91,7 @@ class Region:
 
     def _check(self, start: int, count: int) -> None:
         if start < 0 or start + count > self.size:
-            raise Violation(
-                f"'{self.name}' has {self.size} elements, not those from {start} to {start + count}"
-            )
+            raise Violation(f"'{self.name}' has {self.size} elements, not those from {start} to {start + count}")
 
     # -- elements ----------------------------------------------------------------------------------
 
@@ -162,9 +158,7 @@ class Region:
         if self.read_only:
             raise Violation(f"writes to '{self.name}', which is read only")
 
-    def _spread(
-        self, index: Index, shape: tuple[int, ...], active: Array | None, clock: Clock
-    ) -> tuple[Array, Array]:
+    def _spread(self, index: Index, shape: tuple[int, ...], active: Array | None, clock: Clock) -> tuple[Array, Array]:
         """The places in `data` of all lanes that come here, and where an access really happens."""
         places = np.asarray(index, np.int64)
         shapes = [places.shape, shape]
