@@ -91,7 +91,9 @@ def test_numbers_of_different_kinds_are_different_calls() -> None:
         assert tnp.full(2, True).dtype == "bool"
 
 
-def test_errors_of_elements_are_those_of_the_first_call() -> None:
+@pytest.mark.parametrize("replays", [1, 500])
+def test_errors_of_elements_are_those_of_the_first_call(replays: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(often, "replays", replays)
     messages = set()
     for index in [1] * 5 + [9]:
         place = tnp.asarray(index)
@@ -172,3 +174,33 @@ def test_numpy_does_not_warn() -> None:
     x = tnp.asarray([1e308, 1e308])
     for _ in range(5):
         assert np.isinf(tnp.sum(x))
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_compiled_calls_have_the_same_bits_and_types(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(often, "replays", 2)
+    results = [trees.flatten(CALLS[name]())[0] for _ in range(12)]
+    for result in results[1:]:
+        for first, later in zip(results[0], result, strict=True):
+            assert first.type == later.type
+            assert np.asarray(first).tobytes() == np.asarray(later).tobytes()
+
+
+def test_what_adds_up_floats_is_not_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy adds in another order."""
+    compiled: list[str] = []
+    original = replay._compiled
+
+    def spy(program: Any, *rest: Any) -> Any:
+        compiled.append(program.name)
+        return original(program, *rest)
+
+    monkeypatch.setattr(replay, "_compiled", spy)
+    monkeypatch.setattr(often, "replays", 1)
+    whole, floats = tnp.arange(13), tnp.arange(13.0)
+    for _ in range(8):
+        tnp.sum(floats)
+        tnp.cumsum(floats)
+        tnp.sum(whole)
+        tnp.stack([floats, floats])
+    assert compiled == ["sum", "stack"]

@@ -3,20 +3,37 @@
 What a function does to concrete arrays depends on their types and on its other arguments, not on the elements. So a
 call that came often enough is staged once for those, and from then on its equations run one after another as eager
 execution runs them, each by the same reference or kernel: results have the same bits as before. Nothing is fused.
+What comes more often still is compiled, unless it adds up floats, which NumPy does in another order.
 
 This holds only for functions that look at no elements on the way; `replayed` is for them alone.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Hashable, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from tracer.errors import TracerError
-from tracer.ir.primitive import Effect
+from tracer.ir import dtypes
+from tracer.ir.primitive import (
+    Alias,
+    ArgReduce,
+    Compare,
+    Convert,
+    Effect,
+    Gather,
+    Generate,
+    IndexMap,
+    Join,
+    Pointwise,
+    Reduce,
+    Scan,
+    Scatter,
+)
 from tracer.ir.program import Atom, Equation, Literal, Program
 from tracer.ir.types import ArrayType
 from tracer.runtime.eager import prepare
@@ -25,14 +42,17 @@ from tracer.runtime.locks import ForkSafeLock
 from tracer.settings import gate
 from tracer.trace import trees
 from tracer.trace.array import Array, concrete
+from tracer.trace.evaluate import evaluate
 from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.trace.tracebacks import tidy
 
 if TYPE_CHECKING:
     from tracer.passes import dce
+    from tracer.runtime import jit as jits
 else:
     dce = LazyModule("tracer.passes.dce")
+    jits = LazyModule("tracer.runtime.jit")
 
 T = TypeVar("T", bound=type)
 Function = Callable[..., Any]
@@ -40,9 +60,10 @@ Plan = Callable[[list[Array]], Any]
 
 
 class _Often:
-    """When a kind of calls is worth a plan, and how many kinds a function knows."""
+    """When a kind of calls is worth a plan, when a plan is worth compiling, and how many kinds a function knows."""
 
     calls = 32  # staging costs as much as some hundred calls
+    replays = 500  # compiling, as some thousand
     kinds = 256
 
 
@@ -70,10 +91,11 @@ class _Calls:
             if self.version != gate.version or len(self.counts) > often.kinds:
                 self.plans, self.counts, self.version = {}, {}, gate.version
             count = self.counts[key] = self.counts.get(key, 0) + 1
+            plans = self.plans
         if count == often.calls:
-            plan = _planned(self.function, args, kwargs, result)
+            plan = _planned(self.function, args, kwargs, result, lambda better: plans.update({key: better}))
             if plan is not None:
-                self.plans[key] = plan
+                plans[key] = plan
 
 
 def static(cls: T) -> T:
@@ -147,8 +169,10 @@ def _describe(x: Any, key: list[Any], arrays: list[Array]) -> None:
         raise _UnknownError
 
 
-def _planned(function: Function, args: Sequence[Any], kwargs: dict[str, Any], result: Any) -> Plan | None:
-    """The plan of a call; None where it must go by way of Python."""
+def _planned(
+    function: Function, args: Sequence[Any], kwargs: dict[str, Any], result: Any, replace: Callable[[Plan], None]
+) -> Plan | None:
+    """The plan of a call; None where it must go by way of Python. `replace` puts a better one in its place."""
     leaves, structure = trees.flatten((args, kwargs))
     places = [n for n, leaf in enumerate(leaves) if type(leaf) is Array]
     shape: list[trees.Structure] = []
@@ -172,7 +196,34 @@ def _planned(function: Function, args: Sequence[Any], kwargs: dict[str, Any], re
         return None
     if [x.type for x in expected] != list(program.output_types):
         return None
-    return _plan(program, staged.constants, wanted)
+    better = partial(_compiled, program, staged.constants, wanted) if _is_exact(program) else None
+    return _plan(program, staged.constants, wanted, lambda: replace(better()) if better is not None else None)
+
+
+def _is_exact(program: Program) -> bool:
+    """Whether compiled code has the bits of eager execution."""
+    return all(isinstance(e.primitive.lower, _EXACT) or _is_exact_reduction(e) for e in program.equations)
+
+
+_EXACT = (Pointwise, Compare, Convert, IndexMap, Generate, Join, Gather, ArgReduce, Alias)
+
+
+def _is_exact_reduction(equation: Equation) -> bool:
+    """Whether the equation combines integers or bools, or moves elements alone."""
+    lower, types = equation.primitive.lower, [x.type for x in (*equation.inputs, *equation.outputs)]
+    if isinstance(lower, Scatter) and lower.op is None:
+        return True
+    floats = any(isinstance(type, ArrayType) and dtypes.is_inexact(type.dtype) for type in types)
+    return isinstance(lower, Reduce | Scan | Scatter) and not floats
+
+
+def _compiled(program: Program, constants: Sequence[Array], structure: trees.Structure) -> Plan:
+    def replayed_call(*arrays: Array) -> Any:
+        return trees.unflatten(structure, evaluate(program, [*constants, *arrays]))
+
+    replayed_call.__name__ = program.name
+    call = jits.jit(replayed_call)
+    return lambda arrays: call(*arrays)
 
 
 def _is_plain(program: Program) -> bool:
@@ -187,7 +238,9 @@ def _is_plain(program: Program) -> bool:
     return bool(outputs) and len(outputs) == len(program.outputs) and made >= outputs
 
 
-def _plan(program: Program, constants: Sequence[Array], structure: trees.Structure) -> Plan:
+def _plan(
+    program: Program, constants: Sequence[Array], structure: trees.Structure, improve: Callable[[], None]
+) -> Plan:
     places = {variable: n for n, variable in enumerate(program.inputs)}
     fixed, steps = list(constants), []
     for equation in program.equations:
@@ -197,8 +250,11 @@ def _plan(program: Program, constants: Sequence[Array], structure: trees.Structu
             places[variable] = len(places)
     results = [places[variable] for variable in program.outputs]  # type: ignore[index]  # no literals
     single = results[0] if structure.is_leaf() else None
+    left = itertools.count(often.replays, -1)
 
     def run(arrays: list[Array]) -> Any:
+        if next(left) == 0:
+            improve()
         known = [*fixed, *arrays]
         for step in steps:
             known += step(known)
