@@ -77,6 +77,10 @@ def test_default_float_changes_what_has_no_dtype_of_its_own() -> None:
 def test_integers_that_do_not_fit_are_refused() -> None:
     with pytest.raises(DTypeError, match="the integer 300 does not fit in u8"):
         tnp.ones(2, "uint8") + 300
+    with pytest.raises(DTypeError, match="9223372036854775808 does not fit in i64\n  help: write it as a float"):
+        tnp.asarray([1]) + 2**63
+    assert (tnp.asarray([1], "uint64") + 2**63).tolist() == [2**63 + 1]
+    assert (tnp.asarray([1.5]) + 2**63).tolist() == [2.0**63]
     with pytest.raises(DTypeError, match="the integer -1 does not fit in u8"):
         tnp.asarray(-1, "uint8")
 

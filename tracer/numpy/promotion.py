@@ -99,7 +99,7 @@ def _pair(x: Any) -> Pair:
         return x.dtype, x.weak_type
     if isinstance(x, np.generic):
         return (x.dtype if x.dtype in dtypes.SHORT_NAMES else array_of("promotion", x).dtype), False
-    return default_pair(x)
+    return (dtypes.I64, True) if type(x) is int else default_pair(x)  # whether it fits is for its literal to say
 
 
 def _fit(name: str, arguments: list[Any], *, inexact: bool) -> list[Any]:
@@ -131,7 +131,7 @@ def literal(name: str, value: Any, dtype: DType, weak: bool = False) -> Literal:
         raise DTypeError(
             message(
                 f"{name}{here()}: the integer {value} does not fit in {dtypes.short_name(dtype)}",
-                help="cast the array to a wider dtype first",
+                help="cast the array to a wider dtype first" if dtype.itemsize < 8 else "write it as a float",
             )
         ) from None
     return Literal(found, array_type(dtype, (), weak))
