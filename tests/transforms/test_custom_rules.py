@@ -39,3 +39,22 @@ def test_a_rule_may_differentiate_control_flow_whose_results_are_used_again(
     expected = np.asarray(tracer.grad(plain)(x))
     np.testing.assert_allclose(np.asarray(outer(tracer.grad(ruled))(x)), expected, rtol=1e-14)
     np.testing.assert_allclose(np.asarray(outer(tracer.jacfwd(ruled))(x)), expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("way", [lambda f: f, tracer.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("kind", ["vjp", "jvp"])
+def test_rules_know_the_batch_axes_that_their_functions_ran_under(kind: str, way: Any) -> None:
+    """They are staged later, when the axis is no longer open."""
+
+    def centred(x: Any) -> Any:
+        return x - lax.pmean(x, "lanes")
+
+    if kind == "vjp":
+        f = tracer.custom_vjp(centred)
+        f.defvjp(lambda x: (centred(x), None), lambda _, ct: (3.0 * centred(ct),))
+    else:
+        f = tracer.custom_jvp(centred)
+        f.defjvp(lambda xs, dxs: (centred(xs[0]), 3.0 * centred(dxs[0])))
+    x = np.array([1.0, 2.0, 4.0])
+    found = way(tracer.grad(lambda x: (tracer.vmap(f, axis_name="lanes")(x) ** 2).sum()))(x)
+    np.testing.assert_allclose(found, 6.0 * (x - x.mean()), rtol=1e-14)

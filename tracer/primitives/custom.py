@@ -25,7 +25,7 @@ from tracer.trace.array import Array
 from tracer.trace.evaluate import evaluate
 from tracer.trace.source import here
 from tracer.trace.stage import Staged, stage
-from tracer.trace.state import standing_in
+from tracer.trace.state import named_axis, standing_in
 from tracer.trace.trace import Operand, bind_all
 
 Operands = Sequence[Operand]
@@ -141,7 +141,8 @@ def _jvp_batch(ctx: Any, xs: Operands, axes: Axes, *, program: Program, rule: Jv
     def batched_rule(primals: Operands, tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         active = tuple(not isinstance(t, Zero) for t in tangents)
         moving = [t for t in tangents if not isinstance(t, Zero)]
-        outputs, reached = stage_jvp(rule, program.input_types, active)
+        with named_axis(ctx.axis_name, size):
+            outputs, reached = stage_jvp(rule, program.input_types, active)
         flags = batched + tuple(on for on, a in zip(batched, active, strict=True) if a)
         mapped = transform(outputs, flags, size, ctx.axis_name, True).program
         results = evaluate(mapped, [*primals, *moving])
@@ -209,7 +210,8 @@ def _vjp_batch(ctx: Any, xs: Operands, axes: Axes, *, program: Program, rule: Vj
     count = len(program.outputs)
 
     def forward(operands: Operands, active: tuple[bool, ...]) -> tuple[list[Any], list[Any]]:
-        staged = stage_forward(rule, program.input_types, active)
+        with named_axis(name, size):
+            staged = stage_forward(rule, program.input_types, active)
         fixed = (False,) * len(staged.constants)
         mapped = transform(staged.program, fixed + batched, size, name, True).program
         results = evaluate(mapped, [*staged.constants, *operands])
@@ -218,7 +220,8 @@ def _vjp_batch(ctx: Any, xs: Operands, axes: Axes, *, program: Program, rule: Vj
     def backward(residuals: Operands, cotangents: Sequence[Any]) -> list[Any]:
         lanes = [with_shape(x.type, x.type.shape[1:]) for x in (*residuals, *cotangents)]
         present = [not isinstance(c, Zero) for c in cotangents]
-        staged, kept = stage_backward(rule, lanes[: len(residuals)], lanes[len(residuals) :], present)
+        with named_axis(name, size):
+            staged, kept = stage_backward(rule, lanes[: len(residuals)], lanes[len(residuals) :], present)
         moving = len(residuals) + sum(present)
         flags = (False,) * len(staged.constants) + (True,) * moving
         mapped = transform(staged.program, flags, size, name, True).program
