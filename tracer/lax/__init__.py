@@ -43,6 +43,7 @@ from tracer.lax.loops import fori_loop, scan, while_loop
 from tracer.lax.mapping import map
 from tracer.lax.prefix_sums import associative_scan
 from tracer.lax.reducing import reduce, reduce_window, reduce_window_shape_tuple
+from tracer.lax.selecting import select_and_scatter
 from tracer.primitives import arithmetic as _arithmetic
 from tracer.primitives import bits as _bits
 from tracer.primitives import broadcasting as _broadcasting
@@ -216,7 +217,8 @@ __all__ = [
     "polygamma", "population_count", "pow", "ppermute", "pshuffle", "psum", "psum_scatter", "random_gamma_grad", "real",
     "reciprocal", "reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_precision", "reduce_prod",
     "reduce_sum", "reduce_window", "reduce_window_shape_tuple", "reduce_xor", "rem", "reshape", "rev", "round", "rsqrt",
-    "scan", "scatter", "scatter_add", "scatter_max", "scatter_min", "scatter_mul", "scatter_sub", "select", "select_n",
+    "scan", "scatter", "scatter_add", "scatter_max", "scatter_min", "scatter_mul", "scatter_sub", "select",
+    "select_and_scatter", "select_n",
     "shape_as_value", "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign", "sin", "sinh", "slice",
     "slice_in_dim", "sort", "sort_key_val", "split", "sqrt", "square", "squeeze", "stack", "stop_gradient", "sub",
     "switch", "tan", "tanh", "tile", "top_k", "transpose", "unstack", "while_loop",

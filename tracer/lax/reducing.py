@@ -102,7 +102,7 @@ def _staged(
     return xs, starts, structure, body
 
 
-def _operation(program: Program) -> Any:
+def operation_of(program: Program) -> Any:
     """The primitive that is all of a function of two scalars, or None."""
     if len(program.equations) != 1 or len(program.inputs) != 2:
         return None
@@ -112,7 +112,7 @@ def _operation(program: Program) -> Any:
 
 
 def _reduced(xs: list[Array], starts: list[Array], body: Body, axes: Sequence[int]) -> list[Any]:
-    operation = _operation(body.program)
+    operation = operation_of(body.program)
     if operation in _REDUCTIONS:
         total = _REDUCTIONS[operation](xs[0], axes)
         return [bind(operation, broadcast_in_dim(starts[0], total.shape, ()), total)]
@@ -165,8 +165,8 @@ def reduce_window(
         (1,) * rank if given is None else tuple(map(int, given))
         for given in (window_strides, base_dilation, window_dilation)
     )
-    pads = _pads(sizes, window, strides, padding, base, spread)
-    known = _WINDOWS.get(_operation(body.program))
+    pads = pads_of(sizes, window, strides, padding, base, spread)
+    known = _WINDOWS.get(operation_of(body.program))
     if known is not None and _is_neutral(init_value, known[1], xs[0].dtype):
         found = [window_reduction(known[0], xs[0], window, strides, pads, base, spread)]
     else:
@@ -185,10 +185,11 @@ def _check_settings(sizes: Sequence[int], window: Any, strides: Any, pads: Any, 
     reduce_window_sum_p.infer(array_type(np.dtype("float64"), sizes), **params)
 
 
-def _pads(
+def pads_of(
     sizes: Sequence[int], window: Sequence[int], strides: Sequence[int], padding: Any, base: Sequence[int],
     spread: Sequence[int],
 ) -> tuple[tuple[int, int], ...]:  # fmt: skip
+    """The padding of every axis as pairs (before, after)."""
     if isinstance(padding, str):
         wide = [dilated(w, d) for w, d in zip(window, spread, strict=True)]
         return padtype_to_pads([dilated(n, d) for n, d in zip(sizes, base, strict=True)], wide, strides, padding)

@@ -84,7 +84,7 @@ def padded(x: Any, value: Any, padding: Padding, base_dilation: Sequence[int]) -
     return pad(x, value, config) if any(map(any, config)) else x
 
 
-def _neutral(op: ScalarOp, dtype: DType) -> Any:
+def neutral(op: ScalarOp, dtype: DType) -> Any:
     return dtype.type(0) if op is ScalarOp.ADD else identity(op, dtype)
 
 
@@ -93,7 +93,7 @@ def _reference(op: ScalarOp, function: Callable[..., Any]) -> Rule:
         x: Any, *, window: Shape, strides: Shape, padding: Padding, base_dilation: Shape, window_dilation: Shape
     ) -> Any:
         config = _padding_config(x.shape, padding, base_dilation)
-        grown = _pad(x, np.asarray(_neutral(op, x.dtype)), padding_config=config)
+        grown = _pad(x, np.asarray(neutral(op, x.dtype)), padding_config=config)
         rank = x.ndim
         windows = _windows(grown, axes=tuple(range(rank)), window=window, strides=strides, dilations=window_dilation)
         with np.errstate(all="ignore"):
@@ -113,7 +113,7 @@ def _expand(op: ScalarOp, combine: Callable[..., Any], reduce: Callable[..., Any
         x: Any, *, window: Shape, strides: Shape, padding: Padding, base_dilation: Shape, window_dilation: Shape
     ) -> Any:
         dtype = x.type.dtype
-        x = padded(x, as_literal(_neutral(op, dtype), dtype), padding, base_dilation)
+        x = padded(x, as_literal(neutral(op, dtype), dtype), padding, base_dilation)
         if op is ScalarOp.ADD:
             x = convert_element_type(x, dtypes.accumulator_dtype(dtype))
         for axis, (size, step, dilation) in enumerate(zip(window, strides, window_dilation, strict=True)):
@@ -180,7 +180,7 @@ def _extreme_jvp(op: ScalarOp, locate: Callable[..., Any]) -> Rule:
             found = sliding_windows(values, tuple(range(rank)), window, strides, window_dilation)
             return reshape(found, (*found.shape[:rank], count))
 
-        first = locate(windows(x, _neutral(op, dtype)), rank, dtypes.I32)
+        first = locate(windows(x, neutral(op, dtype)), rank, dtypes.I32)
         tangents = windows(dx, dtype.type(0))
         chosen = eq(
             broadcast_in_dim(first, tangents.shape, tuple(range(rank))),

@@ -1,0 +1,110 @@
+"""`select_and_scatter`: what flows back through pooling, each value to the element that its window had chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from tracer.errors import ArgumentError, ShapeError, message
+from tracer.ir import dtypes
+from tracer.ir import shape as shapes
+from tracer.ir.primitive import Primitive
+from tracer.ir.scalar import ScalarOp
+from tracer.ir.types import array_type
+from tracer.lax.bodies import stage_body
+from tracer.lax.reducing import operation_of, pads_of
+from tracer.primitives import gathering, reductions, scattering
+from tracer.primitives.arithmetic import add_p, max_p, min_p, mul_p
+from tracer.primitives.broadcasting import broadcast_in_dim, reduce_sum
+from tracer.primitives.comparison import eq, ge_p, gt_p, le_p, lt_p
+from tracer.primitives.comparison import select as choose
+from tracer.primitives.conversion import convert_element_type
+from tracer.primitives.shapes import broadcasted_iota, iota, reshape
+from tracer.primitives.sliding import sliding_windows
+from tracer.primitives.window_reductions import neutral, padded
+from tracer.primitives.windows import GatherScatterMode, ScatterDimensionNumbers
+from tracer.trace import trees
+from tracer.trace.array import Array
+from tracer.trace.convert import as_array
+from tracer.trace.source import here
+from tracer.trace.trace import as_literal
+
+_CHOOSING: Final[dict[Primitive, tuple[ScalarOp, Callable[..., Any]]]] = {
+    ge_p: (ScalarOp.MAX, reductions.argmax), gt_p: (ScalarOp.MAX, reductions.argmax),
+    le_p: (ScalarOp.MIN, reductions.argmin), lt_p: (ScalarOp.MIN, reductions.argmin),
+}  # fmt: skip
+_SCATTERING: Final[dict[Primitive, Callable[..., Any]]] = {
+    add_p: gathering.scatter_add, mul_p: scattering.scatter_mul, min_p: scattering.scatter_min,
+    max_p: scattering.scatter_max,
+}  # fmt: skip
+_OUTSIDE: Final = -1  # the place of padding
+
+
+def select_and_scatter(
+    operand: Any, select: Callable[[Any, Any], Any], window_dimensions: Sequence[int], window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]], source: Any, init_value: Any, scatter: Callable[[Any, Any], Any],
+) -> Array:  # fmt: skip
+    """Every value of `source` joined to the element of `operand` that is chosen in the window of its place.
+
+    operand: an array [*s]; source: one [*places], of its dtype, as `reduce_window` with these settings would return.
+    select: `lax.ge` for the greatest element of a window, `lax.le` for the least: the first of equal ones, or the
+    first NaN. scatter: how values meet, `lax.add`, `mul`, `min` or `max`, from `init_value` everywhere. Padding is
+    never chosen. The result has the operand's shape. With ge and add this is the gradient of max pooling.
+    Raises ShapeError for a source of another shape, ArgumentError for other functions.
+
+    The operation SelectAndScatter of XLA (https://openxla.org/xla/operation_semantics#selectandscatter).
+
+    >>> lax = tracer.lax
+    >>> x = tnp.asarray([1.0, 5.0, 2.0, 3.0])
+    >>> lax.select_and_scatter(x, lax.ge, (2,), (2,), "VALID", tnp.asarray([10.0, 20.0]), 0.0, lax.add)
+    Array([ 0., 10.,  0., 20.], f64)
+    """
+    x, values = as_array(operand), as_array(source)
+    dtype, rank, window, strides = x.dtype, x.ndim, tuple(map(int, window_dimensions)), tuple(map(int, window_strides))
+    op, locate = _known(select, _CHOOSING, dtype, "select", "ge or le")
+    join = _known(scatter, _SCATTERING, dtype, "scatter", "add, mul, min or max")
+    ones = (1,) * rank
+    pads = pads_of(x.shape, window, strides, padding, ones, ones)
+
+    def windows(y: Any, outside: Any) -> Any:
+        grown = padded(y, outside, pads, ones)
+        found = sliding_windows(grown, tuple(range(rank)), window, strides, ones)
+        return reshape(found, (*found.shape[:rank], shapes.size(window)))
+
+    candidates = windows(x, as_literal(neutral(op, dtype), dtype))
+    _check_source(values, candidates.shape[:rank], dtype)
+    places = windows(reshape(iota(dtypes.I64, x.size), x.shape), as_literal(_OUTSIDE, dtypes.I64))
+    start = broadcast_in_dim(convert_element_type(init_value, dtype), (x.size,), ())
+    if not values.size:
+        empty: Array = reshape(start, x.shape)
+        return empty
+    first = broadcast_in_dim(locate(candidates, rank, dtypes.I64), places.shape, tuple(range(rank)))
+    chosen = eq(first, broadcasted_iota(dtypes.I64, places.shape, rank))
+    index = reshape(reduce_sum(choose(chosen, places, 0), (rank,)), (values.size, 1))
+    numbers = ScatterDimensionNumbers((), (0,), (0,))
+    mode = GatherScatterMode.FILL_OR_DROP
+    result: Array = reshape(join(start, index, reshape(values, (values.size,)), numbers, mode=mode), x.shape)
+    return result
+
+
+def _known(function: Any, table: Any, dtype: Any, what: str, wanted: str) -> Any:
+    """What stands for a function of two scalars: it must be one of a few operations."""
+    _, pair = trees.flatten((0, 0))
+    body = stage_body(function, pair, [array_type(dtype, ())] * 2, f"{what} of select_and_scatter")
+    found = table.get(operation_of(body.program))
+    if found is None:
+        raise ArgumentError(
+            message(f"select_and_scatter{here()}: {what} is no operation that it knows", help=f"lax.{wanted}")
+        )
+    return found
+
+
+def _check_source(source: Array, places: shapes.Shape, dtype: Any) -> None:
+    if source.shape != places or source.dtype != dtype:
+        raise ShapeError(
+            message(
+                f"select_and_scatter{here()}: source has one value for every window",
+                f"expected {array_type(dtype, places)}, got {source.type}",
+                help="its shape is that of reduce_window's result",
+            )
+        )
