@@ -137,8 +137,9 @@ def check_equations(program: Program, known: Mapping[Var, Any]) -> None:
 
 PRODUCTS = ("reduce_prod", "cumprod")
 
-# NumPy's power is neither C99's nor a formula where a complex operand is infinite or NaN, or the result is too large.
-UNSETTLED = ("pow",)
+# NumPy's power, and 1 by its root, are neither C99's nor a formula where a complex operand is infinite or NaN, or the
+# result is too large.
+UNSETTLED = ("pow", "rsqrt")
 
 
 def _is_settled(equation: Equation, x: Array) -> Array:
