@@ -34,7 +34,10 @@ def directions(rng: np.random.Generator, types: Sequence[Type], active: Sequence
 
 
 def difference(
-    function: Callable[[Sequence[Array]], Sequence[Array]], xs: Sequence[Array], dxs: Sequence[Array | None]
+    function: Callable[[Sequence[Array]], Sequence[Array]],
+    xs: Sequence[Array],
+    dxs: Sequence[Array | None],
+    step: float = STEP,
 ) -> list[tuple[Array, Array]]:
     """For each output the derivative along dxs, and where it may be trusted: where both sides agree with the middle.
 
@@ -44,15 +47,15 @@ def difference(
     """
 
     def at(multiple: float) -> list[Any]:
-        moved = [x if dx is None else _moved(x, multiple * STEP * dx) for x, dx in zip(xs, dxs, strict=True)]
+        moved = [x if dx is None else _moved(x, multiple * step * dx) for x, dx in zip(xs, dxs, strict=True)]
         return [_wide(y) for y in function(moved)]
 
     found = []
     with np.errstate(all="ignore"):
         for c3, c2, c1, y, a1, a2, a3 in zip(*map(at, range(-3, 4)), strict=True):
-            central = (8 * (a1 - c1) - (a2 - c2)) / (12 * STEP)
-            ahead = (-11 * y + 18 * a1 - 9 * a2 + 2 * a3) / (6 * STEP)
-            behind = (11 * y - 18 * c1 + 9 * c2 - 2 * c3) / (6 * STEP)
+            central = (8 * (a1 - c1) - (a2 - c2)) / (12 * step)
+            ahead = (-11 * y + 18 * a1 - 9 * a2 + 2 * a3) / (6 * step)
+            behind = (11 * y - 18 * c1 + 9 * c2 - 2 * c3) / (6 * step)
             rounding = 1e-9 * np.max(np.abs([c3, c2, c1, y, a1, a2, a3]), axis=0)
             allowed = np.minimum(1e-6 * (1 + np.abs(central)), 1e-2 * np.abs(central) + rounding)
             found.append((central, (np.abs(ahead - central) <= allowed) & (np.abs(behind - central) <= allowed)))
@@ -94,6 +97,9 @@ def check_jvp(
                 continue
             want, trusted = expected[i]
             got = np.zeros_like(want) if tangent is None else tangent
+            if not _agree(got, want)[trusted].all():  # digits lost on the way to a small result are lost in all of it
+                longer = difference(lambda moved: run_reference(program, moved), xs, dxs, 10 * STEP)[i][0]
+                trusted = trusted & (np.abs(longer - want) <= DIFFERENCE / 4 * (1 + np.abs(want)))
             _check_difference(got, want, trusted, f"{what}: tangent {i}, active {active}")
             compared, total = compared + int(trusted.sum()), total + trusted.size
     return compared / total if total else 1.0
@@ -124,9 +130,13 @@ def check_eager_jvp(program: Program, xs: Sequence[Array], rng: np.random.Genera
 
 
 def _check_difference(got: Array, want: Array, trusted: Array, what: str) -> None:
+    wrong = ~_agree(got, want)[trusted]
     g, w = _wide(got)[trusted], want[trusted]
-    wrong = ~(np.abs(g - w) <= DIFFERENCE * (1 + np.abs(w)))
     assert not wrong.any(), f"{what}\n  got {g[wrong][:5]}\n  differences say {w[wrong][:5]}"
+
+
+def _agree(got: Array, want: Array) -> Array:
+    return np.asarray(np.abs(_wide(got) - want) <= DIFFERENCE * (1 + np.abs(want)))
 
 
 def _subsets(flags: Sequence[bool]) -> list[tuple[bool, ...]]:
