@@ -19,11 +19,17 @@ def cpu_name() -> str:
 
 
 def revision() -> str:
-    """The commit that is measured, marked where files differ from it."""
+    """The commit that is measured, marked where files differ from it, logs of measurements left out."""
     try:
-        asked = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=True)
+        commit = _git("describe", "--always", "--exclude=*")
+        changed = _git("status", "--porcelain", "--", ".", ":!benchmarks/results", ":!tests/laws/results")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
+    return f"{commit}-dirty" if changed else commit
+
+
+def _git(*arguments: str) -> str:
+    asked = subprocess.run(["git", *arguments], capture_output=True, text=True, check=True)
     return asked.stdout.strip()
 
 
