@@ -54,8 +54,12 @@ BATCHES = ("batch",) * 3  # more of them, for the sake of the collectives
 LARGEST = 200  # elements of any operand of a case
 SHAPES = ((), (3,), (2, 3), (1,), (35,), (4, 2, 3), (0,), (2, 0, 3), (131,))
 SMOOTH = Interval(0.3, 1.7)  # where derivatives are not steep
-# Where extremes are chosen, apart, so that no two meet: there, derivatives are conventions.
-APART = {"clamp": (Interval(-2.0, -1.0), Interval(-3.0, 3.0), Interval(1.0, 2.0))}
+# Apart, so that no two meet, where extremes are chosen: there, derivatives are conventions; and away from the origin,
+# where an angle has none.
+APART = {
+    "clamp": (Interval(-2.0, -1.0), Interval(-3.0, 3.0), Interval(1.0, 2.0)),
+    "atan2": (Interval(-3.0, 3.0), Interval(0.3, 3.0)),
+}
 NOT_SMOOTH = {
     "stop_gradient": "its derivative is zero on purpose",
     "reduce_precision": "a step function, with the slope 1 by convention",

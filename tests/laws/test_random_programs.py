@@ -6,8 +6,12 @@ Programs that once failed are kept as text in `tests/laws/regressions/`, with th
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +28,8 @@ from tracer.primitives.catalogue import CATALOGUE
 SEEDS, LENGTHS = st.integers(0, 2**32 - 1), st.integers(5, 40)
 PROGRAMS = 5000 if THOROUGH else 25  # of either kind
 COMPARED = 0.8  # the least share of derivatives, on average, that must lie where programs are smooth
+
+ROOT = Path(__file__).resolve().parents[2]
 
 NOT_DRAWN = {"custom_linear": "it stands in linear programs until they are transposed"}
 
@@ -58,6 +64,18 @@ def test_the_derivatives_of_random_programs_are_differences() -> None:
 def test_what_failed_once_does_not_fail_again(path: Any) -> None:
     kind, seed = path.stem.split("-")
     CHECKS[kind](*read(path.read_text()), turn=int(seed))
+
+
+def test_a_seed_draws_the_same_program_in_every_process() -> None:
+    printing = "from tests.laws.programs import draw_program as d; print([d(s, 12) for s in range(30)])"
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", printing], env={**os.environ, "PYTHONHASHSEED": seed}, cwd=ROOT, check=True,
+            capture_output=True, text=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }  # fmt: skip
+    assert len(texts) == 1, "the order of a set decides"
 
 
 def test_every_primitive_is_drawn() -> None:

@@ -48,7 +48,7 @@ def elementwise_cases() -> Iterator[Case]:
                 yield _case(row, short, ())
         if BY_NAME[row.name].splat and row.arity > 1 + row.bools:
             for position in range(row.bools, row.arity):
-                for short in {row.dtypes[0], row.dtypes[-1]}:
+                for short in dict.fromkeys((row.dtypes[0], row.dtypes[-1])):
                     yield _case(row, short, (7,), literal=position)
     yield from _choices()
     for order in (1, 2, 3):
