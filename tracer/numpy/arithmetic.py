@@ -27,6 +27,7 @@ from tracer.primitives import arithmetic, bits, comparison, rounding
 from tracer.primitives import complex as parts
 from tracer.primitives.broadcasting import full_like
 from tracer.runtime.elementwise import elementwise
+from tracer.runtime.handles import makes_new
 from tracer.trace.array import Array
 from tracer.trace.source import here
 
@@ -183,6 +184,7 @@ def negative(x: Any, /) -> Array:
     return pointwise_numbers(arithmetic.neg, "negative", x)
 
 
+@makes_new
 def positive(x: Any, /) -> Array:
     """+x, the value unchanged.
 
@@ -280,6 +282,7 @@ def _ignoring_nan(name: str, extreme: Any, x1: Any, x2: Any) -> Array:
     return comparison.select(comparison.ne(y, y), x, result)
 
 
+@makes_new
 def clip(
     a: Any, /, min: Any = None, max: Any = None, out: None = None, *, a_min: Any = None, a_max: Any = None
 ) -> Array:

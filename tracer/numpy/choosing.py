@@ -26,6 +26,7 @@ from tracer.primitives.scattering import scatter
 from tracer.primitives.shapes import iota, reshape
 from tracer.primitives.windows import ScatterDimensionNumbers
 from tracer.runtime.elementwise import elementwise
+from tracer.runtime.handles import makes_new
 from tracer.trace.array import KEY_DTYPE, Array, concrete_value
 from tracer.trace.source import here
 
@@ -87,6 +88,7 @@ def apply_where(
     return where(cond, chosen, other)
 
 
+@makes_new
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
     """From each choice where its condition is the first to hold; the default where none does.
 

@@ -27,12 +27,11 @@ from tracer.primitives.broadcasting import broadcast_in_dim
 from tracer.primitives.joining import concatenate, slice_in_dim
 from tracer.primitives.rounding import floor
 from tracer.primitives.shapes import broadcasted_iota, expand_dims, moveaxis, reshape
-from tracer.primitives.shapes import copy as copy_of
 from tracer.runtime.devices import check_device
+from tracer.runtime.handles import another
 from tracer.settings import config
-from tracer.trace.array import Array, concrete
+from tracer.trace.array import Array
 from tracer.trace.source import here
-from tracer.trace.state import state
 
 ShapeLike = int | Sequence[int]
 
@@ -80,7 +79,7 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None =
     if dtype is not None:
         wanted = dtype_of_argument("asarray", dtype)
         array = _narrowed(array, a, wanted) if not isinstance(a, Array) else astype(array, wanted)
-    return _another(array) if copy and array is a else array
+    return another(array) if copy and array is a else array
 
 
 def _narrowed(array: Array, given: Any, wanted: DType) -> Array:
@@ -110,13 +109,7 @@ def copy(a: Any) -> Array:
     >>> x = tnp.asarray([1.0, 2.0]); y = tnp.copy(x); y[0] = 7.0; x
     Array([1., 2.], f64)
     """
-    return _another(array_of("copy", a))
-
-
-def _another(x: Array) -> Array:
-    if x._trace is None and state.innermost is None:
-        return concrete(x._value, x._weak, x._type)
-    return copy_of(x)
+    return another(array_of("copy", a))
 
 
 def _speaks_dlpack_only(x: Any) -> bool:

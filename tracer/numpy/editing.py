@@ -26,6 +26,7 @@ from tracer.numpy.promotion import promoted_inexact
 from tracer.numpy.taking import take
 from tracer.numpy.transcendental import log10
 from tracer.primitives.broadcasting import axis_of
+from tracer.runtime.handles import makes_new
 from tracer.trace.array import Array
 from tracer.trace.source import here
 
@@ -37,6 +38,7 @@ def _not_in_place(name: str, inplace: bool) -> None:
         )
 
 
+@makes_new
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     """A copy with values put before places known while tracing: an integer, a slice, or a list of integers.
 
@@ -70,6 +72,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     return take(concatenate([x, added], along), source, along)
 
 
+@makes_new
 def resize(a: Any, new_shape: Any) -> Array:
     """The elements in another shape, repeated from the start as often as it takes; zeros if there are none.
 
@@ -212,6 +215,7 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     return result if dtype is None else result.astype(dtype)
 
 
+@makes_new
 def sort_complex(a: Any) -> Array:
     """The elements as complex numbers, sorted by real, then by imaginary part.
 

@@ -17,10 +17,12 @@ from tracer.numpy.conversion import array_of
 from tracer.numpy.creation import arange, asarray, linspace, shape_argument
 from tracer.numpy.joining import concatenate, stack
 from tracer.numpy.manipulation import atleast_1d, broadcast_arrays, reshape
+from tracer.runtime.handles import makes_new
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.source import here
 
 
+@makes_new
 def ix_(*args: Any) -> tuple[Array, ...]:
     """Vectors, each along an axis of its own: `x[ix_(rows, columns)]` takes their product.
 

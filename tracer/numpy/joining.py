@@ -22,6 +22,7 @@ from tracer.primitives.gathering import gather, scatter_add
 from tracer.primitives.scans import cumsum
 from tracer.primitives.shapes import iota, reshape
 from tracer.primitives.windows import GatherDimensionNumbers, ScatterDimensionNumbers
+from tracer.runtime.handles import makes_new
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.source import here
 
@@ -120,6 +121,7 @@ def column_stack(tup: Any) -> Array:
     return concatenate([transpose(atleast_2d(x)) if x.ndim < 2 else x for x in xs], 1)
 
 
+@makes_new
 def block(arrays: Any) -> Array:
     """An array put together from nested lists of blocks: the innermost lists run along the last axis.
 
@@ -147,6 +149,7 @@ def _block(x: Any, depth: int, rank: int) -> Array:
     return concatenate([_block(e, depth - 1, rank) for e in x], -depth)
 
 
+@makes_new
 def append(arr: Any, values: Any, axis: int | None = None) -> Array:
     """Values after an array, along an axis; both made flat without one.
 
@@ -168,6 +171,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     return _split("split", ary, indices_or_sections, axis, equal=True)
 
 
+@makes_new
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """As `split`, where the parts need not be equal: the first ones are longer by one.
 
@@ -177,6 +181,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array
     return _split("array_split", ary, indices_or_sections, axis, equal=False)
 
 
+@makes_new
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
     """`split` along axis 1, or along the only axis.
 

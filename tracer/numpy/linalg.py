@@ -31,6 +31,7 @@ from tracer.numpy.reductions import max, min, sum
 from tracer.primitives import comparison, powers
 from tracer.primitives import complex as parts
 from tracer.primitives.broadcasting import axis_of
+from tracer.runtime.handles import makes_new
 from tracer.trace.array import Array
 from tracer.trace.source import here
 
@@ -147,6 +148,7 @@ def outer(x1: Any, x2: Any, /) -> Array:
     return _outer(x1, x2)
 
 
+@makes_new
 def matrix_power(a: Any, n: int) -> Array:
     """A square matrix to a power n >= 0, by repeated squaring.
 
@@ -165,6 +167,7 @@ def matrix_power(a: Any, n: int) -> Array:
     return eye(x.shape[-1], dtype=x.dtype) + (x - x) if result is None else result
 
 
+@makes_new
 def multi_dot(arrays: Sequence[Any]) -> Array:
     """The product of two or more matrices, in the cheapest order.
 

@@ -15,6 +15,7 @@ from tracer.numpy.conversion import broadcast as _broadcast
 from tracer.numpy.creation import shape_argument
 from tracer.primitives import shapes as primitives
 from tracer.primitives.broadcasting import axes_of, axis_of
+from tracer.runtime.handles import makes_new
 from tracer.trace.array import Array
 from tracer.trace.source import here
 
@@ -164,6 +165,7 @@ def _several(axis: int | Sequence[int]) -> Sequence[int]:
     return (axis,) if isinstance(axis, int) or not isinstance(axis, Sequence) else tuple(axis)
 
 
+@makes_new
 def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     """One axis moved to before another; `moveaxis` is easier to read.
 
@@ -218,6 +220,7 @@ def broadcast_to(array: Any, shape: Any) -> Array:
     return _broadcast(x, sizes)
 
 
+@makes_new
 def broadcast_arrays(*args: Any) -> tuple[Array, ...]:
     """The arrays, each repeated to the shape that they broadcast to.
 
@@ -311,6 +314,7 @@ def atleast_2d(*arys: Any) -> Any:
     return _at_least("atleast_2d", arys, grown)
 
 
+@makes_new
 def atleast_3d(*arys: Any) -> Any:
     """With three axes at least: [n] becomes [1, n, 1], [m, n] becomes [m, n, 1]; a list for several arrays.
 

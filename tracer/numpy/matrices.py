@@ -20,6 +20,7 @@ from tracer.primitives.reductions import reduce_sum
 from tracer.primitives.rules import kind_of
 from tracer.primitives.shapes import broadcasted_iota, iota, moveaxis, reshape
 from tracer.runtime.devices import check_device
+from tracer.runtime.handles import makes_new
 from tracer.settings import config
 from tracer.trace.array import Array
 from tracer.trace.source import here
@@ -196,6 +197,7 @@ def sum_dtype(x: Array) -> Any:
     return dtypes.I64 if kind_of(x.dtype) in "bi" else x.dtype
 
 
+@makes_new
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Array, ...]:
     """Vectors as coordinates of a grid: one array of the grid's shape for each.
 

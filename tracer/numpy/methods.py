@@ -36,6 +36,7 @@ from tracer.primitives.conversion import bitcast_convert_type
 from tracer.primitives.joining import slice_in_dim
 from tracer.primitives.shapes import squeeze as squeeze_axes
 from tracer.runtime.devices import check_device, device_of
+from tracer.runtime.handles import makes_new
 from tracer.runtime.replay import replayed
 from tracer.trace.array import KEY_DTYPE, Array, concrete, concrete_value, require_concrete
 from tracer.trace.source import here
@@ -209,6 +210,7 @@ def _clip(self: Array, min: Any = None, max: Any = None) -> Array:
     return arithmetic.clip(self, min, max)
 
 
+@makes_new
 def _view(self: Array, dtype: Any) -> Array:
     """The same bytes read as another dtype."""
     wanted = dtype_of_argument("view", dtype)

@@ -17,6 +17,7 @@ from tracer.numpy.joining import append, concatenate, stack
 from tracer.numpy.manipulation import atleast_1d, ravel
 from tracer.numpy.promotion import promoted, promoted_inexact
 from tracer.numpy.signals import convolve
+from tracer.runtime.handles import makes_new
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.source import here
 
@@ -35,6 +36,7 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
     return result
 
 
+@makes_new
 def polyadd(a1: Any, a2: Any) -> Array:
     """The sum of two polynomials.
 
@@ -45,6 +47,7 @@ def polyadd(a1: Any, a2: Any) -> Array:
     return first + second
 
 
+@makes_new
 def polysub(a1: Any, a2: Any) -> Array:
     """The difference of two polynomials.
 
@@ -91,6 +94,7 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array,
     return quotient, trim_zeros(top, "f") if trim_leading_zeros else top
 
 
+@makes_new
 def polyder(p: Any, m: int = 1) -> Array:
     """The m-th derivative of a polynomial.
 
@@ -104,6 +108,7 @@ def polyder(p: Any, m: int = 1) -> Array:
     return coefficients
 
 
+@makes_new
 def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     """The m-th integral of a polynomial, with the constants k, zeros by default.
 
@@ -166,6 +171,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     return stack(powers if increasing else powers[::-1], axis=1)
 
 
+@makes_new
 def trim_zeros(filt: Any, trim: str = "fb") -> Array:
     """A vector without the zeros at its front ("f"), its back ("b") or both. Its values must be known.
 

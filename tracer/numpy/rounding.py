@@ -20,6 +20,7 @@ from tracer.primitives import complex as parts
 from tracer.primitives.broadcasting import full_like
 from tracer.random.arguments import finfo as limits_of
 from tracer.runtime.elementwise import elementwise
+from tracer.runtime.handles import makes_new
 from tracer.trace.array import Array
 from tracer.trace.source import here
 
@@ -33,6 +34,7 @@ def _whole(name: str, x: Any, function: Callable[..., Any]) -> Array:
 
 
 @elementwise
+@makes_new
 def floor(x: Any, /) -> Array:
     """The largest whole number not above x, of x's dtype.
 
@@ -43,6 +45,7 @@ def floor(x: Any, /) -> Array:
 
 
 @elementwise
+@makes_new
 def ceil(x: Any, /) -> Array:
     """The smallest whole number not below x, of x's dtype.
 
@@ -53,6 +56,7 @@ def ceil(x: Any, /) -> Array:
 
 
 @elementwise
+@makes_new
 def trunc(x: Any, /) -> Array:
     """The whole part of x, of x's dtype.
 
@@ -70,6 +74,7 @@ fix = trunc
 
 
 @elementwise
+@makes_new
 def rint(x: Any, /) -> Array:
     """The nearest whole number, halves to the even neighbour; integers become floats.
 
@@ -80,6 +85,7 @@ def rint(x: Any, /) -> Array:
     return _of_parts(value, rounding.round_even)
 
 
+@makes_new
 def round(a: Any, decimals: int = 0) -> Array:
     """The nearest number with so many decimals, halves to the even neighbour; negative `decimals` round to tens.
 
@@ -125,6 +131,7 @@ def modf(x: Any, /) -> tuple[Array, Array]:
 # Parts of numbers
 
 
+@makes_new
 def real(val: Any, /) -> Array:
     """The real part; real numbers are their own.
 
@@ -145,6 +152,7 @@ def imag(val: Any, /) -> Array:
     return parts.imag(value) if dtypes.is_complex(value.dtype) else full_like(value, 0)
 
 
+@makes_new
 def conjugate(x: Any, /) -> Array:
     """The complex conjugate; real numbers are their own.
 
@@ -193,6 +201,7 @@ def nextafter(x1: Any, x2: Any, /) -> Array:
     return pointwise_inexact(rounding.nextafter, "nextafter", x1, x2)
 
 
+@makes_new
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Array:
     """NaN and infinities replaced: by 0 and the largest finite numbers, unless given.
 

@@ -26,6 +26,7 @@ from tracer.numpy.scans import cumsum, diff
 from tracer.numpy.sorting import searchsorted
 from tracer.numpy.transcendental import cos
 from tracer.primitives.broadcasting import axis_of
+from tracer.runtime.handles import makes_new
 from tracer.trace.array import Array
 from tracer.trace.source import here
 
@@ -180,6 +181,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
     return concatenate([p for p in (joined[0], diff(x), joined[1]) if p is not None])
 
 
+@makes_new
 def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: float = 2 * np.pi) -> Array:
     """Angles without jumps: multiples of the period are added where neighbours differ by more than half of it.
 

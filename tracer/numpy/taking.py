@@ -18,6 +18,7 @@ from tracer.numpy.manipulation import moveaxis, ravel
 from tracer.numpy.updates import SET, updated
 from tracer.primitives.broadcasting import axis_of
 from tracer.primitives.shapes import broadcasted_iota
+from tracer.runtime.handles import makes_new
 from tracer.trace.array import Array
 from tracer.trace.source import here
 from tracer.transforms.vectorize import vmap
@@ -101,6 +102,7 @@ def _along(name: str, arr: Any, indices: Any, axis: int | None) -> tuple[Array, 
     return x, tuple(index)
 
 
+@makes_new
 def choose(a: Any, choices: Sequence[Any] | Any, out: None = None, mode: str = "raise") -> Array:
     """From each choice, where a names it: result[i] = choices[a[i]][i], all broadcast together.
 
@@ -116,6 +118,7 @@ def choose(a: Any, choices: Sequence[Any] | Any, out: None = None, mode: str = "
     return get(stacked, index, mode=mode)
 
 
+@makes_new
 def compress(condition: Any, a: Any, axis: int | None = None, out: None = None) -> Array:
     """The slices along an axis for which a vector of conditions, known while tracing, holds.
 
@@ -140,6 +143,7 @@ def extract(condition: Any, arr: Any) -> Array:
     return compress(np.asarray(condition).reshape(-1), arr)
 
 
+@makes_new
 def delete(arr: Any, obj: Any, axis: int | None = None) -> Array:
     """A copy without the slices at places known while tracing: an integer, a slice, or a list of integers.
 

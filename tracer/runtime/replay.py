@@ -37,6 +37,7 @@ from tracer.ir.primitive import (
 from tracer.ir.program import Atom, Equation, Literal, Program
 from tracer.ir.types import ArrayType
 from tracer.runtime.eager import prepare
+from tracer.runtime.handles import apart
 from tracer.runtime.lazy import LazyModule
 from tracer.runtime.locks import ForkSafeLock
 from tracer.settings import gate
@@ -107,7 +108,8 @@ def static(cls: T) -> T:
 def replayed(function: Function) -> Function:
     """The function, a boundary for tracebacks, whose frequent kinds of calls are replayed.
 
-    What it does must depend on the types of arrays alone, and on the values of its other arguments.
+    What it does must depend on the types of arrays alone, and on the values of its other arguments. Its results are
+    handles of their own.
     """
     calls = _Calls(function)
 
@@ -115,7 +117,7 @@ def replayed(function: Function) -> Function:
     def outermost(*args: Any, **kwargs: Any) -> Any:
         try:
             if state.innermost is not None:
-                return function(*args, **kwargs)
+                return apart(function(*args, **kwargs), args, kwargs)
             key: list[Any] = []
             arrays: list[Array] = []
             try:
@@ -127,13 +129,13 @@ def replayed(function: Function) -> Function:
                 kind = tuple(key)
                 plan = calls.plans.get(kind)
             except (_UnknownError, TypeError):
-                return function(*args, **kwargs)
+                return apart(function(*args, **kwargs), args, kwargs)
             if plan is not None and calls.version == gate.version and gate.is_open_here:
                 try:
                     return plan(arrays)
                 except Exception:
                     return function(*args, **kwargs)  # which says what is wrong
-            result = function(*args, **kwargs)
+            result = apart(function(*args, **kwargs), args, kwargs)
             if gate.is_open_here:
                 calls.note(kind, args, kwargs, result)
             return result

@@ -1,0 +1,46 @@
+"""Results are handles of their own: `x[i] = v` on what a function returned leaves its arguments as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from tracer.primitives.shapes import copy
+from tracer.trace.array import Array, concrete, traced
+from tracer.trace.state import state
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def another(x: Array) -> Array:
+    """A second handle on the same value."""
+    if x._trace is not None and x._atom is not None:
+        return traced(x._trace, x._atom, x._value)
+    if state.innermost is None:
+        return concrete(x._value, x._weak, x._type)
+    return copy(x)  # type: ignore[no-any-return]  # a handle made here would be captured, and not read again
+
+
+def apart(result: Any, args: Iterable[Any], kwargs: dict[str, Any]) -> Any:
+    """The result, in which no array is the very handle that was an argument or an element of one."""
+    if type(result) is Array:
+        return another(result) if _is_among(result, args) or _is_among(result, kwargs.values()) else result
+    if type(result) is tuple or type(result) is list:
+        return type(result)(apart(x, args, kwargs) for x in result)
+    return result
+
+
+def _is_among(x: Array, given: Iterable[Any]) -> bool:
+    return any(y is x or ((type(y) is list or type(y) is tuple) and _is_among(x, y)) for y in given)
+
+
+def makes_new(function: Callable[P, R]) -> Callable[P, R]:
+    """The function, whose results are never its arguments' handles, though they may have the same value."""
+
+    @wraps(function)
+    def made(*args: P.args, **kwargs: P.kwargs) -> R:
+        return apart(function(*args, **kwargs), args, kwargs)  # type: ignore[no-any-return]
+
+    return made
