@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 make_jaxpr = make_program
+einsum, tensordot = numpy.einsum, numpy.tensordot  # where opt_einsum looks for them: in the root of the type's module
 checkpoint_policies = ad_checkpoint.checkpoint_policies
 
 # The one place where lower layers are given what stands above them: how an operation runs outside any trace, and the

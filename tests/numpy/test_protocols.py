@@ -9,7 +9,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
-from tracer.errors import MutationError, TracerArrayError
+from tracer.errors import ArgumentError, DTypeError, MutationError, TracerArrayError
 
 X = np.linspace(0.5, 2.0, 6).reshape(2, 3)
 
@@ -140,3 +140,64 @@ def test_names_of_numpy_mean_the_same_arguments() -> None:
         if name != "concatenate":  # which is written in C, without a signature in older NumPy
             theirs = list(inspect.signature(getattr(np, name)).parameters)
             assert name in named_otherwise or ours[:2] == theirs[:2], name
+
+
+WRITERS: dict[str, Any] = {
+    "fill_diagonal": lambda xp, x: xp.fill_diagonal(x, 7.0),
+    "put": lambda xp, x: xp.put(x, [0, 5], [7.0, 8.0]),
+    "place": lambda xp, x: xp.place(x, x > 1.0, [7.0, 8.0]),
+    "putmask": lambda xp, x: xp.putmask(x, x > 1.0, np.arange(4.0)),
+    "put_along_axis": lambda xp, x: xp.put_along_axis(x, np.array([[1], [0]]), 7.0, axis=1),
+    "put_along_axis flat": lambda xp, x: xp.put_along_axis(x, np.array([1, 0]), 7.0, axis=None),
+    "copyto": lambda xp, x: xp.copyto(x, x[0] + 1.0, where=x > 1.0),
+}
+
+
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+@pytest.mark.parametrize("xp", [np, tnp], ids=["numpy", "tracer.numpy"])
+def test_functions_that_write_in_place_do(xp: Any, write: Any) -> None:
+    expected = X.copy()
+    write(np, expected)
+
+    def function(x: Any) -> Any:
+        x = x + 0.0
+        other = tnp.copy(x)
+        write(xp, x)
+        return x, other
+
+    for found, other in (function(tnp.asarray(X)), tracer.jit(function)(X)):
+        is_ours(found, expected)
+        is_ours(other, X)
+    theirs = X.copy()
+    write(tnp, theirs)
+    np.testing.assert_array_equal(theirs, expected)
+
+
+def test_what_is_written_elsewhere_on_request_leaves_the_array_as_it_is() -> None:
+    x = tnp.asarray(X)
+    assert float(tnp.fill_diagonal(x, 7.0, inplace=False)[0, 0]) == 7.0
+    is_ours(x, X)
+    with pytest.raises(ArgumentError, match="only an array can be written to"):
+        tnp.put([1, 2, 3], 0, 1)
+    with pytest.raises(DTypeError, match="the cast is not same_kind"):
+        tnp.copyto(tnp.asarray([1, 2]), tnp.asarray([0.5, 1.5]))
+
+
+@pytest.mark.parametrize("take_in", [np.atleast_1d, np.atleast_2d, np.atleast_3d])
+def test_what_only_takes_arguments_in_gives_numpy_arrays_of_known_values(take_in: Any) -> None:
+    """Libraries hand what it returns to C code, and write to it."""
+    x = tnp.asarray(X)
+    taken = take_in(x)
+    assert type(taken) is np.ndarray
+    taken[...] = 7.0
+    is_ours(x, X)
+    both = np.atleast_1d(x, X)
+    assert [type(part) for part in both] == [np.ndarray, np.ndarray]
+    is_ours(tracer.jit(take_in)(X), take_in(X))
+    is_ours(tracer.grad(lambda x: take_in(x).sum())(x), np.ones_like(X))
+
+
+def test_the_special_functions_are_where_scipy_looks_for_them() -> None:
+    assert tnp.special is tracer.scipy.special
+    with pytest.raises(AttributeError, match=r"module 'tracer.numpy' has no attribute 'spezial'"):
+        tnp.spezial  # noqa: B018

@@ -9,6 +9,8 @@ x stand for another one.
 Array(1.25, f64)
 """
 
+from importlib import import_module as _import_module
+
 from tracer.numpy import linalg as linalg
 from tracer.numpy.arithmetic import (
     abs,
@@ -138,13 +140,10 @@ from tracer.numpy.dtypes import (
 from tracer.numpy.dtypes import bool_ as bool
 from tracer.numpy.editing import (
     apply_over_axes,
-    fill_diagonal,
     fromfunction,
     geomspace,
     insert,
     piecewise,
-    place,
-    put,
     resize,
     sort_complex,
 )
@@ -411,7 +410,6 @@ from tracer.numpy.taking import (
     compress,
     delete,
     extract,
-    put_along_axis,
     take,
     take_along_axis,
 )
@@ -455,6 +453,14 @@ from tracer.numpy.transcendental import (
 from tracer.numpy.vectorizing import (
     vectorize,
 )
+from tracer.numpy.writing import (
+    copyto,
+    fill_diagonal,
+    place,
+    put,
+    put_along_axis,
+    putmask,
+)
 from tracer.runtime.replay import replayed
 from tracer.trace.array import Array as ndarray  # noqa: N813  # the name that users know
 from tracer.trace.tracebacks import set_boundaries
@@ -471,37 +477,37 @@ __all__ = [
     "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "blackman", "block", "bool", "bool_",
     "broadcast_arrays", "broadcast_shapes", "broadcast_to", "c_", "can_cast", "cbrt", "cdouble", "ceil", "choose",
     "clip", "column_stack", "complex64", "complex128", "complex_", "complexfloating", "compress", "concat",
-    "concatenate", "conj", "conjugate", "convolve", "copy", "copysign", "corrcoef", "correlate", "cos", "cosh",
-    "count_nonzero", "cov", "cross", "csingle", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "deg2rad",
-    "degrees", "delete", "diag", "diag_indices", "diag_indices_from", "diagflat", "diagonal", "diff", "digitize",
-    "divide", "divmod", "dot", "double", "dsplit", "dstack", "dtype", "e", "ediff1d", "einsum", "einsum_path", "empty",
-    "empty_like", "equal", "euler_gamma", "exp", "exp2", "expand_dims", "expm1", "extract", "eye", "fabs",
-    "fill_diagonal", "finfo", "fix", "flatnonzero", "flip", "fliplr", "flipud", "float8_e4m3fn", "float8_e5m2",
-    "float16", "float32", "float64", "float_", "float_power", "floating", "floor", "floor_divide", "fmax", "fmin",
-    "fmod", "from_dlpack", "frombuffer", "fromfile", "fromfunction", "fromiter", "fromstring", "full", "full_like",
-    "generic", "geomspace", "gradient", "greater", "greater_equal", "hamming", "hanning", "heaviside", "histogram",
-    "histogram2d", "histogram_bin_edges", "histogramdd", "hsplit", "hstack", "hypot", "identity", "iinfo", "imag",
-    "index_exp", "indices", "inexact", "inf", "inner", "insert", "int8", "int16", "int32", "int64", "int_", "integer",
-    "interp", "intersect1d", "invert", "isclose", "iscomplex", "iscomplexobj", "isdtype", "isfinite", "isin", "isinf",
-    "isnan", "isneginf", "isposinf", "isreal", "isrealobj", "isscalar", "issubdtype", "iterable", "ix_", "kron",
-    "left_shift", "less", "less_equal", "lexsort", "linalg", "linspace", "load", "log", "log1p", "log2", "log10",
-    "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor", "logspace", "mask_indices",
-    "matmul", "matrix_transpose", "matvec", "max", "maximum", "mean", "median", "meshgrid", "mgrid", "min", "minimum",
-    "mod", "modf", "moveaxis", "multiply", "nan", "nan_to_num", "nanargmax", "nanargmin", "nancumprod", "nancumsum",
-    "nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum", "nanvar",
-    "ndarray", "ndim", "negative", "newaxis", "nextafter", "nonzero", "not_equal", "number", "ogrid", "ones",
-    "ones_like", "outer", "pad", "partition", "percentile", "permute_dims", "pi", "piecewise", "place", "poly",
-    "polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "polyval", "positive", "pow", "power", "prod",
-    "promote_types", "ptp", "put", "put_along_axis", "quantile", "r_", "rad2deg", "radians", "ravel",
-    "ravel_multi_index", "real", "reciprocal", "remainder", "repeat", "reshape", "resize", "result_type", "right_shift",
-    "rint", "roll", "rollaxis", "rot90", "round", "s_", "save", "savez", "searchsorted", "select", "setdiff1d",
-    "setxor1d", "shape", "sign", "signbit", "signedinteger", "sin", "sinc", "single", "sinh", "size", "sort",
-    "sort_complex", "split", "sqrt", "square", "squeeze", "stack", "std", "subtract", "sum", "swapaxes", "take",
-    "take_along_axis", "tan", "tanh", "tensordot", "tile", "trace", "transpose", "trapezoid", "tri", "tril",
-    "tril_indices", "tril_indices_from", "trim_zeros", "triu", "triu_indices", "triu_indices_from", "true_divide",
-    "trunc", "uint", "uint8", "uint16", "uint32", "uint64", "union1d", "unique", "unique_all", "unique_counts",
-    "unique_inverse", "unique_values", "unravel_index", "unsignedinteger", "unstack", "unwrap", "vander", "var", "vdot",
-    "vecdot", "vecmat", "vectorize", "vsplit", "vstack", "where", "zeros", "zeros_like",
+    "concatenate", "conj", "conjugate", "convolve", "copy", "copysign", "copyto", "corrcoef", "correlate", "cos",
+    "cosh", "count_nonzero", "cov", "cross", "csingle", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum",
+    "deg2rad", "degrees", "delete", "diag", "diag_indices", "diag_indices_from", "diagflat", "diagonal", "diff",
+    "digitize", "divide", "divmod", "dot", "double", "dsplit", "dstack", "dtype", "e", "ediff1d", "einsum",
+    "einsum_path", "empty", "empty_like", "equal", "euler_gamma", "exp", "exp2", "expand_dims", "expm1", "extract",
+    "eye", "fabs", "fill_diagonal", "finfo", "fix", "flatnonzero", "flip", "fliplr", "flipud", "float8_e4m3fn",
+    "float8_e5m2", "float16", "float32", "float64", "float_", "float_power", "floating", "floor", "floor_divide",
+    "fmax", "fmin", "fmod", "from_dlpack", "frombuffer", "fromfile", "fromfunction", "fromiter", "fromstring", "full",
+    "full_like", "generic", "geomspace", "gradient", "greater", "greater_equal", "hamming", "hanning", "heaviside",
+    "histogram", "histogram2d", "histogram_bin_edges", "histogramdd", "hsplit", "hstack", "hypot", "identity", "iinfo",
+    "imag", "index_exp", "indices", "inexact", "inf", "inner", "insert", "int8", "int16", "int32", "int64", "int_",
+    "integer", "interp", "intersect1d", "invert", "isclose", "iscomplex", "iscomplexobj", "isdtype", "isfinite", "isin",
+    "isinf", "isnan", "isneginf", "isposinf", "isreal", "isrealobj", "isscalar", "issubdtype", "iterable", "ix_",
+    "kron", "left_shift", "less", "less_equal", "lexsort", "linalg", "linspace", "load", "log", "log1p", "log2",
+    "log10", "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor", "logspace",
+    "mask_indices", "matmul", "matrix_transpose", "matvec", "max", "maximum", "mean", "median", "meshgrid", "mgrid",
+    "min", "minimum", "mod", "modf", "moveaxis", "multiply", "nan", "nan_to_num", "nanargmax", "nanargmin",
+    "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile",
+    "nanstd", "nansum", "nanvar", "ndarray", "ndim", "negative", "newaxis", "nextafter", "nonzero", "not_equal",
+    "number", "ogrid", "ones", "ones_like", "outer", "pad", "partition", "percentile", "permute_dims", "pi",
+    "piecewise", "place", "poly", "polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "polyval",
+    "positive", "pow", "power", "prod", "promote_types", "ptp", "put", "put_along_axis", "putmask", "quantile", "r_",
+    "rad2deg", "radians", "ravel", "ravel_multi_index", "real", "reciprocal", "remainder", "repeat", "reshape",
+    "resize", "result_type", "right_shift", "rint", "roll", "rollaxis", "rot90", "round", "s_", "save", "savez",
+    "searchsorted", "select", "setdiff1d", "setxor1d", "shape", "sign", "signbit", "signedinteger", "sin", "sinc",
+    "single", "sinh", "size", "sort", "sort_complex", "split", "sqrt", "square", "squeeze", "stack", "std", "subtract",
+    "sum", "swapaxes", "take", "take_along_axis", "tan", "tanh", "tensordot", "tile", "trace", "transpose", "trapezoid",
+    "tri", "tril", "tril_indices", "tril_indices_from", "trim_zeros", "triu", "triu_indices", "triu_indices_from",
+    "true_divide", "trunc", "uint", "uint8", "uint16", "uint32", "uint64", "union1d", "unique", "unique_all",
+    "unique_counts", "unique_inverse", "unique_values", "unravel_index", "unsignedinteger", "unstack", "unwrap",
+    "vander", "var", "vdot", "vecdot", "vecmat", "vectorize", "vsplit", "vstack", "where", "zeros", "zeros_like",
 ]  # fmt: skip
 
 # Those that come often when small arrays are explored, and look at no elements: see `tracer.runtime.replay`.
@@ -518,3 +524,10 @@ _REPLAYED = {
 
 set_boundaries(globals(), _REPLAYED, replayed)
 set_boundaries(globals(), set(__all__) - _REPLAYED)
+
+
+def __getattr__(name: str) -> object:
+    """`special`, where SciPy looks for the special functions of an array's namespace (data-apis/array-api#725)."""
+    if name == "special":
+        return _import_module("tracer.scipy.special")
+    raise AttributeError(f"module 'tracer.numpy' has no attribute {name!r}")

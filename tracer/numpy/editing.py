@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tracer.errors import ArgumentError, ShapeError, message
+from tracer.errors import ArgumentError, message
 from tracer.ir import shape
 from tracer.numpy.choosing import where
 from tracer.numpy.conversion import array_of, broadcast, cast, unified
@@ -29,13 +29,6 @@ from tracer.primitives.broadcasting import axis_of
 from tracer.runtime.handles import makes_new
 from tracer.trace.array import Array
 from tracer.trace.source import here
-
-
-def _not_in_place(name: str, inplace: bool) -> None:
-    if inplace:
-        raise ArgumentError(
-            message(f"{name}{here()}: arrays are immutable", help=f"x = {name}(..., inplace=False), or x[i] = v")
-        )
 
 
 @makes_new
@@ -86,60 +79,6 @@ def resize(a: Any, new_shape: Any) -> Array:
     if not x.shape[0]:
         return zeros(sizes, x.dtype)
     return reshape(take(x, np.arange(total) % x.shape[0]), sizes)
-
-
-def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = False) -> Array:
-    """A copy with a value, or values over and over, on the main diagonal of an array of two axes or more.
-
-    wrap: whether the diagonal of a tall matrix starts again below. NumPy writes in place; arrays are immutable here.
-
-    >>> tnp.fill_diagonal(tnp.zeros((2, 2)), 5.0, inplace=False)
-    Array([[5., 0.],
-           [0., 5.]], f64)
-    """
-    _not_in_place("fill_diagonal", inplace)
-    x = array_of("fill_diagonal", a)
-    if x.ndim < 2 or (x.ndim > 2 and len(set(x.shape)) != 1):
-        raise ShapeError(message(f"fill_diagonal{here()}: two axes, or more of one size", f"got {x.type}"))
-    if x.ndim == 2:
-        step = x.shape[1] + 1
-        stop = x.size if wrap else x.shape[1] * x.shape[1]
-    else:
-        step, stop = 1 + int(np.cumprod(x.shape[:-1]).sum()), x.size
-    places = np.arange(0, min(stop, x.size), step)
-    given = ravel(cast(array_of("fill_diagonal", val), x.dtype))
-    spread = take(given, np.arange(len(places)) % max(given.shape[0], 1))
-    return reshape(ravel(x).at[places].set(spread), x.shape)
-
-
-def put(a: Any, ind: Any, v: Any, mode: Any = None, *, inplace: bool = False) -> Array:
-    """A copy with values, over and over, at flat places; `mode` as in `x.at[i].set`.
-
-    >>> tnp.put(tnp.asarray([1, 2, 3]), [0, 2], [-4, -5], inplace=False)
-    Array([-4,  2, -5], i64)
-    """
-    _not_in_place("put", inplace)
-    x, places = array_of("put", a), ravel(array_of("put", ind))
-    given = ravel(cast(array_of("put", v), x.dtype))
-    if not given.shape[0]:
-        return x
-    spread = take(given, np.arange(places.shape[0]) % given.shape[0])
-    return reshape(ravel(x).at[places].set(spread, mode=mode), x.shape)
-
-
-def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = False) -> Array:
-    """A copy with values, over and over, where a mask holds, in row-major order.
-
-    >>> tnp.place(tnp.asarray([1, 2, 3]), [True, False, True], [8, 9], inplace=False)
-    Array([8, 2, 9], i64)
-    """
-    _not_in_place("place", inplace)
-    x, holds = array_of("place", arr), ravel(truth("place", mask))
-    given = ravel(cast(array_of("place", vals), x.dtype))
-    if not given.shape[0]:
-        raise ShapeError(message(f"place{here()}: one value at least"))
-    number = holds.cumsum() - 1
-    return where(reshape(holds, x.shape), reshape(take(given, number % given.shape[0]), x.shape), x)
 
 
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:

@@ -1,7 +1,8 @@
 """How NumPy and other libraries treat our arrays: NumPy's functions become ours, DLPack shares memory.
 
-A ufunc or function of NumPy's on an array of ours is the function of the same name here. What does not exist here is
-NumPy's on values that are known; on traced ones it is an error, or their derivative would be lost.
+A ufunc or function of NumPy's on an array of ours is the function of the same name here. What does not exist here, and
+what only takes arguments in as arrays, is NumPy's on values that are known; traced ones stay ours, or are refused, or
+their derivative would be lost.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from tracer.errors import ArgumentError, MutationError, ShapeError, TracerArrayError, message
+from tracer.errors import ArgumentError, DTypeError, ShapeError, TracerArrayError, message
 from tracer.numpy.choosing import where as where_
 from tracer.numpy.conversion import array_of, cast, dtype_of_argument
 from tracer.numpy.manipulation import expand_dims
+from tracer.numpy.writing import written
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.source import here
+from tracer.trace.state import state
 
 # ufuncs
 
@@ -104,18 +107,15 @@ def _written(name: str, result: Any, target: Any, where: Any) -> Any:
                 f"np.{name}{here()}: out= must have the result's shape", f"got {target.shape}, expected {value.shape}"
             )
         )
-    if isinstance(target, Array):
-        target._rebind(cast(value, target.dtype))
-    elif value._trace is not None:
-        raise MutationError(
+    if isinstance(target, np.ndarray) and not np.can_cast(value.dtype, target.dtype, "same_kind"):
+        raise DTypeError(
             message(
-                f"np.{name}{here()}: a traced value cannot be written into a NumPy array",
-                f"got {value.type}",
-                help="use what the function returns, as x = x + y in place of x += y, or start from an array of ours",
+                f"np.{name}{here()}: the result does not fit in out=",
+                f"got {value.type} for an array of {target.dtype}",
+                help="give out= another dtype, or leave it out and cast the result",
             )
         )
-    else:
-        np.copyto(target, np.asarray(value), casting="same_kind")
+    written(f"np.{name}", target, value, True)
     return target
 
 
@@ -123,14 +123,28 @@ def _written(name: str, result: Any, target: Any, where: Any) -> Any:
 
 
 def array_function(self: Array, func: Callable[..., Any], types: Iterable[type], args: Any, kwargs: Any) -> Any:
-    """NumPy calls this for its functions on arrays of ours."""
+    """NumPy calls this for its functions on arrays of ours.
+
+    Those that only take an argument in as an array, `np.atleast_1d` and its like, give a NumPy array of a value that is
+    known, as `np.asarray` does.
+    """
     del self
     if any(not issubclass(t, Array | np.ndarray) and hasattr(t, "__array_function__") for t in types):
         return NotImplemented
     ours = _our_function(func)
+    if func in _TAKES_IN and state.innermost is None and not any(_is_traced(x) for x in args):
+        return func(*(np.array(x) if isinstance(x, Array) else x for x in args))
     if ours is None:
         return _numpys(f"{func.__module__}.{func.__name__}", func, args, kwargs)
     return ours(*args, **kwargs)
+
+
+_TAKES_IN = frozenset((np.atleast_1d, np.atleast_2d, np.atleast_3d))
+"""By which libraries make what a user's function returned an ndarray for their C code, as they do by `np.asarray`."""
+
+
+def _is_traced(x: Any) -> bool:
+    return isinstance(x, Array) and x._trace is not None
 
 
 def _our_function(func: Callable[..., Any]) -> Any:

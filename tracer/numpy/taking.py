@@ -15,7 +15,6 @@ from tracer.ir import dtypes, shape
 from tracer.numpy.conversion import array_of, broadcast
 from tracer.numpy.indexing import checked_places, get
 from tracer.numpy.manipulation import moveaxis, ravel
-from tracer.numpy.updates import SET, updated
 from tracer.primitives.broadcasting import axis_of
 from tracer.primitives.shapes import broadcasted_iota
 from tracer.runtime.handles import makes_new
@@ -59,27 +58,11 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = N
     Array([[2],
            [3]], i64)
     """
-    x, index = _along("take_along_axis", arr, indices, axis)
+    x, index = along("take_along_axis", arr, indices, axis)
     return get(x, index, mode=mode, fill_value=fill_value)
 
 
-def put_along_axis(
-    arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = False, *, mode: Any = None
-) -> Array:
-    """A copy with values written where `take_along_axis` would read: arrays are immutable.
-
-    >>> tnp.put_along_axis(tnp.asarray([[1, 2], [3, 4]]), tnp.asarray([[1], [0]]), 0, axis=1, inplace=False)
-    Array([[1, 0],
-           [0, 4]], i64)
-    """
-    if inplace:
-        raise ArgumentError(message(f"put_along_axis{here()}: arrays are immutable", help="use what it returns"))
-    x, index = _along("put_along_axis", arr, indices, axis)
-    result = updated(x, index, values, SET, mode=mode)
-    return result if axis is not None else result.reshape(array_of("put_along_axis", arr).shape)
-
-
-def _along(name: str, arr: Any, indices: Any, axis: int | None) -> tuple[Array, tuple[Any, ...]]:
+def along(name: str, arr: Any, indices: Any, axis: int | None) -> tuple[Array, tuple[Any, ...]]:
     """The array, and an index array for every axis: counted up along all but one."""
     x, places = array_of(name, arr), array_of(name, indices)
     if axis is None:

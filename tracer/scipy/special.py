@@ -81,6 +81,9 @@ def digamma(x: Any) -> Array:
     return pointwise_inexact(special.digamma, "digamma", x)
 
 
+psi = digamma
+
+
 def polygamma(n: int, x: Any) -> Array:
     """The n-th derivative of `digamma`, for an integer n known while tracing.
 
@@ -246,8 +249,8 @@ def _array(x: Any) -> Any:
 
 __all__ = [
     "betaln", "digamma", "entr", "erf", "erfc", "erfinv", "expit", "gamma", "gammainc", "gammaincc", "gammaln",
-    "kl_div", "log_ndtr", "log_softmax", "logit", "logsumexp", "multigammaln", "ndtr", "ndtri", "polygamma", "rel_entr",
-    "softmax", "xlog1py", "xlogy",
+    "kl_div", "log_ndtr", "log_softmax", "logit", "logsumexp", "multigammaln", "ndtr", "ndtri", "polygamma", "psi",
+    "rel_entr", "softmax", "xlog1py", "xlogy",
 ]  # fmt: skip
 
 set_boundaries(globals(), __all__)

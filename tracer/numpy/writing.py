@@ -1,0 +1,156 @@
+"""NumPy's functions that write to an array: it stands for its new values from then on, as by x[i] = v."""
+
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, DTypeError, MutationError, ShapeError, message
+from tracer.numpy.choosing import where as where_
+from tracer.numpy.conversion import array_of, broadcast, cast
+from tracer.numpy.dtypes import can_cast
+from tracer.numpy.editing import resize
+from tracer.numpy.logic import truth
+from tracer.numpy.manipulation import ravel, reshape
+from tracer.numpy.taking import along, take
+from tracer.numpy.updates import SET, updated
+from tracer.trace.array import Array
+from tracer.trace.source import here
+
+
+def written(name: str, target: Any, new: Array, inplace: bool) -> Array:
+    """The new values: as they are, or in place of those of `target`, an array that stands for them from then on."""
+    if not inplace:
+        return new
+    if isinstance(target, Array):
+        target._rebind(cast(new, target.dtype))
+        return target
+    if not isinstance(target, np.ndarray):
+        raise ArgumentError(
+            message(
+                f"{name}{here()}: only an array can be written to",
+                f"got {type(target).__name__}",
+                help=f"x = {name}(..., inplace=False) returns another",
+            )
+        )
+    if new._trace is not None:
+        raise MutationError(
+            message(
+                f"{name}{here()}: a traced value cannot be written into a NumPy array",
+                f"got {new.type}",
+                help="use what the function returns, as x = x + y in place of x += y, or start from an array of ours",
+            )
+        )
+    np.copyto(target, np.asarray(new), casting="unsafe")
+    return new
+
+
+def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:
+    """Write a value, or values over and over, to the main diagonal of an array of two axes or more.
+
+    wrap: whether the diagonal of a tall matrix starts again below.
+    inplace: whether the array itself stands for the new values, as by x[i] = v, or stays as it is. Returns them.
+
+    >>> tnp.fill_diagonal(tnp.zeros((2, 2)), 5.0, inplace=False)
+    Array([[5., 0.],
+           [0., 5.]], f64)
+    """
+    x = array_of("fill_diagonal", a)
+    if x.ndim < 2 or (x.ndim > 2 and len(set(x.shape)) != 1):
+        raise ShapeError(message(f"fill_diagonal{here()}: two axes, or more of one size", f"got {x.type}"))
+    if x.ndim == 2:
+        step = x.shape[1] + 1
+        stop = x.size if wrap else x.shape[1] * x.shape[1]
+    else:
+        step, stop = 1 + int(np.cumprod(x.shape[:-1]).sum()), x.size
+    places = np.arange(0, min(stop, x.size), step)
+    given = ravel(cast(array_of("fill_diagonal", val), x.dtype))
+    spread = take(given, np.arange(len(places)) % max(given.shape[0], 1))
+    return written("fill_diagonal", a, reshape(ravel(x).at[places].set(spread), x.shape), inplace)
+
+
+def put(a: Any, ind: Any, v: Any, mode: Any = None, *, inplace: bool = True) -> Array:
+    """Write values, over and over, to flat places; `mode` as in `x.at[i].set`.
+
+    inplace: whether the array itself stands for the new values, as by x[i] = v, or stays as it is. Returns them.
+
+    >>> tnp.put(tnp.asarray([1, 2, 3]), [0, 2], [-4, -5], inplace=False)
+    Array([-4,  2, -5], i64)
+    """
+    x, places = array_of("put", a), ravel(array_of("put", ind))
+    given = ravel(cast(array_of("put", v), x.dtype))
+    if not given.shape[0]:
+        return written("put", a, x, inplace)
+    spread = take(given, np.arange(places.shape[0]) % given.shape[0])
+    return written("put", a, reshape(ravel(x).at[places].set(spread, mode=mode), x.shape), inplace)
+
+
+def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
+    """Write values, over and over, where a mask holds, in row-major order.
+
+    inplace: whether the array itself stands for the new values, as by x[i] = v, or stays as it is. Returns them.
+
+    >>> tnp.place(tnp.asarray([1, 2, 3]), [True, False, True], [8, 9], inplace=False)
+    Array([8, 2, 9], i64)
+    """
+    x, holds = array_of("place", arr), ravel(truth("place", mask))
+    given = ravel(cast(array_of("place", vals), x.dtype))
+    if not given.shape[0]:
+        raise ShapeError(message(f"place{here()}: one value at least"))
+    number = holds.cumsum() - 1
+    spread = reshape(take(given, number % given.shape[0]), x.shape)
+    return written("place", arr, where_(reshape(holds, x.shape), spread, x), inplace)
+
+
+def putmask(a: Any, mask: Any, values: Any, *, inplace: bool = True) -> Array:
+    """Write, where a mask holds, the values at the same flat places of `values`, which is repeated to the size of `a`.
+
+    inplace: whether the array itself stands for the new values, as by x[i] = v, or stays as it is. Returns them.
+
+    >>> x = tnp.asarray([1, 2, 3]); _ = tnp.putmask(x, x > 1, [7, 8]); x
+    Array([1, 8, 7], i64)
+    """
+    x = array_of("putmask", a)
+    given = resize(cast(array_of("putmask", values), x.dtype), x.shape)
+    return written("putmask", a, where_(truth("putmask", mask), given, x), inplace)
+
+
+def put_along_axis(
+    arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *, mode: Any = None
+) -> Array:
+    """Write values where `take_along_axis` would read.
+
+    inplace: whether the array itself stands for the new values, as by x[i] = v, or stays as it is. Returns them.
+
+    >>> tnp.put_along_axis(tnp.asarray([[1, 2], [3, 4]]), tnp.asarray([[1], [0]]), 0, axis=1, inplace=False)
+    Array([[1, 0],
+           [0, 4]], i64)
+    """
+    x, index = along("put_along_axis", arr, indices, axis)
+    new = updated(x, index, values, SET, mode=mode)
+    return written("put_along_axis", arr, new if axis is not None else reshape(new, np.shape(arr)), inplace)
+
+
+def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> Array:
+    """Write the values of `src`, broadcast, everywhere or where a mask holds. Returns what the array stands for now.
+
+    Raises DTypeError where `casting` does not allow the dtype of `src` to become that of `dst`.
+
+    >>> x = tnp.zeros(3); _ = tnp.copyto(x, [1.0, 2.0, 3.0], where=[True, False, True]); x
+    Array([1., 0., 3.], f64)
+    """
+    x, given = array_of("copyto", dst), array_of("copyto", src)
+    if not (given.weak_type or can_cast(given.dtype, x.dtype, casting)):
+        raise DTypeError(
+            message(
+                f"copyto{here()}: the cast is not {casting}",
+                f"got {given.type}, to be written to {x.type}",
+                help='cast it first, src.astype(dst.dtype), or pass casting="unsafe"',
+            )
+        )
+    new = broadcast(cast(given, x.dtype), x.shape)
+    return written("copyto", dst, where_(truth("copyto", where), new, x), True)
