@@ -161,6 +161,22 @@ class BlockWriter:
         for part, value in enumerate(element):
             self.builder.store(memory.buffer, Address(memory.start.constant + part, memory.start.terms), value)
 
+    def reads(self, atoms: Sequence[Atom]) -> set[Var]:
+        """The values that are read for the atoms' elements: themselves, or what inline ones are computed from."""
+        found: set[Var] = set()
+        waiting, seen = [a for a in atoms if isinstance(a, Var)], set[Var]()
+        while waiting:
+            variable = waiting.pop()
+            if variable in seen:
+                continue
+            seen.add(variable)
+            inner = self.plan.inline.get(variable)
+            if inner is None:
+                found.add(variable)
+            else:
+                waiting += [a for a in inner.inputs if isinstance(a, Var)]
+        return found
+
     def dies_here(self, variable: Var) -> bool:
         """Whether this step reads the value last, and the block may write over its memory."""
         mine = variable in self.owned or variable not in self.program.inputs
@@ -171,6 +187,7 @@ class BlockWriter:
         source = self.sources.get(operand)
         promised = isinstance(source, Memory) and any(source.view == target.view for target in self.targets.values())
         alone = sum(operand is atom for atom in equation.inputs) == 1
+        alone = alone and operand not in self.reads([atom for atom in equation.inputs if atom is not operand])
         return alone and not promised and result not in self.targets and self.dies_here(operand)
 
     # steps

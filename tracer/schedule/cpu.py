@@ -26,6 +26,7 @@ from tracer.ir.loop import (
     Update,
 )
 from tracer.schedule.columns import streamed
+from tracer.schedule.sequences import in_order, stores_in_order
 from tracer.schedule.tiles import tiled
 
 _VECTOR_BYTES = 64
@@ -44,6 +45,8 @@ def _map_block(block: Block) -> Block:
 
 def _map_loop(loop: For) -> For:
     """The loop with itself or a loop within turned into lanes."""
+    if stores_in_order(loop):
+        return in_order(loop)
     cut = tiled(loop)
     if cut is not None:
         return replace(cut, body=_map_block(cut.body))
@@ -77,7 +80,7 @@ def _vectorizable(loop: For) -> bool:
 
 def _plain(statement: Statement, index: Register) -> bool:
     match statement:
-        case Compute() | Load() | Store() | Fault():
+        case Compute() | Load() | Store() | Update() | Fault():
             return True
         case For():
             bounds = isinstance(statement.start, Constant) and isinstance(statement.stop, Constant)
@@ -90,7 +93,10 @@ def _better_inside(loop: For) -> bool:
     """Whether a loop within steps through memory more smoothly than this one."""
     mine = _smoothness(loop, loop.index)
     inner = [s for s in loop.body.statements if isinstance(s, For)]
-    return any((_vectorizable(s) and _smoothness(s, s.index) >= mine) or _better_than(mine, s) for s in inner)
+    return any(
+        (_vectorizable(s) and _smoothness(s, s.index) >= mine) or stores_in_order(s) or _better_than(mine, s)
+        for s in inner
+    )
 
 
 def _better_than(score: float, loop: For) -> bool:

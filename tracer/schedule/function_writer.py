@@ -47,15 +47,16 @@ class FunctionWriter:
         return self.puller().element(atom, index)
 
     @contextmanager
-    def loops(self, shape: Sequence[int], kind: LoopKind) -> Iterator[tuple[Affine, ...]]:
-        """Loops over a shape, outermost first; gives the index."""
+    def loops(self, shape: Sequence[int], kind: LoopKind | Sequence[LoopKind]) -> Iterator[tuple[Affine, ...]]:
+        """Loops over a shape, outermost first, of one kind or of one for each axis; gives the index."""
+        kinds = [kind] * len(shape) if isinstance(kind, LoopKind) else kind
         with ExitStack() as stack:
             index = []
-            for axis, n in enumerate(shape):
+            for axis, (n, of) in enumerate(zip(shape, kinds, strict=True)):
                 if n == 1:
                     index.append(ZERO)
                     continue
-                loop = stack.enter_context(self.builder.for_(f"i{axis}", 0, n, kind=kind))
+                loop = stack.enter_context(self.builder.for_(f"i{axis}", 0, n, kind=of))
                 self.extents[loop.index] = n
                 index.append(of_register(loop.index))
             yield tuple(index)

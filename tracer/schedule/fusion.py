@@ -30,6 +30,7 @@ from tracer.ir.primitive import (
     Pointwise,
     Reduce,
     Scan,
+    Scatter,
     Structured,
 )
 from tracer.ir.program import Equation, Program, Var
@@ -37,6 +38,7 @@ from tracer.ir.scalar import MATH_FUNCTIONS, ScalarOp
 from tracer.ir.types import ArrayType, KeyType, size
 
 _CHEAP = 2  # operations that may be repeated rather than stored
+_CHEAP_ONCE = 8  # operations that a loop on one thread takes over
 _MOST_OPERATIONS = 800  # in one nest, functions written out: more would spill registers and cost compile time
 _MOST_ROOTS = 8
 _MOST_IN_REGISTERS = 2400  # operations on scalars in one block, functions written out: beyond, functions are called
@@ -111,6 +113,11 @@ def is_map(equation: Equation) -> bool:
             return False
 
 
+def is_scatter(equation: Equation) -> bool:
+    """Whether the equation puts updates at indices, one after another."""
+    return isinstance(equation.primitive.lower, Scatter) and equation.primitive.name != "dynamic_update_slice"
+
+
 def is_reduction(equation: Equation) -> bool:
     """Whether the equation reduces with an operation that joins partial results."""
     lower = equation.primitive.lower
@@ -145,7 +152,7 @@ class _Planner:
 
     def _survey(self) -> None:
         for equation in self.program.equations:
-            stored = _operands_in_memory(equation)
+            stored = self._operands_in_memory(equation)
             for atom in equation.inputs:
                 if isinstance(atom, Var):
                     self.readers.setdefault(atom, []).append(equation)
@@ -159,6 +166,23 @@ class _Planner:
             for variable in equation.outputs:
                 self.cost[variable] = min(cost, 10**6) if mapped and variable.type.shape else 0
                 self.barriers[variable] = barrier if mapped else barrier + 1
+
+    def _operands_in_memory(self, equation: Equation) -> Sequence[object]:
+        """Operands that must be arrays in memory."""
+        lower = equation.primitive.lower
+        if isinstance(lower, Gather):
+            return equation.inputs[:1]
+        if is_scatter(equation):
+            operand, *others = equation.inputs
+            return [operand, *(a for a in others if isinstance(a, Var) and self._is_dear(a, equation))]
+        if is_map(equation) or is_reduction(equation) or isinstance(lower, Join | Scan):
+            return ()
+        return equation.inputs
+
+    def _is_dear(self, operand: Var, scatter: Equation) -> bool:
+        """Whether a scatter, which runs on one thread, had better read what others computed, once for each window."""
+        once = size(operand.type) >= size(scatter.inputs[2].type)
+        return self.cost.get(operand, 0) > (_CHEAP_ONCE if once else _CHEAP)
 
     def plan(self) -> BlockPlan:
         for number in range(len(self.program.equations) - 1, -1, -1):
@@ -342,16 +366,6 @@ class _Planner:
             if at > number or (at == number and not (identity and is_map(self.definition[variable]))):
                 return False
         return True
-
-
-def _operands_in_memory(equation: Equation) -> Sequence[object]:
-    """Operands that must be arrays in memory."""
-    lower = equation.primitive.lower
-    if isinstance(lower, Gather):
-        return equation.inputs[:1]
-    if is_map(equation) or is_reduction(equation) or isinstance(lower, Join | Scan):
-        return ()
-    return equation.inputs
 
 
 def _domain(equation: Equation) -> tuple[int, ...]:

@@ -1,4 +1,7 @@
-"""Scatters: a copy of the operand (or the operand itself, where it dies), and a loop over the updates in order."""
+"""Scatters: a copy of the operand (or the operand itself, where it dies), and a loop over the updates in order.
+
+Axes along which updates cannot meet are parallel loops: those of windows, and those that the operand is batched over.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from tracer.ir.loop import Address, LoopKind, Operand
 from tracer.ir.primitive import Scatter
 from tracer.ir.program import Atom, Equation, Var
 from tracer.ir.scalar import ScalarOp
+from tracer.primitives.windows import ScatterDimensionNumbers
 from tracer.schedule.blocks import BlockWriter
 from tracer.schedule.complex import multiply
 from tracer.schedule.function_writer import FunctionWriter
@@ -41,12 +45,15 @@ def write_scatter(writer: BlockWriter, equation: Equation) -> None:
     """One of the scatters; its updates apply in row-major order."""
     lower, updates = equation.primitive.lower, equation.inputs[2]
     assert isinstance(lower, Scatter)
-    memories = [writer.memory_of(atom) for atom in equation.inputs[1:3] if atom.type.shape]
     target = memory_with_values(writer, equation, equation.inputs[0], equation.outputs[0])
     f = FunctionWriter(writer)
     result = f.memory(target, written=True)
-    alone = equation.params["unique_indices"] and target not in memories
-    with f.loops(updates.type.shape, LoopKind.PARALLEL if alone else LoopKind.SERIAL) as index:
+    sources = [writer.sources.get(v) for v in writer.reads(equation.inputs[1:])]
+    kinds = _loops(equation)
+    if target in sources:
+        kinds = dict.fromkeys(kinds, LoopKind.SERIAL)
+    with f.loops([updates.type.shape[axis] for axis in kinds], list(kinds.values())) as around:
+        index = tuple(i for _, i in sorted(zip(kinds, around, strict=True)))
         puller = f.puller()
         window = scatter_window(equation, index)
         found = [puller.element(*demand) for demand in window.demands]
@@ -55,6 +62,28 @@ def write_scatter(writer: BlockWriter, equation: Equation) -> None:
         value = puller.element(updates, index)
         _combine(f, result, place, lower.op, value, live)
     f.invoke()
+
+
+def _loops(equation: Equation) -> dict[int, LoopKind]:
+    """The updates' axes, outermost loop first; PARALLEL where updates at different places never reach one element.
+
+    Windows that move along their own axis may overlap: each is written whole before the next.
+    """
+    rank = len(equation.inputs[2].type.shape)
+    if equation.params["unique_indices"]:
+        return dict.fromkeys(range(rank), LoopKind.PARALLEL)
+    numbers: ScatterDimensionNumbers = equation.params["dimension_numbers"]
+    windows = [a for a in range(len(equation.inputs[0].type.shape)) if numbers.as_gather.is_window(a)]
+    moving = {
+        axis for axis, of in zip(numbers.update_window_dims, windows, strict=True)
+        if of in numbers.scatter_dims_to_operand_dims
+    }  # fmt: skip
+    around = [axis for axis in range(rank) if axis not in numbers.update_window_dims]
+    batched = {around[lane] for lane in numbers.scatter_indices_batching_dims}
+    last = max(around, default=-1)
+    order = sorted(range(rank), key=lambda axis: (axis > last, axis < last and axis in moving, axis))
+    serial = [axis in around and axis not in batched for axis in order]
+    return {axis: LoopKind.SERIAL if on else LoopKind.PARALLEL for axis, on in zip(order, serial, strict=True)}
 
 
 def _combine(

@@ -19,6 +19,8 @@ from tracer.schedule.sources import Element
 
 Demand = tuple[Atom, Index]
 
+_CLAMPED = (GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS)
+
 
 @dataclass(frozen=True, slots=True)
 class FaultSite:
@@ -114,25 +116,38 @@ def _window(
         for component, axis in enumerate(numbers.start_index_map):
             start = b.convert(found[component][0], dtypes.I64)
             last = operand.shape[axis] - sizes[axis]
-            if mode in (GatherScatterMode.CHECKED, GatherScatterMode.FILL_OR_DROP):
-                inside = _inside(b, start, last)
-                if mode is GatherScatterMode.CHECKED:
-                    outside = b.apply(ScalarOp.NOT, inside)
-                    bad = outside if always else b.apply(ScalarOp.AND, outside, found[count][0])
-                    site = sites.number(equation)
-                    b.fault(site, bad, operand_of(b, flat), start, reported[component], operand.shape[axis])
+            fits = last >= 0
+            if mode is GatherScatterMode.CHECKED:
+                outside = _outside(b, start, last)
+                bad = outside if always else b.apply(ScalarOp.AND, outside, found[count][0])
+                site = sites.number(equation)
+                b.fault(site, bad, operand_of(b, flat), start, reported[component], operand.shape[axis])
+            if mode is GatherScatterMode.FILL_OR_DROP or (mode is GatherScatterMode.CHECKED and not fits):
+                inside = b.apply(ScalarOp.NOT, _outside(b, start, last))
                 live = inside if live is None else b.apply(ScalarOp.AND, live, inside)
-            clamped = b.compute(ScalarOp.MIN, b.compute(ScalarOp.MAX, start, 0), max(last, 0))
+            clamped = _nearest(b, start, last) if mode in _CLAMPED or not fits else _any_within(b, start, last)
             place[axis] = plus(place[axis], of_operand(clamped))
         return place, live
 
     return Window(demands, fill, locate, None if always else count)
 
 
-def _inside(b: Builder, start: Operand, last: int) -> Operand:
-    low = b.compute(ScalarOp.GE, start, 0)
-    high = b.compute(ScalarOp.LE, start, last)
-    return b.apply(ScalarOp.AND, low, high)
+def _outside(b: Builder, start: Operand, last: int) -> Operand:
+    """Whether a start is not in 0 ... last: one comparison of bits, to which negative numbers are very large."""
+    if last < 0:
+        return constant(True, dtypes.BOOL)
+    return b.compute(ScalarOp.GT, b.bitcast(start, dtypes.U64), constant(last, dtypes.U64))
+
+
+def _nearest(b: Builder, start: Operand, last: int) -> Operand:
+    """The place in 0 ... last that is nearest to a start."""
+    return b.compute(ScalarOp.MIN, b.compute(ScalarOp.MAX, start, 0), max(last, 0))
+
+
+def _any_within(b: Builder, start: Operand, last: int) -> Operand:
+    """The start where it is in 0 ... last, else one that is: for accesses that do not happen or do not count."""
+    least = b.compute(ScalarOp.MIN, b.bitcast(start, dtypes.U64), constant(last, dtypes.U64))
+    return b.bitcast(least, dtypes.I64)
 
 
 def slice_window(equation: Equation, index: Sequence[Affine]) -> Window:

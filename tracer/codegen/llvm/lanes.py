@@ -16,6 +16,8 @@ from tracer.codegen.llvm.types import MEMORY, indices, iota, splat, suffix, vect
 from tracer.ir.dtypes import BOOL, DType
 from tracer.ir.loop import Address, Buffer, Load, Operand, Store, Update
 
+_WRITTEN_OUT = 16  # lanes that are updated without a loop
+
 
 @dataclass(frozen=True, slots=True)
 class Access:
@@ -227,24 +229,33 @@ def update(f: Frame, s: Update) -> None:
 
 
 def _update_in_order(f: Frame, a: Access, s: Update) -> None:
+    """Lane after lane; lanes that are masked off update scratch memory that nobody reads."""
     w, n = f.w, f.lanes
-    pointers = spill(f, "pointers", "ptr", _pointers(f, a))
+    pointers = _pointers(f, a)
+    if a.mask is not None:
+        kind, sink = vector("ptr", n), w.splat("ptr", f.scratch("sink", "[16 x i8]", 16), n)
+        pointers = w.let(f"select {vector('i1', n)} {a.mask}, {kind} {pointers}, {kind} {sink}")
+    where = spill(f, "pointers", "ptr", pointers)
     values = spill_as_memory(f, "values", s.buffer.dtype, f.operand(s.value, n))
-    mask = None if a.mask is None else spill_as_memory(f, "mask", BOOL, a.mask)
+    if n <= _WRITTEN_OUT:
+        for number in range(n):
+            _update_lane(f, s, where, values, number)
+        return
     entry, body, done = w.block, w.label("lane"), w.label("done")
     w.jump(body)
     w.open(body)
     lane, following = w.name(), w.name()
     w.do(f"{lane} = phi i64 [ 0, %{entry} ], [ {following}, %{body} ]")
-    slot = w.let(f"getelementptr ptr, ptr {pointers}, i64 {lane}")
-    pointer = w.let(f"load ptr, ptr {slot}, align 8")
-    if mask is not None:
-        pointer = guarded(f, pointer, read(w, BOOL, w.let(f"getelementptr i8, ptr {mask}, i64 {lane}")))
-    value = read(w, s.buffer.dtype, f.step(s.buffer, values, lane))
-    update_at(f, s, pointer, value)
+    _update_lane(f, s, where, values, lane)
     w.do(f"{following} = add i64 {lane}, 1")
     w.branch(w.let(f"icmp slt i64 {following}, {n}"), body, done)
     w.open(done)
+
+
+def _update_lane(f: Frame, s: Update, pointers: str, values: str, lane: int | str) -> None:
+    slot = f.w.let(f"getelementptr ptr, ptr {pointers}, i64 {lane}")
+    pointer = f.w.let(f"load ptr, ptr {slot}, align 8")
+    update_at(f, s, pointer, read(f.w, s.buffer.dtype, f.step(s.buffer, values, lane)))
 
 
 def spill(f: Frame, role: str, element: str, value: str) -> str:
