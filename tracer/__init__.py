@@ -25,6 +25,7 @@ from tracer import (
     tree_util,
     typing,
 )
+from tracer.interop import install as _install_interop
 from tracer.numpy.methods import install as _install
 from tracer.primitives.effects import check
 from tracer.runtime.abstract import ShapeDtypeStruct
@@ -58,9 +59,10 @@ einsum, tensordot = numpy.einsum, numpy.tensordot  # where opt_einsum looks for 
 checkpoint_policies = ad_checkpoint.checkpoint_policies
 
 # The one place where lower layers are given what stands above them: how an operation runs outside any trace, and the
-# methods of Array.
+# methods of Array; and where libraries that ask nobody are told of our arrays.
 _eager.execute, _eager.prepare = _execute, _prepare
 _install(Array)
+_install_interop()
 
 _LATER = frozenset(("flatten_util", "nn", "ops", "scipy"))  # imported at their first use
 

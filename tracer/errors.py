@@ -18,6 +18,7 @@
     ├── CheckError                   `check(condition, message)` failed, eagerly or in compiled code
     ├── OutOfBoundsError (IndexError)  a checked index is out of bounds
     ├── DeviceError                  a device that is not there, arrays on different devices
+    ├── ExportError (BufferError)    memory that DLPack cannot share as asked
     ├── SettingError (ValueError)    an unknown setting, or a value that it does not take
     └── ProgramTextError (ValueError)  text that is no program
 
@@ -117,6 +118,10 @@ class OutOfBoundsError(TracerError, IndexError):
 
 class DeviceError(TracerError, RuntimeError):
     """A device that does not exist here, or arrays that live on different devices."""
+
+
+class ExportError(TracerError, BufferError):
+    """DLPack cannot share the memory of an array as asked: its dtype, its layout, another device, a stream."""
 
 
 class SettingError(TracerError, ValueError):

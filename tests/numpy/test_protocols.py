@@ -201,3 +201,15 @@ def test_the_special_functions_are_where_scipy_looks_for_them() -> None:
     assert tnp.special is tracer.scipy.special
     with pytest.raises(AttributeError, match=r"module 'tracer.numpy' has no attribute 'spezial'"):
         tnp.spezial  # noqa: B018
+
+
+def test_arguments_that_ours_does_not_take_are_left_to_numpys_where_values_are_known() -> None:
+    x = tnp.asarray(X[0])
+    first, nothing = np.broadcast_arrays(x, None)
+    assert first.tolist() == X[0].tolist()
+    assert nothing.tolist() == [None] * 3
+    assert np.mean(x, where=[True, True, False], out=np.zeros(())) == X[0, :2].mean()
+    with pytest.raises(ArgumentError, match="None"):
+        tracer.jit(lambda x: np.broadcast_arrays(x, None))(X)
+    with pytest.raises(ArgumentError, match="None"):
+        np.stack([x, None, "text"], axis=5)  # NumPy's error would be about the axis

@@ -76,7 +76,6 @@ from tracer.numpy.creation import (
     copy,
     empty,
     empty_like,
-    from_dlpack,
     full,
     full_like,
     linspace,
@@ -93,6 +92,7 @@ from tracer.numpy.distinct import (
     unique_inverse,
     unique_values,
 )
+from tracer.numpy.dlpack import from_dlpack
 from tracer.numpy.dtypes import (
     astype,
     bfloat16,

@@ -19,6 +19,7 @@ from tracer.errors import ArgumentError, ShapeError, TracedValueError, TracerInt
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
 from tracer.numpy.conversion import array_of, broadcast, cast, common_pair, dtype_of_argument
+from tracer.numpy.dlpack import from_dlpack, speaks_dlpack_only
 from tracer.numpy.dtypes import astype
 from tracer.numpy.powers import power
 from tracer.numpy.promotion import literal, promoted_inexact
@@ -75,7 +76,7 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None =
     """
     del order
     check_device(device, "asarray")
-    array = _from_dlpack_only(a) if _speaks_dlpack_only(a) else array_of("asarray", a)
+    array = from_dlpack(a, copy=copy) if speaks_dlpack_only(a) else array_of("asarray", a)
     if dtype is not None:
         wanted = dtype_of_argument("asarray", dtype)
         array = _narrowed(array, a, wanted) if not isinstance(a, Array) else astype(array, wanted)
@@ -110,24 +111,6 @@ def copy(a: Any) -> Array:
     Array([1., 2.], f64)
     """
     return another(array_of("copy", a))
-
-
-def _speaks_dlpack_only(x: Any) -> bool:
-    return hasattr(x, "__dlpack__") and not hasattr(x, "__array__") and not isinstance(x, Array)
-
-
-def _from_dlpack_only(x: Any) -> Array:
-    return array_of("asarray", np.from_dlpack(x))
-
-
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
-    """An array from another library, without a copy where its memory is in C order. Do not write to it afterwards.
-
-    >>> tnp.from_dlpack(np.arange(3.0))
-    Array([0., 1., 2.], f64)
-    """
-    check_device(device, "from_dlpack")
-    return array_of("from_dlpack", x if isinstance(x, np.ndarray) else np.from_dlpack(x), copy=bool(copy))
 
 
 # Filled

@@ -13,6 +13,7 @@ from tracer.numpy import (
     arithmetic,
     bits,
     creation,
+    dlpack,
     indexing,
     logic,
     manipulation,
@@ -344,7 +345,7 @@ PROPERTIES: Final[dict[str, Function]] = {
 PROTOCOLS: Final[dict[str, Any]] = {
     "__array_ufunc__": protocols.array_ufunc, "__array_function__": protocols.array_function,
     "__array_priority__": 1000, "__array_namespace__": protocols.array_namespace,
-    "__dlpack__": protocols.dlpack, "__dlpack_device__": protocols.dlpack_device,
+    "__dlpack__": dlpack.dlpack, "__dlpack_device__": dlpack.dlpack_device,
 }  # fmt: skip
 
 _QUICK: Final = frozenset((*(name for name, member in OPERATORS.items() if member.__name__ == "method"), "__getitem__"))

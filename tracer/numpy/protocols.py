@@ -1,4 +1,4 @@
-"""How NumPy and other libraries treat our arrays: NumPy's functions become ours, DLPack shares memory.
+"""How NumPy and other libraries treat our arrays: NumPy's functions become ours, and the array API's are found.
 
 A ufunc or function of NumPy's on an array of ours is the function of the same name here. What does not exist here, and
 what only takes arguments in as arrays, is NumPy's on values that are known; traced ones stay ours, or are refused, or
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -126,7 +127,7 @@ def array_function(self: Array, func: Callable[..., Any], types: Iterable[type],
     """NumPy calls this for its functions on arrays of ours.
 
     Those that only take an argument in as an array, `np.atleast_1d` and its like, give a NumPy array of a value that is
-    known, as `np.asarray` does.
+    known, as `np.asarray` does. Arguments that ours does not take are left to NumPy's, where all values are known.
     """
     del self
     if any(not issubclass(t, Array | np.ndarray) and hasattr(t, "__array_function__") for t in types):
@@ -136,7 +137,13 @@ def array_function(self: Array, func: Callable[..., Any], types: Iterable[type],
         return func(*(np.array(x) if isinstance(x, Array) else x for x in args))
     if ours is None:
         return _numpys(f"{func.__module__}.{func.__name__}", func, args, kwargs)
-    return ours(*args, **kwargs)
+    try:
+        return ours(*args, **kwargs)
+    except TypeError:  # None, text and objects among the arguments, options that ours lacks
+        if state.innermost is None:
+            with suppress(Exception):
+                return _numpys(func.__name__, func, args, kwargs)
+        raise
 
 
 _TAKES_IN = frozenset((np.atleast_1d, np.atleast_2d, np.atleast_3d))
@@ -176,7 +183,7 @@ def _numpys(name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> 
     return function(*trees.tree_map(value, tuple(args)), **trees.tree_map(value, dict(kwargs)))
 
 
-# Namespaces and memory
+# Namespaces
 
 
 def array_namespace(self: Array, *, api_version: str | None = None) -> Any:
@@ -185,30 +192,3 @@ def array_namespace(self: Array, *, api_version: str | None = None) -> Any:
     if api_version is not None and api_version not in ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12"):
         raise ArgumentError(message(f"__array_namespace__{here()}: unknown version {api_version!r} of the array API"))
     return _namespace()
-
-
-_VERSIONED = np.lib.NumpyVersion(np.__version__) >= "2.1.0"  # whether NumPy makes capsules that can say "read-only"
-
-
-def dlpack(
-    self: Array, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
-) -> Any:
-    """The array's memory for another library: read-only where the capsule can say so, a copy of a constant else."""
-    if self._trace is not None:
-        raise TracerArrayError(
-            message(f"DLPack{here()}: a traced array has no memory", f"got {self.type}", help="return it first")
-        )
-    value: np.ndarray[Any, Any] = self._value
-    if max_version is None or max_version[0] < 1 or not _VERSIONED:
-        shared = value if value.flags.writeable else value.copy()
-        return shared.__dlpack__(stream=stream)
-    if not copy:
-        value = value.view()
-        value.flags.writeable = False
-    return value.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
-
-
-def dlpack_device(self: Array) -> tuple[int, int]:
-    """DLPack's kind and number of the device: (1, 0) for the CPU."""
-    del self
-    return 1, 0
