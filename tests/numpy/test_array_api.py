@@ -158,6 +158,38 @@ def test_integer_dtypes_promote_as_the_standard_says() -> None:
                 assert str(expected).rpartition(".")[2] == found.name
 
 
+# The extensions: what needs no transform and no factorisation
+
+FREQUENCIES = [
+    lambda fft: fft.fftfreq(5, d=0.5), lambda fft: fft.rfftfreq(6, d=2.0),
+    lambda fft: fft.fftshift(X), lambda fft: fft.fftshift(X, axes=1), lambda fft: fft.ifftshift(X, axes=(0, -1)),
+    lambda fft: fft.ifftshift(X[:, 0]), lambda fft: fft.rfftfreq(1), lambda fft: fft.fftfreq(1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", FREQUENCIES)
+def test_frequencies_and_their_order_are_numpys(call: Any) -> None:
+    np.testing.assert_array_equal(call(tnp.fft), call(np.fft), strict=True)
+
+
+def test_frequencies_may_be_of_any_float_dtype() -> None:
+    assert tnp.fft.fftfreq(4, dtype="float32").dtype == tnp.fft.rfftfreq(4, dtype="float32").dtype == np.float32
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_the_sign_of_zeros_is_a_positive_zero(dtype: str) -> None:
+    assert not tnp.signbit(tnp.sign(tnp.asarray([-0.0, 0.0], dtype=dtype))).any()
+
+
+def test_extensions_say_what_they_lack() -> None:
+    with pytest.raises(AttributeError, match="Fourier transforms need a new primitive"):
+        tnp.fft.rfft  # noqa: B018
+    with pytest.raises(AttributeError, match="'svd' yet: it needs a factorisation"):
+        tnp.linalg.svd  # noqa: B018
+    with pytest.raises(tracer.errors.ArgumentError, match="a transform has at least one sample\n  got n=0"):
+        tnp.fft.fftfreq(0)
+
+
 # The array object
 
 

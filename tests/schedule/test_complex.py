@@ -52,8 +52,8 @@ NUMPY: dict[str, Callable[[Any], Any]] = {
     "cosh": np.cosh, "tanh": np.tanh, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
     "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
 }  # fmt: skip
-SPECIAL = np.array([complex(a, b) for a in (0.0, -0.0, 1.0, -1.0, 0.5, -2.5, inf, -inf, nan)
-                    for b in (0.0, -0.0, 1.0, -1.0, 0.5, -2.5, inf, -inf, nan)])  # fmt: skip
+SPECIAL = np.array([complex(a, b) for a in (0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 40.0, inf, -inf, nan)
+                    for b in (0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 40.0, inf, -inf, nan)])  # fmt: skip
 
 
 def staged_by_name(name: str, z: Array) -> Program:

@@ -11,6 +11,7 @@ Array(1.25, f64)
 
 from importlib import import_module as _import_module
 
+from tracer.numpy import fft as fft
 from tracer.numpy import linalg as linalg
 from tracer.numpy.arithmetic import (
     abs,
@@ -482,7 +483,7 @@ __all__ = [
     "deg2rad", "degrees", "delete", "diag", "diag_indices", "diag_indices_from", "diagflat", "diagonal", "diff",
     "digitize", "divide", "divmod", "dot", "double", "dsplit", "dstack", "dtype", "e", "ediff1d", "einsum",
     "einsum_path", "empty", "empty_like", "equal", "euler_gamma", "exp", "exp2", "expand_dims", "expm1", "extract",
-    "eye", "fabs", "fill_diagonal", "finfo", "fix", "flatnonzero", "flip", "fliplr", "flipud", "float8_e4m3fn",
+    "eye", "fabs", "fft", "fill_diagonal", "finfo", "fix", "flatnonzero", "flip", "fliplr", "flipud", "float8_e4m3fn",
     "float8_e5m2", "float16", "float32", "float64", "float_", "float_power", "floating", "floor", "floor_divide",
     "fmax", "fmin", "fmod", "from_dlpack", "frombuffer", "fromfile", "fromfunction", "fromiter", "fromstring", "full",
     "full_like", "generic", "geomspace", "gradient", "greater", "greater_equal", "hamming", "hanning", "heaviside",

@@ -226,15 +226,20 @@ def _never_negative(x: Array) -> bool:
 
 
 def sign(x: Any, /) -> Array:
-    """-1, 0 or 1; x / |x| for complex numbers; NaN for NaN. DTypeError for bools.
+    """-1, 0 or 1; x / |x| for complex numbers; NaN for NaN. Zeros are positive. DTypeError for bools.
 
     >>> tnp.sign(tnp.asarray([-2.0, 0.0, 5.0]))
     Array([-1.,  0.,  1.], f64)
     """
-    result = pointwise_numbers(parts.sign, "sign", x)
-    if dtypes.is_complex(result.dtype):
-        return comparison.select(comparison.eq(result, 0), 0, result)  # no negative zeros
-    return result
+    return pointwise_numbers(_sign, "sign", x)
+
+
+def _sign(x: Array) -> Array:
+    """Without the negative zeros of `lax.sign`."""
+    result = parts.sign(x)
+    if dtypes.is_complex(x.dtype):
+        return comparison.select(comparison.eq(result, 0), 0, result)
+    return arithmetic.add(result, 0) if dtypes.is_float(x.dtype) else result
 
 
 def maximum(x1: Any, x2: Any, /) -> Array:

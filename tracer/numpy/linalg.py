@@ -34,6 +34,12 @@ from tracer.primitives.broadcasting import axis_of
 from tracer.runtime.handles import makes_new
 from tracer.trace.array import Array
 from tracer.trace.source import here
+from tracer.trace.tracebacks import set_boundaries
+
+__all__ = [
+    "cross", "diagonal", "matmul", "matrix_norm", "matrix_power", "matrix_transpose", "multi_dot", "norm", "outer",
+    "tensordot", "trace", "vecdot", "vector_norm",
+]  # fmt: skip
 
 
 def norm(x: Any, ord: Any = None, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Array:
@@ -183,3 +189,17 @@ def multi_dot(arrays: Sequence[Any]) -> Array:
         terms[-1] = terms[-1][0]
     result = (terms[0][0] if ranks[0] == 2 else "") + (terms[-1][-1] if ranks[-1] == 2 else "")
     return einsum(f"{','.join(terms)}->{result}", *arrays, optimize="optimal")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _FACTORISATIONS:
+        raise AttributeError(f"module 'tracer.numpy.linalg' has no {name!r} yet: it needs a factorisation")
+    raise AttributeError(f"module 'tracer.numpy.linalg' has no attribute {name!r}")
+
+
+_FACTORISATIONS = frozenset(
+    ("LinAlgError", "cholesky", "cond", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matrix_rank",
+     "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensorinv", "tensorsolve")
+)  # fmt: skip
+
+set_boundaries(globals(), [name for name in __all__ if globals()[name].__module__ == __name__])

@@ -273,7 +273,8 @@ def tanh(z: Pair) -> Pair:
     sine, cosine = real_function(ScalarOp.SIN, y), real_function(ScalarOp.COS, y)
     flat = abs(x) > x.format.of(10.0, 22.0)
     size = s * s + cosine * cosine
-    real = select(flat, x.like(1.0).copysign(x), s * c / size)
+    one = select(is_finite(y) | is_infinite(x), x.like(1.0).copysign(x), sine)  # sine is NaN there
+    real = select(flat, one, s * c / size)
     imag = select(flat, (sine / s) * (cosine / s), sine * cosine / size)
     imag = select(is_infinite(x) & ~is_finite(y), x.like(0.0).copysign(y), imag)
     return select(x.equals(0.0), x, real), select(y.equals(0.0), y, imag)
