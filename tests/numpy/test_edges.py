@@ -70,3 +70,27 @@ def test_edges_are_numpys(name: str, shape: str) -> None:
     assert (ours is None) == (theirs is None)
     if theirs is not None:
         same(ours, theirs)
+
+
+DIAGONALS = {
+    "eye": lambda p, k: p.eye(2, 3, k=k), "tri": lambda p, k: p.tri(2, 3, k=k), "tril": lambda p, k: p.tril(M, k),
+    "triu": lambda p, k: p.triu(M, k), "diagonal": lambda p, k: p.diagonal(M, k), "trace": lambda p, k: p.trace(M, k),
+    "diagonal of bools": lambda p, k: p.diagonal(M > 2, k), "diag": lambda p, k: p.diag(M, k),
+}  # fmt: skip
+M = np.array([[-0.0, 1.0, 2.0], [3.0, -0.0, np.nan]])
+
+
+@pytest.mark.parametrize("k", [-2, -1, 0, 2, 3, -5, 2**31 - 1, 1 - 2**31])
+@pytest.mark.parametrize("name", DIAGONALS)
+def test_diagonals_beyond_the_corners_are_empty(name: str, k: int) -> None:
+    ours, theirs = np.asarray(DIAGONALS[name](tnp, k)), np.asarray(DIAGONALS[name](np, k))
+    np.testing.assert_array_equal(ours, theirs, strict=True)
+    np.testing.assert_array_equal(np.signbit(ours), np.signbit(theirs))
+
+
+@pytest.mark.parametrize("k", [2**63, -(2**70)])
+def test_places_of_diagonals_may_be_of_any_size(k: int) -> None:
+    assert bool(tnp.eye(3, k=k).any()) is False
+    np.testing.assert_array_equal(tnp.tril(M, k), M if k > 0 else np.zeros((2, 3)))
+    np.testing.assert_array_equal(tnp.triu(M, k), np.zeros((2, 3)) if k > 0 else M)
+    assert tnp.diagonal(M, k).shape == (0,)

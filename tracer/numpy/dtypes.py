@@ -32,7 +32,7 @@ class ScalarType(type):
 
     def __eq__(cls, other: object) -> bool:
         try:
-            return bool(cls.dtype == np.dtype(other))  # type: ignore[call-overload]  # what is no dtype raises
+            return other is not None and bool(cls.dtype == np.dtype(other))  # type: ignore[call-overload]  # what is no dtype raises
         except (TypeError, ValueError):
             return False
 

@@ -62,7 +62,12 @@ def tri(N: Any, M: Any = None, k: int = 0, dtype: Any = None) -> Array:
 def _below(rows: int, columns: int, k: int, compare: Any) -> Array:
     """Where row + k compares with column: bool [rows, columns]."""
     row = broadcasted_iota(dtypes.I64, (rows, columns), 0)
-    return compare(add(row, operator.index(k)), broadcasted_iota(dtypes.I64, (rows, columns), 1))
+    return compare(add(row, _within(k, rows, columns)), broadcasted_iota(dtypes.I64, (rows, columns), 1))
+
+
+def _within(k: int, rows: int, columns: int) -> int:
+    """The place of a diagonal, those far beyond the corners brought to the first beyond them."""
+    return max(-rows - 1, min(operator.index(k), columns + 1))
 
 
 def _in_dtype(name: str, mask: Array, dtype: Any) -> Array:
@@ -94,7 +99,7 @@ def _triangle(name: str, m: Any, k: int, *, lower: bool) -> Array:
     if x.ndim < 2:
         raise ShapeError(message(f"{name}{here()} takes matrices", f"got {x.type}"))
     rows, columns = x.shape[-2:]
-    mask = broadcast(_below(rows, columns, k if lower else k - 1, comparison.ge), x.shape)
+    mask = broadcast(_below(rows, columns, operator.index(k) - (not lower), comparison.ge), x.shape)
     zeros = full_like(x, 0)
     return comparison.select(mask, x, zeros) if lower else comparison.select(mask, zeros, x)
 
@@ -149,14 +154,13 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
         raise ShapeError(message(f"diagonal{here()}: axis1 and axis2 must differ", f"got {axis1} and {axis2}"))
     others = [axis for axis in range(x.ndim) if axis not in (first, second)]
     rows, columns = x.shape[first], x.shape[second]
-    count = max(0, min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns))
+    offset = max(-rows, min(operator.index(offset), columns))
+    count = min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns)
     x = moveaxis(moveaxis(x, first, -1), second - (second > first), -1) if others or first > second else x
     x = slice_in_dim(x, max(0, -offset), max(0, -offset) + count, axis=-2)
     x = slice_in_dim(x, max(0, offset), max(0, offset) + count, axis=-1)
-    if x.dtype == dtypes.BOOL:
-        return cast(diagonal(cast(x, dtypes.U8), 0, -2, -1), dtypes.BOOL) if count else x[..., 0]
-    mask = broadcast(_below(count, count, 0, comparison.eq), x.shape)
-    return reduce_sum(comparison.select(mask, x, full_like(x, 0)), (-1,))
+    flat = reshape(x, (*x.shape[:-2], count * count))
+    return slice_in_dim(flat, 0, count * count, count + 1, axis=-1)
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
