@@ -28,8 +28,7 @@ ABSENT: dict[str, str] = {
          "DotDimensionNumbers", "PrecisionLike", "RandomAlgorithm"), _TYPES,
     ),
     **dict.fromkeys(
-        ("pbroadcast", "pcast", "precv", "psend", "pswapaxes", "ragged_all_to_all", "with_sharding_constraint"),
-        _SHARDING,
+        ("pcast", "precv", "psend", "ragged_all_to_all", "with_sharding_constraint"), _SHARDING,
     ),
     **dict.fromkeys(("after_all", "composite", "create_token", "dce_sink", "stage"), _XLA),
     **dict.fromkeys(
@@ -51,7 +50,6 @@ ABSENT: dict[str, str] = {
 NOT_TAKEN: dict[str, str] = {
     "accuracy": "every function is held to the bounds of docs/math-accuracy.md",
     "allow_negative_indices": "negative places count from the end, as by JAX's default",
-    "axis_index_groups": "collectives span the whole axis",
     "out_dtype": "cast the product",
     "out_sharding": "arrays live on one device",
     "sharding": "arrays live on one device",

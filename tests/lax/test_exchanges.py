@@ -1,4 +1,4 @@
-"""ppermute, pshuffle, all_to_all, psum_scatter: against NumPy on the whole batch, and their derivatives."""
+"""Values moved between lanes: against NumPy on the whole batch, and their derivatives."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tracer import grad, jacfwd, jacrev, jit, vmap
 from tracer import numpy as tnp
 from tracer.errors import ArgumentError, ShapeError
-from tracer.lax import all_to_all, ppermute, pshuffle, psum_scatter
+from tracer.lax import all_to_all, pbroadcast, ppermute, pshuffle, psum_scatter, pswapaxes
 
 X = np.arange(32.0).reshape(4, 4, 2) + 1.0
 
@@ -31,6 +31,8 @@ CASES = {
     "pshuffle": (lambda v: pshuffle(v, "i", [3, 0, 1, 2]), lambda x: x[[3, 0, 1, 2]]),
     "all_to_all": (lambda v: all_to_all(v, "i", 0, 1), lambda x: x.transpose(1, 2, 0)),
     "all_to_all tiled": (lambda v: all_to_all(v, "i", 0, 1, tiled=True), tiled_exchange),
+    "pswapaxes": (lambda v: pswapaxes(v, "i", 0), lambda x: x.swapaxes(0, 1)),
+    "pbroadcast": (lambda v: pbroadcast(v, "i", 2), lambda x: np.stack([x[2]] * 4)),
     "psum_scatter": (lambda v: psum_scatter(v, "i"), lambda x: x.sum(0)),
     "psum_scatter tiled": (
         lambda v: psum_scatter(v, "i", tiled=True), lambda x: x.sum(0).reshape(4, 1, 2)

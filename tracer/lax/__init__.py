@@ -25,6 +25,19 @@ from tracer.lax.arranging import (
     unstack,
 )
 from tracer.lax.branching import cond, switch
+from tracer.lax.collectives import (
+    all_gather,
+    all_to_all,
+    pbroadcast,
+    pmax,
+    pmean,
+    pmin,
+    ppermute,
+    pshuffle,
+    psum,
+    psum_scatter,
+    pswapaxes,
+)
 from tracer.lax.face import public
 from tracer.lax.high_products import mulhi
 from tracer.lax.implicit import custom_root
@@ -39,6 +52,7 @@ from tracer.lax.in_dim import (
     sort_key_val,
 )
 from tracer.lax.incomplete_gamma import igamma, igamma_grad_a, igammac, random_gamma_grad
+from tracer.lax.lanes import axis_index, axis_size
 from tracer.lax.loops import fori_loop, scan, while_loop
 from tracer.lax.mapping import map
 from tracer.lax.prefix_sums import associative_scan
@@ -65,8 +79,6 @@ from tracer.primitives import slicing as _slicing
 from tracer.primitives import sorting as _sorting
 from tracer.primitives import special as _special
 from tracer.primitives import trigonometric as _trigonometric
-from tracer.primitives.collectives import all_gather, axis_index, axis_size, pmax, pmean, pmin, psum
-from tracer.primitives.exchanges import all_to_all, ppermute, pshuffle, psum_scatter
 from tracer.primitives.gradients import stop_gradient
 from tracer.trace.tracebacks import set_boundaries
 
@@ -208,20 +220,20 @@ __all__ = [
     "conv_dimension_numbers", "conv_general_dilated", "conv_general_dilated_local", "conv_general_dilated_patches",
     "conv_general_shape_tuple", "conv_shape_tuple", "conv_transpose", "conv_with_general_padding",
     "convert_element_type", "cos", "cosh", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "custom_root",
-    "digamma", "div", "dot", "dot_general", "dtype", "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim",
-    "dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim", "empty", "eq", "erf",
-    "erf_inv", "erfc", "exp", "exp2", "expand_dims", "expm1", "floor", "fori_loop", "full", "full_like", "gather", "ge",
-    "gt", "igamma", "igamma_grad_a", "igammac", "imag", "index_in_dim", "index_take", "integer_pow", "iota",
-    "is_finite", "le", "lgamma", "log", "log1p", "logistic", "lt", "map", "max", "min", "mul", "mulhi", "ne", "neg",
-    "nextafter", "optimization_barrier", "pad", "padtype_to_pads", "platform_dependent", "pmax", "pmean", "pmin",
-    "polygamma", "population_count", "pow", "ppermute", "pshuffle", "psum", "psum_scatter", "random_gamma_grad", "real",
-    "reciprocal", "reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_precision", "reduce_prod",
-    "reduce_sum", "reduce_window", "reduce_window_shape_tuple", "reduce_xor", "rem", "reshape", "rev", "round", "rsqrt",
-    "scan", "scatter", "scatter_add", "scatter_max", "scatter_min", "scatter_mul", "scatter_sub", "select",
-    "select_and_scatter", "select_n",
-    "shape_as_value", "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign", "sin", "sinh", "slice",
-    "slice_in_dim", "sort", "sort_key_val", "split", "sqrt", "square", "squeeze", "stack", "stop_gradient", "sub",
-    "switch", "tan", "tanh", "tile", "top_k", "transpose", "unstack", "while_loop",
+    "digamma", "div", "dot", "dot_general", "dtype", "dynamic_index_in_dim", "dynamic_slice",
+    "dynamic_slice_in_dim", "dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim",
+    "empty", "eq", "erf", "erf_inv", "erfc", "exp", "exp2", "expand_dims", "expm1", "floor", "fori_loop", "full",
+    "full_like", "gather", "ge", "gt", "igamma", "igamma_grad_a", "igammac", "imag", "index_in_dim", "index_take",
+    "integer_pow", "iota", "is_finite", "le", "lgamma", "log", "log1p", "logistic", "lt", "map", "max", "min",
+    "mul", "mulhi", "ne", "neg", "nextafter", "optimization_barrier", "pad", "padtype_to_pads", "pbroadcast",
+    "platform_dependent", "pmax", "pmean", "pmin", "polygamma", "population_count", "pow", "ppermute", "pshuffle",
+    "psum", "psum_scatter", "pswapaxes", "random_gamma_grad", "real", "reciprocal", "reduce", "reduce_and",
+    "reduce_max", "reduce_min", "reduce_or", "reduce_precision", "reduce_prod", "reduce_sum", "reduce_window",
+    "reduce_window_shape_tuple", "reduce_xor", "rem", "reshape", "rev", "round", "rsqrt", "scan", "scatter",
+    "scatter_add", "scatter_max", "scatter_min", "scatter_mul", "scatter_sub", "select", "select_and_scatter",
+    "select_n", "shape_as_value", "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign", "sin",
+    "sinh", "slice", "slice_in_dim", "sort", "sort_key_val", "split", "sqrt", "square", "squeeze", "stack",
+    "stop_gradient", "sub", "switch", "tan", "tanh", "tile", "top_k", "transpose", "unstack", "while_loop",
 ]  # fmt: skip
 
 set_boundaries(globals(), __all__)

@@ -44,21 +44,21 @@ FLOAT0 = np.dtype([("float0", np.void, 0)])
 
 
 def grad(
-    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, *, holomorphic: bool = False,
-    allow_int: bool = False,
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False,
+    allow_int: bool = False, reduce_axes: Sequence[object] = (),
 ) -> Callable[..., Any]:  # fmt: skip
     """The gradient of a scalar function, as a function.
 
     fun: returns a real scalar (a complex one if `holomorphic`), or (scalar, aux) if `has_aux`.
     argnums: which arguments; the gradient has their tree structure, shapes and dtypes.
-    allow_int: integer arguments get float0 gradients in place of an error.
+    allow_int: integer arguments get float0 gradients in place of an error. reduce_axes: empty, as JAX's has to be.
     Raises DTypeError for integer arguments or results, ShapeError for results that are no scalars.
 
     >>> import tracer, tracer.numpy as tnp
     >>> tracer.grad(tnp.sin)(0.0)
     Array(1., f64)
     """
-    derivative = value_and_grad(fun, argnums, has_aux, holomorphic=holomorphic, allow_int=allow_int)
+    derivative = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
     @wrapping(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -69,8 +69,8 @@ def grad(
 
 
 def value_and_grad(
-    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, *, holomorphic: bool = False,
-    allow_int: bool = False,
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False,
+    allow_int: bool = False, reduce_axes: Sequence[object] = (),
 ) -> Callable[..., Any]:  # fmt: skip
     """As `grad`, but the function returns (value, gradient), or ((value, aux), gradient).
 
@@ -79,12 +79,13 @@ def value_and_grad(
     (Array(9., f64*), Array(6., f64))
     """
     check_callable(fun, "grad")
+    _refuse_reduce_axes("grad", reduce_axes)
     single = isinstance(argnums, int)
     numbers = argument_numbers(argnums, "grad")
 
     @wrapping(fun)
     def derivative(*args: Any, **kwargs: Any) -> Any:
-        positions = [argument_position(n, len(args)) for n in numbers]
+        positions = [argument_position(n, len(args), "grad") for n in numbers]
         chosen = tuple(args[p] for p in positions)
 
         def call(*values: Any) -> Any:
@@ -99,7 +100,7 @@ def value_and_grad(
             return argument_names(chosen, of=fun, positions=positions)
 
         leaves, structure = flatten_arguments(chosen, f"grad of {name}", names)
-        check_gradient_inputs(leaves, names, name, holomorphic, allow_int)
+        check_gradient_inputs(leaves, names, f"grad of {name}", holomorphic, allow_int)
         recorded = record(call, leaves, structure, has_aux, name)
         output = _scalar_output(recorded, name, holomorphic)
         cotangent = _ones(output)
@@ -111,7 +112,7 @@ def value_and_grad(
     return derivative
 
 
-def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Sequence[object] = ()) -> Any:
     """Run a function, and return its outputs with the function from cotangents of outputs to those of the inputs.
 
     Returns (outputs, pullback), or (outputs, pullback, aux) if `has_aux`. pullback(cotangents) takes a tree like
@@ -123,6 +124,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     (Array(2., f64),)
     """
     check_callable(fun, "vjp")
+    _refuse_reduce_axes("vjp", reduce_axes)
     name = name_of(fun)
     leaves, structure = flatten_arguments(primals, f"vjp of {name}", lambda: argument_names(primals, of=fun))
     recorded = record(fun, leaves, structure, has_aux, name)
@@ -191,7 +193,7 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
     return (ys, dys, holder.aux_value(outputs[count:])) if has_aux else (ys, dys)
 
 
-def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., Any]:
+def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[object] = ()) -> Callable[..., Any]:
     """The transpose of a linear function: from cotangents of its outputs to those of its arguments.
 
     primals: arrays, or anything with `shape` and `dtype`; their values are not used. Raises NoRuleError where
@@ -202,6 +204,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[..., An
     (Array(6., f64),)
     """
     check_callable(fun, "linear_transpose")
+    _refuse_reduce_axes("linear_transpose", reduce_axes)
     name = name_of(fun)
     shapes, structure = trees.flatten(primals)
     types = [abstract_type(leaf) for leaf in shapes]
@@ -333,6 +336,13 @@ def record(
 # Checks
 
 
+def _refuse_reduce_axes(what: str, reduce_axes: Sequence[object]) -> None:
+    """Raise ArgumentError for an argument that JAX once had, and takes for its place only."""
+    if reduce_axes:
+        text = f"{what}{here()}: reduce_axes is empty, as in JAX"
+        raise ArgumentError(message(text, f"got {reduce_axes!r}", help="sum over the lanes yourself, by lax.psum"))
+
+
 def argument_numbers(argnums: Any, what: str) -> tuple[int, ...]:
     """The user's `argnums` as a tuple; ArgumentError unless they are integers."""
     numbers = tuple(argnums) if isinstance(argnums, tuple | list) else (argnums,)
@@ -348,12 +358,12 @@ def argument_numbers(argnums: Any, what: str) -> tuple[int, ...]:
     return tuple(map(int, numbers))
 
 
-def argument_position(number: int, count: int) -> int:
+def argument_position(number: int, count: int, what: str) -> int:
     """An argnum, counted from either end, as a position among the arguments."""
     if not -count <= number < count:
         raise ArgumentError(
             message(
-                f"grad{here()}: argnums names argument {number}",
+                f"{what}{here()}: argnums names argument {number}",
                 f"the call has {count} positional argument{'s' if count != 1 else ''}",
                 help="pass the differentiated arguments by position",
             )
@@ -362,13 +372,9 @@ def argument_position(number: int, count: int) -> int:
 
 
 def check_gradient_inputs(
-    leaves: Sequence[Array],
-    names: Callable[[], list[str]],
-    name: str,
-    holomorphic: bool,
-    allow_int: bool,
+    leaves: Sequence[Array], names: Callable[[], list[str]], what: str, holomorphic: bool, allow_int: bool
 ) -> None:
-    """Raise DTypeError for arguments that have no gradient."""
+    """Raise DTypeError for arguments that have no gradient. what: the transform and its function."""
     for number, leaf in enumerate(leaves):
         type = leaf.type
         good = is_differentiable(type) or allow_int
@@ -377,11 +383,17 @@ def check_gradient_inputs(
         if not good:
             path = names()[number]
             wanted = "complex" if holomorphic else "floating or complex"
+            remedy = (
+                "cast with .astype(complex), or leave holomorphic out"
+                if holomorphic
+                else "pass a float, as 2.0 for 2, or cast with .astype(float)"
+                + ("; allow_int=True gives float0" if not what.startswith("jacfwd") else "")
+            )
             raise DTypeError(
                 message(
-                    f"grad of {name}{here()}: {path} has no gradient",
+                    f"{what}{here()}: {path} has no {'gradient' if what.startswith('grad') else 'derivative'}",
                     f"expected a {wanted} dtype, got {type}",
-                    help="pass a float, as 2.0 for 2, or cast with .astype(float); allow_int=True gives float0",
+                    help=remedy,
                 )
             )
 

@@ -34,6 +34,7 @@ from tracer.transforms.functions import (
     check_callable,
     flatten_arguments,
     name_of,
+    parameter_names,
 )
 
 
@@ -60,9 +61,14 @@ class SymbolicZero:
         return f"SymbolicZero({self._type})"
 
 
-def zero_from_primal(x: Any) -> SymbolicZero:
-    """The symbolic zero that is a tangent of a value."""
-    return SymbolicZero(tangent_type(as_array(x).type))
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
+    """Zero tangents of the values of a tree, float0 for integers; each a `SymbolicZero` if `symbolic_zeros`."""
+
+    def zero(leaf: Any) -> Any:
+        absent = Zero(tangent_type(as_array(leaf).type))
+        return _symbolic(absent) if symbolic_zeros else _dense(absent)
+
+    return trees.tree_map(zero, val)
 
 
 class CustomVJPPrimal(NamedTuple):
@@ -77,29 +83,51 @@ class _Custom:
 
     _kind = "custom"
 
-    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] | int = ()) -> None:
+    def __init__(
+        self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] | int = (),
+        nondiff_argnames: Sequence[str] | str = (),
+    ) -> None:  # fmt: skip
         check_callable(fun, self._kind)
         update_wrapper(self, fun)  # type: ignore[arg-type]  # instances are called like the function
         self.fun = fun
+        self._parameters = parameter_names(fun)
         numbers = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
-        self.nondiff_argnums = numbers
+        names = (nondiff_argnames,) if isinstance(nondiff_argnames, str) else tuple(nondiff_argnames)
+        self.nondiff_argnums = (*numbers, *(self._position(name) for name in names))
 
-    def _arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], list[Any]]:
-        """Positional arguments (keywords and defaults filled in), split into fixed and differentiated ones."""
-        if kwargs:
-            try:
-                bound = inspect.signature(self.fun).bind(*args, **kwargs)
-            except TypeError as error:
-                text = f"{self._kind} {name_of(self.fun)}{here()}: the arguments do not fit the function"
-                raise ArgumentError(message(text, str(error))) from None
-            bound.apply_defaults()
-            args = bound.args
+    def _position(self, name: str) -> int:
+        if name in self._parameters:
+            return self._parameters.index(name)
+        raise ArgumentError(
+            message(
+                f"{self._kind} {name_of(self.fun)}{here()}: nondiff_argnames names no positional parameter",
+                f"got {name!r}, of {', '.join(self._parameters) or 'none'}",
+            )
+        )
+
+    def _arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[int], list[Any], list[Any]]:
+        """Positional arguments, keywords and defaults filled in: where the fixed ones stand, these, and the others."""
+        if kwargs or len(args) < len(self._parameters):
+            args = self._by_position(args, kwargs)
         count = len(args)
         fixed_at = {n % count for n in self.nondiff_argnums if -count <= n < count}
         fixed = [a for i, a in enumerate(args) if i in fixed_at]
         moving = [a for i, a in enumerate(args) if i not in fixed_at]
-        self._fixed_at = sorted(fixed_at)
-        return fixed, moving
+        return sorted(fixed_at), fixed, moving
+
+    def _by_position(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Sequence[Any]:
+        problem = f"{self._kind} {name_of(self.fun)}{here()}: the arguments do not fit the function"
+        try:
+            bound = inspect.signature(self.fun).bind(*args, **kwargs)
+        except TypeError as error:
+            raise ArgumentError(message(problem, str(error))) from None
+        bound.apply_defaults()
+        given = [name for name in kwargs if name in bound.kwargs or name not in self._parameters]
+        if given:
+            raise ArgumentError(
+                message(problem, f"{given[0]!r} can be given by keyword only", help="rules take arguments by position")
+            )
+        return bound.args
 
     def _rules(self) -> list[Any]:
         """The user's functions that make the rule."""
@@ -144,7 +172,7 @@ class custom_jvp(_Custom):  # noqa: N801  # the name that users know
 
     `f.defjvp(rule)` with rule(primals, tangents) -> (outputs, tangents), tuples in the order of the arguments; or
     `f.defjvps(rule0, rule1, ...)` with rule(tangent, output, *primals) for each argument, None for none.
-    nondiff_argnums: arguments that are not arrays; the rule takes them first.
+    nondiff_argnums, nondiff_argnames: arguments that are no arrays; the rule takes them first.
 
     >>> import tracer, tracer.numpy as tnp
     >>> @tracer.custom_jvp
@@ -157,8 +185,11 @@ class custom_jvp(_Custom):  # noqa: N801  # the name that users know
 
     _kind = "custom_jvp"
 
-    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] | int = ()) -> None:
-        super().__init__(fun, nondiff_argnums)
+    def __init__(
+        self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] | int = (),
+        nondiff_argnames: Sequence[str] | str = (),
+    ) -> None:  # fmt: skip
+        super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.jvp: Callable[..., Any] | None = None
         self.symbolic_zeros = False
 
@@ -190,8 +221,8 @@ class custom_jvp(_Custom):  # noqa: N801  # the name that users know
             raise ArgumentError(
                 message(f"custom_jvp {name}{here()} has no rule yet", help=f"define it with {name}.defjvp(...)")
             )
-        fixed, moving = self._arguments(args, kwargs)
-        fixed_at, functions = self._fixed_at, (*self._rules(), *fixed)
+        fixed_at, fixed, moving = self._arguments(args, kwargs)
+        functions = (*self._rules(), *fixed)
         leaves, structure = flatten_arguments(tuple(moving), name, lambda: argument_names(moving))
         holder: list[Any] = []
 
@@ -228,8 +259,8 @@ class custom_vjp(_Custom):  # noqa: N801  # the name that users know
     """A function with a reverse derivative of your own.
 
     `f.defvjp(forward, backward)` with forward(*args) -> (outputs, residuals) and backward(residuals, cotangents) ->
-    a tuple with the cotangent of each argument, None where there is none. nondiff_argnums: arguments that are no
-    arrays; `backward` takes them first.
+    a tuple with the cotangent of each argument, None where there is none. nondiff_argnums, nondiff_argnames:
+    arguments that are no arrays; `backward` takes them first.
 
     >>> import tracer, tracer.numpy as tnp
     >>> @tracer.custom_vjp
@@ -241,8 +272,11 @@ class custom_vjp(_Custom):  # noqa: N801  # the name that users know
 
     _kind = "custom_vjp"
 
-    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] | int = ()) -> None:
-        super().__init__(fun, nondiff_argnums)
+    def __init__(
+        self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] | int = (),
+        nondiff_argnames: Sequence[str] | str = (),
+    ) -> None:  # fmt: skip
+        super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.fwd: Callable[..., Any] | None = None
         self.bwd: Callable[..., Any] | None = None
         self.symbolic_zeros = False
@@ -270,8 +304,8 @@ class custom_vjp(_Custom):  # noqa: N801  # the name that users know
             raise ArgumentError(
                 message(f"custom_vjp {name}{here()} has no rule yet", help=f"define it with {name}.defvjp(...)")
             )
-        fixed, moving = self._arguments(args, kwargs)
-        fixed_at, functions = self._fixed_at, (*self._rules(), *fixed)
+        fixed_at, fixed, moving = self._arguments(args, kwargs)
+        functions = (*self._rules(), *fixed)
         leaves, structure = flatten_arguments(tuple(moving), name, lambda: argument_names(moving))
         types = [x.type for x in leaves]
         holder: dict[str, Any] = {}

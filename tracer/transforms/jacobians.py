@@ -12,7 +12,7 @@ import numpy as np
 
 from tracer.errors import DTypeError, message
 from tracer.ir import dtypes
-from tracer.ir.types import ArrayType, size, tangent_type
+from tracer.ir.types import ArrayType, Type, size, tangent_type
 from tracer.primitives.arithmetic import add
 from tracer.primitives.comparison import eq
 from tracer.primitives.conversion import convert_element_type
@@ -44,7 +44,7 @@ Function = Callable[..., Any]
 Argnums = int | Sequence[int]
 
 
-def jacfwd(fun: Function, argnums: Argnums = 0, has_aux: bool = False, *, holomorphic: bool = False) -> Function:
+def jacfwd(fun: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
     """The Jacobian by forward mode, one tangent an input element: for functions with few inputs.
 
     Each leaf of the result has the shape [*output, *input].
@@ -58,7 +58,7 @@ def jacfwd(fun: Function, argnums: Argnums = 0, has_aux: bool = False, *, holomo
 
 
 def jacrev(
-    fun: Function, argnums: Argnums = 0, has_aux: bool = False, *, holomorphic: bool = False, allow_int: bool = False
+    fun: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False, allow_int: bool = False
 ) -> Function:
     """The Jacobian by reverse mode, one cotangent an output element: for functions with few outputs.
 
@@ -74,7 +74,7 @@ def jacrev(
 jacobian = jacrev
 
 
-def hessian(fun: Function, argnums: Argnums = 0, has_aux: bool = False, *, holomorphic: bool = False) -> Function:
+def hessian(fun: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
     """The second derivative of a function: forward over reverse. A leaf's shape is [*output, *input, *input].
 
     >>> import tracer, tracer.numpy as tnp
@@ -82,8 +82,8 @@ def hessian(fun: Function, argnums: Argnums = 0, has_aux: bool = False, *, holom
     Array([[ 6.,  0.],
            [ 0., 12.]], f64)
     """
-    inner = jacrev(fun, argnums, has_aux, holomorphic=holomorphic)
-    return jacfwd(inner, argnums, has_aux, holomorphic=holomorphic)
+    inner = jacrev(fun, argnums, has_aux, holomorphic)
+    return jacfwd(inner, argnums, has_aux, holomorphic)
 
 
 def hvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
@@ -119,7 +119,7 @@ def _jacobian(
 
     @wrapping(fun)
     def derivative(*args: Any, **kwargs: Any) -> Any:
-        positions = [argument_position(n, len(args)) for n in numbers]
+        positions = [argument_position(n, len(args), what) for n in numbers]
         chosen = tuple(args[p] for p in positions)
 
         def call(*values: Any) -> Any:
@@ -134,13 +134,49 @@ def _jacobian(
             return argument_names(chosen, of=fun, positions=positions)
 
         leaves, structure = flatten_arguments(chosen, f"{what} of {name}", names)
-        check_gradient_inputs(leaves, names, name, holomorphic, allow_int)
+        check_gradient_inputs(leaves, names, f"{what} of {name}", holomorphic, allow_int)
+        if what == "jacfwd" and not holomorphic:
+            _check_real([x.type for x in leaves], names, f"jacfwd of {name}", "arguments")
         recorded = record(call, leaves, structure, has_aux, name)
+        if what == "jacrev" or holomorphic:
+            found, wanted = [y.type for y in recorded.outputs], (_check_complex if holomorphic else _check_real)
+            wanted(found, lambda: _output_names(recorded), f"{what} of {name}", "results")
         entries = _nest(recorded, structure, blocks_of(recorded))
         result = trees.unflatten(recorded.structure, [entry[0] if single else entry for entry in entries])
         return (result, recorded.aux) if has_aux else result
 
     return derivative
+
+
+def _output_names(recorded: Recorded) -> list[str]:
+    tree = trees.unflatten(recorded.structure, recorded.outputs)
+    paths = [path.removeprefix("*") for path in trees.leaf_names(tree, "*")]
+    return [f"the result at {path}" if path else "the result" for path in paths]
+
+
+def _check_real(types: Sequence[Type], names: Callable[[], list[str]], where: str, kind: str) -> None:
+    """Raise DTypeError where a Jacobian would leave out the derivatives by, or of, imaginary parts."""
+    for number, type in enumerate(types):
+        if isinstance(type, ArrayType) and dtypes.is_complex(type.dtype):
+            raise DTypeError(
+                message(
+                    f"{where}{here()}: {kind} are real",
+                    f"got {type} for {names()[number]}",
+                    help="take real and imaginary parts apart, or say holomorphic=True; jvp and vjp take either",
+                )
+            )
+
+
+def _check_complex(types: Sequence[Type], names: Callable[[], list[str]], where: str, kind: str) -> None:
+    for number, type in enumerate(types):
+        if not (isinstance(type, ArrayType) and dtypes.is_complex(type.dtype)):
+            raise DTypeError(
+                message(
+                    f"{where}{here()}: {kind} are complex where holomorphic=True",
+                    f"got {type} for {names()[number]}",
+                    help="cast with .astype(complex), or leave holomorphic out",
+                )
+            )
 
 
 def _push_basis(recorded: Recorded) -> Blocks:
