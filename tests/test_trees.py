@@ -43,6 +43,68 @@ def test_paths_name_every_leaf() -> None:
     assert named["b"] == ["b/0=1", ("b/1/0=2", None)]
 
 
+def test_leaves_may_be_told_by_their_paths() -> None:
+    value = {"a": [1, {"b": 2}], "c": (3, None)}
+
+    def stop(path: Any, x: Any) -> bool:
+        return tree_util.keystr(path) == "['a'][1]"
+
+    found = tree.leaves_with_path(value, is_leaf=stop, is_leaf_takes_path=True)
+    assert [(tree_util.keystr(path), x) for path, x in found] == [
+        ("['a'][0]", 1), ("['a'][1]", {"b": 2}), ("['c'][0]", 3)
+    ]  # fmt: skip
+    mapped = tree.map_with_path(lambda path, x: len(path), value, is_leaf=stop, is_leaf_takes_path=True)
+    assert mapped == {"a": [2, 2], "c": (2, None)}
+
+
+def test_reductions_take_a_start_and_leaves() -> None:
+    assert tree.reduce(lambda a, b: a + b, [1, (2, 3)], 10) == 16
+    assert tree.reduce(lambda a, b: a + b, [[1], [2]], [], lambda x: isinstance(x, list) and len(x) == 1) == [1, 2]
+    assert tree.reduce_associative(lambda a, b: a + b, [1, (2, 3), [4, 5, 6]]) == 21
+    assert tree.reduce_associative(max, [], identity=0) == 0
+    with pytest.raises(ArgumentError, match="the tree has no leaves"):
+        tree.reduce_associative(max, [])
+
+
+def test_prefixes_are_spread_over_trees() -> None:
+    assert tree.broadcast((1, 2, 3), (0, {"a": 0, "b": None}, (0, 0))) == (1, {"a": 2, "b": None}, (3, 3))
+    assert tree.broadcast(5, [0, 0]) == [5, 5]
+    with pytest.raises(ArgumentError, match=r"tree.broadcast at .*: the trees have different structures"):
+        tree.broadcast((1, 2), (0, 0, 0))
+
+
+def test_classes_may_name_their_children() -> None:
+    @tree_util.register_pytree_with_keys_class
+    class Layer:
+        def __init__(self, weight: Any, bias: Any) -> None:
+            self.weight, self.bias = weight, bias
+
+        def tree_flatten_with_keys(self) -> Any:
+            keys = tree_util.GetAttrKey("weight"), tree_util.GetAttrKey("bias")
+            return tuple(zip(keys, (self.weight, self.bias), strict=True)), None
+
+        @classmethod
+        def tree_unflatten(cls, aux: None, children: Any) -> Any:
+            return cls(*children)
+
+    assert [tree_util.keystr(path) for path, _ in tree.leaves_with_path([Layer(1, 2)])] == ["[0].weight", "[0].bias"]
+    gradient = tracer.grad(lambda layer: layer.weight * layer.bias)(Layer(2.0, 3.0))
+    assert (float(gradient.weight), float(gradient.bias)) == (3.0, 2.0)
+    with pytest.raises(tracer.errors.DTypeError, match=r"argument 0, layer.bias has no gradient"):
+        tracer.grad(lambda layer: layer.weight * 1.0)(Layer(2.0, 3))
+
+
+def test_static_fields_belong_to_the_structure() -> None:
+    @tree_util.register_dataclass
+    @dataclass
+    class Layer:
+        weight: float
+        name: str = tree.static(default="dense")
+
+    assert tree.map(lambda w: 2 * w, Layer(1.5)) == Layer(3.0)
+    assert tree.structure(Layer(1.0)) != tree.structure(Layer(1.0, "other"))
+
+
 def test_transpose_turns_trees_inside_out() -> None:
     inside_out = tree.transpose(
         tree.structure([0, 0]), tree.structure({"a": 0, "b": 0}), [{"a": 1, "b": 2}, {"a": 3, "b": 4}]

@@ -34,7 +34,7 @@ from tracer.runtime.devices import default_device, device_put, devices
 from tracer.runtime.eager import execute as _execute
 from tracer.runtime.eager import prepare as _prepare
 from tracer.runtime.jit import JitFunction as _JitFunction
-from tracer.runtime.jit import block_until_ready, disable_jit, jit
+from tracer.runtime.jit import block_until_ready, disable_jit, effects_barrier, jit
 from tracer.runtime.staging import eval_shape, make_program
 from tracer.runtime.transfer import device_get, typeof
 from tracer.settings import config
@@ -50,10 +50,11 @@ from tracer.transforms.jacobians import hessian, hvp, jacfwd, jacobian, jacrev
 from tracer.transforms.vectorize import vmap
 
 if TYPE_CHECKING:
-    from tracer import flatten_util, nn, ops, scipy
+    from tracer import experimental, flatten_util, nn, ops, scipy
 
 __version__ = "0.1.0"
 
+float0 = dtypes.float0
 make_jaxpr = make_program
 einsum, tensordot = numpy.einsum, numpy.tensordot  # where opt_einsum looks for them: in the root of the type's module
 checkpoint_policies = ad_checkpoint.checkpoint_policies
@@ -64,7 +65,7 @@ _eager.execute, _eager.prepare = _execute, _prepare
 _install(Array)
 _install_interop()
 
-_LATER = frozenset(("flatten_util", "nn", "ops", "scipy"))  # imported at their first use
+_LATER = frozenset(("experimental", "flatten_util", "nn", "ops", "scipy"))  # imported at their first use
 
 
 def __getattr__(name: str) -> object:
@@ -75,11 +76,12 @@ def __getattr__(name: str) -> object:
 
 __all__ = [
     "Array", "ShapeDtypeStruct", "ad_checkpoint", "block_until_ready", "check", "checkpoint", "checkpoint_policies",
-    "closure_convert", "config", "custom_batching", "custom_derivatives", "custom_gradient", "custom_jvp", "custom_vjp",
-    "debug", "default_device", "device_get", "device_put", "devices", "disable_jit", "dtypes", "errors", "eval_shape",
-    "flatten_util", "grad", "hessian", "hvp", "io_callback", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax",
-    "linear_transpose", "linearize", "make_jaxpr", "make_program", "named_call", "nn", "numpy", "ops", "pure_callback",
-    "random", "remat", "scipy", "tree", "tree_util", "typeof", "typing", "value_and_grad", "vjp", "vmap",
+    "closure_convert", "config", "custom_batching", "custom_derivatives", "custom_gradient", "custom_jvp",
+    "custom_vjp", "debug", "default_device", "device_get", "device_put", "devices", "disable_jit", "dtypes",
+    "effects_barrier", "errors", "eval_shape", "experimental", "flatten_util", "float0", "grad", "hessian", "hvp",
+    "io_callback", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize",
+    "make_jaxpr", "make_program", "named_call", "nn", "numpy", "ops", "pure_callback", "random", "remat", "scipy",
+    "tree", "tree_util", "typeof", "typing", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
 
 _set_boundaries(globals(), __all__)

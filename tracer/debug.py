@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice
 from string import Formatter
 from typing import IO, Any
+
+import numpy as np
 
 from tracer.debugger import Debugger, Frame
 from tracer.errors import ArgumentError, message
@@ -17,34 +19,64 @@ from tracer.trace.source import here, user_frames
 from tracer.trace.tracebacks import set_boundaries
 
 
-def callback(callback: Callable[..., Any], *args: Any, ordered: bool = False, **kwargs: Any) -> None:
+def callback(
+    callback: Callable[..., Any], *args: Any, ordered: bool = False, partitioned: bool = False, **kwargs: Any
+) -> None:
     """Call a Python function with NumPy arrays whenever the code runs, in order; what it returns is dropped.
+
+    Arguments that are no arrays and no numbers, such as strings, go to it as they are. partitioned: accepted as JAX's;
+    there is one device.
 
     >>> tracer.jit(lambda x: tracer.debug.callback(builtins.print, x))(2.0)  # doctest: +SKIP
     2.0
     """
+    del partitioned
 
     def quiet(*values: Any, **named: Any) -> None:
         callback(*values, **named)
 
     quiet.__name__ = getattr(callback, "__name__", "callback")
-    io_callback(quiet, None, *args, ordered=ordered, **kwargs)
+    _call(quiet, args, kwargs, ordered)
 
 
-def print(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
+def print(
+    fmt: str, *args: Any, ordered: bool = False, partitioned: bool = False, skip_format_check: bool = False,
+    **kwargs: Any,
+) -> None:  # fmt: skip
     """Print values whenever the code runs: `debug.print("x = {x}, y = {}", y, x=x)`, as `str.format`.
+
+    Raises ArgumentError where the format and the values do not fit each other, unless `skip_format_check`.
+    partitioned: accepted as JAX's; there is one device.
 
     >>> tracer.jit(lambda x: tracer.debug.print("x = {:.1f}", x))(2.0)
     x = 2.0
     """
-    _check_format(fmt, args, kwargs)
+    del partitioned
+    if not skip_format_check:
+        _check_format(fmt, args, kwargs)
 
     def show(*values: Any, **named: Any) -> None:
         shown = {name: _number(value) for name, value in named.items()}
         builtins.print(fmt.format(*map(_number, values), **shown))  # noqa: T201  # it is what it is for
 
     show.__name__ = "print"
-    io_callback(show, None, *args, ordered=ordered, **kwargs)
+    _call(show, args, kwargs, ordered)
+
+
+def _call(function: Callable[..., None], args: tuple[Any, ...], kwargs: dict[str, Any], ordered: bool) -> None:
+    """Call with the values of arrays and numbers, and with what else is among the arguments as it is."""
+    leaves, structure = trees.flatten((args, kwargs))
+    computed = [isinstance(leaf, Array | np.ndarray | np.generic | int | float | complex) for leaf in leaves]
+
+    def host(*values: Any) -> None:
+        given = iter(values)
+        positional, named = trees.unflatten(
+            structure, [next(given) if on else leaf for leaf, on in zip(leaves, computed, strict=True)]
+        )
+        function(*positional, **named)
+
+    host.__name__ = function.__name__
+    io_callback(host, None, *(leaf for leaf, on in zip(leaves, computed, strict=True) if on), ordered=ordered)
 
 
 def breakpoint(
@@ -96,16 +128,32 @@ def _check_format(fmt: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> No
     if not isinstance(fmt, str):
         raise ArgumentError(message(f"debug.print{here()}: the format comes first", f"got {type(fmt).__name__}",
                                     help='debug.print("{}", x)'))  # fmt: skip
-    fields = [field for _, field, _, _ in Formatter().parse(fmt) if field is not None]
-    positional = sum(1 for field in fields if field == "")
-    named = {field.split(".")[0].split("[")[0] for field in fields if field and not field[0].isdigit()}
-    if positional > len(args) or not named <= set(kwargs):
+    bare = [field.split(".")[0].split("[")[0] for field in _fields(fmt)]
+    positions = {int(field) for field in bare if field.isdigit()} or set(range(bare.count("")))
+    names = {field for field in bare if field and not field.isdigit()}
+    if not positions <= set(range(len(args))) or not names <= set(kwargs):
         raise ArgumentError(
             message(
                 f"debug.print{here()}: the format names values that were not given",
                 f"got {fmt!r} for {len(args)} values and {sorted(kwargs)}",
             )
         )
+    if len(positions) < len(args):
+        raise ArgumentError(
+            message(
+                f"debug.print{here()}: the format leaves values out",
+                f"got {fmt!r} for {len(args)} values",
+                help="write {} for each of them; an f-string would have formatted them before the code runs",
+            )
+        )
+
+
+def _fields(fmt: str) -> Iterator[str]:
+    """The fields of a format, those within the specifications of others included."""
+    for _, field, specification, _ in Formatter().parse(fmt):
+        if field is not None:
+            yield field
+            yield from _fields(specification or "")
 
 
 set_boundaries(globals())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import optree
@@ -64,20 +64,63 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Leaf = None)
     return tree_unflatten(structure, [f(*xs) for xs in zip(leaves, *others, strict=True)])
 
 
-def _up_to(structure: PyTreeDef, tree: Any) -> list[Any]:
+def _up_to(structure: PyTreeDef, tree: Any, what: str = "tree.map") -> list[Any]:
     try:
         return structure.flatten_up_to(tree)
     except ValueError as error:
-        raise ArgumentError(message(f"tree.map{here()}: the trees have different structures", str(error))) from None
+        raise ArgumentError(message(f"{what}{here()}: the trees have different structures", str(error))) from None
 
 
-def tree_reduce(function: Callable[[Any, Any], Any], tree: Any, *initializer: Any, is_leaf: Leaf = None) -> Any:
-    """The leaves combined one after another.
+_MISSING: Any = object()
+
+
+def tree_reduce(
+    function: Callable[[Any, Any], Any], tree: Any, initializer: Any = _MISSING, is_leaf: Leaf = None
+) -> Any:
+    """The leaves combined one after another, from the initializer on where there is one.
 
     >>> tracer.tree_util.tree_reduce(lambda a, b: a + b, [1, (2, 3)])
     6
     """
-    return functools.reduce(function, tree_leaves(tree, is_leaf), *initializer)
+    start = () if initializer is _MISSING else (initializer,)
+    return functools.reduce(function, tree_leaves(tree, is_leaf), *start)
+
+
+def tree_reduce_associative(
+    operation: Callable[[Any, Any], Any], tree: Any, *, identity: Any = _MISSING, is_leaf: Leaf = None
+) -> Any:
+    """The leaves combined by pairs, the results by pairs again, to the last: in as many rounds as the logarithm says.
+
+    identity: what a tree without leaves gives; it raises ArgumentError without.
+
+    >>> tracer.tree_util.tree_reduce_associative(lambda a, b: f"({a}{b})", list("abcde"))
+    '(((ab)(cd))e)'
+    """
+    values = tree_leaves(tree, is_leaf)
+    if not values:
+        if identity is _MISSING:
+            raise ArgumentError(
+                message(f"tree.reduce_associative{here()}: the tree has no leaves", help="give identity")
+            )
+        return identity
+    while len(values) > 1:
+        pairs = zip(values[::2], values[1::2], strict=False)
+        values = [operation(a, b) for a, b in pairs] + values[len(values) - len(values) % 2 :]
+    return values[0]
+
+
+def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: Leaf = None) -> Any:
+    """A tree like `full_tree`, of which every leaf is that of `prefix_tree` above it.
+
+    >>> tracer.tree_util.tree_broadcast((1, 2), (0, {"a": 0, "b": 0}))
+    (1, {'a': 2, 'b': 2})
+    """
+    leaves, structure = tree_flatten(prefix_tree, is_leaf)
+    below = _up_to(structure, full_tree, "tree.broadcast")
+    filled = [
+        tree_map(lambda _, leaf=leaf: leaf, part, is_leaf=is_leaf) for leaf, part in zip(leaves, below, strict=True)
+    ]
+    return tree_unflatten(structure, filled)
 
 
 def tree_all(tree: Any, *, is_leaf: Leaf = None) -> bool:
@@ -174,16 +217,35 @@ def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
     return separator.join(map(str, keys))
 
 
-def tree_flatten_with_path(tree: Any, is_leaf: Leaf = None) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
-    """The leaves with their paths, and the structure.
+def tree_flatten_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
+    """The leaves with their paths, and the structure. is_leaf_takes_path: it is called is_leaf(path, x).
 
     >>> leaves, _ = tracer.tree_util.tree_flatten_with_path({"w": [1, 2]})
     >>> [(tracer.tree_util.keystr(path), leaf) for path, leaf in leaves]
     [("['w'][0]", 1), ("['w'][1]", 2)]
     """
-    accessors, leaves, structure = optree.tree_flatten_with_accessor(tree, is_leaf, namespace=trees.NAMESPACE)
+    chosen = _without_path(is_leaf, tree) if is_leaf is not None and is_leaf_takes_path else is_leaf
+    accessors, leaves, structure = optree.tree_flatten_with_accessor(tree, chosen, namespace=trees.NAMESPACE)
     paths = [tuple(map(_key, accessor)) for accessor in accessors]
     return list(zip(paths, leaves, strict=True)), structure
+
+
+def _without_path(is_leaf: Callable[[KeyPath, Any], bool], tree: Any) -> Callable[[Any], bool]:
+    """What is_leaf says of the nodes and leaves of this tree, in the order in which flattening asks."""
+
+    def decisions(path: KeyPath, node: Any) -> Iterator[bool]:
+        stop = bool(is_leaf(path, node))
+        yield stop
+        if not stop and not all_leaves([node]):
+            inside, _ = optree.tree_flatten_one_level(node, namespace=trees.NAMESPACE)[:2]
+            entries = tree_flatten_with_path(node, lambda x: x is not node)[0]
+            for (step, _), child in zip(entries, inside, strict=True):
+                yield from decisions((*path, *step), child)
+
+    answers = decisions((), tree)
+    return lambda _: next(answers)
 
 
 def _key(entry: Any) -> Any:
@@ -196,18 +258,25 @@ def _key(entry: Any) -> Any:
             return GetAttrKey(entry.name)
         case optree.SequenceEntry():
             return SequenceKey(entry.index)
+        case _OwnEntry():
+            return entry.entry
         case _:
             return FlattenedIndexKey(entry.entry)
 
 
-def tree_leaves_with_path(tree: Any, is_leaf: Leaf = None) -> list[tuple[KeyPath, Any]]:
+def tree_leaves_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> list[tuple[KeyPath, Any]]:
     """The leaves with their paths."""
-    return tree_flatten_with_path(tree, is_leaf)[0]
+    return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
-def tree_map_with_path(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Leaf = None) -> Any:
+def tree_map_with_path(
+    f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[..., bool] | None = None,
+    is_leaf_takes_path: bool = False,
+) -> Any:  # fmt: skip
     """As `tree_map`, with the path as the function's first argument."""
-    leaves, structure = tree_flatten_with_path(tree, is_leaf)
+    leaves, structure = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     others = [_up_to(structure, other) for other in rest]
     results = [f(path, leaf, *xs) for (path, leaf), *xs in zip(leaves, *others, strict=True)]
     return tree_unflatten(structure, results)
@@ -222,8 +291,13 @@ def register_pytree_node(
     unflatten_func: Callable[[Any, Any], T],
     flatten_with_keys_func: Any = None,
 ) -> None:
-    """Make a class a node: flatten_func(x) -> (children, aux), unflatten_func(aux, children) -> x; aux is hashable."""
-    del flatten_with_keys_func  # children are called by their number
+    """Make a class a node: flatten_func(x) -> (children, aux), unflatten_func(aux, children) -> x; aux is hashable.
+
+    flatten_with_keys_func(x) -> (pairs (key, child), aux) says what paths call the children, in place of their numbers.
+    """
+    if flatten_with_keys_func is not None:
+        register_pytree_with_keys(nodetype, flatten_with_keys_func, unflatten_func)
+        return
 
     def flatten(x: T) -> tuple[tuple[Any, ...], Any]:
         children, aux = flatten_func(x)
@@ -246,17 +320,43 @@ def register_pytree_node_class(cls: type[T]) -> type[T]:
     return cls
 
 
+class _OwnEntry(optree.PyTreeEntry):
+    """A step into a class that names its children by keys of its own."""
+
+    def codify(self, /, node: str = "") -> str:
+        return f"{node}{self.entry}"
+
+
 def register_pytree_with_keys(
     nodetype: type[T], flatten_with_keys: Callable[[T], tuple[Iterable[tuple[Any, Any]], Any]],
     unflatten_func: Callable[[Any, Any], T], flatten_func: Callable[[T], tuple[Iterable[Any], Any]] | None = None,
 ) -> None:  # fmt: skip
-    """As `register_pytree_node`, with children given as pairs (key, child)."""
+    """As `register_pytree_node`, with children given as pairs (key, child): paths are made of these keys."""
+    del flatten_func  # JAX's shorter way for where no paths are asked for
 
-    def flatten(x: T) -> tuple[Iterable[Any], Any]:
+    def flatten(x: T) -> Any:
         pairs, aux = flatten_with_keys(x)
-        return tuple(child for _, child in pairs), aux
+        keys, children = zip(*pairs, strict=True) if pairs else ((), ())
+        return children, aux, keys
 
-    register_pytree_node(nodetype, flatten_func or flatten, unflatten_func)
+    _register(nodetype, flatten, lambda aux, children: unflatten_func(aux, tuple(children)), _OwnEntry)
+
+
+def register_pytree_with_keys_class(cls: type[T]) -> type[T]:
+    """As `register_pytree_node_class`, by the methods `tree_flatten_with_keys` and `tree_unflatten`; a decorator.
+
+    >>> @tracer.tree_util.register_pytree_with_keys_class
+    ... class Pair:
+    ...     def __init__(self, *parts): self.parts = parts
+    ...     def tree_flatten_with_keys(self): return [(tracer.tree_util.GetAttrKey("ab"[i]), p) for i, p in
+    ...         enumerate(self.parts)], None
+    ...     @classmethod
+    ...     def tree_unflatten(cls, aux, children): return cls(*children)
+    >>> [tracer.tree_util.keystr(path) for path, _ in tracer.tree.leaves_with_path([Pair(1, 2)])]
+    ['[0].a', '[0].b']
+    """
+    register_pytree_with_keys(cls, lambda x: x.tree_flatten_with_keys(), cls.tree_unflatten)  # type: ignore[attr-defined]
+    return cls
 
 
 def register_static(cls: type[T]) -> type[T]:

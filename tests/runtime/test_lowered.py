@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.programs import arange, count_to, double
+from tracer import lax
 from tracer.errors import ArgumentError, DeviceError
 from tracer.ir.loop import Module
 from tracer.ir.program import Program
@@ -93,3 +94,11 @@ def test_eval_shape_gives_the_tree_of_types() -> None:
     assert shapes[0].size == 2
     assert shapes[0].dtype == np.int32
     assert shapes[1]["y"].weak_type
+
+
+def test_make_program_takes_batch_axes_and_gives_shapes() -> None:
+    program, shape = make_program(lambda x: {"y": lax.psum(x, "i") * 2.0}, axis_env=[("i", 3)], return_shape=True)(1.0)
+    assert [equation.primitive.name for equation in program.equations] == ["psum", "mul"]
+    assert shape["y"].shape == ()
+    with pytest.raises(ArgumentError, match="no batch axis is called 'i'"):
+        make_program(lambda x: lax.psum(x, "i"))(1.0)

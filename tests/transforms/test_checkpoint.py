@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -163,3 +164,14 @@ def test_a_chain_of_checkpoints_keeps_one_value_a_link() -> None:
         return x
 
     assert len(saved_residuals(chain, X)) == 10
+
+
+@pytest.mark.parametrize("way", [lambda f: f, tracer.jit])
+def test_arguments_may_be_static_by_name(way: Any) -> None:
+    @partial(tracer.checkpoint, static_argnames=("power", "negate"))
+    def f(x: Any, power: int, *, negate: bool = False) -> Any:
+        y = tnp.sin(x) ** power if power > 1 else x
+        return -y if negate else y
+
+    assert float(way(tracer.grad(lambda x: f(x, 2)))(1.0)) == pytest.approx(np.sin(2.0))
+    assert float(way(tracer.grad(lambda x: f(x, power=2, negate=True)))(1.0)) == pytest.approx(-np.sin(2.0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -115,7 +116,7 @@ def test_reverse_rules_may_ask_for_symbolic_zeros(way: Any, mapped: bool) -> Non
     def backward(residuals: Any, cotangents: Any) -> Any:
         _, y = residuals
         seen.append(tuple(type(c) is SymbolicZero for c in cotangents))
-        return cotangents[0] * y, zero_from_primal(y)
+        return cotangents[0] * y, zero_from_primal(y, symbolic_zeros=True)
 
     f.defvjp(forward, backward, symbolic_zeros=True)
     g = grad(lambda x: f(x, 4.0)[0])
@@ -288,3 +289,57 @@ def test_a_reverse_rule_that_faults_is_subject_to_its_lanes() -> None:
     for way in WAYS:
         np.testing.assert_array_equal(vmap(way(grad(f)))(xs, places), [10.0, 0.0, 160.0, 0.0])
         np.testing.assert_array_equal(way(grad(lambda v: vmap(f)(v, places).sum()))(xs), [10.0, 0.0, 160.0, 0.0])
+
+
+def test_arguments_may_be_fixed_by_name_and_by_default() -> None:
+    @partial(custom_vjp, nondiff_argnames=("n",))
+    def f(x: Any, n: int = 2) -> Any:
+        return x**n
+
+    f.defvjp(lambda x, n: (f(x, n), x), lambda n, x, g: (g * n * 100.0 * x ** (n - 1),))
+    assert float(grad(f)(3.0)) == float(jit(grad(f))(3.0)) == 600.0
+    assert float(grad(lambda x: f(x, n=3))(1.0)) == 300.0
+    assert float(grad(lambda x: f(n=3, x=x))(1.0)) == 300.0
+
+    @partial(custom_jvp, nondiff_argnames="n")
+    def g(x: Any, n: int) -> Any:
+        return x**n
+
+    g.defjvp(lambda n, primals, tangents: (g(*primals, n), 7.0 * n * tangents[0]))
+    assert float(grad(g)(3.0, 2)) == 14.0
+    with pytest.raises(ArgumentError, match="nondiff_argnames names no positional parameter\n  got 'm', of x, n"):
+        custom_jvp(lambda x, n: x, nondiff_argnames="m")
+
+
+def test_arguments_by_keyword_only_are_refused() -> None:
+    @custom_vjp
+    def f(x: Any, *, n: int = 2) -> Any:
+        return x * n
+
+    f.defvjp(lambda x: (f(x), None), lambda _, g: (g,))
+    assert float(f(3.0)) == 6.0
+    with pytest.raises(
+        ArgumentError, match="'n' can be given by keyword only\n  help: rules take arguments by position"
+    ):
+        f(3.0, n=5)
+
+
+def test_zeros_of_a_primal_are_dense_or_symbolic() -> None:
+    zeros = zero_from_primal({"x": X, "n": 3})
+    assert zeros["x"].tolist() == [0.0] * X.size
+    assert zeros["n"].dtype == tracer.float0
+    symbolic = zero_from_primal({"x": X, "n": 3}, symbolic_zeros=True)
+    assert (type(symbolic["x"]), symbolic["n"].dtype) == (SymbolicZero, tracer.float0)
+
+
+@pytest.mark.parametrize("way", [lambda f: f, jit])
+def test_sequential_vmap_runs_lane_after_lane(way: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    @tracer.custom_batching.sequential_vmap
+    def f(p: Any, s: Any) -> Any:
+        tracer.debug.print("{}", p["v"])
+        return {"y": p["v"] * s, "n": p["w"]}
+
+    result = way(vmap(f, in_axes=({"v": 0, "w": None}, None)))({"v": tnp.arange(3.0), "w": tnp.ones(2)}, 2.0)
+    assert capsys.readouterr().out.split() == ["0.0", "1.0", "2.0"]
+    assert result["y"].tolist() == [0.0, 2.0, 4.0]
+    assert result["n"].tolist() == [[1.0, 1.0]] * 3

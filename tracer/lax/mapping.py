@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tracer.errors import ArgumentError, message
 from tracer.lax.loops import scan, scan_length
 from tracer.primitives.joining import concatenate, slice_in_dim
 from tracer.primitives.shapes import reshape
 from tracer.trace import trees
+from tracer.trace.source import here
 from tracer.trace.tracebacks import call_user
 from tracer.transforms.functions import flatten_arguments
 from tracer.transforms.vectorize import vmap
@@ -17,13 +19,14 @@ from tracer.transforms.vectorize import vmap
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
     """`f` of every slice of xs along axis 0, one after another, the results stacked.
 
-    batch_size: so many at once, by `vmap`.
+    batch_size: so many at once, by `vmap`; the last batch may be smaller. Raises ArgumentError unless it is positive.
 
     >>> tracer.lax.map(lambda x: x * x, tnp.arange(3.0))
     Array([0., 1., 4.], f64)
     """
     if batch_size is None:
         return scan(lambda _, x: (None, call_user(f, (x,), {})), None, xs)[1]
+    _check_batch_size(batch_size)
     slices, structure = flatten_arguments(xs, "map", lambda: trees.leaf_names(xs, "xs"))
     size = scan_length(slices, xs, None)
     whole = size - size % batch_size
@@ -34,3 +37,12 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
         return joined
     rest = vmap(f)(trees.unflatten(structure, [slice_in_dim(x, whole, size) for x in slices]))
     return trees.tree_map(lambda a, b: concatenate([a, b], 0), joined, rest)
+
+
+def _check_batch_size(batch_size: Any) -> None:
+    if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1:
+        raise ArgumentError(
+            message(
+                f"map{here()}: batch_size is a positive integer", f"got {batch_size!r}", help="None takes one at once"
+            )
+        )

@@ -19,7 +19,7 @@ from tracer.ir.types import ArrayType, Type, array_type, same_up_to_weakness
 from tracer.primitives.arithmetic import clamp
 from tracer.primitives.comparison import eq, select
 from tracer.primitives.gradients import live, shared_scalars
-from tracer.primitives.guard import guarded_program, may_fault
+from tracer.primitives.guard import guarded_program, wants_guard
 from tracer.primitives.nested import Axes, active_of, batched_of, either, front_axes, move_to_front, nonzero, spread
 from tracer.primitives.reference import run_reference
 from tracer.primitives.rules import is_linear
@@ -164,7 +164,7 @@ def _batch_select(
         mask = eq(index, as_literal(number, dtypes.I32))
         branch, given_batched = branches[number], batched
         given = [live(mask, x) if on else x for x, on in zip(operands, batched, strict=True)]
-        if may_fault(branch):
+        if wants_guard(branch):
             branch, given, given_batched = guarded_program(branch), [mask, *given], (True, *batched)
         program = ctx.transform(branch, given_batched, ctx.size, ctx.axis_name, True).program
         outputs = evaluate(program, given)

@@ -22,7 +22,7 @@ from tracer.ir.program import Atom, Program
 from tracer.ir.types import StackType, Type, array_type, is_differentiable, tangent_type
 from tracer.primitives.calls import call
 from tracer.primitives.comparison import lt, select
-from tracer.primitives.guard import guarded_program, may_fault
+from tracer.primitives.guard import guarded_program, wants_guard
 from tracer.primitives.nested import (
     Axes,
     active_of,
@@ -296,7 +296,7 @@ def _batch_lanes(
     reverse: bool,
 ) -> list[Any]:  # fmt: skip
     """As many steps as the longest lane takes; the others stand still beyond theirs."""
-    guarded = may_fault(body)
+    guarded = wants_guard(body)
     inner = guarded_program(body) if guarded else body
     flags = ((True,) if guarded else ()) + (False, *in_consts) + (True,) * len(entry)
     derived = ctx.transform(inner, flags, ctx.size, ctx.axis_name, True).program
@@ -323,7 +323,7 @@ def where_live(live: Any, new: Any, old: Any) -> Any:
 
 def batched_function(ctx: Any, program: Program, batched: tuple[bool, ...]) -> Callable[[Any, Sequence[Any]], Any]:
     """The program on batches, as a function of the mask of live lanes and its operands. Every output is batched."""
-    guarded = may_fault(program)
+    guarded = wants_guard(program)
     if guarded:
         program, batched = guarded_program(program), (True, *batched)
     derived = ctx.transform(program, batched, ctx.size, ctx.axis_name, True).program

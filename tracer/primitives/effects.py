@@ -94,8 +94,14 @@ class HostFunction:
         return f"<function {self.name}>"
 
     def __call__(self, arrays: Sequence[Any], types: Sequence[Type]) -> list[Any]:
-        """The results as NumPy arrays of the promised types; a different shape is an error, a dtype is cast."""
-        results = list(self.function(*arrays))
+        """The results as NumPy arrays of the promised types; a different shape is an error, a dtype is cast.
+
+        arrays: a guard, bool [], and the arguments. Where it is false nothing is called, and the results are zeros.
+        """
+        guard, *arguments = arrays
+        if not guard:
+            return [np.zeros(storage_type(t).shape, storage_type(t).dtype) for t in types]
+        results = list(self.function(*arguments))
         if len(results) != len(types):
             raise ShapeError(f"callback {self.name}: returned {len(results)} arrays, {len(types)} were promised")
         checked = []
@@ -114,7 +120,9 @@ class HostFunction:
         return checked
 
 
-def _callback_infer(*types: Type, results: tuple[Type, ...], **params: Any) -> tuple[Type, ...]:
+def _callback_infer(guard: Type, *types: Type, results: tuple[Type, ...], **params: Any) -> tuple[Type, ...]:
+    if guard != array_type(dtypes.BOOL, ()):
+        raise InternalError(f"the guard of a callback is bool[], not {guard}")
     return results
 
 
@@ -128,16 +136,16 @@ def _callback_batch(
     ctx: Any, xs: Sequence[Any], axes: Sequence[int | None], *, host: HostFunction, results: tuple[Type, ...],
     ordered: bool, vmap_method: str,
 ) -> Any:  # fmt: skip
-    """One call a lane, in order; or one call for the batch if the function says it takes batches."""
+    """One call a live lane, in order; or one call for the batch if the function, without effects, takes batches."""
     params = {"host": host, "ordered": ordered, "vmap_method": vmap_method}
     if vmap_method in ("expand_dims", "broadcast_all"):
         size = ctx.size if vmap_method == "broadcast_all" else 1
         moved = [
             ctx.to_front(x, axis) if axis is not None else broadcast_in_dim(x, (size, *x.type.shape), _after(x))
-            for x, axis in zip(xs, axes, strict=True)
+            for x, axis in zip(xs[1:], axes[1:], strict=True)
         ]
         batched = tuple(with_shape(t, (ctx.size, *t.shape)) for t in results)
-        outputs = bind_all(callback_p, moved, {"results": batched, **params})
+        outputs = bind_all(callback_p, [xs[0], *moved], {"results": batched, **params})
         return outputs, [0] * len(outputs)
     fixed = [x for x, axis in zip(xs, axes, strict=True) if axis is None and not isinstance(x, Literal)]
     mapped = [ctx.to_front(x, axis) for x, axis in zip(xs, axes, strict=True) if axis is not None]
@@ -168,7 +176,7 @@ callback_p = Primitive(
     name="callback", infer=_callback_infer, reference=_callback_reference,
     jvp=NoRule("a callback has no derivative; wrap it in custom_jvp or custom_vjp"),
     transpose=NoRule("a callback is not linear"), batch=_callback_batch,
-    lower=Structured("callback"), effects=_callback_effects, multiple=True,
+    lower=Structured("callback"), effects=_callback_effects, multiple=True, guard=0,
     laws={
         "jvp": "a function of the host has no known derivative",
         "text": "the function is a Python object, which prints as its name",
@@ -179,11 +187,14 @@ callback_p = Primitive(
 def callback(
     host: HostFunction, operands: Sequence[Operand], results: Sequence[Type], *, ordered: bool, vmap_method: str
 ) -> list[Any]:
-    """Call a Python function. ordered: it has effects, and is never dropped, repeated or moved past another."""
+    """Call a Python function. ordered: it has effects, and is never dropped, repeated or moved past another.
+
+    Inside `cond` and `while_loop` under vmap, a function with effects is called for live lanes only.
+    """
     if vmap_method not in ("sequential", "expand_dims", "broadcast_all"):
         raise InternalError(f"vmap_method {vmap_method}")
     params = {"host": host, "results": tuple(results), "ordered": ordered, "vmap_method": vmap_method}
-    return bind_all(callback_p, operands, params)
+    return bind_all(callback_p, [as_literal(True), *operands], params)
 
 
 EFFECTS = (check_p, callback_p)

@@ -1,7 +1,7 @@
-"""Guards: programs that fault only where a lane mask is true.
+"""Guards: programs that fault, and reach out of the program, only where a lane mask is true.
 
 Batching a `cond` or a `while_loop` runs code for lanes that must not see it. Their mask is joined into the
-predicate operand of every equation that may fault, nested ones included.
+predicate operand of every equation that may fault or has effects, nested ones included.
 """
 
 from __future__ import annotations
@@ -27,14 +27,17 @@ from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all
 
+_GUARDED = frozenset((Effect.FAULT, Effect.IO))
 
-def may_fault(program: Program) -> bool:
-    return Effect.FAULT in program.effects
+
+def wants_guard(program: Program) -> bool:
+    """Whether dead lanes would be noticed."""
+    return bool(program.effects & _GUARDED)
 
 
 @lru_cache(maxsize=1024)
 def guarded_program(program: Program) -> Program:
-    """The program with one more input at the front: a bool that every fault is subject to."""
+    """The program with one more input at the front: a bool that every fault and every call is subject to."""
 
     def run(inputs: list[Array]) -> list[Operand]:
         return run_guarded(program, inputs[0], inputs[1:])
@@ -44,7 +47,7 @@ def guarded_program(program: Program) -> Program:
 
 
 def run_guarded(program: Program, mask: Operand, operands: Sequence[Operand]) -> list[Operand]:
-    """Run a program at the current level, its faults subject to a bool[]."""
+    """Run a program at the current level, its faults and calls subject to a bool[]."""
     environment: Environment = dict(zip(program.inputs, operands, strict=True))
     outer_source = state.source
     try:
@@ -52,7 +55,7 @@ def run_guarded(program: Program, mask: Operand, operands: Sequence[Operand]) ->
             state.source = equation.source
             inputs = [read(environment, atom) for atom in equation.inputs]
             params = dict(equation.params)
-            if Effect.FAULT in equation.effects:
+            if equation.effects & _GUARDED:
                 inputs, params = _guard_equation(equation, mask, inputs, params)
             outputs = bind_all(equation.primitive, inputs, params)
             environment.update(zip(equation.outputs, outputs, strict=True))

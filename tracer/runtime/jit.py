@@ -250,3 +250,7 @@ def disable_jit(disable: bool = True) -> Iterator[None]:
 def block_until_ready(x: Any) -> Any:
     """The argument, when it has been computed: on a CPU it always has."""
     return x
+
+
+def effects_barrier() -> None:
+    """Wait for the effects of what was called: they are over when a call returns."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from tracer.runtime.arguments import Call, Static, signature
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.stage import stage
+from tracer.trace.state import named_axis
 from tracer.trace.tracebacks import boundary, call_user
 from tracer.transforms.functions import as_output, check_callable, name_of
 
@@ -77,10 +79,14 @@ def with_statics(
     return positional, keywords
 
 
-def make_program(fun: Callable[..., Any], static_argnums: int | tuple[int, ...] = ()) -> Callable[..., Program]:
+def make_program(
+    fun: Callable[..., Any], static_argnums: int | Sequence[int] = (),
+    axis_env: Sequence[tuple[object, int]] | None = None, return_shape: bool = False,
+) -> Callable[..., Any]:  # fmt: skip
     """A function of the same arguments that returns the program of `fun`. What `fun` captures comes first.
 
-    Arguments may be `ShapeDtypeStruct`.
+    Arguments may be `ShapeDtypeStruct`. axis_env: names and sizes of batch axes that `fun` may speak of.
+    return_shape: returns (program, what `eval_shape` gives).
 
     >>> print(tracer.make_program(lambda x: x * 2.0)(tracer.ShapeDtypeStruct((3,), "float32")))  # doctest: +ELLIPSIS
     lambda(%a: f32[3]) -> f32[3] {
@@ -91,8 +97,12 @@ def make_program(fun: Callable[..., Any], static_argnums: int | tuple[int, ...] 
     options = signature(fun, name, (static_argnums, ()), ((), ()))
 
     @boundary
-    def program(*args: Any, **kwargs: Any) -> Program:
-        return trace_call(fun, options.sort(args, kwargs), name).program
+    def program(*args: Any, **kwargs: Any) -> Any:
+        with ExitStack() as axes:
+            for axis, size in axis_env or ():
+                axes.enter_context(named_axis(axis, size))
+            traced = trace_call(fun, options.sort(args, kwargs), name)
+        return (traced.program, _shapes(traced)) if return_shape else traced.program
 
     return program
 
@@ -106,4 +116,8 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     check_callable(fun, "eval_shape")
     name = name_of(fun)
     traced = trace_call(fun, signature(fun, name, ((), ()), ((), ())).sort(args, kwargs), name)
+    return _shapes(traced)
+
+
+def _shapes(traced: Traced) -> Any:
     return trees.unflatten(traced.structure, [abstract(type) for type in traced.program.output_types])

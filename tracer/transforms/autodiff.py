@@ -387,7 +387,7 @@ def check_gradient_inputs(
                 "cast with .astype(complex), or leave holomorphic out"
                 if holomorphic
                 else "pass a float, as 2.0 for 2, or cast with .astype(float)"
-                + ("; allow_int=True gives float0" if not what.startswith("jacfwd") else "")
+                + ("; allow_int=True gives float0" if what.startswith(("grad", "jacrev")) else "")
             )
             raise DTypeError(
                 message(

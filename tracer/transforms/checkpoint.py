@@ -18,21 +18,28 @@ from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.trace.trace import bind
 from tracer.trace.tracebacks import call_user, wrapping
-from tracer.transforms.functions import argument_names, as_output, check_callable, flatten_arguments, name_of
+from tracer.transforms.functions import (
+    argument_names,
+    as_output,
+    check_callable,
+    flatten_arguments,
+    name_of,
+    parameter_names,
+)
 
 Predicate = Callable[..., bool]
 
 
 def checkpoint(
     fun: Callable[..., Any], *, prevent_cse: bool = True, policy: Predicate | None = None,
-    static_argnums: int | Sequence[int] = (), concrete: bool = False,
+    static_argnums: int | Sequence[int] = (), static_argnames: str | Sequence[str] = (), concrete: bool = False,
 ) -> Callable[..., Any]:  # fmt: skip
     """The same function, of which reverse mode keeps the arguments only, and computes the rest again when it needs it.
 
     policy: which values it keeps all the same, one of `tracer.checkpoint_policies`, or any
     policy(primitive, *operand types, **params) -> bool. prevent_cse: keep the compiler from sharing the two
-    computations; False is safe, and faster, for the body of a `scan`. static_argnums: positions of Python values.
-    What the function prints it prints once. `concrete` is accepted as JAX's.
+    computations; False is safe, and faster, for the body of a `scan`. static_argnums, static_argnames: which arguments
+    are Python values. What the function prints it prints once. `concrete` is accepted as JAX's.
 
     >>> import tracer, tracer.numpy as tnp
     >>> tracer.grad(tracer.checkpoint(lambda x: tnp.sin(tnp.sin(x))))(0.0)
@@ -43,11 +50,14 @@ def checkpoint(
     name = name_of(fun)
     kept = nothing_saveable if policy is None else _policy(policy)
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    names = {static_argnames} if isinstance(static_argnames, str) else set(static_argnames)
+    numbers += tuple(i for i, parameter in enumerate(parameter_names(fun)) if parameter in names)
 
     @wrapping(fun)
     def run(*args: Any, **kwargs: Any) -> Any:
         if state.innermost is None:
             return call_user(fun, args, kwargs)
+        values = {key: kwargs.pop(key) for key in list(kwargs) if key in names}
         static = {n % len(args) for n in numbers if -len(args) <= n < len(args)}
         places = [i for i in range(len(args)) if i not in static]
         moving = [args[i] for i in places]
@@ -60,7 +70,7 @@ def checkpoint(
             given, keywords = trees.unflatten(structure, inputs)
             positional = iter(given)
             full = [a if i in static else next(positional) for i, a in enumerate(args)]
-            outputs, found = trees.flatten(call_user(fun, full, keywords))
+            outputs, found = trees.flatten(call_user(fun, full, {**keywords, **values}))
             structures.append(found)
             return [as_output(y, f"checkpoint of {name}") for y in outputs]
 

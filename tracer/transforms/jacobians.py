@@ -82,8 +82,9 @@ def hessian(fun: Function, argnums: Argnums = 0, has_aux: bool = False, holomorp
     Array([[ 6.,  0.],
            [ 0., 12.]], f64)
     """
+    check_callable(fun, "hessian")
     inner = jacrev(fun, argnums, has_aux, holomorphic)
-    return jacfwd(inner, argnums, has_aux, holomorphic)
+    return _jacobian("hessian", _push_basis, inner, argnums, has_aux, holomorphic, False)
 
 
 def hvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
@@ -135,10 +136,10 @@ def _jacobian(
 
         leaves, structure = flatten_arguments(chosen, f"{what} of {name}", names)
         check_gradient_inputs(leaves, names, f"{what} of {name}", holomorphic, allow_int)
-        if what == "jacfwd" and not holomorphic:
-            _check_real([x.type for x in leaves], names, f"jacfwd of {name}", "arguments")
+        if blocks_of is _push_basis and not holomorphic:
+            _check_real([x.type for x in leaves], names, f"{what} of {name}", "arguments")
         recorded = record(call, leaves, structure, has_aux, name)
-        if what == "jacrev" or holomorphic:
+        if blocks_of is _pull_basis or holomorphic:
             found, wanted = [y.type for y in recorded.outputs], (_check_complex if holomorphic else _check_real)
             wanted(found, lambda: _output_names(recorded), f"{what} of {name}", "results")
         entries = _nest(recorded, structure, blocks_of(recorded))

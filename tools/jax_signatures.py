@@ -1,0 +1,50 @@
+"""Write tests/jax_signatures.json: the public functions of JAX beside `jax.lax` that transform, and their parameters.
+
+Run with a Python that has JAX:  python tools/jax_signatures.py
+"""
+
+import importlib
+import inspect
+import json
+from pathlib import Path
+
+import jax
+
+MODULES = (
+    "jax", "jax.ad_checkpoint", "jax.checkpoint_policies", "jax.custom_batching", "jax.custom_derivatives",
+    "jax.debug", "jax.experimental", "jax.flatten_util", "jax.tree", "jax.tree_util",
+)  # fmt: skip
+
+
+def _default(parameter):
+    """A plain default as text; None where there is none, and "..." for objects of JAX's own."""
+    value = parameter.default
+    if value is parameter.empty:
+        return None
+    return repr(value) if value is None or isinstance(value, bool | int | str | tuple) else "..."
+
+
+def _parameters(value):
+    """[name, kind, default] of each; None where nothing is said."""
+    try:
+        parameters = inspect.signature(value).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    return [[p.name, p.kind.name, _default(p)] for p in parameters if not p.name.startswith("_")]
+
+
+def _names(path):
+    module = jax.checkpoint_policies if path == "jax.checkpoint_policies" else importlib.import_module(path)
+    for name in sorted(dir(module)):
+        value = getattr(module, name)
+        if not name.startswith("_") and not inspect.ismodule(value) and not name.endswith("_p"):
+            yield name, _parameters(value) if callable(value) else None
+
+
+if __name__ == "__main__":
+    target = Path(__file__).parent.parent / "tests" / "jax_signatures.json"
+    modules = []
+    for path in MODULES:
+        lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(parameters)}" for name, parameters in _names(path))
+        modules.append(f"{json.dumps(path)}: {{\n{lines}\n}}")
+    target.write_text(f'{{"jax": "{jax.__version__}", "modules": {{\n' + ",\n".join(modules) + "\n}}\n")
