@@ -12,7 +12,7 @@ from tests.codegen.llvm_programs import WIDTHS, at, constant, integer, loop, mai
 from tracer.codegen.llvm.emit import emit_module
 from tracer.codegen.status import Status
 from tracer.errors import InternalError
-from tracer.ir.dtypes import BF16, BOOL, F16, F32, F64, I8, I32, I64, DType, short_name
+from tracer.ir.dtypes import BF16, BOOL, F16, F32, F64, I8, I32, I64, U32, DType, short_name
 from tracer.ir.loop import (
     Address,
     Alloc,
@@ -364,6 +364,30 @@ def test_the_index_itself_may_be_computed_with(lanes: int) -> None:
         out = np.full(70, -1, np.float32)
         run(module, [np.array([count]), out])
         assert out.tolist() == [i * i if i < count else -1 for i in range(70)]
+
+
+@pytest.mark.parametrize("lanes", [1, 16, 64])
+@pytest.mark.parametrize("dtype", [I8, I32, U32, I64], ids=short_name)
+def test_what_counts_by_lane_is_counted_in_its_own_width(dtype: DType, lanes: int) -> None:
+    def body(o: Any, q: Any) -> list[Statement]:
+        def rounds(i: Register) -> list[Statement]:
+            further, back, narrow = Register(I64), Register(I64), Register(dtype)
+            twice = Register(I64)
+            return [
+                Compute(further, ScalarOp.ADD, (integer(300), i)),
+                Compute(narrow, ScalarOp.CONVERT, (further,)),
+                Compute(twice, ScalarOp.ADD, (further, i)),
+                Compute(back, ScalarOp.CONVERT, (narrow,)),
+                Store(o, at((i, 1)), back),
+                Store(q, at((i, 1)), twice),
+            ]
+
+        return [loop(150, rounds, lanes=lanes)]
+
+    narrow, twice = np.zeros(150, np.int64), np.zeros(150, np.int64)
+    run(module_of([("o", I64, 150, True), ("q", I64, 150, True)], body), [narrow, twice])
+    assert same(narrow, np.arange(300, 450).astype(dtype).astype(np.int64))
+    assert same(twice, 300 + 2 * np.arange(150))
 
 
 def test_serial_loops_step_both_ways_and_may_be_empty() -> None:

@@ -8,6 +8,7 @@ import pytest
 from tests.passes.programs import array, assert_computes_the_same, f32, f64, i32, i64, specials, traced
 from tests.passes.structures import repeat, through
 from tests.passes.test_hoist import names
+from tests.schedule.running import run
 from tracer.ir import dtypes
 from tracer.ir.check import check_program
 from tracer.ir.primitive import ArgReduce, Composite, Library
@@ -17,6 +18,7 @@ from tracer.ir.visit import equations
 from tracer.passes.contractions import canonical_dot
 from tracer.passes.expand import expand
 from tracer.passes.inline import inline
+from tracer.passes.pipeline import optimize
 from tracer.primitives.arithmetic import add, clamp, mul
 from tracer.primitives.comparison import lt
 from tracer.primitives.contractions import dot_general
@@ -25,6 +27,7 @@ from tracer.primitives.joining import split
 from tracer.primitives.powers import integer_pow, square
 from tracer.primitives.reductions import argmax, argmin
 from tracer.primitives.reference import run_reference
+from tracer.primitives.shapes import reshape
 
 
 def expanded(before: Program) -> Program:
@@ -61,6 +64,32 @@ def test_the_place_of_an_extreme_is_the_first_and_nan_counts(dtype: Any) -> None
     types = (array(dtype, 4, 5), array(dtype, 7))
     before = traced(lambda x, y: (argmax(x, 0), argmin(x, 1), argmax(y, 0, dtypes.I32)), *types)
     assert_computes_the_same(before, expanded(before))
+
+
+@pytest.mark.parametrize("length", [32768, 32769, 40000, 40959])
+def test_the_place_of_an_extreme_in_a_long_vector_is_sought_in_one_block(length: int, rng: np.random.Generator) -> None:
+    before = traced(lambda x: (argmax(x, 0), argmin(reshape(x, (length,)), 0, dtypes.I32)), f64(length))
+    after = optimize(before)
+    reduced = [e for e in equations(after) if e.primitive.name == "reduce_min" and e.inputs[0].type.shape == (length,)]
+    assert not reduced
+    calm = rng.standard_normal(length)
+    for places, value in (
+        ((), 0.0), ((length - 1,), 9.0), ((0, 5), -9.0), ((8191, 8192), 9.0), ((length - 2, length - 1), -9.0),
+        ((32767, 20000), np.nan), ((length - 1,), np.nan), ((3, length - 1), -np.inf),
+    ):  # fmt: skip
+        x = calm.copy()
+        x[list(places)] = value
+        expected = [np.argmax(x), np.argmin(x)]
+        assert [int(i) for i in run_reference(after, [x])] == expected
+        assert [int(i) for i in run(before, [x])] == expected
+    same = np.full(length, -0.0)
+    same[7::2] = 0.0
+    assert [int(i) for i in run(before, [same])] == [0, 0]
+
+
+def test_the_place_of_an_extreme_of_what_is_computed_reads_nothing_from_memory_twice() -> None:
+    after = optimize(traced(lambda x: argmax(exp(x), 0), f64(100_000)))
+    assert not any(e.primitive.name == "dynamic_slice" for e in equations(after))
 
 
 def test_equal_expansions_on_other_lines_are_told_apart_by_their_lines() -> None:

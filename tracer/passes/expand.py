@@ -5,8 +5,8 @@ What is left has a schedule of its own. Products of matrices are brought to the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from tracer.ir import dtypes
 from tracer.ir.digest import encode
@@ -18,14 +18,21 @@ from tracer.passes.contractions import canonical_dot
 from tracer.passes.loops import called_program
 from tracer.passes.rewrite import nested_first
 from tracer.passes.rewriter import Rewriter
+from tracer.primitives.arithmetic import add, min, mul
 from tracer.primitives.bits import or_
 from tracer.primitives.comparison import eq, ne, select
 from tracer.primitives.conversion import convert_element_type
+from tracer.primitives.joining import concatenate, slice
 from tracer.primitives.reductions import reduce_max, reduce_min
-from tracer.primitives.shapes import broadcast_in_dim, broadcasted_iota
+from tracer.primitives.shapes import broadcast_in_dim, broadcasted_iota, reshape, reshape_p
+from tracer.primitives.slicing import dynamic_slice
 from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, as_literal
+
+_BLOCK: Final = 8192  # elements of which a long vector's extreme is found first
+_LEAST_BLOCKS: Final = 4
+_EXTREME: Final = {ScalarOp.MAX: reduce_max, ScalarOp.MIN: reduce_min}
 
 
 def _expand(program: Program) -> Program:
@@ -37,10 +44,11 @@ def _expand(program: Program) -> Program:
             return at.inline(callee, equation.inputs)
         if not _needs_expansion(equation):
             return None
-        key = _key(equation)
+        blocks = _takes_blocks(equation, at)
+        key = (_key(equation), blocks)
         written = known.get(key)
         if written is None:
-            written = expand(_written(equation))
+            written = expand(_written(equation, _in_blocks if blocks else _expanded))
             if not any(True for inner in written.equations for _ in inner.nested()):
                 known[key] = written
         variables = [a for a in equation.inputs if isinstance(a, Var)]
@@ -67,12 +75,12 @@ def _key(equation: Equation) -> Any:
     return (equation.primitive, inputs, tuple((name, encode(params[name])) for name in sorted(params)))
 
 
-def _written(equation: Equation) -> Program:
-    """The equation in simpler ones, as a program of its variables."""
+def _written(equation: Equation, rule: Callable[[Equation, Sequence[Operand]], list[Operand]]) -> Program:
+    """The equation in simpler ones, by a rule, as a program of its variables."""
 
     def run(arrays: list[Any]) -> list[Operand]:
         given = iter(arrays)
-        return _expanded(equation, [a if isinstance(a, Literal) else next(given) for a in equation.inputs])
+        return rule(equation, [a if isinstance(a, Literal) else next(given) for a in equation.inputs])
 
     types = [a.type for a in equation.inputs if isinstance(a, Var)]
     outer = state.source
@@ -101,9 +109,44 @@ def _expanded(equation: Equation, operands: Sequence[Operand]) -> list[Operand]:
 
 def _arg_reduce(x: Any, op: ScalarOp, *, axis: int, index_dtype: Any) -> Any:
     """The least position whose element equals the extreme one; a NaN counts as extreme."""
+    extreme = _EXTREME[op](x, (axis,))
+    return _first_equal(x, extreme, axis, index_dtype)
+
+
+def _takes_blocks(equation: Equation, at: Rewriter) -> bool:
+    """Whether the place of an extreme is sought in a long vector that is in memory already."""
+    operand = equation.inputs[0]
+    if not isinstance(equation.primitive.lower, ArgReduce) or len(operand.type.shape) != 1:
+        return False
+    reshaped = at.definition(operand, reshape_p)
+    source = operand if reshaped is None else reshaped.inputs[0]
+    return source not in at.definitions and operand.type.shape[0] >= _LEAST_BLOCKS * _BLOCK
+
+
+def _in_blocks(equation: Equation, operands: Sequence[Operand]) -> list[Operand]:
+    """argmax or argmin of a long vector: the extreme ones of blocks first, then the place in the first that holds it.
+
+    Where blocks do not divide the vector, the last one overlaps with the one before.
+    """
+    x, lower = operands[0], equation.primitive.lower
+    assert isinstance(lower, ArgReduce)
+    extreme_of, (length,) = _EXTREME[lower.op], x.type.shape
+    whole, rest = divmod(length, _BLOCK)
+    extremes = extreme_of(reshape(slice(x, (0,), (whole * _BLOCK,)), (whole, _BLOCK)), (1,))
+    if rest:
+        last = extreme_of(slice(x, (length - _BLOCK,), (length,)), (0,))
+        extremes = concatenate([extremes, reshape(last, (1,))], 0)
+    extreme = extreme_of(extremes, (0,))
+    block = _first_equal(extremes, extreme, 0, dtypes.I64)
+    start = min(mul(block, as_literal(_BLOCK, dtypes.I64)), as_literal(length - _BLOCK, dtypes.I64))
+    within = _first_equal(dynamic_slice(x, [start], (_BLOCK,)), extreme, 0, dtypes.I64)
+    return [convert_element_type(add(start, within), equation.params["index_dtype"])]
+
+
+def _first_equal(x: Any, extreme: Any, axis: int, index_dtype: Any) -> Any:
+    """The least position along an axis that holds the extreme or a NaN."""
     type = x.type
     assert isinstance(type, ArrayType)
-    extreme = (reduce_max if op is ScalarOp.MAX else reduce_min)(x, (axis,))
     others = tuple(a for a in range(len(type.shape)) if a != axis)
     found = eq(x, broadcast_in_dim(extreme, type.shape, others))
     if dtypes.is_float(type.dtype):

@@ -6,9 +6,9 @@ from tracer.codegen.llvm.convert import convert
 from tracer.codegen.llvm.frame import Frame, as_f32
 from tracer.codegen.llvm.scalar_ops import Place, nextafter, spell
 from tracer.codegen.llvm.short_floats import shorten, widen
-from tracer.codegen.llvm.types import ELEMENT, SHORT_FLOATS, vector
+from tracer.codegen.llvm.types import ELEMENT, SHORT_FLOATS, iota, vector
 from tracer.codegen.llvm.writer import Writer
-from tracer.ir.dtypes import F32, DType
+from tracer.ir.dtypes import F32, I64, DType, is_integer
 from tracer.ir.loop import Compute, Operand
 from tracer.ir.scalar import ScalarOp
 
@@ -18,7 +18,11 @@ def compute(f: Frame, s: Compute) -> None:
     result, op = s.result, s.op
     lanes = f.lanes if result in f.varying else 0
     dtype = s.operands[-1].dtype
-    if op is ScalarOp.CONVERT:
+    if lanes and op is ScalarOp.ADD and dtype == I64:
+        _count_on(f, s)
+    if op is ScalarOp.CONVERT and s.operands[0] in f.counters and is_integer(result.dtype):
+        f.define(result, _counted(f, f.counters[s.operands[0]], result.dtype))
+    elif op is ScalarOp.CONVERT:
         source, value = as_f32(f, s.operands[0], lanes)
         same_bits = dtype == result.dtype
         converted = (f.operand(s.operands[0], lanes), None) if same_bits else (
@@ -36,6 +40,22 @@ def compute(f: Frame, s: Compute) -> None:
             f.define(result, *shorten(f.w, result.dtype, value, lanes))
         else:
             f.define(result, value)
+
+
+def _count_on(f: Frame, s: Compute) -> None:
+    """A counter plus what is the same in all lanes counts from lane to lane, too."""
+    for counter, other in (s.operands, s.operands[::-1]):
+        if counter in f.counters and other not in f.varying:
+            f.counters[s.result] = f.w.let(f"add i64 {f.counters[counter]}, {f.operand(other)}")
+            return
+
+
+def _counted(f: Frame, first: str, dtype: DType) -> str:
+    """The counter whose first lane is given, as integers of another width: no wider vector is made."""
+    element = ELEMENT[dtype]
+    narrow = f.w.let(f"trunc i64 {first} to {element}") if dtype.itemsize < I64.itemsize else first
+    lanes = f.w.splat(element, narrow, f.lanes)
+    return f.w.let(f"add {vector(element, f.lanes)} {lanes}, {iota(element, f.lanes)}")
 
 
 def apply(w: Writer, op: ScalarOp, dtype: DType, a: str, b: str, lanes: int) -> str:

@@ -58,6 +58,7 @@ class Frame:
         self.index: Register | None = None
         self.index_vector = ""
         self.varying: set[Register] = set()
+        self.counters: dict[Operand, str] = {}  # what counts by one from lane to lane, and its first lane
         self.polled = False  # whether something since the flag was reset may run long
         self.height = 0  # of the loop nest written since it was reset
         self.exits: dict[str, None] = {}

@@ -21,7 +21,7 @@ def vector_loop(f: Frame, s: For) -> None:
     writer = VectorLoop(f, s, variation.index_used)
     partial = writer.known(int(s.stop.value)) if isinstance(s.stop, Constant) else writer.unknown(stop)
     f.close_scope()
-    f.lanes, f.index, f.varying = 0, None, set()
+    f.lanes, f.index, f.varying, f.counters = 0, None, set(), {}
     f.height = max(f.height, 1)
     for carry, result, value in zip(s.carries, s.results, partial, strict=True):
         f.define(result, _join(f, carry, value, s.lanes))
@@ -142,6 +142,7 @@ class VectorLoop:
     def _body(self, index: str) -> list[str]:
         f, lanes = self.f, self.loop.lanes
         f.define(self.loop.index, index)
+        f.counters = {self.loop.index: index}
         if self.index_used:
             word = vector("i64", lanes)
             first = f.w.splat("i64", index, lanes) if index.startswith("%") else splat("i64", index, lanes)
