@@ -123,6 +123,11 @@ class Program:
         return frozenset(effect for equation in self.equations for effect in equation.effects)
 
     @cached_property
+    def holds_programs(self) -> bool:
+        """Whether any equation has programs among its parameters."""
+        return any(True for equation in self.equations for _ in equation.nested())
+
+    @cached_property
     def digest(self) -> bytes:
         """A structural hash of 16 bytes: independent of names and lines, the same in every process."""
         from tracer.ir.digest import program_digest  # noqa: PLC0415  # nouns know each other; a cycle of two files

@@ -41,9 +41,10 @@ def substitute(equation: Equation, replacements: Mapping[Var, Atom]) -> Equation
 
 def substitute_atoms(atoms: tuple[Atom, ...], replacements: Mapping[Var, Atom]) -> tuple[Atom, ...]:
     """The atoms with variables replaced; the same object when none of them was."""
-    if not any(isinstance(atom, Var) and atom in replacements for atom in atoms):
-        return atoms
-    return tuple(replacements.get(atom, atom) if isinstance(atom, Var) else atom for atom in atoms)
+    for atom in atoms:
+        if isinstance(atom, Var) and atom in replacements:
+            return tuple([replacements.get(a, a) if isinstance(a, Var) else a for a in atoms])
+    return atoms
 
 
 def live_variables(program: Program) -> set[Var]:

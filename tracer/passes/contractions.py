@@ -32,13 +32,18 @@ class _Side(NamedTuple):
     def sizes(self, axes: Sequence[int]) -> tuple[int, ...]:
         return tuple(self.type.shape[axis] for axis in axes)
 
+    @property
+    def natural(self) -> tuple[int, ...]:
+        """The axes as they lie."""
+        return tuple(range(len(self.type.shape)))
+
 
 def canonical_dot(equation: Equation) -> Callable[[Any, Any], Any] | None:
     """The product as a function that writes its canonical form; None where it has that form already.
 
     Products and sums are computed in the accumulation dtype and rounded once; integers and booleans, for which there
-    is no BLAS, and real vectors, which threads share and which fuse with what is around them, are multiplied and summed
-    by loops of our own. Without products to sum, the result is zero.
+    is no BLAS, and real vectors (outer products, too), which threads share and which fuse with what is around them, are
+    multiplied and summed by loops of our own. Without products to sum, the result is zero.
     """
     lhs, rhs, result = (a.type for a in (*equation.inputs, *equation.outputs))
     assert isinstance(lhs, ArrayType)
@@ -51,16 +56,17 @@ def canonical_dot(equation: Equation) -> Callable[[Any, Any], Any] | None:
         return lambda a, b: zeros(result)
     compute = accumulation_dtype(lhs.dtype, result.dtype)
     precision = equation.params["precision"]
-    if compute not in _BLAS or (compute in _REAL and (_is_vector(x) or _is_vector(y))):
+    loops = _is_row(x.sizes(x.free)) or _is_row(y.sizes(y.free)) or _is_row(x.sizes(x.contracted))
+    if compute not in _BLAS or (compute in _REAL and loops):
         return lambda a, b: _by_sums(a, b, x, y, compute, result)
     if _is_canonical(x) and _is_canonical(y) and lhs.dtype == rhs.dtype == result.dtype == compute:
         return None
     return lambda a, b: _by_blas(a, b, x, y, compute, result, precision)
 
 
-def _is_vector(side: _Side) -> bool:
-    """Whether there is one row to multiply in each batch: then the other operand's memory is what takes the time."""
-    return prod(side.sizes(side.free)) == 1
+def _is_row(sizes: Sequence[int]) -> bool:
+    """Whether there is one element along the axes in each batch: then memory is what takes the time."""
+    return prod(sizes) == 1
 
 
 def _is_canonical(side: _Side) -> bool:
@@ -79,26 +85,37 @@ def _by_blas(a: Any, b: Any, x: _Side, y: _Side, compute: DType, result: Type, p
 
 
 def _by_sums(a: Any, b: Any, x: _Side, y: _Side, compute: DType, result: Type) -> Any:
-    """Products of vectors, of integers, which wrap, or of booleans, over [batch, m, n, k]."""
-    a, a_swapped = _arranged(a, x, compute)
-    b, b_swapped = _arranged(b, y, compute)
-    lead = (prod(x.sizes(x.batch)),) if x.batch else ()
-    m, k, n = prod(x.sizes(x.free)), prod(x.sizes(x.contracted)), prod(y.sizes(y.free))
-    rank = len(lead)
-    axes, row, column, inner = tuple(range(rank)), rank, rank + 1, rank + 2
-    a = _spread(a, a_swapped, (*lead, m, n, k), axes, row, inner)
-    b = _spread(b, b_swapped, (*lead, m, n, k), axes, column, inner)
+    """Products of vectors, of integers, which wrap, or of booleans: over [batch, m, n, k], axes of one row left out."""
+    lead, rows, inner = _lead(x), _several(x.sizes(x.free)), _several(x.sizes(x.contracted))
+    columns = _several(y.sizes(y.free))
+    shape = (*lead, *rows, *columns, *inner)
+    batch, last = tuple(range(len(lead))), tuple(range(len(shape) - len(inner), len(shape)))
+    column = len(lead) + len(rows)
+    a = _spread(a, x, compute, shape, (*batch, *range(len(lead), column), *last))
+    b = _spread(b, y, compute, shape, (*batch, *range(column, column + len(columns)), *last))
     if dtypes.is_bool(compute):
-        return _finished(reduce_or(and_(a, b), (inner,)), x, y, result)
-    return _finished(reduce_sum(mul(a, b), (inner,)), x, y, result)
+        product = and_(a, b)
+        return _finished(reduce_or(product, last) if inner else product, x, y, result)
+    product = mul(a, b)
+    return _finished(reduce_sum(product, last) if inner else product, x, y, result)
 
 
-def _spread(x: Any, swapped: bool, shape: Sequence[int], axes: tuple[int, ...], free: int, inner: int) -> Any:
-    """[batch, free, contracted] broadcast to all indices."""
-    if swapped:
-        rank = len(axes)
-        x = transpose(x, (*axes, rank + 1, rank))
-    return broadcast_in_dim(x, shape, (*axes, free, inner))
+def _several(sizes: Sequence[int]) -> tuple[int, ...]:
+    """Axes as one, or none where that has one element."""
+    count = prod(sizes)
+    return (count,) if count > 1 else ()
+
+
+def _lead(side: _Side) -> tuple[int, ...]:
+    """The batch axes as one, if there are any."""
+    return (prod(side.sizes(side.batch)),) if side.batch else ()
+
+
+def _spread(a: Any, side: _Side, dtype: DType, shape: Sequence[int], axes: tuple[int, ...]) -> Any:
+    """The operand as [batch, free, contracted], without axes of one element, broadcast to all indices."""
+    moved = transpose(a, order) if (order := side.batch + side.free + side.contracted) != side.natural else a
+    free, inner = _several(side.sizes(side.free)), _several(side.sizes(side.contracted))
+    return broadcast_in_dim(in_dtype(reshape(moved, (*_lead(side), *free, *inner)), dtype), shape, axes)
 
 
 def _finished(product: Any, x: _Side, y: _Side, result: Type) -> Any:
@@ -110,11 +127,9 @@ def _finished(product: Any, x: _Side, y: _Side, result: Type) -> Any:
 
 def _arranged(a: Any, side: _Side, dtype: DType) -> tuple[Any, bool]:
     """The operand as [batch, free, contracted], or [batch, contracted, free] where it lies so; and which it is."""
-    natural = tuple(range(len(side.type.shape)))
-    swapped = side.batch + side.contracted + side.free == natural and bool(side.contracted) and bool(side.free)
+    swapped = side.batch + side.contracted + side.free == side.natural and bool(side.contracted) and bool(side.free)
     order = side.batch + (side.contracted + side.free if swapped else side.free + side.contracted)
     sizes = [prod(side.sizes(side.free)), prod(side.sizes(side.contracted))]
-    lead = (prod(side.sizes(side.batch)),) if side.batch else ()
-    moved = a if order == natural else transpose(a, order)
-    shaped = reshape(moved, (*lead, *(reversed(sizes) if swapped else sizes)))
+    moved = a if order == side.natural else transpose(a, order)
+    shaped = reshape(moved, (*_lead(side), *(reversed(sizes) if swapped else sizes)))
     return in_dtype(shaped, dtype), swapped

@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import Any
 
 from tracer.ir import dtypes
-from tracer.ir.digest import encode
+from tracer.ir.digest import params_key
 from tracer.ir.primitive import Effect, Structured
-from tracer.ir.program import Atom, Equation, Literal, Program, Var
+from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.types import ArrayType, StackType
 from tracer.ir.visit import substitute, substitute_atoms
 from tracer.passes.rewrite import nested_first
@@ -43,20 +43,20 @@ def _may_merge(equation: Equation) -> bool:
     """Barriers stay apart: recomputation relies on it. A call into Python is made as often as the user made it.
     Stacks, too: they are changed in place once they are scheduled, so that equal ones are not one.
     """
-    if any(isinstance(variable.type, StackType) for variable in equation.outputs):
+    primitive = equation.primitive
+    if primitive is optimization_barrier_p or Effect.IO in equation.effects:
         return False
-    if equation.primitive is optimization_barrier_p or equation.primitive.lower == Structured("callback"):
+    if isinstance(primitive.lower, Structured) and primitive.lower.kind == "callback":
         return False
-    return Effect.IO not in equation.effects
+    return not any(isinstance(variable.type, StackType) for variable in equation.outputs)
 
 
 def equation_key(equation: Equation, numbers: dict[Var, int]) -> Any:
     """Equal for equations that compute the same. `numbers` names the variables."""
-    inputs: list[Any] = [(a.type, a.bits) if isinstance(a, Literal) else numbers[a] for a in equation.inputs]
+    inputs: list[Any] = [numbers[a] if isinstance(a, Var) else (a.type, a.bits) for a in equation.inputs]
     if equation.primitive.commutative and not _is_complex(equation.inputs[0]):
         inputs[:2] = sorted(inputs[:2], key=_order)
-    params = equation.params
-    return (equation.primitive, tuple(inputs), tuple([(name, encode(params[name])) for name in sorted(params)]))
+    return (equation.primitive, tuple(inputs), params_key(equation.params))
 
 
 def _order(key: Any) -> tuple[bool, Any]:

@@ -40,15 +40,16 @@ class _Eliminator:
         live: set[Var] = {a for a in program.outputs if isinstance(a, Var)}
         kept: list[Equation] = []
         changed = False
+        nested = program.holds_programs
         for equation in reversed(program.equations):
             flags = [variable in live for variable in equation.outputs]
             if not any(flags) and is_droppable(equation):
                 changed = True
                 continue
-            pruned = self._prune(equation, flags)
+            pruned = self._prune(equation, flags) if nested else equation
             changed = changed or pruned is not equation
             kept.append(pruned)
-            live.update(a for a in pruned.inputs if isinstance(a, Var))
+            live.update([a for a in pruned.inputs if isinstance(a, Var)])
         return replace(program, equations=tuple(reversed(kept))) if changed else program
 
     def _prune(self, equation: Equation, live: Sequence[bool]) -> Equation:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from tracer.ir import dtypes
-from tracer.ir.digest import encode
+from tracer.ir.digest import params_key
 from tracer.ir.primitive import ArgReduce, Composite, Library
 from tracer.ir.program import Atom, Equation, Literal, Program, Var
 from tracer.ir.scalar import ScalarOp
@@ -71,8 +71,7 @@ def _needs_expansion(equation: Equation) -> bool:
 def _key(equation: Equation) -> Any:
     """Equal for equations whose expansions differ in source lines alone."""
     inputs = tuple((a.type, a.bits) if isinstance(a, Literal) else a.type for a in equation.inputs)
-    params = equation.params
-    return (equation.primitive, inputs, tuple((name, encode(params[name])) for name in sorted(params)))
+    return (equation.primitive, inputs, params_key(equation.params))
 
 
 def _written(equation: Equation, rule: Callable[[Equation, Sequence[Operand]], list[Operand]]) -> Program:

@@ -112,5 +112,9 @@ def _bytes(type: Type) -> int:
     return total
 
 
-hoist = rewriting(_hoist)
-"""Move invariant work out of loops, inner ones first."""
+_everywhere = rewriting(_hoist)
+
+
+def hoist(program: Program) -> Program:
+    """Move invariant work out of loops, inner ones first."""
+    return _everywhere(program) if program.holds_programs else program

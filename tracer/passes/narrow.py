@@ -27,6 +27,8 @@ def narrow(program: Program) -> Program:
     done: dict[int, tuple[Program, Program]] = {}
 
     def each(program: Program) -> Program:
+        if not program.holds_programs:
+            return program
         if id(program) not in done:
             done[id(program)] = (program, Rewriter(rule).run(program))
         return done[id(program)][1]

@@ -38,6 +38,8 @@ def nested_first(rewrite: Rewrite) -> Rewrite:
 
 def rewrite_nested(program: Program, rewrite: Rewrite) -> Program:
     """Rewrite the programs among the equations' parameters; the same object when nothing changed."""
+    if not program.holds_programs:
+        return program
     changed = False
     equations = []
     for equation in program.equations:

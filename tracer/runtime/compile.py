@@ -22,6 +22,7 @@ from tracer.ir.primitive import Effect
 from tracer.ir.program import Program
 from tracer.ir.types import Type, storage_type
 from tracer.passes.pipeline import optimize
+from tracer.runtime.collector import collector_paused
 from tracer.runtime.cost import is_long
 from tracer.runtime.faults import error_of
 from tracer.runtime.objects import objects
@@ -105,7 +106,8 @@ def _at(pointers: int, number: int, type: Type) -> Value:
 
 def compile_program(program: Program) -> Compiled:
     """The program through all stages. Raises InternalError for what the backend cannot spell."""
-    return compile_scheduled(program, schedule(optimize(program)))
+    with collector_paused():
+        return compile_scheduled(program, schedule(optimize(program)))
 
 
 def compile_scheduled(program: Program, scheduled: Scheduled) -> Compiled:

@@ -18,8 +18,9 @@ from tracer.ir.types import Type
 from tracer.schedule.arena import Arena
 from tracer.schedule.canonical import function_key
 from tracer.schedule.elements import Puller, literal_element
+from tracer.schedule.equal_nests import NestKey, Written, nest_key, written
 from tracer.schedule.fusion import BlockPlan, Nest, Other, Rename, Single, plan_block
-from tracer.schedule.nests import Invocation, NestWriter
+from tracer.schedule.nests import Argument, Invocation, NestWriter
 from tracer.schedule.sources import Element, Inline, Memory, Scalars, Source, StackSource, components, scalar_count
 from tracer.schedule.windows import FaultSites
 
@@ -39,6 +40,7 @@ class ModuleState:
         self.sites = FaultSites()
         self.callbacks: list[Any] = []
         self.stacks = 0
+        self.written: dict[NestKey, Written] = {}  # nests that may come again
         self._names: dict[Any, str] = {}
 
     def next_name(self) -> str:
@@ -192,17 +194,29 @@ class BlockWriter:
 
     # steps
 
-    def invoke(self, invocation: Invocation) -> None:
-        """Call a nest, written before or now."""
+    def invoke(self, invocation: Invocation) -> str:
+        """Call a nest, written before or now; its name."""
         name = self.module.share(invocation.function)
-        self.builder.invoke(name, *invocation.arguments)
+        self._call(name, invocation.arguments, faults=invocation.faults)
+        return name
+
+    def _call(self, name: str, arguments: Sequence[Argument], *, faults: bool) -> None:
+        self.builder.invoke(name, *arguments)
         self.invocations += 1
-        if invocation.faults or self.invocations % _MOST_IN_LINE == 0:
+        if faults or self.invocations % _MOST_IN_LINE == 0:
             self.builder.leave()
 
     def _write_nest(self, nest: Nest) -> None:
+        key = nest_key(nest, self.source_of, self.target_of)
+        before = self.module.written.get(key) if key is not None else None
+        if key is not None and before is not None:
+            self._call(before.name, before.arguments(key), faults=False)
+            return
         writer = NestWriter(nest, self.source_of, self.target_of, self.module.sites)
-        self.invoke(writer.write(self.module.next_name()))
+        invocation = writer.write(self.module.next_name())
+        name = self.invoke(invocation)
+        if key is not None:
+            self.module.written[key] = written(name, key, invocation)
 
     def _write_single(self, equation: Equation) -> None:
         variable = equation.outputs[0]

@@ -1,0 +1,67 @@
+"""Nests that compute the same are one function, called with other memory; where memory coincides, they are not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tests.schedule.running import agree, program, vector
+from tracer.ir.loop import Invoke, Leave, Module
+from tracer.passes.pipeline import optimize
+from tracer.primitives.arithmetic import add, mul, sub
+from tracer.primitives.reductions import reduce_sum
+from tracer.primitives.shapes import broadcast_in_dim
+from tracer.schedule.lower import loops
+
+
+def weighted(x: Any, y: Any, by: float = 0.5) -> Any:
+    """A sum over all elements, spread again: a step that is a nest of its own."""
+    return add(mul(x, by), broadcast_in_dim(reduce_sum(mul(x, y), (0,)), (40,), ()))
+
+
+def calls(function: Callable[..., Any], count: int) -> list[str]:
+    module = loops(optimize(program(function, *[vector(40)] * count))).module
+    return [s.function for s in _entry(module) if isinstance(s, Invoke)]
+
+
+def _entry(module: Module) -> Any:
+    statements = list(next(f for f in module.functions if f.name == module.entry).body.statements)
+    while statements:
+        statement = statements.pop(0)
+        if isinstance(statement, Leave):
+            continue
+        yield statement
+
+
+def test_equal_steps_are_one_function() -> None:
+    def run(x: Any, y: Any) -> Any:
+        for _ in range(20):
+            x = weighted(x, y)
+        return x
+
+    names = calls(run, 2)
+    assert len(names) >= 20
+    assert len(set(names)) <= 6  # the first step and the last may differ
+    agree(run, np.linspace(-0.01, 0.01, 40), np.linspace(0.0, 0.02, 40))
+
+
+def test_constants_and_operands_that_coincide_tell_nests_apart() -> None:
+    def run(x: Any, y: Any) -> Any:
+        for by, other in ((0.5, True), (0.25, True), (0.5, False), (-0.0, True), (0.0, True)):
+            x = weighted(x, y if other else x, by)
+        return sub(y, x)
+
+    agree(run, np.linspace(-0.1, 0.1, 40), np.linspace(0.0, 0.2, 40))
+
+
+def test_scalars_are_handed_over_in_their_own_order() -> None:
+    def run(x: Any, y: Any) -> Any:
+        a, b = (broadcast_in_dim(reduce_sum(v, (0,)), (40,), ()) for v in (x, y))
+        first = reduce_sum(sub(mul(x, a), mul(y, b)), (0,))
+        second = reduce_sum(sub(mul(x, b), mul(y, a)), (0,))
+        third = reduce_sum(sub(mul(y, a), mul(x, a)), (0,))
+        return add(add(first, mul(second, 3.0)), mul(third, 7.0))
+
+    agree(run, np.linspace(-1.0, 2.0, 40), np.linspace(3.0, 5.0, 40))

@@ -1,0 +1,51 @@
+"""Python's cyclic garbage collector, paused while a program is compiled.
+
+Compilation makes some hundred thousand objects that all live until it ends, so that every collection looks at them, and
+at everything else in the process, for nothing: a sixth of the time for a program of 5,000 equations. What is made is
+freed by counting references; cycles of others wait until the pause ends.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tracer.runtime.locks import ForkSafeLock
+
+
+class _Pauses:
+    """How many threads want the collector paused, and whether it was on when the first of them came."""
+
+    def __init__(self) -> None:
+        self.lock = ForkSafeLock()
+        self.count = 0
+        self.was_on = False
+
+
+_pauses = _Pauses()
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """No cyclic collection within, in any thread; a collector that was off stays off.
+
+    >>> import gc
+    >>> with collector_paused():
+    ...     gc.isenabled()
+    False
+    >>> gc.isenabled()
+    True
+    """
+    with _pauses.lock:
+        if _pauses.count == 0:
+            _pauses.was_on = gc.isenabled()
+            gc.disable()
+        _pauses.count += 1
+    try:
+        yield
+    finally:
+        with _pauses.lock:
+            _pauses.count -= 1
+            if _pauses.count == 0 and _pauses.was_on:
+                gc.enable()
