@@ -33,3 +33,13 @@ def test_import_tracer_leaves_heavy_modules_for_later(added: set[str], name: str
 def test_import_tracer_does_not_import_the_examples(added: set[str]) -> None:
     assert not [module for module in added if module.startswith("tracer.examples")]
     assert "tracer" in added
+
+
+CHAPTERS = ("fft", "linalg", "signals", "polynomials", "histograms", "quantiles", "storing", "vectorizing", "sets")
+
+
+def test_import_tracer_leaves_namespaces_and_chapters_for_their_first_use(added: set[str]) -> None:
+    later = [f"tracer.{name}" for name in ("lax", "nn", "random", "scipy", *(f"numpy.{c}" for c in CHAPTERS))]
+    assert not added.intersection(later)
+    after = modules_after("import tracer; tracer.numpy.polyval; tracer.random.key; tracer.lax.scan; tracer.numpy.fft")
+    assert {"tracer.numpy.polynomials", "tracer.random", "tracer.lax", "tracer.numpy.fft"} <= after

@@ -13,14 +13,11 @@ from typing import TYPE_CHECKING
 
 from tracer import (
     ad_checkpoint,
-    custom_batching,
     custom_derivatives,
     debug,
     dtypes,
     errors,
-    lax,
     numpy,
-    random,
     tree,
     tree_util,
     typing,
@@ -46,11 +43,12 @@ from tracer.transforms.autodiff import grad, jvp, linear_transpose, linearize, v
 from tracer.transforms.checkpoint import checkpoint, remat
 from tracer.transforms.closures import closure_convert, custom_gradient, named_call
 from tracer.transforms.custom import custom_jvp, custom_vjp
+from tracer.transforms.custom_batching import custom_vmap as _custom_vmap
 from tracer.transforms.jacobians import hessian, hvp, jacfwd, jacobian, jacrev
 from tracer.transforms.vectorize import vmap
 
 if TYPE_CHECKING:
-    from tracer import experimental, flatten_util, nn, ops, scipy
+    from tracer import custom_batching, experimental, flatten_util, lax, nn, ops, random, scipy
 
 __version__ = "0.1.0"
 
@@ -65,7 +63,8 @@ _eager.execute, _eager.prepare = _execute, _prepare
 _install(Array)
 _install_interop()
 
-_LATER = frozenset(("experimental", "flatten_util", "nn", "ops", "scipy"))  # imported at their first use
+# Imported at their first use
+_LATER = frozenset(("custom_batching", "experimental", "flatten_util", "lax", "nn", "ops", "random", "scipy"))
 
 
 def __getattr__(name: str) -> object:
@@ -85,5 +84,5 @@ __all__ = [
 ]  # fmt: skip
 
 _set_boundaries(globals(), __all__)
-for _class in (custom_jvp, custom_vjp, custom_batching.custom_vmap, _JitFunction):
+for _class in (custom_jvp, custom_vjp, _custom_vmap, _JitFunction):
     _set_method_boundaries(_class)

@@ -135,3 +135,11 @@ def test_complex_numbers_do_not_become_real_silently() -> None:
         tnp.asarray([1j]).astype(float)
     with pytest.raises(DTypeError, match="complex values do not fit into a real array"):
         tnp.zeros(2).at[0].set(1j)
+
+
+@pytest.mark.parametrize("dtype", [tnp.float8_e4m3fn, tnp.float8_e5m2])
+def test_extremes_of_some_elements_of_short_floats(dtype: Any) -> None:
+    x = tnp.asarray([1.0, -2.0, 3.0]).astype(dtype)
+    assert float(tnp.max(x, where=x < 2, initial=-4)) == 1
+    assert float(tnp.min(x, where=x > 0, initial=4)) == 1
+    assert float(tnp.max(x, where=x > 5, initial=0)) == 0

@@ -100,6 +100,11 @@ def complex_dtype(dtype: DType) -> DType:
     return C128 if dtype == F64 or is_integer(dtype) else C64
 
 
+def finfo(dtype: DType) -> Any:
+    """Limits of a float dtype, the short ones included."""
+    return ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+
+
 def accumulator_dtype(dtype: DType) -> DType:
     """What sums and dot products of `dtype` accumulate in: float32 for the short floats."""
     if dtype in _FLOATS and dtype not in (F32, F64):

@@ -13,7 +13,6 @@ from tracer.numpy import (
     arithmetic,
     bits,
     creation,
-    dlpack,
     indexing,
     logic,
     manipulation,
@@ -31,6 +30,7 @@ from tracer.numpy import (
 from tracer.numpy import dtypes as dtypes_
 from tracer.numpy.choosing import nonzero
 from tracer.numpy.conversion import dtype_of_argument
+from tracer.numpy.dlpack import dlpack, dlpack_device
 from tracer.numpy.joining import repeat
 from tracer.numpy.updates import SET, At, AtIndex, updated
 from tracer.primitives.conversion import bitcast_convert_type
@@ -345,7 +345,7 @@ PROPERTIES: Final[dict[str, Function]] = {
 PROTOCOLS: Final[dict[str, Any]] = {
     "__array_ufunc__": protocols.array_ufunc, "__array_function__": protocols.array_function,
     "__array_priority__": 1000, "__array_namespace__": protocols.array_namespace,
-    "__dlpack__": dlpack.dlpack, "__dlpack_device__": dlpack.dlpack_device,
+    "__dlpack__": dlpack, "__dlpack_device__": dlpack_device,
 }  # fmt: skip
 
 _QUICK: Final = frozenset((*(name for name, member in OPERATORS.items() if member.__name__ == "method"), "__getitem__"))

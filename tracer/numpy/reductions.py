@@ -27,7 +27,6 @@ from tracer.primitives.broadcasting import axis_of, check_not_empty, reduce_sum
 from tracer.primitives.joining import slice_in_dim
 from tracer.primitives.shapes import expand_dims, reshape, transpose
 from tracer.primitives.sorting import sort
-from tracer.random.arguments import finfo
 from tracer.trace.array import Array
 from tracer.trace.source import here
 
@@ -168,7 +167,10 @@ def _extreme(name: str, a: Any, axis: Axis, out: object, keepdims: bool, initial
 def extreme_value(dtype: Any, *, lowest: bool) -> Any:
     """The least (or greatest) value of a dtype, infinities included."""
     if dtypes.is_float(dtype):
-        return -np.inf if lowest and dtype not in _FINITE else np.inf if dtype not in _FINITE else finfo(dtype).max
+        if dtype not in _FINITE:
+            return -np.inf if lowest else np.inf
+        limits = dtypes.finfo(dtype)
+        return limits.min if lowest else limits.max
     if dtypes.is_complex(dtype):
         return complex(-np.inf, -np.inf) if lowest else complex(np.inf, np.inf)
     if dtypes.is_bool(dtype):

@@ -18,7 +18,6 @@ from tracer.numpy.promotion import literal, operand, pointwise_inexact, promoted
 from tracer.primitives import arithmetic, bits, comparison, conversion, rounding
 from tracer.primitives import complex as parts
 from tracer.primitives.broadcasting import full_like
-from tracer.random.arguments import finfo as limits_of
 from tracer.runtime.elementwise import elementwise
 from tracer.runtime.handles import makes_new
 from tracer.trace.array import Array
@@ -214,7 +213,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
         return parts.complex(*(nan_to_num(part(value), True, nan, posinf, neginf) for part in (parts.real, parts.imag)))
     if not dtypes.is_float(value.dtype):
         return value
-    limits = limits_of(value.dtype)
+    limits = dtypes.finfo(value.dtype)
     high, low = (limits.max if posinf is None else posinf), (limits.min if neginf is None else neginf)
     value = comparison.select(comparison.ne(value, value), literal("nan_to_num", nan, value.dtype), value)
     value = comparison.select(comparison.eq(value, np.inf), literal("nan_to_num", high, value.dtype), value)

@@ -6,7 +6,6 @@ import operator
 from collections.abc import Iterable
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from tracer.errors import ArgumentError, DTypeError, ShapeError, message
@@ -172,11 +171,6 @@ def whole(x: Operand, shape: Shape, dtype: DType) -> Array:
     result = fitted(x, shape, dtype)
     array: Array = result if isinstance(result, Array) else broadcast_in_dim(result, shape, ())
     return array
-
-
-def finfo(dtype: DType) -> Any:
-    """Limits of a float dtype, bfloat16 included."""
-    return ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
 
 
 def halves(pair: Array) -> tuple[Array, Array]:

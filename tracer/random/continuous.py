@@ -9,7 +9,7 @@ import numpy as np
 
 from tracer.errors import ArgumentError, message
 from tracer.ir import dtypes
-from tracer.ir.dtypes import DType
+from tracer.ir.dtypes import DType, finfo
 from tracer.ir.types import Shape
 from tracer.primitives.arithmetic import add, clamp, div, mul, neg, sub
 from tracer.primitives.broadcasting import reduce_sum
@@ -22,7 +22,6 @@ from tracer.primitives.special import erf, erf_inv
 from tracer.primitives.trigonometric import tan
 from tracer.random.arguments import (
     Parameter,
-    finfo,
     fitted,
     float_dtype,
     halves,

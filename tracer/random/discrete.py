@@ -8,6 +8,7 @@ import numpy as np
 
 from tracer.errors import ArgumentError, DTypeError, message
 from tracer.ir import dtypes
+from tracer.ir.dtypes import finfo
 from tracer.primitives.arithmetic import add, div, mul, neg, sub
 from tracer.primitives.comparison import eq, lt, select
 from tracer.primitives.conversion import convert_element_type
@@ -15,7 +16,6 @@ from tracer.primitives.exponential import log, log1p
 from tracer.primitives.rounding import floor
 from tracer.random.arguments import (
     Parameter,
-    finfo,
     fitted,
     halves,
     inexact,

@@ -8,7 +8,7 @@ import numpy as np
 
 from tracer.errors import DTypeError, message
 from tracer.ir import dtypes
-from tracer.ir.dtypes import DType
+from tracer.ir.dtypes import DType, finfo
 from tracer.ir.program import Literal
 from tracer.ir.types import Shape
 from tracer.primitives.arithmetic import add, clamp, mul, sub
@@ -21,7 +21,6 @@ from tracer.primitives.rounding import rem
 from tracer.random.arguments import (
     Parameter,
     cast,
-    finfo,
     fitted,
     float_dtype,
     integer_dtype,
