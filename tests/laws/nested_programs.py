@@ -98,7 +98,7 @@ def draw_custom_jvp(writer: Writer) -> Sequence[Any]:
     def rule(xs: Sequence[Any], dxs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         return run_forward(partial(evaluate, body), xs, dxs, "rule")
 
-    given = JvpRule("drawn", lambda xs: evaluate(body, xs), rule)
+    given = JvpRule("drawn", rule)
     return evaluate_custom(BY_NAME["custom_jvp"], body, given, writer.given(inputs))
 
 
@@ -119,7 +119,7 @@ def draw_custom_vjp(writer: Writer) -> Sequence[Any]:
     def forward(xs: Sequence[Any], active: Sequence[bool]) -> tuple[list[Any], list[Any]]:
         return evaluate(body, list(xs)), list(xs)
 
-    given = VjpRule("drawn", lambda xs: evaluate(body, xs), forward, backward)
+    given = VjpRule("drawn", forward, backward)
     return evaluate_custom(BY_NAME["custom_vjp"], body, given, writer.given(inputs))
 
 

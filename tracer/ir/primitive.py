@@ -75,11 +75,13 @@ class Linearized:
 
     outputs: the primal outputs. residuals: every value that the linear part reads.
     apply(residuals, dxs) -> dys, with dxs for the active operands only; it closes over no array.
+    key: what `apply` depends on besides primitive, parameters and operands' types; hashable.
     """
 
     outputs: Sequence[Any]
     residuals: Sequence[Any]
     apply: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
+    key: Any = None
 
 
 # Lowerings: how an equation becomes loop IR. The schedule reads them; no backend does.

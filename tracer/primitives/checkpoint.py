@@ -15,7 +15,7 @@ from tracer.ir.digest import opaque
 from tracer.ir.primitive import Composite, Eager, Effect, Joint, Linearized, Primitive, Structured
 from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.types import StackType
-from tracer.ir.visit import live_variables, substitute, substitute_atoms
+from tracer.ir.visit import substitute, substitute_atoms
 from tracer.primitives.calls import call_p, program_effects
 from tracer.primitives.nested import Axes, active_of, batched_of, front_axes, move_to_front, nonzero, spread
 from tracer.primitives.reference import run_reference
@@ -156,7 +156,7 @@ def _split(program: Program, policy: Policy, prevent_cse: bool, linearize: Any, 
     def run(arrays: list[Array]) -> list[Operand]:
         values = arrays[: len(known)]
         if prevent_cse:
-            values = [optimization_barrier([x])[0] for x in values]
+            values = [x if isinstance(x.type, StackType) else optimization_barrier([x])[0] for x in values]
         return evaluate(split.linear, [*evaluate(repeated, values), *arrays[len(known) :]])
 
     tangents = split.linear.input_types[len(residuals) :]
@@ -166,9 +166,13 @@ def _split(program: Program, policy: Policy, prevent_cse: bool, linearize: Any, 
 
 def _live(program: Program) -> Program:
     """The program without equations that nothing reads: outside jit, they would run."""
-    live = live_variables(program)
-    kept = (e for e in program.equations if Effect.IO in e.effects or any(v in live for v in e.outputs))
-    return replace(program, equations=tuple(kept))
+    live = {atom for atom in program.outputs if isinstance(atom, Var)}
+    kept: list[Equation] = []
+    for equation in reversed(program.equations):
+        if Effect.IO in equation.effects or any(v in live for v in equation.outputs):
+            kept.append(equation)
+            live.update(atom for atom in equation.inputs if isinstance(atom, Var))
+    return replace(program, equations=tuple(kept[::-1]))
 
 
 def _marked(program: Program, policy: Policy) -> Program:

@@ -36,6 +36,7 @@ from tracer.primitives.reductions import reduce_max
 from tracer.primitives.reference import run_reference
 from tracer.primitives.rules import is_linear
 from tracer.primitives.shapes import broadcast_in_dim
+from tracer.primitives.silence import silent
 from tracer.primitives.stacks import empty, filled, item, push, put
 from tracer.trace.array import Array
 from tracer.trace.evaluate import evaluate
@@ -197,7 +198,7 @@ def repeated(
         reached[:] = [not isinstance(dy, Zero) for dy in dys]
         return nonzero(dys)
 
-    program = stage(run, [*xs_types, *moving], name="repeat").program
+    program = silent(stage(run, [*xs_types, *moving], name="repeat").program)
     types = [y.type for y in outputs]
 
     def apply(residuals: Sequence[Any], dxs: Sequence[Any]) -> list[Any]:

@@ -1,8 +1,7 @@
 """Functions with derivatives of the user's own: custom_jvp and custom_vjp.
 
 Each is an equation with the function's program, for everything but differentiation, and with the user's rule, as a
-Python function on lists of operands. Outside jit the rule runs by itself, with values; `enter` runs the function at
-the enclosing level again, so that outer derivatives find the rule too.
+Python function on lists of operands. Outside jit the rule runs by itself, with values.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from tracer.errors import NoRuleError, message
+from tracer.errors import ArgumentError, NoRuleError, message
 from tracer.ir.primitive import Composite, Effect, Joint, Linear, Linearized, NoRule, Primitive, Structured, Zero
 from tracer.ir.program import Program
 from tracer.ir.types import Type, is_differentiable, tangent_type, with_shape
 from tracer.primitives.closing import closed
-from tracer.primitives.nested import Axes, batched_of, move_to_front, nonzero
+from tracer.primitives.nested import Axes, batched_of, move_to_front, nonzero, spread
 from tracer.primitives.reductions import reduce_sum
 from tracer.primitives.reference import run_reference
 from tracer.trace.array import Array
@@ -26,7 +25,7 @@ from tracer.trace.evaluate import evaluate
 from tracer.trace.source import here
 from tracer.trace.stage import Staged, stage
 from tracer.trace.state import named_axis, standing_in
-from tracer.trace.trace import Operand, bind_all
+from tracer.trace.trace import Operand, bind_all, open_trace, stage_process
 
 Operands = Sequence[Operand]
 _serials = itertools.count()
@@ -34,10 +33,9 @@ _serials = itertools.count()
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class JvpRule:
-    """enter(xs) -> ys. rule(xs, dxs) -> (ys, dys), the dxs dense or Zero."""
+    """rule(xs, dxs) -> (ys, dys), the dxs dense or Zero."""
 
     name: str
-    enter: Callable[[Operands], list[Any]]
     rule: Callable[[Operands, Sequence[Any]], tuple[list[Any], list[Any]]]
     serial: int = field(default_factory=_serials.__next__)
 
@@ -51,13 +49,12 @@ class JvpRule:
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class VjpRule:
-    """enter(xs) -> ys. forward(xs, active) -> (ys, residuals). backward(residuals, cotangents) -> those of xs, or Zero.
+    """forward(xs, active) -> (ys, residuals). backward(residuals, cotangents) -> those of xs, or Zero.
 
     active: which of the xs are differentiated.
     """
 
     name: str
-    enter: Callable[[Operands], list[Any]]
     forward: Callable[[Operands, tuple[bool, ...]], tuple[list[Any], list[Any]]]
     backward: Callable[[Operands, Sequence[Any]], list[Any]]
     serial: int = field(default_factory=_serials.__next__)
@@ -86,7 +83,7 @@ def shifted(rule: JvpRule | VjpRule, count: int, captured: Sequence[Array] = ())
             with stand_ins(xs):
                 return jvp.rule(xs[count:], dxs[count:])
 
-        return JvpRule(jvp.name, lambda xs: jvp.enter(xs[count:]), tangents)
+        return JvpRule(jvp.name, tangents)
     vjp = rule
 
     def forward(xs: Operands, active: tuple[bool, ...]) -> tuple[list[Any], list[Any]]:
@@ -100,12 +97,7 @@ def shifted(rule: JvpRule | VjpRule, count: int, captured: Sequence[Array] = ())
         with stand_ins(residuals[split:]):
             return [*gone, *vjp.backward(residuals[:split], cts)]
 
-    return VjpRule(vjp.name, lambda xs: vjp.enter(xs[count:]), forward, backward)
-
-
-def _outputs(program: Program | None, rule: JvpRule | VjpRule, xs: Operands) -> list[Any]:
-    """The primal outputs at the current level, with the rule still in force there."""
-    return rule.enter(xs) if program is None else evaluate_custom(custom_jvp_p, program, rule, xs)
+    return VjpRule(vjp.name, forward, backward)
 
 
 def _effects(params: Mapping[str, Any]) -> frozenset[Effect]:
@@ -123,15 +115,27 @@ def _jvp_jvp(ctx: Any, xs: Operands, dxs: Sequence[Any], *, program: Program | N
 def _jvp_linearize(
     ctx: Any, xs: Operands, active: tuple[bool, ...], *, program: Program | None, rule: JvpRule
 ) -> Linearized:
-    ys = _outputs(program, rule, xs)
-    types = [x.type for x in xs]
+    """The rule runs once, tangents in a trace of their own: what it computes without them is the function's result."""
+    with open_trace(stage_process, rule.name, staging=False) as linear:
+        types = [tangent_type(x.type) for x in xs]
+        tangents = [linear.new_input(t) if on else Zero(t) for t, on in zip(types, active, strict=True)]
+        ys, dys = rule.rule(xs, tangents)
+        if any(isinstance(y, Array) and y._trace is linear for y in ys):
+            raise ArgumentError(
+                message(
+                    f"custom_jvp {rule.name}{here()}: the outputs of its rule depend on tangents",
+                    help="compute them from the primals alone; only the tangents depend on tangents, and linearly",
+                )
+            )
+        reached = [not isinstance(dy, Zero) for dy in dys]
+        derivative = linear.program(nonzero(dys))
+        residuals = [array for _, array in linear.constants]
+    outputs = [y.type for y in ys]
 
     def apply(residuals: Sequence[Any], dxs: Sequence[Any]) -> Sequence[Any]:
-        given = iter(dxs)
-        full = [next(given) if on else Zero(tangent_type(t)) for on, t in zip(active, types, strict=True)]
-        return rule.rule(residuals, full)[1]
+        return spread(evaluate(derivative, [*residuals, *dxs]), reached, outputs)
 
-    return Linearized(ys, list(xs), apply)
+    return Linearized(ys, residuals, apply, key=derivative)
 
 
 def _jvp_batch(ctx: Any, xs: Operands, axes: Axes, *, program: Program, rule: JvpRule) -> Any:
@@ -153,7 +157,7 @@ def _jvp_batch(ctx: Any, xs: Operands, axes: Axes, *, program: Program, rule: Jv
             next(given) if on else Zero(tangent_type(t)) for on, t in zip(reached, types, strict=True)
         ]
 
-    new = JvpRule(rule.name, lambda operands: evaluate_custom(custom_jvp_p, derived, new, operands), batched_rule)
+    new = JvpRule(rule.name, batched_rule)
     outputs = bind_all(custom_jvp_p, move_to_front(ctx, xs, axes), {"program": derived, "rule": new})
     return outputs, [0] * len(outputs)
 
@@ -232,7 +236,7 @@ def _vjp_batch(ctx: Any, xs: Operands, axes: Axes, *, program: Program, rule: Vj
             for r, on, t in zip(results, batched, program.input_types, strict=True)
         ]
 
-    new = VjpRule(rule.name, lambda operands: evaluate_custom(custom_vjp_p, derived, new, operands), forward, backward)
+    new = VjpRule(rule.name, forward, backward)
     outputs = bind_all(custom_vjp_p, move_to_front(ctx, xs, axes), {"program": derived, "rule": new})
     return outputs, [0] * len(outputs)
 

@@ -17,7 +17,7 @@ from tracer.ir.primitive import FAULTS, IO, Effect, NoRule, Primitive, Structure
 from tracer.ir.program import Literal
 from tracer.ir.types import Type, array_type, storage_type, with_shape
 from tracer.primitives.bits import not_, or_
-from tracer.primitives.reductions import reduce_and
+from tracer.primitives.reductions import reduce_and, reduce_or
 from tracer.primitives.rules import Value, operand_of, zero_jvp
 from tracer.primitives.scan import scan_program
 from tracer.primitives.shapes import broadcast_in_dim
@@ -94,14 +94,8 @@ class HostFunction:
         return f"<function {self.name}>"
 
     def __call__(self, arrays: Sequence[Any], types: Sequence[Type]) -> list[Any]:
-        """The results as NumPy arrays of the promised types; a different shape is an error, a dtype is cast.
-
-        arrays: a guard, bool [], and the arguments. Where it is false nothing is called, and the results are zeros.
-        """
-        guard, *arguments = arrays
-        if not guard:
-            return [np.zeros(storage_type(t).shape, storage_type(t).dtype) for t in types]
-        results = list(self.function(*arguments))
+        """The results as NumPy arrays of the promised types; a different shape is an error, a dtype is cast."""
+        results = list(self.function(*arrays))
         if len(results) != len(types):
             raise ShapeError(f"callback {self.name}: returned {len(results)} arrays, {len(types)} were promised")
         checked = []
@@ -122,13 +116,15 @@ class HostFunction:
 
 def _callback_infer(guard: Type, *types: Type, results: tuple[Type, ...], **params: Any) -> tuple[Type, ...]:
     if guard != array_type(dtypes.BOOL, ()):
-        raise InternalError(f"the guard of a callback is bool[], not {guard}")
+        raise ShapeError(message(f"callback{here()} takes a guard bool[]", f"got {guard}"))
     return results
 
 
 def _callback_reference(
-    *arrays: Any, host: HostFunction, results: tuple[Type, ...], ordered: bool, vmap_method: str
+    guard: Any, *arrays: Any, host: HostFunction, results: tuple[Type, ...], ordered: bool, vmap_method: str
 ) -> tuple[Any, ...]:
+    if not guard:
+        return tuple(np.zeros(storage.shape, storage.dtype) for storage in map(storage_type, results))
     return tuple(host([np.array(a) for a in arrays], results))
 
 
@@ -136,16 +132,17 @@ def _callback_batch(
     ctx: Any, xs: Sequence[Any], axes: Sequence[int | None], *, host: HostFunction, results: tuple[Type, ...],
     ordered: bool, vmap_method: str,
 ) -> Any:  # fmt: skip
-    """One call a live lane, in order; or one call for the batch if the function, without effects, takes batches."""
-    params = {"host": host, "ordered": ordered, "vmap_method": vmap_method}
+    """One call a live lane, in order; or one call for the batch if the function says it takes batches."""
+    params = {"host": host, "results": results, "ordered": ordered, "vmap_method": vmap_method}
     if vmap_method in ("expand_dims", "broadcast_all"):
         size = ctx.size if vmap_method == "broadcast_all" else 1
+        guard = xs[0] if axes[0] is None else reduce_or(ctx.to_front(xs[0], axes[0]), (0,))
         moved = [
             ctx.to_front(x, axis) if axis is not None else broadcast_in_dim(x, (size, *x.type.shape), _after(x))
             for x, axis in zip(xs[1:], axes[1:], strict=True)
         ]
-        batched = tuple(with_shape(t, (ctx.size, *t.shape)) for t in results)
-        outputs = bind_all(callback_p, [xs[0], *moved], {"results": batched, **params})
+        params["results"] = tuple(with_shape(t, (ctx.size, *t.shape)) for t in results)
+        outputs = bind_all(callback_p, [guard, *moved], params)
         return outputs, [0] * len(outputs)
     fixed = [x for x, axis in zip(xs, axes, strict=True) if axis is None and not isinstance(x, Literal)]
     mapped = [ctx.to_front(x, axis) for x, axis in zip(xs, axes, strict=True) if axis is not None]
@@ -156,7 +153,7 @@ def _callback_batch(
             x if isinstance(x, Literal) else next(still) if axis is None else next(lanes)
             for x, axis in zip(xs, axes, strict=True)
         ]
-        return list(bind_all(callback_p, full, {"results": results, **params}))
+        return list(bind_all(callback_p, full, params))
 
     types = [x.type for x in fixed] + [with_shape(x.type, x.type.shape[1:]) for x in mapped]
     program = stage(body, types, name=host.name).program
@@ -169,7 +166,7 @@ def _after(x: Operand) -> tuple[int, ...]:
 
 
 def _callback_effects(params: Mapping[str, Any]) -> frozenset[Effect]:
-    return IO if params["ordered"] else frozenset()
+    return FAULTS | IO if params["ordered"] else FAULTS  # what the function raises is a fault
 
 
 callback_p = Primitive(
@@ -189,7 +186,7 @@ def callback(
 ) -> list[Any]:
     """Call a Python function. ordered: it has effects, and is never dropped, repeated or moved past another.
 
-    Inside `cond` and `while_loop` under vmap, a function with effects is called for live lanes only.
+    Inside `cond` and `while_loop` under vmap, it is not called for lanes that are not live.
     """
     if vmap_method not in ("sequential", "expand_dims", "broadcast_all"):
         raise InternalError(f"vmap_method {vmap_method}")

@@ -131,7 +131,7 @@ def _guarded_jvp(rule: JvpRule) -> JvpRule:
         ys = results[: len(reached)]
         return ys, spread(results[len(reached) :], reached, [y.type for y in ys])
 
-    return JvpRule(rule.name, lambda xs: rule.enter(xs[1:]), tangents)
+    return JvpRule(rule.name, tangents)
 
 
 def _guarded_vjp(rule: VjpRule, program: Program) -> VjpRule:
@@ -154,7 +154,7 @@ def _guarded_vjp(rule: VjpRule, program: Program) -> VjpRule:
             *(next(given) if on else Zero(t) for on, t in zip(reached, types, strict=True)),
         ]
 
-    return VjpRule(rule.name, lambda xs: rule.enter(xs[1:]), forward, backward)
+    return VjpRule(rule.name, forward, backward)
 
 
 def _both(mask: Operand, predicate: Operand) -> Any:

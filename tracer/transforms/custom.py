@@ -231,9 +231,6 @@ class custom_jvp(_Custom):  # noqa: N801  # the name that users know
             outputs, holder[:] = (lambda pair: (pair[0], [pair[1]]))(trees.flatten(result))
             return [as_output(y, name) for y in outputs]
 
-        def enter(xs: Sequence[Operand]) -> list[Any]:
-            return _run(custom_jvp_p, flat, rule, xs, name, *functions)
-
         def run_rule(xs: Sequence[Operand], dxs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
             primals = trees.unflatten(structure, xs)
             given = [_symbolic(dx) if self.symbolic_zeros else _dense(dx) for dx in dxs]
@@ -250,7 +247,7 @@ class custom_jvp(_Custom):  # noqa: N801  # the name that users know
             flat_ys, holder[:] = (lambda pair: (pair[0], [pair[1]]))(trees.flatten(ys))
             return _checked_tangents(flat_ys, holder[0], dys, name)
 
-        rule = JvpRule(name, enter, run_rule)
+        rule = JvpRule(name, run_rule)
         outputs = _run(custom_jvp_p, flat, rule, leaves, name, *functions)
         return trees.unflatten(holder[0], outputs)
 
@@ -315,9 +312,6 @@ class custom_vjp(_Custom):  # noqa: N801  # the name that users know
             outputs, holder["out"] = trees.flatten(result)
             return [as_output(y, name) for y in outputs]
 
-        def enter(xs: Sequence[Operand]) -> list[Any]:
-            return _run(custom_vjp_p, flat, rule, xs, name, *functions)
-
         def forward(xs: Sequence[Operand], active: tuple[bool, ...]) -> tuple[list[Any], list[Any]]:
             given = [CustomVJPPrimal(x, on) for x, on in zip(xs, active, strict=True)] if self.symbolic_zeros else xs
             arguments = self._merge(fixed, fixed_at, trees.unflatten(structure, given))
@@ -345,7 +339,7 @@ class custom_vjp(_Custom):  # noqa: N801  # the name that users know
             result = call_rule(bwd, arguments, f"the backward function of custom_vjp {name}")
             return _checked_gradients(result, moving, structure, types, name)
 
-        rule = VjpRule(name, enter, forward, backward)
+        rule = VjpRule(name, forward, backward)
         outputs = _run(custom_vjp_p, flat, rule, leaves, name, *functions)
         return trees.unflatten(holder["out"], outputs)
 

@@ -16,6 +16,7 @@ from tracer.ir.program import Literal, Program, Var
 from tracer.ir.types import StackType, is_differentiable, tangent_type
 from tracer.ir.visit import live_variables
 from tracer.primitives.closing import close_over
+from tracer.primitives.silence import silent
 from tracer.trace.array import Array
 from tracer.trace.evaluate import Environment, evaluate, read
 from tracer.trace.memo import remembered
@@ -102,10 +103,9 @@ def _repeating(program: Program, active: tuple[bool, ...], instantiate: tuple[bo
         return evaluate(split.linear, [*residuals, *tangents])
 
     moving = [tangent_type(v.type) for v, on in zip(program.inputs, active, strict=True) if on]
-    linear = stage(run, [*program.input_types, *moving], name=f"{program.name}.linear").program
+    linear = silent(stage(run, [*program.input_types, *moving], name=f"{program.name}.linear").program)
     read = live_variables(linear)
     kept = [i for i in range(count) if linear.inputs[i] in read]
-    linear = replace(linear, equations=tuple(e for e in linear.equations if any(v in read for v in e.outputs)))
     inputs = (*(linear.inputs[i] for i in kept), *linear.inputs[count:])
     sources = tuple(("input", i) for i in kept)
     return LinearizedProgram(program, replace(linear, inputs=inputs), sources, split.active_outputs)

@@ -16,12 +16,14 @@ from weakref import WeakKeyDictionary
 from tracer.ir.primitive import Linearized, NoRule, Primitive, Zero
 from tracer.ir.program import Literal, Program, Source, Var
 from tracer.ir.types import Type, is_differentiable, tangent_type
+from tracer.primitives.rules import zero_jvp
 from tracer.trace.array import PROTECTED, Array, traced
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, Trace, eager, open_trace, stage_process
 from tracer.transforms.context import Context, Tangent
 from tracer.transforms.linearize import linearize_equation, push_equation
 from tracer.transforms.residuals import operand_key, params_key, path_key, phantom, what_is_read
+from tracer.transforms.stepping import run_by_steps, runs_by_steps
 
 Function = Callable[[list[Array]], Sequence[Operand]]
 
@@ -79,11 +81,14 @@ def _record(
         ys: Sequence[Any] = recipe.run(*xs)
         kept = Linearized((), _residuals(recipe.reads, (*xs, *ys)), recipe.apply)
         key = recipe.key
+    elif state.staging is None and runs_by_steps(primitive, params):
+        return run_by_steps(primitive, operands, params)
     else:
         nested = state.staging is None  # compiled programs return no stacks to Python
         linearized = linearize_equation(primitive, xs, active, params, nested)
         ys, residuals = linearized.outputs, linearized.residuals
-        key = (primitive, params_key(params), tuple(active), tuple(path_key(primitive, x) for x in xs))
+        paths = tuple([path_key(primitive, x) for x in xs])
+        key = (primitive, params_key(params), tuple(active), paths, linearized.key)
         reads = None if primitive.linearize is not None else what_is_read(primitive, params, active, xs, linearized)
         if reads is not None:
             residuals = _residuals(reads, residuals)
@@ -93,8 +98,9 @@ def _record(
     inputs = tuple(x._atom for x in operands if isinstance(x, Array) and x._trace is trace)
     outputs: list[Any] = []
     variables: list[Var | None] = []
+    constant = primitive.jvp is zero_jvp
     for y in ys:
-        if is_differentiable(y.type):
+        if not constant and is_differentiable(y.type):
             variable = Var(y.type)
             trace.sources[variable] = source
             outputs.append(traced(trace, variable, y))

@@ -464,7 +464,7 @@ def _customs() -> Iterator[Case]:
     def _product(x: Any, y: Any) -> list[Any]:
         return [mul(sin(x), y), add(x, y)]
 
-    jvp_rule = JvpRule("product", lambda xs: _product(*xs), tangent)
+    jvp_rule = JvpRule("product", tangent)
 
     def with_a_jvp(x: Any, y: Any) -> Sequence[Any]:
         program = program_of(_product, [x.type, y.type])
@@ -478,7 +478,7 @@ def _customs() -> Iterator[Case]:
         (x, y), (ct, other) = residuals, map(dense, cts)
         return [add(mul(ct, mul(cos(x), y)), other), add(mul(ct, sin(x)), other)]
 
-    vjp_rule = VjpRule("product", lambda xs: _product(*xs), forward, backward)
+    vjp_rule = VjpRule("product", forward, backward)
 
     def with_a_vjp(x: Any, y: Any) -> Sequence[Any]:
         program = program_of(_product, [x.type, y.type])

@@ -1,0 +1,51 @@
+"""Programs without what they do outside, for derivatives that run a part of them again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from tracer.errors import NoRuleError, message
+from tracer.ir.primitive import Effect, Structured
+from tracer.ir.program import Equation, Program, Var
+from tracer.trace.memo import remembered
+
+
+@remembered
+def silent(program: Program) -> Program:
+    """The same results, by equations that they need, without input and output, which happened already.
+
+    Raises NoRuleError where they need what a callback answered: it was not kept, and it is not asked twice.
+    """
+    live = {atom for atom in program.outputs if isinstance(atom, Var)}
+    kept: list[Equation] = []
+    for equation in reversed(program.equations):
+        if not any(v in live for v in equation.outputs):
+            continue
+        if Effect.IO in equation.effects:
+            equation = _silent_equation(equation)
+        kept.append(equation)
+        live.update(atom for atom in equation.inputs if isinstance(atom, Var))
+    return replace(program, equations=tuple(kept[::-1]))
+
+
+def _silent_equation(equation: Equation) -> Equation:
+    if equation.primitive.lower == Structured("callback"):
+        where = f" at {equation.source}" if equation.source is not None else ""
+        raise NoRuleError(
+            message(
+                f"gradient of callback {equation.params['host'].name}{where}: its results are not kept",
+                "it is called in a loop of unknown length, inside another loop or a branch, whose derivative runs "
+                "the steps again",
+                help="differentiate outside jit, where the steps that were taken are kept, or call it before the loop",
+            )
+        )
+    return replace(equation, params={name: _silent_parameter(value) for name, value in equation.params.items()})
+
+
+def _silent_parameter(value: Any) -> Any:
+    if isinstance(value, Program):
+        return silent(value)
+    if isinstance(value, tuple) and any(isinstance(item, Program) for item in value):
+        return tuple(silent(item) for item in value)
+    return value
