@@ -61,6 +61,11 @@ def _map_loop(loop: For) -> For:
     return replace(loop, body=_map_block(loop.body)) if inner else loop
 
 
+def runs_lanes_inside(loop: For) -> bool:
+    """Whether the lanes of a loop over loops would be in those within, its own rounds following each other."""
+    return tiled(loop) is None and not (_vectorizable(loop) and not _better_inside(loop))
+
+
 def _serial(block: Block) -> Block:
     """The block as it stands inside a vector loop, where a lane runs its loops one round after another."""
     statements = tuple(

@@ -15,9 +15,11 @@ from tracer.ir.program import Program
 from tracer.ir.types import Type
 from tracer.schedule.blocks import BlockWriter, ModuleState, entry_buffer
 from tracer.schedule.cpu import map_to_cpu
+from tracer.schedule.extremes import key_extremes
 from tracer.schedule.math.legalise import expand_math
 from tracer.schedule.others import write_other
 from tracer.schedule.partials import split_reductions
+from tracer.schedule.rows import fuse_rows
 from tracer.schedule.threads import LEAST_WORK, share_loops
 from tracer.schedule.windows import FaultSite, FaultSites
 
@@ -62,8 +64,9 @@ def schedule(program: Program, *, least_work: float = LEAST_WORK) -> Scheduled:
     least_work: nests that are estimated to take less than so many nanoseconds are not shared by threads.
     """
     plain = loops(program)
-    module = split_reductions(plain.module) if least_work else split_reductions(plain.module, block=16)
-    module = share_loops(expand_math(map_to_cpu(module)), least_work)
+    module = fuse_rows(plain.module, least_work)
+    module = split_reductions(module) if least_work else split_reductions(module, block=16)
+    module = share_loops(expand_math(key_extremes(map_to_cpu(module))), least_work)
     return replace(plain, module=module)
 
 

@@ -1,0 +1,91 @@
+"""Copies of loop IR: the same statements with registers of their own, and other names for what comes from outside."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tracer.ir.loop import (
+    Address,
+    Block,
+    Buffer,
+    Carry,
+    Compute,
+    For,
+    Load,
+    Operand,
+    Register,
+    Statement,
+    Store,
+)  # fmt: skip
+
+Names = dict[Buffer | Register, Buffer | Register]
+
+
+def copied(block: Block, names: Names) -> Block:
+    """A copy of loops over plain statements. names: what stands for outer registers and buffers; grows."""
+    return _Copy(names).block(block)
+
+
+class _Copy:
+    def __init__(self, names: Names) -> None:
+        self.names = names
+
+    def block(self, block: Block) -> Block:
+        statements = tuple([self.statement(s) for s in block.statements])
+        return Block(statements, tuple(map(self.operand, block.yields)))
+
+    def statement(self, s: Statement) -> Statement:
+        match s:
+            case Compute():
+                return replace(s, operands=tuple(map(self.operand, s.operands)), result=self.fresh(s.result))
+            case Load():
+                return Load(
+                    self.fresh(s.result), self.buffer(s.buffer), self.address(s.address),
+                    self.optional(s.mask), self.optional(s.fill),
+                )  # fmt: skip
+            case Store():
+                value = self.operand(s.value)
+                return Store(self.buffer(s.buffer), self.address(s.address), value, self.optional(s.mask))
+            case For():
+                return self.loop(s)
+            case _:
+                raise AssertionError(s)
+
+    def loop(self, s: For) -> For:
+        start, stop = self.operand(s.start), self.operand(s.stop)
+        initial = [self.operand(c.initial) for c in s.carries]
+        index = self.fresh(s.index)
+        carries = [
+            Carry(self.fresh(c.register), x, c.combine, c.identity) for c, x in zip(s.carries, initial, strict=True)
+        ]
+        body = self.block(s.body)
+        results = tuple(map(self.fresh, s.results))
+        return For(index, start, stop, body, s.kind, s.step, s.lanes, tuple(carries), results)
+
+    def fresh(self, register: Register) -> Register:
+        copy = Register(register.dtype, register.name)
+        self.names[register] = copy
+        return copy
+
+    def operand(self, operand: Operand) -> Operand:
+        if not isinstance(operand, Register):
+            return operand
+        found = self.names[operand]
+        assert isinstance(found, Register)
+        return found
+
+    def optional(self, operand: Operand | None) -> Operand | None:
+        return None if operand is None else self.operand(operand)
+
+    def buffer(self, buffer: Buffer) -> Buffer:
+        found = self.names[buffer]
+        assert isinstance(found, Buffer)
+        return found
+
+    def address(self, address: Address) -> Address:
+        terms = []
+        for register, coefficient in address.terms:
+            found = self.operand(register)
+            assert isinstance(found, Register)
+            terms.append((found, coefficient))
+        return Address(address.constant, tuple(terms))

@@ -1,0 +1,269 @@
+"""Row after row: nests that follow each other, and read of what one another wrote only their own row, share one loop.
+
+softmax is three nests over the rows of a matrix: maxima, exponentials with their sums, quotients. In one loop a row
+stays in the nearest cache from its first reading to its last. What each row computes, and in which order, stays as it
+was; so the results do, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from tracer.ir.loop import (
+    Address,
+    Block,
+    Buffer,
+    Compute,
+    Constant,
+    For,
+    Function,
+    If,
+    Invoke,
+    Load,
+    LoopKind,
+    Module,
+    Operand,
+    Register,
+    Space,
+    Statement,
+    Store,
+    View,
+    While,
+    index_constant,
+)  # fmt: skip
+from tracer.ir.loop_walk import statements_of
+from tracer.ir.scalar import MATH_FUNCTIONS
+from tracer.schedule.canonical import function_key
+from tracer.schedule.copying import copied
+from tracer.schedule.cpu import runs_lanes_inside
+from tracer.schedule.work import trips, work
+
+_MOST_BYTES: Final = 1 << 18  # of a row, in all its arrays: a quarter of a second-level cache
+_LEAST_ROWS: Final = 64  # of nests that threads would share
+_MOST_STATEMENTS: Final = 1500  # functions written out
+_WRITTEN_OUT: Final = 45
+_MOST_NESTS: Final = 16  # each is held against all before it
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Memory that a nest is given. Views of the arena that begin at one offset and hold one dtype are one place."""
+
+    buffer: Buffer | tuple[int, str]
+    start: Address
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What a nest does with a place. step: how far a row is from the next, None where rows may meet."""
+
+    view: View
+    step: int | None
+    written: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A call of a nest whose outermost loop runs over rows."""
+
+    function: Function
+    invoke: Invoke
+    loop: For
+    uses: Mapping[Place, Use]
+
+    @property
+    def has_loops(self) -> bool:
+        return any(isinstance(s, For) for s in self.loop.body.statements)
+
+
+def fuse_rows(module: Module, least_work: float) -> Module:
+    """The module with nests over the same rows fused where nothing but a row's own values passes between them.
+
+    Nests that take longer than `least_work` are fused only where their rows are enough for threads to share.
+    """
+    return _Fusion(module, least_work).run()
+
+
+class _Fusion:
+    def __init__(self, module: Module, least_work: float) -> None:
+        self.module, self.least_work = module, least_work
+        self.functions = {f.name: f for f in module.functions}
+        self.made: dict[object, Function] = {}
+
+    def run(self) -> Module:
+        entry = self.functions[self.module.entry]
+        body = self._block(entry.body)
+        if not self.made:
+            return self.module
+        called = {s.function for s in statements_of(body) if isinstance(s, Invoke)}
+        kept = [f for f in (*self.module.functions, *self.made.values()) if f.name in called]
+        return replace(self.module, functions=(*kept, replace(entry, body=body)))
+
+    def _block(self, block: Block) -> Block:
+        statements: list[Statement] = []
+        run: list[Rows] = []
+        for s in block.statements:
+            rows = self._rows(s) if isinstance(s, Invoke) else None
+            if rows is not None and run and self._fits(run, rows):
+                run.append(rows)
+                continue
+            statements += self._fused(run)
+            run = [] if rows is None else [rows]
+            if rows is None:
+                statements.append(self._within(s))
+        statements += self._fused(run)
+        return Block(tuple(statements), block.yields)
+
+    def _within(self, s: Statement) -> Statement:
+        match s:
+            case For():
+                return replace(s, body=self._block(s.body))
+            case While():
+                return replace(s, condition=self._block(s.condition), body=self._block(s.body))
+            case If():
+                return replace(s, then=self._block(s.then), otherwise=self._block(s.otherwise))
+            case _:
+                return s
+
+    def _rows(self, s: Invoke) -> Rows | None:
+        """The call as one of a nest over rows; None for any other."""
+        function = self.functions[s.function]
+        if len(function.body.statements) != 1 or not isinstance(function.body.statements[0], For):
+            return None
+        loop = function.body.statements[0]
+        counted = loop.start == index_constant(0) and isinstance(loop.stop, Constant) and loop.step == 1
+        if loop.kind is not LoopKind.PARALLEL or loop.carries or not counted:
+            return None
+        if not all(isinstance(inner, For | Compute | Load | Store) for inner in statements_of(loop.body)):
+            return None
+        if any(isinstance(inner, For) for inner in loop.body.statements) and not runs_lanes_inside(loop):
+            return None
+        return Rows(function, s, loop, _uses(function, s, loop))
+
+    def _fits(self, run: Sequence[Rows], rows: Rows) -> bool:
+        """Whether a nest may run row by row together with those before it."""
+        count = trips(rows.loop)
+        if len(run) >= _MOST_NESTS or count != trips(run[0].loop):
+            return False
+        if any(_in_each_others_way(earlier, rows) for earlier in run):
+            return False
+        together = [*run, rows]
+        if sum(_statements(r.loop) for r in together) > _MOST_STATEMENTS or _row_bytes(together) > _MOST_BYTES:
+            return False
+        return count >= _LEAST_ROWS or sum(work([r.loop]) for r in together) < self.least_work
+
+    def _fused(self, run: Sequence[Rows]) -> list[Statement]:
+        """The calls; in one loop those from the first to the last that loop within a row."""
+        whole = [n for n, rows in enumerate(run) if rows.has_loops]
+        if len(whole) < 2:
+            return [rows.invoke for rows in run]
+        first, last = whole[0], whole[-1] + 1
+        before, after = ([rows.invoke for rows in part] for part in (run[:first], run[last:]))
+        return [*before, self._call(run[first:last]), *after]
+
+    def _call(self, run: Sequence[Rows]) -> Invoke:
+        parameters: dict[object, Buffer | Register] = {}
+        arguments: list[View | Operand] = []
+        written = {place for rows in run for place, use in rows.uses.items() if use.written}
+        index, statements = Register(run[0].loop.index.dtype, "row"), list[Statement]()
+        for rows in run:
+            names: dict[Buffer | Register, Buffer | Register] = {rows.loop.index: index}
+            for own, argument in zip(rows.function.parameters, rows.invoke.arguments, strict=True):
+                key = _place(argument) if isinstance(argument, View) else argument
+                if key not in parameters:
+                    fresh = f"a{len(parameters)}"
+                    parameters[key] = (
+                        replace(own, name=fresh, written=key in written)
+                        if isinstance(own, Buffer)
+                        else Register(own.dtype, fresh)
+                    )
+                    arguments.append(argument)
+                names[own] = parameters[key]
+            statements += copied(rows.loop.body, names).statements
+        loop = replace(run[0].loop, index=index, body=Block(tuple(statements)))
+        function = Function(f"rows{len(self.made)}", tuple(parameters.values()), Block((loop,)))
+        known = self.made.setdefault(function_key(function), function)
+        return Invoke(known.name, tuple(arguments))
+
+
+# -- memory --------------------------------------------------------------------------------------------------------
+
+
+def _place(view: View) -> Place:
+    buffer = view.buffer
+    if buffer.space is Space.ARENA:
+        return Place((buffer.offset, buffer.dtype.str), view.start)
+    return Place(buffer, view.start)
+
+
+def _uses(function: Function, s: Invoke, loop: For) -> dict[Place, Use]:
+    """What the nest does with its memory."""
+    extents = {inner.index: inner for inner in statements_of(loop.body) if isinstance(inner, For)}
+    touched: dict[Buffer, list[Address]] = {}
+    for inner in statements_of(loop.body):
+        if isinstance(inner, Load | Store):
+            touched.setdefault(inner.buffer, []).append(inner.address)
+    uses: dict[Place, Use] = {}
+    for parameter, argument in zip(function.parameters, s.arguments, strict=True):
+        if not isinstance(argument, View):
+            continue
+        assert isinstance(parameter, Buffer)
+        steps = {_step(address, loop.index, extents) for address in touched.get(parameter, [])}
+        place, step = _place(argument), steps.pop() if len(steps) == 1 else None
+        if place in uses:
+            step = step if uses[place].step == step else None
+        uses[place] = Use(argument, step, parameter.written or (place in uses and uses[place].written))
+    return uses
+
+
+def _step(address: Address, row: Register, extents: Mapping[Register, For]) -> int | None:
+    """How far one row is from the next, where an address stays within its row."""
+    step, low, high = 0, address.constant, address.constant
+    for register, coefficient in address.terms:
+        if register is row:
+            step = coefficient
+            continue
+        loop = extents.get(register)
+        if loop is None or loop.start != index_constant(0) or not isinstance(loop.stop, Constant):
+            return None
+        reach = coefficient * (trips(loop) - 1) * loop.step
+        low, high = low + min(reach, 0), high + max(reach, 0)
+    return step if low >= 0 and high < step else None
+
+
+def _in_each_others_way(earlier: Rows, later: Rows) -> bool:
+    """Whether a row of the later nest may need, or overwrite, other rows of the earlier one."""
+    for place, use in earlier.uses.items():
+        for other, its in later.uses.items():
+            if place == other and use.view.buffer.size != its.view.buffer.size:
+                return True
+            if not (use.written or its.written):
+                continue
+            if place == other:
+                if use.step is None or use.step != its.step:
+                    return True
+            elif _overlap(use.view.buffer, its.view.buffer):
+                return True
+    return False
+
+
+def _overlap(a: Buffer, b: Buffer) -> bool:
+    if a.space is not Space.ARENA or b.space is not Space.ARENA:
+        return a is b
+    return a.offset < b.offset + b.size * b.dtype.itemsize and b.offset < a.offset + a.size * a.dtype.itemsize
+
+
+# -- size ----------------------------------------------------------------------------------------------------------
+
+
+def _statements(loop: For) -> int:
+    statements: Iterable[Statement] = statements_of(loop.body)
+    return sum(_WRITTEN_OUT if isinstance(s, Compute) and s.op in MATH_FUNCTIONS else 1 for s in statements)
+
+
+def _row_bytes(run: Sequence[Rows]) -> int:
+    """What a row has in memory, all arrays together."""
+    found = {place: use for rows in run for place, use in rows.uses.items() if use.step}
+    return sum((use.step or 0) * use.view.buffer.dtype.itemsize for use in found.values())
