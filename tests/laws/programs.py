@@ -40,6 +40,7 @@ from tracer.ir.types import ArrayType, Type, array_type, size, storage_type
 from tracer.primitives.arithmetic import add, mul
 from tracer.primitives.arithmetic import max as larger
 from tracer.primitives.arithmetic import min as smaller
+from tracer.primitives.comparison import eq, select
 from tracer.primitives.complex import complex as from_parts
 from tracer.primitives.complex import imag, real
 from tracer.primitives.conversion import convert_element_type
@@ -60,6 +61,8 @@ APART = {
     "clamp": (Interval(-2.0, -1.0), Interval(-3.0, 3.0), Interval(1.0, 2.0)),
     "atan2": (Interval(-3.0, 3.0), Interval(0.3, 3.0)),
 }
+# Where the sign of an operand is read, which a NaN has none of: operations make it of either sign.
+SIGNED = {"copysign": 1}
 NOT_SMOOTH = {
     "stop_gradient": "its derivative is zero on purpose",
     "reduce_precision": "a step function, with the slope 1 by convention",
@@ -194,6 +197,8 @@ class Writer:
             return self.input(type, draw)
         assert isinstance(type, ArrayType)
         x = self.value(type)
+        if SIGNED.get(case.primitive.name) == position:
+            return select(eq(x, x), x, as_literal(1, type.dtype))
         if isinstance(draw, Between):
             return _between(x, draw)
         kept = self.smooth or case.body is not None or self.rng.random() < 0.7  # bodies may loop for ever elsewhere
