@@ -199,7 +199,7 @@ class Primitive:
 
     multiple: the rules return tuples of outputs. splat: scalar literals stand for full arrays of the others' shape.
     guard: the position of the predicate operand of a faulting equation. commutative: the first two operands
-    may change places.
+    may change places. part: the equation of some outputs, where each is one operand's, beside the first operand.
     """
 
     name: str
@@ -215,6 +215,7 @@ class Primitive:
     splat: bool = False
     guard: int | None = None
     commutative: bool = False
+    part: Rule | None = None
     eager: Eager = Eager.REFERENCE
     laws: Mapping[str, str] = field(default_factory=dict)  # a law that does not apply -> why
 

@@ -18,12 +18,13 @@ from tracer.ir.program import Program
 from tracer.ir.types import ArrayType, Type, array_type, same_up_to_weakness
 from tracer.primitives.arithmetic import clamp
 from tracer.primitives.comparison import eq, select
-from tracer.primitives.gradients import live, shared_scalars
+from tracer.primitives.gradients import shared_scalars
 from tracer.primitives.guard import guarded_program, wants_guard
 from tracer.primitives.nested import Axes, active_of, batched_of, either, front_axes, move_to_front, nonzero, spread
 from tracer.primitives.reference import run_reference
 from tracer.primitives.rules import is_linear
 from tracer.primitives.shapes import broadcast_in_dim
+from tracer.primitives.stand_ins import in_live_lanes
 from tracer.primitives.zeros import zeros
 from tracer.trace.array import Array
 from tracer.trace.evaluate import evaluate
@@ -163,7 +164,7 @@ def _batch_select(
     for number in reversed(range(len(branches))):
         mask = eq(index, as_literal(number, dtypes.I32))
         branch, given_batched = branches[number], batched
-        given = [live(mask, x) if on else x for x, on in zip(operands, batched, strict=True)]
+        given = in_live_lanes(mask, operands, batched)
         if wants_guard(branch):
             branch, given, given_batched = guarded_program(branch), [mask, *given], (True, *batched)
         program = ctx.transform(branch, given_batched, ctx.size, ctx.axis_name, True).program

@@ -40,6 +40,7 @@ from tracer.primitives.sliding import SLIDING
 from tracer.primitives.sorting import SORTING
 from tracer.primitives.special import SPECIAL
 from tracer.primitives.stacks import STACKS
+from tracer.primitives.stand_ins import STAND_INS
 from tracer.primitives.trigonometric import TRIGONOMETRIC
 from tracer.primitives.window_reductions import WINDOW_REDUCTIONS
 
@@ -83,6 +84,7 @@ CATALOGUE: Final[tuple[Primitive, ...]] = (
     *CUSTOM_BATCHING,
     *EFFECTS,
     *GRADIENTS,
+    *STAND_INS,
     *COLLECTIVES,
     *EXCHANGES,
 )

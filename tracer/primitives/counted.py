@@ -37,7 +37,8 @@ from tracer.primitives.reference import run_reference
 from tracer.primitives.rules import is_linear
 from tracer.primitives.shapes import broadcast_in_dim
 from tracer.primitives.silence import silent
-from tracer.primitives.stacks import empty, filled, item, push, put
+from tracer.primitives.stacks import empty, filled, item, item_p, push, put
+from tracer.primitives.stand_ins import in_live_lanes
 from tracer.trace.array import Array
 from tracer.trace.evaluate import evaluate
 from tracer.trace.source import here
@@ -300,19 +301,33 @@ def _batch_lanes(
     guarded = wants_guard(body)
     inner = guarded_program(body) if guarded else body
     flags = ((True,) if guarded else ()) + (False, *in_consts) + (True,) * len(entry)
-    derived = ctx.transform(inner, flags, ctx.size, ctx.axis_name, True).program
+    reads, rest = _reads_first(ctx.transform(inner, flags, ctx.size, ctx.axis_name, True).program)
     split = len(consts)
 
     def run(inputs: list[Any]) -> list[Operand]:
-        step, limits, fixed, carry = inputs[0], inputs[1], inputs[2 : 2 + split], inputs[2 + split :]
-        live = lt(broadcast_in_dim(step, limits.shape, ()), limits)
-        results = evaluate(derived, [*([live] if guarded else []), step, *fixed, *carry])
-        return [where_live(live, y, x) for y, x in zip(results, carry, strict=True)]
+        step, limits, given = inputs[0], inputs[1], inputs[2:]
+        mask = lt(broadcast_in_dim(step, limits.shape, ()), limits)
+        leading = [*([mask] if guarded else []), step]
+        read = evaluate(reads, [*leading, *given])
+        batched = (*in_consts, *[True] * (len(entry) + len(read)))
+        results = evaluate(rest, [*leading, *in_live_lanes(mask, [*given, *read], batched)])
+        return [where_live(mask, y, x) for y, x in zip(results, given[split:], strict=True)]
 
     operands = [counts, *consts, *entry]
     program = stage(run, [_STEP, *(x.type for x in operands)], name=body.name).program
     longest = reduce_max(counts, (0,)) if ctx.size else as_literal(0, dtypes.I64)
     return for_program(program, [longest, *operands], consts=1 + split, reverse=reverse)
+
+
+def _reads_first(program: Program) -> tuple[Program, Program]:
+    """What a body reads from the stacks that it is given, as a program; and the rest, with that as more inputs."""
+    given = set(program.inputs)
+    first = tuple(e for e in program.equations if e.primitive is item_p and given.issuperset(e.inputs))
+    read = tuple(variable for equation in first for variable in equation.outputs)
+    chosen = set(first)
+    others = tuple(equation for equation in program.equations if equation not in chosen)
+    reads = Program(program.inputs, first, read, program.name)
+    return reads, Program((*program.inputs, *read), others, program.outputs, program.name)
 
 
 def where_live(live: Any, new: Any, old: Any) -> Any:

@@ -1,9 +1,14 @@
-"""Values with other derivatives than their own: `stop_gradient`, and `live`, which dead lanes of a batch lack."""
+"""Values with other derivatives than their own: `stop_gradient`, and `live`, which dead lanes of a batch lack.
+
+`masked` is what becomes of the tangents and cotangents of `live`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from tracer.ir.primitive import Alias, Composite, NoRule, Primitive, Zero
 from tracer.ir.types import ArrayType, is_differentiable
@@ -38,22 +43,40 @@ def _stopped(leaf: Any) -> Array:
     return bind(stop_gradient_p, array) if is_differentiable(array.type) else array
 
 
-# live
+# masked and live: both have operands (mask [*lanes], x [*lanes, ...])
 
 
-def _in_live_lanes(mask: Any, tangent: Any) -> Any:
-    return select(broadcast_in_dim(mask, tangent.type.shape, tuple(range(len(mask.type.shape)))), tangent, 0)
+def _lanes_batch(ctx: Any, xs: Sequence[Any], axes: Sequence[int | None]) -> Batched:
+    """One more axis of lanes."""
+    return [bind(ctx.primitive, *(ctx.to_front(x, axis) for x, axis in zip(xs, axes, strict=True)))], [0]
 
 
-def _live_batch(ctx: Any, xs: Sequence[Any], axes: Sequence[int | None]) -> Batched:
-    return [bind(live_p, *(ctx.to_front(x, axis) for x, axis in zip(xs, axes, strict=True)))], [0]
+def _masked(mask: Any, x: Any) -> Any:
+    return select(broadcast_in_dim(mask, x.type.shape, tuple(range(len(mask.type.shape)))), x, 0)
+
+
+def _masked_reference(mask: Any, x: Any) -> Any:
+    return np.where(mask.reshape(mask.shape + (1,) * (x.ndim - mask.ndim)), x, x.dtype.type(0))
+
+
+masked_p = Primitive(
+    name="masked", infer=lambda mask, x: x, reference=_masked_reference,
+    jvp=lambda ctx, xs, dxs: [dxs[1] if isinstance(dxs[1], Zero) else masked(xs[0], dxs[1])],
+    transpose=lambda ctx, cts, xs: [None, masked(xs[0], cts[0])],
+    batch=_lanes_batch, lower=Composite(_masked),
+)  # fmt: skip
+
+
+def masked(mask: Any, x: Any) -> Any:
+    """x [*lanes, ...] in the lanes that the mask [*lanes] names, else zero. Loops keep the mask, not its broadcast."""
+    return bind(masked_p, mask, x)
 
 
 live_p = Primitive(
     name="live", infer=lambda mask, x: x, reference=lambda mask, x: x.copy(),
-    jvp=lambda ctx, xs, dxs: [dxs[1] if isinstance(dxs[1], Zero) else _in_live_lanes(xs[0], dxs[1])],
-    transpose=lambda ctx, cts, xs: [None, _in_live_lanes(xs[0], cts[0])],
-    batch=_live_batch, lower=Composite(lambda mask, x: x),
+    jvp=lambda ctx, xs, dxs: [dxs[1] if isinstance(dxs[1], Zero) else masked(xs[0], dxs[1])],
+    transpose=lambda ctx, cts, xs: [None, masked(xs[0], cts[0])],
+    batch=_lanes_batch, lower=Composite(lambda mask, x: x),
     laws={
         "jvp": "dead lanes have no derivative on purpose",
         "transpose": "it is the identity forward, and drops the cotangents of dead lanes",
@@ -78,4 +101,4 @@ def shared_scalars(xs: Sequence[Any], batched: Sequence[bool]) -> tuple[bool, ..
     )
 
 
-GRADIENTS = (stop_gradient_p, live_p)
+GRADIENTS = (stop_gradient_p, masked_p, live_p)

@@ -28,11 +28,12 @@ from tracer.primitives.counted import (
     split_body,
     where_live,
 )
-from tracer.primitives.gradients import live, shared_scalars
+from tracer.primitives.gradients import shared_scalars
 from tracer.primitives.nested import Axes, active_of, batched_of, either, front_axes, move_to_front, nonzero, spread
 from tracer.primitives.reductions import reduce_or
 from tracer.primitives.reference import run_reference
 from tracer.primitives.shapes import broadcast_in_dim
+from tracer.primitives.stand_ins import in_live_lanes
 from tracer.primitives.sweeps import split_sweep
 from tracer.trace.array import Array
 from tracer.trace.evaluate import evaluate
@@ -283,8 +284,7 @@ def _batch_lanes(
 
     def run(inputs: list[Array]) -> list[Operand]:
         mask, carry = inputs[second], list(inputs[second + 1 :])
-        fixed = [live(mask, x) if on else x for x, on in zip(inputs[first:second], in_body, strict=True)]
-        stepped = step(mask, [*fixed, *(live(mask, x) for x in carry)])
+        stepped = step(mask, in_live_lanes(mask, [*inputs[first:second], *carry], in_body + lanes))
         carry = [where_live(mask, y, x) for x, y in zip(carry, stepped, strict=True)]
         (going,) = test(mask, [*inputs[:first], *carry])
         return [and_(mask, going), *carry]

@@ -12,11 +12,12 @@ from functools import partial
 from typing import Any
 
 from tracer.ir.primitive import Joint, Linearized, NoRule, Primitive, Zero
-from tracer.ir.program import Literal, Program, Var
+from tracer.ir.program import Atom, Literal, Program, Var
 from tracer.ir.types import StackType, is_differentiable, tangent_type
 from tracer.ir.visit import live_variables
 from tracer.primitives.closing import close_over
 from tracer.primitives.silence import silent
+from tracer.primitives.stand_ins import unchanged
 from tracer.trace.array import Array
 from tracer.trace.evaluate import Environment, evaluate, read
 from tracer.trace.memo import remembered
@@ -83,7 +84,7 @@ def linearize_program(
             residuals = [array for _, array in linear.constants]
         if nested and any(isinstance(r.type, StackType) for r in residuals):
             return _repeating(program, active, instantiate)
-        sources, fresh = _residual_sources(primals, outputs, residuals)
+        sources, fresh = _residual_sources(primals, outputs, residuals, unchanged(forward.equations))
         forward_program = forward.program([*outputs, *fresh])
     forward_program = close_over(forward_program, [array for _, array in forward.constants])
     return LinearizedProgram(forward_program, linear_program, sources, active_outputs)
@@ -112,9 +113,12 @@ def _repeating(program: Program, active: tuple[bool, ...], instantiate: tuple[bo
 
 
 def _residual_sources(
-    inputs: Sequence[Array], outputs: Sequence[Operand], residuals: Sequence[Array]
+    inputs: Sequence[Array], outputs: Sequence[Operand], residuals: Sequence[Array], same: Mapping[Var, Atom]
 ) -> tuple[tuple[tuple[str, int], ...], list[Array]]:
-    """Where each residual can be had, and those that the forward program must return besides its outputs."""
+    """Where each residual can be had, and those that the forward program must return besides its outputs.
+
+    same: variables that have another's value, which may be an input: such a one is not kept for every step of a loop.
+    """
     known: dict[Any, tuple[str, int]] = {}
     for position, output in enumerate(outputs):
         if isinstance(output, Array):
@@ -125,6 +129,8 @@ def _residual_sources(
     sources = []
     for residual in residuals:
         name = _identity(residual)
+        while name not in known and name in same:
+            name = same[name]
         if name not in known:
             known[name] = ("residual", len(fresh))
             fresh.append(residual)

@@ -91,15 +91,24 @@ def _run_known(program: Program, environment: Environment, moving: set[Var]) -> 
     """Run what does not depend on the linear inputs; return the rest, in order."""
     tape = []
     for equation in program.equations:
-        if any(atom in moving for atom in equation.inputs if isinstance(atom, Var)):
+        flags = [isinstance(atom, Var) and atom in moving for atom in equation.inputs]
+        if any(flags):
+            part = equation.primitive.part
+            if part is not None and not all(flags[1:]):
+                _run(part(equation, [not on for on in flags[1:]]), environment)
+                equation = part(equation, flags[1:])
             moving.update(equation.outputs)
             tape.append(equation)
         else:
-            state.source = equation.source
-            inputs = [read(environment, atom) for atom in equation.inputs]
-            outputs = bind_all(equation.primitive, inputs, equation.params)
-            environment.update(zip(equation.outputs, outputs, strict=True))
+            _run(equation, environment)
     return tape
+
+
+def _run(equation: Equation, environment: Environment) -> None:
+    state.source = equation.source
+    inputs = [read(environment, atom) for atom in equation.inputs]
+    outputs = bind_all(equation.primitive, inputs, equation.params)
+    environment.update(zip(equation.outputs, outputs, strict=True))
 
 
 def _accumulate(pending: dict[Var, Operand], variable: Var, cotangent: Operand) -> None:

@@ -27,7 +27,7 @@ from tracer.primitives.custom import JvpRule, VjpRule, evaluate_custom
 from tracer.primitives.custom_batching import VmapRule
 from tracer.primitives.effects import HostFunction, callback
 from tracer.primitives.exponential import exp
-from tracer.primitives.gradients import live
+from tracer.primitives.gradients import live, masked
 from tracer.primitives.loops import while_program
 from tracer.primitives.random import random_bits, random_split
 from tracer.primitives.reductions import reduce_sum
@@ -35,6 +35,7 @@ from tracer.primitives.scan import scan_program
 from tracer.primitives.shapes import broadcast_in_dim, reshape
 from tracer.primitives.slicing import GatherDimensionNumbers, gather
 from tracer.primitives.stacks import add_at, add_stacks, empty, item, pop, push, put, spread
+from tracer.primitives.stand_ins import stand_in_p
 from tracer.primitives.trigonometric import cos, sin
 from tracer.trace.stage import stage
 from tracer.trace.trace import as_literal, bind_all
@@ -55,7 +56,7 @@ def program_of(function: Function, types: Sequence[Type]) -> Program:
 
 def control_cases() -> Iterator[Case]:
     """All of them."""
-    plain = (_calls, _lives, _checkpoints, _branches, _effects, _customs)
+    plain = (_calls, _lives, _stand_ins, _checkpoints, _branches, _effects, _customs)
     for family in (*plain, _loops, _counted, _scans, _nested, _stacks):
         yield from family()
 
@@ -85,7 +86,7 @@ def _calls() -> Iterator[Case]:
     yield program_case(BY_NAME["call"], [], calls_on_nothing, [])
 
 
-# live
+# live and masked
 
 
 def _lives() -> Iterator[Case]:
@@ -95,6 +96,23 @@ def _lives() -> Iterator[Case]:
         types = [typed("bool", *lanes), typed(short, *lanes, *shape)]
         yield program_case(BY_NAME["live"], types, lambda mask, x: [live(mask, x)], every_part,
                            _smooth(short, every_part, POINTS))  # fmt: skip
+        yield program_case(BY_NAME["masked"], types, lambda mask, x: [masked(mask, x)], every_part,
+                           _smooth(short, every_part, POINTS))  # fmt: skip
+
+
+# stand_in
+
+
+def _stand_ins() -> Iterator[Case]:
+    sizes = (("f64", (3,), (2,)), ("c128", (2,), ()), ("f32", (37,), (1,)), ("i32", (0,), (2,)))
+    for short, lanes, shape in sizes:
+        types = [typed("bool", *lanes), typed(short, *lanes, *shape), typed(short, *shape), typed(short, *lanes)]
+
+        def stood_in(mask: Any, x: Any, shared: Any, y: Any) -> Sequence[Any]:
+            return bind_all(stand_in_p, [mask, x, shared, y], {"lanes": (1, 0, 1)})
+
+        yield program_case(BY_NAME["stand_in"], types, stood_in, every_part,
+                           _smooth(short, every_part, POINTS, POINTS, POINTS))  # fmt: skip
 
 
 # checkpoint
