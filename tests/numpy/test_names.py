@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import doctest
 import inspect
 import pickle
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import tracer.numpy as tnp
+from tools.numpy_table import DTYPES, NOT_TAKEN, TARGET, jax_names, not_taken, text
 from tracer.numpy import _REPLAYED, __all__
+from tracer.numpy.absent import ABSENT
 
 
 def test_every_name_is_there_and_dir_lists_them() -> None:
@@ -53,3 +57,52 @@ def test_first_uses_in_several_threads_give_one_function() -> None:
         assert len(found) == 8 and len(set(found)) == 1, found
     """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+# Beside JAX and NumPy
+
+
+def test_every_name_of_jax_is_here_or_excused() -> None:
+    missing = set(jax_names()[1]) - set(__all__)
+    assert missing <= set(ABSENT), "add it to tracer.numpy, or say in tracer/numpy/absent.py why not"
+
+
+@pytest.mark.parametrize("name", [name for name in dir(np) if not name.startswith("_") and name != "dtypes"])
+def test_every_name_of_numpy_is_here_or_says_why_not(name: str) -> None:
+    if name not in __all__:
+        with pytest.raises(AttributeError, match=rf"has no attribute '{name}' \(.+\)$"):
+            getattr(tnp, name)
+
+
+def test_nothing_is_both_here_and_excused() -> None:
+    assert not set(ABSENT).intersection(__all__)
+    assert set(ABSENT) - set(jax_names()[1]) - set(dir(np)) <= {
+        "complex192", "float96", "complex256", "float128", "in1d", "product", "row_stack", "trapz",
+    }  # of other platforms, and of older NumPy  # fmt: skip
+
+
+def test_every_parameter_of_jax_is_taken_or_excused() -> None:
+    assert set(not_taken()) == set(NOT_TAKEN)
+
+
+@pytest.mark.parametrize("expression", [expression for expression, _ in DTYPES])
+def test_dtypes_in_the_table_differ_from_numpys(expression: str) -> None:
+    call = dict(DTYPES)[expression]
+    assert call(tnp).dtype != call(np).dtype
+
+
+def test_the_page_is_current() -> None:
+    assert TARGET.read_text(encoding="utf-8") == text(), "run python tools/numpy_table.py"
+
+
+# Docstrings
+
+WITHOUT_CALLS = {  # constants, dtypes and other objects that are not called
+    name for name in __all__ if not callable(getattr(tnp, name)) or isinstance(getattr(tnp, name), type)
+}
+
+
+@pytest.mark.parametrize("name", sorted(set(__all__) - WITHOUT_CALLS))
+def test_every_function_has_an_example(name: str) -> None:
+    documented = getattr(tnp, name).__doc__ or ""
+    assert doctest.DocTestParser().get_examples(documented), f"numpy.{name} has no example in its docstring"

@@ -31,11 +31,15 @@ if TYPE_CHECKING:
     from tracer.numpy.contraction import *
     from tracer.numpy.creation import *
     from tracer.numpy.distinct import *
+    from tracer.numpy.divisors import *
     from tracer.numpy.dlpack import *
     from tracer.numpy.dtypes import *
     from tracer.numpy.dtypes import bool_ as bool
     from tracer.numpy.editing import *
+    from tracer.numpy.exponents import *
+    from tracer.numpy.fitting import *
     from tracer.numpy.grids import *
+    from tracer.numpy.habits import *
     from tracer.numpy.histograms import *
     from tracer.numpy.inspection import *
     from tracer.numpy.inspection import namespace_info as __array_namespace_info__
@@ -44,9 +48,11 @@ if TYPE_CHECKING:
     from tracer.numpy.manipulation import *
     from tracer.numpy.matrices import *
     from tracer.numpy.moments import *
+    from tracer.numpy.packing import *
     from tracer.numpy.padding import *
     from tracer.numpy.polynomials import *
     from tracer.numpy.powers import *
+    from tracer.numpy.printing import *
     from tracer.numpy.products import *
     from tracer.numpy.quantiles import *
     from tracer.numpy.reductions import *
@@ -59,7 +65,9 @@ if TYPE_CHECKING:
     from tracer.numpy.storing import *
     from tracer.numpy.taking import *
     from tracer.numpy.transcendental import *
+    from tracer.numpy.ufuncs import *
     from tracer.numpy.vectorizing import *
+    from tracer.numpy.windows import *
     from tracer.numpy.writing import *
 
 __array_api_version__ = "2025.12"
@@ -81,18 +89,26 @@ _CHAPTERS = {
         "arange array asarray copy empty empty_like full full_like linspace logspace ones ones_like zeros zeros_like"
     ),
     "distinct": "unique unique_all unique_counts unique_inverse unique_values",
+    "divisors": "gcd lcm",
     "dlpack": "from_dlpack",
     "dtypes": (
-        "bool_:bool "
-        "astype bfloat16 bool_ can_cast cdouble complex64 complex128 complex_ complexfloating csingle double dtype "
-        "finfo float8_e4m3fn float8_e5m2 float16 float32 float64 float_ floating generic iinfo inexact int8 int16 "
-        "int32 int64 int_ integer isdtype issubdtype number promote_types result_type signedinteger single uint uint8 "
-        "uint16 uint32 uint64 unsignedinteger"
+        "astype bfloat16 bool_:bool bool_ byte can_cast cdouble character complex128 complex64 complex_ "
+        "complexfloating ComplexWarning csingle double dtype finfo flexible float16 float32 float64 float8_e4m3fn "
+        "float8_e5m2 float_ floating generic half iinfo inexact int16 int32 int64 int8 int_ intc integer intp isdtype "
+        "issubdtype long longlong number object_ promote_types result_type short signedinteger single ubyte uint "
+        "uint16 uint32 uint64 uint8 uintc uintp ulong ulonglong unsignedinteger ushort"
     ),
     "editing": "apply_over_axes fromfunction geomspace insert piecewise resize sort_complex",
+    "exponents": "frexp ldexp spacing",
+    "fitting": "polyfit roots",
     "grids": (
         "c_ index_exp ix_ mask_indices mgrid ogrid r_ ravel_multi_index s_ tril_indices tril_indices_from "
         "triu_indices triu_indices_from unravel_index"
+    ),
+    "habits": (
+        "asanyarray asarray_chkfinite ascontiguousarray common_type False_ genfromtxt isfortran loadtxt "
+        "may_share_memory min_scalar_type ndenumerate ndindex real_if_close require savetxt savez_compressed "
+        "shares_memory True_"
     ),
     "histograms": "digitize histogram histogram2d histogram_bin_edges histogramdd",
     "inspection": "namespace_info:__array_namespace_info__",
@@ -114,9 +130,14 @@ _CHAPTERS = {
         "diag diag_indices diag_indices_from diagflat diagonal eye identity indices meshgrid trace tri tril triu"
     ),
     "moments": "corrcoef cov nanprod nanstd nanvar",
+    "packing": "packbits unpackbits",
     "padding": "pad",
     "polynomials": "poly polyadd polyder polydiv polyint polymul polysub polyval trim_zeros vander",
     "powers": "cbrt float_power hypot pow power reciprocal sqrt square",
+    "printing": (
+        "array2string base_repr binary_repr format_float_positional format_float_scientific get_printoptions "
+        "printoptions set_printoptions"
+    ),
     "products": "cross dot inner kron matmul matvec outer tensordot vdot vecdot vecmat",
     "quantiles": "nanmedian nanpercentile nanquantile percentile quantile",
     "reductions": "all amax amin any argmax argmin count_nonzero max min prod ptp sum",
@@ -125,17 +146,19 @@ _CHAPTERS = {
     ),
     "scans": "cumprod cumsum cumulative_prod cumulative_sum diff nancumprod nancumsum",
     "sets": "intersect1d setdiff1d setxor1d union1d",
-    "signals": "bartlett blackman convolve correlate ediff1d gradient hamming hanning interp trapezoid unwrap",
+    "signals": "convolve correlate ediff1d gradient interp trapezoid unwrap",
     "sorting": "argpartition argsort isin lexsort partition searchsorted sort",
     "statistics": "average bincount mean median nanargmax nanargmin nanmax nanmean nanmin nansum std var",
     "storing": "array_repr array_str frombuffer fromfile fromiter fromstring iterable load save savez",
     "taking": "apply_along_axis choose compress delete extract take take_along_axis",
     "transcendental": (
         "acos acosh angle arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2 atanh cos cosh "
-        "deg2rad degrees exp exp2 expm1 log log1p log2 log10 logaddexp logaddexp2 rad2deg radians sin sinc sinh tan "
+        "deg2rad degrees exp exp2 expm1 log log10 log1p log2 logaddexp logaddexp2 rad2deg radians sin sinc sinh tan "
         "tanh"
     ),
+    "ufuncs": "frompyfunc ufunc",
     "vectorizing": "vectorize",
+    "windows": "bartlett blackman hamming hanning i0 kaiser",
     "writing": "copyto fill_diagonal place put put_along_axis putmask",
 }
 
@@ -169,7 +192,8 @@ def __getattr__(name: str) -> object:
     if name in _MODULES:
         return _import_module(_MODULES[name])
     if name not in _CHAPTER_OF:
-        raise AttributeError(f"module 'tracer.numpy' has no attribute {name!r}")
+        reason = _import_module("tracer.numpy.absent").ABSENT.get(name)
+        raise AttributeError(f"module 'tracer.numpy' has no attribute {name!r}{f' ({reason})' if reason else ''}")
     chapter = _CHAPTER_OF[name]
     module = _import_module(f"tracer.numpy.{chapter}")
     with _loading:

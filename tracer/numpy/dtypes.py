@@ -69,7 +69,13 @@ int_, uint, float_, complex_ = int64, uint64, float64, complex128
 generic, number, inexact = np.generic, np.number, np.inexact
 integer, signedinteger, unsignedinteger = np.integer, np.signedinteger, np.unsignedinteger
 floating, complexfloating = np.floating, np.complexfloating
+character, flexible, object_ = np.character, np.flexible, np.object_
+ComplexWarning = np.exceptions.ComplexWarning
 dtype = np.dtype
+
+byte, short, intc, intp, long, longlong = int8, int16, int32, int64, int64, int64
+ubyte, ushort, uintc, uintp, ulong, ulonglong = uint8, uint16, uint32, uint64, uint64, uint64
+half = float16
 
 
 class FloatLimits:

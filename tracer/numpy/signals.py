@@ -1,11 +1,10 @@
-"""Vectors as samples of functions: convolution, interpolation, differences and integrals, windows."""
+"""Vectors as samples of functions: convolution, interpolation, differences and integrals."""
 
 # mypy: disable-error-code="no-any-return"
 # (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from tracer.errors import ArgumentError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.numpy.choosing import where
 from tracer.numpy.conversion import array_of, unified
-from tracer.numpy.creation import arange, asarray, full_like
+from tracer.numpy.creation import asarray, full_like
 from tracer.numpy.joining import concatenate
 from tracer.numpy.manipulation import atleast_1d, flip, moveaxis, ravel
 from tracer.numpy.padding import pad
@@ -24,7 +23,6 @@ from tracer.numpy.reductions import sum
 from tracer.numpy.rounding import conjugate
 from tracer.numpy.scans import cumsum, diff
 from tracer.numpy.sorting import searchsorted
-from tracer.numpy.transcendental import cos
 from tracer.primitives.broadcasting import axis_of
 from tracer.runtime.handles import makes_new
 from tracer.trace.array import Array
@@ -204,48 +202,3 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: float = 2 * n
 
 
 # Windows
-
-
-def _angles(name: str, M: Any) -> tuple[int, Array]:
-    count = operator.index(M)
-    return count, 2 * np.pi * arange(max(count, 0), dtype=float) / max(count - 1, 1)
-
-
-def hanning(M: int) -> Array:
-    """The Hann window of M values: a raised cosine that ends in 0.
-
-    >>> tnp.hanning(3)
-    Array([0., 1., 0.], f64)
-    """
-    count, angles = _angles("hanning", M)
-    return 0.5 - 0.5 * cos(angles) if count != 1 else full_like(angles, 1)
-
-
-def hamming(M: int) -> Array:
-    """The Hamming window of M values: a raised cosine that ends in 0.08.
-
-    >>> tnp.hamming(3)
-    Array([0.08, 1.  , 0.08], f64)
-    """
-    count, angles = _angles("hamming", M)
-    return 0.54 - 0.46 * cos(angles) if count != 1 else full_like(angles, 1)
-
-
-def blackman(M: int) -> Array:
-    """The Blackman window of M values.
-
-    >>> tnp.blackman(3).round(6)
-    Array([-0.,  1., -0.], f64)
-    """
-    count, angles = _angles("blackman", M)
-    return 0.42 - 0.5 * cos(angles) + 0.08 * cos(2 * angles) if count != 1 else full_like(angles, 1)
-
-
-def bartlett(M: int) -> Array:
-    """The Bartlett window of M values: a triangle that ends in 0.
-
-    >>> tnp.bartlett(5)
-    Array([0. , 0.5, 1. , 0.5, 0. ], f64)
-    """
-    count, angles = _angles("bartlett", M)
-    return 1 - abs(angles / np.pi - 1) if count != 1 else full_like(angles, 1)

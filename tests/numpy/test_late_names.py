@@ -1,0 +1,185 @@
+"""Divisors, exponents, bits, windows, fits and roots, functions made of scalar ones: beside NumPy's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracer
+import tracer.numpy as tnp
+from tracer.errors import ArgumentError, DTypeError, ShapeError, TracerArrayError
+
+INTEGERS = [np.int8, np.int32, np.int64, np.uint8, np.uint64]
+ODD = np.array([0.0, -0.0, 1.0, -1.5, 0.1, -7e300, 5e-324, -3e-310, 2.0**-1022, 1.7e308, np.inf, -np.inf, np.nan])
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("name", ["gcd", "lcm"])
+def test_divisors_and_multiples_are_numpys(name: str, dtype: Any) -> None:
+    info = np.iinfo(dtype)
+    x = np.array([0, 1, 12, 18, 100, info.max, info.min, info.max - 1, 3], dtype)
+    expected = getattr(np, name)(x[:, None], x)
+    np.testing.assert_array_equal(getattr(tnp, name)(x[:, None], x), expected, strict=True)
+    np.testing.assert_array_equal(tracer.jit(getattr(tnp, name))(x[:, None], x), expected)
+    np.testing.assert_array_equal(tracer.vmap(getattr(tnp, name), (0, None))(x, x[2]), getattr(np, name)(x, x[2]))
+
+
+def test_divisors_of_floats_are_refused() -> None:
+    with pytest.raises(DTypeError, match=r"gcd at .* takes integers\n  got f64\n  help: cast with .astype\(int\)"):
+        tnp.gcd(1.5, 2)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_exponents_are_numpys(dtype: Any) -> None:
+    with np.errstate(all="ignore"):
+        x = ODD.astype(dtype)
+        by = np.arange(-2200, 2200, 37)
+        spread = np.concatenate([x, np.random.default_rng(1).normal(size=20).astype(dtype)])
+        pairs = [
+            *zip(tnp.frexp(x), np.frexp(x), strict=True), (tnp.spacing(x), _signed(np.spacing(x), x)),
+            (tnp.ldexp(spread[:, None], by), np.ldexp(spread[:, None], by)),
+            (tracer.jit(tnp.ldexp)(spread[:, None], by), np.ldexp(spread[:, None], by)),
+        ]  # fmt: skip
+    for ours, theirs in pairs:
+        np.testing.assert_array_equal(ours, theirs, strict=True)
+        known = ~np.isnan(theirs)
+        np.testing.assert_array_equal(np.signbit(ours)[known], np.signbit(theirs)[known])
+
+
+def _signed(gaps: Any, x: Any) -> Any:
+    """NumPy forgets the sign where x is float16."""
+    return np.where((x < 0) & (gaps > 0), -gaps, gaps)
+
+
+def test_derivatives_of_scaled_numbers_are_the_scales() -> None:
+    assert float(tracer.grad(lambda x: tnp.ldexp(x, 3))(1.7)) == 8.0
+    assert float(tracer.grad(lambda x: tnp.frexp(x)[0])(6.0)) == 0.125
+    with pytest.raises(DTypeError, match=r"ldexp at .*: exponents are integers"):
+        tnp.ldexp(1.0, 2.0)
+
+
+@pytest.mark.parametrize("bitorder", ["big", "little"])
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+@pytest.mark.parametrize("shape", [(3, 11), (0, 4), (2, 8)])
+def test_bits_are_packed_and_unpacked_as_numpy_does(shape: tuple[int, int], axis: int | None, bitorder: Any) -> None:
+    bits = np.random.default_rng(0).integers(0, 3, shape)
+    packed = np.packbits(bits, axis, bitorder)
+    np.testing.assert_array_equal(tnp.packbits(bits, axis, bitorder), packed, strict=True)
+    for count in (None, 5, 20, -3) if packed.size else (None,):  # NumPy fills up with what is in memory
+        expected = np.unpackbits(packed, axis, count, bitorder)
+        np.testing.assert_array_equal(tnp.unpackbits(packed, axis, count, bitorder), expected, strict=True)
+
+
+def test_bessel_function_and_its_window() -> None:
+    x = np.concatenate([np.linspace(-40, 40, 401), [0.0, 700.0, -700.0]])
+    np.testing.assert_allclose(tnp.i0(x), np.i0(x), rtol=4e-15)
+    some = x[:401:40]
+    curvature = tracer.vmap(tracer.grad(tracer.grad(tnp.i0)))(some)
+    np.testing.assert_allclose(curvature, np.i0(some) - _slope(some), rtol=1e-13)
+    for size in (0, 1, 2, 7):
+        np.testing.assert_allclose(tnp.kaiser(size, 8.6), np.kaiser(size, 8.6), rtol=1e-14, strict=True)
+
+
+def _slope(x: Any) -> Any:
+    """i1(x) / x, from the power series of both."""
+    terms = np.arange(60.0)
+    factorials = np.cumprod(np.concatenate([[1.0], terms[1:]]))
+    return 0.5 * np.sum((x[:, None] ** 2 / 4) ** terms / (factorials * factorials * (terms + 1)), axis=1)
+
+
+@pytest.mark.parametrize("shape", [(9,), (9, 2)])
+def test_fits_are_numpys(shape: tuple[int, ...], rng: np.random.Generator) -> None:
+    x, y, w = rng.normal(size=9), rng.normal(size=shape), rng.uniform(0.5, 2, 9)
+    for degree in (0, 1, 3):
+        np.testing.assert_allclose(tnp.polyfit(x, y, degree), np.polyfit(x, y, degree), rtol=1e-10)
+        for cov in (True, "unscaled"):
+            found, expected = tnp.polyfit(x, y, degree, w=w, cov=cov), np.polyfit(x, y, degree, w=w, cov=cov)
+            np.testing.assert_allclose(found[0], expected[0], rtol=1e-10)
+            np.testing.assert_allclose(found[1], expected[1], rtol=1e-9)
+    np.testing.assert_allclose(tracer.jit(lambda x, y: tnp.polyfit(x, y, 2))(x, y), np.polyfit(x, y, 2), rtol=1e-10)
+
+
+def test_fits_through_as_many_points_as_coefficients_and_of_fewer() -> None:
+    x = np.array([0.0, 1.0, 3.0])
+    np.testing.assert_allclose(tnp.polyfit(x, x**2, 2), [1, 0, 0], atol=1e-13)
+    with pytest.raises(ShapeError, match="4 coefficients need as many points"):
+        tnp.polyfit(x, x, 3)
+    with pytest.raises(ArgumentError, match="full= and rcond= need singular values"):
+        tnp.polyfit(x, x, 1, full=True)
+
+
+def test_derivatives_of_fits_are_finite_differences(rng: np.random.Generator) -> None:
+    x, y = rng.normal(size=6), rng.normal(size=6)
+    slope = tracer.jacfwd(lambda y: tnp.polyfit(x, y, 2))(y)
+    for i in range(6):
+        bumped = y + 1e-6 * (np.arange(6) == i)
+        np.testing.assert_allclose(slope[:, i], (np.polyfit(x, bumped, 2) - np.polyfit(x, y, 2)) / 1e-6, atol=1e-5)
+
+
+def by_size(z: Any) -> Any:
+    return np.asarray(z)[np.lexsort((np.asarray(z).imag.round(6), np.asarray(z).real.round(6)))]
+
+
+@pytest.mark.parametrize(
+    "p",
+    [[1.0, -3.0, 2.0], [2.0, 0.0, 0.0, -16.0], [0.0, 0.0, 1.0, 5.0, 0.0, 0.0], [1.0, 0.0, 1.0], [3.0], [0.0, 0.0], [],
+     [1.0, -6.0, 11.0, -6.0], [1e-8, 1.0, 1e8], [1j, 2.0, 1 - 1j], [1, 2, 3], list(range(1, 20))],
+    ids=str,
+)  # fmt: skip
+def test_roots_are_numpys(p: list[Any]) -> None:
+    expected = np.roots(np.asarray(p, None if p else float))
+    found = tnp.roots(tnp.asarray(p))
+    assert found.dtype == np.complex128
+    np.testing.assert_allclose(by_size(found), by_size(expected), rtol=1e-10, atol=1e-10)
+
+
+def test_multiple_roots_are_as_good_as_rounding_lets_them() -> None:
+    np.testing.assert_allclose(np.sort(tnp.roots(np.poly([1.0, 1.0, 1.0, 2.0])).real), [1, 1, 1, 2], atol=1e-4)
+
+
+def test_roots_differentiate_and_compile() -> None:
+    p = np.array([1.0, -6.0, 11.0, -6.0])
+    least = tracer.jit(tracer.grad(lambda p: tnp.min(tnp.roots(p, strip_zeros=False).real)))
+    np.testing.assert_allclose(least(p), -(1.0 ** np.arange(3, -1, -1)) / 2.0, rtol=1e-9)  # -x^k / p'(x) at 1
+    with pytest.raises(TracerArrayError, match="strip_zeros=False, if the first is not 0"):
+        tracer.jit(tnp.roots)(p)
+
+
+# Functions made of scalar ones
+
+ADD = tnp.frompyfunc(lambda x, y: x + y, nin=2, nout=1, identity=0)
+FAR = tnp.frompyfunc(lambda x, y: 2 * x - y, nin=2, nout=1)
+T = np.arange(1.0, 13.0).reshape(3, 4)
+
+
+def test_folds_are_those_of_numpys_ufuncs() -> None:
+    theirs = np.frompyfunc(lambda x, y: 2 * x - y, 2, 1)
+    for axis in (0, 1, -1):
+        np.testing.assert_array_equal(ADD.reduce(T, axis), np.add.reduce(T, axis))
+        np.testing.assert_array_equal(FAR.reduce(T, axis), theirs.reduce(T, axis).astype(float))
+        np.testing.assert_array_equal(FAR.accumulate(T, axis), theirs.accumulate(T, axis).astype(float))
+        np.testing.assert_array_equal(ADD.reduceat(T, [0, 2, 1], axis), np.add.reduceat(T, [0, 2, 1], axis))
+    np.testing.assert_array_equal(ADD.reduce(T, None, keepdims=True), [[78.0]])
+    np.testing.assert_array_equal(ADD.reduce(T, 1, where=T > 3, initial=1), np.add.reduce(T, 1, where=T > 3, initial=1))
+    np.testing.assert_array_equal(FAR.outer(T, T[0]), theirs.outer(T, T[0]).astype(float))
+    np.testing.assert_array_equal(tracer.jit(FAR.reduce)(T), theirs.reduce(T).astype(float))
+    np.testing.assert_array_equal(tracer.grad(lambda x: ADD.reduce(x, None))(T), np.ones((3, 4)))
+
+
+def test_updates_at_repeated_places_count_again() -> None:
+    expected = np.zeros(4)
+    np.add.at(expected, [1, 1, 3], [1.0, 2.0, 5.0])
+    np.testing.assert_array_equal(ADD.at(np.zeros(4), [1, 1, 3], tnp.asarray([1.0, 2.0, 5.0])), expected)
+    twice = tnp.frompyfunc(lambda x: 2 * x + 1, nin=1, nout=1)
+    np.testing.assert_array_equal(twice.at(T, (tnp.asarray([0, 0]), tnp.asarray([1, 1]))), T + 9 * (T == 2))
+
+
+def test_folds_with_nothing_to_start_with_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="has nothing to start with\n  help: give initial="):
+        FAR.reduce(T[:0])
+    with pytest.raises(ArgumentError, match="is for functions of two arguments and one result"):
+        tnp.frompyfunc(lambda x: x, nin=1, nout=1).reduce(T)
+    with pytest.raises(ArgumentError, match="takes 2 arguments\n  got 1"):
+        FAR(T)

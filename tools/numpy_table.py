@@ -1,0 +1,131 @@
+"""Write docs/numpy.md: JAX's and NumPy's public names that tracer.numpy has not, and why; and the dtypes that differ.
+
+Run:  python tools/numpy_table.py  (JAX's names come from tests/numpy/jax_names.json, which tools/numpy_names.py writes)
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tracer.numpy as tnp
+from tracer.numpy.absent import ABSENT
+
+ROOT = Path(__file__).parent.parent
+NAMES = ROOT / "tests" / "numpy" / "jax_names.json"
+TARGET = ROOT / "docs" / "numpy.md"
+
+# Parameters of jax.numpy's functions that are not taken, and why.
+NOT_TAKEN: dict[str, str] = {
+    "_dot_general": "private to JAX",
+    "a": "positional alone",
+    "args": "named x, or x1 and x2",
+    "arr": "a deprecated name of clip's first",
+    "assume_unique_indices": "repeated indices are always allowed for",
+    "axis": "trim_zeros takes vectors",
+    "b": "positional alone",
+    "dtype": "cast the operand or the result",
+    "fill_value": "with size=, in nonzero, where, unique and the functions of sets",
+    "initial": "nanmax, nanmin: fill with where=",
+    "kwargs": "keywords are named",
+    "method": "the algorithm is chosen by the sizes",
+    "order": "all arrays are in C's order",
+    "out": "results are new arrays; JAX takes None alone",
+    "out_sharding": "arrays live on one device",
+    "preferred_element_type": "cast the operands",
+    "prototype": "positional, named x as the array API has it",
+    "shapes": "any number of positional ones",
+    "size": "with size= are nonzero, where, unique and the functions of sets",
+    "sorted": "unique always sorts",
+    "where": "where(mask, f(x), x) says it",
+    "wrap_negative_indices": "negative indices always count from the end",
+    "x": "positional alone",
+    "y": "positional alone",
+}
+
+# Expressions whose dtypes are not NumPy's, but JAX's with 64 bits; both columns are computed.
+DTYPES: tuple[tuple[str, Callable[[Any], Any]], ...] = (
+    ("ones(1, int64) + ones(1, float32)", lambda p: p.ones(1, p.int64) + p.ones(1, p.float32)),
+    ("ones(1, int32) + ones(1, float16)", lambda p: p.ones(1, p.int32) + p.ones(1, p.float16)),
+    ("ones(1, int32) / ones(1, int32)", lambda p: p.ones(1, p.int32) / p.ones(1, p.int32)),
+    (
+        "ones(1, uint64) + ones(1, int64) + ones(1, float32)",
+        lambda p: p.ones(1, p.uint64) + p.ones(1, p.int64) + p.ones(1, p.float32),
+    ),
+    *(
+        (f"{name}(ones(1, {dtype}))", lambda p, name=name, dtype=dtype: getattr(p, name)(p.ones(1, getattr(p, dtype))))
+        for name, dtype in (("sin", "int8"), ("sin", "int32"), ("mean", "int32"), ("mean", "bool"))
+    ),
+    ("asarray(1.0) + ones(1, float32)", lambda p: p.asarray(1.0) + p.ones(1, p.float32)),
+    ("asarray(1) + ones(1, int8)", lambda p: p.asarray(1) + p.ones(1, p.int8)),
+    ("full(2, 1) + ones(2, int8)", lambda p: p.full(2, 1) + p.ones(2, p.int8)),
+)
+
+# What else is otherwise than in NumPy.
+DIFFERENT = (
+    ("Python numbers and `asarray` of one", "an array of a Python number is int64, float64 or complex128",
+     "it is weak: it takes on the dtype of what it meets"),
+    ("`float8_e4m3fn`, `float8_e5m2`", "by ml_dtypes", "computed with in float32, and stored; the two are not mixed"),
+    ("a Python integer that does not fit", "OverflowError", "DTypeError"),
+    ("float to integer, out of range", "whatever the processor gives", "the nearest integer of the dtype; 0 of NaN"),
+    ("complex to real", "a warning", "DTypeError: take `.real`"),
+    ("in-place operators and `x[i] = v`", "write to memory that views share", "the name stands for a new value"),
+)  # fmt: skip
+
+_HEAD = """# tracer.numpy beside jax.numpy and NumPy
+
+Written by `tools/numpy_table.py`; compared with jax.numpy {jax}.
+
+`tracer.numpy` has {here} of the {total} public names of `jax.numpy`, and {more} more.
+"""
+
+
+def jax_names() -> tuple[str, dict[str, list[str]]]:
+    """JAX's version, and the parameters of every public name."""
+    stored = json.loads(NAMES.read_text(encoding="utf-8"))
+    return stored["jax"], stored["names"]
+
+
+def not_taken() -> dict[str, list[str]]:
+    """The parameters of JAX's functions that ours of the same name do not have, each with those functions."""
+    found: dict[str, list[str]] = {}
+    for name, parameters in jax_names()[1].items():
+        value = getattr(tnp, name, None)
+        if inspect.isfunction(value):
+            for lacking in [p for p in parameters if p not in inspect.signature(value).parameters]:
+                found.setdefault(lacking, []).append(name)
+    return found
+
+
+def _lines() -> Iterator[str]:
+    version, names = jax_names()
+    here = [name for name in names if name in tnp.__all__]
+    more = len(set(tnp.__all__) - set(names))
+    yield _HEAD.format(jax=version, here=len(here), total=len(names), more=more).rstrip()
+    yield "\n## Where dtypes differ from NumPy's\n\n| expression | NumPy | here |\n|---|---|---|"
+    for expression, call in DTYPES:
+        ours = call(tnp)
+        yield f"| `{expression}` | {call(np).dtype} | {ours.dtype}{', weak' if ours.weak_type else ''} |"
+    yield "\n## Where results differ from NumPy's\n\n| what | NumPy | here |\n|---|---|---|"
+    for row in DIFFERENT:
+        yield f"| {' | '.join(row)} |"
+    yield "\n## Names that are not here\n\n| name | why |\n|---|---|"
+    for name in sorted(ABSENT):
+        yield f"| `{name}` | {ABSENT[name]} |"
+    yield "\n## Parameters of jax.numpy that are not taken\n\n| parameter | why |\n|---|---|"
+    for parameter in sorted(not_taken()):
+        yield f"| `{parameter}` | {NOT_TAKEN[parameter]} |"
+
+
+def text() -> str:
+    """The page."""
+    return "\n".join(_lines()) + "\n"
+
+
+if __name__ == "__main__":
+    TARGET.write_text(text(), encoding="utf-8")

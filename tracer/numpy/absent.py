@@ -1,0 +1,50 @@
+"""NumPy's and JAX's public names that are not here, and why: what an AttributeError says, and docs/numpy.md."""
+
+from __future__ import annotations
+
+_FIXED = "arrays hold numbers, all of one dtype that a compiler knows"
+_DATES = f"{_FIXED}; keep dates as int64 counts of a unit"
+_TEXT = f"{_FIXED}; text stays in NumPy's arrays"
+_EXTENDED = "no compiler target has it; float64 is the widest float"
+_MATRIX = "NumPy advises against matrix; 2-d arrays have @ and .T"
+_MEMORY = "arrays are values: nothing walks through, maps or writes into their memory"
+_ERRORS = "floating-point errors never stop a program: they give inf and NaN, which isfinite finds"
+_THEIRS = "about NumPy itself: take it from numpy"
+_PARTS = "a submodule of NumPy's own: take it from numpy"
+_NARROW = "not yet: a dtype of fewer than 8 bits is not stored"
+_FLOAT8 = "not yet: of the float8 formats float8_e4m3fn and float8_e5m2 are stored"
+
+ABSENT: dict[str, str] = {
+    **dict.fromkeys(("int1", "int2", "int4", "uint1", "uint2", "uint4"), _NARROW),
+    **dict.fromkeys(("float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn"), _NARROW),
+    **dict.fromkeys(
+        ("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"),
+        _FLOAT8,
+    ),
+    **dict.fromkeys(
+        ("busday_count", "busday_offset", "busdaycalendar", "datetime64", "datetime_as_string", "datetime_data",
+         "is_busday", "isnat", "timedelta64"), _DATES,
+    ),
+    **dict.fromkeys(("bytes_", "char", "str_", "strings", "fromregex"), _TEXT),
+    **dict.fromkeys(("rec", "recarray", "record", "void"), f"{_FIXED}; a record is a dict or a dataclass of arrays"),
+    **dict.fromkeys(("clongdouble", "complex256", "complex192", "float128", "float96", "longdouble"), _EXTENDED),
+    **dict.fromkeys(("asmatrix", "bmat", "matrix"), _MATRIX),
+    **dict.fromkeys(("flatiter", "memmap", "nditer", "nested_iters"), _MEMORY),
+    **dict.fromkeys(("errstate", "geterr", "geterrcall", "seterr", "seterrcall"), _ERRORS),
+    **dict.fromkeys(
+        ("ScalarType", "exceptions", "get_include", "getbufsize", "info", "little_endian", "mintypecode", "sctypeDict",
+         "setbufsize", "show_config", "show_runtime", "test", "testing", "typecodes", "typename"), _THEIRS,
+    ),
+    **dict.fromkeys(("core", "ctypeslib", "emath", "f2py", "lib"), _PARTS),
+    "asfortranarray": "all arrays are in C's order, which the compiler reads in any",
+    "broadcast": "it walks through memory; broadcast_arrays and broadcast_shapes say the same",
+    "in1d": "NumPy has removed it; use isin",
+    "ma": "masks are arrays: where, the nan-functions and the where= of reductions take them",
+    "poly1d": "NumPy advises against it; polyval, polyadd and their like take the coefficients",
+    "polynomial": "not yet: polyval, polyadd and their like take the coefficients, the highest power first",
+    "product": "NumPy has removed it; use prod",
+    "random": "there is no hidden state; tracer.random has keys",
+    "row_stack": "NumPy has deprecated it; use vstack",
+    "trapz": "NumPy has removed it; use trapezoid",
+    "typing": "see tracer.typing",
+}  # fmt: skip

@@ -1,0 +1,187 @@
+"""What NumPy's users expect beyond JAX: conversions that are `asarray` here, and questions about memory and dtypes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, message
+from tracer.ir import dtypes
+from tracer.ir.dtypes import DType
+from tracer.numpy.conversion import array_of
+from tracer.numpy.creation import asarray
+from tracer.numpy.dtypes import result_type
+from tracer.numpy.logic import isfinite
+from tracer.numpy.rounding import real
+from tracer.trace.array import Array, require_concrete
+from tracer.trace.source import here
+
+False_, True_ = np.False_, np.True_
+
+
+def asanyarray(a: Any, dtype: Any = None, order: Any = None) -> Array:
+    """`asarray`, since arrays have no subclasses.
+
+    >>> tnp.asanyarray([1, 2])
+    Array([1, 2], i64)
+    """
+    del order
+    return asarray(a, dtype)
+
+
+def ascontiguousarray(a: Any, dtype: Any = None) -> Array:
+    """`asarray` with one axis at least: all arrays are contiguous.
+
+    >>> tnp.ascontiguousarray(5.0).shape
+    (1,)
+    """
+    x = asarray(a, dtype)
+    return x if x.ndim else x.reshape(1)
+
+
+def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Array:
+    """`asarray`, if all elements are finite. ArgumentError if not; the values must be known.
+
+    >>> tnp.asarray_chkfinite([1.0, 2.0])
+    Array([1., 2.], f64)
+    """
+    del order
+    x = asarray(a, dtype)
+    if dtypes.is_inexact(x.dtype) and not bool(isfinite(x).all()):
+        raise ArgumentError(message(f"asarray_chkfinite{here()}: an element is infinite or NaN", f"got {x.type}"))
+    return x
+
+
+def require(a: Any, dtype: Any = None, requirements: Any = None) -> Array:
+    """`asarray`: all arrays are contiguous and aligned, and own their memory.
+
+    >>> tnp.require([1, 2], "float32")
+    Array([1., 2.], f32)
+    """
+    del requirements
+    return asarray(a, dtype)
+
+
+def real_if_close(a: Any, tol: float = 100) -> Array:
+    """The real parts, if all imaginary ones are within `tol` rounding errors of 0, which must be known; else the array.
+
+    >>> tnp.real_if_close(tnp.asarray([1 + 1e-15j, 2.0]))
+    Array([1., 2.], f64)
+    """
+    x = array_of("real_if_close", a)
+    if not dtypes.is_complex(x.dtype):
+        return x
+    bound = tol * float(np.finfo(x.dtype).eps) if tol > 1 else tol
+    return real(x) if bool((abs(x.imag) < bound).all()) else x
+
+
+def common_type(*arrays: Any) -> DType:
+    """The float or complex dtype that holds what all arrays hold; integers count as default floats.
+
+    >>> tnp.common_type(tnp.float32(1), tnp.float32(2))
+    dtype('float32')
+    """
+    found = [array_of("common_type", x).dtype for x in arrays]
+    return result_type(*(dtypes.F64 if dtypes.is_integer(d) else d for d in found))
+
+
+def min_scalar_type(a: Any) -> DType:
+    """The smallest dtype that holds a scalar; an array's own. The value must be known.
+
+    >>> tnp.min_scalar_type(10)
+    dtype('uint8')
+    """
+    return np.min_scalar_type(require_concrete(a) if isinstance(a, Array) else a)
+
+
+def isfortran(a: Any) -> bool:
+    """Whether an array is in Fortran's order and not in C's: never.
+
+    >>> tnp.isfortran(tnp.ones((2, 2)))
+    False
+    """
+    array_of("isfortran", a)
+    return False
+
+
+def shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
+    """Whether writing into one array could be seen in another; false for arrays of ours, which are values.
+
+    >>> x = tnp.arange(3)
+    >>> tnp.shares_memory(x, x[1:])
+    False
+    """
+    if isinstance(a, Array) or isinstance(b, Array):
+        return False
+    return bool(np.shares_memory(a, b, max_work))
+
+
+def may_share_memory(a: Any, b: Any, max_work: Any = None) -> bool:
+    """As `shares_memory`, by the bounds of NumPy's arrays alone.
+
+    >>> tnp.may_share_memory(tnp.arange(3), tnp.arange(3))
+    False
+    """
+    if isinstance(a, Array) or isinstance(b, Array):
+        return False
+    return bool(np.may_share_memory(a, b, max_work))
+
+
+def ndindex(*shape: Any) -> Iterator[tuple[int, ...]]:
+    """The indices of an array of a shape, one after the other, as tuples of integers.
+
+    >>> list(tnp.ndindex(2, 2))
+    [(0, 0), (0, 1), (1, 0), (1, 1)]
+    """
+    return iter(np.ndindex(*shape))
+
+
+def ndenumerate(arr: Any) -> Iterator[tuple[tuple[int, ...], Array]]:
+    """The indices and elements of an array, one after the other.
+
+    >>> list(tnp.ndenumerate(tnp.asarray([5, 6])))
+    [((0,), Array(5, i64)), ((1,), Array(6, i64))]
+    """
+    x = array_of("ndenumerate", arr)
+    return ((index, x[index]) for index in np.ndindex(*x.shape))
+
+
+def savetxt(fname: Any, X: Any, *args: Any, **options: Any) -> None:
+    """Write a vector or matrix as text, by NumPy's options.
+
+    >>> import io; text = io.StringIO(); tnp.savetxt(text, tnp.asarray([1.0, 2.0]), fmt="%.1f"); text.getvalue()
+    '1.0\\n2.0\\n'
+    """
+    np.savetxt(fname, np.asarray(X), *args, **options)
+
+
+def savez_compressed(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
+    """Write several arrays to a compressed .npz archive, under their names or as arr_0, arr_1 ...
+
+    >>> import io; buffer = io.BytesIO(); tnp.savez_compressed(buffer, x=tnp.arange(3)); buffer.getvalue()[:2]
+    b'PK'
+    """
+    named: dict[str, Any] = {name: np.asarray(x) for name, x in kwds.items()}
+    np.savez_compressed(file, *map(np.asarray, args), allow_pickle=allow_pickle, **named)
+
+
+def loadtxt(fname: Any, *args: Any, **options: Any) -> Any:
+    """Read numbers from text, by NumPy's options: one array, or with unpack=True one for each column.
+
+    >>> import io; tnp.loadtxt(io.StringIO("1 2\\n3 4"))
+    Array([[1., 2.],
+           [3., 4.]], f64)
+    """
+    return asarray(np.loadtxt(fname, *args, **options))
+
+
+def genfromtxt(fname: Any, *args: Any, **options: Any) -> Array:
+    """Read numbers from text where some are missing, by NumPy's options.
+
+    >>> import io; tnp.genfromtxt(io.StringIO("1,\\n3,4"), delimiter=",")
+    Array([[ 1., nan],
+           [ 3.,  4.]], f64)
+    """
+    return asarray(np.genfromtxt(fname, *args, **options))

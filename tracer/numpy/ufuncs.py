@@ -1,0 +1,147 @@
+"""Functions of elements made from Python functions of scalars: `frompyfunc` and what it returns."""
+
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tracer.errors import ArgumentError, message
+from tracer.lax.loops import fori_loop, scan
+from tracer.numpy.choosing import where as where_
+from tracer.numpy.conversion import array_of, broadcast
+from tracer.numpy.joining import concatenate, stack
+from tracer.numpy.manipulation import broadcast_shapes, expand_dims, moveaxis, ravel, reshape
+from tracer.numpy.vectorizing import vectorize
+from tracer.trace import trees
+from tracer.trace.array import Array
+from tracer.trace.source import here
+from tracer.trace.tracebacks import set_method_boundaries
+
+
+class ufunc:  # noqa: N801  # NumPy's name
+    """A function of scalars that maps over arrays which broadcast, and folds along axes. Made by `frompyfunc`.
+
+    nin, nout: how many arguments and results it has. identity: what a fold starts with, if there is such a value.
+
+    >>> longer = tnp.frompyfunc(lambda x, y: tnp.sqrt(x * x + y * y), nin=2, nout=1, identity=0.0)
+    >>> longer(3.0, tnp.asarray([4.0, 0.0]))
+    Array([5., 3.], f64)
+    >>> longer.reduce(tnp.asarray([2.0, 3.0, 6.0]))
+    Array(7., f64)
+    """
+
+    def __init__(self, func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> None:
+        self._mapped = vectorize(func)
+        self.__name__ = getattr(func, "__name__", "ufunc")
+        self.__doc__ = func.__doc__ or type(self).__doc__
+        self.nin, self.nout, self.nargs, self.identity = nin, nout, nin + nout, identity
+
+    def __repr__(self) -> str:
+        return f"<ufunc {self.__name__!r}>"
+
+    def __call__(self, *args: Any) -> Any:
+        """The function at every element of the arguments, which broadcast together."""
+        if len(args) != self.nin:
+            raise ArgumentError(message(f"{self!r}{here()} takes {self.nin} arguments", f"got {len(args)}"))
+        return self._mapped(*args)
+
+    def reduce(
+        self, a: Any, axis: int | None = 0, dtype: Any = None, *, keepdims: bool = False, initial: Any = None,
+        where: Any = None,
+    ) -> Array:  # fmt: skip
+        """The elements along an axis folded from the first to the last; all of them, if axis is None.
+
+        initial: what to start with, by default the identity, or else the first element. where: which elements count.
+        """
+        x = self._operand("reduce", a, dtype)
+        kept = tuple(1 if axis is None or i == axis % x.ndim else n for i, n in enumerate(x.shape))
+        if where is not None:
+            where = broadcast(array_of("where", where), x.shape)
+        if axis is None:
+            x, axis, where = ravel(x), 0, None if where is None else ravel(where)
+        rows = moveaxis(x, axis, 0)
+        mask = None if where is None else moveaxis(where, axis, 0)
+        start = self.identity if initial is None else initial
+        if start is None:
+            if not rows.shape[0] or mask is not None:
+                raise ArgumentError(message(f"{self!r}.reduce{here()} has nothing to start with", help="give initial="))
+            start, rows = rows[0], rows[1:]
+        total = broadcast(array_of("reduce", start), rows.shape[1:])
+        if rows.shape[0]:
+            total = total.astype(trees.flatten(self(total, rows[0]))[0][0].dtype)
+
+        def step(found: Array, row: Any) -> tuple[Array, None]:
+            value, counts = row
+            return (self(found, value) if counts is None else where_(counts, self(found, value), found)), None
+
+        result: Array = scan(step, total, (rows, mask))[0]
+        return reshape(result, kept) if keepdims else result
+
+    def accumulate(self, a: Any, axis: int = 0, dtype: Any = None) -> Array:
+        """The folds of the first elements along an axis: of one, of two, and so on. Of the operand's shape."""
+        x = moveaxis(self._operand("accumulate", a, dtype), axis, 0)
+        if not x.shape[0]:
+            return moveaxis(x, 0, axis)
+        first = x[0].astype(self(x[0], x[0]).dtype)
+
+        def step(found: Array, row: Array) -> tuple[Array, Array]:
+            return (new := self(found, row)), new
+
+        rest: Array = scan(step, first, x[1:])[1]
+        return moveaxis(concatenate([first[None], rest]), 0, axis)
+
+    def outer(self, a: Any, b: Any, /) -> Any:
+        """The function of every element of one array with every element of another: shape [*a, *b]."""
+        self._operand("outer", a, None)
+        x, y = array_of("outer", a), array_of("outer", b)
+        return self(expand_dims(x, tuple(range(x.ndim, x.ndim + y.ndim))), y)
+
+    def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = False) -> Array:
+        """The array after x[i] = f(x[i]), or f(x[i], b[i]), at one index after the other: repeated ones count again."""
+        if inplace:
+            raise ArgumentError(message(f"{self!r}.at{here()}: arrays are values", help="x = f.at(x, i)"))
+        x = array_of("at", a)
+        index = tuple(array_of("at", i) for i in (indices if isinstance(indices, tuple) else (indices,)))
+        sizes = broadcast_shapes(*(i.shape for i in index))
+        places = [ravel(broadcast(i, sizes)) for i in index]
+        operands = () if b is None else (broadcast(array_of("at", b), x[index].shape),)
+        rows = [reshape(y, (places[0].shape[0], *y.shape[len(sizes) :])) for y in operands]
+
+        def step(k: Array, found: Array) -> Array:
+            where = tuple(place[k] for place in places)
+            return found.at[where].set(self(found[where], *(row[k] for row in rows)))
+
+        result: Array = fori_loop(0, places[0].shape[0], step, x)
+        return result
+
+    def reduceat(self, a: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Array:
+        """The folds of the stretches of an axis that begin at known indices, and end where the next begin.
+
+        Where the next index is not greater, the element at the index alone, as NumPy has it.
+        """
+        x = moveaxis(self._operand("reduceat", a, dtype), axis, 0)
+        starts = [int(i) for i in array_of("reduceat", indices)]
+        ends = [*starts[1:], x.shape[0]]
+        folds = [self.reduce(x[i:j]) if i < j else x[i] for i, j in zip(starts, ends, strict=True)]
+        return moveaxis(stack(folds), 0, axis)
+
+    def _operand(self, method: str, a: Any, dtype: Any) -> Array:
+        if (self.nin, self.nout) != (2, 1):
+            raise ArgumentError(message(f"{self!r}.{method}{here()} is for functions of two arguments and one result"))
+        x = array_of(method, a)
+        return x if dtype is None else x.astype(dtype)
+
+
+def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
+    """A function of scalars as one of arrays which broadcast, with `reduce`, `accumulate`, `outer`, `at`, `reduceat`.
+
+    >>> tnp.frompyfunc(lambda x, y: x * y % 10, nin=2, nout=1).accumulate(tnp.asarray([3, 4, 5, 7]))
+    Array([3, 2, 0, 0], i64)
+    """
+    return ufunc(func, nin, nout, identity=identity)
+
+
+set_method_boundaries(ufunc)
