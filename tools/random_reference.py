@@ -1,11 +1,12 @@
 """Write tests/random/reference.json: what JAX draws from its keys, to compare `tracer.random` with.
 
 Run with a Python that has JAX:  python tools/random_reference.py
-Each case is {"call", "seed", "args", "dtype", "shape", "bytes"}: the arguments after the key by keyword, and the
+"names" holds JAX's public names and the parameters of its functions. Each case is {"call", "seed", "args", "dtype", "shape", "bytes"}: the arguments after the key by keyword, and the
 result.
 An argument {"array": [...], "dtype": ...} stands for an array. Keys are given by their words.
 """
 
+import inspect
 import json
 from pathlib import Path
 
@@ -120,7 +121,16 @@ def _cases():
             }  # fmt: skip
 
 
+def _names():
+    """Primitives are no functions for users."""
+    for name in sorted(dir(random)):
+        value = getattr(random, name)
+        if not name.startswith("_") and not name.endswith("_p") and callable(value):
+            yield name, list(inspect.signature(value).parameters)
+
+
 if __name__ == "__main__":
     target = Path(__file__).parent.parent / "tests" / "random" / "reference.json"
+    names = ",\n".join(f"{json.dumps(name)}: {json.dumps(parameters)}" for name, parameters in _names())
     lines = ",\n".join(json.dumps(case) for case in _cases())
-    target.write_text(f'{{"jax": "{jax.__version__}", "cases": [\n{lines}\n]}}\n')
+    target.write_text(f'{{"jax": "{jax.__version__}", "names": {{\n{names}\n}}, "cases": [\n{lines}\n]}}\n')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from tracer import random
 from tracer.ir import dtypes
 from tracer.trace.array import require_concrete
 
-CASES = json.loads((Path(__file__).parent / "reference.json").read_text())["cases"]
+REFERENCE = json.loads((Path(__file__).parent / "reference.json").read_text())
+CASES = REFERENCE["cases"]
 NAMES = sorted({case["call"] for case in CASES})
 
 # Samples that are made of mathematical functions agree to the rounding of those. In units of the dtype's resolution,
@@ -61,3 +63,23 @@ def test_the_same_key_gives_the_numbers_of_jax(name: str) -> None:
 def test_every_sampler_is_compared() -> None:
     trivial = {"PRNGKey", "clone", "key", "key_impl", "wrap_key_data"}  # in test_keys.py
     assert set(random.__all__) - trivial == set(NAMES)
+
+
+ABSENT = {
+    "key_dtype": "a key is a type of its own here, not a dtype",
+    "multivariate_normal": "it needs a Cholesky factor",
+    "orthogonal": "it needs a QR decomposition",
+}
+NOT_TAKEN = ["out_sharding"]  # arrays are on one device
+
+
+def test_every_name_of_jax_is_here_or_excused() -> None:
+    assert set(REFERENCE["names"]) - set(random.__all__) == set(ABSENT)
+
+
+def test_every_parameter_of_jax_is_taken_in_its_order() -> None:
+    for name, theirs in REFERENCE["names"].items():
+        if name not in ABSENT:
+            ours = list(inspect.signature(getattr(random, name)).parameters)
+            assert [p for p in ours if p in theirs] == [p for p in theirs if p in ours], name
+            assert set(theirs) - set(ours) <= set(NOT_TAKEN), name
