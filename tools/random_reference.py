@@ -1,8 +1,8 @@
 """Write tests/random/reference.json: what JAX draws from its keys, to compare `tracer.random` with.
 
 Run with a Python that has JAX:  python tools/random_reference.py
-"names" holds JAX's public names and the parameters of its functions. Each case is {"call", "seed", "args", "dtype", "shape", "bytes"}: the arguments after the key by keyword, and the
-result.
+"names" holds JAX's public names and the parameters of its functions. Each case is {"call", "seed", "args", "dtype",
+"shape", "bytes"}: the arguments after the key by keyword, and the result.
 An argument {"array": [...], "dtype": ...} stands for an array. Keys are given by their words.
 """
 
