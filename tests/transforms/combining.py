@@ -6,7 +6,7 @@ flow its Python. What stands inside is called compiled, so only the outermost tr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -14,62 +14,30 @@ import numpy as np
 
 import tracer
 import tracer.numpy as tnp
+from tests.transforms import written
 from tests.transforms.programs import Example
-from tracer import lax, tree
+from tests.transforms.written import SCALES, Function, basis, direction, moved, weighed
+from tracer import tree
 from tracer.primitives.reference import run_reference
 from tracer.trace.stage import stage
 
-Function = Callable[[Any], Any]
 STEP = 1e-6  # of central differences: their error is about STEP² and 1e-16 / STEP, of values near 1
 TOLERANCE = 2e-7  # of derivatives against differences, relative to the largest element
 EXACT = 1e-11  # of what computes the same numbers in another order
-SCALES = (1.0, 0.97, 1.02)  # of the lanes of a batch
 
 
 class Transform(NamedTuple):
-    """name; apply(f) -> g; meaning(f)(x) -> g(x) by calls of f; whether that is inexact; whether it pushes forward."""
+    """name; apply(f) -> g; meaning(f)(x) -> g(x) by calls of f. differences: whether that is inexact.
+
+    forward: it asks for the forward derivative. reverse_only: what it gives has none of its own.
+    """
 
     name: str
     apply: Callable[[Function], Function]
     meaning: Callable[[Function], Function]
     differences: bool = False
     forward: bool = False
-
-
-# Trees as vectors of real numbers
-
-
-def weights(leaf: Any) -> np.ndarray[Any, Any]:
-    """Fixed numbers of a leaf's shape and dtype."""
-    base = 0.8 + 0.5 * np.sin(1.0 + np.arange(np.size(leaf), dtype=float)).reshape(np.shape(leaf))
-    return base * (1.0 - 0.4j) if np.iscomplexobj(leaf) or np.dtype(leaf.dtype).kind == "c" else base
-
-
-def weighed(y: Any) -> Any:
-    """A real scalar of a tree, in which every element counts."""
-    total: Any = 0.0
-    for leaf in tree.leaves(y):
-        part = tnp.asarray(leaf) * weights(leaf)
-        total = total + (part.real if part.dtype.kind == "c" else part).sum()
-    return total
-
-
-def direction(x: Any) -> Any:
-    return tree.map(lambda leaf: tnp.asarray(weights(leaf)[::-1].copy() if np.ndim(leaf) else weights(leaf)), x)
-
-
-def moved(x: Any, d: Any, step: float) -> Any:
-    return tree.map(lambda a, b: tnp.asarray(np.asarray(a) + step * np.asarray(b)), x, d)
-
-
-def basis(x: Any) -> Iterator[tuple[int, tuple[int, ...], Any]]:
-    """(leaf, place, tree that is one there), for every element."""
-    leaves, structure = tracer.tree_util.tree_flatten(x)
-    for number, leaf in enumerate(leaves):
-        for place in np.ndindex(np.shape(leaf)):
-            unit = [np.zeros(np.shape(other), np.asarray(other).dtype) for other in leaves]
-            unit[number][place] = 1.0
-            yield number, place, tracer.tree_util.tree_unflatten(structure, unit)
+    reverse_only: bool = False
 
 
 # Meanings
@@ -108,99 +76,6 @@ def over_lanes(f: Function) -> Function:
 # Transforms
 
 
-def _lanes(x: Any) -> Any:
-    return tree.map(lambda leaf: tnp.stack([tnp.asarray(leaf) + (s - 1.0) * tnp.asarray(leaf) for s in SCALES]), x)
-
-
-def _scales(y: Any) -> Any:
-    return tnp.asarray(SCALES).reshape((3,) + (1,) * (y.ndim - 1))
-
-
-def vmapped(f: Function) -> Function:
-    return lambda x: tree.map(lambda y: (y * _scales(y)).sum(0), tracer.vmap(f)(_lanes(x)))
-
-
-def summed_by_lanes(f: Function) -> Function:
-    """The sum inside the batch, by a collective."""
-
-    def lane(x: Any, scale: Any) -> Any:
-        return tree.map(lambda y: lax.psum(y * scale, "lanes"), f(x))
-
-    return lambda x: tracer.vmap(lane, out_axes=None, axis_name="lanes")(_lanes(x), tnp.asarray(SCALES))
-
-
-def scanned(f: Function) -> Function:
-    def loop(x: Any) -> Any:
-        start = tree.map(lambda t: tnp.zeros(t.shape, t.dtype), tracer.eval_shape(f, x))
-
-        def step(total: Any, lane: Any) -> Any:
-            v, scale = lane
-            return tree.map(lambda t, y: t + scale * y, total, f(v)), None
-
-        return lax.scan(step, start, (_lanes(x), tnp.asarray(SCALES)))[0]
-
-    return loop
-
-
-def looped(f: Function) -> Function:
-    def loop(x: Any) -> Any:
-        lanes, start = _lanes(x), tree.map(lambda t: tnp.zeros(t.shape, t.dtype), tracer.eval_shape(f, x))
-
-        def step(state: Any) -> Any:
-            i, total = state
-            scale = tnp.asarray(SCALES)[i]
-            y = f(tree.map(lambda leaf: leaf[i], lanes))
-            return i + 1, tree.map(lambda t, part: t + scale * part, total, y)
-
-        return lax.while_loop(lambda state: state[0] < 3, step, (0, start))[1]
-
-    return loop
-
-
-def branched(f: Function) -> Function:
-    def choose(x: Any) -> Any:
-        flag = weighed(x) > -1e9
-        return lax.cond(flag, f, lambda v: tree.map(lambda y: 0.0 * y + tnp.nan, f(v)), x)
-
-    return choose
-
-
-def gradient(f: Function) -> Function:
-    return tracer.grad(lambda x: weighed(f(x)))
-
-
-def pulled(f: Function) -> Function:
-    """The gradient by vjp, its pullback run under jit."""
-
-    def pull(x: Any) -> Any:
-        y, pullback = tracer.vjp(lambda v: weighed(f(v)), x)
-        return tracer.jit(lambda g: pullback(g)[0])(tnp.ones_like(y))
-
-    return pull
-
-
-def pushed(f: Function) -> Function:
-    return lambda x: tracer.jvp(f, (tree.map(tnp.asarray, x),), (direction(x),))[1]
-
-
-def linearized(f: Function) -> Function:
-    return lambda x: tracer.linearize(f, tree.map(tnp.asarray, x))[1](direction(x))
-
-
-def by_columns(f: Function) -> Function:
-    """The directional derivative by the whole Jacobian, for one real array."""
-
-    def push(x: Any) -> Any:
-        leaves = tree.leaves(x)
-        if len(leaves) != 1 or np.dtype(leaves[0].dtype if np.ndim(leaves[0]) else float).kind == "c":
-            return pushed(f)(x)
-        d = direction(x)
-        rank = np.ndim(x)
-        return tree.map(lambda j: tnp.tensordot(j, d, axes=rank), tracer.jacfwd(f)(tnp.asarray(x)))
-
-    return push
-
-
 def same(f: Function) -> Function:
     return f
 
@@ -209,19 +84,48 @@ def derivative(f: Function) -> Function:
     return lambda x: difference(f, x, direction(x))
 
 
+def curvature(f: Function) -> Function:
+    """The Hessian of the weighed results times a direction, by differences of the gradient."""
+    return lambda x: difference(tracer.jit(written.gradient(f)), x, direction(x))
+
+
+def exact(name: str, apply: Callable[[Function], Function], meaning: Callable[[Function], Function]) -> Transform:
+    return Transform(name, apply, meaning)
+
+
 TRANSFORMS = [
-    Transform("jit", tracer.jit, same),
-    Transform("checkpoint", tracer.checkpoint, same),
-    Transform("grad", gradient, gradient_by_differences, differences=True),
-    Transform("vjp", pulled, gradient_by_differences, differences=True),
-    Transform("jvp", pushed, derivative, differences=True, forward=True),
-    Transform("linearize", linearized, derivative, differences=True, forward=True),
-    Transform("jacfwd", by_columns, derivative, differences=True, forward=True),
-    Transform("vmap", vmapped, over_lanes),
-    Transform("psum", summed_by_lanes, over_lanes),
-    Transform("scan", scanned, over_lanes),
-    Transform("while_loop", looped, over_lanes),
-    Transform("cond", branched, same),
+    exact("jit", tracer.jit, same),
+    exact("checkpoint", tracer.checkpoint, same),
+    exact("checkpoint of dots", written.with_dots_kept, same),
+    exact("checkpoint of names", written.with_names_kept, same),
+    exact("closure_convert", written.closed, same),
+    Transform("custom_gradient", written.with_pullback, same, reverse_only=True),
+    Transform("custom_jvp", written.with_own_tangents, same, forward=True),
+    Transform("custom_vjp", written.with_own_gradients, same, reverse_only=True),
+    Transform("grad", written.gradient, gradient_by_differences, differences=True),
+    Transform("vjp", written.pulled, gradient_by_differences, differences=True),
+    Transform("jacrev", written.by_rows, derivative, differences=True),
+    Transform("linear_transpose", written.transposed, gradient_by_differences, differences=True, forward=True),
+    Transform("jvp", written.pushed, derivative, differences=True, forward=True),
+    Transform("linearize", written.linearized, derivative, differences=True, forward=True),
+    Transform("jacfwd", written.by_columns, derivative, differences=True, forward=True),
+    Transform("hessian", written.by_hessian, curvature, differences=True),
+    Transform("hvp", written.by_product, curvature, differences=True),
+    exact("vmap", written.vmapped, over_lanes),
+    exact("psum", written.summed_by_lanes, over_lanes),
+    exact("all_gather", written.gathered_lanes, over_lanes),
+    exact("custom_vmap", written.with_own_batches, over_lanes),
+    exact("scan", written.scanned, over_lanes),
+    exact("scan in reverse", written.scanned_backwards, over_lanes),
+    exact("unrolled scan", written.unrolled, over_lanes),
+    exact("map", written.mapped, over_lanes),
+    exact("associative_scan", written.by_prefixes, over_lanes),
+    exact("while_loop", written.looped, over_lanes),
+    exact("fori_loop", written.counted, over_lanes),
+    exact("while_loop of lanes", written.stopped_lanes, over_lanes),
+    exact("cond", written.branched, same),
+    exact("cond of lanes", written.branched_lanes, over_lanes),
+    exact("switch", written.switched, same),
 ]
 BY_NAME = {t.name: t for t in TRANSFORMS}
 
@@ -233,15 +137,20 @@ def chains(length: int) -> list[Chain]:
     return list(product(TRANSFORMS, repeat=length))
 
 
+# Loops of unknown length move the tangents of all their carries, read or not
+_LOOPS = {"while_loop", "while_loop of lanes", "fori_loop"}
+
+
 def allowed(example: Example, chain: Chain) -> bool:
-    """Whether the program has every derivative: a reverse rule has forward derivatives behind a gradient only."""
-    if example.forward:
-        return True
+    """Whether the program has every derivative. Behind a reverse rule there is a forward one after a gradient only."""
+    rules, looped = 0 if example.forward else 1, False
     for transform in chain:
-        if transform.forward:
+        second = transform.name in ("hessian", "hvp")
+        if rules > (1 if second and not looped else 0) and (transform.forward or second):
             return False
-        if transform.differences:
-            return True
+        rules += transform.reverse_only
+        rules -= transform.differences and rules > 0
+        looped = looped or transform.name in _LOOPS
     return True
 
 

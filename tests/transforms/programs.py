@@ -312,6 +312,127 @@ def shifted_lanes(m: Any) -> Any:
     return tracer.vmap(lambda row: row * lax.ppermute(row, "i", [(0, 1), (1, 0)]), axis_name="i")(m)
 
 
+# Callbacks, keys, sets of lanes, nested trees
+
+
+def through_numpy(x: Any) -> Any:
+    """A function of NumPy, which has the derivative that it is given, by NumPy too."""
+
+    @tracer.custom_jvp
+    def sine(v: Any) -> Any:
+        return tracer.pure_callback(np.sin, v, v, vmap_method="broadcast_all")
+
+    def cosine(v: Any) -> Any:
+        return sine(v + 0.5 * np.pi)
+
+    sine.defjvp(lambda primals, tangents: (sine(*primals), cosine(*primals) * tangents[0]))
+    return sine(x) * x
+
+
+def lanes_that_stop(m: Any) -> Any:
+    """Every row is halved until it is small: each in its own number of steps."""
+
+    def row(v: Any) -> Any:
+        return lax.while_loop(lambda s: (s[0] ** 2).sum() > 0.1, lambda s: (0.5 * tnp.sin(s[0]), s[1] + v), (v, v))[1]
+
+    return tracer.vmap(row)(m)
+
+
+def lanes_that_part(x: Any) -> Any:
+    return tracer.vmap(lambda v: lax.cond(v > 0, lambda u: tnp.log(u) * x, lambda u: tnp.exp(u) + x, v))(x)
+
+
+def noise(x: Any) -> Any:
+    key = tracer.random.key(0)
+    draws = tracer.random.normal(key, x.shape)
+    return x * draws + tracer.random.uniform(tracer.random.fold_in(key, 1), x.shape, minval=0.5) ** x
+
+
+def scan_of_trees(p: Any) -> Any:
+    def step(carry: Any, u: Any) -> Any:
+        h = tnp.tanh(p["w"].T @ carry["h"] * u)[:2]
+        return {"h": h, "none": None, "t": (carry["t"][0] + 1,)}, {"y": h.sum(), "none": None}
+
+    start = {"h": p["b"][1], "none": None, "t": (0,)}
+    last, ys = lax.scan(step, start, TABLE[:2] * p["b"][0], reverse=True, unroll=2)
+    return last["h"], ys["y"]
+
+
+def switch_in_while(x: Any) -> Any:
+    branches = [lambda v: tnp.sin(v) + x, lambda v: v * tnp.cos(x), lambda v: v / (1.0 + v * v)]
+    return lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, lax.switch(s[0], branches, s[1])), (0, x))[1]
+
+
+def while_in_scan_in_cond(x: Any) -> Any:
+    def grown(c: Any, v: Any) -> Any:
+        end = lax.while_loop(lambda s: s.sum() < 4.0, lambda s: 1.3 * s + 0.2 * x * x, 1.0 + c * c)
+        return tnp.sin(end) * v, end.sum()
+
+    return lax.cond(x[0] > 0, lambda v: lax.scan(grown, v, TABLE[:2]), lambda v: (v, TABLE[:2]), x)
+
+
+def checkpointed_while(x: Any) -> Any:
+    @tracer.checkpoint
+    def settle(v: Any) -> Any:
+        return lax.while_loop(lambda s: s[1] < 3, lambda s: (tnp.cos(s[0] * v), s[1] + 1), (v, 0))[0]
+
+    return settle(settle(x))
+
+
+def limited_while(x: Any) -> Any:
+    """A loop that keeps little, and runs again what it needs."""
+    step = lambda s: (s[0] + 1, s[1] + 0.1 * tnp.sin(s[1] * x))  # noqa: E731
+    return lax.while_loop(lambda s: s[0] < 12, step, (0, x), memory=100)[1]
+
+
+def scan_with_prefixes(m: Any) -> Any:
+    """A linear recurrence by associative_scan, its transitions from another scan."""
+    rates = lax.scan(lambda c, row: (tnp.tanh(c + row), c), VECTOR, m)[1]
+
+    def compose(a: Any, b: Any) -> Any:
+        return a[0] * b[0], b[0] * a[1] + b[1]
+
+    return lax.associative_scan(compose, (rates, m), reverse=True)
+
+
+def integer_counts(x: Any) -> Any:
+    """Integers and booleans between: how many are positive, where the greatest is, which bits are set."""
+    positive = (x > 0).sum()
+    bits = tnp.bitwise_and(tnp.arange(3), positive)
+    return x * positive + x[tnp.argmax(x)] * bits + tnp.where(bits == 0, x**2, x)
+
+
+def scattered_extremes(x: Any) -> Any:
+    places = tnp.asarray([0, 1, 0])
+    return TABLE[:2].at[places].max(x), TABLE[:2].at[places].min(x * x), tracer.ops.segment_sum(x**2, places, 2)
+
+
+def strided(m: Any) -> Any:
+    y = m[:, ::-2].at[0].multiply(m[1, :2])
+    z = lax.dynamic_slice(m, (m[0, 0] > 0).astype(int)[None].repeat(2), (1, 2))
+    return tnp.roll(y, 1, axis=1), lax.reduce_window(m, 0.0, lax.add, (1, 2), (1, 1), "VALID"), z
+
+
+def custom_rule_in_loop(x: Any) -> Any:
+    return lax.fori_loop(0, 3, lambda i, v: log1pexp(v) * x, x)
+
+
+def reverse_rule_in_scan(x: Any) -> Any:
+    return lax.scan(lambda c, v: (scaled_sine(c, v), c), x, TABLE[:2])
+
+
+def inner_gradient(x: Any) -> Any:
+    """A step of descent, and a Newton step beside it."""
+    loss = lambda v: (tnp.log1p(v * v) * x).sum() + (v**4).sum()  # noqa: E731
+    curvature = tracer.hessian(loss)(x) + 10.0 * tnp.eye(3)
+    return x - 0.1 * tracer.grad(loss)(x), curvature @ x
+
+
+def batched_rule(x: Any) -> Any:
+    product = tracer.custom_batching.sequential_vmap(lambda a, b: tnp.sin(a) * b)
+    return tracer.vmap(product)(x, TABLE[:3])
+
+
 # Complex numbers
 
 
@@ -321,6 +442,15 @@ def complex_to_real(z: Any) -> Any:
 
 def complex_to_complex(z: Any) -> Any:
     return tnp.exp(z) * z.conj() + tnp.sqrt(z + 3.0)
+
+
+def complex_scan(z: Any) -> Any:
+    return lax.scan(lambda c, v: (c * v + 0.1j, abs(c)), z[0], z)
+
+
+def complex_while(z: Any) -> Any:
+    step = lambda s: (s[0] ** 2 + z, s[1] + 1)  # noqa: E731
+    return lax.while_loop(lambda s: (s[1] < 3) & (abs(s[0]).max() < 2.0), step, (z, 0))[0]
 
 
 def through_complex(x: Any) -> Any:
@@ -346,7 +476,14 @@ EXAMPLES = {
         Example(with_custom_vjp, VECTOR, forward=False), Example(with_custom_gradient, VECTOR, forward=False),
         Example(implicit, SCALAR), Example(checkpointed, VECTOR), Example(checkpointed_scan, VECTOR),
         Example(jitted, VECTOR), Example(closed_over, VECTOR), Example(inner_jvp, VECTOR), Example(collective, MATRIX),
-        Example(shifted_lanes, MATRIX), Example(complex_to_real, COMPLEX), Example(complex_to_complex, COMPLEX),
-        Example(through_complex, VECTOR),
+        Example(shifted_lanes, MATRIX), Example(through_numpy, VECTOR), Example(lanes_that_stop, MATRIX),
+        Example(lanes_that_part, VECTOR), Example(noise, VECTOR), Example(scan_of_trees, TREE),
+        Example(switch_in_while, VECTOR),
+        Example(while_in_scan_in_cond, VECTOR), Example(checkpointed_while, VECTOR),
+        Example(limited_while, VECTOR), Example(scan_with_prefixes, MATRIX), Example(integer_counts, VECTOR),
+        Example(scattered_extremes, VECTOR), Example(strided, MATRIX), Example(custom_rule_in_loop, VECTOR),
+        Example(reverse_rule_in_scan, VECTOR, forward=False), Example(inner_gradient, VECTOR),
+        Example(batched_rule, VECTOR), Example(complex_scan, COMPLEX), Example(complex_while, COMPLEX),
+        Example(complex_to_real, COMPLEX), Example(complex_to_complex, COMPLEX), Example(through_complex, VECTOR),
     ]
 }  # fmt: skip

@@ -258,6 +258,24 @@ def traced(trace: Trace, atom: Var, value: Array | None = None, owner: int | Non
     return array
 
 
+def fixed(array: Array) -> Array:
+    """A handle on the value that this one has now, which nothing rebinds."""
+    return array if array._owner == PROTECTED else _handle(array, PROTECTED)
+
+
+def renewed(array: Array) -> Array:
+    """Another handle on the value, which the current trace may rebind: this one stays as it is."""
+    innermost = state.innermost
+    return _handle(array, 0 if innermost is None else innermost.serial)
+
+
+def _handle(array: Array, owner: int) -> Array:
+    handle = _new(Array)
+    handle._value, handle._weak, handle._type = array._value, array._weak, array._type
+    handle._trace, handle._atom, handle._owner = array._trace, array._atom, owner
+    return handle
+
+
 def concrete_value(array: Array) -> Any:
     """The NumPy array behind a handle, through define-by-run levels; None where only a running program knows it."""
     value = array._value

@@ -26,7 +26,7 @@ from tracer.ir.primitive import Primitive
 from tracer.ir.program import Atom, Equation, Literal, Program, Source, Var, infer_types
 from tracer.ir.types import ArrayType, Type, array_type
 from tracer.settings import gate
-from tracer.trace.array import PROTECTED, Array, leak, traced
+from tracer.trace.array import PROTECTED, Array, fixed, leak, traced
 from tracer.trace.source import assigned_name, place, user_source
 from tracer.trace.state import state
 
@@ -55,7 +55,7 @@ class Trace:
         self.inputs: list[Var] = []
         self.equations: list[Equation] = []
         self.constants: list[tuple[Var, Array]] = []
-        self.lifted: dict[int, Var] = {}  # by id of the handle, which `constants` keeps alive
+        self.lifted: dict[int, Var] = {}  # by id of the handle or the value, which `constants` keeps alive
         self.data: Any = None  # what `process` keeps: values, tangents
         self.is_open = True
         self.thread = state.thread
@@ -76,15 +76,20 @@ class Trace:
         return self.lift(operand)
 
     def lift(self, array: Array) -> Atom:
-        """A variable for an array from outside this trace."""
-        variable = self.lifted.get(id(array))
+        """A variable for an array from outside this trace.
+
+        A handle made since this trace opened may be rebound in it: what is lifted is the value that it has now.
+        """
+        by_value = array._owner >= self.serial or array._owner == PROTECTED
+        key = id(array) if not by_value else id(array._value if array._trace is None else array._atom)
+        variable = self.lifted.get(key)
         if variable is None:
             stand_in = state.stand_ins.get(id(array))
             if stand_in is not None and stand_in is not array:
                 return self.atom(stand_in)
             check_alive(array)
-            variable = self.lifted[id(array)] = Var(array.type)
-            self.constants.append((variable, array))
+            variable = self.lifted[key] = Var(array.type)
+            self.constants.append((variable, fixed(array) if by_value else array))
         return variable
 
     def emit(

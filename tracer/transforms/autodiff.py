@@ -20,7 +20,7 @@ from tracer.primitives.broadcasting import broadcast_in_dim
 from tracer.primitives.conversion import convert_element_type
 from tracer.primitives.zeros import zeros
 from tracer.trace import trees
-from tracer.trace.array import Array
+from tracer.trace.array import Array, renewed
 from tracer.trace.convert import as_array
 from tracer.trace.evaluate import evaluate
 from tracer.trace.source import here
@@ -316,7 +316,7 @@ class Recorded:
         given = [dense(t) for t, on in zip(tangents, self.active, strict=True) if on]
         results = iter(evaluate(self.tape.program, [*self.tape.residuals, *given]))
         return [
-            next(results) if on else tangent_array(Zero(tangent_type(y.type)))
+            tangent_array(next(results) if on else Zero(tangent_type(y.type)))
             for y, on in zip(self.outputs, self.moving, strict=True)
         ]
 
@@ -480,4 +480,4 @@ def tangent_array(t: Tangent) -> Any:
         return zeros(t.type) if is_differentiable(t.type) else np.zeros(t.type.shape, FLOAT0)
     if isinstance(t, Literal):
         return broadcast_in_dim(t, (), ())
-    return t
+    return renewed(t)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tracer.errors import ArgumentError, message
-from tracer.ir.types import is_differentiable
+from tracer.ir.types import Type, is_differentiable
 from tracer.primitives.calls import call
 from tracer.trace import trees
 from tracer.trace.array import Array
@@ -33,9 +33,15 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
     Array(3., f64)
     """
     check_callable(fun, "closure_convert")
+    return _converted(fun, example_args, is_differentiable)
+
+
+def _converted(
+    fun: Callable[..., Any], example_args: tuple[Any, ...], is_hoisted: Callable[[Type], bool]
+) -> tuple[Callable[..., Any], list[Array]]:
     name = name_of(fun)
     staged, structure, result = _staged(fun, example_args, f"closure_convert of {name}")
-    hoisted = [x._trace is not None and is_differentiable(x.type) for x in staged.constants]
+    hoisted = [x._trace is not None and is_hoisted(x.type) for x in staged.constants]
     captured = [x for x, on in zip(staged.constants, hoisted, strict=True) if on]
 
     @wrapping(fun)
@@ -94,7 +100,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
 
         def forward(*given: Any) -> tuple[Any, Any]:
             outputs, pullback = _pair(call_user(fun, given, kwargs), name_of(fun))
-            function, captured = closure_convert(pullback, outputs)
+            function, captured = _converted(pullback, (outputs,), lambda _: True)  # it is called at another level
             converted[:] = [function]
             return outputs, captured
 

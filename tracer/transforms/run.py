@@ -17,7 +17,7 @@ from tracer.ir.primitive import Linearized, NoRule, Primitive, Zero
 from tracer.ir.program import Literal, Program, Source, Var
 from tracer.ir.types import Type, is_differentiable, tangent_type
 from tracer.primitives.rules import zero_jvp
-from tracer.trace.array import PROTECTED, Array, traced
+from tracer.trace.array import PROTECTED, Array, fixed, renewed, traced
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, Trace, eager, open_trace, stage_process
 from tracer.transforms.context import Context, Tangent
@@ -49,12 +49,15 @@ class Tape:
 
 
 def _lower(trace: Trace, operand: Operand) -> Operand:
-    """The operand at the enclosing level."""
-    if isinstance(operand, Array) and operand._trace is trace:
+    """The operand at the enclosing level, as it is now: the tape keeps it, and `x[i] = v` may rebind its handle."""
+    if not isinstance(operand, Array):
+        return operand
+    if operand._trace is trace:
         value = operand._value
         assert isinstance(value, Array)
         return value
-    return operand
+    now = state.stand_ins.get(id(operand), operand)
+    return fixed(now) if isinstance(now, Array) else now
 
 
 class _Recipe(NamedTuple):
@@ -106,7 +109,7 @@ def _record(
             outputs.append(traced(trace, variable, y))
             variables.append(variable)
         else:
-            outputs.append(y)
+            outputs.append(renewed(y) if isinstance(y, Array) else y)  # the tape may keep y itself
             variables.append(None)
     if any(v is not None for v in variables):
         trace.data.entries.append(Entry(kept, inputs, tuple(variables), source, key))  # type: ignore[arg-type]
@@ -142,7 +145,7 @@ def run_reverse(function: Function, primals: Sequence[Operand], active: Sequence
     with open_trace(_record, name, staging=False) as trace:
         tape = trace.data = Tape([], [])
         arguments: list[Any] = [
-            trace.new_input(x.type, x, protected=True) if on and isinstance(x, Array) else x
+            trace.new_input(x.type, fixed(x), protected=True) if on and isinstance(x, Array) else x
             for x, on in zip(primals, active, strict=True)
         ]
         outputs = function(arguments)
@@ -152,7 +155,13 @@ def run_reverse(function: Function, primals: Sequence[Operand], active: Sequence
             tape.outputs.append(_lower(trace, y))
             tape.output_vars.append(y._atom if mine else None)  # type: ignore[union-attr]
         trace.data = None
+    tape.outputs = [_own(y) for y in tape.outputs]
     return tape
+
+
+def _own(y: Operand) -> Operand:
+    """A result as a handle of the caller's."""
+    return renewed(y) if isinstance(y, Array) else y
 
 
 class LinearTape(NamedTuple):
@@ -224,7 +233,7 @@ def run_forward(
         outputs = function(arguments)
         ys = [_lower(trace, y) for y in outputs]
         dys: list[Tangent] = [_tangent(trace, y) for y in outputs]
-    return ys, dys
+    return [_own(y) for y in ys], [dy if isinstance(dy, Zero) else _own(dy) for dy in dys]
 
 
 class _Moving(Var):

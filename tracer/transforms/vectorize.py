@@ -10,7 +10,7 @@ from tracer.ir.program import Literal
 from tracer.ir.types import Type, with_shape
 from tracer.primitives.shapes import broadcast_in_dim, moveaxis
 from tracer.trace import trees
-from tracer.trace.array import Array
+from tracer.trace.array import Array, renewed
 from tracer.trace.source import here
 from tracer.trace.stage import stage
 from tracer.trace.state import named_axis
@@ -149,7 +149,7 @@ def _place(y: Any, found: Axis, wanted: Axis, size: int, name: str) -> Any:
                     help="give it an axis in out_axes",
                 )
             )
-        return broadcast_in_dim(y, (), ()) if isinstance(y, Literal) else y
+        return broadcast_in_dim(y, (), ()) if isinstance(y, Literal) else renewed(y)
     front = to_front(y, found, size)
     rank = len(front.shape)
     if not -rank <= wanted < rank:
@@ -160,4 +160,4 @@ def _place(y: Any, found: Axis, wanted: Axis, size: int, name: str) -> Any:
                 help=f"out_axes runs from {-rank} to {rank - 1} here",
             )
         )
-    return moveaxis(front, 0, wanted % rank)
+    return renewed(moveaxis(front, 0, wanted % rank))
