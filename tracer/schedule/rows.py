@@ -7,7 +7,7 @@ was; so the results do, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -35,7 +35,6 @@ from tracer.ir.loop import (
 )  # fmt: skip
 from tracer.ir.loop_walk import statements_of
 from tracer.ir.scalar import MATH_FUNCTIONS
-from tracer.schedule.canonical import function_key
 from tracer.schedule.copying import copied
 from tracer.schedule.cpu import runs_lanes_inside
 from tracer.schedule.work import trips, work
@@ -65,17 +64,24 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """A call of a nest whose outermost loop runs over rows."""
+class Nest:
+    """A function whose outermost loop runs over rows. steps: of its buffers, see `Use`; size: statements of a row."""
 
     function: Function
-    invoke: Invoke
     loop: For
-    uses: Mapping[Place, Use]
+    has_loops: bool
+    steps: Mapping[Buffer, int | None]
+    size: int
+    work: float
 
-    @property
-    def has_loops(self) -> bool:
-        return any(isinstance(s, For) for s in self.loop.body.statements)
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A call of a nest over rows."""
+
+    nest: Nest
+    invoke: Invoke
+    uses: Mapping[Place, Use]
 
 
 def fuse_rows(module: Module, least_work: float) -> Module:
@@ -90,6 +96,7 @@ class _Fusion:
     def __init__(self, module: Module, least_work: float) -> None:
         self.module, self.least_work = module, least_work
         self.functions = {f.name: f for f in module.functions}
+        self.nests: dict[str, Nest | None] = {}
         self.made: dict[object, Function] = {}
 
     def run(self) -> Module:
@@ -129,34 +136,26 @@ class _Fusion:
 
     def _rows(self, s: Invoke) -> Rows | None:
         """The call as one of a nest over rows; None for any other."""
-        function = self.functions[s.function]
-        if len(function.body.statements) != 1 or not isinstance(function.body.statements[0], For):
-            return None
-        loop = function.body.statements[0]
-        counted = loop.start == index_constant(0) and isinstance(loop.stop, Constant) and loop.step == 1
-        if loop.kind is not LoopKind.PARALLEL or loop.carries or not counted:
-            return None
-        if not all(isinstance(inner, For | Compute | Load | Store) for inner in statements_of(loop.body)):
-            return None
-        if any(isinstance(inner, For) for inner in loop.body.statements) and not runs_lanes_inside(loop):
-            return None
-        return Rows(function, s, loop, _uses(function, s, loop))
+        if s.function not in self.nests:
+            self.nests[s.function] = _nest(self.functions[s.function])
+        nest = self.nests[s.function]
+        return None if nest is None else Rows(nest, s, _uses(nest, s))
 
     def _fits(self, run: Sequence[Rows], rows: Rows) -> bool:
         """Whether a nest may run row by row together with those before it."""
-        count = trips(rows.loop)
-        if len(run) >= _MOST_NESTS or count != trips(run[0].loop):
+        count = trips(rows.nest.loop)
+        if len(run) >= _MOST_NESTS or count != trips(run[0].nest.loop):
             return False
         if any(_in_each_others_way(earlier, rows) for earlier in run):
             return False
         together = [*run, rows]
-        if sum(_statements(r.loop) for r in together) > _MOST_STATEMENTS or _row_bytes(together) > _MOST_BYTES:
+        if sum(r.nest.size for r in together) > _MOST_STATEMENTS or _row_bytes(together) > _MOST_BYTES:
             return False
-        return count >= _LEAST_ROWS or sum(work([r.loop]) for r in together) < self.least_work
+        return count >= _LEAST_ROWS or sum(r.nest.work for r in together) < self.least_work
 
     def _fused(self, run: Sequence[Rows]) -> list[Statement]:
         """The calls; in one loop those from the first to the last that loop within a row."""
-        whole = [n for n, rows in enumerate(run) if rows.has_loops]
+        whole = [n for n, rows in enumerate(run) if rows.nest.has_loops]
         if len(whole) < 2:
             return [rows.invoke for rows in run]
         first, last = whole[0], whole[-1] + 1
@@ -164,28 +163,63 @@ class _Fusion:
         return [*before, self._call(run[first:last]), *after]
 
     def _call(self, run: Sequence[Rows]) -> Invoke:
-        parameters: dict[object, Buffer | Register] = {}
+        places: dict[object, int] = {}
         arguments: list[View | Operand] = []
-        written = {place for rows in run for place, use in rows.uses.items() if use.written}
-        index, statements = Register(run[0].loop.index.dtype, "row"), list[Statement]()
+        shared: list[tuple[int, ...]] = []  # for each nest, which of the arguments its parameters are
         for rows in run:
-            names: dict[Buffer | Register, Buffer | Register] = {rows.loop.index: index}
-            for own, argument in zip(rows.function.parameters, rows.invoke.arguments, strict=True):
+            for argument in rows.invoke.arguments:
                 key = _place(argument) if isinstance(argument, View) else argument
-                if key not in parameters:
-                    fresh = f"a{len(parameters)}"
-                    parameters[key] = (
-                        replace(own, name=fresh, written=key in written)
-                        if isinstance(own, Buffer)
-                        else Register(own.dtype, fresh)
-                    )
+                if key not in places:
+                    places[key] = len(arguments)
                     arguments.append(argument)
-                names[own] = parameters[key]
-            statements += copied(rows.loop.body, names).statements
-        loop = replace(run[0].loop, index=index, body=Block(tuple(statements)))
-        function = Function(f"rows{len(self.made)}", tuple(parameters.values()), Block((loop,)))
-        known = self.made.setdefault(function_key(function), function)
-        return Invoke(known.name, tuple(arguments))
+            shared.append(tuple(places[_place(a) if isinstance(a, View) else a] for a in rows.invoke.arguments))
+        name = (tuple(rows.nest.function.name for rows in run), tuple(shared))
+        if name not in self.made:
+            self.made[name] = _fused_function(f"rows{len(self.made)}", [rows.nest for rows in run], shared)
+        return Invoke(self.made[name].name, tuple(arguments))
+
+
+def _fused_function(name: str, nests: Sequence[Nest], shared: Sequence[tuple[int, ...]]) -> Function:
+    """One function for all nests, whose parameters are those of the new one that `shared` says."""
+    pairs = [(n, own) for nest, ns in zip(nests, shared, strict=True) for n, own in zip(ns, _given(nest), strict=True)]
+    written = {n for n, own in pairs if isinstance(own, Buffer) and own.written}
+    parameters: dict[int, Buffer | Register] = {}
+    for n, own in pairs:
+        if n not in parameters:
+            parameters[n] = (
+                replace(own, name=f"a{n}", written=n in written)
+                if isinstance(own, Buffer)
+                else Register(own.dtype, f"a{n}")
+            )
+    row, statements = Register(nests[0].loop.index.dtype, "row"), list[Statement]()
+    for nest, ns in zip(nests, shared, strict=True):
+        names: dict[Buffer | Register, Buffer | Register] = {nest.loop.index: row}
+        names |= {own: parameters[n] for n, own in zip(ns, _given(nest), strict=True)}
+        statements += copied(nest.loop.body, names).statements
+    loop = replace(nests[0].loop, index=row, body=Block(tuple(statements)))
+    return Function(name, tuple(parameters[n] for n in range(len(parameters))), Block((loop,)))
+
+
+def _given(nest: Nest) -> Sequence[Buffer | Register]:
+    return nest.function.parameters
+
+
+def _nest(function: Function) -> Nest | None:
+    """The function as a nest over rows; None for any other."""
+    if len(function.body.statements) != 1 or not isinstance(function.body.statements[0], For):
+        return None
+    loop = function.body.statements[0]
+    counted = loop.start == index_constant(0) and isinstance(loop.stop, Constant) and loop.step == 1
+    if loop.kind is not LoopKind.PARALLEL or loop.carries or not counted:
+        return None
+    inner = list(statements_of(loop.body))
+    has_loops = any(isinstance(s, For) for s in inner)
+    if not all(isinstance(s, For | Compute | Load | Store) for s in inner):
+        return None
+    if has_loops and not runs_lanes_inside(loop):
+        return None
+    size = sum(_WRITTEN_OUT if isinstance(s, Compute) and s.op in MATH_FUNCTIONS else 1 for s in inner)
+    return Nest(function, loop, has_loops, _steps(loop, inner), size, work([loop]))
 
 
 # -- memory --------------------------------------------------------------------------------------------------------
@@ -198,23 +232,27 @@ def _place(view: View) -> Place:
     return Place(buffer, view.start)
 
 
-def _uses(function: Function, s: Invoke, loop: For) -> dict[Place, Use]:
-    """What the nest does with its memory."""
-    extents = {inner.index: inner for inner in statements_of(loop.body) if isinstance(inner, For)}
-    touched: dict[Buffer, list[Address]] = {}
-    for inner in statements_of(loop.body):
-        if isinstance(inner, Load | Store):
-            touched.setdefault(inner.buffer, []).append(inner.address)
+def _steps(loop: For, inner: Sequence[Statement]) -> dict[Buffer, int | None]:
+    """How far one row is from the next in each buffer."""
+    extents = {s.index: s for s in inner if isinstance(s, For)}
+    found: dict[Buffer, set[int | None]] = {}
+    for s in inner:
+        if isinstance(s, Load | Store):
+            found.setdefault(s.buffer, set()).add(_step(s.address, loop.index, extents))
+    return {buffer: steps.pop() if len(steps) == 1 else None for buffer, steps in found.items()}
+
+
+def _uses(nest: Nest, s: Invoke) -> dict[Place, Use]:
+    """What the call does with its memory."""
     uses: dict[Place, Use] = {}
-    for parameter, argument in zip(function.parameters, s.arguments, strict=True):
+    for parameter, argument in zip(nest.function.parameters, s.arguments, strict=True):
         if not isinstance(argument, View):
             continue
         assert isinstance(parameter, Buffer)
-        steps = {_step(address, loop.index, extents) for address in touched.get(parameter, [])}
-        place, step = _place(argument), steps.pop() if len(steps) == 1 else None
+        place, step, written = _place(argument), nest.steps.get(parameter), parameter.written
         if place in uses:
-            step = step if uses[place].step == step else None
-        uses[place] = Use(argument, step, parameter.written or (place in uses and uses[place].written))
+            step, written = step if uses[place].step == step else None, written or uses[place].written
+        uses[place] = Use(argument, step, written)
     return uses
 
 
@@ -256,11 +294,6 @@ def _overlap(a: Buffer, b: Buffer) -> bool:
 
 
 # -- size ----------------------------------------------------------------------------------------------------------
-
-
-def _statements(loop: For) -> int:
-    statements: Iterable[Statement] = statements_of(loop.body)
-    return sum(_WRITTEN_OUT if isinstance(s, Compute) and s.op in MATH_FUNCTIONS else 1 for s in statements)
 
 
 def _row_bytes(run: Sequence[Rows]) -> int:

@@ -6,21 +6,32 @@ import math
 
 from tracer.schedule.math import coefficients as c
 from tracer.schedule.math.double_double import fast_two_sum
-from tracer.schedule.math.expand import Value, fma, polynomial, select
-from tracer.schedule.math.exponentials import LN2, exp_of_reduced, reduced_normal, without_ln2
+from tracer.schedule.math.expand import SINGLE, Value, fma, polynomial, select
+from tracer.schedule.math.exponentials import LN2, exp_tail, reduced_normal, without_ln2
 from tracer.schedule.math.logarithms import LN2_HIGH, LN2_LOW, log1p_parts, log_of_one_plus
 
 
 def tanh(x: Value) -> Value:
-    """The hyperbolic tangent: a polynomial up to 0.55, 1 - 2 / (e^2x + 1) beyond."""
+    """The hyperbolic tangent, p / (p + 2) with p = e^2|x| - 1; a step of Newton's takes in what p + 2 and 1 / (p + 2)
+    lose in rounding."""
     f = x.format
     size = abs(x)
-    z = x * x
-    small = fma(size * z, polynomial(z, f.of(c.TANH_F32, c.TANH_F64)), size)
     twice = (size + size).at_most(f.of(18.5, 38.5))  # tanh is 1 from there on
-    n, scale = reduced_normal(twice, LN2)
-    half = fma(exp_of_reduced(without_ln2(twice, n)), scale, 0.5)
-    return select(size < 0.55, small, 1.0 - 1.0 / half).copysign(x)
+    n, scale = reduced_normal(twice, LN2, down=0)
+    reduced = fma(n, -LN2_HIGH[f], twice)
+    r = fma(n, -LN2_LOW[f], reduced)
+    tail, square = polynomial(r, exp_tail(f)), r * r
+    if f is SINGLE:
+        less_one = fma(square, tail, r)
+    else:
+        less_one = fma(square, tail, fma(n, -LN2_LOW[f], reduced - r)) + r  # with what r lost
+    p = fma(less_one, scale, scale - 1.0)
+    below = p + 2.0
+    lost = p - (below - 2.0)
+    inverse = 1.0 / below
+    quotient = p * inverse
+    rest = fma(-quotient, lost, fma(-quotient, below, p))
+    return fma(rest, inverse, quotient).copysign(x)
 
 
 def _even_and_odd(size: Value) -> tuple[Value, Value, Value, Value]:
