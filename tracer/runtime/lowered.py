@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tracer.errors import ArgumentError, message
 from tracer.ir.program import Program
 from tracer.runtime.arguments import Call, Signature
-from tracer.runtime.cost import CostReport, bytes_of, report
+from tracer.runtime.cost import CostReport, report
 from tracer.runtime.explain import Text
 from tracer.runtime.flops import flops
 from tracer.runtime.lazy import LazyModule
+from tracer.runtime.memory import Memory, memory_of
 from tracer.runtime.staging import Traced
 from tracer.trace import trees
 from tracer.trace.convert import as_array
@@ -29,31 +29,6 @@ else:
     pipeline = LazyModule("tracer.passes.pipeline")
     compiling = LazyModule("tracer.runtime.compile")
     gpu = LazyModule("tracer.runtime.cuda")
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """Bytes that a call needs. `peak` is all of them together.
-
-    arguments: what the caller hands over and what the function captured; results; arena: temporaries, at most
-    at one time; constants: data that belongs to the program.
-    """
-
-    arguments: int
-    results: int
-    arena: int
-    constants: int
-
-    @property
-    def peak(self) -> int:
-        """Everything at once."""
-        return self.arguments + self.results + self.arena + self.constants
-
-    def __str__(self) -> str:
-        rows = [(n, getattr(self, n)) for n in ("arguments", "results", "arena", "constants", "peak")]
-        return "\n".join(f"{name:<10}{value:>16,} B" for name, value in rows)
-
-    __repr__ = __str__
 
 
 class Lowered:
@@ -101,14 +76,21 @@ class Lowered:
         return flops(self.optimized())
 
     def memory(self) -> Memory:
-        """Bytes of arguments, results and temporaries, known before anything runs."""
+        """Bytes of arguments, results and temporaries, known before anything runs.
+
+        Loops of unknown length that are differentiated in reverse keep values of every round: `growth` says how many
+        bytes, and `after(rounds)` what the peak is then. Measured on Linux, a call of 30 MiB or more takes what is said
+        to 5 %, 2 MiB of the first call's threads aside.
+
+        >>> print(tracer.jit(lambda x: tnp.sort(x) + x).lower(np.zeros(1000)).memory())
+        arguments            8,000 B
+        results              8,000 B
+        arena                8,000 B
+        constants                0 B
+        peak                24,000 B
+        """
         program, scheduled = self._traced.program, self._compiled.scheduled
-        return Memory(
-            sum(bytes_of(type) for type in program.input_types),
-            sum(bytes_of(type) for type in program.output_types),
-            scheduled.module.arena,
-            sum(constant.nbytes for constant in scheduled.constants),
-        )
+        return memory_of(program, self.optimized(), scheduled.module.arena, scheduled.constants)
 
     def compile(self) -> CompiledFunction:
         """The function for exactly these types."""

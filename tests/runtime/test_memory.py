@@ -1,0 +1,102 @@
+"""`f.lower(x).memory()` is what a call takes: measured in processes of their own, where the system tells."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tracer
+import tracer.numpy as tnp
+from tracer import lax
+
+ROOT = Path(__file__).resolve().parents[2]
+MEASURE = """
+import gc
+import numpy as np, tracer, tracer.numpy as tnp
+from tracer import lax
+
+def status(name):
+    lines = open("/proc/self/status").read().splitlines()
+    return 1024 * int(next(line.split()[1] for line in lines if line.startswith(name)))
+
+{setup}
+compiled = tracer.jit(f).lower(*args).compile()
+memory = compiled.memory()
+tracer.jit(lambda x: 2.0 * x)(np.ones(10**6))  # threads have memory of their own
+gc.collect()
+open("/proc/self/clear_refs", "w").write("5")
+before = status("VmRSS")
+result = compiled(*args)
+print(status("VmHWM") - before, {predicted})
+"""
+CALLS = {
+    "elementwise": "f, args = lambda x: x * x + 2.0 * x, [np.ones(8_000_000)]",
+    "softmax": "f, args = tracer.nn.softmax, [np.ones((2500, 2500))]",
+    "argsort": "f, args = tnp.argsort, [np.random.default_rng(0).random(4_000_000)]",
+    "products": "f, args = lambda x: tnp.sin(x @ x) @ x, [np.ones((2000, 2000))]",
+    "convolution": """
+f = lambda x, w: lax.conv_general_dilated(x, w, (1, 1), "SAME")
+args = [np.ones((8, 16, 128, 128), np.float32), np.ones((32, 16, 3, 3), np.float32)]
+""",
+    "gradient of a scan": """
+f = tracer.grad(lambda x: lax.scan(lambda c, t: (tnp.sin(c), None), x, None, length=100)[0].sum())
+args = [np.ones(100_000)]
+""",
+}
+LOOP = """
+def f(x, n):
+    def step(state):
+        return state[0] + 1, tnp.sin(state[1])
+    return lax.while_loop(lambda state: state[0] < n, step, (0, x))[1].sum()
+f = tracer.grad(f)
+args = [np.ones(100_000), 700]
+"""
+
+
+def measured(setup: str, predicted: str) -> tuple[int, int]:
+    """The growth of the process's peak in one call, and the prediction, in bytes."""
+    if not Path("/proc/self/clear_refs").exists():
+        pytest.skip("the system does not tell the memory of a process")
+    program = MEASURE.format(setup=setup, predicted=predicted)
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True, text=True)
+    took, said = map(int, done.stdout.split())
+    return took, said
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_takes_what_was_predicted(name: str) -> None:
+    took, said = measured(CALLS[name], "memory.peak - memory.arguments")
+    assert said > 50e6
+    assert took == pytest.approx(said, rel=0.05)
+
+
+def test_a_loop_of_unknown_length_takes_what_was_predicted() -> None:
+    took, said = measured(LOOP, "memory.after(700) - memory.arguments")
+    assert said > 560e6
+    assert took == pytest.approx(said, rel=0.06)  # and up to 32 MiB, which C's realloc copies once
+
+
+def test_growth_names_loops_within_loops() -> None:
+    def inner(n: object, x: object) -> object:
+        return lax.while_loop(lambda s: s[0] < n, lambda s: (s[0] + 1, tnp.sin(s[1])), (0, x))[1]
+
+    def f(x: object) -> object:
+        step = lambda s: (s[0] + 1, inner(s[0], s[1]))  # noqa: E731
+        return lax.while_loop(lambda s: s[1].sum() < 9.0, step, (0, x))[1].sum()
+
+    memory = tracer.jit(tracer.grad(f)).lower(tnp.ones(1000)).memory()
+    assert [growth.loop.split()[0] for growth in memory.growth] == ["while_loop", "while_loop"]
+    assert [growth.bytes for growth in memory.growth] == [8008, 8000]
+    assert memory.after(10) == memory.peak + 10 * 16008
+
+
+def test_a_limited_loop_takes_its_limit() -> None:
+    def f(x: object) -> object:
+        return lax.while_loop(lambda y: y.sum() < 9.0, lambda y: 2.0 * y, x, memory=10**6).sum()
+
+    memory = tracer.jit(tracer.grad(f)).lower(tnp.ones(1000)).memory()
+    assert (memory.limit, memory.growth) == (10**6, ())
+    assert "limit            1,000,000 B" in str(memory)

@@ -1,0 +1,82 @@
+"""How many bytes a call needs, known before anything runs: a formula in their rounds, for loops of unknown length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tracer.ir.program import Program
+from tracer.ir.types import StackType
+from tracer.ir.visit import equations
+from tracer.runtime.cost import bytes_of
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What a loop keeps of each of its rounds, in bytes, until its derivative has read it."""
+
+    loop: str
+    bytes: int
+
+    def __str__(self) -> str:
+        return f"and {self.bytes:,} B for each round of {self.loop}"
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Bytes that a call needs. `peak` is all of them together, with no round of the loops in `growth`.
+
+    arguments: what the caller hands over and what the function captured; results; arena: temporaries, at most
+    at one time; constants: data that belongs to the program; limit: what loops with `memory=` keep at most.
+    growth: loops of unknown length that keep values of every round.
+    """
+
+    arguments: int
+    results: int
+    arena: int
+    constants: int
+    limit: int = 0
+    growth: tuple[Growth, ...] = ()
+
+    @property
+    def peak(self) -> int:
+        """Everything at once."""
+        return self.arguments + self.results + self.arena + self.constants + self.limit
+
+    def after(self, rounds: int) -> int:
+        """The peak where each loop in `growth` runs so many rounds. An inner loop starts anew in every round."""
+        return self.peak + rounds * sum(growth.bytes for growth in self.growth)
+
+    def __str__(self) -> str:
+        names = ["arguments", "results", "arena", "constants", *["limit"] * bool(self.limit), "peak"]
+        rows = [f"{name:<10}{getattr(self, name):>16,} B" for name in names]
+        return "\n".join([*rows, *map(str, self.growth)])
+
+    __repr__ = __str__
+
+
+def memory_of(traced: Program, optimized: Program, arena: int, constants: Sequence[Any]) -> Memory:
+    """The memory of a program. arena: bytes of its buffers. constants: the arrays in its module."""
+    limits = [e.params["memory"] for e in equations(traced) if e.primitive.name in ("loop_pull", "loop_bend")]
+    growth = () if limits else tuple(_growth(optimized))
+    return Memory(
+        sum(bytes_of(type) for type in traced.input_types),
+        sum(bytes_of(type) for type in traced.output_types),
+        arena,
+        sum(constant.nbytes for constant in constants),
+        max(limits, default=0),
+        growth,
+    )
+
+
+def _growth(program: Program) -> Iterator[Growth]:
+    """The loops that push, nested ones after those around them."""
+    for equation in program.equations:
+        for _, nested in equation.nested():
+            pushed = [e.inputs[1].type for e in nested.equations if e.primitive.name == "stack_push"]
+            if pushed:
+                assert not any(isinstance(type, StackType) for type in pushed)
+                where = f" at {equation.source}" if equation.source is not None else ""
+                yield Growth(equation.primitive.name + where, sum(map(bytes_of, pushed)))
+            yield from _growth(nested)
