@@ -153,6 +153,22 @@ def test_derivatives_of_rules_of_the_users_own_are_what_the_rules_say() -> None:
     np.testing.assert_allclose(np.asarray(limited(second)), np.asarray(limited(second, None)), rtol=1e-12)
 
 
+@pytest.mark.parametrize("way", [lambda f: f, tracer.jit], ids=["outside jit", "jit"])
+def test_rules_for_reverse_mode_only_are_enough_for_a_gradient(way: Any) -> None:
+    @tracer.custom_vjp
+    def tripled(x: Any) -> Any:
+        return x * x
+
+    tripled.defvjp(lambda x: (x * x, x), lambda x, ct: (3.0 * x * ct,))
+
+    def loop(a: Any) -> Any:
+        return tracer.lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, tripled(c[1]) * a), (0, a))[1]
+
+    assert float(limited(lambda: way(tracer.grad(loop))(0.9))) == pytest.approx(
+        float(limited(lambda: way(tracer.grad(loop))(0.9), None)), rel=1e-14
+    )
+
+
 def test_mixed_derivatives_in_what_the_first_held_fixed() -> None:
     def loop(x: Any, w: Any) -> Any:
         steps = tnp.floor(w * 30).astype(int)

@@ -157,5 +157,13 @@ def _first_equal(x: Any, extreme: Any, axis: int, index_dtype: Any) -> Any:
     return convert_element_type(first, index_dtype)
 
 
-expand = nested_first(_expand)
-"""Put calls in line and write composite primitives in others, nested programs included."""
+def _is_kept(equation: Equation) -> bool:
+    return not isinstance(equation.primitive.lower, Composite)
+
+
+expand = nested_first(_expand, _is_kept)
+"""Put calls in line and write composite primitives in others, nested programs included.
+
+Programs that a composite primitive holds are expanded with what it is written in, if that has them: its rules of
+differentiation may hold others, which nothing computes any more.
+"""

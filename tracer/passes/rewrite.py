@@ -19,8 +19,11 @@ class Pass:
     rounds: bool = False
 
 
-def nested_first(rewrite: Rewrite) -> Rewrite:
-    """The rewrite applied to nested programs, and then to the program itself; to one that is shared, once."""
+def nested_first(rewrite: Rewrite, holds: Callable[[Equation], bool] | None = None) -> Rewrite:
+    """The rewrite applied to nested programs, and then to the program itself; to one that is shared, once.
+
+    holds: which equations' programs are rewritten; all, unless said.
+    """
 
     def run(program: Program) -> Program:
         done: dict[int, tuple[Program, Program]] = {}  # by id of the program, which the entry keeps alive
@@ -28,7 +31,7 @@ def nested_first(rewrite: Rewrite) -> Rewrite:
         def each(program: Program) -> Program:
             known = done.get(id(program))
             if known is None:
-                known = done[id(program)] = (program, rewrite(rewrite_nested(program, each)))
+                known = done[id(program)] = (program, rewrite(rewrite_nested(program, each, holds)))
             return known[1]
 
         return each(program)
@@ -36,14 +39,14 @@ def nested_first(rewrite: Rewrite) -> Rewrite:
     return run
 
 
-def rewrite_nested(program: Program, rewrite: Rewrite) -> Program:
+def rewrite_nested(program: Program, rewrite: Rewrite, holds: Callable[[Equation], bool] | None = None) -> Program:
     """Rewrite the programs among the equations' parameters; the same object when nothing changed."""
     if not program.holds_programs:
         return program
     changed = False
     equations = []
     for equation in program.equations:
-        rewritten = rewrite_parameters(equation, rewrite)
+        rewritten = equation if holds is not None and not holds(equation) else rewrite_parameters(equation, rewrite)
         changed = changed or rewritten is not equation
         equations.append(rewritten)
     return replace(program, equations=tuple(equations)) if changed else program
