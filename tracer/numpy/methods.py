@@ -201,6 +201,11 @@ def _tolist(self: Array) -> Any:
     return np.asarray(self).tolist()
 
 
+def _to_numpy(self: Array) -> np.ndarray[Any, Any]:
+    """The elements as a NumPy array, read-only; by this name plotting libraries look for it."""
+    return np.asarray(self)
+
+
 def _tobytes(self: Array, order: Any = "C") -> bytes:
     """The elements' bytes in row-major order."""
     return np.asarray(self).tobytes(order)
@@ -333,7 +338,8 @@ METHODS: Final[dict[str, Function]] = {
     "nonzero": nonzero, "prod": reductions.prod, "ptp": reductions.ptp, "ravel": manipulation.ravel,
     "repeat": repeat, "reshape": _reshape, "round": rounding.round, "searchsorted": sorting.searchsorted,
     "sort": _sort, "squeeze": manipulation.squeeze, "std": statistics.std, "sum": reductions.sum,
-    "swapaxes": manipulation.swapaxes, "take": taking.take, "to_device": _to_device, "tobytes": _tobytes,
+    "swapaxes": manipulation.swapaxes, "take": taking.take, "to_device": _to_device, "to_numpy": _to_numpy,
+    "tobytes": _tobytes,
     "tolist": _tolist, "trace": matrices.trace, "transpose": _transpose, "var": statistics.var, "view": _view,
 }  # fmt: skip
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     from tracer.trace.array import Array
 
@@ -168,6 +170,7 @@ class Surface:
         indices_are_sorted: bool = False, fill_value: Any = None,
     ) -> Array: ...  # fmt: skip
     def to_device(self, device: Any, /, *, stream: Any = None) -> Array: ...
+    def to_numpy(self) -> np.ndarray[Any, Any]: ...
     def tobytes(self, order: Any = "C") -> bytes: ...
     def tolist(self) -> Any: ...
     def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Array: ...

@@ -1,0 +1,24 @@
+"""What SciPy decides when it is imported: the tests under SCIPY_ARRAY_API=1, in a process of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.foreign.requirements import DISPATCHES
+
+HERE = Path(__file__).parent
+
+
+@pytest.mark.skipif(DISPATCHES, reason="this process dispatches already, and runs them itself")
+@pytest.mark.parametrize("name", ["test_scipy_arrays", "test_scipy_methods", "test_scikit_learn"])
+def test_with_dispatching_on(name: str) -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", f"{HERE / name}.py"]
+    environment = {**os.environ, "SCIPY_ARRAY_API": "1"}
+    done = subprocess.run(command, env=environment, cwd=HERE.parents[1], capture_output=True, text=True, check=False)
+    nothing_to_run = 5  # of pytest: everything is skipped
+    assert done.returncode in (0, nothing_to_run), done.stdout[-6000:] + done.stderr[-2000:]
