@@ -90,6 +90,7 @@ STATISTICS: list[Case] = [
     *_tests("f_oneway", V, W, jit=REFUSED, grad=REFUSED),
     *_tests("alexandergovern", V, W, jit=REFUSED),
     *_tests(
+        "epps_singleton_2samp "
         "mannwhitneyu wilcoxon kruskal ansari mood brunnermunzel cramervonmises_2samp spearmanrho chatterjeexi",
         V,
         W,
@@ -187,6 +188,7 @@ SIGNALS: list[Case] = [
             "medfilt": lambda x: signal.medfilt(x, 3),
             "resample": lambda x: signal.resample(x, 20),
             "resample_poly": lambda x: signal.resample_poly(x, 2, 1),
+            "savgol_filter": lambda x: signal.savgol_filter(x, 5, 2),
             "wiener": lambda x: signal.wiener(x, 3),
             "lfilter": lambda x: signal.lfilter(xp_of(x).asarray([1.0, 0.5]), xp_of(x).asarray([1.0, 0.2]), x),
             "upfirdn": lambda x: signal.upfirdn(xp_of(x).asarray(K), x, 2),
@@ -353,6 +355,7 @@ GEOMETRY: list[Case] = [
             "CubicSpline": interpolate.CubicSpline,
             "Akima1DInterpolator": interpolate.Akima1DInterpolator,
             "make_interp_spline": interpolate.make_interp_spline,
+            "RBFInterpolator": lambda x, y: lambda t: interpolate.RBFInterpolator(x[:, None], y)(t.reshape(-1, 1)),
             "RegularGridInterpolator": lambda x, y: (
                 lambda t: interpolate.RegularGridInterpolator((x,), y)(t[..., None])
             ),

@@ -6,8 +6,11 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from tracer.errors import ArgumentError, message
 from tracer.numpy.arithmetic import divide
+from tracer.numpy.by_value import by_value
 from tracer.numpy.conversion import array_of
 from tracer.numpy.creation import arange
 from tracer.numpy.joining import concatenate, roll
@@ -78,15 +81,27 @@ def _samples(name: str, n: Any) -> int:
     return count
 
 
-def __getattr__(name: str) -> Any:
-    if name in _TRANSFORMS:
-        raise AttributeError(f"module 'tracer.numpy.fft' has no {name!r} yet: Fourier transforms need a new primitive")
-    raise AttributeError(f"module 'tracer.numpy.fft' has no attribute {name!r}")
+# Transforms, by NumPy and of values that are known, until there is a primitive for them
+
+_TRANSFORMS = {
+    "fft": "The discrete Fourier transform along an axis: X[k] = Σ x[j] exp(-2πi jk / n).",
+    "fft2": "The discrete Fourier transform over two axes, by default the last ones.",
+    "fftn": "The discrete Fourier transform over several axes, by default all.",
+    "hfft": "The real transform of what is Hermitian along an axis, of which the first half is given.",
+    "ifft": "The inverse of `fft`: x[j] = Σ X[k] exp(2πi jk / n) / n.",
+    "ifft2": "The inverse of `fft2`.",
+    "ifftn": "The inverse of `fftn`.",
+    "ihfft": "The inverse of `hfft`.",
+    "irfft": "The inverse of `rfft`: real numbers, n of them, by default an even number.",
+    "irfft2": "The inverse of `rfft2`.",
+    "irfftn": "The inverse of `rfftn`.",
+    "rfft": "The first half of the transform of real numbers along an axis; the rest are its conjugates.",
+    "rfft2": "The first half of the transform of real numbers over two axes.",
+    "rfftn": "The first half of the transform of real numbers over several axes.",
+}
 
 
-_TRANSFORMS = frozenset(
-    ("fft", "fft2", "fftn", "hfft", "ifft", "ifft2", "ifftn", "ihfft", "irfft", "irfft2", "irfftn", "rfft", "rfft2",
-     "rfftn")
-)  # fmt: skip
+globals().update({name: by_value(getattr(np.fft, name), summary) for name, summary in _TRANSFORMS.items()})
+__all__ += list(_TRANSFORMS)
 
 set_boundaries(globals(), __all__)

@@ -13,6 +13,7 @@ import numpy as np
 from tracer.errors import ArgumentError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.numpy.arithmetic import absolute
+from tracer.numpy.by_value import by_value
 from tracer.numpy.contraction import einsum
 from tracer.numpy.conversion import array_of, cast
 from tracer.numpy.manipulation import matrix_transpose as matrix_transpose
@@ -191,15 +192,32 @@ def multi_dot(arrays: Sequence[Any]) -> Array:
     return einsum(f"{','.join(terms)}->{result}", *arrays, optimize="optimal")
 
 
-def __getattr__(name: str) -> Any:
-    if name in _FACTORISATIONS:
-        raise AttributeError(f"module 'tracer.numpy.linalg' has no {name!r} yet: it needs a factorisation")
-    raise AttributeError(f"module 'tracer.numpy.linalg' has no attribute {name!r}")
+# Factorisations and what rests on them, by NumPy and of values that are known, until there are primitives for them
 
+LinAlgError = np.linalg.LinAlgError
 
-_FACTORISATIONS = frozenset(
-    ("LinAlgError", "cholesky", "cond", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matrix_rank",
-     "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensorinv", "tensorsolve")
-)  # fmt: skip
+_FACTORISATIONS = {
+    "cholesky": "The triangular L with A = L L^H, of positive definite matrices.",
+    "cond": "How much errors may grow in a solution: the ratio of the extreme singular values, or by other norms.",
+    "det": "The determinants of matrices.",
+    "eig": "The eigenvalues and right eigenvectors of matrices.",
+    "eigh": "The eigenvalues, in ascending order, and eigenvectors of Hermitian matrices.",
+    "eigvals": "The eigenvalues of matrices.",
+    "eigvalsh": "The eigenvalues of Hermitian matrices, in ascending order.",
+    "inv": "The inverses of matrices.",
+    "lstsq": "The x that makes |A x - b| least, with residuals, rank and singular values.",
+    "matrix_rank": "How many singular values are not negligible.",
+    "pinv": "The Moore-Penrose inverses of matrices.",
+    "qr": "Orthonormal Q and triangular R with A = Q R.",
+    "slogdet": "The sign and the logarithm of the absolute value of determinants.",
+    "solve": "The x with A x = b.",
+    "svd": "U, the singular values in descending order, and V^H with A = U S V^H.",
+    "svdvals": "The singular values of matrices, in descending order.",
+    "tensorinv": "The inverse of an array as a map between its leading and its last axes.",
+    "tensorsolve": "The x with tensordot(A, x) = b.",
+}
 
-set_boundaries(globals(), [name for name in __all__ if globals()[name].__module__ == __name__])
+globals().update({name: by_value(getattr(np.linalg, name), summary) for name, summary in _FACTORISATIONS.items()})
+__all__ += ["LinAlgError", *_FACTORISATIONS]  # noqa: PLE0604
+
+set_boundaries(globals(), [name for name in __all__ if globals()[name].__module__ in (__name__, by_value.__module__)])

@@ -1,0 +1,54 @@
+"""NumPy's functions of values that are known: factorisations and transforms, until there are primitives for them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import TracerArrayError, message
+from tracer.numpy.conversion import array_of
+from tracer.trace import trees
+from tracer.trace.array import Array
+from tracer.trace.source import here
+
+
+def by_value(theirs: Callable[..., Any], summary: str) -> Any:
+    """NumPy's function on arrays, whose results are arrays of ours; TracerArrayError for a traced one.
+
+    Tuples with names keep their names.
+    """
+    name = theirs.__name__
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return _ours(name, theirs(*trees.tree_map(_value, args), **trees.tree_map(_value, kwargs)))
+
+    def _value(x: Any) -> Any:
+        if not isinstance(x, Array):
+            return x
+        if x._trace is not None:
+            raise TracerArrayError(
+                message(
+                    f"{name}{here()}: there is no primitive for it yet, and NumPy's needs values",
+                    f"got a traced array {x.type}",
+                    help="call it before jit and grad, or through tracer.pure_callback",
+                )
+            )
+        return np.asarray(x)
+
+    function.__name__ = function.__qualname__ = name
+    function.__signature__ = inspect.signature(theirs)  # type: ignore[attr-defined]
+    function.__doc__ = (
+        f"{summary}\n\n    Arguments are those of {theirs.__module__}.{name}, and results have its dtypes. Raises "
+        "TracerArrayError under\n    jit, vmap and grad: there is no primitive for it yet.\n"
+    )
+    return function
+
+
+def _ours(name: str, result: Any) -> Any:
+    if isinstance(result, tuple):
+        parts = [_ours(name, part) for part in result]
+        return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
+    return array_of(name, result) if isinstance(result, np.ndarray | np.generic) else result
