@@ -64,13 +64,12 @@ def test_an_ndarray_takes_our_values_in_place_eagerly_alone() -> None:
 
 
 def test_functions_that_we_lack_are_numpys_on_values_and_refused_on_traced_arrays() -> None:
-    assert type(np.fft.fft(tnp.asarray([1.0, 0.0]))) is np.ndarray
-    assert type(np.linalg.inv(tnp.eye(2))) is np.ndarray
-    for call in (np.fft.fft, lambda x: np.linalg.inv(x[:, :3])):
-        with pytest.raises(TracerArrayError, match=r"is not among tracer's functions"):
-            tracer.jit(call)(X)
+    x = tnp.asarray(X)
+    assert type(np.add.reduceat(x, [0, 1])) is np.ndarray
     with pytest.raises(TracerArrayError, match=r"is not among tracer's functions"):
-        tracer.grad(lambda x: np.sum(np.fft.fft(x)))(X)
+        tracer.jit(lambda x: np.add.reduceat(x, [0, 1]))(X)
+    with pytest.raises(TracerArrayError, match=r"is not among tracer's functions"):
+        tracer.grad(lambda x: np.sum(np.add.reduceat(x, [0, 1])))(X)
 
 
 def test_a_traced_array_never_becomes_a_constant() -> None:
