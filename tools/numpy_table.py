@@ -61,6 +61,7 @@ DTYPES: tuple[tuple[str, Callable[[Any], Any]], ...] = (
         (f"{name}(ones(1, {dtype}))", lambda p, name=name, dtype=dtype: getattr(p, name)(p.ones(1, getattr(p, dtype))))
         for name, dtype in (("sin", "int8"), ("sin", "int32"), ("mean", "int32"), ("mean", "bool"))
     ),
+    ("cumsum(ones(1, int8))", lambda p: p.cumsum(p.ones(1, p.int8))),
     ("asarray(1.0) + ones(1, float32)", lambda p: p.asarray(1.0) + p.ones(1, p.float32)),
     ("asarray(1) + ones(1, int8)", lambda p: p.asarray(1) + p.ones(1, p.int8)),
     ("full(2, 1) + ones(2, int8)", lambda p: p.full(2, 1) + p.ones(2, p.int8)),
@@ -73,6 +74,11 @@ DIFFERENT = (
     ("`float8_e4m3fn`, `float8_e5m2`", "by ml_dtypes", "computed with in float32, and stored; the two are not mixed"),
     ("a Python integer that does not fit", "OverflowError", "DTypeError"),
     ("float to integer, out of range", "whatever the processor gives", "the nearest integer of the dtype; 0 of NaN"),
+    ("`x // 0` of integers", "0", "-1 or -2, as in JAX"),
+    ("`sign` of complex infinities", "finite", "NaN, as of x / abs(x)"),
+    ("reductions of arrays without axes over `axis=0`", "over nothing", "refused, as by the array API"),
+    ("`tril` and `triu` of vectors", "of the matrix of equal rows", "refused"),
+    ("`polydiv` and `partition`", "remainders cut short; in some order", "of a fixed length; sorted"),
     ("complex to real", "a warning", "DTypeError: take `.real`"),
     ("in-place operators and `x[i] = v`", "write to memory that views share", "the name stands for a new value"),
 )  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tracer.errors import ArgumentError, TracerArrayError, message
+from tracer.errors import ArgumentError, ShapeError, TracerArrayError, message
 from tracer.ir import dtypes, shape
 from tracer.numpy.conversion import array_of, broadcast, cast, unified
 from tracer.numpy.logic import truth
@@ -119,6 +119,12 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     (Array([1, 3], i64),)
     """
     value = operand("nonzero", a)
+    if not value.ndim:
+        raise ShapeError(
+            message(
+                f"nonzero{here()}: an array without axes has no indices", f"got {value.type}", help="x[None], or where"
+            )
+        )
     known = concrete_value(value)
     if known is not None and size is None:
         return tuple(array_of("nonzero", found) for found in np.nonzero(known))

@@ -102,6 +102,11 @@ def dtype_of_argument(name: str, dtype: Any) -> DType:
     return dtype_named(name, dtype)
 
 
+def native(dtype: Any) -> Any:
+    """A dtype of NumPy's in the machine's order of bytes."""
+    return dtype.newbyteorder("=") if isinstance(dtype, np.dtype) and not dtype.isnative else dtype
+
+
 def default_pair(value: bool | int | float | complex) -> Pair:
     """The dtype of a Python number, and that it is weak unless it is a bool."""
     if isinstance(value, bool):

@@ -18,7 +18,7 @@ import numpy as np
 from tracer.errors import ArgumentError, ShapeError, TracedValueError, TracerIntegerError, message
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
-from tracer.numpy.conversion import array_of, broadcast, cast, common_pair, dtype_of_argument
+from tracer.numpy.conversion import array_of, broadcast, cast, common_pair, dtype_of_argument, native
 from tracer.numpy.dlpack import from_dlpack, speaks_dlpack_only
 from tracer.numpy.dtypes import astype
 from tracer.numpy.powers import power
@@ -208,7 +208,7 @@ def empty_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = No
 def _like(name: str, a: Any, dtype: Any, shape: Any) -> tuple[DType, tuple[int, ...]]:
     if not (hasattr(a, "shape") and hasattr(a, "dtype")):
         a = array_of(name, a)
-    wanted = a.dtype if dtype is None else dtype_of_argument(name, dtype)
+    wanted = native(a.dtype) if dtype is None else dtype_of_argument(name, dtype)
     return wanted, tuple(a.shape) if shape is None else shape_argument(name, shape)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from tracer.errors import DTypeError, message
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
-from tracer.numpy.conversion import array_of, cast, common_pair, default_pair, dtype_of_argument
+from tracer.numpy.conversion import array_of, cast, common_pair, default_pair, dtype_of_argument, native
 from tracer.primitives.conversion import dtype_named
 from tracer.settings import config
 from tracer.trace.array import KEY_DTYPE, Array
@@ -123,7 +123,7 @@ def iinfo(dtype: Any) -> Any:
 
 def _dtype_of(name: str, x: Any) -> DType:
     if isinstance(x, Array | np.ndarray | np.generic):
-        return x.dtype
+        return native(x.dtype)
     return dtype_of_argument(name, x)
 
 
@@ -151,7 +151,7 @@ def _pair(name: str, x: Any) -> tuple[DType, bool]:
     if isinstance(x, Array):
         return x.dtype, x.weak_type
     if isinstance(x, np.ndarray | np.generic):
-        return x.dtype, False
+        return native(x.dtype), False
     if isinstance(x, bool | int | float | complex):
         return default_pair(x)
     if isinstance(x, list | tuple):

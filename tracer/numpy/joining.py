@@ -197,7 +197,12 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
     >>> [x.shape for x in tnp.vsplit(tnp.zeros((4, 2)), 2)]
     [(2, 2), (2, 2)]
     """
-    return split(ary, indices_or_sections, 0)
+    x = array_of("vsplit", ary)
+    if x.ndim < 2:
+        raise ShapeError(
+            message(f"vsplit{here()} takes two axes at least", f"got {x.type}", help="split, along axis 0")
+        )
+    return split(x, indices_or_sections, 0)
 
 
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:

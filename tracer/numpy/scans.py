@@ -124,6 +124,8 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     """
     x = array_of("diff", a)
     count = operator.index(n)
+    if not count:
+        return x
     if count < 0 or x.ndim == 0:
         raise ShapeError(message(f"diff{here()}: n >= 0 differences along an axis", f"got n={n} for {x.type}"))
     along = axis_of("diff", axis, x.ndim)

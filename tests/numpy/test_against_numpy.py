@@ -1,0 +1,97 @@
+"""Every function of tracer.numpy beside NumPy's, on drawn arrays: values, shapes, kinds of dtype, what is refused."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import tracer
+import tracer.numpy as tnp
+from tests.numpy.comparison_cases import ELSEWHERE, RECORDS, Record
+from tracer.errors import TracerError
+
+EXAMPLES = 10
+REFUSED = (ValueError, TypeError, IndexError, ZeroDivisionError, OverflowError, np.exceptions.AxisError)
+
+# Where one refuses and the other answers, and why.
+STRICTER: dict[str, str] = {
+    "tril": "NumPy makes a matrix of a vector", "triu": "NumPy makes a matrix of a vector",
+}  # fmt: skip
+FREER: dict[str, str] = {}
+
+
+def outcome(namespace: Any, name: str, call: Any, refused: Any) -> Any:
+    """The result and the arguments afterwards, or the error."""
+    args, kwargs = copy.deepcopy(call)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            return getattr(namespace, name)(*args, **kwargs), args
+        except refused as error:
+            return error
+
+
+def compare(ours: Any, theirs: Any, case: Record) -> None:
+    if isinstance(theirs, tuple | list):
+        assert len(ours) == len(theirs)
+        for a, b in zip(ours, theirs, strict=True):
+            compare(a, b, case)
+        return
+    if theirs is None or isinstance(theirs, bool | int | np.dtype):
+        assert ours == theirs or not isinstance(theirs, np.dtype)
+        return
+    got, expected = np.asarray(ours), np.asarray(theirs)
+    assert got.shape == expected.shape
+    assert got.dtype.kind == expected.dtype.kind or {got.dtype.kind, expected.dtype.kind} == {"i", "u"}
+    if expected.dtype.kind not in "fc":
+        np.testing.assert_array_equal(got, expected)
+        return
+    coarse = got.dtype if got.dtype.itemsize <= expected.dtype.itemsize else expected.dtype
+    limits = np.finfo(coarse)
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(
+            got.astype(coarse), expected.astype(coarse), rtol=case.units * limits.eps,
+            atol=max(case.absolute * float(limits.eps), 4 * float(limits.smallest_subnormal)),
+        )  # fmt: skip
+    if expected.dtype.kind == "f" and not case.absolute:
+        zeros = (expected == 0) & (got == 0)
+        np.testing.assert_array_equal(np.signbit(got)[zeros], np.signbit(expected)[zeros])
+
+
+@pytest.mark.parametrize("name", sorted(RECORDS))
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(data=st.data())
+def test_results_are_numpys(name: str, data: Any) -> None:
+    call = data.draw(RECORDS[name].draw)
+    theirs = outcome(np, name, call, REFUSED)
+    ours = outcome(tnp, name, call, TracerError)
+    if isinstance(theirs, Exception) or isinstance(ours, Exception):
+        if isinstance(theirs, Exception) and not isinstance(ours, Exception):
+            assert name in FREER, f"NumPy refuses: {theirs!r}"
+        if isinstance(ours, Exception) and not isinstance(theirs, Exception):
+            assert name in STRICTER, f"refused here: {ours}"
+        return
+    compare(ours[0], theirs[0], RECORDS[name])
+    for a, b in zip(ours[1], theirs[1], strict=True):
+        if isinstance(b, np.ndarray):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_every_function_has_a_record_or_is_tested_elsewhere() -> None:
+    functions = {n for n in tnp.__all__ if inspect.isfunction(getattr(tnp, n)) or n == "ufunc"}
+    elsewhere = {name for names in ELSEWHERE.values() for name in names}
+    assert functions == {*RECORDS, *elsewhere}
+    assert not elsewhere.intersection(RECORDS)
+
+
+def test_arrays_of_ours_give_what_arrays_of_numpy_give() -> None:
+    x = np.arange(6.0)[::-2]
+    for name in ("sin", "sum", "sort", "cumsum"):
+        np.testing.assert_array_equal(getattr(tnp, name)(tracer.numpy.asarray(x)), getattr(tnp, name)(x))
