@@ -102,9 +102,9 @@ def dtype_of_argument(name: str, dtype: Any) -> DType:
     return dtype_named(name, dtype)
 
 
-def native(dtype: Any) -> Any:
-    """A dtype of NumPy's in the machine's order of bytes."""
-    return dtype.newbyteorder("=") if isinstance(dtype, np.dtype) and not dtype.isnative else dtype
+def native(dtype: DType) -> DType:
+    """A dtype of NumPy's in the machine's order of bytes; any other, as random keys have, as it is."""
+    return dtype.newbyteorder("=") if not getattr(dtype, "isnative", True) else dtype
 
 
 def default_pair(value: bool | int | float | complex) -> Pair:
