@@ -39,11 +39,12 @@ from tracer.trace.array import Array
 from tracer.trace.trace import eager as _eager
 from tracer.trace.tracebacks import set_boundaries as _set_boundaries
 from tracer.trace.tracebacks import set_method_boundaries as _set_method_boundaries
-from tracer.transforms.autodiff import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
 from tracer.transforms.checkpoint import checkpoint, remat
 from tracer.transforms.closures import closure_convert, custom_gradient, named_call
 from tracer.transforms.custom import custom_jvp, custom_vjp
 from tracer.transforms.custom_batching import custom_vmap as _custom_vmap
+from tracer.transforms.gradients import grad, value_and_grad
+from tracer.transforms.jacobian_products import jvp, linear_transpose, linearize, vjp
 from tracer.transforms.jacobians import hessian, hvp, jacfwd, jacobian, jacrev
 from tracer.transforms.vectorize import vmap
 

@@ -16,7 +16,7 @@ from tracer.primitives.reference import run_reference
 from tracer.trace.array import concrete
 from tracer.trace.evaluate import evaluate
 from tracer.trace.trace import Operand
-from tracer.transforms.autodiff import jvp
+from tracer.transforms.jacobian_products import jvp
 from tracer.transforms.jvp import jvp_program
 from tracer.transforms.linearize import linearize_program
 from tracer.transforms.transpose import transpose_program

@@ -17,7 +17,7 @@ from tracer.runtime import eager
 from tracer.runtime.staging import make_program
 from tracer.trace.array import concrete
 from tracer.trace.convert import as_array
-from tracer.transforms.autodiff import grad
+from tracer.transforms.gradients import grad
 
 
 def test_a_primitive_runs_by_its_reference() -> None:

@@ -17,7 +17,7 @@ from tracer.runtime.abstract import ShapeDtypeStruct
 from tracer.runtime.devices import CPU
 from tracer.runtime.jit import block_until_ready, jit
 from tracer.trace.array import Array
-from tracer.transforms.autodiff import grad
+from tracer.transforms.gradients import grad
 
 pytestmark = pytest.mark.usefixtures("way")
 Pair = namedtuple("Pair", "left right")

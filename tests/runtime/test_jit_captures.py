@@ -13,7 +13,7 @@ from tracer.primitives.arithmetic import add, mul
 from tracer.runtime.jit import disable_jit, jit
 from tracer.settings import config
 from tracer.trace.convert import as_array
-from tracer.transforms.autodiff import grad
+from tracer.transforms.gradients import grad
 
 pytestmark = pytest.mark.usefixtures("way")
 

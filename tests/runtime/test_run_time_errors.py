@@ -29,7 +29,7 @@ from tracer.runtime.jit import jit
 from tracer.runtime.staging import make_program
 from tracer.trace.array import Array
 from tracer.trace.stage import stage
-from tracer.transforms.autodiff import grad
+from tracer.transforms.gradients import grad
 
 pytestmark = pytest.mark.usefixtures("way")
 

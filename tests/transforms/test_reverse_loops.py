@@ -23,8 +23,8 @@ from tracer.primitives.reference import run_reference
 from tracer.primitives.scan import scan_program
 from tracer.primitives.shapes import broadcast_in_dim
 from tracer.primitives.trigonometric import sin
-from tracer.transforms.autodiff import grad
 from tracer.transforms.batch import batch_program
+from tracer.transforms.gradients import grad
 
 Function = Callable[[Any], Any]
 

@@ -13,10 +13,11 @@ from tracer.primitives.zeros import zeros
 from tracer.trace import trees
 from tracer.trace.convert import as_array
 from tracer.trace.tracebacks import call_user
-from tracer.transforms.autodiff import FLOAT0, jvp
 from tracer.transforms.closures import closure_convert
 from tracer.transforms.custom import custom_jvp
 from tracer.transforms.functions import check_callable
+from tracer.transforms.jacobian_products import jvp
+from tracer.transforms.tangents import FLOAT0
 
 
 def custom_root(

@@ -5,15 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from tracer.errors import ArgumentError, message
 from tracer.ir.primitive import Primitive, Zero
-from tracer.ir.types import is_differentiable, same_up_to_weakness, tangent_type
+from tracer.ir.types import is_differentiable, tangent_type
 from tracer.primitives.arithmetic import add
-from tracer.primitives.conversion import convert_element_type
 from tracer.primitives.custom import JvpRule, VjpRule, custom_jvp_p, custom_vjp_p, shifted
 from tracer.primitives.zeros import zeros
 from tracer.trace import trees
@@ -26,7 +23,7 @@ from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all, stage_process
 from tracer.trace.tracebacks import call_user
-from tracer.transforms.autodiff import FLOAT0
+from tracer.transforms.custom_results import checked_gradients, checked_tangents
 from tracer.transforms.functions import (
     argument_names,
     as_output,
@@ -36,46 +33,7 @@ from tracer.transforms.functions import (
     name_of,
     parameter_names,
 )
-
-
-class SymbolicZero:
-    """A tangent or cotangent that is zero by construction, given to rules that ask for `symbolic_zeros`."""
-
-    __slots__ = ("_type",)
-
-    def __init__(self, type: Any) -> None:
-        self._type = type
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the zeros that it stands for."""
-        shape: tuple[int, ...] = self._type.shape
-        return shape
-
-    @property
-    def dtype(self) -> Any:
-        """Their dtype; float0 for the tangents of integers."""
-        return self._type.dtype if is_differentiable(self._type) else FLOAT0
-
-    def __repr__(self) -> str:
-        return f"SymbolicZero({self._type})"
-
-
-def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
-    """Zero tangents of the values of a tree, float0 for integers; each a `SymbolicZero` if `symbolic_zeros`."""
-
-    def zero(leaf: Any) -> Any:
-        absent = Zero(tangent_type(as_array(leaf).type))
-        return _symbolic(absent) if symbolic_zeros else _dense(absent)
-
-    return trees.tree_map(zero, val)
-
-
-class CustomVJPPrimal(NamedTuple):
-    """An argument as a forward function gets it under `symbolic_zeros`: its value, and whether it is differentiated."""
-
-    value: Any
-    perturbed: bool
+from tracer.transforms.symbolic_zeros import CustomVJPPrimal, dense_zero, symbolic_zero
 
 
 class _Custom:
@@ -233,7 +191,7 @@ class custom_jvp(_Custom):  # noqa: N801  # the name that users know
 
         def run_rule(xs: Sequence[Operand], dxs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
             primals = trees.unflatten(structure, xs)
-            given = [_symbolic(dx) if self.symbolic_zeros else _dense(dx) for dx in dxs]
+            given = [symbolic_zero(dx) if self.symbolic_zeros else dense_zero(dx) for dx in dxs]
             result = call_user(jvp, (*fixed, primals, trees.unflatten(structure, given)), {})
             if not isinstance(result, tuple | list) or len(result) != 2:
                 raise ArgumentError(
@@ -245,7 +203,7 @@ class custom_jvp(_Custom):  # noqa: N801  # the name that users know
                 )
             ys, dys = result
             flat_ys, holder[:] = (lambda pair: (pair[0], [pair[1]]))(trees.flatten(ys))
-            return _checked_tangents(flat_ys, holder[0], dys, name)
+            return checked_tangents(flat_ys, holder[0], dys, name)
 
         rule = JvpRule(name, run_rule)
         outputs = _run(custom_jvp_p, flat, rule, leaves, name, *functions)
@@ -333,11 +291,11 @@ class custom_vjp(_Custom):  # noqa: N801  # the name that users know
         def backward(residuals: Sequence[Operand], cts: Sequence[Any]) -> list[Any]:
             arriving = iter(cts)
             every = [next(arriving) if is_differentiable(t) else Zero(tangent_type(t)) for t in holder["types"]]
-            given = [_symbolic(c) if self.symbolic_zeros else _dense(c) for c in every]
+            given = [symbolic_zero(c) if self.symbolic_zeros else dense_zero(c) for c in every]
             cotangents = trees.unflatten(holder["out"], given)
             arguments = [*fixed, trees.unflatten(holder["residuals"], residuals), cotangents]
             result = call_rule(bwd, arguments, f"the backward function of custom_vjp {name}")
-            return _checked_gradients(result, moving, structure, types, name)
+            return checked_gradients(result, moving, structure, types, name)
 
         rule = VjpRule(name, forward, backward)
         outputs = _run(custom_vjp_p, flat, rule, leaves, name, *functions)
@@ -346,89 +304,3 @@ class custom_vjp(_Custom):  # noqa: N801  # the name that users know
 
 def _add(x: Any, y: Any) -> Any:
     return add(x, y)
-
-
-def _dense(dx: Any) -> Any:
-    if not isinstance(dx, Zero):
-        return dx
-    return zeros(dx.type) if is_differentiable(dx.type) else np.zeros(dx.type.shape, FLOAT0)
-
-
-def _symbolic(dx: Any) -> Any:
-    return SymbolicZero(dx.type) if isinstance(dx, Zero) else dx
-
-
-def _checked_tangents(ys: Sequence[Any], structure: Any, dys: Any, name: str) -> tuple[list[Any], list[Any]]:
-    """A rule's outputs and tangents as operands, of matching structures and types."""
-    outputs = [as_output(y, name) for y in ys]
-    tangents, got = trees.flatten(dys)
-    if got != structure:
-        raise ArgumentError(
-            message(
-                f"custom_jvp {name}{here()}: outputs and tangents must have the same structure",
-                f"outputs {trees.structure_text(structure)}, tangents {trees.structure_text(got)}",
-            )
-        )
-    checked = []
-    for y, dy in zip(outputs, tangents, strict=True):
-        wanted = tangent_type(y.type)
-        if isinstance(dy, SymbolicZero) or not is_differentiable(y.type):
-            checked.append(Zero(wanted))
-            continue
-        checked.append(_of_type(dy, wanted, f"custom_jvp {name}: a tangent"))
-    return outputs, checked
-
-
-def _checked_gradients(
-    result: Any, moving: Sequence[Any], structure: Any, types: Sequence[Any], name: str
-) -> list[Any]:
-    """What `backward` returned, one entry a leaf of the arguments: None stands for zeros."""
-    if not isinstance(result, tuple | list) or len(result) != len(moving):
-        got = type(result).__name__ + (f" of {len(result)}" if isinstance(result, tuple | list) else "")
-        raise ArgumentError(
-            message(
-                f"custom_vjp {name}{here()}: the backward function must return a tuple, one entry an argument",
-                f"expected {len(moving)}, got {got}",
-                help="a function of one argument returns (gradient,); None stands for no gradient",
-            )
-        )
-    gradients: list[Any] = []
-    remaining = list(types)
-    for argument, part in zip(moving, result, strict=True):
-        count = len(trees.flatten(argument)[0])
-        own, remaining = remaining[:count], remaining[count:]
-        if part is None:
-            gradients += [Zero(tangent_type(t)) for t in own]
-            continue
-        leaves = trees.flatten(part)[0]
-        if len(leaves) != count:
-            raise ArgumentError(
-                message(
-                    f"custom_vjp {name}{here()}: a gradient must have the structure of its argument",
-                    f"expected {trees.structure_text(trees.flatten(argument)[1])}",
-                    f"got {trees.structure_text(trees.flatten(part)[1])}",
-                    help="None stands for the gradient of a whole argument",
-                )
-            )
-        for leaf, t in zip(leaves, own, strict=True):
-            wanted = tangent_type(t)
-            if not is_differentiable(t) or isinstance(leaf, SymbolicZero):
-                gradients.append(Zero(wanted))
-            else:
-                gradients.append(_of_type(leaf, wanted, f"custom_vjp {name}: a gradient"))
-    return gradients
-
-
-def _of_type(value: Any, wanted: Any, what: str) -> Any:
-    array = as_output(value, what)
-    if array.type.shape == wanted.shape and not same_up_to_weakness(array.type, wanted) and array.type.weak:
-        array = convert_element_type(array, wanted.dtype)
-    if not same_up_to_weakness(array.type, wanted):
-        raise ArgumentError(
-            message(
-                f"{what}{here()} has the wrong type",
-                f"expected {wanted}, got {array.type}",
-                help="it has the shape and dtype of the value that it belongs to",
-            )
-        )
-    return array

@@ -24,20 +24,15 @@ from tracer.trace.source import here
 from tracer.trace.stage import stage
 from tracer.trace.trace import Operand
 from tracer.trace.tracebacks import call_user, wrapping
-from tracer.transforms.autodiff import (
-    FLOAT0,
-    Recorded,
-    argument_numbers,
-    argument_position,
-    check_gradient_inputs,
-    grad,
-    jvp,
-    record,
-)
 from tracer.transforms.batch import batch_forward
 from tracer.transforms.context import to_front
 from tracer.transforms.functions import argument_names, check_callable, flatten_arguments, name_of
+from tracer.transforms.gradient_arguments import argument_numbers, argument_position, check_gradient_inputs
+from tracer.transforms.gradients import grad
+from tracer.transforms.jacobian_products import jvp
 from tracer.transforms.paths import dense
+from tracer.transforms.recording import Recorded, record
+from tracer.transforms.tangents import FLOAT0
 from tracer.transforms.transpose import pull_back
 
 Function = Callable[..., Any]

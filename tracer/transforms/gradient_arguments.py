@@ -1,0 +1,76 @@
+"""What may be differentiated: argnums, and the dtypes of arguments, with the errors of those that have no gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, DTypeError, message
+from tracer.ir import dtypes
+from tracer.ir.types import ArrayType, is_differentiable
+from tracer.trace.array import Array
+from tracer.trace.source import here
+
+
+def refuse_reduce_axes(what: str, reduce_axes: Sequence[object]) -> None:
+    """Raise ArgumentError for an argument that JAX once had, and takes for its place only."""
+    if reduce_axes:
+        text = f"{what}{here()}: reduce_axes is empty, as in JAX"
+        raise ArgumentError(message(text, f"got {reduce_axes!r}", help="sum over the lanes yourself, by lax.psum"))
+
+
+def argument_numbers(argnums: Any, what: str) -> tuple[int, ...]:
+    """The user's `argnums` as a tuple; ArgumentError unless they are integers."""
+    numbers = tuple(argnums) if isinstance(argnums, tuple | list) else (argnums,)
+    for number in numbers:
+        if not isinstance(number, int | np.integer) or isinstance(number, bool):
+            raise ArgumentError(
+                message(
+                    f"{what}{here()}: argnums takes integers",
+                    f"got {number!r}",
+                    help=f"count the arguments from 0; they go to the result: {what}(f)(x)",
+                )
+            )
+    return tuple(map(int, numbers))
+
+
+def argument_position(number: int, count: int, what: str) -> int:
+    """An argnum, counted from either end, as a position among the arguments."""
+    if not -count <= number < count:
+        raise ArgumentError(
+            message(
+                f"{what}{here()}: argnums names argument {number}",
+                f"the call has {count} positional argument{'s' if count != 1 else ''}",
+                help="pass the differentiated arguments by position",
+            )
+        )
+    return number % count
+
+
+def check_gradient_inputs(
+    leaves: Sequence[Array], names: Callable[[], list[str]], what: str, holomorphic: bool, allow_int: bool
+) -> None:
+    """Raise DTypeError for arguments that have no gradient. what: the transform and its function."""
+    for number, leaf in enumerate(leaves):
+        type = leaf.type
+        good = is_differentiable(type) or allow_int
+        if holomorphic:
+            good = isinstance(type, ArrayType) and dtypes.is_complex(type.dtype)
+        if not good:
+            path = names()[number]
+            wanted = "complex" if holomorphic else "floating or complex"
+            remedy = (
+                "cast with .astype(complex), or leave holomorphic out"
+                if holomorphic
+                else "pass a float, as 2.0 for 2, or cast with .astype(float)"
+                + ("; allow_int=True gives float0" if what.startswith(("grad", "jacrev")) else "")
+            )
+            raise DTypeError(
+                message(
+                    f"{what}{here()}: {path} has no {'gradient' if what.startswith('grad') else 'derivative'}",
+                    f"expected a {wanted} dtype, got {type}",
+                    help=remedy,
+                )
+            )

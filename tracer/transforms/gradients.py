@@ -1,0 +1,141 @@
+"""The gradient of a function with one scalar result: `grad`, `value_and_grad`.
+
+Complex derivatives follow JAX: `grad` of a real function of complex z gives the conjugate of the ascent direction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tracer.errors import ArgumentError, DTypeError, ShapeError, message
+from tracer.ir import dtypes
+from tracer.ir.types import ArrayType
+from tracer.primitives.broadcasting import broadcast_in_dim
+from tracer.trace import trees
+from tracer.trace.source import here
+from tracer.trace.trace import Operand, as_literal
+from tracer.trace.tracebacks import call_user, wrapping
+from tracer.transforms.functions import (
+    argument_names,
+    check_callable,
+    flatten_arguments,
+    name_of,
+)
+from tracer.transforms.gradient_arguments import (
+    argument_numbers,
+    argument_position,
+    check_gradient_inputs,
+    refuse_reduce_axes,
+)
+from tracer.transforms.recording import Recorded, record
+
+
+def grad(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False,
+    allow_int: bool = False, reduce_axes: Sequence[object] = (),
+) -> Callable[..., Any]:  # fmt: skip
+    """The gradient of a scalar function, as a function.
+
+    fun: returns a real scalar (a complex one if `holomorphic`), or (scalar, aux) if `has_aux`.
+    argnums: which arguments; the gradient has their tree structure, shapes and dtypes.
+    allow_int: integer arguments get float0 gradients in place of an error. reduce_axes: empty, as JAX's has to be.
+    Raises DTypeError for integer arguments or results, ShapeError for results that are no scalars.
+
+    >>> import tracer, tracer.numpy as tnp
+    >>> tracer.grad(tnp.sin)(0.0)
+    Array(1., f64)
+    """
+    derivative = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
+
+    @wrapping(fun)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        value, result = derivative(*args, **kwargs)
+        return (result, value[1]) if has_aux else result
+
+    return gradient
+
+
+def value_and_grad(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False,
+    allow_int: bool = False, reduce_axes: Sequence[object] = (),
+) -> Callable[..., Any]:  # fmt: skip
+    """As `grad`, but the function returns (value, gradient), or ((value, aux), gradient).
+
+    >>> import tracer
+    >>> tracer.value_and_grad(lambda x: x * x)(3.0)
+    (Array(9., f64*), Array(6., f64))
+    """
+    check_callable(fun, "grad")
+    refuse_reduce_axes("grad", reduce_axes)
+    single = isinstance(argnums, int)
+    numbers = argument_numbers(argnums, "grad")
+
+    @wrapping(fun)
+    def derivative(*args: Any, **kwargs: Any) -> Any:
+        positions = [argument_position(n, len(args), "grad") for n in numbers]
+        chosen = tuple(args[p] for p in positions)
+
+        def call(*values: Any) -> Any:
+            full = list(args)
+            for position, value in zip(positions, values, strict=True):
+                full[position] = value
+            return call_user(fun, full, kwargs)
+
+        name = name_of(fun)
+
+        def names() -> list[str]:
+            return argument_names(chosen, of=fun, positions=positions)
+
+        leaves, structure = flatten_arguments(chosen, f"grad of {name}", names)
+        check_gradient_inputs(leaves, names, f"grad of {name}", holomorphic, allow_int)
+        recorded = record(call, leaves, structure, has_aux, name)
+        output = _scalar_output(recorded, name, holomorphic)
+        cotangent = _ones(output)
+        gradients = recorded.pull([cotangent])
+        result = trees.unflatten(structure, gradients)
+        value = trees.unflatten(recorded.structure, [output])
+        return ((value, recorded.aux) if has_aux else value), (result[0] if single else result)
+
+    return derivative
+
+
+def _scalar_output(recorded: Recorded, name: str, holomorphic: bool) -> Any:
+    if len(recorded.outputs) != 1:
+        raise ArgumentError(
+            message(
+                f"grad of {name}{here()}: the function must return one scalar",
+                f"got {trees.structure_text(recorded.structure)}",
+                help="return the loss alone; has_aux=True takes (loss, aux), and jacrev takes trees"
+                if recorded.outputs
+                else "return the loss: is there a `return`?",
+            )
+        )
+    (output,) = recorded.outputs
+    type = output.type
+    if not isinstance(type, ArrayType) or type.shape != ():
+        raise ShapeError(
+            message(
+                f"grad of {name}{here()}: the function must return a scalar",
+                f"got {type}",
+                help="reduce it, as with .sum() or .mean(); jacrev and jacfwd differentiate arrays",
+            )
+        )
+    good = dtypes.is_complex(type.dtype) if holomorphic else dtypes.is_float(type.dtype)
+    if not good:
+        raise DTypeError(
+            message(
+                f"grad of {name}{here()}: the function must return a {'complex' if holomorphic else 'real float'}",
+                f"got {type}",
+                help="holomorphic=True differentiates complex functions"
+                if dtypes.is_complex(type.dtype)
+                else "cast it with .astype(float)",
+            )
+        )
+    return output
+
+
+def _ones(output: Operand) -> Any:
+    type = output.type
+    assert isinstance(type, ArrayType)
+    return broadcast_in_dim(as_literal(type.dtype.type(1), type.dtype), (), ())

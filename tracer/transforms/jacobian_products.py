@@ -1,0 +1,162 @@
+"""Products with the Jacobian of a function, on either side: `jvp`, `linearize`, `vjp`, `linear_transpose`.
+
+Forward mode multiplies it by tangents of the arguments, reverse mode by cotangents of the results. Gradients are made
+of the same parts in `gradients`, whole Jacobians in `jacobians`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, message
+from tracer.ir.types import ArrayType
+from tracer.trace import trees
+from tracer.trace.array import Array
+from tracer.trace.convert import as_array
+from tracer.trace.source import here
+from tracer.trace.stage import stage
+from tracer.trace.tracebacks import boundary
+from tracer.transforms.functions import (
+    argument_names,
+    check_callable,
+    flatten_arguments,
+    name_of,
+)
+from tracer.transforms.gradient_arguments import refuse_reduce_axes
+from tracer.transforms.recording import Flattened, record
+from tracer.transforms.run import run_forward
+from tracer.transforms.tangents import match_tangents, tangent_array
+from tracer.transforms.transpose import pull_back
+
+
+def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Sequence[object] = ()) -> Any:
+    """Run a function, and return its outputs with the function from cotangents of outputs to those of the inputs.
+
+    Returns (outputs, pullback), or (outputs, pullback, aux) if `has_aux`. pullback(cotangents) takes a tree like
+    the outputs and returns a tuple, one entry for each of `primals`. It may be called any number of times.
+
+    >>> import tracer, tracer.numpy as tnp
+    >>> y, pullback = tracer.vjp(tnp.sin, 0.0)
+    >>> pullback(2.0)
+    (Array(2., f64),)
+    """
+    check_callable(fun, "vjp")
+    refuse_reduce_axes("vjp", reduce_axes)
+    name = name_of(fun)
+    leaves, structure = flatten_arguments(primals, f"vjp of {name}", lambda: argument_names(primals, of=fun))
+    recorded = record(fun, leaves, structure, has_aux, name)
+
+    @boundary
+    def pullback(cotangents: Any) -> Any:
+        given = match_tangents(cotangents, recorded.outputs, recorded.structure, f"cotangents of {name}")
+        return trees.unflatten(structure, recorded.pull(given))
+
+    outputs = trees.unflatten(recorded.structure, recorded.outputs)
+    return (outputs, pullback, recorded.aux) if has_aux else (outputs, pullback)
+
+
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """Run a function, and return its outputs with its derivative there, a function from tangents to tangents.
+
+    Returns (outputs, pushforward), or (outputs, pushforward, aux) if `has_aux`.
+
+    >>> import tracer, tracer.numpy as tnp
+    >>> y, pushforward = tracer.linearize(tnp.sin, 0.0)
+    >>> pushforward(2.0)
+    Array(2., f64)
+    """
+    check_callable(fun, "linearize")
+    name = name_of(fun)
+    leaves, structure = flatten_arguments(primals, f"linearize of {name}", lambda: argument_names(primals, of=fun))
+    recorded = record(fun, leaves, structure, has_aux, name)
+
+    @boundary
+    def pushforward(*tangents: Any) -> Any:
+        given = match_tangents(tangents, leaves, structure, f"tangents of {name}")
+        return trees.unflatten(recorded.structure, recorded.push(given))
+
+    outputs = trees.unflatten(recorded.structure, recorded.outputs)
+    return (outputs, pushforward, recorded.aux) if has_aux else (outputs, pushforward)
+
+
+def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
+    """The outputs of a function and their tangents, computed side by side.
+
+    primals, tangents: sequences, one entry an argument, of equal structures, shapes and dtypes (float0 for integers).
+    Returns (outputs, tangents), or (outputs, tangents, aux) if `has_aux`.
+
+    >>> import tracer, tracer.numpy as tnp
+    >>> tracer.jvp(tnp.sin, (0.0,), (2.0,))
+    (Array(0., f64*), Array(2., f64))
+    """
+    check_callable(fun, "jvp")
+    if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
+        raise ArgumentError(
+            message(
+                f"jvp{here()} takes tuples of primals and tangents",
+                f"got {type(primals).__name__} and {type(tangents).__name__}",
+                help="jvp(f, (x,), (dx,)) for a function of one argument",
+            )
+        )
+    name = name_of(fun)
+    primals, tangents = tuple(primals), tuple(tangents)
+    leaves, structure = flatten_arguments(primals, f"jvp of {name}", lambda: argument_names(primals, of=fun))
+    given = match_tangents(tangents, leaves, structure, f"tangents of {name}")
+    holder = Flattened(has_aux, name)
+    outputs, moved = run_forward(holder.flat(fun, structure), leaves, given, name)
+    count = holder.count
+    ys = trees.unflatten(holder.structure, outputs[:count])
+    dys = trees.unflatten(holder.structure, [tangent_array(t) for t in moved[:count]])
+    return (ys, dys, holder.aux_value(outputs[count:])) if has_aux else (ys, dys)
+
+
+def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[object] = ()) -> Callable[..., Any]:
+    """The transpose of a linear function: from cotangents of its outputs to those of its arguments.
+
+    primals: arrays, or anything with `shape` and `dtype`; their values are not used. Raises NoRuleError where
+    the function is not linear.
+
+    >>> import tracer, tracer.numpy as tnp
+    >>> tracer.linear_transpose(lambda x: 3.0 * x, 1.0)(2.0)
+    (Array(6., f64),)
+    """
+    check_callable(fun, "linear_transpose")
+    refuse_reduce_axes("linear_transpose", reduce_axes)
+    name = name_of(fun)
+    shapes, structure = trees.flatten(primals)
+    types = [abstract_type(leaf) for leaf in shapes]
+    holder = Flattened(False, name)
+    staged = stage(holder.flat(fun, structure), types, name=name, protected=True)
+
+    @boundary
+    def transposed(cotangents: Any) -> Any:
+        outputs = [Typed(type) for type in staged.program.output_types]
+        given = match_tangents(cotangents, outputs, holder.structure, f"cotangents of {name}")
+        constants = len(staged.constants)
+        linear = [i >= constants for i in range(len(staged.program.inputs))]
+        results = pull_back(staged.program, linear, staged.constants, given)
+        return trees.unflatten(structure, [tangent_array(r) for r in results])
+
+    return transposed
+
+
+class Typed:
+    """Stands for a value of which only the type is known."""
+
+    __slots__ = ("type",)
+
+    def __init__(self, type: Any) -> None:
+        self.type = type
+
+
+def abstract_type(leaf: Any) -> Any:
+    """The IR type of an array, a scalar, or a ShapeDtypeStruct."""
+    if isinstance(leaf, Array):
+        return leaf.type
+    shape, dtype = getattr(leaf, "shape", None), getattr(leaf, "dtype", None)
+    if shape is not None and dtype is not None:
+        return ArrayType(np.dtype(dtype), tuple(shape), bool(getattr(leaf, "weak_type", False)))
+    return as_array(leaf).type

@@ -1,0 +1,113 @@
+"""A user's function run once at a point, with its derivative there: what gradients and Jacobians are made of.
+
+Outside jit it runs with values, define by run; under jit into the program (see `tracer.transforms.run`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tracer.errors import ArgumentError, message
+from tracer.ir.primitive import Zero
+from tracer.ir.types import is_differentiable, tangent_type
+from tracer.trace import trees
+from tracer.trace.array import Array
+from tracer.trace.evaluate import evaluate
+from tracer.trace.source import here
+from tracer.trace.trace import Operand
+from tracer.trace.tracebacks import call_user
+from tracer.transforms.functions import (
+    as_output,
+)
+from tracer.transforms.paths import dense, pull
+from tracer.transforms.run import LinearTape, Tape, linear_tape, run_reverse
+from tracer.transforms.tangents import tangent_array
+
+
+class Flattened:
+    """Flattens what a user's function returns, and keeps its structure."""
+
+    def __init__(self, has_aux: bool, name: str) -> None:
+        self.has_aux = has_aux
+        self.name = name
+        self.structure: Any = None
+        self.aux_structure: Any = None
+        self.count = 0
+
+    def flat(self, function: Callable[..., Any], structure: trees.Structure) -> Callable[[list[Any]], list[Operand]]:
+        def run(leaves: list[Any]) -> list[Operand]:
+            result = call_user(function, trees.unflatten(structure, leaves), {})
+            aux_leaves: list[Any] = []
+            if self.has_aux:
+                if not isinstance(result, tuple) or len(result) != 2:
+                    raise ArgumentError(
+                        message(
+                            f"{self.name}{here()}: has_aux=True wants a pair (result, aux)",
+                            f"got {type(result).__name__}",
+                            help="return a tuple of two, or leave has_aux out",
+                        )
+                    )
+                result, aux = result
+                aux_leaves, self.aux_structure = trees.flatten(aux)
+            outputs, self.structure = trees.flatten(result)
+            self.count = len(outputs)
+            return [as_output(y, self.name) for y in (*outputs, *aux_leaves)]
+
+        return run
+
+    def aux_value(self, leaves: Sequence[Any]) -> Any:
+        return trees.unflatten(self.aux_structure, leaves) if self.has_aux else None
+
+
+class Recorded:
+    """A user's function run at a point, with its derivative there."""
+
+    def __init__(
+        self, leaves: list[Array], active: list[bool], holder: Flattened, outputs: list[Operand], run: Tape
+    ) -> None:
+        self.leaves = leaves
+        self.active = active
+        self.structure = holder.structure
+        self.outputs: list[Any] = outputs[: holder.count]
+        self.aux = holder.aux_value(outputs[holder.count :])
+        self.run = run
+        self._linear: LinearTape | None = None
+        self.moving = [is_differentiable(y.type) for y in self.outputs]
+
+    @property
+    def tape(self) -> LinearTape:
+        """The derivative as a linear program, written once."""
+        if self._linear is None:
+            self._linear = linear_tape(self.run)
+        return self._linear
+
+    def pull(self, cotangents: Sequence[Any]) -> list[Any]:
+        """Gradients of every leaf; float0 for those without."""
+        given = [c for c, on in zip(cotangents, self.moving, strict=True) if on]
+        results = iter(pull(self.run, self._linear, given))
+        return [
+            tangent_array(next(results) if on else Zero(tangent_type(x.type)))
+            for x, on in zip(self.leaves, self.active, strict=True)
+        ]
+
+    def push(self, tangents: Sequence[Any]) -> list[Any]:
+        """Tangents of every output."""
+        given = [dense(t) for t, on in zip(tangents, self.active, strict=True) if on]
+        results = iter(evaluate(self.tape.program, [*self.tape.residuals, *given]))
+        return [
+            tangent_array(next(results) if on else Zero(tangent_type(y.type)))
+            for y, on in zip(self.outputs, self.moving, strict=True)
+        ]
+
+
+def record(
+    function: Callable[..., Any], leaves: list[Array], structure: trees.Structure, has_aux: bool, name: str
+) -> Recorded:
+    """Run a user's function on arrays, keeping what its derivative needs."""
+    active = [is_differentiable(x.type) for x in leaves]
+    holder = Flattened(has_aux, name)
+    tape = run_reverse(holder.flat(function, structure), leaves, active, name)
+    outputs = list(tape.outputs)
+    del tape.outputs[holder.count :], tape.output_vars[holder.count :]
+    return Recorded(leaves, active, holder, outputs, tape)
