@@ -155,6 +155,149 @@ def newton_steps(x: Any) -> Any:
     return lax.while_loop(lambda c: c[0] < 9, step, (0, x))[1].sum()
 
 
+# Whole models
+
+
+def convolutional(p: Any) -> Any:
+    """Two convolutions with pooling between, a dense layer, the cross entropy of the classes."""
+    h = tracer.nn.relu(lax.conv(IMAGES, p["first"], (1, 1), "SAME"))
+    h = lax.reduce_window(h, -tnp.inf, lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID")
+    h = tracer.nn.relu(lax.conv(h, p["second"], (1, 1), "SAME"))
+    logits = h.reshape(8, -1) @ p["dense"] + p["bias"]
+    return -(tracer.nn.log_softmax(logits)[tnp.arange(8), LABELS]).mean()
+
+
+def perceptron(p: Any) -> Any:
+    h = B
+    for w, b in p[:-1]:
+        h = tracer.nn.gelu(h @ w + b)
+    w, b = p[-1]
+    return ((h @ w + b) ** 2).mean()
+
+
+def gated_recurrence(p: Any) -> Any:
+    """A GRU over eight inputs, of which everything is learned."""
+
+    def step(h: Any, x: Any) -> Any:
+        both = tnp.concatenate([x, h])
+        update, reset = tracer.nn.sigmoid(p["update"] @ both), tracer.nn.sigmoid(p["reset"] @ both)
+        new = tnp.tanh(p["new"] @ tnp.concatenate([x, reset * h]))
+        h = update * h + (1.0 - update) * new
+        return h, h.sum()
+
+    return (lax.scan(step, tnp.zeros(N), B)[1] ** 2).sum()
+
+
+def transformer_block(p: Any) -> Any:
+    q, k, v = (B @ p[name] for name in ("q", "k", "v"))
+    heads = [tnp.moveaxis(z.reshape(8, 4, N // 4), 1, 0) for z in (q, k, v)]
+    weights = tracer.nn.softmax(heads[0] @ heads[1].mT / 4.0, axis=-1)
+    mixed = B + tnp.moveaxis(weights @ heads[2], 0, 1).reshape(8, N) @ p["out"]
+    centred = mixed - mixed.mean(-1, keepdims=True)
+    normal = centred / tnp.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5)
+    return ((mixed + tracer.nn.relu(normal @ p["up"]) @ p["down"]) ** 2).mean()
+
+
+def black_scholes(p: Any) -> Any:
+    spot, volatility, rate = p
+    root = volatility * tnp.sqrt(1.5)
+    d1 = (tnp.log(spot / V) + (rate + 0.5 * volatility**2) * 1.5) / root
+    normal = lambda d: 0.5 * lax.erfc(-d / tnp.sqrt(2.0))  # noqa: E731
+    return (spot * normal(d1) - V * tnp.exp(-rate * 1.5) * normal(d1 - root)).sum()
+
+
+def logistic_regression(w: Any) -> Any:
+    margins = (M @ w) * tnp.where(V > 1.0, 1.0, -1.0)
+    return tnp.logaddexp(0.0, -margins).mean() + 0.01 * (w * w).sum()
+
+
+def bodies(x: Any) -> Any:
+    """The energy of sixteen bodies after ten steps of the leapfrog method."""
+
+    def force(x: Any) -> Any:
+        apart = x[:, None, :] - x[None, :, :]
+        distance = (apart**2).sum(-1) + 0.1
+        return -(apart / (distance * tnp.sqrt(distance))[..., None]).sum(1)
+
+    def step(state: Any, _: Any) -> Any:
+        x, v = state
+        v = v + 0.01 * force(x)
+        return (x + 0.01 * v, v), None
+
+    (x, v), _ = lax.scan(step, (x, tnp.zeros_like(x)), length=10)
+    return (v**2).sum() - (1.0 / tnp.sqrt(((x[:, None] - x[None]) ** 2).sum(-1) + 0.1)).sum()
+
+
+def kalman(p: Any) -> Any:
+    """The likelihood of a series under a model of position and speed: two states, written out."""
+    q, r = p
+
+    def step(state: Any, z: Any) -> Any:
+        mean, cov = state
+        mean = A2 @ mean
+        cov = A2 @ cov @ A2.T + q * tnp.eye(2)
+        spread = cov[0, 0] + r
+        gain = cov[:, 0] / spread
+        error = z - mean[0]
+        state = mean + gain * error, cov - gain[:, None] * cov[0][None, :]
+        return state, error**2 / spread + tnp.log(spread)
+
+    return lax.scan(step, (tnp.zeros(2), tnp.eye(2)), V)[1].sum()
+
+
+def ranking(x: Any) -> Any:
+    """A loss of the sorted scores: the area under what the best of them bring."""
+    order = tnp.argsort(-x)
+    gains = tnp.cumsum(tnp.sort(x)[::-1] * V) / tnp.arange(1.0, N + 1.0)
+    return gains.mean() + (x[order] * tnp.arange(N)).mean()
+
+
+def embedding(p: Any) -> Any:
+    rows = p["table"][PLACES]
+    return ((tnp.tanh(rows @ p["w"]) - rows) ** 2).mean()
+
+
+def pendulum(y: Any) -> Any:
+    """A swinging pendulum until it has come so far, by Runge and Kutta, in a loop of unknown length."""
+
+    def slope(y: Any) -> Any:
+        return tnp.stack([y[1], -tnp.sin(y[0]) * 9.8 - 0.1 * y[1]])
+
+    def step(state: Any) -> Any:
+        t, y = state
+        a = slope(y)
+        b = slope(y + 0.005 * a)
+        c = slope(y + 0.005 * b)
+        d = slope(y + 0.01 * c)
+        return t + 0.01, y + (0.01 / 6.0) * (a + 2.0 * b + 2.0 * c + d)
+
+    return (lax.while_loop(lambda s: s[0] < 0.3, step, (0.0, y))[1] ** 2).sum()
+
+
+def _normal(*shape: int) -> Any:
+    return tnp.asarray(0.2 * rng.normal(size=shape))
+
+
+IMAGES, LABELS = _normal(8, 3, 16, 16), tnp.asarray(rng.integers(0, 10, 8))
+A2 = tnp.asarray([[1.0, 0.1], [0.0, 1.0]])
+MODELS: list[tuple[Callable[[Any], Any], Any]] = [
+    (convolutional, {
+        "first": _normal(8, 3, 3, 3), "second": _normal(16, 8, 3, 3), "dense": _normal(16 * 64, 10), "bias": _normal(10)
+    }),
+    (perceptron, [(_normal(N, N), _normal(N)), (_normal(N, N), _normal(N)), (_normal(N, 4), _normal(4))]),
+    (gated_recurrence, {name: _normal(N, 2 * N) for name in ("update", "reset", "new")}),
+    (transformer_block, {
+        **{name: _normal(N, N) for name in ("q", "k", "v", "out")}, "up": _normal(N, 4 * N), "down": _normal(4 * N, N)
+    }),
+    (black_scholes, (V, V, tnp.asarray(0.03))),
+    (logistic_regression, V),
+    (bodies, _normal(16, 3)),
+    (kalman, (tnp.asarray(0.01), tnp.asarray(0.3))),
+    (ranking, _normal(N)),
+    (embedding, {"table": M, "w": _normal(N, N)}),
+    (pendulum, tnp.asarray([1.0, 0.0])),
+]  # fmt: skip
+
 PROGRAMS: list[tuple[Callable[[Any], Any], Any]] = [
     *((f, V) for f in (
         polynomial, quotient, log_sum_exp, norm, rosenbrock, variance, sorted_weights, running_sum, running_product,
@@ -163,6 +306,7 @@ PROGRAMS: list[tuple[Callable[[Any], Any], Any]] = [
     )),
     *((f, M) for f in (quadratic_form, network, attention, rows_looked_up, convolution)),
     (layer_norm, B),
+    *MODELS,
 ]  # fmt: skip
 
 
