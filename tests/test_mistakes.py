@@ -21,7 +21,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
-from tracer import errors, grad, jit, jvp, lax, random, vjp, vmap
+from tracer import errors, grad, jit, jvp, lax, linear_transpose, random, vjp, vmap
 
 PACKAGE = str(Path(tracer.__file__).parent)
 X = tnp.arange(3.0)
@@ -318,7 +318,10 @@ def test_a_boolean_mask_under_jit() -> None:
 # Leaks and mutation
 
 
-@pytest.mark.parametrize("use", [lambda y: y + 1, float, bool, np.asarray, jit(tnp.sin)])
+@pytest.mark.parametrize(
+    "use",
+    [lambda y: y + 1, float, bool, np.asarray, jit(tnp.sin), lambda y: y.sum(), lambda y: y.copy(), tnp.max],
+)
 def test_a_traced_array_kept_in_a_global(use: Any) -> None:
     kept: list[Any] = []
 
@@ -1034,4 +1037,56 @@ def test_turning_off_64_bits() -> None:
         "config: jax_enable_x64 cannot be turned off\n"
         "  float64 and int64 are always there, and nothing is narrowed silently\n"
         '  help: for float32 models, config.default_float = "float32"',
+    )
+
+
+def test_an_associative_scan_whose_function_changes_types() -> None:
+    fails(
+        errors.CarryTypeError,
+        lambda: lax.associative_scan(lambda a, b: {"m": a["m"] > b["m"]}, {"m": X}),  # here
+        "associative_scan at @here\n  \"elems['m']\" goes in as f64[1] but fn returns bool[1]\n"
+        "  help: fn works on many pairs at once, along the axis, and keeps shapes and dtypes",
+    )
+
+
+def test_an_associative_scan_whose_function_changes_the_structure() -> None:
+    fails(
+        errors.CarryTypeError,
+        lambda: lax.associative_scan(lambda a, b: (a, b), X),  # here
+        "associative_scan at @here: fn must return what it takes\n  expected *, got (*, *)",
+    )
+
+
+def test_an_associative_scan_of_different_lengths() -> None:
+    fails(
+        errors.ShapeError,
+        lambda: lax.associative_scan(lambda a, b: a, (X, tnp.ones(4))),  # here
+        "associative_scan at @here: the axes differ in size\n  elems[0] has size 3\n  elems[1] has size 4\n"
+        "  help: slice or pad them",
+    )
+
+
+def test_a_bound_of_a_loop_that_is_an_array() -> None:
+    fails(
+        errors.ArgumentError,
+        lambda: lax.fori_loop(0, X, lambda i, c: c, 0),  # here
+        "fori_loop at @here: the bounds are integers without axes\n  got i64*[] and f64[3]\n"
+        "  help: see while_loop for other conditions",
+    )
+
+
+def test_a_batch_size_that_is_none_of_a_batch() -> None:
+    fails(
+        errors.ArgumentError,
+        lambda: lax.map(lambda v: v, X, batch_size=0),  # here
+        "map at @here: batch_size is a positive integer\n  got 0\n  help: None takes one at once",
+    )
+
+
+def test_transposing_what_is_not_linear() -> None:
+    fails(
+        errors.NoRuleError,
+        lambda: linear_transpose(lambda x: x * x, X)(X),  # here
+        "transpose of mul at @here: it is linear in each operand, but not in both together\n"
+        "  help: vjp differentiates what is not linear",
     )

@@ -31,11 +31,14 @@ def _table():
         pushed = jax.jvp(f, (z,), (dz,))[1]
         yield name, {"jvp": float(pushed), "grad": _pairs(_grad(f, z))}
     for name, f in holomorphic.items():
-        yield name, {
-            "jvp": _pairs(jax.jvp(f, (z,), (dz,))[1]),
-            "vjp": _pairs(jax.vjp(f, z)[1](dz)[0]),
-            "grad": _pairs(jax.grad(lambda v, f=f: f(v).sum(), holomorphic=True)(z)),
-        }
+        yield (
+            name,
+            {
+                "jvp": _pairs(jax.jvp(f, (z,), (dz,))[1]),
+                "vjp": _pairs(jax.vjp(f, z)[1](dz)[0]),
+                "grad": _pairs(jax.grad(lambda v, f=f: f(v).sum(), holomorphic=True)(z)),
+            },
+        )
 
 
 def _grad(f, z):

@@ -148,8 +148,10 @@ def _known_bound(bound: Any) -> int | None:
     """A bound as a Python integer, if it is known while tracing and stays so."""
     if isinstance(bound, Array):
         known = concrete_value(bound)
-        return None if known is None or state.staging is not None else int(known)
-    if isinstance(bound, np.ndarray | np.generic):
+        if known is None or state.staging is not None:
+            return None
+        bound = known
+    if isinstance(bound, np.ndarray | np.generic) and bound.ndim == 0:
         bound = bound.item()
     return bound if isinstance(bound, int) else None
 

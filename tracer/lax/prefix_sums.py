@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tracer.errors import ShapeError, message
+from tracer.errors import CarryTypeError, ShapeError, message
+from tracer.ir.types import storage_type
 from tracer.primitives.broadcasting import axis_of, expand_dims
 from tracer.primitives.joining import concatenate, slice
 from tracer.primitives.shapes import reshape, rev
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.source import here
-from tracer.transforms.functions import check_callable, flatten_arguments
+from tracer.transforms.functions import as_output, call_rule, check_callable, flatten_arguments
 
 
 def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
@@ -29,20 +30,46 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     if not leaves:
         return elems
     axes = [axis_of("associative_scan", axis, x.ndim) for x in leaves]
-    sizes = {x.shape[d] for x, d in zip(leaves, axes, strict=True)}
-    if len(sizes) != 1:
-        raise ShapeError(message(f"associative_scan{here()}: the axes differ in size", f"sizes {sorted(sizes)}"))
+    sizes = [x.shape[d] for x, d in zip(leaves, axes, strict=True)]
+    if len(set(sizes)) != 1:
+        shown = [f"{name} has size {n}" for name, n in zip(trees.leaf_names(elems, "elems"), sizes, strict=True)]
+        raise ShapeError(
+            message(f"associative_scan{here()}: the axes differ in size", *shown, help="slice or pad them")
+        )
     if reverse:
         leaves = [rev(x, (d,)) for x, d in zip(leaves, axes, strict=True)]
 
     def combine(a: list[Array], b: list[Array]) -> list[Array]:
-        outputs, _ = trees.flatten(fn(trees.unflatten(structure, a), trees.unflatten(structure, b)))
-        return outputs
+        result = call_rule(fn, (trees.unflatten(structure, a), trees.unflatten(structure, b)), "associative_scan's fn")
+        outputs, found = trees.flatten(result)
+        _check_result(outputs, found, structure, a, elems)
+        return [as_output(y, "associative_scan") for y in outputs]
 
     results = _prefixes(combine, leaves, axes)
     if reverse:
         results = [rev(x, (d,)) for x, d in zip(results, axes, strict=True)]
     return trees.unflatten(structure, results)
+
+
+def _check_result(outputs: list[Any], found: Any, structure: Any, xs: list[Array], elems: Any) -> None:
+    """Raise CarryTypeError unless fn gives what it takes."""
+    if found != structure:
+        raise CarryTypeError(
+            message(
+                f"associative_scan{here()}: fn must return what it takes",
+                f"expected {trees.structure_text(structure)}, got {trees.structure_text(found)}",
+            )
+        )
+    for number, (y, x) in enumerate(zip(outputs, xs, strict=True)):
+        type = as_output(y, "associative_scan").type
+        if type.shape != x.type.shape or storage_type(type).dtype != storage_type(x.type).dtype:
+            raise CarryTypeError(
+                message(
+                    f"associative_scan{here()}",
+                    f"{trees.leaf_names(elems, 'elems')[number]!r} goes in as {x.type} but fn returns {type}",
+                    help="fn works on many pairs at once, along the axis, and keeps shapes and dtypes",
+                )
+            )
 
 
 def _prefixes(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tracer.errors import ArgumentError, DTypeError, ShapeError, message
+from tracer.errors import ArgumentError, DTypeError, NoRuleError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
 from tracer.ir.primitive import Linear, Primitive, Rule, Zero
@@ -96,12 +96,19 @@ def coerce(name: str, operands: Sequence[Value]) -> list[Operand]:
     return [operand_of(name, x, dtype) for x in operands]
 
 
-def operand_of(name: str, x: Value, dtype: DType | None = None) -> Operand:
+def operand_of(name: str, x: Value | Linear, dtype: DType | None = None) -> Operand:
     """An array or literal as it is; a scalar as a literal of `dtype`."""
     if isinstance(x, Array | Literal):
         return x
     if isinstance(x, bool | int | float | complex | np.generic):
         return as_literal(x, dtype)
+    if isinstance(x, Linear):
+        raise NoRuleError(
+            message(
+                f"transpose of {name}{here()}: it is linear in each operand, but not in both together",
+                help="vjp differentiates what is not linear",
+            )
+        )
     raise ArgumentError(
         message(
             f"{name}{here()} takes arrays and scalars",

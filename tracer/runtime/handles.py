@@ -9,13 +9,15 @@ from typing import Any, ParamSpec, TypeVar
 from tracer.primitives.shapes import copy
 from tracer.trace.array import Array, concrete, traced
 from tracer.trace.state import state
+from tracer.trace.trace import check_alive
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 def another(x: Array) -> Array:
-    """A second handle on the same value."""
+    """A second handle on the same value. Raises LeakedTracerError where the value's trace is over."""
+    check_alive(x)
     if x._trace is not None and x._atom is not None:
         return traced(x._trace, x._atom, x._value)
     if state.innermost is None:
