@@ -66,28 +66,3 @@ def test_batched_functions_compute_the_same_for_every_lane(case: Case) -> None:
     both = [np.stack([np.asarray(x), np.asarray(x)]) for x in case.operands]
     batched = tracer.vmap(as_function(case))(*both)
     close(tracer.tree.map(lambda y: y[1], batched), expected_of(case))
-
-
-def is_smooth(case: Case) -> bool:
-    finite = all(x.dtype.kind == "f" and np.isfinite(x).all() and x.size for x in case.operands)
-    return finite and case.label != "arccosh"  # NaN below 1
-
-
-SMOOTH = [(label, case) for label, case in TRACED if is_smooth(case)]
-
-
-@pytest.mark.parametrize("case", [case for _, case in SMOOTH], ids=[label for label, _ in SMOOTH])
-def test_gradients_are_finite_differences(case: Case, rng: np.random.Generator) -> None:
-    def total(*xs: Any) -> Any:
-        floats = [y for y in tracer.tree.leaves(case.call(tnp, *xs)) if y.dtype.kind == "f"]
-        weighted = [tnp.sum(y * np.cos(np.arange(y.size)).reshape(y.shape)) for y in floats]
-        return sum(weighted, tnp.zeros(()))
-
-    directions = [rng.normal(size=x.shape) for x in case.operands]
-    gradients = tracer.grad(total, argnums=tuple(range(len(directions))))(*case.operands)
-    reverse = sum(float((np.asarray(g) * d).sum()) for g, d in zip(gradients, directions, strict=True))
-    step = 1e-6
-    up, down = (
-        float(total(*(x + sign * step * d for x, d in zip(case.operands, directions, strict=True)))) for sign in (1, -1)
-    )
-    assert reverse == pytest.approx((up - down) / (2 * step), rel=1e-5, abs=1e-5)

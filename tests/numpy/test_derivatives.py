@@ -1,0 +1,80 @@
+"""Every differentiable function of tracer.numpy under the laws: reverse, forward, batched and compiled derivatives."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracer
+import tracer.numpy as tnp
+from tests.numpy.breadth_cases import BREADTH
+from tests.numpy.derivative_cases import DERIVATIVE_CASES, WITHOUT
+from tests.numpy.value_cases import CASES, Case
+
+
+def is_smooth(case: Case) -> bool:
+    finite = all(x.dtype.kind == "f" and np.isfinite(x).all() and x.size for x in case.operands)
+    return bool(case.operands) and finite and (case in DERIVATIVE_CASES or case.label != "arccosh")  # NaN below 1
+
+
+SMOOTH = [case for case in [*CASES, *BREADTH, *DERIVATIVE_CASES] if is_smooth(case)]
+LABELS = [f"{number} {case.label}" for number, case in enumerate(SMOOTH)]
+
+
+def total_of(case: Case) -> Any:
+    """All floats of the results, weighed and added."""
+
+    def total(*xs: Any) -> Any:
+        floats = [y for y in tracer.tree.leaves(case.call(tnp, *xs)) if y.dtype.kind == "f"]
+        return sum((tnp.sum(y * np.cos(np.arange(y.size)).reshape(y.shape)) for y in floats), tnp.zeros(()))
+
+    return total
+
+
+@pytest.mark.parametrize("case", SMOOTH, ids=LABELS)
+def test_derivatives_agree_in_every_mode(case: Case, rng: np.random.Generator) -> None:
+    total, operands = total_of(case), case.operands
+    directions = [rng.normal(size=x.shape) for x in operands]
+    gradients = tracer.grad(total, argnums=tuple(range(len(operands))))
+    reverse = sum(float((np.asarray(g) * d).sum()) for g, d in zip(gradients(*operands), directions, strict=True))
+    step = 1e-6
+    up, down = (
+        float(total(*(x + sign * step * d for x, d in zip(operands, directions, strict=True)))) for sign in (1, -1)
+    )
+    assert reverse == pytest.approx((up - down) / (2 * step), rel=1e-5, abs=1e-5)
+    forward = float(tracer.jvp(total, operands, tuple(directions))[1])
+    assert forward == pytest.approx(reverse, rel=1e-9, abs=1e-9)
+
+
+DATA_SHAPED = ("trim_zeros", "roots")  # how many results there are depends on values
+COMPILED = [
+    (label, case)
+    for label, case in zip(LABELS, SMOOTH, strict=True)
+    if case in DERIVATIVE_CASES and case.label not in DATA_SHAPED
+]
+
+
+@pytest.mark.parametrize("case", [case for _, case in COMPILED], ids=[label for label, _ in COMPILED])
+def test_values_and_gradients_compile_in_batches(case: Case) -> None:
+    lanes = [np.stack([x, x * (1 + 1e-3)]) for x in case.operands]
+    both = tracer.value_and_grad(total_of(case), argnums=tuple(range(len(lanes))))
+    values, gradients = tracer.jit(tracer.vmap(both))(*lanes)
+    for i in range(2):
+        value, each = both(*(x[i] for x in lanes))
+        np.testing.assert_allclose(values[i], value, rtol=1e-9, atol=1e-12)
+        for found, wanted in zip(gradients, each, strict=True):
+            np.testing.assert_allclose(found[i], wanted, rtol=1e-9, atol=1e-12)
+
+
+def test_every_function_is_differentiated_or_says_why_not() -> None:
+    excused = {name for names in WITHOUT.values() for name in names}
+    faces: dict[Any, set[str]] = {}
+    for name in tnp.__all__:
+        if inspect.isfunction(getattr(tnp, name)):
+            faces.setdefault(getattr(tnp, name), set()).add(name)
+    tried = {word for case in SMOOTH for word in case.label.split()[:1]} | excused
+    assert [sorted(names) for names in faces.values() if not names & tried] == []
+    assert excused <= {name for names in faces.values() for name in names}
