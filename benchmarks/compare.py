@@ -1,11 +1,12 @@
-"""tracer beside NumPy and JAX, row by row: medians of alternating rounds, with the confidence of the ratios.
+"""tracer beside NumPy, JAX, Numba and PyTorch, row by row: medians of alternating rounds, with their confidence.
 
     python benchmarks/compare.py                               all rows
     python benchmarks/compare.py --rows softmax sort --rounds 5
     python benchmarks/compare.py --record                      and write results/DATE.json and docs/benchmarks.md
 
-Each peer runs in a process of its own, and waits while another works. JAX_PYTHON names the interpreter that has JAX,
-if it is another than this one. A ratio is the peer's time by ours in one round: above 1, tracer is faster.
+Each peer runs in a process of its own, and waits while another works. JAX_PYTHON, NUMBA_PYTHON and TORCH_PYTHON name
+the interpreters that have them, if it is another than this one; peers that are not there are left out. A ratio is the
+peer's time by ours in one round: above 1, tracer is faster.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ from peers.row import Row
 from peers.statistic import geometric_mean, interval
 
 HERE = Path(__file__).resolve().parent
-PEERS = ("numpy", "jax")
+PEERS = ("numpy", "jax", "numba", "torch")
 
 
 class Worker:
     """A peer's process."""
 
     def __init__(self, peer: str) -> None:
-        python = os.environ.get(f"{peer.upper()}_PYTHON", sys.executable)
+        python = self.python = os.environ.get(f"{peer.upper()}_PYTHON", sys.executable)
         path = os.pathsep.join([str(HERE), *([str(HERE.parent)] if peer == "tracer" else [])])
         self.peer = peer
         self.process = subprocess.Popen(
@@ -174,11 +175,15 @@ def main() -> int:
     asked = parser.parse_args()
     rows = [row for row in ROWS if any(part in row.name or part == row.family for part in asked.rows)]
     workers = {peer: Worker(peer) for peer in ("tracer", *asked.peers)}
+    versions = {peer: worker.ask(do="version").get("version") for peer, worker in workers.items()}
+    for peer in [peer for peer, version in versions.items() if version is None]:
+        print(f"{peer} is left out: {workers.pop(peer).python} does not have it")
+        del versions[peer]
+    asked.peers = [peer for peer in asked.peers if peer in workers]
     results = []
     for row in rows:
         results.append(measure(row, workers, asked.rounds, asked.seconds))
         print(line(results[-1]), flush=True)
-    versions = {peer: worker.ask(do="version").get("version", "") for peer, worker in workers.items()}
     for worker in workers.values():
         worker.stop()
     for peer in asked.peers:

@@ -23,6 +23,30 @@ def test_there_are_many_rows_with_names_of_their_own():
     assert len(set(names)) == len(names)
 
 
+def test_every_peer_has_rows_and_makes_what_rows_say():
+    from peers import in_numba, in_torch
+    from peers.catalogue import ROWS
+
+    for peer, makers in (("numba", in_numba.BY_BEGINNING), ("torch", in_torch.BY_BEGINNING)):
+        used = {maker for row in ROWS if (maker := row.maker(peer)) is not None}
+        assert used == set(makers.values()), peer
+        assert sum(row.maker(peer) is not None for row in ROWS) >= 40
+    by_name = {row.name: row for row in ROWS}
+    assert by_name["softmax gradient f4 1024x1024"].maker("torch") is not None
+    assert by_name["softmax gradient f4 1024x1024"].maker("numba") is None
+    assert by_name["log1p f8 1e6"].maker("numba") is not by_name["log f8 1e6"].maker("numba")
+
+
+def test_peers_that_are_not_there_are_left_out():
+    program = (
+        "import sys, compare; sys.argv = ['compare.py', '--peers', 'nobody', '--rows', 'sum f4 1e3', '--rounds', '1',"
+        " '--seconds', '0.001']; raise SystemExit(compare.main())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=BENCHMARKS, capture_output=True, text=True, check=True)
+    assert "nobody is left out" in done.stdout
+    assert "sum f4 1e3" in done.stdout
+
+
 def test_the_interval_of_a_median_holds_it():
     from peers.statistic import interval
 
@@ -60,7 +84,7 @@ def test_rows_behind_are_listed_with_the_reason():
     text = page({"date": "D", "machine": machine, "versions": {}, "peers": ["numpy"], "rounds": 2, "rows": rows})
     listed = [line for line in text.split("## Rows behind")[1].split("## F")[0].splitlines() if line.startswith("| ")]
     assert listed[1:] == [
-        "| argmax f4 1e6 | numpy | 0.50 | two passes: one for the extreme, one for its first position |",
+        "| argmax f4 1e6 | numpy | 0.50 | two passes over a row, the second one in cache |",
         "| dot f4 | numpy | 0.50 | not profiled yet |",
     ]
 

@@ -17,7 +17,7 @@ call includes tracing and compiling. Memory is the growth of the process's peak 
 
 Machine: {cpu}, {cores} cores, of which others kept {load:.1f} busy as it ended, {system}, Python {python}; {versions}.
 
-    JAX_PYTHON=... python benchmarks/compare.py --record
+    JAX_PYTHON=... NUMBA_PYTHON=... TORCH_PYTHON=... python benchmarks/compare.py --record
 
 writes this page and the figures behind it, `benchmarks/results/{date}.json`. A row without a ratio for a peer is not
 computed there; where answers differ, it says so.
@@ -29,7 +29,11 @@ def page(log: dict[str, Any]) -> str:
     peers = log["peers"]
     versions = ", ".join(f"{name} {version}" for name, version in log["versions"].items())
     head = HEAD.format(
-        peers=" and ".join(peers), rounds=log["rounds"], date=log["date"], versions=versions, **log["machine"]
+        peers=" and ".join([", ".join(peers[:-1]), *peers[-1:]][-len(peers) :]),
+        rounds=log["rounds"],
+        date=log["date"],
+        versions=versions,
+        **log["machine"],
     )
     parts = [head, _summary(log["rows"], peers), _behind(log["rows"], peers)]
     for family in dict.fromkeys(row["family"] for row in log["rows"]):

@@ -69,6 +69,15 @@ def _bias_relu(w: World) -> Any:
     return lambda a, b, c: w.np.maximum(a @ b + c, 0)
 
 
+def _convolution(w: World) -> Any:
+    return lambda x, kernel: w.lax.conv_general_dilated(x, kernel, (1, 1), "SAME")
+
+
+def _convolution_gradients(w: World) -> Any:
+    forward = _convolution(w)
+    return w.root.grad(lambda x, kernel: (forward(x, kernel) ** 2).sum(), argnums=(0, 1))
+
+
 def _transpose(w: World) -> Any:
     return lambda x: w.np.ascontiguousarray(x.T) if w.name == "numpy" else x.T
 
@@ -182,6 +191,19 @@ ROWS = [
         lambda: (uniform(1024, 16, 16), uniform(1024, 16, 16, seed=1)),
         _matmul,
         _NUMPY,
+    ),
+    Row(
+        "convolution f4 16x32x32x32, 3x3",
+        "contractions",
+        lambda: (uniform(16, 32, 32, 32, low=-1, high=1), uniform(32, 32, 3, 3, low=-1, high=1)),
+        _convolution,
+    ),
+    Row(
+        "convolution gradients f4 16x32x32x32, 3x3",
+        "derivatives",
+        lambda: (uniform(16, 32, 32, 32, low=-1, high=1), uniform(32, 32, 3, 3, low=-1, high=1)),
+        _convolution_gradients,
+        tolerance=1e-3,
     ),
     Row("transpose f4 2048", "movement", lambda: (uniform(2048, 2048),), _transpose, _NUMPY, tolerance=0),
     Row(

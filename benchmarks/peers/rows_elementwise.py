@@ -48,6 +48,14 @@ def _where(w: World) -> Any:
     return lambda x: w.np.where(x > 1, x * x, -x)
 
 
+def _arctan2(w: World) -> Any:
+    return w.np.arctan2
+
+
+def _arccosh(w: World) -> Any:
+    return lambda x: w.np.arccosh(x + 1)
+
+
 def _quotient(w: World) -> Any:
     return lambda x: x // 7 + x % 7
 
@@ -69,10 +77,13 @@ def _state(w: World) -> Any:
 
 def _function(name: str) -> Any:
     def make(w: World) -> Any:
-        owner = w.special if name in ("erf", "gammaln") else w.np
+        owner = w.special if name in _SPECIAL else w.np
         return getattr(owner, name)
 
     return make
+
+
+_SPECIAL = ("erf", "erfc", "erfinv", "gammaln", "digamma")
 
 
 def _power(w: World) -> Any:
@@ -143,7 +154,35 @@ ROWS = [
             _NUMPY,
             tolerance=1e-5,
         )
-        for name in ("cos", "expm1", "log1p", "arctan", "arcsin", "cbrt", "gammaln")
+        for name in (
+            "cos",
+            "tan",
+            "exp2",
+            "log2",
+            "expm1",
+            "log1p",
+            "arctan",
+            "arcsin",
+            "arccos",
+            "sinh",
+            "cosh",
+            "arcsinh",
+            "arctanh",
+            "sqrt",
+            "cbrt",
+            "erfc",
+            "erfinv",
+            "gammaln",
+            "digamma",
+        )
+    ),
+    Row("arccosh f8 1e6", "mathematics", lambda: (uniform(10**6, dtype="f8"),), _arccosh, _NUMPY),
+    Row(
+        "arctan2 f8 1e6",
+        "mathematics",
+        lambda: (uniform(10**6, dtype="f8", low=-1), uniform(10**6, dtype="f8", low=-1, seed=1)),
+        _arctan2,
+        _NUMPY,
     ),
     Row("pow f4 1e6", "mathematics", lambda: (uniform(10**6), uniform(10**6, seed=1)), _power, _NUMPY),
     Row(

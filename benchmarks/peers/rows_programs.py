@@ -156,6 +156,24 @@ def _mlp_arguments() -> Any:
     return params, uniform(128, 784), np.eye(10, dtype="f4")[np.arange(128) % 10]
 
 
+def _cnn(w: World) -> Any:
+    def loss(params: Any, x: Any, y: Any) -> Any:
+        a, b, c = params
+        hidden = w.np.maximum(w.lax.conv_general_dilated(x, a, (2, 2), "VALID"), 0)
+        hidden = w.np.maximum(w.lax.conv_general_dilated(hidden, b, (2, 2), "VALID"), 0)
+        logits = hidden.reshape(x.shape[0], -1) @ c
+        return -(w.nn.log_softmax(logits) * y).sum() / x.shape[0]
+
+    gradient = w.root.grad(loss)
+    return lambda params, x, y: [p - 0.1 * g for p, g in zip(params, gradient(params, x, y), strict=True)]
+
+
+def _cnn_arguments() -> Any:
+    sizes = [(16, 1, 3, 3), (32, 16, 3, 3), (1152, 10)]
+    params = [uniform(*s, low=-0.1, high=0.1, seed=n) for n, s in enumerate(sizes)]
+    return params, uniform(64, 1, 28, 28), np.eye(10, dtype="f4")[np.arange(64) % 10]
+
+
 def _logistic_newton(w: World) -> Any:
     def step(weights: Any, x: Any, y: Any) -> Any:
         def loss(v: Any) -> Any:
@@ -259,6 +277,7 @@ ROWS = [
         tolerance=1e-3,
     ),
     Row("mlp step f4 128x784x256x10", "programs", _mlp_arguments, _mlp),
+    Row("cnn step f4 64x28x28", "programs", _cnn_arguments, _cnn),
     Row(
         "logistic newton direction f8 5000x50",
         "programs",

@@ -40,6 +40,11 @@ def world(peer: str) -> World:
             return World(peer, _module("jax.numpy"), root.lax, root.random, root.nn, special, root)
         case "numpy":
             return World(peer, np, special=_module("scipy.special"))
+        case "numba":
+            return World(peer, np, root=_module("numba"))
+        case "torch":
+            torch = _module("torch")
+            return World(peer, torch, nn=torch.nn.functional, special=torch.special)
         case _:
             raise SystemExit(f"no peer {peer!r}")
 
@@ -61,8 +66,11 @@ def make_call(w: World, row: Row, arguments: Sequence[Any]) -> Call:
     maker = row.maker(w.name)
     assert maker is not None
     function = maker(w)
-    if w.root is None:
+    if w.name in ("numpy", "numba"):
         return lambda: function(*arguments)
+    if w.name == "torch":
+        tensors = [_mapped(w.np.as_tensor, argument) for argument in arguments]
+        return lambda: function(*tensors)
     function = w.root.jit(function)
     on_device = [_mapped(w.np.asarray, argument) for argument in arguments]
     if w.name == "jax":
