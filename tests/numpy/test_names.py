@@ -7,6 +7,7 @@ import inspect
 import pickle
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -106,3 +107,20 @@ WITHOUT_CALLS = {  # constants, dtypes and other objects that are not called
 def test_every_function_has_an_example(name: str) -> None:
     documented = getattr(tnp, name).__doc__ or ""
     assert doctest.DocTestParser().get_examples(documented), f"numpy.{name} has no example in its docstring"
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT_CALLS))
+def test_every_object_is_documented_unless_it_is_a_number(name: str) -> None:
+    value = getattr(tnp, name)
+    assert value is None or isinstance(value, int | float | str) or (value.__doc__ or "").strip()
+
+
+EXTENSIONS = [(module, name) for module in (tnp.linalg, tnp.fft) for name in module.__all__ if name != "LinAlgError"]
+BY_VALUE = {*tnp.linalg._FACTORISATIONS, *tnp.fft._TRANSFORMS}  # NumPy's, of known values
+
+
+@pytest.mark.parametrize(("module", "name"), EXTENSIONS, ids=[name for _, name in EXTENSIONS])
+def test_every_function_of_the_extensions_is_documented(module: Any, name: str) -> None:
+    documented = getattr(module, name).__doc__
+    assert documented
+    assert name in BY_VALUE or doctest.DocTestParser().get_examples(documented)
