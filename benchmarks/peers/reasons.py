@@ -7,7 +7,7 @@ from typing import Final
 UNKNOWN: Final = "not profiled yet"
 REASONS: Final[dict[str, str]] = {
     "argmax": "two passes over a row, the second one in cache",
-    "pow": "some 125 instructions a vector: the logarithm in two parts, and special values; NumPy's has tables",
+    "pow": "some 100 instructions a vector, the logarithm being in two parts; NumPy's has tables",
     "sort": "it is NumPy's sort, behind a copy of the row, before a pass that looks for -0",
     "argsort": "it is NumPy's sort, and a pass that puts the positions of equal keys in order",
     "matvec": "memory: the loop takes 16 MB at 63 GB/s on one thread, and varied by two with what else the machine did",

@@ -6,7 +6,7 @@ import math
 
 from tracer.schedule.math import coefficients as c
 from tracer.schedule.math.double_double import log_pair
-from tracer.schedule.math.expand import Value, fma, horner, polynomial, select
+from tracer.schedule.math.expand import Code, Value, fma, horner, polynomial, select
 from tracer.schedule.math.exponentials import LN2, clamped, exp_tail, reduced, without_ln2
 
 
@@ -23,11 +23,24 @@ def exp_pair(high: Value, low: Value) -> Value:
 
 
 def pow_(x: Value, y: Value) -> Value:
-    """x^y = e^(y log |x|), with the special values of C99 F.9.4.4: 1 wherever y = 0 or x = 1, NaN or not."""
-    size = abs(x)
-    log_high, log_low = log_pair(size)
+    """x^y = e^(y log |x|), with the special values of C99 F.9.4.4: 1 wherever y = 0 or x = 1, NaN or not.
+
+    All but a finite power of a positive finite number stands in a branch.
+    """
+    log_high, log_low = log_pair(abs(x))
     high = y * log_high
     magnitude = exp_pair(high, fma(y, log_low, fma(y, log_high, -high)))
+    ordinary = (x > 0.0) & (x < math.inf) & (abs(y) < math.inf)
+
+    def special(code: Code) -> tuple[Value, ...]:
+        return (_special_power(code.adopt(x), code.adopt(y), code.adopt(magnitude)),)
+
+    return x.code.rarely(~ordinary, (magnitude,), special)[0]
+
+
+def _special_power(x: Value, y: Value, magnitude: Value) -> Value:
+    """x^y wherever it is not the magnitude alone."""
+    size = abs(x)
     zero, infinite = size.equals(0.0), size.equals(math.inf)
     magnitude = select(size.equals(1.0), 1.0, magnitude)
     magnitude = select(zero | infinite, select(zero ^ (y > 0.0), x.like(math.inf), 0.0), magnitude)
