@@ -1090,3 +1090,37 @@ def test_transposing_what_is_not_linear() -> None:
         "transpose of mul at @here: it is linear in each operand, but not in both together\n"
         "  help: vjp differentiates what is not linear",
     )
+
+
+def test_a_gradient_of_another_shape() -> None:
+    f = tracer.custom_vjp(lambda p: p["w"][0].sum() * p["b"])
+    f.defvjp(lambda p: (f(p), p), lambda p, g: ({"w": (g * p["w"][0][:2],), "b": g},))
+    fails(
+        errors.ArgumentError,
+        lambda: grad(f)({"w": (X,), "b": 2.0}),  # here
+        "custom_vjp lambda at @here: the gradient of argument 0, at ['w'][0] has the wrong type\n"
+        "  expected f64[3], got f64[2]\n  help: it has the shape and dtype of the value that it belongs to",
+    )
+
+
+def test_a_gradient_of_another_structure() -> None:
+    f = tracer.custom_vjp(lambda p: p["w"] * p["b"])
+    f.defvjp(lambda p: (f(p), p), lambda p, g: ({"w": g, "bias": g},))
+    fails(
+        errors.ArgumentError,
+        lambda: grad(f)({"w": 1.0, "b": 2.0}),  # here
+        "custom_vjp lambda at @here: a gradient must have the structure of its argument\n"
+        "  expected {'b': *, 'w': *}\n  got {'bias': *, 'w': *}\n"
+        "  help: None stands for the gradient of a whole argument, or of a part of it",
+    )
+
+
+def test_a_tangent_of_another_dtype() -> None:
+    f = tracer.custom_jvp(lambda x: {"y": x})
+    f.defjvp(lambda primals, tangents: (f(*primals), {"y": tangents[0].astype("float32")}))
+    fails(
+        errors.ArgumentError,
+        lambda: jvp(f, (X,), (X,)),  # here
+        "custom_jvp lambda at @here: the tangent of ['y'] has the wrong type\n  expected f64[3], got f32[3]\n"
+        "  help: it has the shape and dtype of the value that it belongs to",
+    )

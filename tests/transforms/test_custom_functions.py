@@ -343,3 +343,16 @@ def test_sequential_vmap_runs_lane_after_lane(way: Any, capsys: pytest.CaptureFi
     assert capsys.readouterr().out.split() == ["0.0", "1.0", "2.0"]
     assert result["y"].tolist() == [0.0, 2.0, 4.0]
     assert result["n"].tolist() == [[1.0, 1.0]] * 3
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_none_stands_for_the_gradient_of_any_part_of_an_argument(way: Any) -> None:
+    @custom_vjp
+    def f(p: Any, n: Any) -> Any:
+        return (p["w"][0] * p["w"][1]["v"]).sum() * p["b"] * n
+
+    f.defvjp(lambda p, n: (f(p, n), p), lambda p, g: ({"w": [g * X, None], "b": 5.0 * g}, None))
+    found = way(grad(f))({"w": [X, {"v": X}], "b": 2.0}, 3)
+    assert found["w"][0].tolist() == X.tolist()
+    assert found["w"][1]["v"].tolist() == [0.0] * 3
+    assert float(found["b"]) == 5.0

@@ -78,13 +78,25 @@ def _broadcast(prefix: Any, tree: Any) -> list[Any]:
     """As optree.broadcast_prefix, where None in the prefix is an entry although it is an empty tree elsewhere."""
     if prefix is None or isinstance(prefix, int | bool):
         return [prefix] * len(flatten(tree)[0])
-    outer_prefix, structure = optree.tree_flatten(
-        prefix, is_leaf=lambda x: x is not prefix, none_is_leaf=True, namespace=NAMESPACE
-    )
-    outer, other = optree.tree_flatten(tree, is_leaf=lambda x: x is not tree, none_is_leaf=True, namespace=NAMESPACE)
+    return [entry for p, t in matched_children(prefix, tree) for entry in _broadcast(p, t)]
+
+
+def is_leaf(tree: Any) -> bool:
+    """Whether it is no node: None is one, without children."""
+    return bool(optree.tree_is_leaf(tree, namespace=NAMESPACE))
+
+
+def matched_children(first: Any, second: Any) -> list[tuple[Any, Any]]:
+    """The children of two nodes, each with its counterpart. Raises ValueError for nodes that are not alike."""
+    own, structure = _children(first)
+    others, other = _children(second)
     if structure != other:
         raise ValueError
-    return [entry for p, t in zip(outer_prefix, outer, strict=True) for entry in _broadcast(p, t)]
+    return list(zip(own, others, strict=True))
+
+
+def _children(node: Any) -> tuple[list[Any], Structure]:
+    return optree.tree_flatten(node, is_leaf=lambda x: x is not node, none_is_leaf=True, namespace=NAMESPACE)
 
 
 def structure_text(structure: Structure) -> str:

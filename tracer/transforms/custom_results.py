@@ -11,9 +11,7 @@ from tracer.ir.types import is_differentiable, same_up_to_weakness, tangent_type
 from tracer.primitives.conversion import convert_element_type
 from tracer.trace import trees
 from tracer.trace.source import here
-from tracer.transforms.functions import (
-    as_output,
-)
+from tracer.transforms.functions import argument_names, as_output
 from tracer.transforms.symbolic_zeros import SymbolicZero
 
 
@@ -28,13 +26,15 @@ def checked_tangents(ys: Sequence[Any], structure: Any, dys: Any, name: str) -> 
                 f"outputs {trees.structure_text(structure)}, tangents {trees.structure_text(got)}",
             )
         )
+    names = trees.leaf_names(trees.unflatten(structure, list(ys)), "*")
     checked = []
-    for y, dy in zip(outputs, tangents, strict=True):
+    for y, dy, path in zip(outputs, tangents, names, strict=True):
         wanted = tangent_type(y.type)
         if isinstance(dy, SymbolicZero) or not is_differentiable(y.type):
             checked.append(Zero(wanted))
             continue
-        checked.append(_of_type(dy, wanted, f"custom_jvp {name}: a tangent"))
+        place = path.removeprefix("*")
+        checked.append(_of_type(dy, wanted, f"custom_jvp {name}", "the tangent" + (f" of {place}" if place else "")))
     return outputs, checked
 
 
@@ -49,41 +49,49 @@ def checked_gradients(result: Any, moving: Sequence[Any], structure: Any, types:
                 help="a function of one argument returns (gradient,); None stands for no gradient",
             )
         )
-    gradients: list[Any] = []
-    remaining = list(types)
+    leaves: list[Any] = []
     for argument, part in zip(moving, result, strict=True):
-        count = len(trees.flatten(argument)[0])
-        own, remaining = remaining[:count], remaining[count:]
-        if part is None:
-            gradients += [Zero(tangent_type(t)) for t in own]
-            continue
-        leaves = trees.flatten(part)[0]
-        if len(leaves) != count:
+        try:
+            leaves += _spread(part, argument)
+        except ValueError:
             raise ArgumentError(
                 message(
                     f"custom_vjp {name}{here()}: a gradient must have the structure of its argument",
                     f"expected {trees.structure_text(trees.flatten(argument)[1])}",
                     f"got {trees.structure_text(trees.flatten(part)[1])}",
-                    help="None stands for the gradient of a whole argument",
+                    help="None stands for the gradient of a whole argument, or of a part of it",
                 )
-            )
-        for leaf, t in zip(leaves, own, strict=True):
-            wanted = tangent_type(t)
-            if not is_differentiable(t) or isinstance(leaf, SymbolicZero):
-                gradients.append(Zero(wanted))
-            else:
-                gradients.append(_of_type(leaf, wanted, f"custom_vjp {name}: a gradient"))
+            ) from None
+    names = argument_names(moving)
+    gradients: list[Any] = []
+    for leaf, t, place in zip(leaves, types, names, strict=True):
+        wanted = tangent_type(t)
+        if leaf is None or not is_differentiable(t) or isinstance(leaf, SymbolicZero):
+            gradients.append(Zero(wanted))
+        else:
+            gradients.append(_of_type(leaf, wanted, f"custom_vjp {name}", f"the gradient of {place}"))
     return gradients
 
 
-def _of_type(value: Any, wanted: Any, what: str) -> Any:
-    array = as_output(value, what)
+def _spread(part: Any, argument: Any) -> list[Any]:
+    """One entry for each leaf of the argument: of the gradient, or None where it has None for what is above."""
+    if part is None:
+        return [None] * len(trees.flatten(argument)[0])
+    if trees.is_leaf(argument):
+        if not trees.is_leaf(part):
+            raise ValueError
+        return [part]
+    return [entry for below, child in trees.matched_children(part, argument) for entry in _spread(below, child)]
+
+
+def _of_type(value: Any, wanted: Any, where: str, what: str) -> Any:
+    array = as_output(value, where)
     if array.type.shape == wanted.shape and not same_up_to_weakness(array.type, wanted) and array.type.weak:
         array = convert_element_type(array, wanted.dtype)
     if not same_up_to_weakness(array.type, wanted):
         raise ArgumentError(
             message(
-                f"{what}{here()} has the wrong type",
+                f"{where}{here()}: {what} has the wrong type",
                 f"expected {wanted}, got {array.type}",
                 help="it has the shape and dtype of the value that it belongs to",
             )
