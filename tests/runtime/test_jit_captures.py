@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -143,3 +144,87 @@ def test_a_trace_on_another_thread_does_not_see_our_calls() -> None:
     finally:
         done.set()
         thread.join()
+
+
+def test_a_closure_variable_that_changes_is_traced_again() -> None:
+    power = 2
+    f = jit(lambda x: mul(x, power))
+    same(f(3.0), 6.0)
+    power = 5
+    same(f(3.0), 15.0)
+    same(f(3.0), 15.0)
+    assert f.explain().splitlines()[-1].endswith("closure variable 'power': 2 -> 5")
+    power = int("5")
+    same(f(3.0), 15.0)
+    assert f.explain().startswith("lambda compiled 2 times")
+
+
+FACTOR = 2.0
+
+
+def scaled_by_global(x: Any) -> Any:
+    return mul(x, FACTOR)
+
+
+def test_a_global_and_a_callee_that_change_are_traced_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    f = jit(lambda x: add(scaled_by_global(x), 0.0))
+    same(f(3.0), 6.0)
+    monkeypatch.setitem(globals(), "FACTOR", 3.0)
+    same(f(3.0), 9.0)  # that of a function which is called
+    assert "global 'FACTOR': 2.0 -> 3.0" in f.explain()
+    monkeypatch.setitem(globals(), "scaled_by_global", lambda x: mul(x, 10.0))
+    same(f(3.0), 30.0)
+    assert "global 'scaled_by_global' is another function" in f.explain()
+    monkeypatch.delitem(globals(), "FACTOR")
+    same(f(3.0), 30.0)  # nobody reads it any more
+    assert f.explain().startswith("lambda compiled 3 times")
+
+
+def test_an_array_under_a_name_may_be_another() -> None:
+    w = arange(3)
+    f = jit(lambda x: mul(x, w))
+    same(f(arange(3)), [0.0, 1.0, 4.0])
+    w = as_array(np.ones(3))
+    same(f(arange(3)), [0.0, 1.0, 2.0])
+    assert "closure variable 'w' is another array" in f.explain()
+
+
+def test_names_behind_transforms_and_methods_are_guarded() -> None:
+    power = 2.0
+
+    def square(x: Any) -> Any:
+        return mul(mul(x, x), power)
+
+    class Model:
+        def apply(self, x: Any) -> Any:
+            return square(x)
+
+    for f in (jit(grad(square)), jit(partial(square)), jit(jit(square)), jit(Model().apply)):
+        before = float(f(3.0))
+        power *= 2.0
+        same(f(3.0), 2.0 * before)
+
+
+def test_a_counter_of_traces_is_not_guarded() -> None:
+    traces = 0
+
+    def f(x: Any) -> Any:
+        nonlocal traces
+        traces += 1
+        return double(x)
+
+    g = jit(f)
+    for _ in range(3):
+        same(g(2.0), 4.0)
+    assert traces == 1
+
+
+def test_attributes_are_constants_of_the_trace() -> None:
+    class Settings:
+        factor = 2.0
+
+    settings = Settings()
+    f = jit(lambda x: mul(x, settings.factor))
+    same(f(3.0), 6.0)
+    settings.factor = 3.0
+    same(f(3.0), 6.0)

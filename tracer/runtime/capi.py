@@ -10,6 +10,7 @@ import ctypes
 import sys
 import sysconfig
 from functools import cache
+from types import CellType
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ OB_TYPE = 8
 TUPLE_SIZE, TUPLE_ITEMS = 16, tuple.__basicsize__  # 24; from CPython 3.14 on a hash comes first
 LIST_SIZE, LIST_ITEMS = 16, 24  # the latter points to the items
 DICT_USED = 16
+CELL_CONTENT = 16
 CDATA_POINTER = 16  # where a ctypes object keeps the address of its memory
 NDARRAY_DATA, NDARRAY_NDIM, NDARRAY_SHAPE = 16, 24, 32
 NDARRAY_DESCR, NDARRAY_FLAGS = 56, 64
@@ -124,6 +126,7 @@ def _layout() -> dict[str, bool]:
     array._owner = 0  # whatever is being traced now
     a, handle, items = id(value), id(array), (value, array)
     sequence, mapping, memory = [value, array], {"a": 1, "b": 2, "c": 3}, (ctypes.c_int64 * 2)()
+    cell = CellType(value)
     try:
         slots = slot_offsets()
     except LookupError:
@@ -135,6 +138,7 @@ def _layout() -> dict[str, bool]:
         "tuple": _word(id(items) + TUPLE_SIZE) == 2 and _word(id(items) + TUPLE_ITEMS + 8) == handle,
         "list": _word(id(sequence) + LIST_SIZE) == 2 and _word(_word(id(sequence) + LIST_ITEMS)) == a,
         "dict": _word(id(mapping) + DICT_USED) == 3,
+        "cell": _word(id(cell) + CELL_CONTENT) == a,
         "ctypes": _word(id(memory) + CDATA_POINTER) == ctypes.addressof(memory),
         "ndarray": _ndarray_layout(value),
         "Array": all(_word(handle + slots[name]) == id(x) for name, x in stored.items()),

@@ -207,7 +207,7 @@ def _execute_compiled(primitive: Primitive, operands: Sequence[Operand], params:
         found = _compiled.get(key)
     if found is None:
         program = single_equation(primitive, operands, params)
-        made = Specialization(Traced(program, (), (), _structure(len(program.outputs))))
+        made = Specialization(Traced(program, (), (), _structure(len(program.outputs)), ()))
         with _lock:
             if len(_compiled) >= _CAPACITY:
                 _compiled.clear()

@@ -17,8 +17,9 @@ from tracer.ir.types import ArrayType, Type, storage_type
 from tracer.once import once
 from tracer.runtime.compile import Compiled
 from tracer.runtime.faults import error_of
+from tracer.runtime.guards import Guard as Named
 from tracer.runtime.plan import Plan, flat_plan
-from tracer.runtime.record import Leaf, Record, Result, Scalar
+from tracer.runtime.record import Guard, Leaf, Record, Result, Scalar
 from tracer.runtime.support import support
 from tracer.schedule import any_size
 from tracer.trace import trees
@@ -105,6 +106,17 @@ class Recognised:
     def trust_settings(self, version: int) -> None:
         """Settings of this version are as they were when this was traced."""
         self.record.version = version
+
+    def watch(self, guards: Sequence[Named]) -> None:
+        """Recognise calls only while names mean what they meant when this was traced."""
+        self._keep.append(guards)
+        found = [
+            Guard(
+                id(g.holder), self._object(g.name) if isinstance(g.holder, dict) else None, ctypes.addressof(g.expected)
+            )
+            for g in guards
+        ]
+        self.record.guards, self.record.guarded = len(found), self._table(Guard, found)
 
     def trust_caller(self) -> None:
         """Whoever calls has looked at settings and traces already."""

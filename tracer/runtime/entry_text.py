@@ -22,7 +22,7 @@ from tracer.runtime.entry_arguments import ARGUMENTS
 from tracer.runtime.entry_arrays import ARRAYS
 from tracer.runtime.entry_run import RUN
 from tracer.runtime.entry_shapes import SHAPES
-from tracer.runtime.record import Common, Leaf, Record, Result, Step
+from tracer.runtime.record import Common, Guard, Leaf, Record, Result, Step
 from tracer.runtime.result_memory import LEAST, memory_text
 from tracer.trace.tracebacks import Raised
 
@@ -67,7 +67,10 @@ define ptr @tracer_entry(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) {
   %memory = field ptr %self Tuple.item0
   %record = field ptr %memory CData.pointer
   %fits = call i1 @tracer.fits(ptr %record, i64 %nargs, ptr %kwnames)
-  br i1 %fits, label %flatten, label %fallback
+  br i1 %fits, label %known, label %fallback
+known:
+  %unchanged = call i1 @tracer.unchanged(ptr %record)
+  br i1 %unchanged, label %flatten, label %fallback
 flatten:
   %inputs = field i64 %record Record.inputs
   %objects = alloca ptr, i64 %inputs
@@ -182,12 +185,51 @@ yes:
 no:
   ret i1 false
 }
+
+; Whether every guarded name stands for the object that it stood for when the function was traced.
+define internal i1 @tracer.unchanged(ptr %record) {
+entry:
+  %guards = field i64 %record Record.guards
+  %table = field ptr %record Record.guarded
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %same ]
+  %more = icmp ult i64 %i, %guards
+  br i1 %more, label %look, label %yes
+look:
+  %byte = mul i64 %i, Guard.bytes
+  %guard = getelementptr i8, ptr %table, i64 %byte
+  %holder = field ptr %guard Guard.holder
+  %name = field ptr %guard Guard.name
+  %is.cell = icmp eq ptr %name, null
+  br i1 %is.cell, label %cell, label %global
+cell:
+  %content = field ptr %holder Cell.content
+  br label %compare
+global:
+  %found = call ptr @PyDict_GetItemWithError(ptr %holder, ptr %name)
+  br label %compare
+compare:
+  %now = phi ptr [ %content, %cell ], [ %found, %global ]
+  %expected.at = field ptr %guard Guard.expected
+  %expected = load ptr, ptr %expected.at
+  %equal = icmp eq ptr %now, %expected
+  br i1 %equal, label %same, label %no
+same:
+  %next = add i64 %i, 1
+  br label %loop
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
 """
 
 _FIELD = re.compile(r"  (%[\w.]+) = field (\w+) (%[\w.]+) ([\w.]+)")
 _SET = re.compile(r"  set (\w+) (\S+) (%[\w.]+) ([\w.]+)")
 _STRUCTS = (
-    "Array|CData|Common|Context|Dict|Leaf|List|Memory|Ndarray|Object|Raised|Record|Result|Stack|Status|Step|Tuple"
+    "Array|CData|Cell|Common|Context|Dict|Guard|Leaf|List|Memory|Ndarray|Object|Raised|Record|Result|Stack|Status|"
+    "Step|Tuple"
 )
 _NAME = re.compile(rf"\b(?:{_STRUCTS})\.\w+\b")
 
@@ -195,7 +237,8 @@ _NAME = re.compile(rf"\b(?:{_STRUCTS})\.\w+\b")
 def names() -> dict[str, int]:
     """Offsets in bytes, `Struct.bytes` for sizes, and the statuses, by the names that the text uses."""
     found = {
-        "CData.pointer": capi.CDATA_POINTER, "Dict.used": capi.DICT_USED, "List.items": capi.LIST_ITEMS,
+        "CData.pointer": capi.CDATA_POINTER, "Cell.content": capi.CELL_CONTENT, "Dict.used": capi.DICT_USED,
+        "List.items": capi.LIST_ITEMS,
         "List.size": capi.LIST_SIZE, "Ndarray.data": capi.NDARRAY_DATA, "Ndarray.descr": capi.NDARRAY_DESCR,
         "Ndarray.flags": capi.NDARRAY_FLAGS, "Ndarray.ndim": capi.NDARRAY_NDIM, "Ndarray.shape": capi.NDARRAY_SHAPE,
         "Object.type": capi.OB_TYPE, "Tuple.item0": capi.TUPLE_ITEMS, "Tuple.item1": capi.TUPLE_ITEMS + 8,
@@ -204,7 +247,7 @@ def names() -> dict[str, int]:
     found |= {f"Array.{name}": offset for name, offset in capi.slot_offsets().items()}
     found["Raised.error"] = capi.member_offset(Raised, "error")
     found |= {f"Status.{status.name}": int(status) for status in Status}
-    for structure in (Common, Context, Leaf, Record, Result, Stack, Step):
+    for structure in (Common, Context, Guard, Leaf, Record, Result, Stack, Step):
         found[f"{structure.__name__}.bytes"] = ctypes.sizeof(structure)
         for field in structure._fields_:
             found[f"{structure.__name__}.{field[0]}"] = getattr(structure, field[0]).offset

@@ -74,6 +74,16 @@ class Step(ctypes.Structure):
     _fields_ = (("kind", Word), ("size", Word), ("object", Pointer))
 
 
+class Guard(ctypes.Structure):
+    """A name that the function read when it was traced, and the object that it must still stand for."""
+
+    _fields_ = (
+        ("holder", Pointer),  # a cell, or a dict
+        ("name", Pointer),  # the key in the dict; null for a cell
+        ("expected", Pointer),  # where the object's address stands
+    )
+
+
 class Record(ctypes.Structure):
     """One executable, as called with one structure of arguments."""
 
@@ -85,6 +95,8 @@ class Record(ctypes.Structure):
         ("names", Pointer),  # tuple of the latter's names, as the caller orders them
         ("order", Pointer),  # int64[positional + keywords]: the arguments in the plan's order
         ("steps", Pointer),  # null where every argument is a leaf, in order
+        ("guards", Word),
+        ("guarded", Pointer),  # Guard[guards]
         ("captured", Word),
         ("inputs", Word),
         ("leaves", Pointer),  # Leaf[inputs], captured arrays first

@@ -105,6 +105,7 @@ class Specialization:
                     return False
                 traced = self.traced
                 self._recognised = entries.Recognised(self.compiled(), traced.captured, plan, traced.structure)
+                self._recognised.watch(traced.guards)
             self._recognised.trust_settings(version)
         return True
 

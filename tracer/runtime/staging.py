@@ -11,6 +11,7 @@ from tracer.ir.program import Program
 from tracer.ir.types import Type
 from tracer.runtime.abstract import abstract
 from tracer.runtime.arguments import Call, Static, signature
+from tracer.runtime.guards import Guard, guards_of
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.stage import stage
@@ -23,13 +24,15 @@ from tracer.transforms.functions import as_output, check_callable, name_of
 class Traced:
     """A function traced for some types: program of (captured..., leaves...), and how its outputs make the result.
 
-    captured: the arrays from outside that it reads, through their handles, whenever it runs.
+    captured: the arrays from outside that it reads, through their handles, whenever it runs. guards: what it read by
+    name, which must still be there.
     """
 
     program: Program
     captured: tuple[Array, ...]
     captured_types: tuple[Type, ...]
     structure: trees.Structure
+    guards: tuple[Guard, ...]
 
     @property
     def is_closed(self) -> bool:
@@ -38,15 +41,17 @@ class Traced:
 
     @property
     def is_valid(self) -> bool:
-        """Whether the captured arrays still have the types that they were traced with."""
+        """Whether the captured arrays still have the types that they were traced with, and names their meanings."""
         types = zip(self.captured, self.captured_types, strict=True)
-        return all(array._trace is None and array.type == type for array, type in types)
+        arrays = all(array._trace is None and array.type == type for array, type in types)
+        return arrays and all(guard.holds() for guard in self.guards)
 
     def changes(self) -> list[str]:
         """What is not as it was when it was traced, in words."""
         types = zip(self.captured, self.captured_types, strict=True)
         changed = [f"{type} -> {a.type}" for a, type in types if a._trace is not None or a.type != type]
-        return [f"a captured array: {change}" for change in changed]
+        names = [guard.change() for guard in self.guards if not guard.holds()]
+        return [*(f"a captured array: {change}" for change in changed), *names]
 
 
 def trace_call(function: Callable[..., Any], call: Call, name: str) -> Traced:
@@ -61,9 +66,11 @@ def trace_call(function: Callable[..., Any], call: Call, name: str) -> Traced:
         structures.append(structure)
         return [as_output(y, f"jit of {name}") for y in outputs]
 
+    guards = guards_of(function)
     staged = stage(flat, key.types, name=name, protected=True)
     captured = tuple(staged.constants)
-    return Traced(staged.program, captured, tuple(array.type for array in captured), structures[-1])
+    kept = tuple(guard for guard in guards if guard.holds())  # others are what the function itself changes, as counters
+    return Traced(staged.program, captured, tuple(array.type for array in captured), structures[-1], kept)
 
 
 def with_statics(
