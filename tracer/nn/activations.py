@@ -16,6 +16,7 @@ from tracer.numpy.promotion import promoted_inexact
 from tracer.primitives import exponential, special
 from tracer.primitives.arithmetic import max as larger
 from tracer.primitives.comparison import gt, select
+from tracer.primitives.gradients import stop_gradient
 from tracer.trace.array import Array
 from tracer.trace.source import here
 from tracer.transforms.custom import custom_jvp
@@ -44,12 +45,13 @@ def relu(x: Any) -> Array:
 
 
 def relu6(x: Any) -> Array:
-    """min(max(x, 0), 6).
+    """min(max(x, 0), 6); the derivative is 0 at both ends.
 
     >>> tracer.nn.relu6(tnp.asarray([-1.0, 2.0, 9.0]))
     Array([0., 2., 6.], f64)
     """
-    return minimum(maximum(x, 0), 6)
+    value = array_of("relu6", x)
+    return where((value > 0) & (value < 6), value, clip(stop_gradient(value), 0, 6))
 
 
 def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Array:
@@ -197,12 +199,13 @@ def selu(x: Any) -> Array:
 
 
 def hard_tanh(x: Any) -> Array:
-    """x kept between -1 and 1.
+    """x kept between -1 and 1; the derivative is 1 at both ends.
 
     >>> tracer.nn.hard_tanh(tnp.asarray([-3.0, 0.5]))
     Array([-1. ,  0.5], f64)
     """
-    return clip(x, -1, 1)
+    value = array_of("hard_tanh", x)
+    return where((value >= -1) & (value <= 1), value, clip(stop_gradient(value), -1, 1))
 
 
 def hard_sigmoid(x: Any) -> Array:

@@ -111,12 +111,17 @@ def logaddexp2(x1: Any, x2: Any, /) -> Array:
 
 
 def _logaddexp(x: Value, y: Value) -> Array:
-    """The derivative is the logistic function of the difference, also where both are infinite."""
-    top, difference = arithmetic.max(x, y), arithmetic.sub(x, y)
+    """The derivative is the logistic function of the difference, also where both are infinite.
+
+    One of two smooth formulas is selected: a magnitude or a maximum has a kink where the arguments are equal.
+    """
+    difference = arithmetic.sub(x, y)
     undefined = comparison.ne(difference, difference)  # equal infinities, or NaN
     zero = literal("logaddexp", 0, difference.dtype, difference.weak_type)
     safe = comparison.select(undefined, zero, difference)
-    rest = exponential.log1p(exponential.exp(arithmetic.neg(parts.abs(safe))))
+    above = comparison.ge(safe, zero)
+    top = comparison.select(above, x, y)
+    rest = exponential.log1p(exponential.exp(comparison.select(above, arithmetic.neg(safe), safe)))
     return comparison.select(undefined, arithmetic.add(x, y), arithmetic.add(top, rest))
 
 

@@ -148,11 +148,17 @@ cbrt_p = Primitive(
     batch=pointwise_batch, lower=Pointwise(ScalarOp.CBRT), splat=True,
 )  # fmt: skip
 
+
+def _share(x: Operand, length: Operand) -> Any:
+    """x / length; 0 where both are, and so is its derivative, since no direction is better than another."""
+    return select(eq(length, 0), 0, div(x, _one_for_zero(length)))
+
+
 hypot_p = Primitive(
     name="hypot", infer=pointwise_infer("hypot", "f"), reference=np.hypot,
     jvp=per_operand(
-        lambda ctx, dx, x, y: mul(dx, div(x, _one_for_zero(ctx.outputs[0]))),
-        lambda ctx, dy, x, y: mul(dy, div(y, _one_for_zero(ctx.outputs[0]))),
+        lambda ctx, dx, x, y: mul(dx, _share(x, ctx.outputs[0])),
+        lambda ctx, dy, x, y: mul(dy, _share(y, ctx.outputs[0])),
     ),
     transpose=NoRule("hypot is not linear"),
     batch=pointwise_batch, lower=Pointwise(ScalarOp.HYPOT), splat=True, commutative=True,

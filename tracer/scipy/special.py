@@ -12,7 +12,7 @@ import numpy as np
 
 from tracer.lax import igamma, igammac
 from tracer.nn import log_softmax, logsumexp, softmax
-from tracer.numpy import exp, floor, log, log1p, where
+from tracer.numpy import exp, floor, iscomplexobj, isfinite, log, log1p, where
 from tracer.numpy import sum as total
 from tracer.numpy.conversion import array_of
 from tracer.numpy.promotion import pointwise_inexact, promoted_inexact
@@ -142,14 +142,19 @@ def logit(x: Any) -> Array:
 
 
 def xlogy(x: Any, y: Any) -> Array:
-    """x log(y), and 0 where x is 0, with derivatives that are finite there.
+    """x log(y), and 0 where x is 0. Where log(y) is not finite, too, derivatives are 0.
 
     >>> tracer.scipy.special.xlogy(0.0, 0.0)
     Array(0., f64*)
     """
     a, b = (array_of("xlogy", v) for v in (x, y))
-    zero = a == 0
-    return where(zero, a * 0.0, a * log(where(zero, 1.0, b)))
+    gone = (a == 0) & ~_has_log(b)
+    return where(gone, a * 0.0, a * log(where(gone, 1.0, b)))
+
+
+def _has_log(x: Array) -> Array:
+    """Whether log(x) is finite."""
+    return isfinite(x) & ((x != 0) if iscomplexobj(x) else (x > 0))
 
 
 def xlog1py(x: Any, y: Any) -> Array:
@@ -159,8 +164,8 @@ def xlog1py(x: Any, y: Any) -> Array:
     Array(0., f64*)
     """
     a, b = (array_of("xlog1py", v) for v in (x, y))
-    zero = a == 0
-    return where(zero, a * 0.0, a * log1p(where(zero, 0.0, b)))
+    gone = (a == 0) & ~_has_log(b + 1)
+    return where(gone, a * 0.0, a * log1p(where(gone, 0.0, b)))
 
 
 def entr(x: Any) -> Array:
