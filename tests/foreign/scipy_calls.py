@@ -77,9 +77,9 @@ STATISTICS: list[Case] = [
     Case("stats.yeojohnson_llf", lambda x: stats.yeojohnson_llf(0.5, x), (P,), jit=REFUSED),
     Case("stats.false_discovery_control", stats.false_discovery_control, (U[0],), jit=REFUSED),
     Case("stats.directional_stats", lambda x: stats.directional_stats(x).mean_direction, (P,)),
-    *_tests("pearsonr", V, W, jit=REFUSED, grad=REFUSED),
-    *_tests("ttest_ind ttest_rel", V, W, jit=REFUSED, grad=REFUSED),
-    *_tests("ttest_1samp", P, more=(0.3,), jit=REFUSED, grad=REFUSED),
+    *_tests("pearsonr", V, W, jit=REFUSED),
+    *_tests("ttest_ind ttest_rel", V, W),
+    *_tests("ttest_1samp", P, more=(0.3,)),
     *_tests("jarque_bera skewtest kurtosistest normaltest", V + 0.1 * V**2),
     *_tests("bartlett", V, W),
     *_tests("levene", V, W, jit=REFUSED, grad=REFUSED),
@@ -102,8 +102,6 @@ STATISTICS: list[Case] = [
         "stats.ttest_ind_from_stats",
         lambda a, b: _pair(stats.ttest_ind_from_stats(*a[:2], 5, *b[:2], 6)),
         (P[0, :2], P[1, :2]),
-        jit=REFUSED,
-        grad=REFUSED,
     ),
     Case("stats.monte_carlo_test", lambda x: _pair(stats.monte_carlo_test(x, _sampler(x), _mean)), (V,), grad=None),
     Case(
@@ -149,6 +147,9 @@ SPECIALS: list[Case] = [
     *_specials("xlogy xlog1py rel_entr kl_div betaln", U + 1.0, U[::-1] + 1.0),
     Case("special.gammainc", lambda x: special.gammainc(xp_of(x).asarray(1.5), x), (U,)),
     Case("special.gammaincc", lambda x: special.gammaincc(xp_of(x).asarray(1.5), x), (U,)),
+    Case("special.betainc", lambda x: special.betainc(xp_of(x).asarray(1.5), xp_of(x).asarray(2.5), x), (U,)),
+    Case("special.betaincc", lambda x: special.betaincc(xp_of(x).asarray(1.5), xp_of(x).asarray(2.5), x), (U,)),
+    Case("special.stdtr", lambda x: special.stdtr(xp_of(x).asarray(3.0), x), (X,)),
     Case("special.multigammaln", lambda x: special.multigammaln(x, 2), (U + 2.0,)),
     *[
         Case(f"special.{name}", getattr(special, name), (U,), jit=REFUSED, grad=REFUSED)

@@ -17,6 +17,7 @@ from tracer.numpy import sum as total
 from tracer.numpy.conversion import array_of
 from tracer.numpy.promotion import pointwise_inexact, promoted_inexact
 from tracer.primitives import exponential, special
+from tracer.scipy.incomplete_beta import incomplete_beta
 from tracer.trace.array import Array
 from tracer.trace.tracebacks import set_boundaries
 
@@ -110,6 +111,19 @@ def gammaincc(a: Any, x: Any) -> Array:
     Array([3.67879441e-01, 1.92874985e-22], f64)
     """
     return igammac(*map(_array, promoted_inexact("gammaincc", a, x)))
+
+
+def betainc(a: Any, b: Any, x: Any) -> Array:
+    """The regularised incomplete beta function: the beta distribution's probability of at most x.
+
+    a, b: positive; x between 0 and 1; broadcast against each other. NaN elsewhere. Of relative error 1e-13 in float64
+    for `a` and `b` up to 10, 5e-11 up to 1e3 and 5e-9 up to 1e5. Differentiable in all three.
+
+    >>> tracer.scipy.special.betainc(2.0, 3.0, tnp.asarray([0.0, 0.5, 1.0]))
+    Array([0.    , 0.6875, 1.    ], f64)
+    """
+    first, second, third = (array_of("betainc", _array(v)) for v in promoted_inexact("betainc", a, b, x))
+    return incomplete_beta(first, second, third)
 
 
 def betaln(a: Any, b: Any) -> Array:
@@ -253,9 +267,9 @@ def _array(x: Any) -> Any:
 
 
 __all__ = [
-    "betaln", "digamma", "entr", "erf", "erfc", "erfinv", "expit", "gamma", "gammainc", "gammaincc", "gammaln",
-    "kl_div", "log_ndtr", "log_softmax", "logit", "logsumexp", "multigammaln", "ndtr", "ndtri", "polygamma", "psi",
-    "rel_entr", "softmax", "xlog1py", "xlogy",
+    "betainc", "betaln", "digamma", "entr", "erf", "erfc", "erfinv", "expit", "gamma", "gammainc", "gammaincc",
+    "gammaln", "kl_div", "log_ndtr", "log_softmax", "logit", "logsumexp", "multigammaln", "ndtr", "ndtri", "polygamma",
+    "psi", "rel_entr", "softmax", "xlog1py", "xlogy",
 ]  # fmt: skip
 
 set_boundaries(globals(), __all__)

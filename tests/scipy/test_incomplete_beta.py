@@ -1,0 +1,50 @@
+"""The incomplete beta function against SciPy's, its derivatives against finite differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import special
+
+import tracer
+import tracer.numpy as tnp
+from tracer.scipy.special import betainc
+
+
+@pytest.mark.parametrize(("largest", "tolerance"), [(1e1, 1e-13), (1e3, 5e-11), (1e5, 5e-9)])
+def test_values_are_scipys(largest: float, tolerance: float, rng: np.random.Generator) -> None:
+    a, b = 10 ** rng.uniform(-2, np.log10(largest), (2, 2000))
+    x = np.clip(rng.beta(a, b), 1e-300, 1 - 1e-16)
+    expected = special.betainc(a, b, x)
+    seen = expected > 1e-280
+    np.testing.assert_allclose(np.asarray(betainc(a, b, x))[seen], expected[seen], rtol=tolerance)
+    np.testing.assert_array_equal(tracer.jit(betainc)(a[:50], b[:50], x[:50]), betainc(a[:50], b[:50], x[:50]))
+
+
+def test_ends_and_what_is_outside() -> None:
+    x = np.array([-0.1, 0.0, 0.5, 1.0, 1.1, np.nan])
+    np.testing.assert_allclose(betainc(2.0, 3.0, x), [np.nan, 0.0, 0.6875, 1.0, np.nan, np.nan], rtol=1e-15)
+    assert np.isnan(np.asarray(betainc(np.array([0.0, -1.0, 1.0]), np.array([1.0, 1.0, 0.0]), 0.5))).all()
+    assert betainc(tnp.ones((2, 1)), tnp.ones(3), 0.5).shape == (2, 3)
+    assert (
+        betainc(tnp.asarray(2.0, "float32"), tnp.asarray(3.0, "float32"), tnp.asarray(0.5, "float32")).dtype
+        == "float32"
+    )
+    assert betainc(2, 3, 0.5).dtype == np.float64
+
+
+@pytest.mark.parametrize("place", [0, 1, 2], ids=["a", "b", "x"])
+@pytest.mark.parametrize("point", [(2.5, 3.5, 0.3), (30.0, 2.0, 0.95), (0.1, 0.2, 0.7), (3.0, 40.0, 0.2)])
+def test_derivatives_are_finite_differences(point: tuple[float, float, float], place: int) -> None:
+    step = 1e-6 * point[place]
+    up, down = (special.betainc(*(v + sign * step * (n == place) for n, v in enumerate(point))) for sign in (1, -1))
+    slope = tracer.grad(betainc, argnums=place)
+    assert float(slope(*point)) == pytest.approx((up - down) / (2 * step), rel=1e-6, abs=1e-9)
+    assert float(tracer.jit(slope)(*point)) == pytest.approx(float(slope(*point)), rel=1e-12)
+    _, tangent = tracer.jvp(lambda v: betainc(*point[:place], v, *point[place + 1 :]), (point[place],), (1.0,))
+    assert float(tangent) == pytest.approx(float(slope(*point)), rel=1e-12)
+
+
+def test_the_ends_keep_nan_out_of_gradients() -> None:
+    slopes = tracer.grad(lambda x: betainc(2.0, 3.0, x).sum())(np.array([0.0, 0.5, 1.0]))
+    assert np.isfinite(np.asarray(slopes)).all()
