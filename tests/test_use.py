@@ -170,6 +170,13 @@ def test_scipy_minimises_compiled_functions() -> None:
     assert np.allclose(found.x, 1.0, atol=1e-8)
 
 
+def test_memory_goes_to_other_libraries_and_back_without_a_copy() -> None:
+    x = tnp.asarray(X)
+    theirs = np.from_dlpack(x)
+    assert theirs.tolist() == X.tolist()
+    assert np.shares_memory(np.from_dlpack(tnp.from_dlpack(theirs), copy=False), theirs)
+
+
 def test_devices() -> None:
     assert str(tracer.devices()[0]) == "cpu"
     x = tnp.arange(3.0)
@@ -194,6 +201,15 @@ def test_custom_rules() -> None:
     clipped.defvjp(lambda x: (x, None), lambda _, g: (tnp.clip(g, -1, 1),))
     assert float(grad(lambda x: 5 * clipped(x))(2.0)) == 1.0
     assert jit(grad(lambda x: tnp.sum(tnp.asarray([5.0, 0.5]) * clipped(x))))(X[:2]).tolist() == [1.0, 0.5]
+
+
+def test_control_over_memory() -> None:
+    def block(x: Any) -> Any:
+        return tnp.tanh(tnp.tanh(x @ WEIGHTS["hidden"]) @ WEIGHTS["out"]).sum()
+
+    remade = tracer.checkpoint(block, policy=tracer.checkpoint_policies.dots_saveable)
+    assert grad(remade)(INPUTS).tolist() == grad(block)(INPUTS).tolist()
+    assert np.allclose(jit(grad(remade))(INPUTS), grad(block)(INPUTS), rtol=1e-14)
 
 
 def test_jax_code_after_changing_its_imports() -> None:
