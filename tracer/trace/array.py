@@ -271,7 +271,7 @@ def renewed(array: Array) -> Array:
 
 def _handle(array: Array, owner: int) -> Array:
     handle = _new(Array)
-    handle._value, handle._weak, handle._type = array._value, array._weak, array._type
+    handle._value, handle._weak, handle._type = array._value, array._weak, array.type
     handle._trace, handle._atom, handle._owner = array._trace, array._atom, owner
     return handle
 
