@@ -171,9 +171,49 @@ def test_folds_are_those_of_numpys_ufuncs() -> None:
 def test_updates_at_repeated_places_count_again() -> None:
     expected = np.zeros(4)
     np.add.at(expected, [1, 1, 3], [1.0, 2.0, 5.0])
-    np.testing.assert_array_equal(ADD.at(np.zeros(4), [1, 1, 3], tnp.asarray([1.0, 2.0, 5.0])), expected)
+    np.testing.assert_array_equal(ADD.at(np.zeros(4), [1, 1, 3], tnp.asarray([1.0, 2.0, 5.0]), inplace=False), expected)
     twice = tnp.frompyfunc(lambda x: 2 * x + 1, nin=1, nout=1)
-    np.testing.assert_array_equal(twice.at(T, (tnp.asarray([0, 0]), tnp.asarray([1, 1]))), T + 9 * (T == 2))
+    np.testing.assert_array_equal(
+        twice.at(T, (tnp.asarray([0, 0]), tnp.asarray([1, 1])), inplace=False), T + 9 * (T == 2)
+    )
+
+
+# Not power and arctan2, of which NumPy 2.4 reduces by the last element alone
+FOLDS = (
+    "add",
+    "multiply",
+    "maximum",
+    "minimum",
+    "subtract",
+    "logical_or",
+    "hypot",
+    "logaddexp",
+    "fmax",
+)
+
+
+@pytest.mark.parametrize("name", FOLDS)
+def test_functions_of_two_arrays_fold_as_numpys_ufuncs(name: str) -> None:
+    ours, theirs = getattr(tnp, name), getattr(np, name)
+    for axis in (0, -1):
+        np.testing.assert_allclose(ours.accumulate(T / 8, axis), theirs.accumulate(T / 8, axis), rtol=1e-14)
+        np.testing.assert_allclose(ours.reduce(T / 8, axis), theirs.reduce(T / 8, axis), rtol=1e-14)
+        np.testing.assert_allclose(
+            ours.reduceat(T / 8, [0, 2, 1], axis), theirs.reduceat(T / 8, [0, 2, 1], axis), rtol=1e-14
+        )
+    np.testing.assert_allclose(ours.reduce(T, 1, keepdims=True), theirs.reduce(T, 1, keepdims=True), rtol=1e-14)
+    np.testing.assert_allclose(ours.outer(T, T[0]), theirs.outer(T, T[0]), rtol=1e-14)
+    x, expected = tnp.asarray(T), T.copy()
+    ours.at(x, ([0, 0, 2], [1, 1, 3]), 2.0)
+    theirs.at(expected, ([0, 0, 2], [1, 1, 3]), 2.0)
+    np.testing.assert_allclose(x, expected, rtol=1e-14)
+
+
+def test_methods_are_of_functions_of_two_arrays_alone() -> None:
+    assert not hasattr(tnp.sin, "reduce")
+    assert not hasattr(tnp.matmul, "reduce")
+    assert tnp.maximum.reduce(T, None) == 12
+    assert tracer.grad(lambda x: tnp.add.reduce(x * x))(T[0]).tolist() == (2 * T[0]).tolist()
 
 
 def test_folds_with_nothing_to_start_with_are_refused() -> None:

@@ -17,6 +17,7 @@ from importlib import import_module as _import_module
 from threading import RLock as _RLock
 from typing import TYPE_CHECKING
 
+from tracer.numpy.folds import attach as _attach
 from tracer.runtime.replay import replayed as _replayed
 from tracer.trace.array import Array as ndarray  # noqa: N813  # the name that users know
 from tracer.trace.tracebacks import set_boundaries as _set_boundaries
@@ -203,7 +204,9 @@ def __getattr__(name: str) -> object:
             namespace = {"__name__": __name__, **faces}
             _set_boundaries(namespace, faces.keys() & _REPLAYED, _replayed)
             _set_boundaries(namespace, faces.keys() - _REPLAYED)
-            globals().update({face: namespace[face] for face in faces})
+            for face in faces:
+                globals()[face] = namespace[face]
+                _attach(face, namespace[face])
     return globals()[name]
 
 

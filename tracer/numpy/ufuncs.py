@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from tracer.errors import ArgumentError, message
 from tracer.lax.loops import fori_loop, scan
 from tracer.numpy.choosing import where as where_
@@ -15,6 +17,7 @@ from tracer.numpy.conversion import array_of, broadcast
 from tracer.numpy.joining import concatenate, stack
 from tracer.numpy.manipulation import broadcast_shapes, expand_dims, moveaxis, ravel, reshape
 from tracer.numpy.vectorizing import vectorize
+from tracer.numpy.writing import written
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.source import here
@@ -99,10 +102,11 @@ class ufunc:  # noqa: N801  # NumPy's name
         x, y = array_of("outer", a), array_of("outer", b)
         return self(expand_dims(x, tuple(range(x.ndim, x.ndim + y.ndim))), y)
 
-    def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = False) -> Array:
-        """The array after x[i] = f(x[i]), or f(x[i], b[i]), at one index after the other: repeated ones count again."""
-        if inplace:
-            raise ArgumentError(message(f"{self!r}.at{here()}: arrays are values", help="x = f.at(x, i)"))
+    def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Array:
+        """x[i] = f(x[i]), or f(x[i], b[i]), at one index after the other: repeated ones count again.
+
+        inplace: whether the array itself stands for the new values, as by x[i] = v, or stays as it is. Returns them.
+        """
         x = array_of("at", a)
         index = tuple(array_of("at", i) for i in (indices if isinstance(indices, tuple) else (indices,)))
         sizes = broadcast_shapes(*(i.shape for i in index))
@@ -114,8 +118,7 @@ class ufunc:  # noqa: N801  # NumPy's name
             where = tuple(place[k] for place in places)
             return found.at[where].set(self(found[where], *(row[k] for row in rows)))
 
-        result: Array = fori_loop(0, places[0].shape[0], step, x)
-        return result
+        return written("at", a, fori_loop(0, places[0].shape[0], step, x), inplace)
 
     def reduceat(self, a: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Array:
         """The folds of the stretches of an axis that begin at known indices, and end where the next begin.
@@ -125,7 +128,8 @@ class ufunc:  # noqa: N801  # NumPy's name
         x = moveaxis(self._operand("reduceat", a, dtype), axis, 0)
         starts = [int(i) for i in array_of("reduceat", indices)]
         ends = [*starts[1:], x.shape[0]]
-        folds = [self.reduce(x[i:j]) if i < j else x[i] for i, j in zip(starts, ends, strict=True)]
+        alone = self(x[:1], x[:1]).dtype if x.shape[0] else x.dtype
+        folds = [self.reduce(x[i:j]) if i + 1 < j else x[i].astype(alone) for i, j in zip(starts, ends, strict=True)]
         return moveaxis(stack(folds), 0, axis)
 
     def _operand(self, method: str, a: Any, dtype: Any) -> Array:
@@ -142,6 +146,13 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: An
     Array([3, 2, 0, 0], i64)
     """
     return ufunc(func, nin, nout, identity=identity)
+
+
+def of_numpys(function: Callable[..., Any], name: str) -> ufunc:
+    """A function of two arrays with the identity of NumPy's ufunc of that name."""
+    found = ufunc(function, 2, 1, identity=getattr(np, name).identity)
+    found._mapped, found.__name__ = function, name
+    return found
 
 
 set_method_boundaries(ufunc)

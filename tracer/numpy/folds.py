@@ -1,0 +1,44 @@
+"""`add.reduce` and its like: NumPy's methods of functions of two arrays, as attributes of ours."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tracer.runtime.lazy import LazyModule
+from tracer.trace.tracebacks import boundary
+
+if TYPE_CHECKING:
+    from tracer.numpy import ufuncs
+else:
+    ufuncs = LazyModule("tracer.numpy.ufuncs")
+
+METHODS = ("accumulate", "at", "outer", "reduce", "reduceat")
+
+# Folds that are functions of their own, and quicker.
+_REDUCTIONS = {
+    "add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any",
+}  # fmt: skip
+_SCANS = {"add": "cumsum", "multiply": "cumprod"}
+
+
+def attach(name: str, function: Callable[..., Any]) -> None:
+    """Give a function the methods, if NumPy's of the name is a ufunc of two arrays and one result."""
+    theirs = getattr(np, name, None)
+    if isinstance(theirs, np.ufunc) and (theirs.nin, theirs.nout, theirs.signature) == (2, 1, None):
+        for method in METHODS:
+            setattr(function, method, boundary(partial(_call, theirs.__name__, method, function)))
+
+
+def _call(name: str, method: str, function: Callable[..., Any], a: Any, *args: Any, **options: Any) -> Any:
+    quicker = {"reduce": _REDUCTIONS, "accumulate": _SCANS}.get(method, {}).get(name)
+    if quicker is not None:
+        options = dict(zip(("axis", "dtype"), args, strict=False)) | options
+        if not (quicker in ("max", "min", "all", "any") and "dtype" in options):
+            return getattr(importlib.import_module("tracer.numpy"), quicker)(a, **{"axis": 0, **options})
+        args = ()
+    return getattr(ufuncs.of_numpys(function, name), method)(a, *args, **options)
