@@ -153,8 +153,8 @@ def check_equations(program: Program, known: Mapping[Var, Any]) -> None:
 
 PRODUCTS = ("reduce_prod", "cumprod")
 
-# NumPy's power, exp(z) - 1, and 1 by its root, are neither C99's nor a formula where a complex operand is infinite or NaN,
-# or the result is too large.
+# NumPy's power, exp(z) - 1, and 1 by its root, are neither C99's nor a formula where a complex operand is infinite or
+# NaN, or the result is too large.
 UNSETTLED = ("pow", "rsqrt", "expm1")
 
 
