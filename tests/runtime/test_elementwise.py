@@ -13,7 +13,8 @@ import pytest
 import tracer
 import tracer.numpy as tnp
 from tests.laws.tolerances import tolerance_of
-from tracer import jit
+from tracer import jit, lax
+from tracer.errors import DTypeError, ShapeError
 from tracer.ir import dtypes
 from tracer.ir.types import array_type
 from tracer.numpy import promotion
@@ -71,6 +72,24 @@ def test_literals_beside_arrays_reach_the_kernel() -> None:
     x = tnp.asarray([1.0, 2.0, 3.0])
     assert np.allclose(tnp.float_power(x, 2.5), np.asarray(x) ** 2.5, rtol=1e-15)
     assert np.allclose(tnp.arctan2(1.0, x), np.arctan2(1.0, np.asarray(x)), rtol=1e-15)
+
+
+@pytest.mark.parametrize("name", ["add", "atan2", "pow"])
+def test_unequal_shapes_are_refused_as_under_jit(name: str) -> None:
+    function = getattr(lax, name)
+    function(tnp.ones(3), tnp.ones(3))
+    for compiled in (function, jit(function)):
+        for shape, shown in (((4,), "f64[4]"), ((), "f64[]"), ((1, 3), "f64[1,3]")):
+            with pytest.raises(ShapeError, match="must have equal shapes") as caught:
+                compiled(tnp.ones(3), tnp.ones(shape))
+            assert f"got f64[3] and {shown}" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["sin", "lgamma", "cbrt"])
+def test_a_dtype_is_refused_with_the_shape_that_came(name: str) -> None:
+    with pytest.raises(DTypeError) as caught:
+        getattr(lax, name)(tnp.arange(6).reshape(2, 3))
+    assert "got i64[2,3]" in str(caught.value)
 
 
 def test_what_is_no_single_loop_has_no_kernel() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tracer.ir import shape
+from tracer.lax.face import public
 from tracer.primitives.broadcasting import axis_of, broadcast_in_dim
 from tracer.primitives.joining import slice_in_dim
 from tracer.primitives.rules import Value, operand_of
@@ -19,6 +20,7 @@ from tracer.trace.array import Array
 from tracer.trace.source import here
 
 
+@public
 def index_in_dim(operand: Array, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """The slice of an axis at a place known while tracing; without the axis unless `keepdims`.
 
@@ -31,6 +33,7 @@ def index_in_dim(operand: Array, index: int, axis: int = 0, keepdims: bool = Tru
     return part if keepdims else squeeze(part, (along,))
 
 
+@public
 def dynamic_slice_in_dim(operand: Array, start_index: Any, slice_size: int, axis: int = 0) -> Array:
     """A slice of one axis, of a known size, from a traced start, moved inside where it would stick out.
 
@@ -42,6 +45,7 @@ def dynamic_slice_in_dim(operand: Array, start_index: Any, slice_size: int, axis
     return dynamic_slice(operand, starts, [slice_size if d == along else n for d, n in enumerate(operand.shape)])
 
 
+@public
 def dynamic_index_in_dim(operand: Array, index: Any, axis: int = 0, keepdims: bool = True) -> Array:
     """The slice of an axis at a traced place, clamped; without the axis unless `keepdims`.
 
@@ -52,7 +56,8 @@ def dynamic_index_in_dim(operand: Array, index: Any, axis: int = 0, keepdims: bo
     return part if keepdims else squeeze(part, (axis,))
 
 
-def dynamic_update_slice_in_dim(operand: Array, update: Array, start_index: Any, axis: int) -> Array:
+@public
+def dynamic_update_slice_in_dim(operand: Array, update: Any, start_index: Any, axis: int) -> Array:
     """A copy with a slice of one axis overwritten from a traced start, moved inside where it would stick out.
 
     >>> tracer.lax.dynamic_update_slice_in_dim(tnp.asarray([1, 2, 3]), tnp.asarray([7]), 1, 0)
@@ -62,18 +67,21 @@ def dynamic_update_slice_in_dim(operand: Array, update: Array, start_index: Any,
     return dynamic_update_slice(operand, update, [start_index if d == along else 0 for d in range(operand.ndim)])
 
 
-def dynamic_update_index_in_dim(operand: Array, update: Array, index: Any, axis: int) -> Array:
+@public
+def dynamic_update_index_in_dim(operand: Array, update: Any, index: Any, axis: int) -> Array:
     """A copy with the slice of an axis at a traced place overwritten; the update may lack the axis.
 
     >>> tracer.lax.dynamic_update_index_in_dim(tnp.asarray([1, 2, 3]), tnp.asarray(7), 1, 0)
     Array([1, 7, 3], i64)
     """
     along = axis_of("dynamic_update_index_in_dim", axis, operand.ndim)
-    if update.ndim < operand.ndim:
-        update = expand_dims(update, (along,))
-    return dynamic_update_slice_in_dim(operand, update, index, along)
+    part = operand_of("dynamic_update_index_in_dim", update, operand.dtype)
+    if len(part.type.shape) < operand.ndim:
+        part = expand_dims(part, (along,))
+    return dynamic_update_slice_in_dim(operand, part, index, along)
 
 
+@public
 def broadcast(operand: Value, sizes: Sequence[int]) -> Array:
     """New axes of the given sizes in front.
 
@@ -95,6 +103,7 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     return shape.broadcast(*shapes, operation=f"broadcast_shapes{here()}")
 
 
+@public
 def sort_key_val(keys: Array, values: Array, dimension: int = -1, is_stable: bool = True) -> tuple[Array, Array]:
     """Keys in ascending order, and values in the order of their keys.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from tracer.ir import dtypes
 from tracer.ir.primitive import Composite, NoRule, Pointwise, Primitive, Rule, Zero
+from tracer.ir.program import Literal
 from tracer.ir.scalar import ScalarOp
 from tracer.primitives.bits import and_
 from tracer.primitives.broadcasting import broadcast_in_dim
@@ -18,6 +19,7 @@ from tracer.primitives.rules import (
     coerce,
     is_linear,
     linear_jvp,
+    operand_of,
     per_operand,
     pointwise,
     pointwise_batch,
@@ -214,7 +216,9 @@ def reciprocal(x: Value) -> Any:
     >>> reciprocal(tnp.asarray([2.0, 0.0]))
     Array([0.5, inf], f64)
     """
-    return div(1, x)
+    operand = operand_of("reciprocal", x)
+    one = Literal(operand.type.dtype.type(1), operand.type) if isinstance(operand, Literal) else 1
+    return div(one, operand)
 
 
 def max(x: Value, y: Value) -> Any:

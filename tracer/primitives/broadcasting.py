@@ -18,7 +18,7 @@ from tracer.ir.types import Shape, Type, with_shape
 from tracer.primitives.rules import Scalar, Value, axis_after_drop, check_kinds, linear_jvp, operand_of, shift_axes
 from tracer.trace.array import Array
 from tracer.trace.source import here
-from tracer.trace.trace import Operand, as_literal, bind
+from tracer.trace.trace import as_literal, bind
 
 # Axes as arguments
 
@@ -142,14 +142,15 @@ def full(shape: Sequence[int], fill_value: Value, dtype: DType | None = None) ->
     return broadcast_in_dim(fill_value, shape, ())
 
 
-def full_like(x: Operand, fill_value: Scalar, dtype: DType | None = None, shape: Sequence[int] | None = None) -> Any:
+def full_like(x: Value, fill_value: Scalar, dtype: DType | None = None, shape: Sequence[int] | None = None) -> Any:
     """One value everywhere, in the shape and dtype of another array unless others are given.
 
     >>> full_like(tnp.asarray([1.5, 2.5]), 3)
     Array([3., 3.], f64)
     """
-    chosen = x.type.dtype if dtype is None else np.dtype(dtype)  # type: ignore[union-attr]
-    return full(x.type.shape if shape is None else shape, as_literal(fill_value, chosen))
+    like = (as_literal(x) if isinstance(x, bool | int | float | complex | np.generic) else x).type
+    chosen = like.dtype if dtype is None else np.dtype(dtype)  # type: ignore[union-attr]
+    return full(like.shape if shape is None else shape, as_literal(fill_value, chosen))
 
 
 def expand_dims(array: Value, dimensions: Sequence[int]) -> Any:

@@ -171,6 +171,7 @@ def _kernel(
     key = (primitive, *params.items(), *kinds)
     if key in _kernels:
         return _kernels[key]
+    output_types(primitive, operands, params)  # what does not fit is said of these operands, not of the kernel's
     types = [with_shape(x.type, ()) for x in operands]
     scalars = [isinstance(x, Literal) for x in operands]
 
@@ -182,14 +183,16 @@ def _kernel(
     made = kernel(function, types, scalars)
     if made is not None:
         made.trust_caller()
-        made = made.entry(partial(_refused, primitive))
+        made = made.entry(partial(_refused, primitive, params))
     with _lock:
         if len(_kernels) >= _CAPACITY:
             _kernels.clear()
         return _kernels.setdefault(key, made)
 
 
-def _refused(primitive: Primitive, *operands: Any) -> Array:
+def _refused(primitive: Primitive, params: Mapping[str, Any], *operands: Any) -> Array:
+    """What a kernel does not take are operands of unequal shapes, which the type rule refuses with its reason."""
+    output_types(primitive, operands, params)
     raise InternalError(f"the kernel of {primitive.name} refuses {', '.join(map(repr, operands))}")
 
 
