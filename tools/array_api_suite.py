@@ -30,6 +30,10 @@ EXAMPLES = 10
 VERSION = "2025.12"
 Outcomes = dict[str, str]  # of each test
 
+# Tests that fail or pass by what is drawn, on array_api_strict as here, since they want one sign of a zero that C99
+# gives the sign of sin(2y), and of x.
+BY_CHANCE = ("test_unary[tanh(real(x_i) is +infinity and isfinite(imag(x_i))", "test_unary[expm1((real(x_i) is +0 or")
+
 
 def outcomes(suite: Path, module: str) -> Outcomes:
     """What became of every test of the suite, on a module."""
@@ -65,6 +69,11 @@ def failed(test: str, found: Outcomes) -> bool:
     return found.get(test) in ("failed", "error")
 
 
+def by_chance(test: str) -> bool:
+    """Whether a test is one of those that fail on either module, as luck has it."""
+    return any(name in test for name in BY_CHANCE)
+
+
 def git(folder: Path, *arguments: str) -> str:
     """What git answers about a checkout."""
     asked = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True)
@@ -93,8 +102,8 @@ def lines(suite: Path, ours: Outcomes, strict: Outcomes, rounds: int) -> Iterato
             chosen = {test: outcome for test, outcome in found.items() if of_extension(test) is wanted}
             yield f"  {module:17} {counted(chosen)}"
         lost = sorted(test for test in ours if failed(test, ours) and of_extension(test) is wanted)
-        both = [test for test in lost if failed(test, strict)]
-        yield f"\n  fail on both: {len(both)}"
+        both = [test for test in lost if failed(test, strict) or by_chance(test)]
+        yield f"\n  fail on both, or by chance on either: {len(both)}"
         yield from (f"    {test}" for test in both)
         yield f"\n  fail here, pass on array_api_strict: {len(lost) - len(both)}"
         yield from (f"    {test}" for test in lost if test not in both)
@@ -109,7 +118,11 @@ def main() -> int:
     path = TARGET / f"{datetime.now(UTC):%Y-%m-%d}-array-api-suite.txt"
     path.write_text("\n".join(lines(suite, ours, strict, rounds)), encoding="utf-8")
     print(f"tracer.numpy: {counted(ours)}; array_api_strict: {counted(strict)}; see {path}")
-    left = [test for test in ours if failed(test, ours) and not failed(test, strict) and not of_extension(test)]
+    left = [
+        test
+        for test in ours
+        if failed(test, ours) and not (failed(test, strict) or by_chance(test) or of_extension(test))
+    ]
     return 1 if left else 0
 
 
