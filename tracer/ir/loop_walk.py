@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
 from enum import Enum
-from typing import assert_never
+from operator import is_
+from typing import Any, assert_never
 
 from tracer.ir.loop import (
     Address,
@@ -161,3 +163,22 @@ def buffers_of(function: Function) -> list[Buffer]:
         for buffer, _, _ in accesses_of(statement):
             buffers[buffer] = None
     return list(buffers)
+
+
+def with_buffers(block: Block, names: Mapping[Buffer, Buffer]) -> Block:
+    """The block with other buffers in the place of those that are named."""
+    renamed: Block = _with_buffers(block, names) if names else block
+    return renamed
+
+
+def _with_buffers(part: Any, names: Mapping[Buffer, Buffer]) -> Any:
+    if isinstance(part, Buffer):
+        return names.get(part, part)
+    if isinstance(part, tuple):
+        parts = tuple([_with_buffers(x, names) for x in part])
+        return part if all(map(is_, parts, part)) else parts
+    if not is_dataclass(part) or isinstance(part, Register | type):
+        return part
+    found = {f.name: getattr(part, f.name) for f in fields(part)}
+    changed = {name: new for name, x in found.items() if (new := _with_buffers(x, names)) is not x}
+    return replace(part, **changed) if changed else part
