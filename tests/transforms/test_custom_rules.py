@@ -58,3 +58,29 @@ def test_rules_know_the_batch_axes_that_their_functions_ran_under(kind: str, way
     x = np.array([1.0, 2.0, 4.0])
     found = way(tracer.grad(lambda x: (tracer.vmap(f, axis_name="lanes")(x) ** 2).sum()))(x)
     np.testing.assert_allclose(found, 6.0 * (x - x.mean()), rtol=1e-14)
+
+
+def test_a_rule_may_be_the_forward_derivative_of_anything() -> None:
+    """Results of the rule are not tangled with tangents, whatever it differentiates: sorts and loops, too."""
+
+    def f(x: Any) -> Any:
+        ends = lax.while_loop(lambda y: y.sum() < 50.0, lambda y: 2.0 * y, tnp.sort(x) * x)
+        return lax.cond(ends[0] > 1.0, tnp.sin, tnp.cos, lax.sort((ends, x), num_keys=1)[1])
+
+    g = tracer.custom_jvp(f)
+    g.defjvp(lambda primals, tangents: tracer.jvp(f, primals, tangents))
+    x = np.asarray([1.5, -0.5, 0.25, 2.0])
+    for transform in (tracer.jacrev, tracer.jacfwd, lambda h: tracer.jit(tracer.jacrev(h))):
+        np.testing.assert_allclose(transform(g)(x), tracer.jacfwd(f)(x))
+
+
+@pytest.mark.parametrize("f", [chosen, looped, scanned, lambda x: tnp.sort(x * x)])
+def test_a_rule_in_a_batch_may_differentiate_control_flow(f: Any) -> None:
+    g = tracer.custom_jvp(f)
+    g.defjvp(lambda primals, tangents: tracer.jvp(f, primals, tangents))
+    xs = np.asarray([[1.5, -0.5, 0.25], [0.3, 0.9, 1.1]])
+    expected = np.stack([np.asarray(tracer.jacfwd(f)(x)) for x in xs])
+    for jacobians in (tracer.vmap(tracer.jacrev(g)), tracer.jit(tracer.vmap(tracer.jacfwd(g)))):
+        np.testing.assert_allclose(jacobians(xs), expected)
+    pulled = tracer.grad(lambda v: tracer.vmap(g)(v).sum())(xs)
+    np.testing.assert_allclose(pulled, expected.sum(1))

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from tracer.errors import ArgumentError, NoRuleError, message
 from tracer.ir.primitive import Composite, Effect, Joint, Linear, Linearized, NoRule, Primitive, Structured, Zero
@@ -115,7 +115,21 @@ def _jvp_jvp(ctx: Any, xs: Operands, dxs: Sequence[Any], *, program: Program | N
 def _jvp_linearize(
     ctx: Any, xs: Operands, active: tuple[bool, ...], *, program: Program | None, rule: JvpRule
 ) -> Linearized:
-    """The rule runs once, tangents in a trace of their own: what it computes without them is the function's result."""
+    """The rule runs once: what it computes without tangents is the function's result."""
+    ys, residuals, linear, reached = _run_split(rule, xs, active)
+    types = [y.type for y in ys]
+
+    def apply(residuals: Sequence[Any], dxs: Sequence[Any]) -> Sequence[Any]:
+        return spread(evaluate(linear, [*residuals, *dxs]), reached, types)
+
+    return Linearized(ys, residuals, apply, key=linear)
+
+
+def _run_split(
+    rule: JvpRule, xs: Operands, active: Sequence[bool]
+) -> tuple[list[Any], list[Array], Program, list[bool]]:
+    """Run a rule with tangents in a trace of their own: its outputs, residuals, what makes of those and of the active
+    tangents the tangents that are not zero, and which those are."""
     with open_trace(stage_process, rule.name, staging=False) as linear:
         types = [tangent_type(x.type) for x in xs]
         tangents = [linear.new_input(t) if on else Zero(t) for t, on in zip(types, active, strict=True)]
@@ -127,15 +141,29 @@ def _jvp_linearize(
                     help="compute them from the primals alone; only the tangents depend on tangents, and linearly",
                 )
             )
-        reached = [not isinstance(dy, Zero) for dy in dys]
-        derivative = linear.program(nonzero(dys))
-        residuals = [array for _, array in linear.constants]
-    outputs = [y.type for y in ys]
+        program = linear.program(nonzero(dys))
+        return list(ys), [array for _, array in linear.constants], program, [not isinstance(dy, Zero) for dy in dys]
 
-    def apply(residuals: Sequence[Any], dxs: Sequence[Any]) -> Sequence[Any]:
-        return spread(evaluate(derivative, [*residuals, *dxs]), reached, outputs)
 
-    return Linearized(ys, residuals, apply, key=derivative)
+class SplitJvp(NamedTuple):
+    """A rule as programs. forward: primals -> (outputs..., residuals...). linear: (residuals..., active tangents...) ->
+    tangents that are not zero. reached: which those are."""
+
+    forward: Program
+    linear: Program
+    reached: list[bool]
+
+
+def split_jvp(rule: JvpRule, types: Sequence[Type], active: Sequence[bool]) -> SplitJvp:
+    """Stage a rule, its outputs apart from its tangents."""
+    found: list[Any] = []
+
+    def run(inputs: list[Any]) -> list[Operand]:
+        ys, residuals, *found[:] = _run_split(rule, inputs, active)
+        return [*ys, *residuals]
+
+    forward = closed(stage(run, types, name=rule.name))
+    return SplitJvp(forward, *found)
 
 
 def _jvp_batch(ctx: Any, xs: Operands, axes: Axes, *, program: Program, rule: JvpRule) -> Any:
@@ -146,36 +174,19 @@ def _jvp_batch(ctx: Any, xs: Operands, axes: Axes, *, program: Program, rule: Jv
         active = tuple(not isinstance(t, Zero) for t in tangents)
         moving = [t for t in tangents if not isinstance(t, Zero)]
         with named_axis(ctx.axis_name, size):
-            outputs, reached = stage_jvp(rule, program.input_types, active)
-        flags = batched + tuple(on for on, a in zip(batched, active, strict=True) if a)
-        mapped = transform(outputs, flags, size, ctx.axis_name, True).program
-        results = evaluate(mapped, [*primals, *moving])
+            split = split_jvp(rule, program.input_types, active)
+        forward = transform(split.forward, batched, size, ctx.axis_name, True).program
         count = len(program.outputs)
-        given = iter(results[count:])
+        residuals = len(split.forward.outputs) - count
+        flags = (True,) * residuals + tuple(on for on, a in zip(batched, active, strict=True) if a)
+        linear = transform(split.linear, flags, size, ctx.axis_name, True).program
+        results = evaluate(forward, primals)
         types = [with_shape(t, (size, *t.shape)) for t in program.output_types]
-        return results[:count], [
-            next(given) if on else Zero(tangent_type(t)) for on, t in zip(reached, types, strict=True)
-        ]
+        return results[:count], spread(evaluate(linear, [*results[count:], *moving]), split.reached, types)
 
     new = JvpRule(rule.name, batched_rule)
     outputs = bind_all(custom_jvp_p, move_to_front(ctx, xs, axes), {"program": derived, "rule": new})
     return outputs, [0] * len(outputs)
-
-
-def stage_jvp(rule: JvpRule, types: Sequence[Type], active: Sequence[bool]) -> tuple[Program, list[bool]]:
-    """The rule as a program of (primals..., active tangents...) -> (outputs..., tangents that are not zero...)."""
-    reached: list[bool] = []
-
-    def run(inputs: list[Any]) -> list[Operand]:
-        primals, given = inputs[: len(types)], iter(inputs[len(types) :])
-        tangents = [next(given) if on else Zero(tangent_type(t)) for on, t in zip(active, types, strict=True)]
-        ys, dys = rule.rule(primals, tangents)
-        reached.extend(not isinstance(dy, Zero) for dy in dys)
-        return [*ys, *(dy for dy in dys if not isinstance(dy, Zero))]
-
-    moving = [tangent_type(t) for t, on in zip(types, active, strict=True) if on]
-    staged = stage(run, [*types, *moving], name=rule.name)
-    return closed(staged), reached
 
 
 custom_jvp_p = Primitive(

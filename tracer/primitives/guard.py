@@ -18,7 +18,7 @@ from tracer.ir.program import Equation, Program
 from tracer.ir.types import array_type, tangent_type
 from tracer.primitives.bits import and_
 from tracer.primitives.broadcasting import broadcast_in_dim
-from tracer.primitives.custom import JvpRule, VjpRule, stage_backward, stage_forward, stage_jvp
+from tracer.primitives.custom import JvpRule, VjpRule, split_jvp, stage_backward, stage_forward
 from tracer.primitives.custom_batching import VmapRule, shifted_vmap
 from tracer.primitives.nested import active_of, nonzero, spread
 from tracer.trace.array import Array
@@ -126,10 +126,11 @@ def _guarded_rule(rule: Any, program: Program) -> Any:
 def _guarded_jvp(rule: JvpRule) -> JvpRule:
     def tangents(xs: Sequence[Operand], dxs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         mask, *primals = xs
-        program, reached = stage_jvp(rule, [x.type for x in primals], active_of(dxs[1:]))
-        results = run_guarded(program, mask, [*primals, *nonzero(dxs[1:])])
-        ys = results[: len(reached)]
-        return ys, spread(results[len(reached) :], reached, [y.type for y in ys])
+        split = split_jvp(rule, [x.type for x in primals], active_of(dxs[1:]))
+        results = run_guarded(split.forward, mask, primals)
+        ys, residuals = results[: len(split.reached)], results[len(split.reached) :]
+        dys = run_guarded(split.linear, mask, [*residuals, *nonzero(dxs[1:])])
+        return ys, spread(dys, split.reached, [y.type for y in ys])
 
     return JvpRule(rule.name, tangents)
 

@@ -214,10 +214,11 @@ def push_equation(
 ) -> tuple[Sequence[Operand], Sequence[Tangent]]:
     """One operation and its tangents, at the current level.
 
-    Where the tangents are those of a linear program, control flow is split: as one operation it would make the outputs
-    depend on them.
+    Where the tangents are those of a linear program, control flow and sorts are split: as one operation they would make
+    the outputs depend on them.
     """
-    if primitive.linearize is None or not any(_is_linear(dx) for dx in dxs):
+    splits = primitive.linearize is not None or isinstance(primitive.jvp, Joint)
+    if not splits or not any(_is_linear(dx) for dx in dxs):
         return jvp_equation(primitive, xs, dxs, params)
     active = [not isinstance(dx, Zero) for dx in dxs]
     linearized = linearize_equation(primitive, xs, active, params, nested=state.staging is None)
