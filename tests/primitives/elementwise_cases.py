@@ -68,9 +68,21 @@ CASES: list[Case] = [
     *_cases("shift_left shift_right_logical shift_right_arithmetic", 2, INTEGERS),
     *_cases("population_count clz", 1, INTEGERS),
     *(Case("convert_element_type", 1, ALL, {"new_dtype": dtype, "weak": False}) for dtype in DTYPES.values()),
-    Case("bitcast_convert_type", 1, ("f32", "i32"), {"new_dtype": DTYPES["u32"]}),
-    Case("bitcast_convert_type", 1, ("f16", "bf16", "i16"), {"new_dtype": DTYPES["u16"]}),
-    Case("bitcast_regroup", 1, ("f64", "i64", "u32", "f32"), {"new_dtype": DTYPES["u16"]}),
+    *(
+        Case("bitcast_convert_type", 1, tuple(old.split()), {"new_dtype": DTYPES[new]})
+        for old, new in (
+            ("i8", "u8"),
+            ("u8", "i8"),
+            ("f16 bf16 i16", "u16"),
+            ("u16", "i16"),
+            ("f32 i32", "u32"),
+            ("u32", "i32"),
+            ("f64 i64", "u64"),
+            ("u64", "i64"),
+        )
+    ),
+    Case("bitcast_regroup", 1, ("f64", "i64", "u64", "u32", "i32", "f32"), {"new_dtype": DTYPES["u16"]}),
+    Case("bitcast_regroup", 1, ("f16", "bf16", "i16", "u16"), {"new_dtype": DTYPES["u8"]}),
     *(
         Case("reduce_precision", 1, FLOATS, {"exponent_bits": exponent, "mantissa_bits": mantissa})
         for exponent, mantissa in ((5, 10), (8, 7), (4, 3))
