@@ -22,6 +22,7 @@ from tracer.runtime.capi import why_not
 from tracer.trace.convert import as_array
 
 ROUNDS = 15
+FACTOR = 2.0  # a global that a jitted function reads
 CALLS = 2000
 
 Case = tuple[str, Callable[..., Any], tuple[Any, ...], float | None]  # the last is the bar in ns
@@ -35,6 +36,8 @@ def cases() -> list[Case]:
     ten = jit(lambda *vs: add(vs[0], vs[9]))
     tree = {f"layer{i:02}": [a, a] for i in range(25)}
     first = jit(lambda t: add(t["layer00"][0], t["layer24"][1]))
+    factor = 2.0
+    by_cell, by_global = jit(lambda v: tnp.multiply(v, factor)), jit(lambda v: tnp.multiply(v, FACTOR))
     static = jit(lambda v, mode: add(v, v), static_argnames="mode")
     donating = jit(lambda v: add(v, v), donate_argnums=0)
     return [
@@ -42,6 +45,8 @@ def cases() -> list[Case]:
         ("python lambda", lambda v: v, (x,), None),
         ("jit, ndarray", double, (x,), 500),
         ("jit, Array", double, (a,), 500),
+        ("jit, a closure variable", by_cell, (a,), 500),
+        ("jit, a global", by_global, (a,), 500),
         ("jit, Array f64[]", double, (s,), 500),
         ("jit, Python float", double, (2.0,), 500),
         ("jit, ten Arrays", ten, (a,) * 10, 1000),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from tracer.ir.program import Atom, Equation, Program, Var
@@ -45,6 +45,19 @@ def substitute_atoms(atoms: tuple[Atom, ...], replacements: Mapping[Var, Atom]) 
         if isinstance(atom, Var) and atom in replacements:
             return tuple([replacements.get(a, a) if isinstance(a, Var) else a for a in atoms])
     return atoms
+
+
+def live_equations(
+    program: Program, stays: Callable[[Equation], bool] = lambda equation: False
+) -> tuple[Equation, ...]:
+    """The equations that the outputs need, directly or not, and those that stay whatever is read of them."""
+    live = {atom for atom in program.outputs if isinstance(atom, Var)}
+    kept: list[Equation] = []
+    for equation in reversed(program.equations):
+        if stays(equation) or any(variable in live for variable in equation.outputs):
+            kept.append(equation)
+            live.update(atom for atom in equation.inputs if isinstance(atom, Var))
+    return tuple(kept[::-1])
 
 
 def live_variables(program: Program) -> set[Var]:

@@ -15,7 +15,7 @@ from tracer.ir.digest import opaque
 from tracer.ir.primitive import Composite, Eager, Effect, Joint, Linearized, Primitive, Structured
 from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.types import StackType
-from tracer.ir.visit import substitute, substitute_atoms
+from tracer.ir.visit import live_equations, substitute, substitute_atoms
 from tracer.primitives.calls import call_p, program_effects
 from tracer.primitives.nested import Axes, active_of, batched_of, front_axes, move_to_front, nonzero, spread
 from tracer.primitives.reference import run_reference
@@ -166,13 +166,7 @@ def _split(program: Program, policy: Policy, prevent_cse: bool, linearize: Any, 
 
 def _live(program: Program) -> Program:
     """The program without equations that nothing reads: outside jit, they would run."""
-    live = {atom for atom in program.outputs if isinstance(atom, Var)}
-    kept: list[Equation] = []
-    for equation in reversed(program.equations):
-        if Effect.IO in equation.effects or any(v in live for v in equation.outputs):
-            kept.append(equation)
-            live.update(atom for atom in equation.inputs if isinstance(atom, Var))
-    return replace(program, equations=tuple(kept[::-1]))
+    return replace(program, equations=live_equations(program, lambda equation: Effect.IO in equation.effects))
 
 
 def _marked(program: Program, policy: Policy) -> Program:

@@ -7,7 +7,8 @@ from typing import Any
 
 from tracer.errors import NoRuleError, message
 from tracer.ir.primitive import Effect, Structured
-from tracer.ir.program import Equation, Program, Var
+from tracer.ir.program import Equation, Program
+from tracer.ir.visit import live_equations
 from tracer.trace.memo import remembered
 
 
@@ -17,16 +18,8 @@ def silent(program: Program) -> Program:
 
     Raises NoRuleError where they need what a callback answered: it was not kept, and it is not asked twice.
     """
-    live = {atom for atom in program.outputs if isinstance(atom, Var)}
-    kept: list[Equation] = []
-    for equation in reversed(program.equations):
-        if not any(v in live for v in equation.outputs):
-            continue
-        if Effect.IO in equation.effects:
-            equation = _silent_equation(equation)
-        kept.append(equation)
-        live.update(atom for atom in equation.inputs if isinstance(atom, Var))
-    return replace(program, equations=tuple(kept[::-1]))
+    needed = live_equations(program)
+    return replace(program, equations=tuple([_silent_equation(e) if Effect.IO in e.effects else e for e in needed]))
 
 
 def _silent_equation(equation: Equation) -> Equation:

@@ -11,7 +11,7 @@ import ctypes
 import dis
 import sysconfig
 from collections.abc import Iterator
-from functools import cache, partial
+from functools import lru_cache, partial
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -123,12 +123,12 @@ def _may_change(value: Any) -> bool:
     return not (isinstance(value, FunctionType) and (is_ours(value.__code__) or _is_library(value.__code__)))
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _is_library(code: CodeType) -> bool:
     return code.co_filename.startswith(_LIBRARIES)
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _globals_of(code: CodeType) -> tuple[str, ...]:
     """The global names that the code of a function, and of those defined in it, reads."""
     names = {str(i.argval): None for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")}

@@ -79,8 +79,8 @@ class Lowered:
         """Bytes of arguments, results and temporaries, known before anything runs.
 
         Loops of unknown length that are differentiated in reverse keep values of every round: `growth` says how many
-        bytes, and `after(rounds)` what the peak is then. Measured on Linux, a call of 30 MiB or more takes what is said
-        to 5 %, 2 MiB of the first call's threads aside.
+        bytes, and `after(rounds)` what the peak is then. On Linux, calls of 50 MB or more are held to 5 % of this by
+        tests/runtime/test_memory.py, and such loops to 6 %.
 
         >>> print(tracer.jit(lambda x: tnp.sort(x) + x).lower(np.zeros(1000)).memory())
         arguments            8,000 B

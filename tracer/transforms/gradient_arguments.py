@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tracer.errors import ArgumentError, DTypeError, message
 from tracer.ir import dtypes
 from tracer.ir.types import ArrayType, is_differentiable
+from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.source import here
+from tracer.trace.tracebacks import call_user
+from tracer.transforms.functions import argument_names, flatten_arguments, name_of
 
 
 def refuse_reduce_axes(what: str, reduce_axes: Sequence[object]) -> None:
@@ -47,6 +50,38 @@ def argument_position(number: int, count: int, what: str) -> int:
             )
         )
     return number % count
+
+
+class Chosen(NamedTuple):
+    """The arguments of a call that are differentiated. call: the function of those alone. names: of the leaves."""
+
+    call: Callable[..., Any]
+    leaves: list[Array]
+    structure: trees.Structure
+    names: Callable[[], list[str]]
+
+
+def chosen_arguments(
+    fun: Callable[..., Any], what: str, numbers: Sequence[int], args: Sequence[Any], kwargs: dict[str, Any], *,
+    holomorphic: bool, allow_int: bool,
+) -> Chosen:  # fmt: skip
+    """The arguments that argnums name. Raises for positions that the call lacks, and for what has no gradient."""
+    positions = [argument_position(number, len(args), what) for number in numbers]
+    chosen = tuple(args[position] for position in positions)
+
+    def call(*values: Any) -> Any:
+        full = list(args)
+        for position, value in zip(positions, values, strict=True):
+            full[position] = value
+        return call_user(fun, full, kwargs)
+
+    def names() -> list[str]:
+        return argument_names(chosen, of=fun, positions=positions)
+
+    where = f"{what} of {name_of(fun)}"
+    leaves, structure = flatten_arguments(chosen, where, names)
+    check_gradient_inputs(leaves, names, where, holomorphic, allow_int)
+    return Chosen(call, leaves, structure, names)
 
 
 def check_gradient_inputs(

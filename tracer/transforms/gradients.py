@@ -15,19 +15,9 @@ from tracer.primitives.broadcasting import broadcast_in_dim
 from tracer.trace import trees
 from tracer.trace.source import here
 from tracer.trace.trace import Operand, as_literal
-from tracer.trace.tracebacks import call_user, wrapping
-from tracer.transforms.functions import (
-    argument_names,
-    check_callable,
-    flatten_arguments,
-    name_of,
-)
-from tracer.transforms.gradient_arguments import (
-    argument_numbers,
-    argument_position,
-    check_gradient_inputs,
-    refuse_reduce_axes,
-)
+from tracer.trace.tracebacks import wrapping
+from tracer.transforms.functions import check_callable, name_of
+from tracer.transforms.gradient_arguments import argument_numbers, chosen_arguments, refuse_reduce_axes
 from tracer.transforms.recording import Recorded, record
 
 
@@ -73,27 +63,13 @@ def value_and_grad(
 
     @wrapping(fun)
     def derivative(*args: Any, **kwargs: Any) -> Any:
-        positions = [argument_position(n, len(args), "grad") for n in numbers]
-        chosen = tuple(args[p] for p in positions)
-
-        def call(*values: Any) -> Any:
-            full = list(args)
-            for position, value in zip(positions, values, strict=True):
-                full[position] = value
-            return call_user(fun, full, kwargs)
-
+        chosen = chosen_arguments(fun, "grad", numbers, args, kwargs, holomorphic=holomorphic, allow_int=allow_int)
         name = name_of(fun)
-
-        def names() -> list[str]:
-            return argument_names(chosen, of=fun, positions=positions)
-
-        leaves, structure = flatten_arguments(chosen, f"grad of {name}", names)
-        check_gradient_inputs(leaves, names, f"grad of {name}", holomorphic, allow_int)
-        recorded = record(call, leaves, structure, has_aux, name)
+        recorded = record(chosen.call, chosen.leaves, chosen.structure, has_aux, name)
         output = _scalar_output(recorded, name, holomorphic)
         cotangent = _ones(output)
         gradients = recorded.pull([cotangent])
-        result = trees.unflatten(structure, gradients)
+        result = trees.unflatten(chosen.structure, gradients)
         value = trees.unflatten(recorded.structure, [output])
         return ((value, recorded.aux) if has_aux else value), (result[0] if single else result)
 

@@ -23,11 +23,11 @@ from tracer.trace.array import Array
 from tracer.trace.source import here
 from tracer.trace.stage import stage
 from tracer.trace.trace import Operand
-from tracer.trace.tracebacks import call_user, wrapping
+from tracer.trace.tracebacks import wrapping
 from tracer.transforms.batch import batch_forward
 from tracer.transforms.context import to_front
-from tracer.transforms.functions import argument_names, check_callable, flatten_arguments, name_of
-from tracer.transforms.gradient_arguments import argument_numbers, argument_position, check_gradient_inputs
+from tracer.transforms.functions import check_callable, name_of
+from tracer.transforms.gradient_arguments import argument_numbers, chosen_arguments
 from tracer.transforms.gradients import grad
 from tracer.transforms.jacobian_products import jvp
 from tracer.transforms.paths import dense
@@ -115,29 +115,15 @@ def _jacobian(
 
     @wrapping(fun)
     def derivative(*args: Any, **kwargs: Any) -> Any:
-        positions = [argument_position(n, len(args), what) for n in numbers]
-        chosen = tuple(args[p] for p in positions)
-
-        def call(*values: Any) -> Any:
-            full = list(args)
-            for position, value in zip(positions, values, strict=True):
-                full[position] = value
-            return call_user(fun, full, kwargs)
-
+        chosen = chosen_arguments(fun, what, numbers, args, kwargs, holomorphic=holomorphic, allow_int=allow_int)
         name = name_of(fun)
-
-        def names() -> list[str]:
-            return argument_names(chosen, of=fun, positions=positions)
-
-        leaves, structure = flatten_arguments(chosen, f"{what} of {name}", names)
-        check_gradient_inputs(leaves, names, f"{what} of {name}", holomorphic, allow_int)
         if blocks_of is _push_basis and not holomorphic:
-            _check_real([x.type for x in leaves], names, f"{what} of {name}", "arguments")
-        recorded = record(call, leaves, structure, has_aux, name)
+            _check_real([x.type for x in chosen.leaves], chosen.names, f"{what} of {name}", "arguments")
+        recorded = record(chosen.call, chosen.leaves, chosen.structure, has_aux, name)
         if blocks_of is _pull_basis or holomorphic:
             found, wanted = [y.type for y in recorded.outputs], (_check_complex if holomorphic else _check_real)
             wanted(found, lambda: _output_names(recorded), f"{what} of {name}", "results")
-        entries = _nest(recorded, structure, blocks_of(recorded))
+        entries = _nest(recorded, chosen.structure, blocks_of(recorded))
         result = trees.unflatten(recorded.structure, [entry[0] if single else entry for entry in entries])
         return (result, recorded.aux) if has_aux else result
 
