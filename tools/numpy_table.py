@@ -81,6 +81,7 @@ DIFFERENT = (
     ("`polydiv` and `partition`", "remainders cut short; in some order", "of a fixed length; sorted"),
     ("complex to real", "a warning", "DTypeError: take `.real`"),
     ("in-place operators and `x[i] = v`", "write to memory that views share", "the name stands for a new value"),
+    ("`x[a][b] = v`, `x.T[i] = v`", "write through a view", "MutationError: nobody would see it; `x[a, b] = v`"),
 )  # fmt: skip
 
 _HEAD = """# tracer.numpy beside jax.numpy and NumPy

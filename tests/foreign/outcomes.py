@@ -174,7 +174,7 @@ differentiated by `grad`, which compares with finite differences.
 | ours | is an `Array`, with the values that the function gives for NumPy's arrays |
 | NumPy | is an ndarray, or a scalar of NumPy's |
 | Python | is a number, a text, a shape or an object of the library's |
-| refused | is an error, which is named: the library asks a traced array for its value, or hands it to C code |
+| refused | is an error, which is named: it asks a traced array for its value, gives it to C code, or writes to a view |
 | wrong | has other values: the library writes through a view, where slices here are copies, or compares objects |
 | – | was not asked for: there is nothing to differentiate |
 

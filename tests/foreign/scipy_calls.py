@@ -366,7 +366,7 @@ GEOMETRY: list[Case] = [
         "interpolate.PchipInterpolator",
         lambda x, y, t: interpolate.PchipInterpolator(x, y)(t),
         (KNOTS, HEIGHTS, P),
-        eager=WRONG,
+        eager=REFUSED,
         jit=REFUSED,
         grad=REFUSED,
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -28,6 +29,7 @@ from tracer.numpy import (
     taking,
 )
 from tracer.numpy import dtypes as dtypes_
+from tracer.numpy.chained import references, refuse_lost_writes
 from tracer.numpy.choosing import nonzero
 from tracer.numpy.conversion import dtype_of_argument
 from tracer.numpy.dlpack import dlpack, dlpack_device
@@ -115,7 +117,12 @@ _BASIC = frozenset((int, slice, type(None), type(Ellipsis)))
 
 
 def _setitem(self: Array, index: Any, value: Any) -> None:
-    self._rebind(updated(self, index, value, SET))
+    try:
+        refuse_lost_writes(references(self), self, sys._getframe(1))
+        self._rebind(updated(self, index, value, SET))
+    except BaseException as error:
+        error.__traceback__ = tidy(error)
+        raise
 
 
 def _delitem(self: Array, index: Any) -> None:
@@ -354,7 +361,9 @@ PROTOCOLS: Final[dict[str, Any]] = {
     "__dlpack__": dlpack, "__dlpack_device__": dlpack_device,
 }  # fmt: skip
 
-_QUICK: Final = frozenset((*(name for name, member in OPERATORS.items() if member.__name__ == "method"), "__getitem__"))
+_QUICK: Final = frozenset(
+    (*(name for name, member in OPERATORS.items() if member.__name__ == "method"), "__getitem__", "__setitem__")
+)
 """Those that are boundaries themselves: a call less, where it counts."""
 
 _REPLAYED: Final = frozenset((
