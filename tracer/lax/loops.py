@@ -22,6 +22,7 @@ from tracer.settings import Config, config
 from tracer.trace import trees
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.convert import as_array
+from tracer.trace.outside import looked_at
 from tracer.trace.source import here
 from tracer.trace.state import state
 from tracer.transforms.functions import call_rule, check_callable, flatten_arguments
@@ -147,11 +148,10 @@ def _bounds(low: Array, high: Array) -> tuple[Array, Array]:
 def _known_bound(bound: Any) -> int | None:
     """A bound as a Python integer, if it is known while tracing and stays so."""
     if isinstance(bound, Array):
-        known = concrete_value(bound)
-        if known is None or state.staging is not None:
-            return None
-        bound = known
-    if isinstance(bound, np.ndarray | np.generic) and bound.ndim == 0:
+        bound = concrete_value(bound) if state.staging is None else None
+    if isinstance(bound, np.ndarray) and bound.ndim == 0:
+        bound = looked_at(bound).item()
+    if isinstance(bound, np.generic):
         bound = bound.item()
     return bound if isinstance(bound, int) else None
 

@@ -32,6 +32,7 @@ from tracer.runtime.devices import check_device
 from tracer.runtime.handles import another
 from tracer.settings import config
 from tracer.trace.array import Array
+from tracer.trace.outside import looked_at
 from tracer.trace.source import here
 
 ShapeLike = int | Sequence[int]
@@ -258,7 +259,7 @@ def _static_number(name: str, value: Any) -> Any:
                     help="take them from x.shape, or mark the argument static: jit(f, static_argnums=...)",
                 )
             )
-        return np.asarray(value)[()].item()
+        return (looked_at(value) if isinstance(value, np.ndarray) else np.asarray(value))[()].item()
     return value if not isinstance(value, np.integer | np.bool_ | bool) else int(value)
 
 

@@ -27,6 +27,7 @@ from tracer.primitives.gathering import default_fill, gather
 from tracer.primitives.shapes import expand_dims, reshape, rev, squeeze
 from tracer.primitives.windows import GatherDimensionNumbers, GatherScatterMode, out_of_bounds_message
 from tracer.trace.array import Array, concrete_value
+from tracer.trace.outside import looked_at
 from tracer.trace.source import here, user_source
 from tracer.trace.state import state
 
@@ -157,8 +158,10 @@ def _places(item: Any) -> Places:
     if isinstance(item, Array) and item._trace is None and state.staging is None and _has_places(item):
         value: np.ndarray[Any, Any] = concrete_value(item)
         return value
-    if isinstance(item, Array | np.ndarray):
+    if isinstance(item, Array):
         return item
+    if isinstance(item, np.ndarray):
+        return looked_at(item) if _has_places(item) else item
     if hasattr(item, "__index__"):
         return np.asarray(operator.index(item))
     if hasattr(item, "__array__"):
@@ -172,7 +175,7 @@ def _places(item: Any) -> Places:
     )
 
 
-def _has_places(item: Array) -> bool:
+def _has_places(item: Places) -> bool:
     return dtypes.is_integer(item.dtype) or item.dtype == dtypes.BOOL
 
 

@@ -19,6 +19,7 @@ from tracer.primitives.broadcasting import axis_of
 from tracer.primitives.shapes import broadcasted_iota
 from tracer.runtime.handles import makes_new
 from tracer.trace.array import Array
+from tracer.trace.outside import looked_at
 from tracer.trace.source import here
 from tracer.transforms.vectorize import vmap
 
@@ -138,7 +139,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Array:
         x, axis = ravel(x), 0
     along = axis_of("delete", axis, x.ndim)
     n = x.shape[along]
-    places = obj if isinstance(obj, slice) else np.asarray(obj)
+    places = obj if isinstance(obj, slice) else looked_at(obj) if isinstance(obj, np.ndarray) else np.asarray(obj)
     if isinstance(places, np.ndarray) and places.dtype != np.bool_:
         places = checked_places(places, along, n)
     return take(x, np.delete(np.arange(n), places), along)

@@ -41,7 +41,7 @@ _PYTHON_DATA = (
     "_Py_NoneStruct", "_Py_TrueStruct",
 )  # fmt: skip
 _SIGNALS = ("PyOS_getsig", "PyOS_setsig", "PyThread_get_thread_ident")
-_C_FUNCTIONS = ("aligned_alloc", "free", *C_FUNCTIONS)
+_C_FUNCTIONS = ("aligned_alloc", "free", "memcmp", *C_FUNCTIONS)
 
 
 def signal_symbols() -> dict[str, int]:

@@ -13,10 +13,12 @@ import numpy as np
 from tracer.codegen.llvm.abi import Context
 from tracer.codegen.status import Status
 from tracer.ir import dtypes
-from tracer.ir.types import ArrayType, Type, storage_type
+from tracer.ir.types import ArrayType, Type, array_type, storage_type
 from tracer.once import once
+from tracer.runtime import capi
 from tracer.runtime.compile import Compiled
 from tracer.runtime.faults import error_of
+from tracer.runtime.guards import Captured, ValueGuard
 from tracer.runtime.guards import Guard as Named
 from tracer.runtime.plan import Plan, flat_plan
 from tracer.runtime.record import Guard, Leaf, Record, Result, Scalar
@@ -80,7 +82,7 @@ class Recognised:
     """An executable with a structure of arguments: what its entries, which differ in their fallbacks, share."""
 
     def __init__(
-        self, compiled: Compiled, captured: Sequence[Array], plan: Plan, structure: trees.Structure | None
+        self, compiled: Compiled, captured: Sequence[Captured], plan: Plan, structure: trees.Structure | None
     ) -> None:
         """structure: of the result; None for a tuple of all outputs."""
         self._keep: list[Any] = [compiled, captured, plan]
@@ -107,16 +109,21 @@ class Recognised:
         """Settings of this version are as they were when this was traced."""
         self.record.version = version
 
-    def watch(self, guards: Sequence[Named]) -> None:
-        """Recognise calls only while names mean what they meant when this was traced."""
-        self._keep.append(guards)
-        found = [
-            Guard(
-                id(g.holder), self._object(g.name) if isinstance(g.holder, dict) else None, ctypes.addressof(g.expected)
-            )
-            for g in guards
-        ]
+    def watch(self, guards: Sequence[Named], values: Sequence[ValueGuard]) -> None:
+        """Recognise calls only while names and values are what they were when this was traced."""
+        self._keep += [guards, values]
+        found = [*map(self._name_guard, guards), *map(self._value_guard, values)]
         self.record.guards, self.record.guarded = len(found), self._table(Guard, found)
+
+    def _name_guard(self, guard: Named) -> Guard:
+        name = self._object(guard.name) if isinstance(guard.holder, dict) else None
+        return Guard(id(guard.holder), name, capi.CELL_CONTENT, ctypes.addressof(guard.expected))
+
+    def _value_guard(self, guard: ValueGuard) -> Guard:
+        if isinstance(guard.holder, Array):
+            return Guard(id(guard.holder), None, capi.slot_offsets()["_value"], ctypes.addressof(guard.expected))
+        leaf = self._table(Leaf, [self._leaf(array_type(guard.value.dtype, guard.value.shape))])
+        return Guard(id(guard.holder), None, 0, guard.value.ctypes.data, leaf, guard.value.nbytes)
 
     def trust_caller(self) -> None:
         """Whoever calls has looked at settings and traces already."""
@@ -131,7 +138,7 @@ class Recognised:
             result.ndim, result.size = -1, result.size // any_size.SIZE
         self.record.elementwise, self.record.long_from = 1, long_from
 
-    def _set_program(self, compiled: Compiled, captured: Sequence[Array]) -> None:
+    def _set_program(self, compiled: Compiled, captured: Sequence[Captured]) -> None:
         r, scheduled = self.record, compiled.scheduled
         leaves = [self._leaf(type) for type in scheduled.input_types]
         for leaf, array in zip(leaves, captured, strict=False):

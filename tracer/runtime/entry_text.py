@@ -56,6 +56,7 @@ declare ptr @PyType_GenericAlloc(ptr, i64)
 declare void @Py_DecRef(ptr)
 declare void @Py_IncRef(ptr)
 declare ptr @PyArray_NewFromDescr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)
+declare i32 @memcmp(ptr, ptr, i64)
 declare ptr @aligned_alloc(i64, i64)
 declare void @free(ptr)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
@@ -186,7 +187,7 @@ no:
   ret i1 false
 }
 
-; Whether every guarded name stands for the object that it stood for when the function was traced.
+; Whether every name stands for the object, and every array has the value, that tracing found.
 define internal i1 @tracer.unchanged(ptr %record) {
 entry:
   %guards = field i64 %record Record.guards
@@ -201,20 +202,39 @@ look:
   %guard = getelementptr i8, ptr %table, i64 %byte
   %holder = field ptr %guard Guard.holder
   %name = field ptr %guard Guard.name
-  %is.cell = icmp eq ptr %name, null
-  br i1 %is.cell, label %cell, label %global
-cell:
-  %content = field ptr %holder Cell.content
+  %expected.at = field ptr %guard Guard.expected
+  %leaf = field ptr %guard Guard.leaf
+  %is.object = icmp eq ptr %leaf, null
+  br i1 %is.object, label %object, label %bytes
+object:
+  %is.slot = icmp eq ptr %name, null
+  br i1 %is.slot, label %slot, label %global
+slot:
+  %offset = field i64 %guard Guard.offset
+  %content.at = getelementptr i8, ptr %holder, i64 %offset
+  %content = load ptr, ptr %content.at
   br label %compare
 global:
   %found = call ptr @PyDict_GetItemWithError(ptr %holder, ptr %name)
   br label %compare
 compare:
-  %now = phi ptr [ %content, %cell ], [ %found, %global ]
-  %expected.at = field ptr %guard Guard.expected
+  %now = phi ptr [ %content, %slot ], [ %found, %global ]
   %expected = load ptr, ptr %expected.at
   %equal = icmp eq ptr %now, %expected
   br i1 %equal, label %same, label %no
+bytes:
+  %fits = call i1 @tracer.same_array(ptr %holder, ptr %leaf)
+  %flags = field i32 %holder Ndarray.flags
+  %contiguous = and i32 %flags, 1
+  %is.contiguous = icmp ne i32 %contiguous, 0
+  %comparable = and i1 %fits, %is.contiguous
+  br i1 %comparable, label %contents, label %no
+contents:
+  %data = field ptr %holder Ndarray.data
+  %size = field i64 %guard Guard.size
+  %difference = call i32 @memcmp(ptr %data, ptr %expected.at, i64 %size)
+  %is.equal = icmp eq i32 %difference, 0
+  br i1 %is.equal, label %same, label %no
 same:
   %next = add i64 %i, 1
   br label %loop
@@ -228,8 +248,7 @@ no:
 _FIELD = re.compile(r"  (%[\w.]+) = field (\w+) (%[\w.]+) ([\w.]+)")
 _SET = re.compile(r"  set (\w+) (\S+) (%[\w.]+) ([\w.]+)")
 _STRUCTS = (
-    "Array|CData|Cell|Common|Context|Dict|Guard|Leaf|List|Memory|Ndarray|Object|Raised|Record|Result|Stack|Status|"
-    "Step|Tuple"
+    "Array|CData|Common|Context|Dict|Guard|Leaf|List|Memory|Ndarray|Object|Raised|Record|Result|Stack|Status|Step|Tuple"
 )
 _NAME = re.compile(rf"\b(?:{_STRUCTS})\.\w+\b")
 
@@ -237,7 +256,7 @@ _NAME = re.compile(rf"\b(?:{_STRUCTS})\.\w+\b")
 def names() -> dict[str, int]:
     """Offsets in bytes, `Struct.bytes` for sizes, and the statuses, by the names that the text uses."""
     found = {
-        "CData.pointer": capi.CDATA_POINTER, "Cell.content": capi.CELL_CONTENT, "Dict.used": capi.DICT_USED,
+        "CData.pointer": capi.CDATA_POINTER, "Dict.used": capi.DICT_USED,
         "List.items": capi.LIST_ITEMS,
         "List.size": capi.LIST_SIZE, "Ndarray.data": capi.NDARRAY_DATA, "Ndarray.descr": capi.NDARRAY_DESCR,
         "Ndarray.flags": capi.NDARRAY_FLAGS, "Ndarray.ndim": capi.NDARRAY_NDIM, "Ndarray.shape": capi.NDARRAY_SHAPE,

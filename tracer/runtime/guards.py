@@ -2,7 +2,8 @@
 
 A guard is a place and the object that was there when the function was traced. Functions that are named are looked into,
 since they run within the trace. Modules, classes and functions of libraries are taken to stay what they are; attributes
-and items of objects are constants of the trace.
+and items of objects are constants of the trace. Values of arrays that tracing looked at are compared in the same way:
+see `tracer.trace.outside`.
 """
 
 from __future__ import annotations
@@ -17,13 +18,19 @@ from typing import Any
 
 import numpy as np
 
+from tracer.ir import dtypes
+from tracer.ir.types import Type, array_type
 from tracer.trace.array import Array
+from tracer.trace.outside import Seen, same_bits
 from tracer.trace.source import is_ours
 
 _DEEPEST = 8  # functions that call each other
 _NOTHING: Any = object()  # what a name stands for that is not bound
 _PLAIN = (int, float, complex, str, bytes, bool, type(None))
 _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
+
+
+Captured = Array | np.ndarray[Any, Any]
 
 
 class Guard:
@@ -69,6 +76,42 @@ def _noun(value: Any) -> str:
     if isinstance(value, Array | np.ndarray):
         return "array: as an argument it would not be compiled for"
     return "function" if isinstance(value, FunctionType) else type(value).__name__
+
+
+def type_of(array: Captured) -> Type | None:
+    """The type that a captured array has now; None for a dtype that tracer does not have."""
+    if isinstance(array, Array):
+        return array.type
+    dtype = array.dtype.newbyteorder("=")
+    return array_type(dtypes.ONE_OBJECT[dtype], array.shape) if dtype in dtypes.ONE_OBJECT else None
+
+
+class ValueGuard:
+    """A value that tracing looked at. expected: the address of `value`, for the handle that had it."""
+
+    __slots__ = ("expected", "holder", "value")
+
+    def __init__(self, seen: Seen) -> None:
+        self.holder, self.value = seen
+        self.expected = ctypes.c_void_p(id(self.value))
+
+    def holds(self) -> bool:
+        """Whether the array has the value still, or a handle an equal one, which is expected from now on."""
+        if isinstance(self.holder, np.ndarray):
+            return same_bits(self.holder, self.value)
+        now = self.holder._value
+        if now is self.value:
+            return True
+        if self.holder._trace is not None or not same_bits(now, self.value):
+            return False
+        self.value, self.expected.value = now, id(now)
+        return True
+
+    def change(self) -> str:
+        """In words, what became of it."""
+        kind = "NumPy array" if isinstance(self.holder, np.ndarray) else "array"
+        before, now = (np.array2string(v, threshold=4) for v in (self.value, np.asarray(self.holder)))
+        return f"the values of a captured {kind} that tracing looked at: {before:.40} -> {now:.40}"
 
 
 def guards_of(function: Any) -> list[Guard]:

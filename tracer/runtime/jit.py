@@ -22,7 +22,7 @@ from tracer.runtime.locks import ForkSafeLock
 from tracer.runtime.lowered import Lowered
 from tracer.runtime.plan import Plan, make_plan
 from tracer.runtime.specialization import Specialization, is_traced
-from tracer.runtime.staging import trace_call
+from tracer.runtime.staging import Traced, trace_call
 from tracer.settings import gate
 from tracer.trace import trees
 from tracer.trace.convert import as_array
@@ -109,7 +109,7 @@ class JitFunction:
             operands = [as_array(leaf) for leaf in call.leaves]
             return trees.unflatten(traced.structure, compiled.bind(operands, inline=self._inline))
         donated = self._signature.donated(call)
-        self._note_copies(call)
+        self._note_copies(call, traced)
         try:
             outputs = compiled.execute([as_array(leaf, copy=False) for leaf in call.leaves])
         finally:
@@ -158,7 +158,9 @@ class JitFunction:
                 entry = member.entry(entry)
             self.__call__ = entry  # type: ignore[method-assign]
 
-    def _note_copies(self, call: Call) -> None:
+    def _note_copies(self, call: Call, traced: Traced) -> None:
+        if any(isinstance(array, np.ndarray) and not array.flags.c_contiguous for array in traced.captured):
+            self._history.note("a captured NumPy array is not C-contiguous: it is copied at every call")
         for position, leaf in enumerate(call.leaves):
             if isinstance(leaf, np.ndarray) and not leaf.flags.c_contiguous and position not in self._history.copied:
                 self._history.copied.add(position)
@@ -208,7 +210,8 @@ def jit(
     static_argnums, static_argnames: arguments that are Python values, hashable; each value is compiled anew.
     donate_argnums, donate_argnames: arrays that the caller gives up, and can no longer be used.
     inline: inside another traced function, its equations rather than a call. keep_unused: accepted as JAX's.
-    Arrays that `fun` captures are read whenever it is called.
+    Arrays that `fun` captures, NumPy's too, are read whenever it is called; where tracing looks at their values, as
+    masks and `float` do, other values compile anew.
     Raises ArgumentError for arguments that are no arrays, and static ones that cannot be hashed.
 
     >>> tracer.jit(lambda x: x + 1.0)(2.0)

@@ -119,8 +119,8 @@ class CompiledFunction:
                     help="jit(f)(...) compiles for every kind of arguments that it meets",
                 )
             )
-        leaves = [as_array(leaf, copy=False) for leaf in call.leaves]
-        return trees.unflatten(traced.structure, self._compiled.call([*traced.captured, *leaves]))
+        operands = [as_array(leaf, copy=False) for leaf in (*traced.captured, *call.leaves)]
+        return trees.unflatten(traced.structure, self._compiled.call(operands))
 
     def cost(self) -> CostReport:
         """As `Lowered.cost`."""

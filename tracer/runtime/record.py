@@ -75,12 +75,15 @@ class Step(ctypes.Structure):
 
 
 class Guard(ctypes.Structure):
-    """A name that the function read when it was traced, and the object that it must still stand for."""
+    """What the function read when it was traced, and what must still be there: an object, or an array's bytes."""
 
     _fields_ = (
-        ("holder", Pointer),  # a cell, or a dict
-        ("name", Pointer),  # the key in the dict; null for a cell
-        ("expected", Pointer),  # where the object's address stands
+        ("holder", Pointer),  # a dict; else a cell or a handle; or a NumPy array
+        ("name", Pointer),  # the key in the dict, else null
+        ("offset", Word),  # of the object's address in the cell or the handle
+        ("expected", Pointer),  # where the object's address stands; or the bytes
+        ("leaf", Pointer),  # to the Leaf that a NumPy array must match; null for objects
+        ("size", Word),  # how many bytes
     )
 
 

@@ -11,7 +11,9 @@ from tracer.runtime.locks import ForkSafeLock
 from tracer.runtime.plan import Plan, flat_plan
 from tracer.runtime.staging import Traced
 from tracer.trace.array import Array
+from tracer.trace.convert import as_array
 from tracer.trace.evaluate import evaluate
+from tracer.trace.outside import Seen
 from tracer.trace.state import state
 
 if TYPE_CHECKING:
@@ -64,7 +66,10 @@ class Specialization:
 
     def bind(self, operands: Sequence[Array], *, inline: bool) -> list[Any]:
         """The outputs within whatever is being traced."""
-        program, everything = self.traced.program, [*self.traced.captured, *operands]
+        traced = self.traced
+        if state.outside is not None:
+            state.outside.inherit(Seen(guard.holder, guard.value) for guard in traced.values)
+        program, everything = traced.program, [*map(as_array, traced.captured), *operands]
         return evaluate(program, everything) if inline else bind_call(program, *everything, inline=True)
 
     def execute(self, operands: Sequence[Array]) -> list[Array]:
@@ -84,7 +89,7 @@ class Specialization:
         compiled, captured = self.compiled(), self.traced.captured
 
         def by_ctypes(*operands: Array) -> list[Array]:
-            return compiled.call([*captured, *operands])
+            return compiled.call([*(as_array(array, copy=False) for array in captured), *operands])
 
         count = len(compiled.scheduled.input_types) - len(captured)
         if not entries.entries_enabled():
@@ -105,7 +110,7 @@ class Specialization:
                     return False
                 traced = self.traced
                 self._recognised = entries.Recognised(self.compiled(), traced.captured, plan, traced.structure)
-                self._recognised.watch(traced.guards)
+                self._recognised.watch(traced.guards, traced.values)
             self._recognised.trust_settings(version)
         return True
 

@@ -7,13 +7,16 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from tracer.ir.program import Program
 from tracer.ir.types import Type
 from tracer.runtime.abstract import abstract
 from tracer.runtime.arguments import Call, Static, signature
-from tracer.runtime.guards import Guard, guards_of
+from tracer.runtime.guards import Captured, Guard, ValueGuard, guards_of, type_of
 from tracer.trace import trees
 from tracer.trace.array import Array
+from tracer.trace.outside import recording
 from tracer.trace.stage import stage
 from tracer.trace.state import named_axis
 from tracer.trace.tracebacks import boundary, call_user
@@ -24,34 +27,35 @@ from tracer.transforms.functions import as_output, check_callable, name_of
 class Traced:
     """A function traced for some types: program of (captured..., leaves...), and how its outputs make the result.
 
-    captured: the arrays from outside that it reads, through their handles, whenever it runs. guards: what it read by
-    name, which must still be there.
+    captured: the arrays from outside that it reads, ours through their handles, whenever it runs. guards, values: what
+    it read by name, and the values that tracing looked at, which must still be there.
     """
 
     program: Program
-    captured: tuple[Array, ...]
+    captured: tuple[Captured, ...]
     captured_types: tuple[Type, ...]
     structure: trees.Structure
     guards: tuple[Guard, ...]
+    values: tuple[ValueGuard, ...] = ()
 
     @property
     def is_closed(self) -> bool:
         """Whether it may be kept: it reads no array of a trace that is still open."""
-        return all(array._trace is None for array in self.captured)
+        return all(isinstance(array, np.ndarray) or array._trace is None for array in self.captured)
 
     @property
     def is_valid(self) -> bool:
         """Whether the captured arrays still have the types that they were traced with, and names their meanings."""
         types = zip(self.captured, self.captured_types, strict=True)
-        arrays = all(array._trace is None and array.type == type for array, type in types)
-        return arrays and all(guard.holds() for guard in self.guards)
+        arrays = self.is_closed and all(type_of(array) == type for array, type in types)
+        return arrays and all(g.holds() for g in self.guards) and all(v.holds() for v in self.values)
 
     def changes(self) -> list[str]:
         """What is not as it was when it was traced, in words."""
-        types = zip(self.captured, self.captured_types, strict=True)
-        changed = [f"{type} -> {a.type}" for a, type in types if a._trace is not None or a.type != type]
+        found = [(type, type_of(a)) for a, type in zip(self.captured, self.captured_types, strict=True)]
+        arrays = [f"a captured array: {before} -> {now}" for before, now in found if before != now]
         names = [guard.change() for guard in self.guards if not guard.holds()]
-        return [*(f"a captured array: {change}" for change in changed), *names]
+        return [*arrays, *names, *(value.change() for value in self.values if not value.holds())]
 
 
 def trace_call(function: Callable[..., Any], call: Call, name: str) -> Traced:
@@ -67,10 +71,12 @@ def trace_call(function: Callable[..., Any], call: Call, name: str) -> Traced:
         return [as_output(y, f"jit of {name}") for y in outputs]
 
     guards = guards_of(function)
-    staged = stage(flat, key.types, name=name, protected=True)
-    captured = tuple(staged.constants)
+    with recording() as outside:
+        program, constants = stage(flat, key.types, name=name, protected=True)
+    captured = tuple(outside.captured(constants))
+    types = tuple(array.type for array in constants)
     kept = tuple(guard for guard in guards if guard.holds())  # others are what the function itself changes, as counters
-    return Traced(staged.program, captured, tuple(array.type for array in captured), structures[-1], kept)
+    return Traced(program, captured, types, structures[-1], kept, tuple(map(ValueGuard, outside.seen())))
 
 
 def with_statics(

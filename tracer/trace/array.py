@@ -179,7 +179,7 @@ class Array(Surface):
                     help="tracer.random.key_data(key) gives their words",
                 )
             )
-        value: np.ndarray[Any, Any] = self._value
+        value: np.ndarray[Any, Any] = concrete_value(self)
         if dtype is not None and np.dtype(dtype) != value.dtype:
             return value.astype(dtype)
         if copy:
@@ -280,7 +280,9 @@ def concrete_value(array: Array) -> Any:
     """The NumPy array behind a handle, through define-by-run levels; None where only a running program knows it."""
     value = array._value
     while isinstance(value, Array):
-        value = value._value
+        array, value = value, value._value
+    if state.outside is not None:
+        state.outside.look(array)
     return value
 
 

@@ -12,6 +12,7 @@ from tracer.ir.dtypes import DType
 from tracer.settings import config
 from tracer.trace.array import Array, concrete
 from tracer.trace.source import here
+from tracer.trace.state import state
 
 
 def scalar_dtype(value: bool | int | float | complex) -> DType:
@@ -33,12 +34,17 @@ def is_array_like(value: object) -> bool:
 def as_array(value: Any, what: str = "an argument", *, copy: bool = True) -> Array:
     """One leaf as an Array. Python scalars become weak; NumPy arrays are copied unless `copy` is False.
 
+    While a function is traced to be compiled, `tracer.trace.outside` decides what becomes of the copies.
     Raises ArgumentError for what is no array, DTypeError for NumPy dtypes that tracer does not have.
     """
     if isinstance(value, Array):
         return value
-    if isinstance(value, np.ndarray | np.generic):
-        return concrete(native(np.asarray(value), what, copy=copy and isinstance(value, np.ndarray)))
+    if isinstance(value, np.ndarray):
+        if not copy or state.outside is None:
+            return concrete(native(value, what, copy=copy))
+        return concrete(state.outside.copy_of(value, native(value, what, copy=False)))
+    if isinstance(value, np.generic):
+        return concrete(native(np.asarray(value), what, copy=False))
     if isinstance(value, bool | int | float | complex):
         try:
             return concrete(np.asarray(value, scalar_dtype(value)), weak=not isinstance(value, bool))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tracer.ir.program import Source
+    from tracer.trace.outside import Outside
     from tracer.trace.trace import Trace
 
 
@@ -18,12 +19,14 @@ class State(threading.local):
     innermost: the innermost open trace of any kind; it owns the handles that are made.
     axes: the sizes of named batch axes.
     source: the line of the equation that is being rewritten; new equations inherit it.
+    outside: what the innermost function that is traced to be compiled reads from outside it.
     stand_ins: by id, for arrays from outside that a custom rule closes over: the operands that it runs on.
     """
 
     staging: Trace | None = None
     innermost: Trace | None = None
     source: Source | None = None
+    outside: Outside | None = None
 
     def __init__(self) -> None:
         self.thread = threading.get_ident()

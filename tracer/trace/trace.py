@@ -36,6 +36,11 @@ Process = Callable[["Trace", Primitive, Sequence[Operand], Mapping[str, Any], "S
 _serials = itertools.count(1)
 
 
+def new_serial() -> int:
+    """A number that is greater than those of all traces so far, and smaller than those of later ones."""
+    return next(_serials)
+
+
 class Trace:
     """One function being traced. Closed when its function returns; its arrays are dead from then on."""
 
@@ -49,7 +54,7 @@ class Trace:
         self.process = process
         self.name = name
         self.level: int = 1 if outer is None else outer.level + 1
-        self.serial = next(_serials)
+        self.serial = new_serial()
         self.source = user_source()
         self.sources: MutableMapping[Var, Source | None] = {}  # of variables that no equation here makes
         self.inputs: list[Var] = []
