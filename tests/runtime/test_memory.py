@@ -39,7 +39,7 @@ CALLS = {
     "products": "f, args = lambda x: tnp.sin(x @ x) @ x, [np.ones((2000, 2000))]",
     "convolution": """
 f = lambda x, w: lax.conv_general_dilated(x, w, (1, 1), "SAME")
-args = [np.ones((8, 16, 128, 128), np.float32), np.ones((32, 16, 3, 3), np.float32)]
+args = [np.ones((8, 16, 256, 256), np.float32), np.ones((32, 16, 3, 3), np.float32)]
 """,
     "gradient of a scan": """
 f = tracer.grad(lambda x: lax.scan(lambda c, t: (tnp.sin(c), None), x, None, length=100)[0].sum())

@@ -170,9 +170,13 @@ class Structured:
 
 @dataclass(frozen=True, slots=True)
 class Composite:
-    """Written in other primitives: expand(*operands, **params) -> output or outputs."""
+    """Written in other primitives: expand(*operands, **params) -> output or outputs.
+
+    has_nest(*types, **params): whether such operands have a schedule of their own instead.
+    """
 
     expand: Rule
+    has_nest: Rule | None = None
 
 
 @dataclass(frozen=True, slots=True)

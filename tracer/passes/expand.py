@@ -60,7 +60,9 @@ def _expand(program: Program) -> Program:
 
 def _needs_expansion(equation: Equation) -> bool:
     match equation.primitive.lower:
-        case Composite() | ArgReduce():
+        case Composite(_, has_nest):
+            return has_nest is None or not has_nest(*[a.type for a in equation.inputs], **equation.params)
+        case ArgReduce():
             return True
         case Library("dot"):
             return canonical_dot(equation) is not None

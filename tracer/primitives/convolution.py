@@ -23,6 +23,7 @@ from tracer.ir.dtypes import DType
 from tracer.ir.primitive import Composite, Eager, Primitive
 from tracer.ir.types import ArrayType, Shape, Type, array_type
 from tracer.primitives.contractions import cotangent_operands, dot_general, dot_general_p, result_dtype
+from tracer.primitives.convolution_nests import has_nest
 from tracer.primitives.joining import pad
 from tracer.primitives.rules import check_kinds, is_linear, per_operand, quiet
 from tracer.primitives.shapes import moveaxis, reshape, rev, transpose
@@ -144,10 +145,20 @@ def _expand(
     lhs: Any, rhs: Any, *, strides: Shape, padding: Padding, lhs_dilation: Shape, rhs_dilation: Shape,
     feature_groups: int, batch_groups: int, precision: str | None, preferred_element_type: DType,
 ) -> Any:  # fmt: skip
-    """Windows as a matrix, by rhs: the axis that is longer, positions or window, innermost in memory."""
+    """Windows as a matrix, by rhs: the axis that is longer, positions or window, innermost in memory.
+
+    Where it has a nest of its own once lhs is spread, that is all that happens.
+    """
     rank, groups = len(strides), feature_groups * batch_groups
     spatial, window = tuple(range(2, 2 + rank)), rhs.type.shape[2:]
     padded = padded_operand(lhs, padding, lhs_dilation)
+    alone: dict[str, Any] = {
+        "strides": strides, "padding": ((0, 0),) * rank, "lhs_dilation": (1,) * rank, "rhs_dilation": rhs_dilation,
+        "feature_groups": feature_groups, "batch_groups": batch_groups, "precision": precision,
+        "preferred_element_type": preferred_element_type,
+    }  # fmt: skip
+    if has_nest(padded.type, rhs.type, **alone):
+        return conv(padded, rhs, **alone)
     windows = sliding_windows(padded, spatial, window, strides, rhs_dilation)
     batch, features, *outs = windows.shape[: 2 + rank]
     split = (groups, batch // groups, features) if batch_groups > 1 else (batch, groups, features // groups)
@@ -277,7 +288,7 @@ conv_p = Primitive(
         lambda ctx, dx, x, y, **params: conv(dx, y, **params), lambda ctx, dy, x, y, **params: conv(x, dy, **params)
     ),
     transpose=_transpose,
-    batch=_batch, lower=Composite(_expand), eager=Eager.COMPILED,
+    batch=_batch, lower=Composite(_expand, has_nest), eager=Eager.COMPILED,
 )  # fmt: skip
 
 CONVOLUTION = (conv_p,)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from tracer.ir.primitive import (
@@ -174,6 +175,8 @@ def _arithmetic(lower: Any, equation: Equation) -> tuple[int, int]:
     match lower:
         case Pointwise(op):
             return (0, out) if op in _MATH else (out, 0)
+        case Composite(_, has_nest) if has_nest is not None:  # a convolution
+            return 2 * out * prod(equation.inputs[1].type.shape[1:]), 0
         case Compare() | Composite():
             return out, 0
         case Reduce() | ArgReduce() | Scan():

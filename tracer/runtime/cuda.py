@@ -10,7 +10,7 @@ from tracer.codegen.cuda.emit import emit_cuda
 from tracer.codegen.cuda.launch import run
 from tracer.codegen.cuda.source import CudaSource
 from tracer.errors import DeviceError, OutOfBoundsError, message
-from tracer.ir.primitive import Library, Structured
+from tracer.ir.primitive import Composite, Library, Structured
 from tracer.ir.program import Program
 from tracer.schedule.gpu import GpuSchedule, map_to_gpu
 from tracer.schedule.lower import loops
@@ -73,6 +73,7 @@ def _outside(program: Program) -> Iterator[str]:
     """The equations with control flow, callbacks and library calls, with their lines."""
     for equation in program.equations:
         lower = equation.primitive.lower
-        if isinstance(lower, Library) or (isinstance(lower, Structured) and equation.primitive.name != "check"):
+        controls = isinstance(lower, Structured) and equation.primitive.name != "check"
+        if isinstance(lower, Library | Composite) or controls:
             where = f" at {equation.source}" if equation.source is not None else ""
             yield f"{equation.primitive.name}{where}"

@@ -6,7 +6,7 @@ Loops count every round, and one where nobody knows how many; branches count as 
     arithmetic, comparisons, choices, conversions     1 for each element of the result
     functions: exp, sin, pow, sqrt's kin, erf         16 for each element of the result
     reductions, running sums and their kin            1 for each element of the operand
-    products of matrices                              2 for each multiplication, with its addition
+    products of matrices, convolutions                2 for each multiplication, with its addition
     gather, dynamic slices                            1 for each element of the result
     scatter, dynamic updates                          1 for each element of the updates, 1 for each of the result
     concatenate, pad                                  1 for each element of the result
@@ -61,6 +61,8 @@ def equation_flops(equation: Equation) -> int:
             return FUNCTION * results if op in _MATH else results
         case Convert():  # one that changes a weak flag alone computes nothing
             return results if _changes_dtype(equation) else 0
+        case Composite(_, has_nest) if has_nest is not None:  # a convolution
+            return MULTIPLY_ADD * results * math.prod(equation.inputs[1].type.shape[1:])
         case Compare() | Composite() | Gather() | Join():
             return results
         case Reduce() | ArgReduce() | Scan():

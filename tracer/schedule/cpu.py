@@ -45,6 +45,8 @@ def _map_block(block: Block) -> Block:
 
 def _map_loop(loop: For) -> For:
     """The loop with itself or a loop within turned into lanes."""
+    if loop.kind is LoopKind.VECTOR:
+        return loop
     if stores_in_order(loop):
         return in_order(loop)
     cut = tiled(loop)

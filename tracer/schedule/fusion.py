@@ -21,8 +21,8 @@ from tracer.ir import dtypes
 from tracer.ir.primitive import (
     Alias,
     Compare,
+    Composite,
     Convert,
-    Effect,
     Gather,
     Generate,
     IndexMap,
@@ -33,22 +33,16 @@ from tracer.ir.primitive import (
     Scatter,
     Structured,
 )
-from tracer.ir.program import Equation, Program, Var
-from tracer.ir.scalar import MATH_FUNCTIONS, ScalarOp
-from tracer.ir.types import ArrayType, KeyType, size
+from tracer.ir.program import Atom, Equation, Program, Var
+from tracer.ir.scalar import ScalarOp
+from tracer.ir.types import ArrayType, size
+from tracer.schedule.costs import cost_of, operations_of
 
 _CHEAP = 2  # operations that may be repeated rather than stored
 _CHEAP_ONCE = 8  # operations that a loop on one thread takes over
 _MOST_OPERATIONS = 800  # in one nest, functions written out: more would spill registers and cost compile time
 _MOST_ROOTS = 8
 _MOST_IN_REGISTERS = 2400  # operations on scalars in one block, functions written out: beyond, functions are called
-_EXPENSIVE = {
-    ScalarOp.DIV: 4,
-    ScalarOp.SQRT: 4,
-    ScalarOp.IDIV: 6,
-    ScalarOp.IREM: 6,
-    **dict.fromkeys(MATH_FUNCTIONS, 12),
-}
 
 
 @dataclass(slots=True)
@@ -146,9 +140,9 @@ class _Planner:
     def _functions_to_call(self) -> set[Var]:
         """Functions of scalars, where all that is written out in one place would take LLVM too long."""
         singles = [e for e in self.program.equations if _is_single(e)]
-        if sum(map(_operations, singles)) <= _MOST_IN_REGISTERS:
+        if sum(map(operations_of, singles)) <= _MOST_IN_REGISTERS:
             return set()
-        return {e.outputs[0] for e in singles if isinstance(e.primitive.lower, Pointwise) and _operations(e) >= 45}
+        return {e.outputs[0] for e in singles if isinstance(e.primitive.lower, Pointwise) and operations_of(e) >= 45}
 
     def _survey(self) -> None:
         for equation in self.program.equations:
@@ -159,7 +153,7 @@ class _Planner:
             self.in_memory.update(a for a in stored if isinstance(a, Var))
             mapped = is_map(equation)
             inputs = [a for a in equation.inputs if isinstance(a, Var)]
-            cost = _cost(equation) + sum(self.cost.get(v, 0) for v in inputs)
+            cost = cost_of(equation) + sum(self.cost.get(v, 0) for v in inputs)
             barrier = max((self.barriers.get(v, 0) for v in inputs), default=0)
             if mapped and (_tells_axes_apart(equation) or not self.moved.isdisjoint(inputs)):
                 self.moved.update(equation.outputs)
@@ -172,12 +166,25 @@ class _Planner:
         lower = equation.primitive.lower
         if isinstance(lower, Gather):
             return equation.inputs[:1]
+        if isinstance(lower, Composite):  # a convolution by its own nest, which reads rhs again and again
+            lhs, rhs = equation.inputs
+            dear = isinstance(lhs, Var) and self.cost.get(lhs, 0) > _CHEAP
+            return (lhs, self._turned(rhs)) if dear else (self._turned(rhs),)
         if is_scatter(equation):
             operand, *others = equation.inputs
             return [operand, *(a for a in others if isinstance(a, Var) and self._is_dear(a, equation))]
         if is_map(equation) or is_reduction(equation) or isinstance(lower, Join | Scan):
             return ()
         return equation.inputs
+
+    def _turned(self, atom: Atom) -> Atom:
+        """The array that a value is, but for the order of its axes and their directions."""
+        while isinstance(atom, Var) and atom in self.definition:
+            made = self.definition[atom]
+            if made.primitive.name not in ("transpose", "rev"):
+                break
+            atom = made.inputs[0]
+        return atom
 
     def _is_dear(self, operand: Var, scatter: Equation) -> bool:
         """Whether a scatter, which runs on one thread, had better read what others computed, once for each window."""
@@ -246,7 +253,7 @@ class _Planner:
         equations, number = self.program.equations, 0
         while number < len(equations):
             equation = equations[number]
-            pulled = {number: _operations(equation)}
+            pulled = {number: operations_of(equation)}
             for atom in equation.inputs:
                 if isinstance(atom, Var) and atom in self.inline:
                     pulled |= before[atom]
@@ -384,37 +391,3 @@ def _expands(reader: Equation, variable: Var) -> bool:
 def _tells_axes_apart(equation: Equation) -> bool:
     """Whether an element's axes say where it is read: its position alone does not."""
     return isinstance(equation.primitive.lower, IndexMap) and equation.primitive.name not in ("reshape", "squeeze")
-
-
-def _cost(equation: Equation) -> int:
-    """Rough operations an element."""
-    lower = equation.primitive.lower
-    match lower:
-        case Pointwise(op):
-            factor = 4 if any(_has_parts(a.type) for a in equation.inputs) else 1
-            return _EXPENSIVE.get(op, 1) * factor
-        case Compare() | Convert() | Generate():
-            return 1
-        case Gather():
-            return 4 if Effect.FAULT not in equation.effects else 6
-        case _:
-            return 0
-
-
-_WRITTEN_OUT = {
-    ScalarOp.SIN: 100, ScalarOp.COS: 100, ScalarOp.TAN: 120, ScalarOp.POW: 130, ScalarOp.LGAMMA: 250,
-    ScalarOp.DIGAMMA: 200, ScalarOp.ERFC: 100, ScalarOp.ERF_INV: 100,
-}  # fmt: skip
-
-
-def _operations(equation: Equation) -> int:
-    """Rough statements an element, functions written out."""
-    lower = equation.primitive.lower
-    if not isinstance(lower, Pointwise):
-        return _cost(equation)
-    factor = 6 if any(_has_parts(a.type) for a in equation.inputs) else 1
-    return factor * _WRITTEN_OUT.get(lower.op, 45 if lower.op in MATH_FUNCTIONS else 1)
-
-
-def _has_parts(type: object) -> bool:
-    return isinstance(type, KeyType) or (isinstance(type, ArrayType) and dtypes.is_complex(type.dtype))

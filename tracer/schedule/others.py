@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from tracer.errors import InternalError
-from tracer.ir.primitive import Alias, Join, Library, Reduce, Scan, Scatter, Structured
+from tracer.ir.primitive import Alias, Composite, Join, Library, Reduce, Scan, Scatter, Structured
 from tracer.ir.program import Equation
 from tracer.schedule.blocks import BlockWriter
 from tracer.schedule.contractions import write_dot
 from tracer.schedule.control import write_cond, write_for, write_scan, write_while
+from tracer.schedule.convolutions import write_convolution
 from tracer.schedule.effects import write_callback, write_check
 from tracer.schedule.joins import write_concatenate, write_pad
 from tracer.schedule.reductions import write_cumulative, write_serial_reduction
@@ -44,6 +45,8 @@ def write_other(writer: BlockWriter, equation: Equation) -> None:
             write_serial_reduction(writer, equation, op)
         case Library(routine) if routine in _LIBRARY:
             _LIBRARY[routine](writer, equation)
+        case Composite(_, has_nest) if has_nest is not None:
+            write_convolution(writer, equation)
         case Alias():
             write_alias(writer, equation)
         case lower:
