@@ -1,0 +1,233 @@
+"""Mistakes with derivatives and custom rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import tracer
+import tracer.numpy as tnp
+from tests.mistakes.told import X, fails
+from tracer import errors, grad, jit, jvp, linear_transpose, vjp, vmap
+
+
+@pytest.mark.parametrize("run", [lambda f: f, jit])
+def test_grad_of_a_function_of_many_results(run: Any) -> None:
+    def f(x: Any) -> Any:
+        return 2.0 * x
+
+    fails(
+        errors.ShapeError,
+        lambda: run(grad(f))(X),  # here
+        "grad of f at @here: the function must return a scalar\n  got f64[3]\n"
+        "  help: reduce it, as with .sum() or .mean(); jacrev and jacfwd differentiate arrays",
+    )
+
+
+def test_grad_of_an_integer() -> None:
+    fails(
+        errors.DTypeError,
+        lambda: grad(lambda x: x * x)(2),  # here
+        "grad of lambda at @here: argument 0 has no gradient\n  expected a floating or complex dtype, got i64*[]\n"
+        "  help: pass a float, as 2.0 for 2, or cast with .astype(float); allow_int=True gives float0",
+    )
+
+
+def test_grad_of_a_function_that_returns_an_integer() -> None:
+    fails(
+        errors.DTypeError,
+        lambda: grad(lambda x: (x > 0).sum())(X),  # here
+        "grad of lambda at @here: the function must return a real float\n  got i64[]\n"
+        "  help: cast it with .astype(float)",
+    )
+
+
+def test_grad_of_a_function_that_returns_a_tuple() -> None:
+    fails(
+        errors.ArgumentError,
+        lambda: grad(lambda x: (x, x))(1.0),  # here
+        "grad of lambda at @here: the function must return one scalar\n  got (*, *)\n"
+        "  help: return the loss alone; has_aux=True takes (loss, aux), and jacrev takes trees",
+    )
+
+
+def test_grad_of_a_function_that_forgot_to_return() -> None:
+    fails(
+        errors.ArgumentError,
+        lambda: grad(lambda x: None)(1.0),  # here
+        "grad of lambda at @here: the function must return one scalar\n  got None\n"
+        "  help: return the loss: is there a `return`?",
+    )
+
+
+def test_argnums_out_of_range() -> None:
+    fails(
+        errors.ArgumentError,
+        lambda: grad(lambda x: x * x, argnums=1)(1.0),  # here
+        "grad at @here: argnums names argument 1\n  the call has 1 positional argument\n"
+        "  help: pass the differentiated arguments by position",
+    )
+
+
+def test_the_argument_given_to_grad() -> None:
+    fails(
+        errors.ArgumentError,
+        lambda: grad(tnp.sin, 2.0),  # here
+        "grad at @here: argnums takes integers\n  got 2.0\n"
+        "  help: count the arguments from 0; they go to the result: grad(f)(x)",
+    )
+
+
+@pytest.mark.parametrize("transform", [grad, jit, vmap])
+def test_transforming_a_result(transform: Any) -> None:
+    name = transform.__name__
+    fails(
+        errors.ArgumentError,
+        lambda: transform(tnp.sin(1.0)),  # here
+        f"{name} at @here takes a function\n  got Array\n"
+        f"  help: pass the function itself, as in {name}(f), and call the result: {name}(f)(x)",
+    )
+
+
+def test_cotangents_of_another_structure() -> None:
+    _, pullback = vjp(lambda x: (x, x), X)
+    fails(
+        errors.ArgumentError,
+        lambda: pullback(X),  # here
+        "cotangents of lambda at @here must have the structure of what they belong to\n  expected (*, *)\n  got *\n"
+        "  help: one leaf for each array, in the same containers",
+    )
+
+
+def test_tangents_of_another_type() -> None:
+    fails(
+        errors.ArgumentError,
+        lambda: jvp(tnp.sin, (X,), (tnp.ones(3, "float32"),)),  # here
+        "tangents of sin at @here: tangents[0] has the wrong type\n  expected f64[3], got f32[3]\n"
+        "  help: tangents and cotangents have the shape and dtype of the values they belong to",
+    )
+
+
+def test_jvp_without_tuples() -> None:
+    fails(
+        errors.ArgumentError,
+        lambda: jvp(tnp.sin, X, X),  # here
+        "jvp at @here takes tuples of primals and tangents\n  got Array and Array\n"
+        "  help: jvp(f, (x,), (dx,)) for a function of one argument",
+    )
+
+
+def test_custom_jvp_whose_rule_returns_no_pair() -> None:
+    @tracer.custom_jvp
+    def f(x: Any) -> Any:
+        return x
+
+    f.defjvp(lambda primals, tangents: primals[0])
+    fails(
+        errors.ArgumentError,
+        lambda: tracer.grad(f)(1.0),  # here
+        "custom_jvp f at @here: the rule returns a pair (outputs, tangents)\n"
+        "  got *\n"
+        "  help: rule(primals, tangents): return f(*primals), the tangents of its outputs",
+    )
+
+
+def test_custom_vjp_without_a_rule() -> None:
+    @tracer.custom_vjp
+    def f(x: Any) -> Any:
+        return x
+
+    fails(
+        errors.ArgumentError,
+        lambda: f(1.0),  # here
+        "custom_vjp f at @here has no rule yet\n  help: define it with f.defvjp(...)",
+    )
+
+
+def test_a_backward_function_that_returns_too_few() -> None:
+    @tracer.custom_vjp
+    def f(x: Any, y: Any) -> Any:
+        return x * y
+
+    f.defvjp(lambda x, y: (x * y, None), lambda _, g: (g,))
+    fails(
+        errors.ArgumentError,
+        lambda: grad(f)(1.0, 2.0),  # here
+        "custom_vjp f at @here: the backward function must return a tuple, one entry an argument\n"
+        "  expected 2, got tuple of 1\n"
+        "  help: a function of one argument returns (gradient,); None stands for no gradient",
+    )
+
+
+def test_a_backward_function_that_takes_too_few() -> None:
+    @tracer.custom_vjp
+    def f(x: Any) -> Any:
+        return x
+
+    backward: Any = lambda g: (g,)  # noqa: E731
+    f.defvjp(lambda x: (x, None), backward)
+    fails(
+        errors.ArgumentError,
+        lambda: grad(f)(1.0),  # here
+        "the backward function of custom_vjp f at @here is called with 2 arguments\n"
+        f"  {backward.__qualname__}() takes 1 positional argument but 2 were given\n"
+        "  help: give the function these parameters",
+    )
+
+
+def test_jvp_of_a_custom_vjp() -> None:
+    @tracer.custom_vjp
+    def f(x: Any) -> Any:
+        return x
+
+    f.defvjp(lambda x: (x, None), lambda _, g: (g,))
+    fails(
+        errors.NoRuleError,
+        lambda: jvp(f, (1.0,), (1.0,)),  # here
+        "derivative of custom_vjp at @here: a custom_vjp function has a reverse rule only; "
+        "use custom_jvp, or grad and vjp",
+    )
+
+
+def test_transposing_what_is_not_linear() -> None:
+    fails(
+        errors.NoRuleError,
+        lambda: linear_transpose(lambda x: x * x, X)(X),  # here
+        "transpose of mul at @here: it is linear in each operand, but not in both together\n"
+        "  help: vjp differentiates what is not linear",
+    )
+
+
+def test_a_gradient_of_another_shape() -> None:
+    f = tracer.custom_vjp(lambda p: p["w"][0].sum() * p["b"])
+    f.defvjp(lambda p: (f(p), p), lambda p, g: ({"w": (g * p["w"][0][:2],), "b": g},))
+    fails(
+        errors.ArgumentError,
+        lambda: grad(f)({"w": (X,), "b": 2.0}),  # here
+        "custom_vjp lambda at @here: the gradient of argument 0, at ['w'][0] has the wrong type\n"
+        "  expected f64[3], got f64[2]\n  help: it has the shape and dtype of the value that it belongs to",
+    )
+
+
+def test_a_gradient_of_another_structure() -> None:
+    f = tracer.custom_vjp(lambda p: p["w"] * p["b"])
+    f.defvjp(lambda p: (f(p), p), lambda p, g: ({"w": g, "bias": g},))
+    fails(
+        errors.ArgumentError,
+        lambda: grad(f)({"w": 1.0, "b": 2.0}),  # here
+        "custom_vjp lambda at @here: a gradient must have the structure of its argument\n"
+        "  expected {'b': *, 'w': *}\n  got {'bias': *, 'w': *}\n"
+        "  help: None stands for the gradient of a whole argument, or of a part of it",
+    )
+
+
+def test_a_tangent_of_another_dtype() -> None:
+    f = tracer.custom_jvp(lambda x: {"y": x})
+    f.defjvp(lambda primals, tangents: (f(*primals), {"y": tangents[0].astype("float32")}))
+    fails(
+        errors.ArgumentError,
+        lambda: jvp(f, (X,), (X,)),  # here
+        "custom_jvp lambda at @here: the tangent of ['y'] has the wrong type\n  expected f64[3], got f32[3]\n"
+        "  help: it has the shape and dtype of the value that it belongs to",
+    )

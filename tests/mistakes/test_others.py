@@ -1,0 +1,110 @@
+"""Mistakes with what is no array."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracer.numpy as tnp
+from tests.mistakes.told import X, fails
+from tracer import errors, random
+
+DTYPES = (
+    "help: the dtypes are bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32, float64, "
+    "float8_e4m3fn, float8_e5m2, complex64 and complex128"
+)
+
+
+def test_a_dtype_that_does_not_exist() -> None:
+    fails(
+        errors.DTypeError,
+        lambda: tnp.zeros(3, "float33"),  # here
+        f"zeros at @here: no such dtype\n  got 'float33'\n  {DTYPES}",
+    )
+
+
+@pytest.mark.parametrize(("value", "dtype"), [(["a", "b"], "<U1"), (np.array([1, "a"], object), "object")])
+def test_strings_and_objects(value: Any, dtype: str) -> None:
+    fails(
+        errors.DTypeError,
+        lambda: tnp.asarray(value),  # here
+        f"asarray at @here: an argument has a dtype that tracer does not compute with\n  got {dtype}\n"
+        "  help: cast it to a bool, integer, float or complex dtype first",
+    )
+
+
+def test_none_among_numbers() -> None:
+    fails(
+        errors.ArgumentError,
+        lambda: tnp.asarray([1.0, None]),  # here
+        "asarray at @here: the list holds what is no number\n  got NoneType: None\n"
+        "  help: lists hold numbers and arrays, nested to one depth; NaN may stand for what is missing",
+    )
+
+
+def test_ragged_lists() -> None:
+    fails(
+        errors.ShapeError,
+        lambda: tnp.asarray([[1.0, 2.0], [3.0]]),  # here
+        "asarray at @here: the elements of a list must have equal shapes\n  got a list of 2, a list of 1\n"
+        "  help: pad them, or keep a list of arrays",
+    )
+
+
+def test_an_argument_that_is_no_array() -> None:
+    fails(
+        errors.ArgumentError,
+        lambda: tnp.sin("a"),  # here
+        "sin at @here: an argument is no array\n  got str: 'a'\n  help: pass an array, a number or a list of them",
+    )
+
+
+def test_a_missing_key() -> None:
+    fails(
+        errors.ArgumentError,
+        lambda: random.normal((3,)),  # here
+        "random.normal at @here takes a key first\n  got tuple\n  help: make one with tracer.random.key(seed)",
+    )
+
+
+def test_a_seed_that_is_no_integer() -> None:
+    fails(
+        errors.ArgumentError,
+        lambda: random.key(0.5),  # here
+        "random.key at @here: the seed is an integer\n  got f64*[]\n  help: cast it to int",
+    )
+
+
+def test_a_key_used_as_a_number() -> None:
+    key = random.key(0)
+    fails(
+        errors.DTypeError,
+        lambda: key + 1,  # here
+        "add at @here: random keys are no numbers\n  help: tracer.random's functions take keys",
+    )
+    with pytest.raises(errors.ArgumentError, match=r"float at .*: a random key is no number"):
+        float(key)
+
+
+def test_calling_an_array() -> None:
+    fails(TypeError, lambda: X(1), "'Array' object is not callable")
+
+
+@pytest.mark.parametrize("use", [lambda x: {x: 1}, functools.lru_cache(lambda x: x)])
+def test_hashing_an_array(use: Any) -> None:
+    with pytest.raises(errors.ArgumentError, match=r"hash at test_others.py:.*: arrays are not hashable") as caught:
+        use(X)
+    assert str(caught.value).endswith("\n  help: hash x.tobytes(), or use id(x)")
+
+
+def test_a_method_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    """Python itself adds the near name when it shows the error: `Array` has no `__getattr__` to slow it down."""
+    with pytest.raises(AttributeError) as caught:
+        _ = X.reshap
+    sys.__excepthook__(caught.type, caught.value, None)
+    shown = capsys.readouterr().err.splitlines()[-1]
+    assert shown == "AttributeError: 'Array' object has no attribute 'reshap'. Did you mean: 'reshape'?"

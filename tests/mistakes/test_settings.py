@@ -1,0 +1,55 @@
+"""Mistakes with devices and settings."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import pytest
+
+import tracer
+import tracer.numpy as tnp
+from tests.mistakes.told import X, fails
+from tracer import errors, jit
+
+
+def test_a_gpu_that_is_not_there() -> None:
+    missing = "whole programs do not run on GPUs yet"
+    if importlib.util.find_spec("cupy") is None:
+        missing = f"CuPy is not installed (the extra tracer[cuda]); and {missing}"
+    fails(
+        errors.DeviceError,
+        lambda: tracer.device_put(X, "cuda:0"),  # here
+        f"device_put at @here: no device 'cuda:0'\n  {missing}\n"
+        "  help: jit(f).lower(x).cuda() shows the kernels that a program would have",
+    )
+
+
+def test_cuda_of_an_architecture_that_does_not_exist() -> None:
+    fails(
+        errors.DeviceError,
+        lambda: jit(tnp.sin).lower(X).cuda(arch="ampere"),
+        'cuda: no architecture \'ampere\'\n  help: name one such as "sm_80" or "sm_90"',
+    )
+
+
+@pytest.mark.parametrize(
+    "change", [lambda: setattr(tracer.config, "x64", True), lambda: tracer.config.update("x64", True)]
+)
+def test_a_setting_that_does_not_exist(change: Any) -> None:
+    fails(
+        errors.SettingError,
+        change,
+        "config has no setting 'x64'\n"
+        "  help: there are default_float, threads, deterministic, default_device, cache_dir, cache_size, loop_memory",
+    )
+
+
+def test_turning_off_64_bits() -> None:
+    fails(
+        errors.SettingError,
+        lambda: tracer.config.update("jax_enable_x64", False),
+        "config: jax_enable_x64 cannot be turned off\n"
+        "  float64 and int64 are always there, and nothing is narrowed silently\n"
+        '  help: for float32 models, config.default_float = "float32"',
+    )
