@@ -20,7 +20,8 @@ from tracer.primitives.calls import call
 from tracer.primitives.catalogue import BY_NAME
 from tracer.primitives.comparison import gt
 from tracer.primitives.counted import for_program
-from tracer.primitives.custom import JvpRule, VjpRule, evaluate_custom
+from tracer.primitives.custom import evaluate_custom
+from tracer.primitives.custom_rules import JvpRule, VjpRule
 from tracer.primitives.loops import while_program
 from tracer.primitives.scan import scan_program
 from tracer.primitives.zeros import zeros
@@ -119,7 +120,7 @@ def draw_custom_vjp(writer: Writer) -> Sequence[Any]:
     def forward(xs: Sequence[Any], active: Sequence[bool]) -> tuple[list[Any], list[Any]]:
         return evaluate(body, list(xs)), list(xs)
 
-    given = VjpRule("drawn", forward, backward)
+    given = VjpRule("drawn", forward, backward, transpose_program)
     return evaluate_custom(BY_NAME["custom_vjp"], body, given, writer.given(inputs))
 
 

@@ -13,7 +13,7 @@ import tracer.numpy as tnp
 from tracer import custom_jvp, custom_vjp, grad, jacfwd, jacrev, jit, jvp, lax, vmap
 from tracer.custom_batching import custom_vmap
 from tracer.custom_derivatives import SymbolicZero, zero_from_primal
-from tracer.errors import ArgumentError, NoRuleError
+from tracer.errors import ArgumentError
 
 WAYS = [lambda f: f, jit]
 
@@ -66,9 +66,10 @@ def test_custom_reverse_rules_hold_under_every_transform(way: Any) -> None:
     assert float(way(grad(fivefold, argnums=1))(1.0, 2.0)) == 0.0
 
 
-def test_a_reverse_rule_has_no_forward_derivative() -> None:
-    with pytest.raises(NoRuleError, match="has a reverse rule only; use custom_jvp, or grad and vjp"):
-        jvp(lambda x: fivefold(x, 1.0), (1.0,), (1.0,))
+@pytest.mark.parametrize("way", WAYS)
+def test_a_linear_reverse_rule_is_a_forward_one(way: Any) -> None:
+    _, found = way(lambda x: jvp(lambda x: fivefold(x, 2.0), (x,), (1.0,)))(0.5)
+    assert float(found) == pytest.approx(10.0 * np.cos(0.5), rel=1e-14)
 
 
 def test_rules_for_each_argument_are_summed() -> None:

@@ -6,98 +6,25 @@ Python function on lists of operands. Outside jit the rule runs by itself, with 
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from tracer.errors import ArgumentError, NoRuleError, message
-from tracer.ir.primitive import Composite, Effect, Joint, Linear, Linearized, NoRule, Primitive, Structured, Zero
+from tracer.errors import ArgumentError, message
+from tracer.ir.primitive import Effect, Joint, Linearized, NoRule, Primitive, Structured, Zero
 from tracer.ir.program import Program
 from tracer.ir.types import Type, is_differentiable, tangent_type, with_shape
 from tracer.primitives.closing import closed
-from tracer.primitives.nested import Axes, batched_of, move_to_front, nonzero, spread
+from tracer.primitives.custom_linear import custom_linear_p, linear_params, push_forward
+from tracer.primitives.custom_rules import JvpRule, Operands, VjpRule, batched_backward, stage_forward
+from tracer.primitives.nested import Axes, active_of, batched_of, move_to_front, nonzero, spread
 from tracer.primitives.reductions import reduce_sum
 from tracer.primitives.reference import run_reference
 from tracer.trace.array import Array
 from tracer.trace.evaluate import evaluate
 from tracer.trace.source import here
-from tracer.trace.stage import Staged, stage
-from tracer.trace.state import named_axis, standing_in
+from tracer.trace.stage import stage
+from tracer.trace.state import named_axis
 from tracer.trace.trace import Operand, bind_all, open_trace, stage_process
-
-Operands = Sequence[Operand]
-_serials = itertools.count()
-
-
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class JvpRule:
-    """rule(xs, dxs) -> (ys, dys), the dxs dense or Zero."""
-
-    name: str
-    rule: Callable[[Operands, Sequence[Any]], tuple[list[Any], list[Any]]]
-    serial: int = field(default_factory=_serials.__next__)
-
-    def __tracer_digest__(self) -> str:
-        """Rules of one name are not one rule."""
-        return f"jvp#{self.serial}"
-
-    def __repr__(self) -> str:
-        return f"<jvp of {self.name}>"
-
-
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class VjpRule:
-    """forward(xs, active) -> (ys, residuals). backward(residuals, cotangents) -> those of xs, or Zero.
-
-    active: which of the xs are differentiated.
-    """
-
-    name: str
-    forward: Callable[[Operands, tuple[bool, ...]], tuple[list[Any], list[Any]]]
-    backward: Callable[[Operands, Sequence[Any]], list[Any]]
-    serial: int = field(default_factory=_serials.__next__)
-
-    def __tracer_digest__(self) -> str:
-        """Rules of one name are not one rule."""
-        return f"vjp#{self.serial}"
-
-    def __repr__(self) -> str:
-        return f"<vjp of {self.name}>"
-
-
-def shifted(rule: JvpRule | VjpRule, count: int, captured: Sequence[Array] = ()) -> JvpRule | VjpRule:
-    """The rule of a function whose program takes `count` operands more at the front, which have no derivative.
-
-    captured: arrays that the rule closes over, for which the first of those stand in.
-    """
-
-    def stand_ins(operands: Operands) -> AbstractContextManager[None]:
-        return standing_in({id(array): x for array, x in zip(captured, operands, strict=False)})
-
-    if isinstance(rule, JvpRule):
-        jvp = rule
-
-        def tangents(xs: Operands, dxs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-            with stand_ins(xs):
-                return jvp.rule(xs[count:], dxs[count:])
-
-        return JvpRule(jvp.name, tangents)
-    vjp = rule
-
-    def forward(xs: Operands, active: tuple[bool, ...]) -> tuple[list[Any], list[Any]]:
-        with stand_ins(xs):
-            ys, residuals = vjp.forward(xs[count:], active[count:])
-        return ys, [*residuals, *xs[:count]]
-
-    def backward(residuals: Operands, cts: Sequence[Any]) -> list[Any]:
-        split = len(residuals) - count
-        gone = [Zero(tangent_type(x.type)) for x in residuals[split:]]
-        with stand_ins(residuals[split:]):
-            return [*gone, *vjp.backward(residuals[:split], cts)]
-
-    return VjpRule(vjp.name, forward, backward)
 
 
 def _effects(params: Mapping[str, Any]) -> frozenset[Effect]:
@@ -207,16 +134,26 @@ def _vjp_linearize(
     ctx: Any, xs: Operands, active: tuple[bool, ...], *, program: Program | None, rule: VjpRule
 ) -> Linearized:
     ys, residuals = rule.forward(xs, active)
-    types, out_types = tuple(x.type for x in xs), [y.type for y in ys]
-    moving = tuple(tangent_type(t) for t in out_types if is_differentiable(t))
-    count = len(residuals)
+    params = linear_params(rule, xs, active, ys, residuals)
+    out_types = [y.type for y in ys]
 
     def apply(values: Sequence[Any], dxs: Sequence[Any]) -> Sequence[Any]:
-        params = {"rule": rule, "types": types, "active": active, "results": moving, "residuals": count}
-        given = iter(bind_all(custom_linear_p, [*values, *dxs], params))
-        return [next(given) if is_differentiable(t) else Zero(tangent_type(t)) for t in out_types]
+        return _with_zeros(bind_all(custom_linear_p, [*values, *dxs], params), out_types)
 
     return Linearized(ys, residuals, apply)
+
+
+def _with_zeros(tangents: Sequence[Any], types: Sequence[Type]) -> list[Any]:
+    given = iter(tangents)
+    return [next(given) if is_differentiable(t) else Zero(tangent_type(t)) for t in types]
+
+
+def _vjp_jvp(ctx: Any, xs: Operands, dxs: Sequence[Any], *, program: Program | None, rule: VjpRule) -> Any:
+    """Forwards by the transpose of the backward function."""
+    active = active_of(dxs)
+    ys, residuals = rule.forward(xs, active)
+    tangents = push_forward(residuals, nonzero(dxs), linear_params(rule, xs, active, ys, residuals))
+    return ys, _with_zeros(tangents, [y.type for y in ys])
 
 
 def _vjp_batch(ctx: Any, xs: Operands, axes: Axes, *, program: Program, rule: VjpRule) -> Any:
@@ -233,55 +170,22 @@ def _vjp_batch(ctx: Any, xs: Operands, axes: Axes, *, program: Program, rule: Vj
         return results[:count], results[count:]
 
     def backward(residuals: Operands, cotangents: Sequence[Any]) -> list[Any]:
-        lanes = [with_shape(x.type, x.type.shape[1:]) for x in (*residuals, *cotangents)]
-        present = [not isinstance(c, Zero) for c in cotangents]
-        with named_axis(name, size):
-            staged, kept = stage_backward(rule, lanes[: len(residuals)], lanes[len(residuals) :], present)
-        moving = len(residuals) + sum(present)
-        flags = (False,) * len(staged.constants) + (True,) * moving
-        mapped = transform(staged.program, flags, size, name, True).program
-        given = iter(evaluate(mapped, [*staged.constants, *residuals, *nonzero(cotangents)]))
-        results = [next(given) if on else None for on in kept]
+        results = batched_backward(rule, ctx, residuals, [True] * len(residuals), cotangents)
         return [
             Zero(tangent_type(t)) if r is None else r if on else reduce_sum(r, (0,))
             for r, on, t in zip(results, batched, program.input_types, strict=True)
         ]
 
-    new = VjpRule(rule.name, forward, backward)
+    new = VjpRule(rule.name, forward, backward, rule.transpose)
     outputs = bind_all(custom_vjp_p, move_to_front(ctx, xs, axes), {"program": derived, "rule": new})
     return outputs, [0] * len(outputs)
-
-
-def stage_forward(rule: VjpRule, types: Sequence[Type], active: tuple[bool, ...]) -> Staged:
-    """The forward function as a program of xs -> (ys..., residuals...)."""
-    return stage(
-        lambda inputs: [y for part in rule.forward(inputs, active) for y in part], types, name=f"{rule.name}.forward"
-    )
-
-
-def stage_backward(
-    rule: VjpRule, residuals: Sequence[Type], cotangents: Sequence[Type], present: Sequence[bool]
-) -> tuple[Staged, list[bool]]:
-    """The backward function as a program of (residuals..., present cotangents...), and which results are not zero."""
-    kept: list[bool] = []
-
-    def run(inputs: list[Any]) -> list[Operand]:
-        given = iter(inputs[len(residuals) :])
-        full = [next(given) if on else Zero(t) for on, t in zip(present, cotangents, strict=True)]
-        results = rule.backward(inputs[: len(residuals)], full)
-        kept.extend(not isinstance(r, Zero) for r in results)
-        return nonzero(results)
-
-    types = [*residuals, *(t for t, on in zip(cotangents, present, strict=True) if on)]
-    return stage(run, types, name=f"{rule.name}.backward"), kept
 
 
 custom_vjp_p = Primitive(
     name="custom_vjp",
     infer=lambda *types, program, rule: program.output_types,
     reference=lambda *values, program, rule: run_reference(program, values),
-    jvp=NoRule("a custom_vjp function has a reverse rule only; use custom_jvp, or grad and vjp"),
-    linearize=_vjp_linearize,
+    jvp=Joint(_vjp_jvp), linearize=_vjp_linearize,
     transpose=NoRule("a custom_vjp function is not linear"), batch=_vjp_batch,
     lower=Structured("custom_vjp"), effects=_effects, multiple=True,
     laws={"text": "the user's rule is a Python function, which prints as its name"},
@@ -292,39 +196,5 @@ def evaluate_custom(primitive: Primitive, program: Program, rule: JvpRule | VjpR
     """The equation again, at the current level."""
     return bind_all(primitive, operands, {"program": program, "rule": rule})
 
-
-def _linear_transpose(
-    ctx: Any, cts: Sequence[Any], xs: Sequence[Any], *, rule: VjpRule, types: tuple[Type, ...], active: Sequence[bool],
-    results: tuple[Type, ...], residuals: int,
-) -> list[Any]:  # fmt: skip
-    """The user's backward function."""
-    gradients = rule.backward(xs[:residuals], cts)
-    moving = [g for g, on in zip(gradients, active, strict=True) if on]
-    return [None] * residuals + [
-        g if not isinstance(x, Linear) or not isinstance(g, Zero) else None
-        for g, x in zip(moving, xs[residuals:], strict=True)
-    ]
-
-
-def _linear_forward(*values: Any, rule: VjpRule, **params: Any) -> NoReturn:
-    raise NoRuleError(
-        message(
-            f"forward derivative of custom_vjp {rule.name}{here()}: its rule is for reverse mode only",
-            help="use grad, vjp or jacrev, or give it a rule with custom_jvp",
-        )
-    )
-
-
-custom_linear_p = Primitive(
-    name="custom_linear",
-    infer=lambda *inputs, results, **params: results,
-    reference=_linear_forward,
-    jvp=NoRule("the tangents of a custom_vjp function exist only to be transposed"),
-    transpose=_linear_transpose,
-    batch=NoRule("the tangents of a custom_vjp function exist only to be transposed; use jacrev, or custom_jvp"),
-    lower=Composite(_linear_forward),
-    multiple=True,
-    laws={"all": "it stands in linear programs until they are transposed, and is never executed"},
-)  # fmt: skip
 
 CUSTOM = (custom_jvp_p, custom_vjp_p, custom_linear_p)

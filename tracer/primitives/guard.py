@@ -18,8 +18,9 @@ from tracer.ir.program import Equation, Program
 from tracer.ir.types import array_type, tangent_type
 from tracer.primitives.bits import and_
 from tracer.primitives.broadcasting import broadcast_in_dim
-from tracer.primitives.custom import JvpRule, VjpRule, split_jvp, stage_backward, stage_forward
+from tracer.primitives.custom import split_jvp
 from tracer.primitives.custom_batching import VmapRule, shifted_vmap
+from tracer.primitives.custom_rules import JvpRule, VjpRule, stage_backward, stage_forward
 from tracer.primitives.nested import active_of, nonzero, spread
 from tracer.trace.array import Array
 from tracer.trace.evaluate import Environment, read
@@ -155,7 +156,7 @@ def _guarded_vjp(rule: VjpRule, program: Program) -> VjpRule:
             *(next(given) if on else Zero(t) for on, t in zip(reached, types, strict=True)),
         ]
 
-    return VjpRule(rule.name, forward, backward)
+    return VjpRule(rule.name, forward, backward, rule.transpose)
 
 
 def _both(mask: Operand, predicate: Operand) -> Any:

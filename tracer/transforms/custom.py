@@ -11,7 +11,8 @@ from tracer.errors import ArgumentError, message
 from tracer.ir.primitive import Primitive, Zero
 from tracer.ir.types import is_differentiable, tangent_type
 from tracer.primitives.arithmetic import add
-from tracer.primitives.custom import JvpRule, VjpRule, custom_jvp_p, custom_vjp_p, shifted
+from tracer.primitives.custom import custom_jvp_p, custom_vjp_p
+from tracer.primitives.custom_rules import JvpRule, VjpRule, shifted
 from tracer.primitives.zeros import zeros
 from tracer.trace import trees
 from tracer.trace.array import Array
@@ -34,6 +35,7 @@ from tracer.transforms.functions import (
     parameter_names,
 )
 from tracer.transforms.symbolic_zeros import CustomVJPPrimal, dense_zero, symbolic_zero
+from tracer.transforms.transpose import transpose_program
 
 
 class _Custom:
@@ -297,7 +299,7 @@ class custom_vjp(_Custom):  # noqa: N801  # the name that users know
             result = call_rule(bwd, arguments, f"the backward function of custom_vjp {name}")
             return checked_gradients(result, moving, structure, types, name)
 
-        rule = VjpRule(name, forward, backward)
+        rule = VjpRule(name, forward, backward, transpose_program)
         outputs = _run(custom_vjp_p, flat, rule, leaves, name, *functions)
         return trees.unflatten(holder["out"], outputs)
 

@@ -23,8 +23,9 @@ from tracer.primitives.checkpoint import Policy, checkpointed
 from tracer.primitives.comparison import eq, lt, ne
 from tracer.primitives.conversion import convert_element_type
 from tracer.primitives.counted import for_program
-from tracer.primitives.custom import JvpRule, VjpRule, evaluate_custom
+from tracer.primitives.custom import evaluate_custom
 from tracer.primitives.custom_batching import VmapRule
+from tracer.primitives.custom_rules import JvpRule, VjpRule
 from tracer.primitives.effects import HostFunction, callback
 from tracer.primitives.exponential import exp
 from tracer.primitives.gradients import live, masked
@@ -40,6 +41,7 @@ from tracer.primitives.trigonometric import cos, sin
 from tracer.trace.stage import stage
 from tracer.trace.trace import as_literal, bind_all
 from tracer.transforms.checkpoint import everything_saveable, nothing_saveable, save_only_these_names
+from tracer.transforms.transpose import transpose_program
 
 Function = Callable[..., Sequence[Any]]
 POINTS = Interval(0.3, 1.7)
@@ -496,7 +498,7 @@ def _customs() -> Iterator[Case]:
         (x, y), (ct, other) = residuals, map(dense, cts)
         return [add(mul(ct, mul(cos(x), y)), other), add(mul(ct, sin(x)), other)]
 
-    vjp_rule = VjpRule("product", forward, backward)
+    vjp_rule = VjpRule("product", forward, backward, transpose_program)
 
     def with_a_vjp(x: Any, y: Any) -> Sequence[Any]:
         program = program_of(_product, [x.type, y.type])
