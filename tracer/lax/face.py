@@ -10,6 +10,7 @@ import numpy as np
 
 from tracer.ir.program import Literal
 from tracer.primitives.broadcasting import broadcast_in_dim
+from tracer.runtime.replay import replayed
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
 
@@ -17,14 +18,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def public(function: F) -> F:
-    """The function with NumPy arrays, alone or in lists, turned into arrays, and literals among its results too."""
+    """The function with NumPy arrays, alone or in lists, turned into arrays, and literals among its results too.
+
+    Frequent calls are replayed: it must look at no elements.
+    """
 
     @wraps(function)
     def face(*args: Any, **kwargs: Any) -> Any:
         result = function(*map(_given, args), **{name: _given(value) for name, value in kwargs.items()})
         return _array(result) if isinstance(result, Literal) else result
 
-    return face  # type: ignore[return-value]  # the same signature
+    return replayed(face)  # type: ignore[return-value]  # the same signature
 
 
 def _given(value: Any) -> Any:

@@ -165,14 +165,22 @@ _CHAPTERS = {
 
 # Those that come often when small arrays are explored, and look at no elements: see `tracer.runtime.replay`.
 _REPLAYED = {
-    "all", "amax", "amin", "any", "arange", "argmax", "argmin", "argsort", "astype", "atleast_1d", "atleast_2d",
-    "broadcast_to", "column_stack", "concat", "concatenate", "count_nonzero", "cross", "cumprod", "cumsum",
-    "cumulative_prod", "cumulative_sum", "diag", "diagonal", "diff", "dot", "dstack", "einsum", "expand_dims", "eye",
-    "flip", "fliplr", "flipud", "full", "full_like", "hstack", "identity", "inner", "kron", "linspace", "matmul",
-    "matrix_transpose", "max", "mean", "median", "min", "moveaxis", "nanmax", "nanmean", "nanmin", "nansum", "ones",
-    "ones_like", "outer", "pad", "permute_dims", "prod", "ptp", "ravel", "reshape", "roll", "rot90", "sort", "split",
-    "squeeze", "stack", "std", "sum", "swapaxes", "take_along_axis", "tensordot", "tile", "trace", "transpose", "tril",
-    "triu", "unstack", "var", "vdot", "vecdot", "vstack", "zeros", "zeros_like",
+    "all", "allclose", "amax", "amin", "angle", "any", "append", "arange", "argmax", "argmin", "argpartition",
+    "argsort", "around", "array_equal", "array_equiv", "array_split", "astype", "atleast_1d", "atleast_2d",
+    "atleast_3d", "average", "bartlett", "blackman", "broadcast_arrays", "broadcast_to", "choose", "clip",
+    "column_stack", "concat", "concatenate", "conj", "conjugate", "convolve", "corrcoef", "correlate", "count_nonzero",
+    "cov", "cross", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "delete", "diag", "diagflat", "diagonal",
+    "diff", "digitize", "divmod", "dot", "dstack", "ediff1d", "einsum", "empty", "empty_like", "expand_dims", "eye",
+    "flip", "fliplr", "flipud", "full", "full_like", "geomspace", "gradient", "hamming", "hanning", "hstack", "i0",
+    "identity", "imag", "indices", "inner", "insert", "interp", "isclose", "isin", "kaiser", "kron", "lexsort",
+    "linspace", "logspace", "matmul", "matrix_transpose", "matvec", "max", "mean", "median", "meshgrid", "min", "modf",
+    "moveaxis", "nan_to_num", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmedian",
+    "nanmin", "nanprod", "nanstd", "nansum", "nanvar", "ones", "ones_like", "outer", "pad", "partition", "permute_dims",
+    "poly", "polyadd", "polyder", "polyint", "polymul", "polysub", "polyval", "prod", "ptp", "ravel", "real", "repeat",
+    "reshape", "resize", "roll", "rollaxis", "rot90", "round", "searchsorted", "select", "sinc", "sort", "split",
+    "squeeze", "stack", "std", "sum", "swapaxes", "take", "take_along_axis", "tensordot", "tile", "trace", "transpose",
+    "trapezoid", "tri", "tril", "tril_indices", "triu", "unstack", "unwrap", "vander", "var", "vdot", "vecdot",
+    "vecmat", "vstack", "where", "zeros", "zeros_like",
 }  # fmt: skip
 
 _MODULES = {

@@ -9,6 +9,7 @@ from tracer.numpy.arithmetic import absolute
 from tracer.numpy.conversion import cast
 from tracer.numpy.promotion import operand, pointwise, promoted_counts
 from tracer.primitives import bits
+from tracer.runtime.elementwise import elementwise
 from tracer.trace.array import Array
 
 
@@ -52,6 +53,7 @@ bitwise_invert = bitwise_not
 invert = bitwise_not
 
 
+@elementwise
 def left_shift(x1: Any, x2: Any, /) -> Array:
     """x1 with its bits x2 places to the left; 0 for shifts by the width or more.
 
@@ -66,6 +68,7 @@ def left_shift(x1: Any, x2: Any, /) -> Array:
 bitwise_left_shift = left_shift
 
 
+@elementwise
 def right_shift(x1: Any, x2: Any, /) -> Array:
     """x1 with its bits x2 places to the right: the sign stays.
 

@@ -16,11 +16,13 @@ from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
 from tracer.numpy.conversion import array_of, cast, common_pair, default_pair, dtype_of_argument, native
 from tracer.primitives.conversion import dtype_named
+from tracer.runtime.replay import static
 from tracer.settings import config
 from tracer.trace.array import KEY_DTYPE, Array
 from tracer.trace.source import here
 
 
+@static
 class ScalarType(type):
     """The class of `float32` and its like: equal to the NumPy dtype that they stand for."""
 

@@ -22,6 +22,7 @@ from tracer.numpy.promotion import promoted_inexact
 from tracer.numpy.reductions import max, min, sum
 from tracer.numpy.scans import diff
 from tracer.numpy.sorting import searchsorted
+from tracer.runtime.replay import replayed
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.source import here
 
@@ -85,6 +86,7 @@ def histogram(
     return counts, edges
 
 
+@replayed
 def _bin(name: str, x: Array, edges: Array) -> tuple[Array, Array]:
     """The bin of each value, and whether it lies in one."""
     if edges.ndim != 1 or edges.shape[0] < 2:
@@ -96,6 +98,7 @@ def _bin(name: str, x: Array, edges: Array) -> tuple[Array, Array]:
     return where(inside, place, 0), inside
 
 
+@replayed
 def _counted(place: Array, inside: Array, size: int, weights: Any) -> Array:
     if weights is None:
         return zeros(size, dtypes.I64).at[place].add(inside.astype(dtypes.I64))

@@ -33,6 +33,7 @@ from tracer.primitives import comparison, powers
 from tracer.primitives import complex as parts
 from tracer.primitives.broadcasting import axis_of
 from tracer.runtime.handles import makes_new
+from tracer.runtime.replay import replayed
 from tracer.trace.array import Array
 from tracer.trace.source import here
 from tracer.trace.tracebacks import set_boundaries
@@ -220,4 +221,13 @@ _FACTORISATIONS = {
 globals().update({name: by_value(getattr(np.linalg, name), summary) for name, summary in _FACTORISATIONS.items()})
 __all__ += ["LinAlgError", *_FACTORISATIONS]  # noqa: PLE0604
 
-set_boundaries(globals(), [name for name in __all__ if globals()[name].__module__ in (__name__, by_value.__module__)])
+_REPLAYED = ("diagonal", "matrix_norm", "multi_dot", "norm", "outer", "trace", "vector_norm")  # by types alone
+set_boundaries(globals(), _REPLAYED, replayed)
+set_boundaries(
+    globals(),
+    [
+        name
+        for name in __all__
+        if name not in _REPLAYED and globals()[name].__module__ in (__name__, by_value.__module__)
+    ],
+)

@@ -36,8 +36,6 @@ from tracer.numpy.dlpack import dlpack, dlpack_device
 from tracer.numpy.joining import repeat
 from tracer.numpy.updates import SET, At, AtIndex, updated
 from tracer.primitives.conversion import bitcast_convert_type
-from tracer.primitives.joining import slice_in_dim
-from tracer.primitives.shapes import squeeze as squeeze_axes
 from tracer.runtime.devices import check_device, device_of
 from tracer.runtime.handles import makes_new
 from tracer.runtime.replay import replayed
@@ -101,16 +99,28 @@ _get = replayed(indexing.get)
 
 
 def _basic(x: Array, index: Any) -> Array | None:
-    """A copy of what NumPy's basic indexing finds; None for other indices and for those out of bounds."""
+    """A copy of what NumPy's indexing finds; None for indices that are not known, or of no use to NumPy."""
     parts = index if type(index) is tuple else (index,)
+    if not _BASIC.issuperset(map(type, parts)):
+        parts = tuple([part if type(part) in _BASIC else _known_places(part) for part in parts])
+    gap = False
     for part in parts:
-        if type(part) not in _BASIC:
+        if part is NotImplemented:
             return None
+        gap |= part is Ellipsis
     try:
-        found = x._value[(*parts, ...) if Ellipsis not in parts else parts]  # a view, though it have no axes
+        found = x._value[parts if gap else (*parts, ...)]  # an array, though it have no axes
     except (IndexError, TypeError):
         return None
     return concrete(found.copy(), x._weak)
+
+
+def _known_places(part: Any) -> Any:
+    """An index array or a mask with values, as NumPy's; NotImplemented for everything else."""
+    if type(part) is not Array or part._trace is not None or isinstance(part._type, KeyType):
+        return NotImplemented
+    value = part._value
+    return value if value.dtype.kind in "biu" else NotImplemented
 
 
 _BASIC = frozenset((int, slice, type(None), type(Ellipsis)))
@@ -141,7 +151,7 @@ def _iter(self: Array) -> Iterator[Array]:
                 help="take it as it is, or give it an axis: x[None]",
             )
         )
-    return (squeeze_axes(slice_in_dim(self, i, i + 1), (0,)) for i in range(self.shape[0]))
+    return (_getitem(self, i) for i in range(self.shape[0]))
 
 
 def _contains(self: Array, value: Any) -> bool:
@@ -302,7 +312,7 @@ def _deepcopy(self: Array, memo: Any) -> Array:
     return creation.copy(self)
 
 
-_matmul = replayed(products.matmul)
+_matmul, _divmod = replayed(products.matmul), replayed(arithmetic.divmod)
 
 OPERATORS: Final[dict[str, Function]] = {
     "__add__": _binary(arithmetic.add), "__radd__": _reflected(arithmetic.add),
@@ -311,7 +321,7 @@ OPERATORS: Final[dict[str, Function]] = {
     "__truediv__": _binary(arithmetic.divide), "__rtruediv__": _reflected(arithmetic.divide),
     "__floordiv__": _binary(arithmetic.floor_divide), "__rfloordiv__": _reflected(arithmetic.floor_divide),
     "__mod__": _binary(arithmetic.remainder), "__rmod__": _reflected(arithmetic.remainder),
-    "__divmod__": _binary(arithmetic.divmod), "__rdivmod__": _reflected(arithmetic.divmod),
+    "__divmod__": _binary(_divmod), "__rdivmod__": _reflected(_divmod),
     "__pow__": _power, "__rpow__": _reflected(powers.power),
     "__matmul__": _binary(_matmul), "__rmatmul__": _reflected(_matmul),
     "__and__": _binary(bits.bitwise_and), "__rand__": _reflected(bits.bitwise_and),
@@ -368,8 +378,9 @@ _QUICK: Final = frozenset(
 
 _REPLAYED: Final = frozenset((
     "T", "all", "any", "argmax", "argmin", "argsort", "astype", "conj", "conjugate", "cumprod", "cumsum", "diagonal",
-    "dot", "flatten", "mT", "max", "mean", "min", "prod", "ptp", "ravel", "reshape", "sort", "squeeze", "std", "sum",
-    "swapaxes", "trace", "transpose", "var",
+    "argpartition", "choose", "clip", "dot", "flatten", "imag", "mT", "max", "mean", "min", "prod", "ptp", "ravel",
+    "real", "repeat", "reshape", "round", "searchsorted", "sort", "squeeze", "std", "sum", "swapaxes", "take", "trace",
+    "transpose", "var",
 ))  # fmt: skip
 """Those that look at no elements: see `tracer.runtime.replay`."""
 

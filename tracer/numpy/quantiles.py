@@ -23,6 +23,7 @@ from tracer.numpy.rounding import floor
 from tracer.numpy.sorting import sort
 from tracer.numpy.taking import take_along_axis
 from tracer.primitives.shapes import reshape
+from tracer.runtime.replay import replayed
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.source import here
 
@@ -139,7 +140,12 @@ def _quantile(
     known = concrete_value(parts)
     if known is not None and not ((known >= 0) & (known <= 1)).all():
         raise ArgumentError(message(f"{name}{here()}: a quantile lies between 0 and 1, a percentile up to 100"))
-    axes = axes_argument(name, x, axis)
+    return _found(name, x, parts, axes_argument(name, x, axis), method, keepdims, skip)
+
+
+@replayed
+def _found(name: str, x: Array, parts: Array, axes: tuple[int, ...], method: str, keepdims: bool, skip: bool) -> Array:
+    """The quantiles, when all that can be wrong about the values has been looked at."""
     moved = moveaxis(x, axes, tuple(range(-len(axes), 0))) if axes else expand_dims(x, -1)
     lead = shape.drop(x.shape, axes)
     ordered = sort(reshape(moved, (*lead, shape.size([x.shape[d] for d in axes]))), axis=-1)

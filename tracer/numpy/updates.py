@@ -219,6 +219,9 @@ def _arranged(v: Array, index: Index, strided: list[int], windows: list[int]) ->
 # x.at
 
 
+_taken = replayed(get)
+
+
 class At:
     """`x.at`: index it, then say what to do there. The array itself stays as it is."""
 
@@ -259,7 +262,7 @@ class AtIndex:
         Array(-1, i64)
         """
         del indices_are_sorted
-        return get(
+        return _taken(
             self._array, self._index, mode=mode, fill_value=fill_value, unique_indices=unique_indices,
             wrap=wrap_negative_indices,
         )  # fmt: skip

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from tracer.errors import ArgumentError, DTypeError, ShapeError, message
 from tracer.ir import dtypes, shape
 from tracer.ir.dtypes import DType
 from tracer.ir.primitive import Library, Primitive
-from tracer.ir.types import ArrayType, Type, array_type
+from tracer.ir.types import ArrayType, Shape, Type, array_type
 from tracer.primitives.conversion import convert_element_type
 from tracer.primitives.rules import (
     Value,
@@ -28,7 +29,6 @@ from tracer.primitives.rules import (
     kind_of,
     operand_of,
     per_operand,
-    quiet,
     shift_axes,
 )
 from tracer.primitives.shapes import transpose
@@ -151,27 +151,49 @@ def _dot_infer(
 
 # Value
 
-_MATRICES = (((1,), (0,)), ((), ()))  # the axes of a product of two matrices
-
 
 def _dot_reference(
     lhs: Any, rhs: Any, *, dimension_numbers: DimensionNumbers, precision: str | None, preferred_element_type: DType
 ) -> Any:
     compute = accumulation_dtype(lhs.dtype, preferred_element_type)
-    if dimension_numbers == _MATRICES and lhs.ndim == rhs.ndim == 2 and compute == lhs.dtype == preferred_element_type:
-        return lhs @ rhs  # as below, without the 20 µs that looking at axes takes
+    way = _way(lhs.shape, rhs.shape, dimension_numbers)
+    left, right = way.left, way.right
+    x = lhs if left is None else lhs.transpose(left[0]).reshape(left[1])
+    y = rhs if right is None else rhs.transpose(right[0]).reshape(right[1])
+    if compute != lhs.dtype or compute != rhs.dtype:
+        x, y = x.astype(compute, copy=False), y.astype(compute, copy=False)
+    product = x @ y
+    if product.shape != way.result:
+        product = product.reshape(way.result)
+    return product if product.dtype == preferred_element_type else product.astype(preferred_element_type)
+
+
+class _Way(NamedTuple):
+    """How a contraction is a product of matrices: the order and shape of each operand, None if as it lies."""
+
+    left: tuple[tuple[int, ...], Shape] | None
+    right: tuple[tuple[int, ...], Shape] | None
+    result: Shape
+
+
+@lru_cache(maxsize=1024)
+def _way(lhs: Shape, rhs: Shape, dimension_numbers: DimensionNumbers) -> _Way:
     (left, right), (left_batch, right_batch) = dimension_numbers
-    left_free = free_axes(lhs.ndim, left, left_batch)
-    right_free = free_axes(rhs.ndim, right, right_batch)
+    left_free = free_axes(len(lhs), left, left_batch)
+    right_free = free_axes(len(rhs), right, right_batch)
     batch, rows, inner, columns = (
-        tuple(array.shape[axis] for axis in axes)
-        for array, axes in ((lhs, left_batch), (lhs, left_free), (lhs, left), (rhs, right_free))
+        tuple(sizes[axis] for axis in axes)
+        for sizes, axes in ((lhs, left_batch), (lhs, left_free), (lhs, left), (rhs, right_free))
     )
     lead = (shape.size(batch),) if batch else ()  # without batch axes, two-dimensional products go to BLAS as they lie
     m, k, n = shape.size(rows), shape.size(inner), shape.size(columns)
-    x = lhs.transpose(left_batch + left_free + left).reshape(*lead, m, k).astype(compute, copy=False)
-    y = rhs.transpose(right_batch + right + right_free).reshape(*lead, k, n).astype(compute, copy=False)
-    return (x @ y).reshape(batch + rows + columns).astype(preferred_element_type, copy=False)
+    x = left_batch + left_free + left, (*lead, m, k)
+    y = right_batch + right + right_free, (*lead, k, n)
+    return _Way(_unless_same(lhs, *x), _unless_same(rhs, *y), batch + rows + columns)
+
+
+def _unless_same(sizes: Shape, order: tuple[int, ...], target: Shape) -> tuple[tuple[int, ...], Shape] | None:
+    return None if order == tuple(range(len(sizes))) and target == sizes else (order, target)
 
 
 # Derivatives
@@ -242,7 +264,7 @@ def _dot_batch(
 
 
 dot_general_p = Primitive(
-    name="dot_general", infer=_dot_infer, reference=quiet(_dot_reference),
+    name="dot_general", infer=_dot_infer, reference=_dot_reference,
     jvp=per_operand(
         lambda ctx, dx, x, y, *, dimension_numbers, **params: dot_general(dx, y, dimension_numbers, **params),
         lambda ctx, dy, x, y, *, dimension_numbers, **params: dot_general(x, dy, dimension_numbers, **params),

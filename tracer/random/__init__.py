@@ -34,6 +34,7 @@ from tracer.random.discrete import bernoulli, geometric, rademacher
 from tracer.random.gammas import ball, beta, chisquare, dirichlet, f, gamma, generalized_normal, loggamma, t
 from tracer.random.keys import PRNGKey, clone, fold_in, key, key_data, key_impl, split, wrap_key_data
 from tracer.random.uniform import bits, randint, uniform
+from tracer.runtime.replay import replayed
 from tracer.trace.tracebacks import set_boundaries
 
 __all__ = [
@@ -44,4 +45,7 @@ __all__ = [
     "truncated_normal", "uniform", "wald", "weibull_min", "wrap_key_data",
 ]  # fmt: skip
 
-set_boundaries(globals(), __all__)
+# What makes a key of a number is called with ever other numbers; all else looks at no elements, and is replayed.
+_OF_NUMBERS = frozenset(("PRNGKey", "clone", "fold_in", "key", "key_impl", "wrap_key_data"))
+set_boundaries(globals(), [name for name in __all__ if name in _OF_NUMBERS])
+set_boundaries(globals(), [name for name in __all__ if name not in _OF_NUMBERS], replayed)

@@ -23,6 +23,8 @@ TUPLE_SIZE, TUPLE_ITEMS = 16, tuple.__basicsize__  # 24; from CPython 3.14 on a 
 LIST_SIZE, LIST_ITEMS = 16, 24  # the latter points to the items
 DICT_USED = 16
 CELL_CONTENT = 16
+SLICE_ITEMS = 16  # start, stop, step
+FLOAT_VALUE = 16
 CDATA_POINTER = 16  # where a ctypes object keeps the address of its memory
 NDARRAY_DATA, NDARRAY_NDIM, NDARRAY_SHAPE = 16, 24, 32
 NDARRAY_DESCR, NDARRAY_FLAGS = 56, 64
@@ -32,12 +34,12 @@ _NUMPY_ABI = 0x02000000
 _NUMPY_FUNCTIONS = {"PyArray_NewFromDescr": 94, "PyDataMem_SetHandler": 304}
 _PYTHON_FUNCTIONS = (
     "PyComplex_ImagAsDouble", "PyComplex_RealAsDouble", "PyDict_GetItemWithError", "PyErr_CheckSignals", "PyErr_Clear",
-    "PyErr_NoMemory", "PyErr_SetObject", "PyEval_RestoreThread", "PyEval_SaveThread", "PyFloat_AsDouble",
-    "PyLong_AsLongLongAndOverflow", "PyLong_FromLongLong", "PyLong_FromVoidPtr", "PyObject_RichCompareBool",
-    "PyObject_Vectorcall", "PyTuple_New", "PyType_GenericAlloc", "Py_DecRef", "Py_IncRef",
+    "PyErr_NoMemory", "PyErr_Occurred", "PyErr_SetObject", "PyEval_RestoreThread", "PyEval_SaveThread",
+    "PyFloat_AsDouble", "PyLong_AsLongLongAndOverflow", "PyLong_FromLongLong", "PyLong_FromVoidPtr",
+    "PyObject_RichCompareBool", "PyObject_Vectorcall", "PyTuple_New", "PyType_GenericAlloc", "Py_DecRef", "Py_IncRef",
 )  # fmt: skip
 _PYTHON_DATA = (
-    "PyBool_Type", "PyComplex_Type", "PyDict_Type", "PyFloat_Type", "PyList_Type", "PyLong_Type",
+    "PyBool_Type", "PyComplex_Type", "PyDict_Type", "PyFloat_Type", "PyList_Type", "PyLong_Type", "PySlice_Type",
     "_Py_NoneStruct", "_Py_TrueStruct",
 )  # fmt: skip
 _SIGNALS = ("PyOS_getsig", "PyOS_setsig", "PyThread_get_thread_ident")
@@ -126,7 +128,7 @@ def _layout() -> dict[str, bool]:
     array._owner = 0  # whatever is being traced now
     a, handle, items = id(value), id(array), (value, array)
     sequence, mapping, memory = [value, array], {"a": 1, "b": 2, "c": 3}, (ctypes.c_int64 * 2)()
-    cell = CellType(value)
+    cell, part, number = CellType(value), slice(value, array, items), 0.1
     try:
         slots = slot_offsets()
     except LookupError:
@@ -138,6 +140,8 @@ def _layout() -> dict[str, bool]:
         "tuple": _word(id(items) + TUPLE_SIZE) == 2 and _word(id(items) + TUPLE_ITEMS + 8) == handle,
         "list": _word(id(sequence) + LIST_SIZE) == 2 and _word(_word(id(sequence) + LIST_ITEMS)) == a,
         "dict": _word(id(mapping) + DICT_USED) == 3,
+        "slice": [_word(id(part) + SLICE_ITEMS + 8 * n) for n in range(3)] == [a, handle, id(items)],
+        "float": ctypes.c_double.from_address(id(number) + FLOAT_VALUE).value == number,
         "cell": _word(id(cell) + CELL_CONTENT) == a,
         "ctypes": _word(id(memory) + CDATA_POINTER) == ctypes.addressof(memory),
         "ndarray": _ndarray_layout(value),

@@ -73,12 +73,15 @@ def prepare(
 ) -> Callable[..., Sequence[Array]]:
     """What `execute` does for operands of the samples' types, and literals of the same values, decided once."""
     if primitive.splat and _is_inexact(primitive, samples):
-        found = _kernel(primitive, samples, params)
-        if found is not None:
-            return lambda *xs: (_owned(found(*[_scalar(x) if isinstance(x, Literal) else x for x in xs])),)
+        loop = _kernel(primitive, samples, params)
+        if loop is not None:
+            return lambda *xs: (_owned(loop(*[_scalar(x) if isinstance(x, Literal) else x for x in xs])),)
         return lambda *xs: _execute_compiled(primitive, xs, params)
     if primitive.eager is Eager.COMPILED and not primitive.splat and not _holds_stacks(samples, params):
-        return lambda *xs: _execute_compiled(primitive, xs, params)
+        if primitive.effects_of(params):  # errors name the line of the call
+            return lambda *xs: _execute_compiled(primitive, xs, params)
+        found = _specialization(primitive, samples, params)
+        return lambda *xs: found.execute([x for x in xs if type(x) is Array])
     if primitive.effects_of(params) - {Effect.FAULT} or any(isinstance(value, Program) for value in params.values()):
         return lambda *xs: execute(primitive, xs, params)  # what it calls may come back here
     plains, reference = _outputs(primitive, samples, params), partial(reference_of(primitive), **params)
@@ -204,7 +207,10 @@ def _scalar(x: Literal) -> Array:
 
 
 def _execute_compiled(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> list[Array]:
-    arrays = [x for x in operands if isinstance(x, Array)]
+    return _specialization(primitive, operands, params).execute([x for x in operands if isinstance(x, Array)])
+
+
+def _specialization(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> Specialization:
     key = _key(primitive, operands, params)
     with _lock:
         found = _compiled.get(key)
@@ -215,7 +221,7 @@ def _execute_compiled(primitive: Primitive, operands: Sequence[Operand], params:
             if len(_compiled) >= _CAPACITY:
                 _compiled.clear()
             found = _compiled.setdefault(key, made)
-    return found.execute(arrays)
+    return found
 
 
 def _key(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> Hashable:

@@ -129,6 +129,15 @@ class Recognised:
         """Whoever calls has looked at settings and traces already."""
         self.record.version = -1
 
+    def take_arrays_alone(self) -> None:
+        """Recognise no Python numbers in the place of arrays."""
+        for leaf in (Leaf * self.record.inputs).from_address(self.record.leaves):
+            leaf.scalar = Scalar.NONE
+
+    def hand_on_faults(self) -> None:
+        """Call the fallback, with the same arguments, where the program has a fault."""
+        self.record.failed = None
+
     def _free_shapes(self, scalars: Sequence[bool], long_from: int) -> None:
         leaves = (Leaf * len(scalars)).from_address(self.record.leaves)
         for leaf, scalar in zip(leaves, scalars, strict=True):

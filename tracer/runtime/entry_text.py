@@ -36,12 +36,14 @@ DECLARATIONS = """\
 @PyFloat_Type = external global i8
 @PyList_Type = external global i8
 @PyLong_Type = external global i8
+@PySlice_Type = external global i8
 declare double @PyComplex_ImagAsDouble(ptr)
 declare double @PyComplex_RealAsDouble(ptr)
 declare ptr @PyDict_GetItemWithError(ptr, ptr)
 declare i32 @PyErr_CheckSignals()
 declare void @PyErr_Clear()
 declare ptr @PyErr_NoMemory()
+declare ptr @PyErr_Occurred()
 declare void @PyErr_SetObject(ptr, ptr)
 declare void @PyEval_RestoreThread(ptr)
 declare ptr @PyEval_SaveThread()
@@ -111,7 +113,14 @@ ready:
   %count = field i64 %common Common.count
   %result = call ptr @tracer.run(ptr %record, ptr %buffers, ptr %results, i64 %count)
   call void @tracer.release(ptr %objects, i64 %inputs)
+  %is.nothing = icmp eq ptr %result, null
+  br i1 %is.nothing, label %nothing, label %give
+give:
   ret ptr %result
+nothing:
+  %occurred = call ptr @PyErr_Occurred()
+  %hands.on = icmp eq ptr %occurred, null
+  br i1 %hands.on, label %fallback, label %give
 out.of.memory:
   call void @tracer.release(ptr %objects, i64 %inputs)
   ret ptr null
@@ -248,7 +257,8 @@ no:
 _FIELD = re.compile(r"  (%[\w.]+) = field (\w+) (%[\w.]+) ([\w.]+)")
 _SET = re.compile(r"  set (\w+) (\S+) (%[\w.]+) ([\w.]+)")
 _STRUCTS = (
-    "Array|CData|Common|Context|Dict|Guard|Leaf|List|Memory|Ndarray|Object|Raised|Record|Result|Stack|Status|Step|Tuple"
+    "Array|CData|Common|Context|Dict|Float|Guard|Leaf|List|Memory|Ndarray|Object|Raised|Record|Result|Slice|Stack|"
+    "Status|Step|Tuple"
 )
 _NAME = re.compile(rf"\b(?:{_STRUCTS})\.\w+\b")
 
@@ -261,7 +271,8 @@ def names() -> dict[str, int]:
         "List.size": capi.LIST_SIZE, "Ndarray.data": capi.NDARRAY_DATA, "Ndarray.descr": capi.NDARRAY_DESCR,
         "Ndarray.flags": capi.NDARRAY_FLAGS, "Ndarray.ndim": capi.NDARRAY_NDIM, "Ndarray.shape": capi.NDARRAY_SHAPE,
         "Object.type": capi.OB_TYPE, "Tuple.item0": capi.TUPLE_ITEMS, "Tuple.item1": capi.TUPLE_ITEMS + 8,
-        "Tuple.size": capi.TUPLE_SIZE, "Memory.least": LEAST,
+        "Tuple.size": capi.TUPLE_SIZE, "Slice.items": capi.SLICE_ITEMS,
+        "Float.value": capi.FLOAT_VALUE, "Memory.least": LEAST,
     }  # fmt: skip
     found |= {f"Array.{name}": offset for name, offset in capi.slot_offsets().items()}
     found["Raised.error"] = capi.member_offset(Raised, "error")

@@ -66,6 +66,8 @@ class StepKind(IntEnum):
     LIST = 4
     DICT = 5  # of `size` items: for each a KEY and the value's steps
     KEY = 6
+    SLICE = 7  # start, stop and step, with steps of their own
+    FLOAT = 8  # a float of the same bits: 0.0 is not -0.0
 
 
 class Step(ctypes.Structure):
@@ -120,6 +122,6 @@ class Record(ctypes.Structure):
         ("zero", Pointer),
         ("finish", Pointer),  # makes the result of the tuple of outputs, or null
         ("raised", Pointer),  # the class Raised: a fallback returns one to have an exception raised
-        ("failed", Pointer),  # makes an exception of a Context's address
+        ("failed", Pointer),  # makes an exception of a Context's address; null: a fault goes to the fallback
         ("callback", Pointer),  # runs a callback: (slot, address of inputs, address of outputs); or null
     )

@@ -3,7 +3,8 @@
 What a function does to concrete arrays depends on their types and on its other arguments, not on the elements. So a
 call that came often enough is staged once for those, and from then on its equations run one after another as eager
 execution runs them, each by the same reference or kernel: results have the same bits as before. Nothing is fused.
-What comes more often still is compiled, unless it adds up floats, which NumPy does in another order.
+What comes more often still is compiled where that keeps every bit, and recognised by compiled entries before any Python
+runs: see `compiled_plans` and `exact`.
 
 This holds only for functions that look at no elements on the way; `replayed` is for them alone.
 """
@@ -12,48 +13,34 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Hashable, Sequence
-from functools import partial, wraps
+from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from tracer.errors import TracerError
-from tracer.ir import dtypes
-from tracer.ir.primitive import (
-    Alias,
-    ArgReduce,
-    Compare,
-    Convert,
-    Effect,
-    Gather,
-    Generate,
-    IndexMap,
-    Join,
-    Pointwise,
-    Reduce,
-    Scan,
-    Scatter,
-)
+from tracer.ir.primitive import Eager, Effect
 from tracer.ir.program import Atom, Equation, Literal, Program
-from tracer.ir.types import ArrayType
+from tracer.ir.types import ArrayType, KeyType, storage_type
 from tracer.runtime.eager import prepare
-from tracer.runtime.handles import apart
+from tracer.runtime.handles import another, apart
 from tracer.runtime.lazy import LazyModule
 from tracer.runtime.locks import ForkSafeLock
 from tracer.settings import gate
 from tracer.trace import trees
 from tracer.trace.array import Array, concrete
-from tracer.trace.evaluate import evaluate
 from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.trace.tracebacks import tidy
 
 if TYPE_CHECKING:
     from tracer.passes import dce
-    from tracer.runtime import jit as jits
+    from tracer.passes import inline as inlining
+    from tracer.runtime import compiled_plans
 else:
+    compiled_plans = LazyModule("tracer.runtime.compiled_plans")
     dce = LazyModule("tracer.passes.dce")
-    jits = LazyModule("tracer.runtime.jit")
+    inlining = LazyModule("tracer.passes.inline")
 
 T = TypeVar("T", bound=type)
 Function = Callable[..., Any]
@@ -66,6 +53,7 @@ class _Often:
     calls = 32  # staging costs as much as some hundred calls
     replays = 500  # compiling, as some thousand
     kinds = 256
+    chain = 16  # kinds that are looked for in compiled code, one after another
 
 
 often = _Often()
@@ -77,26 +65,86 @@ class _UnknownError(Exception):
 
 
 class _Calls:
-    """How often kinds of calls came, and the plans of those that came often."""
+    """How often kinds of calls came, and the plans of those that came often.
+
+    `call` is the whole: a chain of compiled entries, each for one kind, and the way through Python at its end.
+    """
 
     def __init__(self, function: Function) -> None:
         self.function = function
         self.lock = ForkSafeLock()
+        self._reset()
+
+    def _reset(self) -> None:
         self.plans: dict[Hashable, Plan | None] = {}
         self.counts: dict[Hashable, int] = {}
         self.version = gate.version
+        self.call: Function = self.slowly
+        self.chained = 0
+
+    def slowly(self, *args: Any, **kwargs: Any) -> Any:
+        """A call by way of Python."""
+        function = self.function
+        if state.innermost is not None:
+            return apart(function(*args, **kwargs), args, kwargs)
+        key: list[Any] = []
+        arrays: list[Array] = []
+        try:
+            for x in args:
+                _describe(x, key, arrays)
+            for name in sorted(kwargs) if len(kwargs) > 1 else kwargs:  # in the order of the program's inputs
+                key.append(name)
+                _describe(kwargs[name], key, arrays)
+            kind = tuple(key)
+            plan = self.plans.get(kind)
+        except (_UnknownError, TypeError):
+            return apart(function(*args, **kwargs), args, kwargs)
+        if plan is not None and self.version == gate.version and gate.is_open_here:
+            try:
+                return plan(arrays)
+            except Exception:
+                return function(*args, **kwargs)  # which says what is wrong
+        result = apart(function(*args, **kwargs), args, kwargs)
+        if gate.is_open_here:
+            self.note(kind, args, kwargs, result)
+        return result
 
     def note(self, key: Hashable, args: Sequence[Any], kwargs: dict[str, Any], result: Any) -> None:
         """One more call of a kind that has no plan yet."""
         with self.lock:
-            if self.version != gate.version or len(self.counts) > often.kinds:
-                self.plans, self.counts, self.version = {}, {}, gate.version
+            if self.version != gate.version or len(self.plans) > often.kinds:
+                self._reset()
+            if len(self.counts) > often.kinds:
+                self.counts = {}
             count = self.counts[key] = self.counts.get(key, 0) + 1
-            plans = self.plans
-        if count == often.calls:
-            plan = _planned(self.function, args, kwargs, result, lambda better: plans.update({key: better}))
-            if plan is not None:
-                plans[key] = plan
+            plans, version = self.plans, self.version
+        if count != often.calls:
+            return
+        staged = _staged(self.function, args, kwargs, result)
+        if staged is not None:
+            plans[key] = _plan(staged, self._improve(key, plans, version, args, kwargs, staged))
+
+    def _improve(
+        self, key: Hashable, plans: dict[Hashable, Plan | None], version: int, args: Sequence[Any],
+        kwargs: dict[str, Any], staged: compiled_plans.Staged,
+    ) -> Callable[[Plan, list[Array]], None]:  # fmt: skip
+        """What puts a compiled plan in the place of one that came often, called with it and the arrays at hand."""
+        arguments = compiled_plans.arguments_plan(args, kwargs)
+
+        def improve(run: Plan, arrays: list[Array]) -> None:
+            found = compiled_plans.compiled_plan(staged, run, arrays, arguments)
+            if found is None:
+                return
+            plans[key] = found.run
+            if found.entry is None:
+                return
+            found.entry.trust_settings(version)
+            with self.lock:
+                if self.version == version and self.chained < often.chain:
+                    self.call = found.entry.entry(self.call)
+                    self.chained += 1
+
+        return improve
 
 
 def static(cls: T) -> T:
@@ -116,29 +164,7 @@ def replayed(function: Function) -> Function:
     @wraps(function)
     def outermost(*args: Any, **kwargs: Any) -> Any:
         try:
-            if state.innermost is not None:
-                return apart(function(*args, **kwargs), args, kwargs)
-            key: list[Any] = []
-            arrays: list[Array] = []
-            try:
-                for x in args:
-                    _describe(x, key, arrays)
-                for name, x in kwargs.items():
-                    key.append(name)
-                    _describe(x, key, arrays)
-                kind = tuple(key)
-                plan = calls.plans.get(kind)
-            except (_UnknownError, TypeError):
-                return apart(function(*args, **kwargs), args, kwargs)
-            if plan is not None and calls.version == gate.version and gate.is_open_here:
-                try:
-                    return plan(arrays)
-                except Exception:
-                    return function(*args, **kwargs)  # which says what is wrong
-            result = apart(function(*args, **kwargs), args, kwargs)
-            if gate.is_open_here:
-                calls.note(kind, args, kwargs, result)
-            return result
+            return calls.call(*args, **kwargs)
         except BaseException as error:
             error.__traceback__ = tidy(error)
             raise
@@ -150,10 +176,15 @@ def _describe(x: Any, key: list[Any], arrays: list[Array]) -> None:
     """Add to the key what a plan depends on: types of arrays, which are listed, and values of all else."""
     kind = type(x)
     if kind is Array:
-        if x._trace is not None or (x._type is not None and type(x._type) is not ArrayType):
+        if x._trace is not None:
             raise _UnknownError
-        value = x._value
-        key += (Array, value.dtype, value.shape, x._weak)
+        if x._type is None:
+            value = x._value
+            key += (Array, value.dtype, value.shape, x._weak)
+        elif type(x._type) in _KINDS:
+            key.append(x._type)
+        else:
+            raise _UnknownError
         arrays.append(x)
     elif kind in _STATIC:
         key += (kind, x or repr(x))  # 0.0 is not -0.0
@@ -171,10 +202,13 @@ def _describe(x: Any, key: list[Any], arrays: list[Array]) -> None:
         raise _UnknownError
 
 
-def _planned(
-    function: Function, args: Sequence[Any], kwargs: dict[str, Any], result: Any, replace: Callable[[Plan], None]
-) -> Plan | None:
-    """The plan of a call; None where it must go by way of Python. `replace` puts a better one in its place."""
+_KINDS = (ArrayType, KeyType)
+
+
+def _staged(
+    function: Function, args: Sequence[Any], kwargs: dict[str, Any], result: Any
+) -> compiled_plans.Staged | None:
+    """A call as a program; None where it must go by way of Python."""
     leaves, structure = trees.flatten((args, kwargs))
     places = [n for n, leaf in enumerate(leaves) if type(leaf) is Array]
     shape: list[trees.Structure] = []
@@ -192,77 +226,51 @@ def _planned(
         staged = stage(flat, [leaves[place].type for place in places], name=function.__name__)
     except (TracerError, TypeError):
         return None
-    program = dce.dce(staged.program)
+    program = dce.dce(inlining.inline(staged.program))
     expected, wanted = trees.flatten(result)
     if shape != [wanted] or not _is_plain(program) or not all(type(x) is Array for x in expected):
         return None
     if [x.type for x in expected] != list(program.output_types):
         return None
-    better = partial(_compiled, program, staged.constants, wanted) if _is_exact(program) else None
-    return _plan(program, staged.constants, wanted, lambda: replace(better()) if better is not None else None)
-
-
-def _is_exact(program: Program) -> bool:
-    """Whether compiled code has the bits of eager execution."""
-    return all(isinstance(e.primitive.lower, _EXACT) or _is_exact_reduction(e) for e in program.equations)
-
-
-_EXACT = (Pointwise, Compare, Convert, IndexMap, Generate, Join, Gather, ArgReduce, Alias)
-
-
-def _is_exact_reduction(equation: Equation) -> bool:
-    """Whether the equation combines integers or bools, or moves elements alone."""
-    lower, types = equation.primitive.lower, [x.type for x in (*equation.inputs, *equation.outputs)]
-    if isinstance(lower, Scatter) and lower.op is None:
-        return True
-    floats = any(isinstance(type, ArrayType) and dtypes.is_inexact(type.dtype) for type in types)
-    return isinstance(lower, Reduce | Scan | Scatter) and not floats
-
-
-def _compiled(program: Program, constants: Sequence[Array], structure: trees.Structure) -> Plan:
-    def replayed_call(*arrays: Array) -> Any:
-        return trees.unflatten(structure, evaluate(program, [*constants, *arrays]))
-
-    replayed_call.__name__ = program.name
-    call = jits.jit(replayed_call)
-    return lambda arrays: call(*arrays)
+    return compiled_plans.Staged(program, staged.constants, wanted)
 
 
 def _is_plain(program: Program) -> bool:
-    """Whether every equation stands for itself, and every output is a new array."""
+    """Whether every equation stands for itself, and every output is another value."""
     for equation in program.equations:
-        if equation.effects - {Effect.FAULT} or any(True for _ in equation.nested()):
+        if equation.effects - {Effect.FAULT}:
             return False
-        if not all(isinstance(x.type, ArrayType) for x in (*equation.inputs, *equation.outputs)):
+        if equation.primitive.eager is not Eager.COMPILED and any(True for _ in equation.nested()):
             return False
-    made = {variable for equation in program.equations for variable in equation.outputs}
-    outputs = set(program.outputs)
-    return bool(outputs) and len(outputs) == len(program.outputs) and made >= outputs
+        if not all(isinstance(x.type, _KINDS) for x in (*equation.inputs, *equation.outputs)):
+            return False
+    outputs = program.outputs
+    return bool(outputs) and len(set(outputs)) == len(outputs) and not any(isinstance(x, Literal) for x in outputs)
 
 
-def _plan(
-    program: Program, constants: Sequence[Array], structure: trees.Structure, improve: Callable[[], None]
-) -> Plan:
+def _plan(staged: compiled_plans.Staged, improve: Callable[[Plan, list[Array]], None]) -> Plan:
+    program, structure = staged.program, staged.structure
     places = {variable: n for n, variable in enumerate(program.inputs)}
-    fixed, steps = list(constants), []
+    fixed, steps = list(staged.constants), []
     for equation in program.equations:
         reads = [_place(atom, places) for atom in equation.inputs]
         steps.append(_step(equation, reads))
         for variable in equation.outputs:
             places[variable] = len(places)
     results = [places[variable] for variable in program.outputs]  # type: ignore[index]  # no literals
-    single = results[0] if structure.is_leaf() else None
+    single = results[0] if structure.is_leaf() and results[0] >= len(program.inputs) else None
+    given = len(program.inputs)
     left = itertools.count(often.replays, -1)
 
     def run(arrays: list[Array]) -> Any:
         if next(left) == 0:
-            improve()
+            improve(run, arrays)
         known = [*fixed, *arrays]
         for step in steps:
             known += step(known)
         if single is not None:
             return known[single]
-        return trees.unflatten(structure, [known[n] for n in results])
+        return trees.unflatten(structure, [another(known[n]) if n < given else known[n] for n in results])
 
     return run
 
@@ -286,4 +294,6 @@ def _step(equation: Equation, reads: Sequence[int | Literal]) -> Callable[[list[
 
 
 def _sample(type: Any) -> Array:
-    return concrete(np.zeros(type.shape, type.dtype), type.weak)
+    storage = storage_type(type)
+    zeros = np.zeros(storage.shape, storage.dtype)
+    return concrete(zeros, type.weak) if storage is type else concrete(zeros, False, type)
