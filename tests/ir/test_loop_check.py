@@ -168,7 +168,6 @@ def in_threads(*body: Statement) -> For:
 
 LOADED = Load(P, operand("flags", 4, BOOL), Address(0, ((IX, 1),)))
 VARIES = Compute(P, ScalarOp.LT, (IX, N))
-WHILE = While((), Block((), (TRUE,)), Block(()), ())
 INNER = Register(I64, "j")
 
 STATEMENT_DEFECTS: list[tuple[str, Statement | tuple[Statement, ...]]] = [
@@ -256,7 +255,6 @@ STATEMENT_DEFECTS: list[tuple[str, Statement | tuple[Statement, ...]]] = [
         in_lanes(VARIES, If(P, Block((Store(OUT, Address(), ONE),)))),
     ),
     ("a loop whose range varies by lane", in_lanes(loop(index=INNER, stop=IX))),
-    ("While inside a vector loop", in_lanes(WHILE)),
     # threads
     ("Barrier outside a thread loop", loop(Barrier(), kind=LoopKind.BLOCK)),
     ("an offset of 32, which is not from 1 to 31", in_threads(Shuffle(X, ONE, 32))),

@@ -193,7 +193,8 @@ class For:
 class While:
     """condition yields one bool; while it holds, body yields the next carries. Both read the carry registers.
 
-    Every round polls the stop word of the call, so that an interrupt ends any loop.
+    Every round polls the stop word of the call, so that an interrupt ends any loop. Inside a vector loop the condition
+    may vary by lane: a lane that is done keeps its carries and takes no part in what the others still do.
     """
 
     carries: tuple[Carry, ...]

@@ -41,7 +41,6 @@ _INEXACT = (ScalarOp.ADD, ScalarOp.MUL)
 _BANNED: dict[type, tuple[LoopKind, ...]] = {
     Barrier: (LoopKind.VECTOR,),
     Shuffle: (LoopKind.VECTOR,),
-    While: (LoopKind.VECTOR,),
     Copy: (LoopKind.VECTOR,),
     Transpose: (LoopKind.VECTOR, LoopKind.BLOCK, LoopKind.THREAD),
     Leave: (LoopKind.PARALLEL, LoopKind.BLOCK, LoopKind.THREAD),

@@ -29,6 +29,7 @@ from tracer.primitives.counted import (
     where_live,
 )
 from tracer.primitives.gradients import shared_scalars
+from tracer.primitives.lanes import mask_position
 from tracer.primitives.nested import Axes, active_of, batched_of, either, front_axes, move_to_front, nonzero, spread
 from tracer.primitives.reductions import reduce_or
 from tracer.primitives.reference import run_reference
@@ -253,7 +254,11 @@ def _batch(
         for x, was, now in zip(parts.carry, flags.carry, carry, strict=True)
     ]
     if lanes_stop_alone:
-        return _batch_lanes(ctx, cond, body, parts._replace(carry=entry), in_cond, in_body, limit), [0] * len(entry)
+        parts = parts._replace(carry=entry)
+        mask = mask_position({"cond": cond, "body": body, "cond_consts": cond_consts, "body_consts": body_consts})
+        if mask is None:
+            return _batch_lanes(ctx, cond, body, parts, in_cond, in_body, limit), [0] * len(entry)
+        return _more_lanes(mask, new_body.program, parts, limit), [0] * len(entry)
     results = bind_all(
         while_p,
         [*parts.cond_consts, *parts.body_consts, *entry],
@@ -294,6 +299,15 @@ def _batch_lanes(
     new_cond = stage(lambda inputs: [reduce_or(inputs[0], (0,))], [x.type for x in new_carry], name=cond.name).program
     params = {"cond": new_cond, "body": new_body, "cond_consts": 0, "body_consts": len(consts), **limit}
     return bind_all(while_p, [*consts, *new_carry], params)[1:]
+
+
+def _more_lanes(mask: int, body: Program, parts: _Parts, limit: Mapping[str, int]) -> list[Any]:
+    """A batch of loops whose lanes stop on their own: their lanes together, while any of them lives."""
+    axes = tuple(range(len(parts.carry[mask].type.shape)))
+    types = [x.type for x in parts.carry]
+    cond = stage(lambda inputs: [reduce_or(inputs[mask], axes)], types, name=body.name).program
+    params = {"cond": cond, "body": body, "cond_consts": 0, "body_consts": len(parts.body_consts), **limit}
+    return bind_all(while_p, [*parts.body_consts, *parts.carry], params)
 
 
 def _spread_scalars(ctx: Any, parts: _Parts, in_body: tuple[bool, ...]) -> tuple[_Parts, tuple[bool, ...]]:

@@ -16,6 +16,8 @@ from tracer.ir.types import StackType, Type, with_shape
 from tracer.schedule.blocks import BlockWriter
 from tracer.schedule.growable import copy_stack, new_stack, own_stack, stack_of
 from tracer.schedule.index import plus, scaled
+from tracer.schedule.lane_fits import lane_fit
+from tracer.schedule.lane_loops import write_lanes
 from tracer.schedule.sources import Element, Memory, Scalars, Source, StackSource, components, scalar_count
 
 
@@ -137,7 +139,11 @@ def _registers(writer: BlockWriter, source: Source) -> Element:
 
 
 def write_while(writer: BlockWriter, equation: Equation) -> None:
-    """A while_loop."""
+    """A while_loop; native loops in the lanes of one nest where its lanes have nothing to do with one another."""
+    fit = lane_fit(equation)
+    if fit is not None:
+        write_lanes(writer, equation, fit)
+        return
     params, inputs = equation.params, equation.inputs
     first, second = params["cond_consts"], params["cond_consts"] + params["body_consts"]
     cond_consts, body_consts = _sources(writer, inputs[:first]), _sources(writer, inputs[first:second])

@@ -24,7 +24,9 @@ from tracer.ir.loop import (
     Statement,
     Store,
     Update,
+    While,
 )
+from tracer.ir.loop_walk import blocks_of
 from tracer.schedule.columns import streamed
 from tracer.schedule.sequences import in_order, stores_in_order
 from tracer.schedule.tiles import tiled
@@ -92,6 +94,8 @@ def _plain(statement: Statement, index: Register) -> bool:
         case For():
             bounds = isinstance(statement.start, Constant) and isinstance(statement.stop, Constant)
             return bounds and all(_plain(s, index) for s in statement.body.statements)
+        case While():
+            return all(_plain(s, index) for block in blocks_of(statement) for s in block.statements)
         case _:
             return False
 

@@ -34,6 +34,17 @@ class Plan(NamedTuple):
     finish: Callable[[Sequence[Element]], Element]
 
 
+def is_map(equation: Equation) -> bool:
+    """Whether every element can be computed on its own, where it is read."""
+    match equation.primitive.lower:
+        case Pointwise() | Compare() | Convert() | IndexMap() | Generate() | Gather() | Structured("imag" | "complex"):
+            return True
+        case Alias():
+            return len(equation.outputs) == 1
+        case _:
+            return False
+
+
 class Puller:
     """Writes elements into a builder. `extents` bounds the loop registers; `sites` numbers what may fault."""
 

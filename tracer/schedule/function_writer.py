@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
-from tracer.ir.loop import Address, Fault, Function, LoopKind, Operand, Register, Statement
+from tracer.ir.loop import Address, Block, Fault, Function, LoopKind, Operand, Register, Statement
 from tracer.ir.loop_build import Builder
+from tracer.ir.loop_walk import statements_of
 from tracer.ir.program import Atom, Var
 from tracer.schedule.blocks import BlockWriter
 from tracer.schedule.elements import Puller
@@ -63,7 +64,11 @@ class FunctionWriter:
 
     def store(self, target: Memory, index: Sequence[Affine], element: Element, mask: Operand | None = None) -> None:
         """target[index] = element, where the mask holds."""
-        place = plus(target.start, scaled(flatten(index, target.type.shape), len(element)))
+        self.store_at(target, flatten(index, target.type.shape), element, mask)
+
+    def store_at(self, target: Memory, position: Affine, element: Element, mask: Operand | None = None) -> None:
+        """The element at a row-major position of the target = element, where the mask holds."""
+        place = plus(target.start, scaled(position, len(element)))
         for part, value in enumerate(element):
             self.builder.store(target.buffer, Address(place.constant + part, place.terms), value, mask=mask)
 
@@ -77,10 +82,4 @@ class FunctionWriter:
 
 def contains_fault(statements: Sequence[Statement]) -> bool:
     """Whether a fault may be recorded in the statements or in the loops within."""
-    for statement in statements:
-        if isinstance(statement, Fault):
-            return True
-        body = getattr(statement, "body", None)
-        if body is not None and contains_fault(body.statements):
-            return True
-    return False
+    return any(isinstance(s, Fault) for s in statements_of(Block(tuple(statements))))

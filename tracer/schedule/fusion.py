@@ -19,24 +19,21 @@ from dataclasses import dataclass, field
 
 from tracer.ir import dtypes
 from tracer.ir.primitive import (
-    Alias,
-    Compare,
     Composite,
-    Convert,
     Gather,
-    Generate,
     IndexMap,
     Join,
     Pointwise,
     Reduce,
     Scan,
     Scatter,
-    Structured,
 )
 from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType, size
 from tracer.schedule.costs import cost_of, operations_of
+from tracer.schedule.elements import is_map
+from tracer.schedule.lane_fits import shared_arrays
 
 _CHEAP = 2  # operations that may be repeated rather than stored
 _CHEAP_ONCE = 8  # operations that a loop on one thread takes over
@@ -94,17 +91,6 @@ class BlockPlan:
 def plan_block(program: Program) -> BlockPlan:
     """Plan the equations of one program; nested programs are planned on their own."""
     return _Planner(program).plan()
-
-
-def is_map(equation: Equation) -> bool:
-    """Whether every element can be computed on its own, where it is read."""
-    match equation.primitive.lower:
-        case Pointwise() | Compare() | Convert() | IndexMap() | Generate() | Gather() | Structured("imag" | "complex"):
-            return True
-        case Alias():
-            return len(equation.outputs) == 1
-        case _:
-            return False
 
 
 def is_scatter(equation: Equation) -> bool:
@@ -170,6 +156,9 @@ class _Planner:
             lhs, rhs = equation.inputs
             dear = isinstance(lhs, Var) and self.cost.get(lhs, 0) > _CHEAP
             return (lhs, self._turned(rhs)) if dear else (self._turned(rhs),)
+        shared = shared_arrays(equation)
+        if shared is not None:
+            return shared
         if is_scatter(equation):
             operand, *others = equation.inputs
             return [operand, *(a for a in others if isinstance(a, Var) and self._is_dear(a, equation))]

@@ -18,9 +18,10 @@ from tracer.ir.loop import (
     Statement,
     Store,
     Update,
+    While,
     index_constant,
 )  # fmt: skip
-from tracer.ir.loop_walk import operands_of, statements_of
+from tracer.ir.loop_walk import blocks_of, operands_of, statements_of
 from tracer.ir.scalar import ScalarOp
 
 
@@ -47,8 +48,8 @@ def _values(block: Block) -> Iterator[Operand]:
     """What is read in the block other than in addresses."""
     for s in statements_of(block):
         yield from operands_of(s)
-        if isinstance(s, For):
-            yield from s.body.yields
+        for inner in blocks_of(s):
+            yield from inner.yields
     yield from block.yields
 
 
@@ -69,6 +70,9 @@ def _with_index(block: Block, old: Register, new: Register, start: Address) -> B
                 return replace(s, address=shifted(s.address))
             case For():
                 return replace(s, body=_with_index(s.body, old, new, start))
+            case While():
+                condition, body = (_with_index(b, old, new, start) for b in (s.condition, s.body))
+                return replace(s, condition=condition, body=body)
             case If():
                 then, otherwise = (_with_index(b, old, new, start) for b in (s.then, s.otherwise))
                 return replace(s, then=then, otherwise=otherwise)

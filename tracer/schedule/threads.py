@@ -37,7 +37,7 @@ from tracer.ir.loop import (
     While,
     index_constant,
 )  # fmt: skip
-from tracer.ir.loop_walk import statements_of
+from tracer.ir.loop_walk import blocks_of, statements_of
 from tracer.ir.scalar import ScalarOp
 from tracer.schedule.moving import moved
 from tracer.schedule.work import trips, work
@@ -164,6 +164,11 @@ def _width(loop: For) -> int:
                 pass
             case If():
                 pass
+            case While():
+                inner = [type(x) for block in blocks_of(s) for x in statements_of(block)]
+                if not {Compute, If, While}.issuperset(inner):
+                    return 1
+                computations += inner.count(Compute)
             case _:
                 return 1
     if loop.carries or computations < _CHAIN:

@@ -218,7 +218,7 @@ def _statement_in_lanes(f: Frame, s: Statement) -> None:
             lanes.store(f, s)
         case Update():
             lanes.update(f, s)
-        case Compute() | Load() | Store() | For() | If() | Alloc() | Fault() | Leave():
+        case Compute() | Load() | Store() | For() | While() | If() | Alloc() | Fault() | Leave():
             _statement(f, s)
         case _:
             f.fail(f"{type(s).__name__} inside a vector loop")

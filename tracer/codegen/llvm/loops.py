@@ -134,11 +134,12 @@ def _results(f: Frame, s: For, incoming: list[tuple[list[str], str]]) -> None:
 def while_(f: Frame, s: While) -> None:
     """While the condition's yield holds, the body yields the next carries; every round polls the stop word."""
     w = f.w
-    if f.lanes:
-        f.fail("a While inside a vector loop")
-    first = [f.operand(carry.initial) for carry in s.carries]
     registers = [carry.register for carry in s.carries]
+    first = yields(f, [carry.initial for carry in s.carries], registers)
     f.open_scope()
+    if s.condition.yields[0] in f.varying:
+        _while_in_lanes(f, s, first)
+        return
     head, body, done = w.label("while"), w.label("do"), w.label("done")
     rounds = Rounds(f, s.carries, first)
     w.jump(head)
@@ -153,6 +154,37 @@ def while_(f: Frame, s: While) -> None:
     values = yields(f, s.body.yields, registers)
     w.jump(head)
     rounds.end(values, w.block)
+    f.close_scope()
+    f.polled = True
+    w.open(done)
+    define_phis(f, s.results, (rounds.names, tested))
+
+
+def _while_in_lanes(f: Frame, s: While, first: list[str]) -> None:
+    """Rounds until all lanes are done, each masked to the lanes that are not; closes the scope of the loop."""
+    w, lanes, outer = f.w, f.lanes, f.mask
+    kind, registers = vector("i1", lanes), [carry.register for carry in s.carries]
+    head, body, done = w.label("while"), w.label("do"), w.label("done")
+    rounds, live = Rounds(f, s.carries, first), w.name()
+    w.jump(head)
+    w.open(head)
+    rounds.begin()
+    f.mask = live
+    f.poll()
+    f.run(s.condition)
+    going = w.let(f"and {kind} {live}, {f.operand(s.condition.yields[0], lanes)}")
+    w.branch(w.any(going, lanes), body, done)
+    tested = w.block
+    w.open(body)
+    f.mask = going
+    f.run(s.body)
+    new = zip(registers, yields(f, s.body.yields, registers), rounds.names, strict=True)
+    kept = [(vector(ELEMENT[r.dtype], lanes), a, b) for r, a, b in new]
+    values = [w.let(f"select {kind} {going}, {of} {a}, {of} {b}") for of, a, b in kept]
+    w.jump(head)
+    entering = outer or "splat (i1 true)"
+    rounds.end(values, w.block, f"  {live} = phi {kind} [ {entering}, %{rounds.before} ], [ {going}, %{w.block} ]")
+    f.mask = outer
     f.close_scope()
     f.polled = True
     w.open(done)

@@ -61,7 +61,9 @@ class Variation:
                 self._any((s.value, s.mask))
             elif type(s) is Fault:
                 self._any((s.predicate, s.position, *s.values))
-            elif isinstance(s, While | Shuffle):
+            elif type(s) is While:
+                self._while(s)
+            elif isinstance(s, Shuffle):
                 pass  # refused where the vector loop is written
         self._any(block.yields)
 
@@ -79,6 +81,21 @@ class Variation:
                     changed = True
             if not changed:
                 return
+
+    def _while(self, s: While) -> None:
+        """Carries vary where what enters or what is yielded does, and all of them where lanes stop on their own."""
+        varying = [self._any((carry.initial,)) for carry in s.carries]
+        while True:
+            for carry, result, by_lane in zip(s.carries, s.results, varying, strict=True):
+                if by_lane:
+                    self.varying.update((carry.register, result))
+            self._block(s.condition)
+            self._block(s.body)
+            alone = s.condition.yields[0] in self.varying
+            grown = [v or alone or y in self.varying for v, y in zip(varying, s.body.yields, strict=True)]
+            if grown == varying:
+                return
+            varying = grown
 
     def _if(self, s: If) -> None:
         by_lane = self._any((s.predicate,))
