@@ -14,12 +14,19 @@ from tracer.trace.state import state
 
 _PACKAGE = str(Path(__file__).resolve().parent.parent) + "/"
 _EXAMPLES = _PACKAGE + "examples/"  # written as a user would: their lines are user lines
-_ours: dict[CodeType, bool] = {}
+_ours: dict[str, bool] = {}  # by file: hashing code reads all of it
 
 
 def is_ours(code: CodeType) -> bool:
     """Whether the code is this package's, or of a library that calls for it."""
     file = code.co_filename
+    found = _ours.get(file)
+    if found is None:
+        found = _ours[file] = _is_ours(file)
+    return found
+
+
+def _is_ours(file: str) -> bool:
     internal = file.startswith(_PACKAGE) and not file.startswith(_EXAMPLES)
     library = "/optree/" in file or "/functools.py" in file or "/contextlib.py" in file
     return internal or library or file.startswith("<frozen")
@@ -36,11 +43,7 @@ def user_source() -> Source | None:
 def user_frame(frame: FrameType | None) -> FrameType | None:
     """The innermost frame outside this package, from the given one outwards."""
     while frame is not None:
-        code = frame.f_code
-        ours = _ours.get(code)
-        if ours is None:
-            ours = _ours[code] = is_ours(code)
-        if not ours:
+        if not is_ours(frame.f_code):
             return frame
         frame = frame.f_back
     return None

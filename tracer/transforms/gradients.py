@@ -8,12 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from tracer.errors import ArgumentError, DTypeError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.ir.types import ArrayType
 from tracer.primitives.broadcasting import broadcast_in_dim
 from tracer.trace import trees
+from tracer.trace.array import concrete
 from tracer.trace.source import here
+from tracer.trace.state import state
 from tracer.trace.trace import Operand, as_literal
 from tracer.trace.tracebacks import wrapping
 from tracer.transforms.functions import check_callable, name_of
@@ -114,4 +118,6 @@ def _scalar_output(recorded: Recorded, name: str, holomorphic: bool) -> Any:
 def _ones(output: Operand) -> Any:
     type = output.type
     assert isinstance(type, ArrayType)
+    if state.innermost is None:
+        return concrete(np.ones((), type.dtype))
     return broadcast_in_dim(as_literal(type.dtype.type(1), type.dtype), (), ())

@@ -9,30 +9,29 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tracer.ir.program import Literal, Program, Var
+from tracer.ir.program import Literal, Var
 from tracer.primitives.broadcasting import broadcast_in_dim
-from tracer.primitives.calls import call
+from tracer.primitives.calls import call_p
 from tracer.primitives.zeros import zeros
 from tracer.trace.array import Array, concrete
 from tracer.trace.stage import stage
 from tracer.trace.state import state
-from tracer.trace.trace import Operand
+from tracer.trace.trace import Operand, eager
 from tracer.transforms.context import Tangent
-from tracer.transforms.residuals import is_lifted
 from tracer.transforms.run import Entry, LinearTape, Tape, linear_tape
 from tracer.transforms.transpose import pull_back
 
 
 class _Backward(NamedTuple):
-    """program: (residuals that it reads..., cotangents...) -> gradients. reads: which residuals those are."""
+    """run: (residuals that it reads..., cotangents...) -> gradients, compiled. reads: which residuals those are."""
 
-    program: Program
+    run: Callable[..., Sequence[Array]]
     reads: tuple[bool, ...]
 
 
@@ -44,26 +43,19 @@ _lock = threading.Lock()
 
 def pull(tape: Tape, linear: LinearTape | None, cotangents: Sequence[Operand]) -> list[Tangent]:
     """Gradients of the tape's inputs. `linear` is its linear program, where that was written already."""
-    residuals = [r for entry in tape.entries for r in entry.linearized.residuals if _is_value(entry, r)]
+    residuals = [r for entry in tape.entries for r in entry.values]
     backward = _find(tape, residuals, cotangents) if linear is None else None
     if backward is not None:
         kept = [_array(r) for r, on in zip(residuals, backward.reads, strict=True) if on]
-        return list(call(backward.program, *kept, *cotangents))
+        return list(backward.run(*kept, *map(_array, cotangents)))
     linear = linear or linear_tape(tape)
     return pull_back(linear.program, linear.linear, linear.residuals, cotangents)
 
 
-def _is_value(entry: Entry, residual: Any) -> bool:
-    """Whether a residual is an array with a value, or a number that becomes one: no other literal, and no phantom."""
-    if isinstance(residual, Literal):
-        return is_lifted(entry.key[0], residual)
-    return isinstance(residual, Array) and (residual._trace is None or residual._trace.is_open)
-
-
 def _find(tape: Tape, residuals: Sequence[Operand], cotangents: Sequence[Operand]) -> _Backward | None:
     """The compiled way, outside every trace and from the second time on."""
-    eager = state.staging is None and all(isinstance(r, Literal) or r._trace is None for r in residuals)
-    if not eager or not tape.entries or any(isinstance(c, Array) and c._trace is not None for c in cotangents):
+    plain = state.staging is None and all(isinstance(r, Literal) or r._trace is None for r in residuals)
+    if not plain or not tape.entries or any(isinstance(c, Array) and c._trace is not None for c in cotangents):
         return None
     try:
         key = _key(tape)
@@ -93,18 +85,12 @@ def _keep(key: Any, backward: _Backward | None) -> None:
 
 
 def _key(tape: Tape) -> Any:
-    numbers: dict[Var, int] = {v: n for n, v in enumerate(tape.inputs)}
-    parts: list[Any] = [tuple(v.type for v in tape.inputs)]
-    for entry in tape.entries:
-        parts.append(entry.key)
-        parts.append(tuple(numbers[v] for v in entry.inputs))
-        for v in entry.outputs:
-            if v is not None:
-                numbers[v] = len(numbers)
-        parts.append(tuple(None if v is None else v.type for v in entry.outputs))
-    parts.append(tuple(None if v is None else numbers.get(v) for v in tape.output_vars))
-    parts.append(tuple(y.type for y in tape.outputs))
-    return tuple(parts)
+    return (
+        tuple([v.type for v in tape.inputs]),
+        tuple(tape.path),
+        tuple([None if v is None else tape.numbers.get(v) for v in tape.output_vars]),
+        tuple([y.type for y in tape.outputs]),
+    )
 
 
 def _stage(tape: Tape, residuals: Sequence[Operand], cotangents: Sequence[Operand]) -> _Backward:
@@ -114,9 +100,8 @@ def _stage(tape: Tape, residuals: Sequence[Operand], cotangents: Sequence[Operan
         given = iter(inputs[:count])
         entries: list[Entry] = []
         for entry in tape.entries:
-            values = [_spread(next(given), r, entry) if _is_value(entry, r) else r for r in entry.linearized.residuals]
-            entries.append(entry._replace(linearized=replace(entry.linearized, residuals=values)))
-        linear = linear_tape(Tape(tape.inputs, entries, tape.outputs, tape.output_vars))
+            entries.append(entry._replace(values=[_spread(next(given), r, entry) for r in entry.values]))
+        linear = linear_tape(replace(tape, entries=entries))
         gradients = pull_back(linear.program, linear.linear, linear.residuals, inputs[count:])
         return [dense(g) for g in gradients]
 
@@ -127,7 +112,10 @@ def _stage(tape: Tape, residuals: Sequence[Operand], cotangents: Sequence[Operan
     read.update(a for a in program.outputs if isinstance(a, Var))
     reads = tuple(v in read for v in program.inputs[:count])
     kept = tuple(v for v, on in zip(program.inputs, reads, strict=False) if on)
-    return _Backward(replace(program, inputs=(*kept, *program.inputs[count:])), reads)
+    program = replace(program, inputs=(*kept, *program.inputs[count:]))
+    samples = [_array(r) for r, on in zip(residuals, reads, strict=True) if on]
+    compiled = eager.prepare(call_p, [*samples, *map(_array, cotangents)], {"program": program, "inline": True})
+    return _Backward(compiled, reads)
 
 
 def _array(residual: Operand) -> Array:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from tracer.ir.primitive import Linearized, NoRule, Primitive, Zero
+from tracer.ir.primitive import NoRule, Primitive, Zero
 from tracer.ir.program import Literal, Program, Source, Var
 from tracer.ir.types import Type, is_differentiable, tangent_type
 from tracer.primitives.rules import zero_jvp
@@ -22,28 +22,43 @@ from tracer.trace.state import state
 from tracer.trace.trace import Operand, Trace, eager, open_trace, stage_process
 from tracer.transforms.context import Context, Tangent
 from tracer.transforms.linearize import linearize_equation, push_equation
-from tracer.transforms.residuals import operand_key, params_key, path_key, phantom, what_is_read
+from tracer.transforms.residuals import is_lifted, params_key, path_key, phantom, what_is_read
 from tracer.transforms.stepping import run_by_steps, runs_by_steps
 
 Function = Callable[[list[Array]], Sequence[Operand]]
 
 
 class Entry(NamedTuple):
-    """One operation on the tape."""
+    """One operation on the tape. `apply` takes the residuals and the tangents of `inputs`."""
 
-    linearized: Linearized
+    apply: Callable[..., Any]
+    values: Sequence[Any]  # the residuals that differ from call to call of one path
+    template: Sequence[Any]  # the others, and None where a value stands
     inputs: tuple[Var, ...]  # the active ones
     outputs: tuple[Var | None, ...]  # None for outputs without tangents
     source: Source | None
-    key: Any  # primitive, parameters, operands and which are active: what `linearized.apply` follows from
+
+    @property
+    def residuals(self) -> list[Any]:
+        """All that `apply` takes; what it does not read is a phantom."""
+        values = iter(self.values)
+        return [next(values) if r is None else r for r in self.template]
+
+
+class _Key:
+    """One of a kind for what it was made of: hashed and compared at once, as paths are made of many."""
+
+    __slots__ = ()
 
 
 @dataclass(slots=True)
 class Tape:
-    """A function run at a point: its outputs, and its derivative there."""
+    """A function run at a point: its outputs, and its derivative there. Variables are numbered as they come."""
 
     inputs: list[Var]
-    entries: list[Entry]
+    entries: list[Entry] = field(default_factory=list)
+    numbers: dict[Var, int] = field(default_factory=dict)
+    path: list[Any] = field(default_factory=list)  # keys of operations, and numbers of what they read
     outputs: list[Operand] = field(default_factory=list)  # at the enclosing level
     output_vars: list[Var | None] = field(default_factory=list)
 
@@ -65,69 +80,95 @@ class _Recipe(NamedTuple):
 
     run: Callable[..., Sequence[Array]]
     apply: Callable[..., Any]
-    reads: tuple[bool, ...]  # which of operands and outputs the derivative keeps
-    key: Any  # the entry's
+    takes: tuple[int, ...]  # the places of values among operands and outputs
+    template: Sequence[Any]  # the entry's
+    moving: tuple[Type | None, ...]  # the types of outputs; None for those without tangents
+    key: Any
 
 
 _recipes: dict[Any, _Recipe] = {}
+_keys: dict[Any, _Key] = {}
 _MOST_RECIPES = 16384
 
 
 def _record(
     trace: Trace, primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any], source: Source | None
 ) -> list[Array]:
-    xs = [_lower(trace, x) for x in operands]
-    active = [isinstance(x, Array) and x._trace is trace for x in operands]
-    kind = _kind(primitive, xs, active, params)
-    recipe = _recipes.get(kind) if kind is not None else None
+    xs: list[Any] = []
+    inputs: list[Any] = []
+    kind: list[Any] = [primitive]
+    known = state.staging is None and primitive.linearize is None
+    for operand in operands:
+        x = _lower(trace, operand)
+        xs.append(x)
+        if isinstance(x, Literal):
+            kind.append(x)
+            continue
+        if x._trace is not None:
+            known = False
+        kind.append(x.type)
+        if operand._trace is trace:  # type: ignore[union-attr]  # no literal
+            inputs.append(operand._atom)  # type: ignore[union-attr]
+            kind.append(True)  # behind the type: it is active
+    if params:
+        kind += params.items()
+    recipe = _recipe(tuple(kind)) if known else None
     if recipe is not None:
         ys: Sequence[Any] = recipe.run(*xs)
-        kept = Linearized((), _residuals(recipe.reads, (*xs, *ys)), recipe.apply)
-        key = recipe.key
-    elif state.staging is None and runs_by_steps(primitive, params):
+        everything = [*xs, *ys]
+        values = [everything[place] for place in recipe.takes]
+        entry = Entry(recipe.apply, values, recipe.template, tuple(inputs), (), source)
+        return _outputs(trace, entry, recipe.key, ys, recipe.moving)
+    if state.staging is None and runs_by_steps(primitive, params):
         return run_by_steps(primitive, operands, params)
-    else:
-        nested = state.staging is None  # compiled programs return no stacks to Python
-        linearized = linearize_equation(primitive, xs, active, params, nested)
-        ys, residuals = linearized.outputs, linearized.residuals
-        paths = tuple([path_key(primitive, x) for x in xs])
-        key = (primitive, params_key(params), tuple(active), paths, linearized.key)
-        reads = None if primitive.linearize is not None else what_is_read(primitive, params, active, xs, linearized)
-        if reads is not None:
-            residuals = _residuals(reads, residuals)
-            if kind is not None:
-                _keep(kind, _Recipe(eager.prepare(primitive, xs, params), linearized.apply, reads, key))
-        kept = Linearized((), residuals, linearized.apply)  # outputs live as long as the function keeps them
-    inputs = tuple(x._atom for x in operands if isinstance(x, Array) and x._trace is trace)
+    active = [isinstance(x, Array) and x._trace is trace for x in operands]
+    linearized = linearize_equation(primitive, xs, active, params, state.staging is None)  # no stacks go to Python
+    ys, residuals = linearized.outputs, linearized.residuals
+    reads = None if primitive.linearize is not None else what_is_read(primitive, params, active, xs, linearized)
+    if reads is not None:  # outputs live as long as the function keeps them
+        residuals = [r if on else phantom(r.type) for r, on in zip(residuals, reads, strict=True)]
+    template = [None if _is_value(primitive, r) else r for r in residuals]
+    takes = tuple([place for place, r in enumerate(template) if r is None])
+    constant = primitive.jvp is zero_jvp
+    moving = tuple([None if constant or not is_differentiable(y.type) else y.type for y in ys])
+    paths = tuple([path_key(primitive, x) for x in xs])
+    key = _key((primitive, params_key(params), tuple(active), paths, linearized.key))
+    if known and reads is not None and not isinstance(primitive.jvp, NoRule):
+        run = eager.prepare(primitive, xs, params)
+        _keep(tuple(kind), _Recipe(run, linearized.apply, takes, template, moving, key))
+    values = [residuals[place] for place in takes]
+    entry = Entry(linearized.apply, values, template, tuple(inputs), (), source)
+    return _outputs(trace, entry, key, ys, moving)
+
+
+def _outputs(trace: Trace, entry: Entry, key: Any, ys: Sequence[Any], moving: Sequence[Type | None]) -> list[Any]:
+    """Handles on what an operation gave. The entry, outputs still missing, goes on the tape if any has a tangent."""
+    tape: Tape = trace.data
+    numbers, source = tape.numbers, entry.source
+    reads = [numbers[v] for v in entry.inputs]
     outputs: list[Any] = []
     variables: list[Var | None] = []
-    constant = primitive.jvp is zero_jvp
-    for y in ys:
-        if not constant and is_differentiable(y.type):
-            variable = Var(y.type)
+    for y, type in zip(ys, moving, strict=True):
+        if type is None:
+            outputs.append(renewed(y) if isinstance(y, Array) else y)  # the tape may keep y itself
+            variables.append(None)
+        else:
+            variable = Var(type)
+            numbers[variable] = len(numbers)
             trace.sources[variable] = source
             outputs.append(traced(trace, variable, y))
             variables.append(variable)
-        else:
-            outputs.append(renewed(y) if isinstance(y, Array) else y)  # the tape may keep y itself
-            variables.append(None)
-    if any(v is not None for v in variables):
-        trace.data.entries.append(Entry(kept, inputs, tuple(variables), source, key))  # type: ignore[arg-type]
+    if any(variables):
+        tape.path += (key, *reads)
+        tape.entries.append(entry._replace(outputs=tuple(variables)))
     return outputs
 
 
-def _kind(primitive: Primitive, xs: Sequence[Operand], active: Sequence[bool], params: Mapping[str, Any]) -> Any:
-    """What a recipe depends on; None where there can be none."""
-    if state.staging is not None or primitive.linearize is not None or isinstance(primitive.jvp, NoRule):
-        return None
-    if any(isinstance(x, Array) and x._trace is not None for x in xs):
-        return None
-    kind = (primitive, *params.items(), *active, *map(operand_key, xs))
+def _recipe(kind: Any) -> _Recipe | None:
     try:
-        hash(kind)
+        return _recipes.get(kind)
     except TypeError:  # an unhashable parameter
         return None
-    return kind
 
 
 def _keep(kind: Any, recipe: _Recipe) -> None:
@@ -136,20 +177,33 @@ def _keep(kind: Any, recipe: _Recipe) -> None:
     _recipes[kind] = recipe
 
 
-def _residuals(reads: Sequence[bool], values: Sequence[Any]) -> list[Any]:
-    return [x if on or isinstance(x, Literal) else phantom(x.type) for x, on in zip(values, reads, strict=True)]
+def _key(parts: Any) -> Any:
+    """What stands for the parts in paths; the parts themselves where a parameter cannot be hashed."""
+    if len(_keys) >= _MOST_RECIPES:
+        _keys.clear()
+    try:
+        return _keys.setdefault(parts, _Key())
+    except TypeError:
+        return parts
+
+
+def _is_value(primitive: Primitive, residual: Any) -> bool:
+    """Whether a residual is an array with a value, or a number that becomes one: no other literal, and no phantom."""
+    if isinstance(residual, Literal):
+        return is_lifted(primitive, residual)
+    return isinstance(residual, Array) and (residual._trace is None or residual._trace.is_open)
 
 
 def run_reverse(function: Function, primals: Sequence[Operand], active: Sequence[bool], name: str) -> Tape:
     """Run a function, recording what its derivative in the active arguments needs."""
     with open_trace(_record, name, staging=False) as trace:
-        tape = trace.data = Tape([], [])
+        tape = trace.data = Tape(trace.inputs)
         arguments: list[Any] = [
             trace.new_input(x.type, fixed(x), protected=True) if on and isinstance(x, Array) else x
             for x, on in zip(primals, active, strict=True)
         ]
+        tape.numbers = {v: n for n, v in enumerate(tape.inputs)}
         outputs = function(arguments)
-        tape.inputs = trace.inputs
         for y in outputs:
             mine = isinstance(y, Array) and y._trace is trace
             tape.outputs.append(_lower(trace, y))
@@ -188,7 +242,7 @@ def linear_tape(tape: Tape) -> LinearTape:
                     continue
                 state.source = entry.source
                 dense = [_context.instantiate(dx) for dx in dxs]
-                dys = entry.linearized.apply(entry.linearized.residuals, dense)
+                dys = entry.apply(entry.residuals, dense)
                 moving.update(
                     (v, dy)
                     for v, dy in zip(entry.outputs, dys, strict=True)
