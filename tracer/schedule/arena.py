@@ -7,6 +7,8 @@ from tracer.ir.types import Type
 from tracer.schedule.sources import Memory, byte_size, components, scalar_count
 
 _ALIGNMENT = 64
+_SMALL = 1 << 14  # bytes of a value that does not take what others left: nests that meet nowhere may become one
+_MOST_SMALL = 1 << 18  # bytes of all such values
 
 
 class Arena:
@@ -17,6 +19,7 @@ class Arena:
         self._free: list[tuple[int, int]] = []  # (offset, bytes), by offset, no two adjacent
         self._taken: dict[Buffer, tuple[int, int]] = {}
         self._count = 0
+        self._small = 0
 
     def allocate(self, type: Type) -> Memory:
         """Room for a value."""
@@ -44,6 +47,10 @@ class Arena:
         self._free = joined
 
     def _take(self, wanted: int) -> int:
+        if wanted <= _SMALL and self._small + wanted <= _MOST_SMALL:
+            self._small += wanted
+            self.size += wanted
+            return self.size - wanted
         fitting = [(length, offset) for offset, length in self._free if length >= wanted]
         if not fitting:
             offset = self.size

@@ -139,13 +139,18 @@ class _Planner:
             self.in_memory.update(a for a in stored if isinstance(a, Var))
             mapped = is_map(equation)
             inputs = [a for a in equation.inputs if isinstance(a, Var)]
-            cost = cost_of(equation) + sum(self.cost.get(v, 0) for v in inputs)
+            cost = cost_of(equation) + sum(self._cost_of_reading(v, equation) for v in inputs)
             barrier = max((self.barriers.get(v, 0) for v in inputs), default=0)
             if mapped and (_tells_axes_apart(equation) or not self.moved.isdisjoint(inputs)):
                 self.moved.update(equation.outputs)
             for variable in equation.outputs:
                 self.cost[variable] = min(cost, 10**6) if mapped and variable.type.shape else 0
                 self.barriers[variable] = barrier if mapped else barrier + 1
+
+    def _cost_of_reading(self, operand: Var, equation: Equation) -> int:
+        """What an operand adds to an element's cost: nothing where it is costly and spread, and so stored."""
+        cost = self.cost.get(operand, 0)
+        return 0 if cost > _CHEAP and _expands(equation, operand) else cost
 
     def _operands_in_memory(self, equation: Equation) -> Sequence[object]:
         """Operands that must be arrays in memory."""

@@ -19,6 +19,7 @@ from tracer.schedule.extremes import key_extremes
 from tracer.schedule.math.legalise import expand_math
 from tracer.schedule.others import write_other
 from tracer.schedule.partials import split_reductions
+from tracer.schedule.row_buffers import keep_rows_local
 from tracer.schedule.rows import fuse_rows
 from tracer.schedule.threads import LEAST_WORK, share_loops
 from tracer.schedule.windows import FaultSite, FaultSites
@@ -64,7 +65,7 @@ def schedule(program: Program, *, least_work: float = LEAST_WORK) -> Scheduled:
     least_work: nests that are estimated to take less than so many nanoseconds are not shared by threads.
     """
     plain = loops(program)
-    module = fuse_rows(plain.module, least_work)
+    module = keep_rows_local(fuse_rows(plain.module, least_work))
     module = split_reductions(module) if least_work else split_reductions(module, block=16)
     module = share_loops(expand_math(key_extremes(map_to_cpu(module))), least_work)
     return replace(plain, module=module)

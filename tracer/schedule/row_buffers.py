@@ -1,0 +1,216 @@
+"""Arrays that a nest over rows writes and reads one row at a time, and nobody else reads: one row in a local buffer.
+
+Nests that were fused hand each other whole arrays in the arena. Where every row is written before it is read, a row's
+memory is enough: it stays in the nearest cache, and the arena needs no room for the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+from tracer.ir.loop import (
+    Address,
+    Alloc,
+    Block,
+    Buffer,
+    Constant,
+    For,
+    Function,
+    If,
+    Invoke,
+    Load,
+    Module,
+    Register,
+    Space,
+    Statement,
+    Store,
+    View,
+    While,
+    index_constant,
+)  # fmt: skip
+from tracer.ir.loop_walk import accesses_of, statements_of, with_buffers
+from tracer.schedule.work import trips
+
+_LEAST_ARRAY: Final = 1 << 16  # bytes; smaller ones are in a near cache anyway
+_MOST_BYTES: Final = 1 << 16  # of a function's local rows: a part of its thread's stack
+_ALIGNMENT: Final = 64
+
+
+def keep_rows_local(module: Module) -> Module:
+    """The module with such arrays in local buffers, and an arena that has room for the others."""
+    functions = {f.name: f for f in module.functions}
+    entry = functions[module.entry]
+    statements = list(statements_of(entry.body))
+    users: dict[Buffer, int] = {}
+    calls: dict[str, list[Invoke]] = {}
+    for s in statements:
+        for buffer, _, _ in accesses_of(s):
+            users[buffer] = users.get(buffer, 0) + 1
+        if isinstance(s, Invoke):
+            calls.setdefault(s.function, []).append(s)
+    local: dict[str, dict[int, int]] = {}  # of a function: which parameters are local, and how long a row is
+    for name, made in calls.items():
+        found = _local_parameters(functions[name], made, users)
+        if found:
+            local[name] = found
+    if not local:
+        return module
+    entry, arena = _closed_up(replace(entry, body=_without(entry.body, local)))
+    changed = [_with_rows(f, local[f.name]) if f.name in local else f for f in module.functions if f.name != entry.name]
+    return replace(module, functions=(*changed, entry), arena=arena)
+
+
+def _local_parameters(function: Function, calls: list[Invoke], users: Mapping[Buffer, int]) -> dict[int, int]:
+    """The parameters that may be local, with the elements of a row."""
+    loop = _rows(function)
+    found: dict[int, int] = {}
+    if loop is None:
+        return found
+    room = _MOST_BYTES
+    for number, parameter in enumerate(function.parameters):
+        given = [call.arguments[number] for call in calls]
+        if not isinstance(parameter, Buffer) or not all(_is_alone(view, users) for view in given):
+            continue
+        row = _row_written_first(parameter, loop)
+        if row is None or row * trips(loop) != parameter.size:
+            continue
+        room -= row * parameter.dtype.itemsize
+        if parameter.size * parameter.dtype.itemsize >= _LEAST_ARRAY and room >= 0:
+            found[number] = row
+    return found
+
+
+def _rows(function: Function) -> For | None:
+    """The function's only loop, over rows."""
+    if len(function.body.statements) != 1 or not isinstance(function.body.statements[0], For):
+        return None
+    loop = function.body.statements[0]
+    counted = loop.start == index_constant(0) and isinstance(loop.stop, Constant) and loop.step == 1
+    return loop if counted and not loop.carries else None
+
+
+def _is_alone(view: object, users: Mapping[Buffer, int]) -> bool:
+    """Whether a call is all that knows of an array in the arena."""
+    if not isinstance(view, View) or view.buffer.space is not Space.ARENA or view.start != Address():
+        return False
+    return users[view.buffer] == 1
+
+
+def _row_written_first(buffer: Buffer, loop: For) -> int | None:
+    """How long a row is, where the first that a row does to the buffer is to write all of that row; else None."""
+    rows = {_coefficient(address, loop.index) for address in _addresses(loop.body, buffer)}
+    if len(rows) != 1:
+        return None
+    (row,) = rows
+    for s in loop.body.statements:
+        inner = [s, *(statements_of(s.body) if isinstance(s, For) else ())]
+        touching = [t for t in inner if any(b is buffer for b, _, _ in accesses_of(t))]
+        if not touching:
+            continue
+        if isinstance(s, If | While) or not all(isinstance(t, Store) and t.mask is None for t in touching):
+            return None
+        stored = next(t for t in touching if isinstance(t, Store))
+        whole = isinstance(s, For) and any(stored is t for t in s.body.statements) and _fills(stored, s, loop, row)
+        return row if whole and _stay_within(buffer, loop, row) else None
+    return None
+
+
+def _fills(s: Store, inner: For, loop: For, row: int) -> bool:
+    """Whether a loop stores each element of the row."""
+    terms = dict(s.address.terms)
+    plain = s.address.constant == 0 and terms == {loop.index: row, inner.index: 1}
+    return plain and inner.start == index_constant(0) and inner.step == 1 and trips(inner) == row
+
+
+def _stay_within(buffer: Buffer, loop: For, row: int) -> bool:
+    """Whether every access to the buffer is to the row that the loop is at."""
+    extents = {s.index: s for s in statements_of(loop.body) if isinstance(s, For)}
+    for address in _addresses(loop.body, buffer):
+        low = high = address.constant
+        for register, coefficient in address.terms:
+            if register is loop.index:
+                continue
+            inner = extents.get(register)
+            if inner is None or inner.start != index_constant(0) or not isinstance(inner.stop, Constant):
+                return False
+            reach = coefficient * (trips(inner) - 1) * inner.step
+            low, high = low + min(reach, 0), high + max(reach, 0)
+        if low < 0 or high >= row:
+            return False
+    return True
+
+
+def _addresses(block: Block, buffer: Buffer) -> Iterator[Address]:
+    for s in statements_of(block):
+        yield from (address for b, address, _ in accesses_of(s) if b is buffer)
+
+
+def _coefficient(address: Address, register: Register) -> int:
+    return next((c for r, c in address.terms if r is register), 0)
+
+
+def _with_rows(function: Function, local: Mapping[int, int]) -> Function:
+    """The function with local rows in the place of some parameters."""
+    loop = _rows(function)
+    assert loop is not None
+    names: dict[Buffer, Buffer] = {}
+    for number, row in local.items():
+        old = function.parameters[number]
+        assert isinstance(old, Buffer)
+        names[old] = replace(old, name=f"row{number}", size=row, space=Space.LOCAL, alignment=_ALIGNMENT, written=True)
+    body = _placed(loop.body, names, loop.index)
+    body = Block((*map(Alloc, names.values()), *body.statements), body.yields)
+    kept = tuple(p for number, p in enumerate(function.parameters) if number not in local)
+    return replace(function, parameters=kept, body=Block((replace(loop, body=body),)))
+
+
+def _placed(block: Block, names: Mapping[Buffer, Buffer], row: Register) -> Block:
+    """The block with accesses to the buffers named moved to the local ones, counted from the start of the row."""
+
+    def changed(s: Statement) -> Statement:
+        match s:
+            case Load() | Store() if s.buffer in names:
+                terms = tuple((r, c) for r, c in s.address.terms if r is not row)
+                return replace(s, buffer=names[s.buffer], address=Address(s.address.constant, terms))
+            case For():
+                return replace(s, body=_placed(s.body, names, row))
+            case If():
+                return replace(s, then=_placed(s.then, names, row), otherwise=_placed(s.otherwise, names, row))
+            case _:
+                return s
+
+    return Block(tuple(map(changed, block.statements)), block.yields)
+
+
+def _without(block: Block, local: Mapping[str, Mapping[int, int]]) -> Block:
+    """The block with calls that no longer hand on what became local."""
+
+    def changed(s: Statement) -> Statement:
+        match s:
+            case Invoke(name) if name in local:
+                return replace(s, arguments=tuple(a for n, a in enumerate(s.arguments) if n not in local[name]))
+            case For():
+                return replace(s, body=_without(s.body, local))
+            case While():
+                return replace(s, condition=_without(s.condition, local), body=_without(s.body, local))
+            case If():
+                return replace(s, then=_without(s.then, local), otherwise=_without(s.otherwise, local))
+            case _:
+                return s
+
+    return Block(tuple(map(changed, block.statements)), block.yields)
+
+
+def _closed_up(entry: Function) -> tuple[Function, int]:
+    """The entry with its arrays in the arena moved down over what is no longer used; how much the arena needs now."""
+    arrays = {b for s in statements_of(entry.body) for b, _, _ in accesses_of(s) if b.space is Space.ARENA}
+    names: dict[Buffer, Buffer] = {}
+    end = gap = 0
+    for buffer in sorted(arrays, key=lambda b: b.offset):
+        gap += max(0, buffer.offset - end)
+        end = max(end, -(-(buffer.offset + buffer.size * buffer.dtype.itemsize) // _ALIGNMENT) * _ALIGNMENT)
+        if gap:
+            names[buffer] = replace(buffer, offset=buffer.offset - gap)
+    return replace(entry, body=with_buffers(entry.body, names)), end - gap
