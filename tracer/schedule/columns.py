@@ -1,4 +1,4 @@
-"""Reductions down columns: rows are read in order, and a row of accumulators takes them in.
+"""Reductions down columns: rows are read in order, and a row of accumulators takes them in, a few rows at once.
 
 The lanes of the loop over columns would each walk down a column, a cache line for every step. Instead a block of
 columns keeps its partial results in a small buffer while whole rows stream by. Each column is joined from the first
@@ -37,6 +37,8 @@ from tracer.ir.scalar import ScalarOp
 _BLOCK_BYTES: Final = 8192  # of accumulators: a quarter of a first-level cache
 _LEAST_ROWS: Final = 4
 _VECTOR_BYTES: Final = 64
+_ROWS: Final = 4  # that are taken in at once: a row of accumulators is read and written once for so many
+_FEW_STATEMENTS: Final = 12  # of one row, else they are taken in one by one
 
 
 def streamed(loop: For) -> For | None:
@@ -106,7 +108,7 @@ class _Stream:
                 Compute(rest, ScalarOp.SUB, (index_constant(self.columns), first)),
                 Compute(self.count, ScalarOp.MIN, (rest, index_constant(self.width))),
             ]
-        statements += [self._start(), self._rows(), self._finish()]
+        statements += [self._start(), *self._rows(), self._finish()]
         blocks = index_constant(-(-self.columns // self.width))
         return For(self.block, index_constant(0), blocks, Block(tuple(statements)), LoopKind.PARALLEL)
 
@@ -122,15 +124,33 @@ class _Stream:
             stores.append(Store(buffer, Address(0, ((index, 1),)), carry.identity))
         return self._across(index, stores)
 
-    def _rows(self) -> For:
-        innermost, index = self.chain[-1], Register(I64, "j")
+    def _rows(self) -> tuple[Statement, ...]:
+        innermost = self.chain[-1]
+        count, statements = _trips(innermost), len(innermost.body.statements)
+        times = _ROWS if statements <= _FEW_STATEMENTS and count >= _ROWS else 1
+        whole = count - count % times
+        parts = [(0, whole, times)] + [(whole, count, 1)] * (whole < count)
+        rows: tuple[Statement, ...] = tuple(self._some_rows(*part) for part in parts)
+        for loop in reversed(self.chain[:-1]):
+            rows = (replace(loop, body=Block(rows), kind=LoopKind.SERIAL, carries=(), results=()),)
+        return rows
+
+    def _some_rows(self, start: int, stop: int, times: int) -> For:
+        """A loop over rows that takes in `times` of them at once, one after another, at every column."""
+        innermost, index, row = self.chain[-1], Register(I64, "j"), Register(I64, self.chain[-1].index.name)
         own = Address(0, ((index, 1),))
-        loads = [Load(c.register, b, own) for c, b in zip(self.carries, self.buffers, strict=True)]
-        stores = [Store(b, own, y) for b, y in zip(self.buffers, innermost.body.yields, strict=True)]
-        row = self._across(index, [*loads, *self._placed(index, innermost.body.statements), *stores])
-        for loop in reversed(self.chain):
-            row = replace(loop, body=Block((row,)), kind=LoopKind.SERIAL, carries=(), results=())
-        return row
+        sums: list[Operand] = [Register(c.register.dtype, c.register.name) for c in self.carries]
+        statements: list[Statement] = []
+        for total, buffer in zip(sums, self.buffers, strict=True):
+            assert isinstance(total, Register)
+            statements.append(Load(total, buffer, own))
+        for number in range(times):
+            names = dict(zip((c.register for c in self.carries), sums, strict=True))
+            statements += _at_row(innermost, row, number, names)
+            sums = [names.get(y, y) if isinstance(y, Register) else y for y in innermost.body.yields]
+        statements += [Store(b, own, total) for b, total in zip(self.buffers, sums, strict=True)]
+        body = Block((self._across(index, self._placed(index, statements)),))
+        return For(row, index_constant(start), index_constant(stop), body, LoopKind.SERIAL, times)
 
     def _finish(self) -> For:
         index = Register(I64, "j")
@@ -155,6 +175,44 @@ class _Stream:
         for s in statements:
             moved.append(_renamed(s, column, renamed, ((index, 1), (self.block, self.width))))
         return moved
+
+
+def _at_row(loop: For, row: Register, number: int, names: dict[Register, Operand]) -> list[Statement]:
+    """The statements of a loop for index row + number, with registers of their own. names: carries; grows."""
+    statements: list[Statement] = []
+    if any(loop.index in operands_of(s) for s in loop.body.statements):
+        at = Register(I64, loop.index.name)
+        statements.append(Compute(at, ScalarOp.ADD, (row, index_constant(number))))
+        names[loop.index] = at
+
+    def value(operand: Operand) -> Operand:
+        return names.get(operand, operand) if isinstance(operand, Register) else operand
+
+    def optional(operand: Operand | None) -> Operand | None:
+        return None if operand is None else value(operand)
+
+    def fresh(register: Register) -> Register:
+        copy = names[register] = Register(register.dtype, register.name)
+        return copy
+
+    def address(a: Address) -> Address:
+        shift = number * sum(c for r, c in a.terms if r is loop.index)
+        terms = [(row if r is loop.index else value(r), c) for r, c in a.terms]
+        return Address(a.constant + shift, tuple((r, c) for r, c in terms if isinstance(r, Register)))
+
+    for s in loop.body.statements:
+        match s:
+            case Compute():
+                statements.append(replace(s, operands=tuple(map(value, s.operands)), result=fresh(s.result)))
+            case Load():
+                place, mask, fill = address(s.address), optional(s.mask), optional(s.fill)
+                statements.append(Load(fresh(s.result), s.buffer, place, mask, fill))
+            case Fault():
+                values = tuple(map(value, s.values))
+                statements.append(replace(s, predicate=value(s.predicate), position=value(s.position), values=values))
+            case _:
+                raise AssertionError(s)
+    return statements
 
 
 def _renamed(s: Statement, old: Register, new: Register, place: tuple[tuple[Register, int], ...]) -> Statement:
