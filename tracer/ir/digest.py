@@ -98,8 +98,8 @@ def _comparable(value: Any) -> Hashable:
     if kind is int or value is None or isinstance(value, np.dtype):
         key: Hashable = value
         return key
-    if kind is tuple and all(type(item) is int for item in value):
-        return tuple(value)
+    if kind is tuple:
+        return tuple([item if type(item) is int else _comparable(item) for item in value])
     return encode(value)
 
 

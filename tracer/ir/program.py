@@ -125,7 +125,13 @@ class Program:
     @cached_property
     def holds_programs(self) -> bool:
         """Whether any equation has programs among its parameters."""
-        return any(True for equation in self.equations for _ in equation.nested())
+        for equation in self.equations:
+            for value in equation.params.values():
+                if isinstance(value, Program) or (
+                    isinstance(value, tuple) and any(isinstance(item, Program) for item in value)
+                ):
+                    return True
+        return False
 
     @cached_property
     def digest(self) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 
 from tracer.ir.program import Atom, Equation, Program, Var
 
@@ -36,7 +35,9 @@ def use_counts(program: Program) -> dict[Var, int]:
 def substitute(equation: Equation, replacements: Mapping[Var, Atom]) -> Equation:
     """The equation with its operands replaced; the same object when none of them was."""
     inputs = substitute_atoms(equation.inputs, replacements)
-    return equation if inputs is equation.inputs else replace(equation, inputs=inputs)
+    if inputs is equation.inputs:
+        return equation
+    return Equation(equation.primitive, inputs, equation.params, equation.outputs, equation.source)
 
 
 def substitute_atoms(atoms: tuple[Atom, ...], replacements: Mapping[Var, Atom]) -> tuple[Atom, ...]:

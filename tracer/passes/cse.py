@@ -44,7 +44,7 @@ def _may_merge(equation: Equation) -> bool:
     Stacks, too: they are changed in place once they are scheduled, so that equal ones are not one.
     """
     primitive = equation.primitive
-    if primitive is optimization_barrier_p or Effect.IO in equation.effects:
+    if primitive is optimization_barrier_p or (primitive.effects and Effect.IO in equation.effects):
         return False
     if isinstance(primitive.lower, Structured) and primitive.lower.kind == "callback":
         return False

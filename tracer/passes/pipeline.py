@@ -31,17 +31,22 @@ class Repeat:
     at_most: int
 
 
+_FOLD: Final = Pass("fold", fold, looks_back=True)
+_SIMPLIFY: Final = Pass("simplify", simplify, looks_back=True)
+_CSE: Final = Pass("cse", cse, looks_back=True)
+_DCE: Final = Pass("dce", dce, deletes=True)
+
 PIPELINE: Final[tuple[Pass | Repeat, ...]] = (
     Pass("inline", inline),
-    Pass("dce", dce),
+    _DCE,
     Pass("unroll", unroll),
     Repeat(
         (
-            Pass("fold", fold),
-            Pass("simplify", simplify),
+            _FOLD,
+            _SIMPLIFY,
             Pass("narrow", narrow),
-            Pass("cse", cse),
-            Pass("dce", dce),
+            _CSE,
+            _DCE,
         ),
         at_most=2,
     ),
@@ -49,12 +54,12 @@ PIPELINE: Final[tuple[Pass | Repeat, ...]] = (
     Pass("expand", expand),
     Repeat(
         (
-            Pass("fold", fold),
-            Pass("simplify", simplify),
+            _FOLD,
+            _SIMPLIFY,
             Pass("narrow", narrow),
             Pass("hoist", hoist),
-            Pass("cse", cse),
-            Pass("dce", dce),
+            _CSE,
+            _DCE,
         ),
         at_most=3,
     ),
@@ -76,15 +81,20 @@ def stages(program: Program, *, verify: bool = False) -> Iterator[tuple[Pass, Pr
     """Every pass that changes the program, with the program after it, in order."""
     for step in PIPELINE:
         passes, rounds = (step.passes, step.at_most) if isinstance(step, Repeat) else ((step,), 1)
+        done: set[Pass] = set()  # what would find nothing to do
         for _ in range(rounds):
             before = program
             for each in passes:
+                if each in done:
+                    continue
                 after = each.run(program)
+                done.add(each)
                 if after is program:
                     continue
                 if verify:
                     _verify(each, after)
                 program = after
+                done = {p for p in done if p is each or (each.deletes and p.looks_back and not after.holds_programs)}
                 yield each, program
             if program is before:
                 break

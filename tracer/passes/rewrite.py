@@ -12,11 +12,17 @@ Rewrite = Callable[[Program], Program]
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """A rewrite of programs that keeps what they compute. rounds: whether it may change how results are rounded."""
+    """A rewrite of programs that keeps what they compute, and finds nothing more to do in its result.
+
+    rounds: whether it may change how results are rounded. looks_back: whether what it does to an equation depends on
+    the equations before it alone. deletes: whether all it does is to drop what nothing needs.
+    """
 
     name: str
     run: Rewrite
     rounds: bool = False
+    looks_back: bool = False
+    deletes: bool = False
 
 
 def nested_first(rewrite: Rewrite, holds: Callable[[Equation], bool] | None = None) -> Rewrite:

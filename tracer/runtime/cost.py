@@ -134,8 +134,12 @@ def program_cost(program: Program) -> Cost:
 
 def is_long(program: Program) -> bool:
     """Whether a call may take more than some microseconds: then the GIL is given away and Ctrl-C is listened to."""
-    cost = program_cost(program)
-    return cost.unknown_trips or cost.work > _LONG
+    total = Cost()
+    for equation in program.equations:
+        total += equation_cost(equation)
+        if total.unknown_trips or total.work > _LONG:
+            return True
+    return False
 
 
 def long_from(program: Program, size: int) -> int:
