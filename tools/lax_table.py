@@ -56,6 +56,19 @@ NOT_TAKEN: dict[str, str] = {
     "to": "arrays live on one device",
 }
 
+# What functions of both mean otherwise here, and why.
+DIFFERENT: dict[str, str] = {
+    "`max`, `min`, `clamp`, reductions, scans and scatters by them, of complex numbers": "a NaN part wins, the first "
+    "of several; with JAX the order of the operands decides. `clamp` compares imaginary parts as well",
+    "`argmax`, `argmin` and gradients of `reduce_window` and `clamp` of complex numbers": "defined, by the same order",
+    "`cummax`, `cummin`": "the last of equal elements has the derivative; JAX halves it at every step",
+    "`dot_general` of operands of two dtypes": "promotes as `tracer.numpy` does; JAX takes one of the two, "
+    "i8 for i8 and u8",
+    "`scatter_mul`": "has a gradient without `unique_indices`",
+    "`convert_element_type` of complex numbers to bool": "1j is true, as in NumPy",
+    "`sort` of complex numbers": "those with a NaN imaginary part come after all others, as in NumPy",
+}
+
 _HEAD = """# tracer.lax and JAX's lax
 
 Written by `tools/lax_table.py`; compared with jax.lax {version}.
@@ -91,6 +104,9 @@ def _lines() -> Iterator[str]:
     yield _HEAD.format(version=version, here=len(here), total=len(names)).rstrip()
     for parameter in sorted(not_taken()):
         yield f"| `{parameter}` | {NOT_TAKEN[parameter]} |"
+    yield "\n## What differs\n\n| what | here |\n|---|---|"
+    for what, meaning in DIFFERENT.items():
+        yield f"| {what} | {meaning} |"
     yield "\n## Not here\n\n| name | why |\n|---|---|"
     for name in sorted(set(names) - set(here)):
         yield f"| `{name}` | {ABSENT[name]} |"

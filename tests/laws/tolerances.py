@@ -88,6 +88,8 @@ COMPLEX_TOLERANCES: Final[dict[str, Tolerance]] = {
     "div": Tolerance(8, _COMPLEX),
     "abs": Tolerance(4, "hypot"),
     "sign": Tolerance(8, "hypot, and a division"),
+    "reduce_window_max": Tolerance(0, "of several NaN in a window, one"),
+    "reduce_window_min": Tolerance(0, "of several NaN in a window, one"),
 }
 
 

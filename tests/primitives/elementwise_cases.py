@@ -48,8 +48,8 @@ def _cases(names: str, arity: int, dtypes: tuple[str, ...]) -> list[Case]:
 
 CASES: list[Case] = [
     *_cases("add sub mul div", 2, NUMBERS),
-    *_cases("max min", 2, ("bool", *INTEGERS, *FLOATS)),
-    *_cases("clamp", 3, ("i32", "u8", "f32", "f64")),
+    *_cases("max min", 2, ALL),
+    *_cases("clamp", 3, ("i32", "u8", "f32", "f64", "c128")),
     *_cases("neg sign square", 1, NUMBERS),
     *_cases("abs", 1, SIGNED + INEXACT),
     *_cases("rem", 2, INTEGERS + FLOATS),
@@ -138,7 +138,7 @@ def read_table(path: Path) -> dict[str, np.ndarray[Any, Any]]:
         data = file["data"]
         for line in str(file["index"]).split("\n"):
             name, short, sizes = line.split("|")
-            shape = tuple(map(int, sizes.split(",")))
+            shape = tuple(int(n) for n in sizes.split(",") if n)
             stop = start + DTYPES[short].itemsize * int(np.prod(shape))
             table[name] = data[start:stop].view(DTYPES[short]).reshape(shape)
             start = stop

@@ -135,7 +135,16 @@ def test_unequal_sizes_are_named_with_the_remedy() -> None:
         (ShapeError, "different numbers of axes", lambda a, b: dot_general(a, b, (((0,), ()), ((), ())))),
         (ShapeError, "out of range", lambda a, b: dot_general(a, b, (((2,), (0,)), ((), ())))),
         (ArgumentError, "unknown precision 'exact'", lambda a, b: dot(a, b, precision="exact")),
-        (DTypeError, "got i32 for products of f64", lambda a, b: dot(a, b, preferred_element_type=np.int32)),
+        (
+            DTypeError,
+            "got f32 for products of c128",
+            lambda a, b: dot(a * 1j, b * 1j, preferred_element_type=np.float32),
+        ),
+        (
+            DTypeError,
+            "got i8 for products of i32",
+            lambda a, b: dot(a.astype("int32"), b.astype("int32"), preferred_element_type=np.int8),
+        ),
         (ShapeError, "two stacks of matrices", lambda a, b: batch_matmul(a, dot_general(b, b, (((), ()), ((), ()))))),
     ],
 )

@@ -168,7 +168,11 @@ X, Y = np.ones((2, 4, 5, 5)), np.ones((6, 4, 3, 3))
          lambda a, b: conv_general_dilated(a, b, (1, 1), "SAME", dimension_numbers="NCHW"), X, Y),
         (ArgumentError, "name every axis once",
          lambda a, b: conv_general_dilated(a, b, (1, 1), "SAME", dimension_numbers=("NCHW", "OIHH", "NCHW")), X, Y),
-        (DTypeError, "takes integers, floats, complex", lambda a, b: conv(a, b, (1, 1), "SAME"), X > 0, Y > 0),
+        (DTypeError, "equal dtypes", lambda a, b: conv(a, b, (1, 1), "SAME"), X > 0, Y),
+        (DTypeError, "got f32 for products of f64",
+         lambda a, b: conv(a, b, (1, 1), "SAME", preferred_element_type=np.float32), X, Y),
+        (DTypeError, "got u32 for products of i32", lambda a, b: conv(
+            a, b, (1, 1), "SAME", preferred_element_type=np.uint32), X.astype(np.int32), Y.astype(np.int32)),
     ],
 )  # fmt: skip
 def test_mistakes_are_told(error: type[Exception], pattern: str, call: Any, x: Any, y: Any) -> None:

@@ -11,7 +11,6 @@ from tracer.errors import CarryTypeError, ShapeError, message
 from tracer.ir import shape as shapes
 from tracer.ir.dtypes import DType
 from tracer.ir.program import Program
-from tracer.ir.reductions import identity
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import array_type, same_up_to_weakness
 from tracer.lax.bodies import Body, stage_body
@@ -24,6 +23,7 @@ from tracer.primitives.reductions import reduce_and, reduce_max, reduce_min, red
 from tracer.primitives.shapes import reshape, transpose
 from tracer.primitives.sliding import dilated, positions, sliding_windows
 from tracer.primitives.window_reductions import (
+    neutral,
     padded,
     reduce_window_max_p,
     reduce_window_min_p,
@@ -202,8 +202,7 @@ def _is_neutral(init_value: Any, op: ScalarOp, dtype: DType) -> bool:
     value = concrete_value(start) if isinstance(start, Array) else start
     if value is None:
         return False
-    neutral = 0 if op is ScalarOp.ADD else identity(op, dtype)
-    return bool(np.asarray(value).astype(dtype) == neutral)
+    return bool(np.asarray(value).astype(dtype) == neutral(op, dtype))
 
 
 def reduce_window_shape_tuple(

@@ -23,10 +23,8 @@ from tracer.numpy.matrices import sum_dtype
 from tracer.numpy.promotion import literal, operand, same_dtype
 from tracer.primitives import arithmetic, bits, comparison
 from tracer.primitives import reductions as primitives
-from tracer.primitives.broadcasting import axis_of, check_not_empty, reduce_sum
-from tracer.primitives.joining import slice_in_dim
-from tracer.primitives.shapes import expand_dims, reshape, transpose
-from tracer.primitives.sorting import sort
+from tracer.primitives.broadcasting import axis_of, reduce_sum
+from tracer.primitives.shapes import expand_dims, reshape
 from tracer.trace.array import Array
 from tracer.trace.source import here
 
@@ -145,8 +143,6 @@ def _extreme(name: str, a: Any, axis: Axis, out: object, keepdims: bool, initial
     x = operand(name, a)
     if where is not None and initial is None:
         raise ShapeError(message(f"{name}{here()}: where= needs initial=, the value of nothing"))
-    if dtypes.is_complex(x.dtype):
-        return _complex_extreme(name, x, axis, keepdims)
     greatest = name == "max"
     reduce, combine = (primitives.reduce_max, arithmetic.max) if greatest else (primitives.reduce_min, arithmetic.min)
     as_bits = x.dtype == dtypes.BOOL
@@ -180,19 +176,6 @@ def extreme_value(dtype: Any, *, lowest: bool) -> Any:
 
 
 _FINITE = frozenset((dtypes.F8E4M3FN,))
-
-
-def _complex_extreme(name: str, x: Array, axis: Axis, keepdims: bool) -> Array:
-    """By real, then by imaginary part, as sorting does; NaN wherever there is one."""
-    axes = axes_argument(name, x, axis)
-    kept = [d for d in range(x.ndim) if d not in axes]
-    sizes = [x.shape[d] for d in kept]
-    flat = reshape(transpose(x, (*kept, *axes)), (*sizes, shape.size([x.shape[d] for d in axes])))
-    check_not_empty(name, flat.type, (-1,))
-    place = flat.shape[-1] - 1 if name == "max" else 0
-    found = reshape(slice_in_dim(sort(flat), place, place + 1, axis=-1), sizes)
-    missing = primitives.reduce_or(comparison.ne(flat, flat), (-1,))
-    return finished(comparison.select(missing, complex(np.nan, np.nan), found), axes, keepdims)
 
 
 def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:

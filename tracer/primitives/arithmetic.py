@@ -13,7 +13,7 @@ from tracer.ir.program import Literal
 from tracer.ir.scalar import ScalarOp
 from tracer.primitives.bits import and_
 from tracer.primitives.broadcasting import broadcast_in_dim
-from tracer.primitives.comparison import eq, gt, lt, select
+from tracer.primitives.comparison import eq, lt, ne, select
 from tracer.primitives.rules import (
     Value,
     coerce,
@@ -152,13 +152,19 @@ min_p = Primitive(
     batch=pointwise_batch, lower=Pointwise(ScalarOp.MIN), splat=True, commutative=True,
 )  # fmt: skip
 
+
+def _below(x: Any, y: Any) -> Any:
+    """x < y; complex numbers have no `lt`, but the order of `max`."""
+    return and_(eq(max(x, y), y), ne(x, y)) if dtypes.is_complex(y.type.dtype) else lt(x, y)
+
+
 clamp_p = Primitive(
-    name="clamp", infer=pointwise_infer("clamp", "bif"),
+    name="clamp", infer=pointwise_infer("clamp", "bifc"),
     reference=lambda low, x, high: _MIN_REFERENCE(_MAX_REFERENCE(low, x), high),
     jvp=per_operand(
-        lambda ctx, dx, low, x, high: select(and_(gt(low, x), lt(low, high)), dx, 0),
-        lambda ctx, dx, low, x, high: select(and_(gt(x, low), lt(x, high)), dx, 0),
-        lambda ctx, dx, low, x, high: select(lt(high, max(low, x)), dx, 0),
+        lambda ctx, dx, low, x, high: select(and_(_below(x, low), _below(low, high)), dx, 0),
+        lambda ctx, dx, low, x, high: select(and_(_below(low, x), _below(x, high)), dx, 0),
+        lambda ctx, dx, low, x, high: select(_below(high, max(low, x)), dx, 0),
     ),
     transpose=NoRule("clamp is not linear"),
     batch=pointwise_batch, lower=Composite(lambda low, x, high: min(max(low, x), high)), splat=True,

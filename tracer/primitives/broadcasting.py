@@ -226,7 +226,10 @@ def reduce_over(primitive: Primitive, operand: Value, axes: Sequence[int]) -> An
     """Bind a reduction over axes counted from either end; over none it is the operand itself."""
     x = operand_of(primitive.name, operand)
     named = tuple(sorted(axes_of(primitive.name, axes, len(x.type.shape))))
-    return bind(primitive, x, axes=named) if named else x
+    if named:
+        return bind(primitive, x, axes=named)
+    primitive.infer(x.type, axes=())
+    return x
 
 
 # reduce_sum

@@ -8,7 +8,7 @@ Products and sums are computed in `accumulation_dtype` and rounded once: float32
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -18,9 +18,9 @@ import numpy as np
 from tracer.errors import ArgumentError, DTypeError, ShapeError, message
 from tracer.ir import dtypes, shape
 from tracer.ir.dtypes import DType
-from tracer.ir.primitive import Library, Primitive
-from tracer.ir.types import ArrayType, Shape, Type, array_type
-from tracer.primitives.conversion import convert_element_type
+from tracer.ir.primitive import Library, Primitive, Rule, Zero
+from tracer.ir.types import ArrayType, Shape, Type, array_type, tangent_type
+from tracer.primitives.conversion import convert_element_type, converted, dtype_named
 from tracer.primitives.rules import (
     Value,
     check_kinds,
@@ -76,23 +76,25 @@ def canonical_precision(precision: object, operation: str) -> str | None:
 
 
 def accumulation_dtype(operand: DType, result: DType) -> DType:
-    """What products and sums are computed in: the wider of the two, float32 for the short floats."""
-    same_kind = kind_of(operand) == kind_of(result)
-    return dtypes.accumulator_dtype(operand if same_kind and operand.itemsize >= result.itemsize else result)
+    """What products and sums are computed in: of the kind that the operands have, unless that is exact and the
+    result's is not; the wider of the two; float32 for the short floats."""
+    if not dtypes.is_inexact(operand):
+        wider = kind_of(operand) == kind_of(result) and operand.itemsize >= result.itemsize
+        return dtypes.accumulator_dtype(operand if wider else dtypes.real_dtype(result))
+    part, wanted = dtypes.real_dtype(operand), dtypes.real_dtype(result)
+    wide = dtypes.accumulator_dtype(wanted if dtypes.is_float(wanted) and wanted.itemsize > part.itemsize else part)
+    return dtypes.complex_dtype(wide) if dtypes.is_complex(operand) else wide
 
 
-def result_dtype(operation: str, operand: DType, preferred: DType | None) -> DType:
-    """The dtype of a contraction's result: the operands', or the preferred one where that fits."""
-    if preferred is None or preferred == operand:
-        return operand
-    kinds = {"b": "bifc", "i": "if", "f": "f", "c": "c"}[kind_of(operand)]
-    narrower = not dtypes.is_inexact(operand) and preferred.itemsize < operand.itemsize
-    if kind_of(preferred) not in kinds or narrower:
+def check_preferred(operation: str, operand: DType, preferred: DType) -> DType:
+    """The preferred dtype of a result. DTypeError where it is narrower than operands that are no floats."""
+    widths = [dtypes.real_dtype(dtype).itemsize - dtypes.is_bool(dtype) for dtype in (preferred, operand)]
+    if preferred != operand and not dtypes.is_float(operand) and widths[0] < widths[1]:
         raise DTypeError(
             message(
-                f"{operation}{here()}: preferred_element_type does not fit the operands",
+                f"{operation}{here()}: preferred_element_type is narrower than the operands",
                 f"got {dtypes.short_name(preferred)} for products of {dtypes.short_name(operand)}",
-                help="integers give integers no narrower, or floats; floats give floats; complex gives complex",
+                help="cast the result with .astype(...); only floats are rounded to narrower ones here",
             )
         )
     return preferred
@@ -145,8 +147,7 @@ def _dot_infer(
     left_free = free_axes(len(lhs.shape), left, left_batch)
     right_free = free_axes(len(rhs.shape), right, right_batch)
     result = _sizes(lhs, left_batch) + _sizes(lhs, left_free) + _sizes(rhs, right_free)
-    dtype = result_dtype("dot_general", lhs.dtype, preferred_element_type)
-    return array_type(dtype, result, lhs.weak and rhs.weak)
+    return array_type(preferred_element_type, result, lhs.weak and rhs.weak)
 
 
 # Value
@@ -165,7 +166,7 @@ def _dot_reference(
     product = x @ y
     if product.shape != way.result:
         product = product.reshape(way.result)
-    return product if product.dtype == preferred_element_type else product.astype(preferred_element_type)
+    return product if product.dtype == preferred_element_type else converted(product, preferred_element_type)
 
 
 class _Way(NamedTuple):
@@ -220,10 +221,31 @@ def _operand_cotangent(
     other_free = free_axes(len(other.type.shape), other_contracted, other_batch)
     ct, other = cotangent_operands(ct, other)
     numbers = ((ct_other, other_free), (tuple(range(len(batch))), other_batch))
-    result = dot_general(ct, other, numbers, precision=precision, preferred_element_type=type.dtype)
+    result = contract(ct, other, numbers, precision, type.dtype)
     by_other = tuple(contracted[i] for i in np.argsort(other_contracted))
     order = batch + free_axes(len(type.shape), contracted, batch) + by_other
     return transpose(result, shape.inverse(order))
+
+
+def contract(lhs: Any, rhs: Any, dimension_numbers: DimensionNumbers, precision: str | None, dtype: DType) -> Any:
+    """dot_general with parameters that are known to fit, and a result of any dtype."""
+    return bind(
+        dot_general_p, lhs, rhs, dimension_numbers=dimension_numbers, precision=precision, preferred_element_type=dtype
+    )
+
+
+def products_jvp(multiply: Callable[..., Any]) -> Rule:
+    """The jvp of a product that is linear in both operands; one in integers is constant between its steps."""
+    tangents = per_operand(
+        lambda ctx, dx, x, y, **params: multiply(dx, y, **params),
+        lambda ctx, dy, x, y, **params: multiply(x, dy, **params),
+    )
+
+    def jvp(ctx: Any, xs: Any, dxs: Any, **params: Any) -> Any:
+        exact = not dtypes.is_inexact(params["preferred_element_type"])
+        return [Zero(tangent_type(ctx.outputs[0].type))] if exact else tangents(ctx, xs, dxs, **params)
+
+    return jvp
 
 
 def _dot_transpose(ctx: Any, cts: Any, xs: Any, *, dimension_numbers: Any, precision: Any, **_: Any) -> list[Any]:
@@ -260,16 +282,13 @@ def _dot_batch(
     else:
         assert rhs_axis is not None
         out = len(right_batch) + lhs_free + rhs_axis - sum(axis < rhs_axis for axis in right + right_batch)
-    return [dot_general(lhs, rhs, ((left, right), (left_batch, right_batch)), **params)], [out]
+    numbers = ((left, right), (left_batch, right_batch))
+    return [bind(dot_general_p, lhs, rhs, dimension_numbers=numbers, **params)], [out]
 
 
-dot_general_p = Primitive(
+dot_general_p: Primitive = Primitive(
     name="dot_general", infer=_dot_infer, reference=_dot_reference,
-    jvp=per_operand(
-        lambda ctx, dx, x, y, *, dimension_numbers, **params: dot_general(dx, y, dimension_numbers, **params),
-        lambda ctx, dy, x, y, *, dimension_numbers, **params: dot_general(x, dy, dimension_numbers, **params),
-    ),
-    transpose=_dot_transpose,
+    jvp=products_jvp(lambda x, y, **params: bind(dot_general_p, x, y, **params)), transpose=_dot_transpose,
     batch=_dot_batch, lower=Library("dot"),
 )  # fmt: skip
 
@@ -332,7 +351,8 @@ def dot_general(
 
     lhs: [*s], rhs: [*t]; dimension_numbers: ((lhs contracted, rhs contracted), (lhs batch, rhs batch)), by position.
     Returns [batch axes, lhs's free axes, rhs's free axes], of the operands' dtype or `preferred_element_type`.
-    Integers wrap, bool is `or` of `and`; f16 and bf16 accumulate in f32 and round once.
+    Integers wrap, bool is `or` of `and`; f16 and bf16 accumulate in f32 and round once. Sums of floats and complex
+    numbers are made before they are converted to another preferred dtype; those of integers in that dtype.
     Raises ShapeError where the sizes of paired axes differ, DTypeError where the dtypes do not fit.
 
     >>> dot_general(tnp.ones((2, 3)), tnp.ones((3, 4)), (((1,), (0,)), ((), ()))).shape
@@ -340,11 +360,11 @@ def dot_general(
     """
     x, y, dtype = contraction_operands("dot_general", lhs, rhs)
     numbers = _canonical_axes("dot_general", x, y, dimension_numbers)
-    preferred = None if preferred_element_type is None else np.dtype(preferred_element_type)
-    return bind(
-        dot_general_p, x, y, dimension_numbers=numbers, precision=canonical_precision(precision, "dot_general"),
-        preferred_element_type=result_dtype("dot_general", dtype, preferred),
-    )  # fmt: skip
+    preferred = dtype if preferred_element_type is None else dtype_named("dot_general", preferred_element_type)
+    checked: Array = contract(
+        x, y, numbers, canonical_precision(precision, "dot_general"), check_preferred("dot_general", dtype, preferred)
+    )
+    return checked
 
 
 def dot(

@@ -22,10 +22,10 @@ from tracer.ir import shape as shapes
 from tracer.ir.dtypes import DType
 from tracer.ir.primitive import Composite, Eager, Primitive
 from tracer.ir.types import ArrayType, Shape, Type, array_type
-from tracer.primitives.contractions import cotangent_operands, dot_general, dot_general_p, result_dtype
+from tracer.primitives.contractions import contract, cotangent_operands, dot_general_p, products_jvp
 from tracer.primitives.convolution_nests import has_nest
 from tracer.primitives.joining import pad
-from tracer.primitives.rules import check_kinds, is_linear, per_operand, quiet
+from tracer.primitives.rules import check_kinds, is_linear, quiet
 from tracer.primitives.shapes import moveaxis, reshape, rev, transpose
 from tracer.primitives.sliding import dilated, positions, sliding_windows
 from tracer.trace.array import Array
@@ -48,7 +48,7 @@ def _infer(
     lhs: Type, rhs: Type, *, strides: Shape, padding: Padding, lhs_dilation: Shape, rhs_dilation: Shape,
     feature_groups: int, batch_groups: int, precision: str | None, preferred_element_type: DType,
 ) -> Type:  # fmt: skip
-    check_kinds("conv", (lhs, rhs), "ifc")
+    check_kinds("conv", (lhs, rhs), "bifc")
     assert isinstance(lhs, ArrayType)
     assert isinstance(rhs, ArrayType)
     if lhs.dtype != rhs.dtype:
@@ -84,8 +84,7 @@ def _infer(
             )
     sizes = padded_sizes(lhs.shape[2:], padding, lhs_dilation)
     spatial = positions(sizes, rhs.shape[2:], strides, rhs_dilation)
-    dtype = result_dtype("conv", lhs.dtype, preferred_element_type)
-    return array_type(dtype, (batch // batch_groups, out_features, *spatial), lhs.weak and rhs.weak)
+    return array_type(preferred_element_type, (batch // batch_groups, out_features, *spatial), lhs.weak and rhs.weak)
 
 
 # Value: windows of lhs [N, C, *positions, *window], contracted with rhs by dot_general
@@ -174,7 +173,7 @@ def _expand(
     else:
         patches = reshape(transpose(windows, (lead[0], *places, *within)), (groups, columns, inner))
         contracted = ((2,), (2,))
-    result = dot_general(weights, patches, (contracted, ((0,), (0,))), precision, preferred_element_type)
+    result = contract(weights, patches, (contracted, ((0,), (0,))), precision, preferred_element_type)
     result = reshape(result, (rhs.type.shape[0], batch // batch_groups, *outs))
     return moveaxis(result, 0, 1)
 
@@ -282,18 +281,6 @@ def _batch(ctx: Any, xs: Sequence[Operand], axes: Sequence[int | None], **params
     return [_unfold(result, 1, ctx.size)], [0]
 
 
-conv_p = Primitive(
-    name="conv", infer=_infer, reference=quiet(_reference),
-    jvp=per_operand(
-        lambda ctx, dx, x, y, **params: conv(dx, y, **params), lambda ctx, dy, x, y, **params: conv(x, dy, **params)
-    ),
-    transpose=_transpose,
-    batch=_batch, lower=Composite(_expand, has_nest), eager=Eager.COMPILED,
-)  # fmt: skip
-
-CONVOLUTION = (conv_p,)
-
-
 def conv(
     lhs: Operand, rhs: Operand, *, strides: Shape, padding: Padding, lhs_dilation: Shape, rhs_dilation: Shape,
     feature_groups: int = 1, batch_groups: int = 1, precision: str | None = None, preferred_element_type: DType,
@@ -304,3 +291,12 @@ def conv(
         feature_groups=feature_groups, batch_groups=batch_groups, precision=precision,
         preferred_element_type=preferred_element_type,
     )  # fmt: skip
+
+
+conv_p: Primitive = Primitive(
+    name="conv", infer=_infer, reference=quiet(_reference),
+    jvp=products_jvp(conv), transpose=_transpose,
+    batch=_batch, lower=Composite(_expand, has_nest), eager=Eager.COMPILED,
+)  # fmt: skip
+
+CONVOLUTION = (conv_p,)

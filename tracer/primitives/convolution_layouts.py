@@ -6,18 +6,19 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from tracer.errors import ArgumentError, ShapeError, message
+from tracer.errors import ArgumentError, DTypeError, ShapeError, message
+from tracer.ir import dtypes
 from tracer.ir import shape as shapes
-from tracer.primitives.contractions import canonical_precision, contraction_operands, result_dtype
+from tracer.ir.dtypes import DType
+from tracer.primitives.contractions import canonical_precision
+from tracer.primitives.conversion import dtype_named, dtype_of
 from tracer.primitives.convolution import Padding, conv_p
-from tracer.primitives.rules import Value
+from tracer.primitives.rules import Value, coerce, kind_of
 from tracer.primitives.shapes import rev, transpose
 from tracer.primitives.sliding import dilated
 from tracer.trace.array import Array
 from tracer.trace.source import here
-from tracer.trace.trace import bind
+from tracer.trace.trace import Operand, bind
 
 
 class ConvDimensionNumbers(NamedTuple):
@@ -147,13 +148,14 @@ def conv_general_dilated(
     lhs: [batch, features, *spatial], rhs: [out features, in features, *window], in the order that
     `dimension_numbers` give; window_strides, lhs_dilation, rhs_dilation: one integer a spatial axis;
     padding: (before, after) for each, negative to crop, or "SAME", "SAME_LOWER", "VALID".
-    Returns [batch / batch_group_count, out features, *positions], of the operands' dtype or the preferred one.
-    Raises ShapeError where features or groups do not fit, ArgumentError for settings of the wrong length.
+    Returns [batch / batch_group_count, out features, *positions], of the operands' dtype or the preferred one;
+    bool is `or` of `and`. Raises DTypeError where the dtypes differ or the preferred one does not fit, ShapeError
+    where features or groups do not fit, ArgumentError for settings of the wrong length.
 
     >>> conv_general_dilated(tnp.ones((1, 1, 5)), tnp.ones((1, 1, 3)), (1,), "SAME")
     Array([[[2., 3., 3., 3., 2.]]], f64)
     """
-    x, y, dtype = contraction_operands("conv", lhs, rhs)
+    x, y = coerce("conv", (lhs, rhs))
     numbers = conv_dimension_numbers(x.type.shape, y.type.shape, dimension_numbers)
     x, y = _put(x, numbers.lhs_spec), _put(y, numbers.rhs_spec)
     rank = len(x.type.shape) - 2
@@ -180,15 +182,34 @@ def conv_general_dilated(
             )
         )
     window = tuple(map(dilated, y.type.shape[2:], rhs_spread))
-    preferred = None if preferred_element_type is None else np.dtype(preferred_element_type)
     result = bind(
         conv_p, x, y, strides=strides, padding=_pads(padding, x.type.shape[2:], window, strides),
         lhs_dilation=spread, rhs_dilation=rhs_spread,
         feature_groups=int(feature_group_count), batch_groups=int(batch_group_count),
-        precision=canonical_precision(precision, "conv"), preferred_element_type=result_dtype("conv", dtype, preferred),
+        precision=canonical_precision(precision, "conv"), preferred_element_type=_preferred(x, preferred_element_type),
     )  # fmt: skip
     placed: Array = _put(result, shapes.inverse(numbers.out_spec))
     return placed
+
+
+def _preferred(x: Operand, preferred: object) -> DType:
+    """The result's dtype: of the operands' kind (of bools any, of integers a float, too), and no narrower."""
+    own = dtype_of(x)
+    if preferred is None:
+        return own
+    dtype, kinds = dtype_named("conv", preferred), {"b": "bifc", "i": "if", "f": "f", "c": "c"}
+    unsigned = dtypes.is_unsigned(dtype) and dtypes.is_signed(own)
+    narrower = not dtypes.is_bool(own) and dtype.itemsize < own.itemsize
+    if kind_of(dtype) not in kinds[kind_of(own)] or unsigned or narrower:
+        raise DTypeError(
+            message(
+                f"conv{here()}: preferred_element_type does not fit the operands",
+                f"got {dtypes.short_name(dtype)} for products of {dtypes.short_name(own)}",
+                help="integers give integers (signed ones signed) or floats, floats floats, complex numbers complex "
+                "numbers, none of them narrower",
+            )
+        )
+    return dtype
 
 
 def _put(x: Any, axes: Sequence[int]) -> Any:
@@ -244,7 +265,7 @@ def conv_transpose(
     >>> conv_transpose(tnp.ones((1, 4, 1)), tnp.ones((3, 1, 1)), (2,), "SAME").shape
     (1, 8, 1)
     """
-    x, y, _ = contraction_operands("conv_transpose", lhs, rhs)
+    x, y = coerce("conv_transpose", (lhs, rhs))
     rank = len(x.type.shape) - 2
     if dimension_numbers is None and rank in _CHANNELS_LAST:
         dimension_numbers = _CHANNELS_LAST[rank]

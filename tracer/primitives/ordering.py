@@ -1,4 +1,7 @@
-"""Floats in order, as integers: -0 below +0, NaN beyond all. NumPy's extremes leave the sign of zeros open."""
+"""Floats in order, as integers: -0 below +0, NaN beyond all. NumPy's extremes leave the sign of zeros open.
+
+Complex numbers are ordered by real, then by imaginary part, and the first with a NaN part is beyond all.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,10 @@ def unordered(bits: Any, dtype: DType) -> Any:
 
 
 def exact_extreme(function: Callable[..., Any], *, greatest: bool) -> Callable[..., Any]:
-    """NumPy's function of one array by maxima or minima, repeated on ordered integers where zeros came out."""
+    """NumPy's function of one array by maxima or minima, repeated on ordered integers where zeros came out.
+
+    Of complex numbers NumPy takes the first of those that are equal or NaN.
+    """
 
     def reference(x: Any, **options: Any) -> Any:
         found = np.asarray(function(x, **options), x.dtype)

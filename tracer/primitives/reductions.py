@@ -95,14 +95,22 @@ def _extreme_jvp(ctx: Any, xs: Any, dxs: Any, *, axes: tuple[int, ...]) -> list[
 
 
 def _over_axes(function: Callable[..., Any], *, greatest: bool) -> Callable[..., Any]:
-    """NumPy's max or min over axes."""
+    """NumPy's max or min over axes; of complex numbers in row-major order, since the first of equals counts."""
     extreme = exact_extreme(function, greatest=greatest)
-    return lambda x, axes: extreme(x, axis=axes)
+
+    def reference(x: Any, *, axes: tuple[int, ...]) -> Any:
+        if dtypes.is_complex(x.dtype):
+            kept = [axis for axis in range(x.ndim) if axis not in axes]
+            count = shape.size([x.shape[axis] for axis in axes])
+            x, axes = x.transpose((*kept, *axes)).reshape((*(x.shape[a] for a in kept), count)), (len(kept),)
+        return extreme(x, axis=axes)
+
+    return reference
 
 
 reduce_max_p, reduce_min_p = (
     Primitive(
-        name=name, infer=reduce_infer(name, "bif", of_nothing=False),
+        name=name, infer=reduce_infer(name, "bifc", of_nothing=False),
         reference=_over_axes(function, greatest=op is ScalarOp.MAX),
         jvp=_extreme_jvp, transpose=NoRule(f"{name} is not linear"), batch=reduce_batch, lower=Reduce(op),
     )
@@ -113,6 +121,8 @@ reduce_max_p, reduce_min_p = (
 def reduce_max(operand: Value, axes: Sequence[int]) -> Any:
     """The greatest element over `axes`; NaN where there is one. ShapeError for no elements.
 
+    Complex numbers are compared by real, then by imaginary part.
+
     >>> reduce_max(tnp.asarray([[1, 5], [3, 4]]), (0,))
     Array([3, 5], i64)
     """
@@ -121,6 +131,8 @@ def reduce_max(operand: Value, axes: Sequence[int]) -> Any:
 
 def reduce_min(operand: Value, axes: Sequence[int]) -> Any:
     """The least element over `axes`; NaN where there is one. ShapeError for no elements.
+
+    Complex numbers are compared by real, then by imaginary part.
 
     >>> reduce_min(tnp.asarray([[1, 5], [3, 4]]), (0,))
     Array([1, 4], i64)

@@ -9,12 +9,14 @@ import numpy as np
 
 from tracer.errors import AxisError, message
 from tracer.ir import dtypes
+from tracer.ir.dtypes import DType
 from tracer.ir.primitive import Composite, NoRule, Primitive, Rule, Scan
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import Type
 from tracer.primitives.arithmetic import add, max, mul, sub
 from tracer.primitives.broadcasting import axis_of, full_like
 from tracer.primitives.comparison import eq, is_finite, select
+from tracer.primitives.complex import complex, is_complex, real
 from tracer.primitives.conversion import expand_in_single, reference_in_single
 from tracer.primitives.exponential import exp, log
 from tracer.primitives.joining import pad
@@ -114,8 +116,17 @@ def _cumprod_jvp(ctx: Any, xs: Any, dxs: Any, *, axis: int, reverse: bool) -> li
     return [moveaxis(found, 0, axis)]
 
 
+def _products_from_one(x: Any, *, axis: int, dtype: DType) -> Any:
+    """NumPy's cumprod; of complex numbers the first is multiplied by 1 as well, for (1 + 0i) inf i has a NaN part."""
+    if not dtypes.is_complex(x.dtype):
+        return np.cumprod(x, axis=axis, dtype=dtype)
+    row = np.ones((*x.shape[:axis], 1, *x.shape[axis + 1 :]), dtype)
+    whole = np.cumprod(np.concatenate([row, x], axis), axis=axis)
+    return whole[(slice(None),) * axis + (slice(1, None),)]
+
+
 cumprod_p = Primitive(
-    name="cumprod", infer=_scan_infer("cumprod", "ifc"), reference=_scan_reference(_in_accumulator(np.cumprod)),
+    name="cumprod", infer=_scan_infer("cumprod", "ifc"), reference=_scan_reference(_in_accumulator(_products_from_one)),
     jvp=_cumprod_jvp, transpose=NoRule("cumprod is not linear"), batch=_scan_batch, lower=Scan(ScalarOp.MUL),
 )  # fmt: skip
 
@@ -137,7 +148,7 @@ def _extreme_jvp(ctx: Any, xs: Any, dxs: Any, *, axis: int, reverse: bool) -> li
 
 cummax_p, cummin_p = (
     Primitive(
-        name=name, infer=_scan_infer(name, "bif"),
+        name=name, infer=_scan_infer(name, "bifc"),
         reference=_scan_reference(exact_extreme(function, greatest=greatest)),
         jvp=_extreme_jvp, transpose=NoRule(f"{name} is not linear"), batch=_scan_batch, lower=Scan(op),
     )
@@ -152,10 +163,33 @@ cummax_p, cummin_p = (
 
 
 def _log_add_exp(x: Any, y: Any) -> Any:
-    """log(e^x + e^y), shifted by the greater, or by 0 where that is infinite."""
-    greater = max(x, y)
+    """log(e^x + e^y), shifted by the greater real part, or by 0 where that is infinite."""
+    greater = max(*map(_real_part, (x, y)))
     shift = select(is_finite(greater), greater, full_like(greater, 0))
+    if is_complex(x):
+        shift = complex(shift, 0)
     return add(log(add(exp(sub(x, shift)), exp(sub(y, shift)))), shift)
+
+
+def _real_part(x: Any) -> Any:
+    return real(x) if is_complex(x) else x
+
+
+def _complex_log_add_exp(x: Any, y: Any) -> Any:
+    greater = np.maximum(x.real, y.real)
+    shift = np.where(np.isfinite(greater), greater, 0)
+    return np.log(np.exp(x - shift) + np.exp(y - shift)) + shift
+
+
+def _accumulated_log_add_exp(x: Any, *, axis: int) -> Any:
+    """NumPy's accumulation; it has none of complex numbers."""
+    if not dtypes.is_complex(x.dtype):
+        return np.logaddexp.accumulate(x, axis=axis)
+    found = np.moveaxis(np.array(x), axis, 0)
+    before = np.full(found.shape[1:], -np.inf, x.dtype)
+    for k in range(len(found)):
+        before = found[k] = _complex_log_add_exp(before, found[k])
+    return np.moveaxis(found, 0, axis)
 
 
 def _cumlogsumexp_expand(x: Any, *, axis: int, reverse: bool) -> Any:
@@ -171,15 +205,15 @@ def _cumlogsumexp_jvp(ctx: Any, xs: Any, dxs: Any, *, axis: int, reverse: bool) 
     def combine(earlier: Sequence[Any], later: Sequence[Any]) -> list[Any]:
         (x, dx), (y, dy) = earlier, later
         z = _log_add_exp(x, y)
-        base = select(eq(z, -np.inf), full_like(z, 0), z)
+        base = select(eq(_real_part(z), -np.inf), full_like(z, 0), z)
         return [z, add(mul(dx, exp(sub(x, base))), mul(dy, exp(sub(y, base))))]
 
     return [_in_doubling_steps(combine, (xs[0], dxs[0]), (-np.inf, 0), axis, reverse)[1]]
 
 
 cumlogsumexp_p = Primitive(
-    name="cumlogsumexp", infer=_scan_infer("cumlogsumexp", "f"),
-    reference=reference_in_single(_scan_reference(np.logaddexp.accumulate)),
+    name="cumlogsumexp", infer=_scan_infer("cumlogsumexp", "fc"),
+    reference=reference_in_single(_scan_reference(_accumulated_log_add_exp)),
     jvp=_cumlogsumexp_jvp, transpose=NoRule("cumlogsumexp is not linear"), batch=_scan_batch,
     lower=Composite(expand_in_single(_cumlogsumexp_expand)),
 )  # fmt: skip
@@ -208,6 +242,8 @@ def cumprod(operand: Value, axis: int = 0, reverse: bool = False) -> Any:
 def cummax(operand: Value, axis: int = 0, reverse: bool = False) -> Any:
     """The greatest of all elements up to each one along an axis; NaN from the first NaN on.
 
+    Complex numbers are compared by real, then by imaginary part.
+
     >>> cummax(tnp.asarray([1, 3, 2]))
     Array([1, 3, 3], i64)
     """
@@ -217,6 +253,8 @@ def cummax(operand: Value, axis: int = 0, reverse: bool = False) -> Any:
 def cummin(operand: Value, axis: int = 0, reverse: bool = False) -> Any:
     """The least of all elements up to each one along an axis; NaN from the first NaN on.
 
+    Complex numbers are compared by real, then by imaginary part.
+
     >>> cummin(tnp.asarray([2, 3, 1]))
     Array([2, 2, 1], i64)
     """
@@ -224,7 +262,9 @@ def cummin(operand: Value, axis: int = 0, reverse: bool = False) -> Any:
 
 
 def cumlogsumexp(operand: Value, axis: int = 0, reverse: bool = False) -> Any:
-    """log(sum(exp(x))) of all elements up to each one along an axis, without overflow. Floats.
+    """log(sum(exp(x))) of all elements up to each one along an axis, without overflow. Floats and complex numbers.
+
+    Complex results have an imaginary part in [-pi, pi].
 
     >>> cumlogsumexp(tnp.asarray([0.0, 0.0]))
     Array([0.        , 0.69314718], f64)

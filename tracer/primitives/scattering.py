@@ -220,7 +220,7 @@ def _extreme_jvp(
 
 
 def _extreme_reference(function: np.ufunc, *, greatest: bool) -> Any:
-    """The least or greatest by their order as integers, so that -0 stays below +0."""
+    """The least or greatest; of floats by their order as integers, so that -0 stays below +0."""
     combine = scatter_reference(function)
 
     def reference(operand: Any, indices: Any, updates: Any, predicate: Any, **params: Any) -> Any:
@@ -232,7 +232,7 @@ def _extreme_reference(function: np.ufunc, *, greatest: bool) -> Any:
 
 scatter_min_p, scatter_max_p = (
     Primitive(
-        name=name, infer=scatter_infer(name, "bif"),
+        name=name, infer=scatter_infer(name, "bifc"),
         reference=_extreme_reference(function, greatest=op is ScalarOp.MAX),
         jvp=_extreme_jvp, transpose=NoRule(f"{name} is not linear"), batch=scatter_batch, lower=Scatter(op),
         effects=window_effects, guard=3,

@@ -85,7 +85,12 @@ def padded(x: Any, value: Any, padding: Padding, base_dilation: Sequence[int]) -
 
 
 def neutral(op: ScalarOp, dtype: DType) -> Any:
-    return dtype.type(0) if op is ScalarOp.ADD else identity(op, dtype)
+    """What changes no sum, maximum or minimum; complex numbers are ordered by real, then by imaginary part."""
+    if op is ScalarOp.ADD:
+        return dtype.type(0)
+    if dtypes.is_complex(dtype):
+        return dtype.type(complex(-np.inf, -np.inf) if op is ScalarOp.MAX else complex(np.inf, np.inf))
+    return identity(op, dtype)
 
 
 def _reference(op: ScalarOp, function: Callable[..., Any]) -> Rule:
@@ -193,7 +198,7 @@ def _extreme_jvp(op: ScalarOp, locate: Callable[..., Any]) -> Rule:
 
 reduce_window_max_p, reduce_window_min_p = (
     Primitive(
-        name=name, infer=_infer(name, "bif"), reference=_reference(op, exact_extreme(function, greatest=greatest)),
+        name=name, infer=_infer(name, "bifc"), reference=_reference(op, exact_extreme(function, greatest=greatest)),
         jvp=_extreme_jvp(op, locate), transpose=NoRule(f"{name} is not linear"), batch=_batch,
         lower=Composite(_expand(op, combine, reduce)),
     )

@@ -27,9 +27,9 @@ from tracer.schedule.sources import Element
 Pair = tuple[Value, Value]
 
 
-def multiply(b: Builder, x: Element, y: Element) -> Element:
-    """x * y."""
-    return _written(b, product, x, y)
+def combine(b: Builder, op: ScalarOp, x: Element, y: Element) -> Element:
+    """x op y, for an operation that reductions and scatters combine with."""
+    return _written(b, _OPERATIONS[op], x, y)
 
 
 def complex_pointwise(b: Builder, equation: Equation, elements: Sequence[Element]) -> Element:

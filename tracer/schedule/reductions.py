@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from math import inf
+from typing import Final
+
 from tracer.ir import dtypes
 from tracer.ir.loop import Carry, LoopKind, Operand, Register
 from tracer.ir.loop_build import Builder, constant
@@ -9,17 +12,21 @@ from tracer.ir.program import Equation
 from tracer.ir.reductions import identity
 from tracer.ir.scalar import ScalarOp
 from tracer.schedule.blocks import BlockWriter
-from tracer.schedule.complex import multiply
+from tracer.schedule.complex import combine
 from tracer.schedule.function_writer import FunctionWriter
 from tracer.schedule.index import Affine, of_register, scaled, shifted
 from tracer.schedule.pointwise import convert, scalar_op
 from tracer.schedule.sources import Element
 
+_COMPLEX_STARTS: Final = {
+    ScalarOp.ADD: 0j, ScalarOp.MUL: 1 + 0j, ScalarOp.MAX: complex(-inf, -inf), ScalarOp.MIN: complex(inf, inf),
+}  # fmt: skip
+
 
 def join(b: Builder, op: ScalarOp, x: Element, y: Element) -> Element:
     """x op y on elements."""
-    if len(x) == 2 and op is ScalarOp.MUL:
-        return multiply(b, x, y)
+    if len(x) == 2:
+        return combine(b, op, x, y)
     return tuple(scalar_op(b, op, pair) for pair in zip(x, y, strict=True))
 
 
@@ -33,7 +40,8 @@ def start_of(op: ScalarOp, element_dtype: dtypes.DType, parts: int) -> list[Oper
     }
     actual = on_bool.get(op, op) if dtypes.is_bool(element_dtype) else op
     if parts == 2:
-        return [constant(1 if op is ScalarOp.MUL else 0, element_dtype), constant(0, element_dtype)]
+        start = _COMPLEX_STARTS[op]
+        return [constant(start.real, element_dtype), constant(start.imag, element_dtype)]
     if actual is ScalarOp.ADD:
         return [constant(0, element_dtype)]
     return [constant(identity(actual, element_dtype), element_dtype)]
@@ -68,7 +76,7 @@ def write_cumulative(writer: BlockWriter, equation: Equation, op: ScalarOp) -> N
 
 
 def write_serial_reduction(writer: BlockWriter, equation: Equation, op: ScalarOp) -> None:
-    """A reduction in row-major order, for operations on pairs (products of complex numbers)."""
+    """A reduction in row-major order, for operations on pairs (products and extremes of complex numbers)."""
     (variable,), (operand,) = equation.outputs, equation.inputs
     axes, shape = equation.params["axes"], operand.type.shape
     target = writer.target_of(variable)

@@ -14,7 +14,7 @@ from tracer.ir.program import Atom, Equation, Var
 from tracer.ir.scalar import ScalarOp
 from tracer.primitives.windows import ScatterDimensionNumbers
 from tracer.schedule.blocks import BlockWriter
-from tracer.schedule.complex import multiply
+from tracer.schedule.complex import combine
 from tracer.schedule.function_writer import FunctionWriter
 from tracer.schedule.index import Affine, flatten, plus, scaled
 from tracer.schedule.sources import Element, Memory
@@ -110,7 +110,7 @@ def _combine(
         )
         for part, zero in enumerate(fill)
     )
-    f.store(target, index, multiply(f.builder, old, value), live)
+    f.store(target, index, combine(f.builder, op, old, value), live)
 
 
 def write_update_slice(writer: BlockWriter, equation: Equation) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.laws.cases import ALL, NUMBERS, WIDE, Case, case, typed
-from tests.laws.values import additive, direction
+from tests.laws.values import additive, direction, small_integers
 from tests.primitives.test_contractions import PATTERNS
 from tracer.ir import dtypes
 from tracer.primitives.catalogue import BY_NAME
@@ -19,7 +19,32 @@ EMPTY = [
 ]
 SINGLE = [((1, 1), (1, 1), (((1,), (0,)), ((), ())))]
 LARGE = [((33, 17), (17, 40), (((1,), (0,)), ((), ()))), ((70,), (70,), (((0,), (0,)), ((), ())))]
-PREFERRED = [("i8", "i32"), ("f16", "f32"), ("bf16", "f32"), ("f32", "f64"), ("u8", "f64"), ("c64", "c128")]
+PREFERRED = [
+    ("i8", "i32"),
+    ("f16", "f32"),
+    ("bf16", "f32"),
+    ("f32", "f64"),
+    ("u8", "f64"),
+    ("c64", "c128"),
+    ("i32", "u32"),
+    ("f64", "i32"),
+    ("f16", "u8"),
+    ("f32", "bool"),
+    ("bool", "i64"),
+    ("bool", "c64"),
+    ("i8", "c64"),
+    ("bf16", "f16"),
+    ("f64", "f32"),
+    ("f64", "c128"),
+    ("f32", "c128"),
+    ("f64", "c64"),
+    ("c128", "f64"),
+    ("c64", "f64"),
+    ("c128", "i64"),
+    ("c64", "i32"),
+    ("c128", "c64"),
+    ("c128", "f16"),
+]
 
 # lhs, rhs, and what is not the default: strides, padding, lhs_dilation, rhs_dilation, feature_groups, batch_groups
 CONVOLUTIONS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
@@ -48,10 +73,18 @@ def contraction_cases() -> Iterator[Case]:
                 dimension_numbers=numbers, precision=None, preferred_element_type=dtypes.BY_SHORT_NAME[short],
             )  # fmt: skip
     for short, preferred in PREFERRED:
-        left, right, numbers = patterns[0]
+        result = dtypes.BY_SHORT_NAME[preferred]
+        exact = not dtypes.is_inexact(result)  # two ways to sum may lie on either side of an integer
+        values, smooth = (small_integers, None) if exact else (additive, direction if short in WIDE else None)
+        for left, right, numbers in (patterns[0], LARGE[0], EMPTY[0]):
+            yield case(
+                dot_p, [typed(short, *left), typed(short, *right)], values, smooth,
+                dimension_numbers=numbers, precision="highest", preferred_element_type=result,
+            )  # fmt: skip
+        left, right, given = CONVOLUTIONS[2]
         yield case(
-            dot_p, [typed(short, *left), typed(short, *right)], additive,
-            dimension_numbers=numbers, precision="highest", preferred_element_type=dtypes.BY_SHORT_NAME[preferred],
+            conv_p, [typed(short, *left), typed(short, *right)], values, smooth, preferred_element_type=result,
+            padding=((0, 0),), lhs_dilation=(1,), rhs_dilation=(1,), batch_groups=1, precision=None, **given,
         )  # fmt: skip
     for turn, (left, right, given) in enumerate(CONVOLUTIONS):
         rank = len(left) - 2
@@ -59,7 +92,7 @@ def contraction_cases() -> Iterator[Case]:
             "strides": (1,) * rank, "padding": ((0, 0),) * rank, "lhs_dilation": (1,) * rank,
             "rhs_dilation": (1,) * rank, "feature_groups": 1, "batch_groups": 1, "precision": None, **given,
         }  # fmt: skip
-        for short in NUMBERS if turn == 0 else dict.fromkeys(("f64", "c128", NUMBERS[turn])):
+        for short in ALL if turn == 0 else dict.fromkeys(("f64", "c128", NUMBERS[turn])):
             yield case(
                 conv_p, [typed(short, *left), typed(short, *right)], additive, direction if short in WIDE else None,
                 preferred_element_type=dtypes.BY_SHORT_NAME[short], **params,

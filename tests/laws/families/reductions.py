@@ -20,8 +20,8 @@ ORDERED = ("bool", *INTEGERS, *FLOATS)
 REDUCTIONS: dict[str, tuple[tuple[str, ...], Draw, Draw, bool]] = {
     "reduce_sum": (NUMBERS, additive, direction, True),
     "reduce_prod": (NUMBERS, near_one, distinct, True),
-    "reduce_max": (ORDERED, every_part, distinct, False),
-    "reduce_min": (ORDERED, every_part, distinct, False),
+    "reduce_max": ((*ORDERED, *COMPLEX), every_part, distinct, False),
+    "reduce_min": ((*ORDERED, *COMPLEX), every_part, distinct, False),
     "reduce_and": (("bool", *INTEGERS), every_part, distinct, True),
     "reduce_or": (("bool", *INTEGERS), every_part, distinct, True),
     "reduce_xor": (("bool", *INTEGERS), every_part, distinct, True),
@@ -29,9 +29,10 @@ REDUCTIONS: dict[str, tuple[tuple[str, ...], Draw, Draw, bool]] = {
 SCANS: dict[str, tuple[tuple[str, ...], Draw, Draw]] = {
     "cumsum": (NUMBERS, additive, direction),
     "cumprod": (NUMBERS, near_one, distinct),
-    "cummax": ((*INTEGERS, *FLOATS), every_part, distinct),
-    "cummin": ((*INTEGERS, *FLOATS), every_part, distinct),
+    "cummax": (("bool", *NUMBERS), every_part, distinct),
+    "cummin": (("bool", *NUMBERS), every_part, distinct),
     "cumlogsumexp": (FLOATS, additive, distinct),
+    "cumlogsumexp of complex numbers": (COMPLEX, distinct, distinct),  # whose terms do not cancel
 }
 
 
@@ -75,8 +76,8 @@ POOLS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, tuple[object, ...]
 def _windows() -> Iterator[Case]:
     for name, shorts, values, smooth in (
         ("reduce_window_sum", NUMBERS, additive, direction),
-        ("reduce_window_max", ORDERED, every_part, distinct),
-        ("reduce_window_min", ORDERED, every_part, distinct),
+        ("reduce_window_max", ("bool", *NUMBERS), every_part, distinct),
+        ("reduce_window_min", ("bool", *NUMBERS), every_part, distinct),
     ):
         for turn, (shape, window, given) in enumerate(POOLS):
             ones = (1,) * len(shape)
@@ -93,13 +94,14 @@ def _windows() -> Iterator[Case]:
 def _scans() -> Iterator[Case]:
     shapes = [((5,), 0), ((2, 3, 4), 1), ((2, 3, 4), 2), ((37,), 0), ((0, 3), 0), ((1,), 0), ((3, 0), 0), ((33, 3), 0)]
     for name, (shorts, values, smooth) in SCANS.items():
+        primitive = BY_NAME[name.split()[0]]
         for turn, (shape, axis) in enumerate(shapes):
             for reverse in (False, True):
                 for short in dict.fromkeys((shorts[turn % len(shorts)], *(s for s in WIDE if s in shorts))):
                     draw = smooth if short in WIDE else None
-                    yield case(BY_NAME[name], [typed(short, *shape)], values, draw, axis=axis, reverse=reverse)
+                    yield case(primitive, [typed(short, *shape)], values, draw, axis=axis, reverse=reverse)
         for turn, short in enumerate(shorts):
-            yield case(BY_NAME[name], [typed(short, 2, 17)], values, None, axis=1, reverse=bool(turn % 2))
+            yield case(primitive, [typed(short, 2, 17)], values, None, axis=1, reverse=bool(turn % 2))
 
 
 def _sorts() -> Iterator[Case]:
