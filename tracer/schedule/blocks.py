@@ -88,6 +88,9 @@ class BlockWriter:
         for atom, target in zip(program.outputs, targets, strict=True):
             if isinstance(atom, Var) and target is not None and atom not in inputs_set:
                 self.targets.setdefault(atom, target)
+        for planned in reversed(self.plan.steps):
+            if isinstance(planned, Rename):
+                self._aim(planned.equation)
 
     def write(self) -> list[Source]:
         """Write all steps; the outputs' sources, in their targets where there are any."""
@@ -230,11 +233,20 @@ class BlockWriter:
         if Effect.FAULT in equation.effects:
             self.builder.leave()
 
+    def _aim(self, equation: Equation) -> None:
+        """What goes to a target under another shape is stored there at once."""
+        (old,), (new,) = equation.inputs, equation.outputs
+        target = self.targets.get(new)
+        if target is not None and isinstance(old, Var) and old not in self.program.inputs:
+            self.targets.setdefault(old, Memory(target.buffer, target.start, old.type))
+
     def _rename(self, equation: Equation) -> None:
         (old,), (new,) = equation.inputs, equation.outputs
         source = self.memory_of(old)
         if new in self.targets:
-            self.copy(self.target_of(new), source)
+            target = self.target_of(new)
+            if target.view != source.view:
+                self.copy(target, source)
         else:
             self.sources[new] = Memory(source.buffer, source.start, new.type)
             self.renamed.add(new)

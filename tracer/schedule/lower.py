@@ -14,6 +14,7 @@ from tracer.ir.primitive import Effect
 from tracer.ir.program import Program
 from tracer.ir.types import Type
 from tracer.schedule.blocks import BlockWriter, ModuleState, entry_buffer
+from tracer.schedule.cache_blocks import in_blocks
 from tracer.schedule.cpu import map_to_cpu
 from tracer.schedule.extremes import key_extremes
 from tracer.schedule.math.legalise import expand_math
@@ -64,7 +65,7 @@ def schedule(program: Program, *, least_work: float = LEAST_WORK) -> Scheduled:
 
     least_work: nests that are estimated to take less than so many nanoseconds are not shared by threads.
     """
-    plain = loops(program)
+    plain = loops(in_blocks(program))
     module = keep_rows_local(fuse_rows(plain.module, least_work))
     module = split_reductions(module) if least_work else split_reductions(module, block=16)
     module = share_loops(expand_math(key_extremes(map_to_cpu(module))), least_work)
