@@ -1,6 +1,6 @@
 """Write docs/lax.md: every public name of JAX's lax, whether tracer.lax has it, and why not where it has not.
 
-Run:  python tools/lax_table.py   (the names come from tests/lax/jax_names.json, which tools/lax_names.py writes)
+Run:  python tools/lax_table.py   (the names come from tests/lax/jax_names.json, which tools/jax_names.py writes)
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Write docs/numpy.md: JAX's and NumPy's public names that tracer.numpy has not, and why; and the dtypes that differ.
 
-Run:  python tools/numpy_table.py  (JAX's names come from tests/numpy/jax_names.json, which tools/numpy_names.py writes)
+Run:  python tools/numpy_table.py  (JAX's names come from tests/numpy/jax_names.json, which tools/jax_names.py writes)
 """
 
 from __future__ import annotations
