@@ -24,6 +24,7 @@ def parameters(value):
 
 
 def numpy_names():
+    """Every name, with no parameters for what is no function."""
     for name in sorted(dir(jnp)):
         value = getattr(jnp, name)
         if not name.startswith("_") or name == "__array_namespace_info__":
