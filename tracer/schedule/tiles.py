@@ -34,7 +34,7 @@ from tracer.ir.loop_walk import operands_of
 from tracer.ir.scalar import ScalarOp
 
 _TILE: Final = 32  # rows and columns of a tile in a buffer: 4 KiB of f32
-_COPIED_TILE: Final = 64  # of one that goes where it belongs at once
+_COPIED_TILE: Final = 128  # of one that goes where it belongs at once
 _LEAST: Final = 8  # shorter axes are left to gathers
 
 

@@ -68,7 +68,7 @@ def emit_module(module: Module, *, vector_bits: int | None = None) -> str:
     if module.entry not in functions:
         raise InternalError(f"llvm: the module's entry '{module.entry}' is missing")
     bits = preferred_bits(vector_bits)
-    shared = [text for name, text in (HELPERS | TRANSPOSES).items() if name in helpers]
+    shared = [_apart(text, declarations) for name, text in (HELPERS | TRANSPOSES).items() if name in helpers]
     shared += [_apart(text, declarations) for text in library_texts(helpers)]
     texts += [effects.part_definition(name, kinds) for name, kinds in parts.items()]
     attributes = [
