@@ -71,7 +71,10 @@ DTYPES: tuple[tuple[str, Callable[[Any], Any]], ...] = (
 DIFFERENT = (
     ("Python numbers and `asarray` of one", "an array of a Python number is int64, float64 or complex128",
      "it is weak: it takes on the dtype of what it meets"),
-    ("`float8_e4m3fn`, `float8_e5m2`", "by ml_dtypes", "computed with in float32, and stored; the two are not mixed"),
+    ("floats of 8 bits and fewer", "by ml_dtypes", "computed with in float32, rounded after every operation"),
+    ("integers of 4 bits and fewer", "by ml_dtypes", "computed with in 8 bits, wrapped after every operation"),
+    ("arrays of two narrow dtypes, or of one and a wider", "some are promoted", "refused, as in JAX: cast one"),
+    ("floats out of range to narrow integers", "wrap", "the nearest integer of the dtype, as in JAX; 0 of NaN"),
     ("a Python integer that does not fit", "OverflowError", "DTypeError"),
     ("float to integer, out of range", "whatever the processor gives", "the nearest integer of the dtype; 0 of NaN"),
     ("`x // 0` of integers", "0", "-1 or -2, as in JAX"),

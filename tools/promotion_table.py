@@ -9,7 +9,6 @@ A row is an operand, a column the other one; names are those of the printed IR, 
 from __future__ import annotations
 
 import json
-from functools import cache
 from pathlib import Path
 
 import jax
@@ -17,24 +16,27 @@ import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 from jax import dtypes
-from jax._src.lax.lax import _convert_element_type
 
 TARGET = Path(__file__).parents[1] / "tests" / "ir" / "promotion_table.json"
 DTYPES = {
     "bool": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
     "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
-    "f8e4m3fn": ml_dtypes.float8_e4m3fn, "f8e5m2": ml_dtypes.float8_e5m2,
+    "i1": ml_dtypes.int1, "i2": ml_dtypes.int2, "i4": ml_dtypes.int4,
+    "u1": ml_dtypes.uint1, "u2": ml_dtypes.uint2, "u4": ml_dtypes.uint4,
+    "f8e4m3fn": ml_dtypes.float8_e4m3fn, "f8e5m2": ml_dtypes.float8_e5m2, "f8e3m4": ml_dtypes.float8_e3m4,
+    "f8e4m3": ml_dtypes.float8_e4m3, "f8e4m3b11fnuz": ml_dtypes.float8_e4m3b11fnuz,
+    "f8e4m3fnuz": ml_dtypes.float8_e4m3fnuz, "f8e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
+    "f8e8m0fnu": ml_dtypes.float8_e8m0fnu, "f6e2m3fn": ml_dtypes.float6_e2m3fn, "f6e3m2fn": ml_dtypes.float6_e3m2fn,
+    "f4e2m1fn": ml_dtypes.float4_e2m1fn,
     "f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64,
     "c64": np.complex64, "c128": np.complex128,
 }  # fmt: skip
 SHORT = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
 
 
-@cache
-def operand(name: str) -> jax.Array:
-    """A scalar of the dtype. JAX has no public way to weak ones other than the dtypes of Python's scalars."""
-    dtype = np.dtype(DTYPES[name.rstrip("*")])
-    return _convert_element_type(jnp.zeros(()), dtype, weak_type=name.endswith("*"))
+def operand(name: str) -> jax.ShapeDtypeStruct:
+    """A scalar of the dtype."""
+    return jax.ShapeDtypeStruct((), np.dtype(DTYPES[name.rstrip("*")]), weak_type=name.endswith("*"))
 
 
 def promoted(a: str, b: str) -> str | None:

@@ -25,6 +25,7 @@ from tracer import (
 from tracer.interop import install as _install_interop
 from tracer.numpy.methods import install as _install
 from tracer.primitives.effects import check
+from tracer.primitives.storage import widened as _widened
 from tracer.runtime.abstract import ShapeDtypeStruct
 from tracer.runtime.callbacks import io_callback, pure_callback
 from tracer.runtime.devices import default_device, device_put, devices
@@ -60,7 +61,7 @@ checkpoint_policies = ad_checkpoint.checkpoint_policies
 
 # The one place where lower layers are given what stands above them: how an operation runs outside any trace, and the
 # methods of Array; and where libraries that ask nobody are told of our arrays.
-_eager.execute, _eager.prepare = _execute, _prepare
+_eager.execute, _eager.prepare, _eager.widened = _execute, _prepare, _widened
 _install(Array)
 _install_interop()
 

@@ -5,6 +5,7 @@
     ├── ShapeError (ValueError)      shapes that do not fit
     │   └── AxisError (np.exceptions.AxisError)  an axis out of range or given twice
     ├── DTypeError (TypeError)       dtypes that do not fit an operation
+    │   └── StorageDTypeError        an operation that does not compute on a dtype for storage
     ├── ArgumentError (TypeError)    an argument that is no array, a wrong structure, a wrong option
     ├── CarryTypeError (TypeError)   a loop's body or a branch returns other types than it must
     ├── TracedValueError (TypeError) Python asked for the value of a traced array
@@ -66,6 +67,10 @@ class AxisError(ShapeError, np.exceptions.AxisError):
 
 class DTypeError(TracerError, TypeError):
     """Dtypes that the operation does not take."""
+
+
+class StorageDTypeError(DTypeError):
+    """A dtype for storage where the operation computes; most operations then compute in a wider one."""
 
 
 class ArgumentError(TracerError, TypeError):

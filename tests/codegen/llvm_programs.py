@@ -11,7 +11,7 @@ from tracer.codegen.llvm.emit import emit_module
 from tracer.codegen.llvm.executable import Executable
 from tracer.codegen.llvm.jit import compile_object, load_object
 from tracer.codegen.llvm.library import library_names, outside_symbols
-from tracer.ir.dtypes import BOOL, F32, F64, I64, DType
+from tracer.ir.dtypes import BOOL, F32, F64, I64, NARROW_INTEGERS, DType, bits, is_integer
 from tracer.ir.loop import (
     Address,
     Block,
@@ -46,6 +46,8 @@ def edges(dtype: DType) -> np.ndarray[Any, Any]:
     """A few dozen values of the dtype, its ends among them."""
     if dtype == BOOL:
         return np.array([False, True])
+    if dtype in NARROW_INTEGERS:
+        return np.arange(1 << bits(dtype), dtype=np.uint8).view(dtype)
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
         ends = [limits.min, limits.min + 1, limits.max, limits.max - 1, limits.max // 2]
@@ -147,7 +149,7 @@ def same(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
     """Equal bits, all NaNs alike."""
     if a.dtype != b.dtype or a.shape != b.shape:
         return False
-    if a.dtype.kind in "biu":
+    if is_integer(a.dtype) or a.dtype == BOOL:
         return bool((a == b).all())
     word = np.dtype(f"u{a.dtype.itemsize}")
     with np.errstate(all="ignore"):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tracer.ir.dtypes import BOOL, F32, F64, DType, is_float
+from tracer.ir.dtypes import BOOL, F32, F64, DType, iinfo, is_float, is_integer, is_narrow, wide_dtype
 from tracer.ir.scalar import ScalarOp
 
 Array = np.ndarray[Any, Any]
@@ -130,15 +130,21 @@ def evaluate(op: ScalarOp, *operands: Array) -> Array:
 
 def convert(values: Array, target: DType) -> Array:
     """CONVERT: floats to integers truncate and saturate, f64 rounds to a short float once."""
+    if is_narrow(values.dtype) and values.dtype != target:
+        values = values.astype(wide_dtype(values.dtype))
     source = values.dtype
+    if is_narrow(target) and is_float(source):
+        with np.errstate(invalid="ignore"):
+            values = np.where(values == values, values, np.asarray(np.nan, source))
     with np.errstate(all="ignore"):
         if target == BOOL:
             return values != np.zeros((), source)
-        if is_float(source) and target.kind in "iu":
-            limits = np.iinfo(target)
+        if is_float(source) and is_integer(target):
+            limits = iinfo(target)
             whole = [0 if np.isnan(v) else v for v in values.astype(np.float64).tolist()]
             clipped = [limits.max if v > limits.max else limits.min if v < limits.min else int(v) for v in whole]
-            return np.array([min(max(v, limits.min), limits.max) for v in clipped], target)
+            held = wide_dtype(target) if is_narrow(target) else target
+            return np.array([min(max(v, limits.min), limits.max) for v in clipped], held).astype(target)
         if source == F64 and is_float(target) and target not in (F32, F64):
             return np.array([_once(v) for v in values.tolist()], np.float32).astype(target)
         if is_float(target) and target not in (F32, F64):

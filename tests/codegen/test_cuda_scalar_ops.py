@@ -13,7 +13,20 @@ from tests.codegen.llvm_programs import edges, pairs, same
 from tracer.codegen.cuda import nvrtc
 from tracer.codegen.cuda.emit import emit_cuda
 from tracer.errors import InternalError
-from tracer.ir.dtypes import ALL, BOOL, F32, F64, FLOATS, DType, is_complex, is_float, short_name
+from tracer.ir.dtypes import (
+    ALL,
+    BOOL,
+    F32,
+    F64,
+    FLOATS,
+    DType,
+    bits,
+    is_complex,
+    is_float,
+    is_narrow,
+    short_name,
+    wide_dtype,
+)
 from tracer.ir.loop import Buffer, Function, LoopKind, Module, Space
 from tracer.ir.loop_build import Builder
 from tracer.ir.loop_check import check_module
@@ -29,6 +42,8 @@ needs_compiler = pytest.mark.skipif(COMPILER is None, reason="needs g++")
 
 
 def operations(dtype: DType) -> list[ScalarOp]:
+    if is_narrow(dtype):
+        return [ScalarOp.SELECT]
     kind = "b" if dtype == BOOL else "f" if is_float(dtype) else "i"
     plain = [op for op in ScalarOp if op not in MATH_FUNCTIONS and op not in SPECIAL]
     return [op for op in plain if kind in op.signature.kinds]
@@ -36,13 +51,19 @@ def operations(dtype: DType) -> list[ScalarOp]:
 
 def casts(dtype: DType) -> list[tuple[ScalarOp, DType]]:
     """To every dtype, and to those of equal width whose bits are numbers."""
-    alike = [t for t in DTYPES if t.itemsize == dtype.itemsize and BOOL not in (t, dtype)]
+    if bits(dtype) < 8:
+        return [(ScalarOp.CONVERT, t) for t in DTYPES]
+    alike = [t for t in DTYPES if bits(t) == bits(dtype) and BOOL not in (t, dtype)]
     return [(ScalarOp.CONVERT, t) for t in DTYPES] + [(ScalarOp.BITCAST, t) for t in alike]
 
 
 def constants(dtype: DType) -> list[Any]:
     """Right operands that are spelled in their own way: divisors and shift counts."""
-    return [] if dtype == BOOL or is_float(dtype) else [1, 3, 7]
+    return [] if dtype == BOOL or is_float(dtype) or is_narrow(dtype) else [1, 3, 7]
+
+
+def widened(b: Builder, value: Any) -> Any:
+    return b.apply(ScalarOp.CONVERT, value, dtype=wide_dtype(value.dtype)) if is_narrow(value.dtype) else value
 
 
 def nest(dtype: DType, count: int) -> Function:
@@ -57,7 +78,7 @@ def nest(dtype: DType, count: int) -> Function:
     b = Builder()
     with b.for_("i", 0, count, kind=LoopKind.PARALLEL) as loop:
         x, y, z = (b.load(buffer, loop.index) for buffer in inputs)
-        less = b.apply(ScalarOp.LT, x, y)
+        less = b.apply(ScalarOp.LT, *[widened(b, value) for value in (x, y)])
         for op in operations(dtype):
             operands = (less, y, z) if op is ScalarOp.SELECT else (x, y, z)[: op.signature.arity]
             result = b.apply(op, *operands)

@@ -9,10 +9,23 @@ from tests.codegen.llvm_programs import edges, pairs, same
 from tests.codegen.scalar_model import convert, evaluate
 from tracer.codegen.reference.math_functions import MATH
 from tracer.codegen.reference.scalar_ops import scalar_function
-from tracer.ir.dtypes import BF16, BOOL, F16, F32, F64, INTEGERS, DType, is_float, short_name
+from tracer.ir.dtypes import (
+    BF16,
+    BOOL,
+    F16,
+    F32,
+    F64,
+    INTEGERS,
+    NARROW_FLOATS,
+    NARROW_INTEGERS,
+    DType,
+    is_float,
+    short_name,
+)
 from tracer.ir.scalar import MATH_FUNCTIONS, ScalarOp
 
 DTYPES = (BOOL, *INTEGERS, F16, BF16, F32, F64)
+NARROW = (*NARROW_FLOATS, *NARROW_INTEGERS)
 FLOATS = (F16, BF16, F32, F64)
 OTHERS = (ScalarOp.CONVERT, ScalarOp.BITCAST, *MATH_FUNCTIONS)
 
@@ -40,9 +53,9 @@ def test_each_operation_is_exact_on_lanes_and_on_scalars(dtype: DType) -> None:
         assert same(np.array(scalars, expected.dtype), expected[::5]), op
 
 
-@pytest.mark.parametrize("source", DTYPES, ids=short_name)
+@pytest.mark.parametrize("source", [*DTYPES, *NARROW], ids=short_name)
 def test_each_conversion_is_exact(source: DType) -> None:
-    for target in DTYPES:
+    for target in (*DTYPES, *NARROW):
         values = edges(source)
         with np.errstate(all="ignore"):
             found = scalar_function(ScalarOp.CONVERT, source, target)(values)

@@ -13,8 +13,6 @@ from tests.codegen.llvm_programs import WIDTHS, at, edges, loop, module_of, pair
 from tracer.ir.dtypes import (
     BF16,
     BOOL,
-    F8E4M3FN,
-    F8E5M2,
     F16,
     F32,
     F64,
@@ -23,11 +21,14 @@ from tracer.ir.dtypes import (
     I32,
     I64,
     INTEGERS,
+    NARROW_FLOATS,
+    NARROW_INTEGERS,
     U8,
     U16,
     U32,
     U64,
     DType,
+    bits,
     is_float,
     short_name,
 )  # fmt: skip
@@ -99,13 +100,13 @@ def difference(result: Any, expected: Any, operands: list[Any]) -> list[Any]:
     return [x[where] for x in (*operands, result, expected)]
 
 
-SHORT = (F16, BF16, F8E4M3FN, F8E5M2)
+SHORT = (F16, BF16, *NARROW_FLOATS)
 
 
-@pytest.mark.parametrize("source", [BOOL, *INTEGERS, *SHORT, F32, F64], ids=short_name)
-@pytest.mark.parametrize(("lanes", "bits"), [(0, None), *((16, bits) for bits in WIDTHS)])
-def test_convert_reaches_every_dtype(source: DType, lanes: int, bits: int | None) -> None:
-    targets = (BOOL, *INTEGERS, *SHORT, F32, F64)
+@pytest.mark.parametrize("source", [BOOL, *INTEGERS, *NARROW_INTEGERS, *SHORT, F32, F64], ids=short_name)
+@pytest.mark.parametrize(("lanes", "width"), [(0, None), *((16, width) for width in WIDTHS)])
+def test_convert_reaches_every_dtype(source: DType, lanes: int, width: int | None) -> None:
+    targets = (BOOL, *INTEGERS, *NARROW_INTEGERS, *SHORT, F32, F64)
     values = samples(source)
     names = [("in", source, len(values), False), *((f"to{i}", t, len(values), True) for i, t in enumerate(targets))]
 
@@ -120,7 +121,7 @@ def test_convert_reaches_every_dtype(source: DType, lanes: int, bits: int | None
 
         return [loop(len(values), rounds, lanes=lanes)]
 
-    results = outputs_of(module_of(names, body), [values], bits)
+    results = outputs_of(module_of(names, body), [values], width)
     for target, result in zip(targets, results, strict=True):
         expected = converted(source, target)
         assert same(result, expected), (short_name(target), *difference(result, expected, [values]))
@@ -137,7 +138,7 @@ def samples(source: DType) -> np.ndarray[Any, Any]:
         return edges(source)
     if source.itemsize <= 2:
         word = np.dtype(f"u{source.itemsize}")
-        return np.arange(1 << (8 * source.itemsize), dtype=np.uint32).astype(word).view(source)
+        return np.arange(1 << bits(source), dtype=np.uint32).astype(word).view(source)
     ties = np.arange(0, 1 << 31, 0x64000, dtype=np.int64).astype(np.int32).view(np.float32)
     with np.errstate(all="ignore"):
         near = ties.astype(np.float64) * (1 + 1e-9)

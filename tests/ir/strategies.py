@@ -34,6 +34,8 @@ def literals(draw: st.DrawFn) -> Literal:
         if dtypes.is_unsigned(dtype):
             usual = st.integers(0, 9).map(lambda n: np.asarray(n, dtype).tobytes())
         bits = draw(usual | st.binary(min_size=dtype.itemsize, max_size=dtype.itemsize))
+        if dtypes.is_narrow(dtype):
+            bits = bytes([bits[0] & (1 << dtypes.bits(dtype)) - 1])
     return Literal(np.frombuffer(bits, dtype)[0], array_type(dtype, (), draw(st.booleans())))
 
 

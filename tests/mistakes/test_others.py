@@ -15,7 +15,7 @@ from tracer import errors, random
 
 DTYPES = (
     "help: the dtypes are bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32, float64, "
-    "float8_e4m3fn, float8_e5m2, complex64 and complex128"
+    "complex64 and complex128; for storage, int1 to int4, uint1 to uint4 and ml_dtypes' narrow floats"
 )
 
 

@@ -137,7 +137,7 @@ def test_complex_numbers_do_not_become_real_silently() -> None:
         tnp.zeros(2).at[0].set(1j)
 
 
-@pytest.mark.parametrize("dtype", [tnp.float8_e4m3fn, tnp.float8_e5m2])
+@pytest.mark.parametrize("dtype", [tnp.float8_e4m3fn, tnp.float8_e5m2, tnp.float8_e4m3fnuz, tnp.float4_e2m1fn])
 def test_extremes_of_some_elements_of_short_floats(dtype: Any) -> None:
     x = tnp.asarray([1.0, -2.0, 3.0]).astype(dtype)
     assert float(tnp.max(x, where=x < 2, initial=-4)) == 1

@@ -20,20 +20,23 @@ TABLE: dict[str, dict[str, str | None]] = json.loads(
 STRONG = [name for name in TABLE if not name.endswith("*")]
 NUMBERS: dict[str, Any] = {"bool": True, "i64*": 1, "f64*": 1.0, "c128*": 1j}
 
+WRAPPING = (dtypes.I1, dtypes.I2, dtypes.U1)  # 1 + 1 is -2 or 0
+
 
 def described(x: Any) -> str:
     return dtypes.short_name(x.dtype) + "*" * (x.weak_type and x.dtype != bool)
 
 
 def array(name: str) -> Any:
-    return tnp.ones(2, dtypes.BY_SHORT_NAME[name])
+    return (tnp.zeros if name == "i1" else tnp.ones)(2, dtypes.BY_SHORT_NAME[name])
 
 
 def operands(name: str) -> list[tuple[Any, str]]:
     """What a dtype meets: arrays of every dtype, and Python's numbers; with the results that JAX has for them."""
     row = TABLE[name]
     arrays = [(array(other), row[other]) for other in STRONG]
-    return [*arrays, *((number, row[other]) for other, number in NUMBERS.items())]
+    numbers = NUMBERS | {"i64*": 0} if name == "i1" else NUMBERS  # which has no 1
+    return [*arrays, *((number, row[other]) for other, number in numbers.items())]
 
 
 @pytest.mark.parametrize("name", STRONG)
@@ -59,7 +62,7 @@ def test_sums_have_jaxs_dtypes_eagerly_and_compiled(name: str) -> None:
     ):
         for side in found:
             assert [described(y) for y in side] == expected
-            assert all((np.asarray(y).astype(complex).real >= 1).all() for y in side)
+            assert all((np.asarray(y).astype(complex).real >= 1).all() for y in side if y.dtype not in WRAPPING)
 
 
 @pytest.mark.parametrize("name", STRONG)
@@ -82,7 +85,12 @@ def test_casts_are_numpys_eagerly_and_compiled(source: str) -> None:
     with np.errstate(all="ignore"):
         given = (values[:4] if dtypes.is_integer(dtype) or dtypes.is_bool(dtype) else values).astype(dtype)
         given = np.abs(given) if dtypes.is_unsigned(dtype) else given
-    targets = [t for t in STRONG if not (dtypes.is_complex(dtype) and not dtypes.is_complex(dtypes.BY_SHORT_NAME[t]))]
+    narrow = [dtypes.short_name(d) for d in dtypes.ALL if dtypes.is_narrow(d)]  # see test_narrow_dtypes
+    targets = [
+        t
+        for t in STRONG
+        if t not in narrow and not (dtypes.is_complex(dtype) and not dtypes.is_complex(dtypes.BY_SHORT_NAME[t]))
+    ]
     compiled = tracer.jit(lambda x: [x.astype(dtypes.BY_SHORT_NAME[t]) for t in targets])(tnp.asarray(given))
     for target, fast in zip(targets, compiled, strict=True):
         wanted = dtypes.BY_SHORT_NAME[target]

@@ -380,7 +380,7 @@ def test_errors_name_the_operation_the_place_and_the_remedy() -> None:
         "  got f32[1] to i64\n  help: reshape it so that the last axis has size 2"
     )
     assert raised(lambda x: bitcast_convert_type(x, np.int64), c) == (
-        "bitcast_convert_type at <line>: from and to integers and floats\n"
+        "bitcast_convert_type at <line>: from and to integers and floats of whole bytes\n"
         "  got c64[1] to i64\n  help: convert with .astype(...), or take real and imaginary parts first"
     )
     assert raised(lambda x: convert_element_type(x, "text"), f).startswith(

@@ -158,7 +158,10 @@ def test_minus_zero_is_below_zero_in_every_extreme(dtype: Any) -> None:
     np.testing.assert_array_equal(np.signbit(got(lax.cummin(x, 1))[:3]), [[0, 1, 1], [1, 1, 1], [1, 1, 1]])
 
 
-@pytest.mark.parametrize("dtype", dtypes.ALL, ids=dtypes.short_name)
+HOLDING_0_AND_1 = [dtype for dtype in dtypes.ALL if dtype not in (dtypes.F8E8M0FNU, dtypes.I1)]
+
+
+@pytest.mark.parametrize("dtype", HOLDING_0_AND_1, ids=dtypes.short_name)
 def test_structure_and_order_work_in_every_dtype(dtype: Any) -> None:
     values = np.array([[1, 0, 1], [0, 1, 1]]).astype(dtype)
     x = arr(values)

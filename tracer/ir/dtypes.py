@@ -1,7 +1,11 @@
 """Data types: NumPy dtypes by their short names, their kinds, limits and promotion.
 
-A dtype is always a real `numpy.dtype`; bfloat16 and the float8 family come from `ml_dtypes`.
+A dtype is always a real `numpy.dtype`; bfloat16 and the narrow dtypes come from `ml_dtypes`.
 The short names (`f32`, `i64`, `bf16`, ...) are what the printed IR shows.
+
+The narrow dtypes (floats of 8 bits and fewer, integers of 4 and fewer) are for storage: arrays of them are moved,
+selected and converted. Operations on them are written in their wide dtype, and converted back, before any trace or
+reference sees them; see `tracer.primitives.storage`. An element takes a byte, whose high bits are not its own.
 """
 
 from __future__ import annotations
@@ -21,12 +25,26 @@ BF16: Final[DType] = np.dtype(ml_dtypes.bfloat16)
 C64, C128 = (np.dtype(n) for n in ("complex64", "complex128"))
 F8E4M3FN: Final[DType] = np.dtype(ml_dtypes.float8_e4m3fn)
 F8E5M2: Final[DType] = np.dtype(ml_dtypes.float8_e5m2)
+F8E3M4, F8E4M3, F8E4M3B11FNUZ, F8E4M3FNUZ, F8E5M2FNUZ, F8E8M0FNU, F6E2M3FN, F6E3M2FN, F4E2M1FN = (
+    np.dtype(getattr(ml_dtypes, name))
+    for name in (
+        "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu",
+        "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn",
+    )
+)  # fmt: skip
+I1, I2, I4, U1, U2, U4 = (
+    np.dtype(getattr(ml_dtypes, name)) for name in ("int1", "int2", "int4", "uint1", "uint2", "uint4")
+)
 
 SHORT_NAMES: Final[dict[DType, str]] = {
     BOOL: "bool",
     I8: "i8", I16: "i16", I32: "i32", I64: "i64",
     U8: "u8", U16: "u16", U32: "u32", U64: "u64",
     F8E4M3FN: "f8e4m3fn", F8E5M2: "f8e5m2",
+    F8E3M4: "f8e3m4", F8E4M3: "f8e4m3", F8E4M3B11FNUZ: "f8e4m3b11fnuz", F8E4M3FNUZ: "f8e4m3fnuz",
+    F8E5M2FNUZ: "f8e5m2fnuz", F8E8M0FNU: "f8e8m0fnu", F6E2M3FN: "f6e2m3fn", F6E3M2FN: "f6e3m2fn",
+    F4E2M1FN: "f4e2m1fn",
+    I1: "i1", I2: "i2", I4: "i4", U1: "u1", U2: "u2", U4: "u4",
     F16: "f16", BF16: "bf16", F32: "f32", F64: "f64",
     C64: "c64", C128: "c128",
 }  # fmt: skip
@@ -37,13 +55,20 @@ BY_SHORT_NAME: Final[dict[str, DType]] = {name: dtype for dtype, name in SHORT_N
 SIGNED: Final = (I8, I16, I32, I64)
 UNSIGNED: Final = (U8, U16, U32, U64)
 INTEGERS: Final = SIGNED + UNSIGNED
-FLOATS: Final = (F8E4M3FN, F8E5M2, F16, BF16, F32, F64)
+NARROW_FLOATS: Final = (
+    F8E4M3FN, F8E5M2, F8E3M4, F8E4M3, F8E4M3B11FNUZ, F8E4M3FNUZ, F8E5M2FNUZ, F8E8M0FNU, F6E2M3FN, F6E3M2FN, F4E2M1FN,
+)  # fmt: skip
+NARROW_SIGNED: Final = (I1, I2, I4)
+NARROW_UNSIGNED: Final = (U1, U2, U4)
+NARROW_INTEGERS: Final = NARROW_SIGNED + NARROW_UNSIGNED
+FLOATS: Final = (F16, BF16, F32, F64)
 COMPLEX: Final = (C64, C128)
 INEXACT: Final = FLOATS + COMPLEX
 ALL: Final = tuple(SHORT_NAMES)
 
-_SIGNED, _UNSIGNED = frozenset(SIGNED), frozenset(UNSIGNED)
-_FLOATS, _COMPLEX = frozenset(FLOATS), frozenset(COMPLEX)
+_SIGNED, _UNSIGNED = frozenset(SIGNED + NARROW_SIGNED), frozenset(UNSIGNED + NARROW_UNSIGNED)
+_FLOATS, _COMPLEX = frozenset(FLOATS + NARROW_FLOATS), frozenset(COMPLEX)
+_NARROW = frozenset(NARROW_FLOATS + NARROW_INTEGERS)
 
 
 def short_name(dtype: DType) -> str:
@@ -84,6 +109,31 @@ def is_inexact(dtype: DType) -> bool:
     return dtype in _FLOATS or dtype in _COMPLEX
 
 
+def is_narrow(dtype: DType) -> bool:
+    """Whether the dtype is for storage: see the module docstring."""
+    return dtype.itemsize == 1 and dtype in _NARROW
+
+
+def wide_dtype(dtype: DType) -> DType:
+    """What operations on a narrow dtype compute in: it has all values of the dtype, and integers wrap alike.
+
+    >>> wide_dtype(F8E5M2), wide_dtype(U4)
+    (dtype('float32'), dtype('uint8'))
+    """
+    return F32 if dtype in _FLOATS else I8 if dtype in _SIGNED else U8
+
+
+def bits(dtype: DType) -> int:
+    """How many bits an element has, of the bytes that it takes.
+
+    >>> bits(F4E2M1FN), bits(np.dtype("int64"))
+    (4, 64)
+    """
+    if is_narrow(dtype):
+        return int((ml_dtypes.finfo if dtype in _FLOATS else ml_dtypes.iinfo)(dtype).bits)
+    return 8 * dtype.itemsize
+
+
 def real_dtype(dtype: DType) -> DType:
     """The dtype of the real part: itself for anything that is not complex."""
     if dtype == C64:
@@ -105,6 +155,11 @@ def finfo(dtype: DType) -> Any:
     return ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
 
 
+def iinfo(dtype: DType) -> Any:
+    """Limits of an integer dtype, the narrow ones included."""
+    return ml_dtypes.iinfo(dtype) if is_narrow(dtype) else np.iinfo(dtype)  # type: ignore[no-untyped-call]
+
+
 def accumulator_dtype(dtype: DType) -> DType:
     """What sums and dot products of `dtype` accumulate in: float32 for the short floats."""
     if dtype in _FLOATS and dtype not in (F32, F64):
@@ -116,11 +171,12 @@ def accumulator_dtype(dtype: DType) -> DType:
 # `i*`, `f*` and `c*` are the weak types of Python's int, float and complex.
 _LATTICE: Final[dict[str, tuple[str, ...]]] = {
     "bool": ("i*",),
-    "i*": ("u8", "i8"),
+    "i*": ("u8", "i8", "i1", "i2", "i4", "u1", "u2", "u4"),
+    "i1": (), "i2": (), "i4": (), "u1": (), "u2": (), "u4": (),
     "u8": ("i16", "u16"), "u16": ("i32", "u32"), "u32": ("i64", "u64"), "u64": ("f*",),
     "i8": ("i16",), "i16": ("i32",), "i32": ("i64",), "i64": ("f*",),
-    "f*": ("c*", "f8e4m3fn", "f8e5m2", "bf16", "f16"),
-    "f8e4m3fn": (), "f8e5m2": (),
+    "f*": ("c*", *(SHORT_NAMES[dtype] for dtype in NARROW_FLOATS), "bf16", "f16"),
+    **{SHORT_NAMES[dtype]: () for dtype in NARROW_FLOATS},
     "bf16": ("f32",), "f16": ("f32",), "f32": ("f64", "c64"), "f64": ("c128",),
     "c*": ("c64",), "c64": ("c128",), "c128": (),
 }  # fmt: skip
@@ -163,7 +219,7 @@ def promote(*operands: tuple[DType, bool], default_float: DType = F64) -> tuple[
     """Join (dtype, weak) pairs: the common dtype and whether it is still weak.
 
     Weak operands stand for Python scalars: they raise the kind of the result, never its width.
-    None where the dtypes have no common successor (two different float8 formats).
+    None where the dtypes have no common successor, as a narrow dtype has none with another strong one.
 
     >>> [short_name(d) for d, _ in [promote((I64, False), (F32, False)), promote((F32, False), (F64, True))]]
     ['f32', 'f32']

@@ -7,7 +7,7 @@ from typing import assert_never
 
 import numpy as np
 
-from tracer.ir.dtypes import BOOL, I64, DType, is_complex, is_float, short_name
+from tracer.ir.dtypes import BOOL, I64, DType, is_complex, is_float, is_narrow, short_name
 from tracer.ir.loop import (
     Address,
     Alloc,
@@ -47,6 +47,7 @@ from tracer.ir.reductions import COMBINING, identity
 from tracer.ir.scalar import ScalarOp
 
 WARP = 32
+_ON_NARROW = (ScalarOp.SELECT, ScalarOp.CONVERT, ScalarOp.BITCAST)
 _KIND_NAMES = {"b": "bool", "i": "integers", "f": "floats"}
 
 
@@ -165,6 +166,8 @@ def _compute(s: Compute) -> Iterator[str]:
     dtype = operands[-1].dtype
     if any(operand.dtype != dtype for operand in operands):
         yield f"{op.label} of {' and '.join([short_name(o.dtype) for o in operands])}"
+    if is_narrow(dtype) and op not in _ON_NARROW:
+        yield f"{op.label} of {short_name(dtype)}, which is for storage"
     if kind(dtype) not in signature.kinds:
         takes = " and ".join([_KIND_NAMES[k] for k in signature.kinds])
         yield f"{op.label} takes {takes}, got {short_name(dtype)}"
@@ -184,14 +187,14 @@ def _target(s: Compute, dtype: DType) -> Iterator[str]:
 
 def _updates(s: Update) -> Iterator[str]:
     signature, dtype = s.op.signature, s.buffer.dtype
-    if signature.arity != 2 or signature.result != "same" or kind(dtype) not in signature.kinds:
+    if signature.arity != 2 or signature.result != "same" or kind(dtype) not in signature.kinds or is_narrow(dtype):
         yield f"an update of {short_name(dtype)} with {s.op.label}"
 
 
 def _combines(what: str, op: ScalarOp, dtype: DType) -> Iterator[str]:
     if op not in COMBINING:
         yield f"{what} with {op.label}; it may be {', '.join([o.label for o in COMBINING])}"
-    elif kind(dtype) not in op.signature.kinds:
+    elif kind(dtype) not in op.signature.kinds or is_narrow(dtype):
         yield f"{what} with {op.label} of {short_name(dtype)}"
 
 

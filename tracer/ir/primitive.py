@@ -173,10 +173,12 @@ class Composite:
     """Written in other primitives: expand(*operands, **params) -> output or outputs.
 
     has_nest(*types, **params): whether such operands have a schedule of their own instead.
+    computes: whether elements are computed, rather than moved.
     """
 
     expand: Rule
     has_nest: Rule | None = None
+    computes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +227,21 @@ class Primitive:
 
     def __repr__(self) -> str:
         return self.name
+
+    @property
+    def computes(self) -> bool:
+        """Whether elements are computed from elements: on narrow dtypes this is done in wide ones."""
+        match self.lower:
+            case Pointwise(op):
+                return op not in (ScalarOp.SELECT, ScalarOp.BITCAST)
+            case Scatter(op):
+                return op is not None
+            case Composite(computes=computes):
+                return computes
+            case Compare() | Generate() | Reduce() | ArgReduce() | Scan() | Library():
+                return True
+            case _:
+                return False
 
     def effects_of(self, params: Params) -> frozenset[Effect]:
         return self.effects(params) if callable(self.effects) else self.effects

@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tracer.errors import StorageDTypeError, message
+from tracer.ir import dtypes
 from tracer.ir.primitive import Effect, Primitive
 from tracer.ir.types import ArrayType, Type, array_type, with_shape
 
@@ -175,5 +177,19 @@ def infer_types(primitive: Primitive, inputs: Sequence[Atom], params: Mapping[st
     if primitive.splat:
         shape = next((a.type.shape for a in inputs if isinstance(a, Var)), ())
         types = [with_shape(a.type, shape) if isinstance(a, Literal) else a.type for a in inputs]
+    check_widths(primitive, types, params)
     result = primitive.infer(*types, **params)
     return tuple(result) if primitive.multiple else (result,)
+
+
+def check_widths(primitive: Primitive, types: Sequence[Type], params: Mapping[str, Any]) -> None:
+    """StorageDTypeError where a primitive would compute on a narrow dtype, or to one."""
+    narrow = [t.dtype for t in types if type(t) is ArrayType and dtypes.is_narrow(t.dtype)]
+    narrow += [value for value in params.values() if isinstance(value, np.dtype) and dtypes.is_narrow(value)]
+    if narrow and primitive.computes:
+        raise StorageDTypeError(
+            message(
+                f"{primitive.name} does not compute on {dtypes.short_name(narrow[0])}, which is for storage",
+                help="cast the operand with .astype(...)",
+            )
+        )

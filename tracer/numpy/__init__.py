@@ -94,10 +94,12 @@ _CHAPTERS = {
     "dlpack": "from_dlpack",
     "dtypes": (
         "astype bfloat16 bool_:bool bool_ byte can_cast cdouble character complex128 complex64 complex_ "
-        "complexfloating ComplexWarning csingle double dtype finfo flexible float16 float32 float64 float8_e4m3fn "
-        "float8_e5m2 float_ floating generic half iinfo inexact int16 int32 int64 int8 int_ intc integer intp isdtype "
+        "complexfloating ComplexWarning csingle double dtype finfo flexible float16 float32 float4_e2m1fn "
+        "float64 float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz "
+        "float8_e5m2 float8_e5m2fnuz float8_e8m0fnu float_ floating generic half iinfo inexact int1 int16 int2 int32 "
+        "int4 int64 int8 int_ intc integer intp isdtype "
         "issubdtype long longlong number object_ promote_types result_type short signedinteger single ubyte uint "
-        "uint16 uint32 uint64 uint8 uintc uintp ulong ulonglong unsignedinteger ushort"
+        "uint1 uint16 uint2 uint32 uint4 uint64 uint8 uintc uintp ulong ulonglong unsignedinteger ushort"
     ),
     "editing": "apply_over_axes fromfunction geomspace insert piecewise resize sort_complex",
     "exponents": "frexp ldexp spacing",

@@ -11,16 +11,8 @@ _MEMORY = "arrays are values: nothing walks through, maps or writes into their m
 _ERRORS = "floating-point errors never stop a program: they give inf and NaN, which isfinite finds"
 _THEIRS = "about NumPy itself: take it from numpy"
 _PARTS = "a submodule of NumPy's own: take it from numpy"
-_NARROW = "not yet: a dtype of fewer than 8 bits is not stored"
-_FLOAT8 = "not yet: of the float8 formats float8_e4m3fn and float8_e5m2 are stored"
 
 ABSENT: dict[str, str] = {
-    **dict.fromkeys(("int1", "int2", "int4", "uint1", "uint2", "uint4"), _NARROW),
-    **dict.fromkeys(("float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn"), _NARROW),
-    **dict.fromkeys(
-        ("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"),
-        _FLOAT8,
-    ),
     **dict.fromkeys(
         ("busday_count", "busday_offset", "busdaycalendar", "datetime64", "datetime_as_string", "datetime_data",
          "is_busday", "isnat", "timedelta64"), _DATES,

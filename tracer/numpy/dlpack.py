@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tracer.errors import ArgumentError, DeviceError, DTypeError, ExportError, TracerArrayError, message
+from tracer.ir import dtypes
 from tracer.runtime.devices import check_device
 from tracer.runtime.handles import another
 from tracer.trace.array import KEY_DTYPE, Array
@@ -77,7 +78,9 @@ def _check_request(x: Array, stream: Any, dl_device: Any) -> None:
             message(
                 f"DLPack{here()}: NumPy makes no capsules of this dtype",
                 f"got {x.type}",
-                help=f'share its bits, x.view("uint{8 * x.dtype.itemsize}"), or cast it',
+                help="cast it"
+                if dtypes.bits(x.dtype) < 8
+                else f'share its bits, x.view("uint{8 * x.dtype.itemsize}"), or cast it',
             )
         )
 

@@ -59,9 +59,11 @@ uint8, uint16 = _scalar_type(dtypes.U8, "uint8"), _scalar_type(dtypes.U16, "uint
 uint32, uint64 = _scalar_type(dtypes.U32, "uint32"), _scalar_type(dtypes.U64, "uint64")
 float16, bfloat16 = _scalar_type(dtypes.F16, "float16"), _scalar_type(dtypes.BF16, "bfloat16")
 float32, float64 = _scalar_type(dtypes.F32, "float32"), _scalar_type(dtypes.F64, "float64")
-float8_e4m3fn, float8_e5m2 = (
-    _scalar_type(dtypes.F8E4M3FN, "float8_e4m3fn"), _scalar_type(dtypes.F8E5M2, "float8_e5m2"),
-)  # fmt: skip
+(
+    float8_e4m3fn, float8_e5m2, float8_e3m4, float8_e4m3, float8_e4m3b11fnuz, float8_e4m3fnuz, float8_e5m2fnuz,
+    float8_e8m0fnu, float6_e2m3fn, float6_e3m2fn, float4_e2m1fn,
+) = (_scalar_type(dtype, dtype.name) for dtype in dtypes.NARROW_FLOATS)  # fmt: skip
+int1, int2, int4, uint1, uint2, uint4 = (_scalar_type(dtype, dtype.name) for dtype in dtypes.NARROW_INTEGERS)
 complex64, complex128 = _scalar_type(dtypes.C64, "complex64"), _scalar_type(dtypes.C128, "complex128")
 
 single, double, csingle, cdouble = float32, float64, complex64, complex128
@@ -105,10 +107,8 @@ def finfo(dtype: Any) -> Any:
     found = _dtype_of("finfo", dtype)
     if not dtypes.is_inexact(found):
         raise DTypeError(message(f"finfo{here()}: not a float dtype", f"got {found}", help="iinfo for integers"))
-    return FloatLimits(ml_dtypes.finfo(found) if found in _SHORT else np.finfo(found))  # type: ignore[no-untyped-call]
-
-
-_SHORT = frozenset((dtypes.BF16, dtypes.F8E4M3FN, dtypes.F8E5M2))
+    short = found == dtypes.BF16 or dtypes.is_narrow(found)
+    return FloatLimits(ml_dtypes.finfo(found) if short else np.finfo(found))  # type: ignore[no-untyped-call]
 
 
 def iinfo(dtype: Any) -> Any:
@@ -120,7 +120,7 @@ def iinfo(dtype: Any) -> Any:
     found = _dtype_of("iinfo", dtype)
     if not dtypes.is_integer(found):
         raise DTypeError(message(f"iinfo{here()}: not an integer dtype", f"got {found}", help="finfo for floats"))
-    return np.iinfo(found)
+    return dtypes.iinfo(found)
 
 
 def _dtype_of(name: str, x: Any) -> DType:
@@ -162,7 +162,7 @@ def _pair(name: str, x: Any) -> tuple[DType, bool]:
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:
-    """Whether a dtype is of a kind: `issubdtype(x.dtype, tnp.floating)`. The short floats are floating.
+    """Whether a dtype is of a kind: `issubdtype(x.dtype, tnp.floating)`. The narrow dtypes are of theirs.
 
     >>> tnp.issubdtype(tnp.bfloat16, tnp.floating)
     True
@@ -170,8 +170,11 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
     if arg1 is KEY_DTYPE or arg2 is KEY_DTYPE or _is_key_kind(arg2):
         return arg1 is KEY_DTYPE and (arg2 is KEY_DTYPE or _is_key_kind(arg2))
     first, second = (_concrete_or_kind(arg) for arg in (arg1, arg2))
-    if isinstance(second, type) and isinstance(first, np.dtype) and dtypes.is_float(first):
-        return issubclass(np.floating, second)
+    if isinstance(second, type) and isinstance(first, np.dtype):
+        if dtypes.is_float(first):
+            return issubclass(np.floating, second)
+        if dtypes.is_integer(first):
+            return issubclass(np.signedinteger if dtypes.is_signed(first) else np.unsignedinteger, second)
     return bool(np.issubdtype(first, second))
 
 

@@ -191,7 +191,7 @@ def _array_parts(places: Places) -> Iterator[_Part]:
                 )
             )
         yield _Part("mask", mask.ndim, mask) if mask.ndim else _Part("bool", 0, mask)
-    elif places.dtype.kind not in "iu":
+    elif not dtypes.is_integer(places.dtype):
         raise ArgumentError(
             message(
                 f"indexing{here()}: index arrays hold integers or bools",

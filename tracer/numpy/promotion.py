@@ -126,6 +126,8 @@ def literal(name: str, value: Any, dtype: DType, weak: bool = False) -> Literal:
     """A number as a literal of a dtype. DTypeError where an integer does not fit."""
     try:
         rounds_once = type(value) is int and dtypes.is_inexact(dtype) and -(2**63) <= value < 2**63
+        if dtypes.is_narrow(dtype) and not _fits(value, dtype):
+            raise OverflowError
         found = np.int64(value).astype(dtype) if rounds_once else dtype.type(value)
     except OverflowError:
         raise DTypeError(
@@ -135,6 +137,14 @@ def literal(name: str, value: Any, dtype: DType, weak: bool = False) -> Literal:
             )
         ) from None
     return Literal(found, array_type(dtype, (), weak))
+
+
+def _fits(value: Any, dtype: DType) -> bool:
+    """Whether a number has its place among narrow integers, which take any, and wrap."""
+    if not dtypes.is_integer(dtype) or isinstance(value, bool):
+        return True
+    limits = dtypes.iinfo(dtype)
+    return bool(limits.min <= int(value) <= limits.max)
 
 
 def same_dtype(name: str, x: Array, value: Any) -> Operand:

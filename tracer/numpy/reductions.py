@@ -161,21 +161,19 @@ def _extreme(name: str, a: Any, axis: Axis, out: object, keepdims: bool, initial
 
 
 def extreme_value(dtype: Any, *, lowest: bool) -> Any:
-    """The least (or greatest) value of a dtype, infinities included."""
+    """The least (or greatest) value of a dtype: an infinity, which narrow floats may lack."""
     if dtypes.is_float(dtype):
-        if dtype not in _FINITE:
-            return -np.inf if lowest else np.inf
+        infinity = np.asarray(-np.inf if lowest else np.inf)
+        if not dtypes.is_narrow(dtype) or np.isinf(float(infinity.astype(dtype))):
+            return float(infinity)
         limits = dtypes.finfo(dtype)
-        return limits.min if lowest else limits.max
+        return float(limits.min if lowest else limits.max)
     if dtypes.is_complex(dtype):
         return complex(-np.inf, -np.inf) if lowest else complex(np.inf, np.inf)
     if dtypes.is_bool(dtype):
         return not lowest
-    limits = np.iinfo(dtype)
+    limits = dtypes.iinfo(dtype)
     return int(limits.min if lowest else limits.max)
-
-
-_FINITE = frozenset((dtypes.F8E4M3FN,))
 
 
 def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-import numpy as np
-
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
 from tracer.ir.program import Atom, Equation
@@ -16,9 +14,7 @@ from tracer.passes.rules import Rules
 from tracer.primitives.complex import complex_p, imag_p, real_p
 from tracer.primitives.conversion import bitcast_convert_type_p, convert_element_type_p
 
-_DIGITS = {
-    dtypes.F64: 53, dtypes.F32: 24, dtypes.F16: 11, dtypes.BF16: 8, dtypes.F8E4M3FN: 4, dtypes.F8E5M2: 3
-}  # fmt: skip
+_DIGITS = {dtypes.F64: 53, dtypes.F32: 24, dtypes.F16: 11, dtypes.BF16: 8}
 """The bits of a float's significand: integers of no more bits are exact, for none of these exceeds the range."""
 
 
@@ -29,7 +25,11 @@ def holds(wide: DType, narrow: DType) -> bool:
     >>> holds(np.dtype("float64"), np.dtype("int32")), holds(np.dtype("float32"), np.dtype("int32"))
     (True, False)
     """
-    if wide == narrow or dtypes.is_bool(narrow):
+    if wide == narrow:
+        return True
+    if dtypes.is_narrow(wide):  # some have no zero, some end before integers of as many digits
+        return False
+    if dtypes.is_bool(narrow):
         return True
     if dtypes.is_bool(wide) or (dtypes.is_complex(narrow) and not dtypes.is_complex(wide)):
         return False
@@ -37,12 +37,14 @@ def holds(wide: DType, narrow: DType) -> bool:
     if dtypes.is_integer(wide):
         if not dtypes.is_integer(narrow):
             return False
-        outer, inner = np.iinfo(wide), np.iinfo(narrow)
+        outer, inner = dtypes.iinfo(wide), dtypes.iinfo(narrow)
         return bool(outer.min <= inner.min and inner.max <= outer.max)
     if wide == narrow:
         return True
     if dtypes.is_integer(narrow):
-        return np.iinfo(narrow).bits - dtypes.is_signed(narrow) <= _DIGITS[wide]
+        return dtypes.bits(narrow) - dtypes.is_signed(narrow) <= _DIGITS[wide]
+    if narrow == dtypes.F8E8M0FNU:
+        return wide != dtypes.F16
     return wide.itemsize > narrow.itemsize  # of floats, a longer one has more range and digits
 
 

@@ -118,7 +118,7 @@ def divide_by_one(equation: Equation, at: Rewriter) -> Atom | None:
 def divide_by_power_of_two(equation: Equation, at: Rewriter) -> Atom | None:
     """x / 2^k = x * 2^-k for floats: both are the one correct rounding, and products are cheaper."""
     x, y = equation.inputs
-    if not isinstance(y, Literal) or not dtypes.is_float(y.type.dtype) or y.type.dtype.itemsize == 1:
+    if not isinstance(y, Literal) or not dtypes.is_float(y.type.dtype):
         return None
     value = float(y.value)
     if not math.isfinite(value) or abs(math.frexp(value)[0]) != 0.5:
@@ -165,8 +165,8 @@ def limits_of(dtype: DType) -> tuple[Any, Any]:
     if dtypes.is_bool(dtype):
         return False, True
     if dtypes.is_integer(dtype):
-        return np.iinfo(dtype).min, np.iinfo(dtype).max
-    return (-448.0, 448.0) if dtype == dtypes.F8E4M3FN else (-np.inf, np.inf)
+        return dtypes.iinfo(dtype).min, dtypes.iinfo(dtype).max
+    return -np.inf, np.inf
 
 
 def clamp_once(equation: Equation, at: Rewriter) -> Atom | None:

@@ -167,7 +167,7 @@ clamp_p = Primitive(
         lambda ctx, dx, low, x, high: select(_below(high, max(low, x)), dx, 0),
     ),
     transpose=NoRule("clamp is not linear"),
-    batch=pointwise_batch, lower=Composite(lambda low, x, high: min(max(low, x), high)), splat=True,
+    batch=pointwise_batch, lower=Composite(lambda low, x, high: min(max(low, x), high), computes=True), splat=True,
 )  # fmt: skip
 
 

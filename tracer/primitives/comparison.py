@@ -83,7 +83,7 @@ ge_p = Primitive(
 is_finite_p = Primitive(
     name="is_finite", infer=_compare_infer("is_finite", "f"), reference=np.isfinite,
     jvp=zero_jvp, transpose=_NOT_LINEAR,
-    batch=pointwise_batch, lower=Composite(lambda x: and_(lt(x, np.inf), gt(x, -np.inf))), splat=True,
+    batch=pointwise_batch, lower=Composite(lambda x: and_(lt(x, np.inf), gt(x, -np.inf)), computes=True), splat=True,
 )  # fmt: skip
 
 

@@ -81,7 +81,7 @@ conj_p = Primitive(
     name="conj", infer=pointwise_infer("conj", "c"), reference=np.conjugate,
     jvp=linear_jvp,
     transpose=lambda ctx, cts, xs: [conj(cts[0])],
-    batch=pointwise_batch, lower=Composite(lambda x: complex(real(x), neg(imag(x)))), splat=True,
+    batch=pointwise_batch, lower=Composite(lambda x: complex(real(x), neg(imag(x))), computes=True), splat=True,
 )  # fmt: skip
 
 
@@ -133,7 +133,7 @@ sign_p = Primitive(
     name="sign", infer=pointwise_infer("sign", "ifc"), reference=_sign_reference,
     jvp=per_operand(_sign_tangent),
     transpose=NoRule("sign is not linear"),
-    batch=pointwise_batch, lower=Composite(_sign_expand), splat=True,
+    batch=pointwise_batch, lower=Composite(_sign_expand, computes=True), splat=True,
 )  # fmt: skip
 
 

@@ -55,7 +55,7 @@ def dtype_named(name: str, dtype: object) -> DType:
                 f"{name}{here()}: no such dtype",
                 f"got {dtype!r}",
                 help="the dtypes are bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32, float64, "
-                "float8_e4m3fn, float8_e5m2, complex64 and complex128",
+                "complex64 and complex128; for storage, int1 to int4, uint1 to uint4 and ml_dtypes' narrow floats",
             )
         )
     return found
@@ -77,6 +77,8 @@ def converted(x: Any, dtype: DType) -> Any:
     """A NumPy array in another dtype, as `ScalarOp.CONVERT` defines it; complex to real drops the imaginary part."""
     if x.dtype == dtype:
         return x
+    if dtypes.is_narrow(x.dtype):
+        x = x.astype(dtypes.wide_dtype(x.dtype))
     if dtypes.is_bool(dtype):
         return x != x.dtype.type(0)
     if dtypes.is_complex(x.dtype) and not dtypes.is_complex(dtype):
@@ -85,6 +87,9 @@ def converted(x: Any, dtype: DType) -> Any:
         return _saturated(x, dtype) if dtypes.is_float(x.dtype) else x.astype(dtype)
     if dtype.itemsize <= 2 and x.dtype in _WIDE:
         x = _to_odd_single(x)
+    if dtypes.is_narrow(dtype):
+        x = x.astype(np.float32)
+        x = np.where(x == x, x, np.float32(np.nan))  # whose sign the formats without NaN would keep
     return x.astype(dtype)
 
 
@@ -94,7 +99,7 @@ _WIDE = frozenset((dtypes.F64, dtypes.I64, dtypes.U64, dtypes.I32, dtypes.U32))
 def _saturated(x: Any, dtype: DType) -> Any:
     """Floats to integers, towards zero, the ends for what lies beyond them, 0 for NaN."""
     x = x.astype(np.float32) if x.dtype.itemsize <= 2 else x
-    limits = np.iinfo(dtype)
+    limits = dtypes.iinfo(dtype)
     low, high = x.dtype.type(limits.min), x.dtype.type(limits.max)  # `high` may round up to the first beyond
     inside = (x > low) & (x < high)
     cut = np.where(inside, x, x.dtype.type(0)).astype(dtype)
@@ -217,7 +222,7 @@ def _with_bits(x: Type, new_dtype: DType) -> ArrayType:
     if not isinstance(x, ArrayType) or not _has_bits(x.dtype) or not _has_bits(new_dtype):
         raise DTypeError(
             message(
-                f"bitcast_convert_type{here()}: from and to integers and floats",
+                f"bitcast_convert_type{here()}: from and to integers and floats of whole bytes",
                 f"got {x} to {dtypes.short_name(new_dtype)}",
                 help="convert with .astype(...), or take real and imaginary parts first",
             )
@@ -226,7 +231,7 @@ def _with_bits(x: Type, new_dtype: DType) -> ArrayType:
 
 
 def _has_bits(dtype: DType) -> bool:
-    return dtypes.is_integer(dtype) or dtypes.is_float(dtype)
+    return (dtypes.is_integer(dtype) or dtypes.is_float(dtype)) and dtypes.bits(dtype) == 8 * dtype.itemsize
 
 
 def _bitcast_reference(x: Any, *, new_dtype: DType) -> Any:

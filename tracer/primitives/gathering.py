@@ -212,7 +212,7 @@ def default_fill(type: Type) -> Any:
         return float("nan")
     if dtypes.is_bool(type.dtype):
         return True
-    limits = np.iinfo(type.dtype)
+    limits = dtypes.iinfo(type.dtype)
     return int(limits.min if dtypes.is_signed(type.dtype) else limits.max)
 
 

@@ -35,7 +35,7 @@ square_p = Primitive(
     name="square", infer=pointwise_infer("square", "ifc"), reference=lambda x: x * x,
     jvp=per_operand(lambda ctx, dx, x: mul(dx, mul(x, 2))),
     transpose=NoRule("square is not linear"),
-    batch=pointwise_batch, lower=Composite(lambda x: mul(x, x)), splat=True,
+    batch=pointwise_batch, lower=Composite(lambda x: mul(x, x), computes=True), splat=True,
 )  # fmt: skip
 
 
@@ -98,7 +98,7 @@ integer_pow_p = Primitive(
     name="integer_pow", infer=_integer_pow_infer, reference=reference_in_single(_integer_pow_reference),
     jvp=per_operand(_integer_pow_tangent),
     transpose=NoRule("integer_pow is not linear"),
-    batch=pointwise_batch, lower=Composite(expand_in_single(_integer_pow_expand)), splat=True,
+    batch=pointwise_batch, lower=Composite(expand_in_single(_integer_pow_expand), computes=True), splat=True,
 )  # fmt: skip
 
 

@@ -92,7 +92,7 @@ reduce_precision_p = Primitive(
     name="reduce_precision", infer=_reduce_infer, reference=_reduce_reference,
     jvp=linear_jvp,
     transpose=lambda ctx, cts, xs, **bits: [reduce_precision(cts[0], **bits)],
-    batch=pointwise_batch, lower=Composite(_reduce_expand), splat=True,
+    batch=pointwise_batch, lower=Composite(_reduce_expand, computes=True), splat=True,
     laws={"jvp": "a step function, whose tangent is rounded likewise by convention: it stands for a change of dtype"},
 )  # fmt: skip
 

@@ -53,7 +53,7 @@ def _round_away_expand(x: Operand) -> Any:
 round_away_p = Primitive(
     name="round_away", infer=pointwise_infer("round_away", "f"), reference=_round_away_reference,
     jvp=zero_jvp, transpose=NoRule("round_away is not linear"),
-    batch=pointwise_batch, lower=Composite(_round_away_expand), splat=True,
+    batch=pointwise_batch, lower=Composite(_round_away_expand, computes=True), splat=True,
 )  # fmt: skip
 
 

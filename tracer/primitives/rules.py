@@ -15,7 +15,7 @@ from tracer.ir.program import Literal
 from tracer.ir.types import ArrayType, Type, array_type, is_differentiable, tangent_type
 from tracer.trace.array import Array, concrete, require_concrete
 from tracer.trace.source import here
-from tracer.trace.trace import Operand, as_literal, bind, eager
+from tracer.trace.trace import Operand, as_literal, bind, execute
 
 Scalar = bool | int | float | complex | np.generic
 Value = Operand | Scalar
@@ -135,7 +135,7 @@ def fold_literals(primitive: Primitive, operands: Sequence[Operand], params: dic
 def computed(primitive: Primitive, literals: Sequence[Literal], params: Mapping[str, Any]) -> list[Literal]:
     """A primitive's outputs on literals: what it gives outside every trace, which is what compiled code gives."""
     arrays = [concrete(np.asarray(x.value, x.type.dtype), x.type.weak) for x in literals]
-    outputs = eager.execute(primitive, arrays, params)
+    outputs = execute(primitive, arrays, params)
     return [Literal(require_concrete(y)[()], y.type) for y in outputs if isinstance(y.type, ArrayType)]
 
 

@@ -215,7 +215,7 @@ cumlogsumexp_p = Primitive(
     name="cumlogsumexp", infer=_scan_infer("cumlogsumexp", "fc"),
     reference=reference_in_single(_scan_reference(_accumulated_log_add_exp)),
     jvp=_cumlogsumexp_jvp, transpose=NoRule("cumlogsumexp is not linear"), batch=_scan_batch,
-    lower=Composite(expand_in_single(_cumlogsumexp_expand)),
+    lower=Composite(expand_in_single(_cumlogsumexp_expand), computes=True),
 )  # fmt: skip
 
 

@@ -157,7 +157,7 @@ polygamma_p = Primitive(
     name="polygamma", infer=_polygamma_infer, reference=reference_in_single(_polygamma_reference),
     jvp=per_operand(lambda ctx, dx, x, *, order: mul(dx, polygamma(order + 1, x))),
     transpose=NoRule("polygamma is not linear"),
-    batch=pointwise_batch, lower=Composite(expand_in_single(_polygamma_expand)), splat=True,
+    batch=pointwise_batch, lower=Composite(expand_in_single(_polygamma_expand), computes=True), splat=True,
     eager=Eager.COMPILED,
 )  # fmt: skip
 

@@ -166,7 +166,7 @@ def _sum_transpose(
 reduce_window_sum_p: Primitive = Primitive(
     name="reduce_window_sum", infer=_infer("reduce_window_sum", "ifc"), reference=_reference(ScalarOp.ADD, _sum),
     jvp=linear_jvp, transpose=_sum_transpose, batch=_batch,
-    lower=Composite(_expand(ScalarOp.ADD, add, reduce_sum)),
+    lower=Composite(_expand(ScalarOp.ADD, add, reduce_sum), computes=True),
 )  # fmt: skip
 
 
@@ -200,7 +200,7 @@ reduce_window_max_p, reduce_window_min_p = (
     Primitive(
         name=name, infer=_infer(name, "bifc"), reference=_reference(op, exact_extreme(function, greatest=greatest)),
         jvp=_extreme_jvp(op, locate), transpose=NoRule(f"{name} is not linear"), batch=_batch,
-        lower=Composite(_expand(op, combine, reduce)),
+        lower=Composite(_expand(op, combine, reduce), computes=True),
     )
     for name, op, function, greatest, locate, combine, reduce in (
         ("reduce_window_max", ScalarOp.MAX, np.max, True, argmax, max, reduce_max),

@@ -93,7 +93,7 @@ def randint(key: Parameter, shape: Any, minval: Parameter, maxval: Parameter, dt
     keys, chosen = one_key("randint", key), integer_dtype("randint", dtype)
     low, high = operand("randint", minval), operand("randint", maxval)
     sizes = joint_shape("randint", shape, low, high)
-    limits = np.iinfo(chosen)
+    limits = dtypes.iinfo(chosen)
     if limits.bits == 32 or limits.bits == 64:
         return _integers(keys, sizes, low, high, chosen)
     low = clamp(int(limits.min), cast(low, dtypes.I32), int(limits.max))

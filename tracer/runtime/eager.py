@@ -16,7 +16,7 @@ import numpy as np
 from tracer.errors import InternalError
 from tracer.ir import dtypes
 from tracer.ir.primitive import Composite, Eager, Effect, Pointwise, Primitive
-from tracer.ir.program import Atom, Equation, Literal, Program, Source, Var
+from tracer.ir.program import Atom, Equation, Literal, Program, Source, Var, check_widths
 from tracer.ir.scalar import MATH_FUNCTIONS
 from tracer.ir.types import ArrayType, StackType, Type, storage_type, with_shape
 from tracer.ir.visit import equations
@@ -140,6 +140,7 @@ def output_types(primitive: Primitive, operands: Sequence[Operand], params: Mapp
     if primitive.splat:
         shape = next((x.shape for x in operands if isinstance(x, Array)), ())
         types = [with_shape(x.type, shape) if isinstance(x, Literal) else x.type for x in operands]
+    check_widths(primitive, types, params)
     result = primitive.infer(*types, **params)
     return tuple(result) if primitive.multiple else (result,)
 

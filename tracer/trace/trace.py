@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from tracer.errors import DTypeError, message
+from tracer.errors import DTypeError, StorageDTypeError, message
 from tracer.ir import dtypes
 from tracer.ir.primitive import Primitive
 from tracer.ir.program import Atom, Equation, Literal, Program, Source, Var, infer_types
@@ -31,6 +31,7 @@ from tracer.trace.source import assigned_name, place, user_source
 from tracer.trace.state import state
 
 Operand = Array | Literal
+Run = Callable[[Primitive, Sequence[Operand], Mapping[str, Any]], list[Array]]
 Process = Callable[["Trace", Primitive, Sequence[Operand], Mapping[str, Any], "Source | None"], list[Array]]
 
 _serials = itertools.count(1)
@@ -170,16 +171,18 @@ class EagerSlot:
     """How a primitive runs outside any trace.
 
     execute: its outputs. prepare: what `execute` does for operands of such types, as a function of operands.
+    widened: its outputs, computed in wide dtypes where narrow ones, which are for storage, stand; given what runs them.
     """
 
-    __slots__ = ("execute", "prepare")
+    __slots__ = ("execute", "prepare", "widened")
 
     def __init__(self) -> None:
-        self.execute: Callable[[Primitive, Sequence[Operand], Mapping[str, Any]], list[Array]] = _not_installed
+        self.execute: Run = _not_installed
         self.prepare: Callable[..., Callable[..., Sequence[Array]]] = _not_installed
+        self.widened: Callable[[Run, Primitive, Sequence[Operand], Mapping[str, Any]], list[Array]] = _not_installed
 
 
-def _not_installed(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> Any:
+def _not_installed(*_: Any) -> Any:
     raise RuntimeError("tracer/__init__ has not installed the eager executor")
 
 
@@ -199,9 +202,20 @@ def bind_all(primitive: Primitive, operands: Sequence[Operand], params: Mapping[
                 if own.level > level:
                     check_alive(operand)
                     trace, level = own, own.level
-    if trace is None:
+    try:
+        if trace is None:
+            return eager.execute(primitive, operands, params)
+        return trace.process(trace, primitive, operands, params, user_source())
+    except StorageDTypeError:
+        return eager.widened(bind_all, primitive, operands, params)
+
+
+def execute(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> list[Array]:
+    """Run an operation on concrete operands at once, whatever is being traced."""
+    try:
         return eager.execute(primitive, operands, params)
-    return trace.process(trace, primitive, operands, params, user_source())
+    except StorageDTypeError:
+        return eager.widened(execute, primitive, operands, params)
 
 
 def bind(primitive: Primitive, *operands: Operand, **params: Any) -> Array:
@@ -237,7 +251,7 @@ def _holds(dtype: np.dtype[Any], value: Any) -> bool:
     if isinstance(value, int):
         if not dtypes.is_integer(dtype):
             return not dtypes.is_bool(dtype) or value in (0, 1)
-        limits = np.iinfo(dtype)
+        limits = dtypes.iinfo(dtype)
         return int(limits.min) <= value <= int(limits.max)
     return dtypes.is_complex(dtype) or (isinstance(value, float) and dtypes.is_float(dtype))
 

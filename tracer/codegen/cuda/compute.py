@@ -7,7 +7,23 @@ from typing import Final
 
 from tracer.codegen.cuda.scalar_ops import Place, spell
 from tracer.codegen.cuda.types import SHORT_FLOATS, type_name
-from tracer.ir.dtypes import BOOL, F32, F64, I32, I64, U32, U64, DType, is_float, is_integer, short_name
+from tracer.ir.dtypes import (
+    BOOL,
+    F32,
+    F64,
+    I32,
+    I64,
+    NARROW_INTEGERS,
+    U32,
+    U64,
+    DType,
+    bits,
+    is_float,
+    is_integer,
+    is_signed,
+    short_name,
+    wide_dtype,
+)
 from tracer.ir.loop import Compute, Operand
 from tracer.ir.scalar import ScalarOp
 
@@ -57,7 +73,12 @@ def convert(p: Place, target: DType, value: str) -> str:
     source = F32 if p.dtype in SHORT_FLOATS else p.dtype
     if p.dtype == target:
         return value
+    if p.dtype in NARROW_INTEGERS:
+        return convert(Place(wide_dtype(p.dtype), p.helpers), target, _spread(p.dtype, value))
     wide = widen(p, value)
+    if target in NARROW_INTEGERS:
+        whole = p.call(f"{short_name(target)}_of_{short_name(source)}", wide) if is_float(source) else wide
+        return f"(u8)({whole} & 0x{(1 << bits(target)) - 1:x})"
     if target == BOOL:
         return f"{wide} != 0"
     if target in SHORT_FLOATS:
@@ -67,6 +88,14 @@ def convert(p: Place, target: DType, value: str) -> str:
     if is_float(source) and is_integer(target):
         return p.call(f"{short_name(target)}_of_{short_name(source)}", wide)
     return wide if source == target else f"({type_name(target)}){wide}"
+
+
+def _spread(dtype: DType, value: str) -> str:
+    """A narrow integer in all bits of its byte."""
+    free = 8 - bits(dtype)
+    if is_signed(dtype):
+        return f"((i8)({value} << {free}) >> {free})"
+    return f"({value} & 0x{(1 << bits(dtype)) - 1:x})"
 
 
 _BITS: Final = {

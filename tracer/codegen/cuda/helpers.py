@@ -7,25 +7,29 @@ the two conversions of f16, which the machine has instructions for.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from textwrap import dedent
 from typing import Final
 
 from tracer.codegen.cuda.types import computing_name, integer, type_name
 from tracer.ir.dtypes import (
     BF16,
-    F8E4M3FN,
-    F8E5M2,
+    F8E8M0FNU,
     F16,
     F32,
     F64,
     INTEGERS,
+    NARROW_FLOATS,
+    NARROW_INTEGERS,
     SIGNED,
     UNSIGNED,
     DType,
+    bits,
+    is_narrow,
     is_signed,
     short_name,
+    wide_dtype,
 )
+from tracer.ir.formats import FORMATS
 
 _FUNCTION: Final = "static __device__ __forceinline__ "
 
@@ -35,23 +39,6 @@ def _helper(text: str) -> str:
 
 
 # -- short floats --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Format:
-    """width and fraction in bits; `top` is the magnitude that overflow gives, `nan` the quiet NaN."""
-
-    width: int
-    fraction: int
-    bias: int
-    top: int
-    nan: int
-
-
-_FORMATS: Final[Mapping[DType, Format]] = {
-    F8E4M3FN: Format(width=8, fraction=3, bias=7, top=0x7F, nan=0x7F),
-    F8E5M2: Format(width=8, fraction=2, bias=15, top=0x7C, nan=0x7E),
-}
 
 
 def _f16() -> Iterator[tuple[str, str]]:
@@ -82,35 +69,65 @@ def _bf16() -> Iterator[tuple[str, str]]:
     )
 
 
-def _f8(dtype: DType) -> Iterator[tuple[str, str]]:
+def _narrow_float(dtype: DType) -> Iterator[tuple[str, str]]:
     """By integers alone; what the steps mean is told in `codegen.llvm.short_floats`."""
-    name, form = short_name(dtype), _FORMATS[dtype]
-    shift, sign = 23 - form.fraction, 1 << (form.width - 1)
-    first_nan = form.top if form.top == form.nan else form.top + 1
+    name, form, kind = short_name(dtype), FORMATS[dtype], type_name(dtype)
+    sign, first_nan = form.sign, form.first_nan
+    if form.specials:
+        widened = f"""
+          u32 special = placed | 0x7f800000u | (size >= 0x{first_nan:x}u ? 0x400000u : 0u);
+          u32 bits = size >= 0x{form.top:x}u ? special : finite;"""
+    else:
+        widened = f"u32 bits = {f'x == 0x{form.nan:x} ? 0x7fc00000u : finite' if form.unsigned_zero else 'finite'};"
     yield (
         f"widen_{name}",
         _helper(f"""
-        f32 tr_widen_{name}({name} x) {{
-          u32 size = x & 0x{sign - 1:x}u, placed = size << {shift};
+        f32 tr_widen_{name}({kind} x) {{
+          u32 size = x & 0x{sign - 1:x}u, placed = size << {form.shift};
           u32 finite = __float_as_uint(__uint_as_float(placed) * 0x1p{127 - form.bias}f);
-          u32 special = placed | 0x7f800000u | (size >= 0x{first_nan:x}u ? 0x400000u : 0u);
-          u32 bits = size >= 0x{form.top:x}u ? special : finite;
+          {widened.strip()}
           return __uint_as_float(bits | (x & 0x{sign:x}u) << {32 - form.width});
         }}"""),
     )
-    rebias = (1 << (shift - 1)) - 1 - ((127 - form.bias) << 23)
-    step = 1 - form.bias - form.fraction + 23
+    signed = f"(bits >> {32 - form.width} & 0x{sign:x}u)"
+    if form.specials:
+        rest = f"""
+          u32 value = size > 0x7f800000u ? 0x{form.nan:x}u : finite;
+          return ({kind})(value | {signed});"""
+    else:
+        signed = f"(finite == 0 ? 0u : finite | {signed})" if form.unsigned_zero else f"(finite | {signed})"
+        rest = f"return ({kind})(size > 0x7f800000u ? 0x{form.nan:x}u : {signed});"
     yield (
         f"shorten_{name}",
         _helper(f"""
-        {name} tr_shorten_{name}(f32 x) {{
+        {kind} tr_shorten_{name}(f32 x) {{
           u32 bits = __float_as_uint(x), size = bits & 0x7fffffffu;
-          u32 normal = (size + 0x{rebias & 0xFFFFFFFF:x}u + (size >> {shift} & 1u)) >> {shift};
-          u32 small = __float_as_uint(__uint_as_float(size) + 0x1p{step}f) - 0x{(127 + step) << 23:x}u;
-          u32 near = size < 0x{(128 - form.bias) << 23:x}u ? small : normal;
+          u32 normal = (size + 0x{form.rebias & 0xFFFFFFFF:x}u + (size >> {form.shift} & 1u)) >> {form.shift};
+          u32 small = __float_as_uint(__uint_as_float(size) + 0x1p{form.step}f) - 0x{(127 + form.step) << 23:x}u;
+          u32 near = size < 0x{form.first_normal:x}u ? small : normal;
           u32 finite = near < 0x{form.top:x}u ? near : 0x{form.top:x}u;
-          u32 value = size > 0x7f800000u ? 0x{form.nan:x}u : finite;
-          return ({name})(value | (bits >> {32 - form.width} & 0x{sign:x}u));
+          {rest.strip()}
+        }}"""),
+    )
+
+
+def _exponents() -> Iterator[tuple[str, str]]:
+    """f8e8m0fnu, whose bits are an f32's exponent."""
+    name, kind = short_name(F8E8M0FNU), type_name(F8E8M0FNU)
+    yield (
+        f"widen_{name}",
+        _helper(f"""
+        f32 tr_widen_{name}({kind} x) {{
+          return __uint_as_float(x == 0 ? 0x400000u : x == 0xff ? 0x7fc00000u : (u32)x << 23);
+        }}"""),
+    )
+    yield (
+        f"shorten_{name}",
+        _helper(f"""
+        {kind} tr_shorten_{name}(f32 x) {{
+          u32 bits = __float_as_uint(x), held = bits < 0x7fc00000u ? bits : 0x7fc00000u;
+          u32 near = (held + (held < 0x800000u ? 0x3fffffu : 0x400000u)) >> 23;
+          return ({kind})(bits == 0 || near > 0xff ? 0xffu : near);
         }}"""),
     )
 
@@ -164,18 +181,22 @@ def _nextafter(dtype: DType) -> Iterator[tuple[str, str]]:
     )
 
 
+def _integer(value: int, target: DType) -> str:
+    return integer(value, wide_dtype(target) if is_narrow(target) else target)
+
+
 def _saturation(source: DType, target: DType) -> Iterator[tuple[str, str]]:
     """Truncated; the integer's ends beyond it; 0 for NaN. The bounds are powers of two, exact in either float."""
-    s, t, width = short_name(source), short_name(target), 8 * target.itemsize
+    s, t, width = short_name(source), type_name(wide_dtype(target) if is_narrow(target) else target), bits(target)
     low, high = (-(1 << (width - 1)), 1 << (width - 1)) if is_signed(target) else (0, 1 << width)
     suffix = "f" if source == F32 else ""
     first = f"{'-' if low else ''}0x{'1' if low else '0'}p{width - 1 if low else 0}{suffix}"
     last = f"0x1p{width - 1 if low else width}{suffix}"
     yield (
-        f"{t}_of_{s}",
+        f"{short_name(target)}_of_{s}",
         _helper(f"""
-        {t} tr_{t}_of_{s}({s} x) {{
-          {t} ends = x >= {last} ? {integer(high - 1, target)} : {integer(low, target)};
+        {t} tr_{short_name(target)}_of_{s}({s} x) {{
+          {t} ends = x >= {last} ? {_integer(high - 1, target)} : {_integer(low, target)};
           return x >= {first} && x < {last} ? ({t})x : x != x ? ({t})0 : ends;
         }}"""),
     )
@@ -216,15 +237,15 @@ def _shifts(dtype: DType) -> Iterator[tuple[str, str]]:
 def _all() -> Iterator[tuple[str, str]]:
     yield from _f16()
     yield from _bf16()
-    for dtype in (F8E4M3FN, F8E5M2):
-        yield from _f8(dtype)
+    for dtype in NARROW_FLOATS:
+        yield from _exponents() if dtype == F8E8M0FNU else _narrow_float(dtype)
     yield from _round_to_odd()
     for dtype in (F32, F64):
         yield from _extrema(dtype)
-    for dtype in (F8E4M3FN, F8E5M2, F16, BF16, F32, F64):
+    for dtype in (F16, BF16, F32, F64):
         yield from _nextafter(dtype)
     for source in (F32, F64):
-        for target in INTEGERS:
+        for target in (*INTEGERS, *NARROW_INTEGERS):
             yield from _saturation(source, target)
     for dtype in (*SIGNED, *UNSIGNED):
         yield from _division(dtype)

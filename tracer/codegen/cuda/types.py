@@ -1,7 +1,8 @@
 """How dtypes, constants and names are spelled in CUDA C++.
 
 The types have the loop IR's own names, by the typedefs of `PREAMBLE`. A bool is `bool` in a register and one byte
-(`u8`) in memory. The short floats (16 and 8 bits) are unsigned integers of their width, which hold their bits.
+(`u8`) in memory. The short floats (16 bits and fewer) are unsigned integers, which hold their bits, and so are the
+narrow integers.
 """
 
 from __future__ import annotations
@@ -9,16 +10,28 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from tracer.ir.dtypes import BF16, BOOL, F8E4M3FN, F8E5M2, F16, F32, F64, DType, is_float, is_signed, short_name
+from tracer.ir.dtypes import (
+    BF16,
+    BOOL,
+    F16,
+    F32,
+    F64,
+    NARROW_FLOATS,
+    DType,
+    is_float,
+    is_narrow,
+    is_signed,
+    short_name,
+)
 from tracer.ir.loop import Constant
 
-SHORT_FLOATS: Final = (F16, BF16, F8E4M3FN, F8E5M2)
+SHORT_FLOATS: Final = (F16, BF16, *NARROW_FLOATS)
 
 PREAMBLE: Final = """\
 typedef signed char i8; typedef short i16; typedef int i32; typedef long long i64;
 typedef unsigned char u8; typedef unsigned short u16; typedef unsigned int u32; typedef unsigned long long u64;
 typedef float f32; typedef double f64;
-typedef u16 f16; typedef u16 bf16; typedef u8 f8e4m3fn; typedef u8 f8e5m2;  // bits; computed with as f32
+typedef u16 f16; typedef u16 bf16;  // bits; computed with as f32
 """
 
 RESERVED: Final = frozenset(
@@ -39,12 +52,12 @@ RESERVED: Final = frozenset(
 
 def type_name(dtype: DType) -> str:
     """The type of a register."""
-    return short_name(dtype)
+    return "u8" if is_narrow(dtype) else short_name(dtype)
 
 
 def memory_name(dtype: DType) -> str:
     """The type of an element in memory."""
-    return "u8" if dtype == BOOL else short_name(dtype)
+    return "u8" if dtype == BOOL else type_name(dtype)
 
 
 def word_name(dtype: DType) -> str:
@@ -67,7 +80,7 @@ def literal(constant: Constant) -> str:
     dtype = constant.dtype
     if dtype == BOOL:
         return "true" if constant.value else "false"
-    if is_float(dtype):
+    if is_float(dtype) or is_narrow(dtype):
         bits = int.from_bytes(constant.bits, "little")
         return _real(float(constant.value), bits, dtype) if dtype in (F32, F64) else f"({type_name(dtype)})0x{bits:x}"
     return integer(int(constant.value), dtype)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tracer.codegen.llvm.scalar_ops import Place
 from tracer.codegen.llvm.short_floats import round_to_odd, shorten
-from tracer.codegen.llvm.types import ELEMENT, SHORT_FLOATS, vector
+from tracer.codegen.llvm.types import ELEMENT, SHORT_FLOATS, splat, vector
 from tracer.codegen.llvm.writer import Writer
-from tracer.ir.dtypes import BOOL, F32, F64, DType, is_float, is_signed
+from tracer.ir.dtypes import BOOL, F32, F64, DType, bits, is_float, is_narrow, is_signed, wide_dtype
 
 
 def convert(w: Writer, source: DType, target: DType, value: str, lanes: int) -> tuple[str, str | None]:
@@ -18,6 +18,10 @@ def convert(w: Writer, source: DType, target: DType, value: str, lanes: int) -> 
         return _to_short_float(w, source, target, value, lanes)
     if source == target:
         return value, None
+    if is_narrow(source):
+        return convert(w, wide_dtype(source), target, _spread(w, source, value, lanes), lanes)
+    if is_narrow(target):
+        return _to_narrow(w, source, target, value, lanes), None
     p, kind = Place(w, source, lanes), vector(ELEMENT[target], lanes)
     if target == BOOL:
         zero = p.real(0.0) if is_float(source) else p.constant(0)
@@ -25,12 +29,31 @@ def convert(w: Writer, source: DType, target: DType, value: str, lanes: int) -> 
     if is_float(target):
         return _to_float(p, target, kind, value), None
     if is_float(source):
-        return _saturate(p, target, value), None
+        return _saturate(p, target, value, bits(target)), None
     if source.itemsize == target.itemsize and source != BOOL:
         return value, None
     if source != BOOL and source.itemsize > target.itemsize:
         return w.let(f"trunc {p.type} {value} to {kind}"), None
     return w.let(f"{'sext' if is_signed(source) else 'zext'} {p.type} {value} to {kind}"), None
+
+
+def _spread(w: Writer, source: DType, value: str, lanes: int) -> str:
+    """The integer in all bits of its byte."""
+    word, width = vector("i8", lanes), bits(source)
+    if not is_signed(source):
+        return w.let(f"and {word} {value}, {splat('i8', str((1 << width) - 1), lanes)}")
+    free = splat("i8", str(8 - width), lanes)
+    return w.let(f"ashr {word} {w.let(f'shl {word} {value}, {free}')}, {free}")
+
+
+def _to_narrow(w: Writer, source: DType, target: DType, value: str, lanes: int) -> str:
+    """Floats saturate, integers wrap; the rest of the byte is clear."""
+    width, wide = bits(target), wide_dtype(target)
+    if is_float(source):
+        value = _saturate(Place(w, source, lanes), wide, value, width)
+    else:
+        value, _ = convert(w, source, wide, value, lanes)
+    return w.let(f"and {vector('i8', lanes)} {value}, {splat('i8', str((1 << width) - 1), lanes)}")
 
 
 def _to_float(p: Place, target: DType, kind: str, value: str) -> str:
@@ -49,13 +72,13 @@ def _to_short_float(w: Writer, source: DType, target: DType, value: str, lanes: 
     return shorten(w, target, value, lanes)
 
 
-def _saturate(p: Place, target: DType, value: str) -> str:
-    """Truncate a float to an integer, saturating, NaN to 0.
+def _saturate(p: Place, target: DType, value: str, bits: int) -> str:
+    """Truncate a float to an integer of some bits, saturating, NaN to 0.
 
     `llvm.fptosi.sat` means the same but is taken apart lane by lane on x86 (LLVM 22), so: convert what is in range,
     put the ends in for the rest. Both bounds are powers of two or zero, exact in the source's dtype.
     """
-    w, bits, signed = p.w, target.itemsize * 8, is_signed(target)
+    w, signed = p.w, is_signed(target)
     low, high = (-(1 << (bits - 1)), 1 << (bits - 1)) if signed else (0, 1 << bits)
     above = w.let(f"fcmp oge {p.type} {value}, {p.real(float(high))}")
     inside = w.let(f"fcmp oge {p.type} {value}, {p.real(float(low))}")

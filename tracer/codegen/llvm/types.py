@@ -1,7 +1,8 @@
 """How dtypes, vectors and constants are spelled in LLVM text.
 
-A bool is `i1` in a register and one byte in memory. The short floats (16 and 8 bits) are integers of their width:
-`short_floats` computes with them in f32. Floating constants are written as the hexadecimal bits of a double.
+A bool is `i1` in a register and one byte in memory. The short floats (16 bits and fewer) are integers of their width:
+`short_floats` computes with them in f32. Narrow dtypes are the byte that holds them, its high bits clear. Floating
+constants are written as the hexadecimal bits of a double.
 """
 
 from __future__ import annotations
@@ -15,8 +16,6 @@ from tracer.ir.dtypes import (
     BOOL,
     C64,
     C128,
-    F8E4M3FN,
-    F8E5M2,
     F16,
     F32,
     F64,
@@ -24,6 +23,8 @@ from tracer.ir.dtypes import (
     I16,
     I32,
     I64,
+    NARROW_FLOATS,
+    NARROW_INTEGERS,
     U8,
     U16,
     U32,
@@ -36,11 +37,11 @@ ELEMENT: Final[dict[DType, str]] = {
     BOOL: "i1",
     I8: "i8", I16: "i16", I32: "i32", I64: "i64",
     U8: "i8", U16: "i16", U32: "i32", U64: "i64",
-    F8E4M3FN: "i8", F8E5M2: "i8", F16: "i16", BF16: "i16",
-    F32: "float", F64: "double",
+    F16: "i16", BF16: "i16", F32: "float", F64: "double",
+    **dict.fromkeys((*NARROW_FLOATS, *NARROW_INTEGERS), "i8"),
 }  # fmt: skip
 MEMORY: Final[dict[DType, str]] = ELEMENT | {BOOL: "i8", C64: "[2 x float]", C128: "[2 x double]"}
-SHORT_FLOATS: Final = frozenset((F16, BF16, F8E4M3FN, F8E5M2))
+SHORT_FLOATS: Final = frozenset((F16, BF16, *NARROW_FLOATS))
 SUFFIX: Final = {"float": "f32", "double": "f64"}
 """What an intrinsic's name says for a floating type; integers stand for themselves."""
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tracer.ir.dtypes import BOOL, F32, F64, DType, is_float, is_integer
+from tracer.ir.dtypes import BOOL, F32, F64, DType, iinfo, is_float, is_integer, is_narrow, wide_dtype
 
 Value = Any  # a NumPy scalar or array of the dtype in question; ml_dtypes scalars are unknown to typing
 Function = Callable[..., Value]
@@ -36,14 +36,23 @@ def conversion(source: DType, target: DType) -> Function:
     """CONVERT from one dtype to another."""
     if source == target:
         return lambda x: x
+    if is_narrow(source) and not is_float(source):
+        wide = wide_dtype(source)
+        from_wide = conversion(wide, target)
+        return lambda x: from_wide(cast(x, wide))
     if target == BOOL:
         return lambda x: widened(x) != 0
     if is_float(source) and is_integer(target):
         return lambda x: _saturate(widened(x), target)
     if is_short(target):
         first = round_to_odd if source == F64 else lambda x: cast(x, F32)
-        return lambda x: cast(first(x), target)
+        return lambda x: cast(_quiet(first(x)) if is_narrow(target) else first(x), target)
     return lambda x: cast(x, target)
+
+
+def _quiet(x: Value) -> Value:
+    """An f32 whose NaNs are positive: formats without NaN would keep the sign."""
+    return choose(x == x, x, np.float32(np.nan))
 
 
 def bitcast(target: DType) -> Function:
@@ -58,7 +67,7 @@ def widened(value: Value) -> Value:
 
 def _saturate(x: Value, target: DType) -> Value:
     """Truncated; beyond the integer's range its ends; 0 for NaN. The bounds are exact in any float."""
-    limits, kind = np.iinfo(target), np.asarray(x).dtype.type
+    limits, kind = iinfo(target), np.asarray(x).dtype.type
     low, high = float(limits.min), float(int(limits.max) + 1)
     with np.errstate(all="ignore"):
         inside = (x >= kind(low)) & (x < kind(high))
