@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 import tracer
 import tracer.numpy as tnp
 from tests.mistakes.told import X, fails
-from tracer import errors, grad, jit, jvp, linear_transpose, vjp, vmap
+from tracer import errors, grad, jit, jvp, lax, linear_transpose, vjp, vmap
 
 
 @pytest.mark.parametrize("run", [lambda f: f, jit])
@@ -197,6 +198,28 @@ def test_transposing_what_is_not_linear() -> None:
         lambda: linear_transpose(lambda x: x * x, X)(X),  # here
         "transpose of mul at @here: it is linear in each operand, but not in both together\n"
         "  help: vjp differentiates what is not linear",
+    )
+
+
+def test_transposing_a_choice_by_what_is_transposed() -> None:
+    for name, result, user, function in (
+        ("gt", "bool[3]", "select", lambda x: tnp.where(x > 0, x, 0.0)),
+        ("gt", "bool[]", "convert_element_type", lambda x: lax.cond(x[0] > 0, lambda: x, lambda: 2.0 * x)),
+        ("convert_element_type", "i64[3]", "lt", lambda x: X[x.astype(int)]),
+    ):
+        with pytest.raises(errors.NoRuleError) as caught:
+            linear_transpose(function, X)(X)
+        first, *rest = str(caught.value).split("\n")
+        assert re.fullmatch(rf"transpose of {name} at test_derivatives.py:\d+: {name} is not linear", first)
+        assert rest == [f"  its result {result} is used by {user}", "  help: vjp differentiates what is not linear"]
+
+
+def test_transposing_what_gives_integers() -> None:
+    fails(
+        errors.DTypeError,
+        lambda: linear_transpose(lambda x: x.astype(int), X),  # here
+        "linear_transpose of lambda at @here takes functions from floats or complex numbers to such\n"
+        "  got (f64[3]) -> (i64[3])\n  help: cast with .astype(float)",
     )
 
 

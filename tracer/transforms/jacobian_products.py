@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from tracer.errors import ArgumentError, message
-from tracer.ir.types import ArrayType
+from tracer.errors import ArgumentError, DTypeError, message
+from tracer.ir.types import ArrayType, is_differentiable
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
@@ -116,8 +116,9 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
 def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[object] = ()) -> Callable[..., Any]:
     """The transpose of a linear function: from cotangents of its outputs to those of its arguments.
 
-    primals: arrays, or anything with `shape` and `dtype`; their values are not used. Raises NoRuleError where
-    the function is not linear.
+    primals: floating or complex arrays, or anything with `shape` and `dtype`; their values are not used. Raises
+    DTypeError where arguments or outputs are neither, NoRuleError where the function is not linear. What is added to
+    a linear function does not count, as in JAX: the transpose of `x + 1` is that of `x`.
 
     >>> import tracer, tracer.numpy as tnp
     >>> tracer.linear_transpose(lambda x: 3.0 * x, 1.0)(2.0)
@@ -130,6 +131,14 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
     types = [abstract_type(leaf) for leaf in shapes]
     holder = Flattened(False, name)
     staged = stage(holder.flat(fun, structure), types, name=name, protected=True)
+    if not all(map(is_differentiable, (*types, *staged.program.output_types))):
+        raise DTypeError(
+            message(
+                f"linear_transpose of {name}{here()} takes functions from floats or complex numbers to such",
+                f"got ({', '.join(map(str, types))}) -> ({', '.join(map(str, staged.program.output_types))})",
+                help="cast with .astype(float)",
+            )
+        )
 
     @boundary
     def transposed(cotangents: Any) -> Any:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tracer.errors import InternalError
+from tracer.errors import InternalError, NoRuleError, message
 from tracer.ir.primitive import Linear, NoRule, Zero
 from tracer.ir.program import Equation, Literal, Program, Var
-from tracer.ir.types import same_up_to_weakness, tangent_type
+from tracer.ir.types import Float0Type, is_differentiable, same_up_to_weakness, tangent_type
 from tracer.primitives.closing import closed
 from tracer.trace.evaluate import Environment, read
 from tracer.trace.memo import remembered
+from tracer.trace.source import here
 from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all
@@ -89,10 +90,12 @@ def pull_back(
 
 def _run_known(program: Program, environment: Environment, moving: set[Var]) -> list[Equation]:
     """Run what does not depend on the linear inputs; return the rest, in order."""
-    tape = []
+    tape: list[Equation] = []
     for equation in program.equations:
         flags = [isinstance(atom, Var) and atom in moving for atom in equation.inputs]
         if any(flags):
+            if equation.outputs:
+                _check_operands(equation, flags, tape)
             part = equation.primitive.part
             if part is not None and not all(flags[1:]):
                 _run(part(equation, [not on for on in flags[1:]]), environment)
@@ -102,6 +105,22 @@ def _run_known(program: Program, environment: Environment, moving: set[Var]) -> 
         else:
             _run(equation, environment)
     return tape
+
+
+def _check_operands(equation: Equation, flags: Sequence[bool], tape: Sequence[Equation]) -> None:
+    """Raise where an index or a predicate was computed from what is transposed."""
+    for atom, on in zip(equation.inputs, flags, strict=True):
+        if on and not is_differentiable(atom.type) and not isinstance(atom.type, Float0Type):
+            made = next((e for e in tape if atom in e.outputs), equation)
+            state.source = made.source
+            name = made.primitive.name
+            raise NoRuleError(
+                message(
+                    f"transpose of {name}{here()}: {name} is not linear",
+                    f"its result {atom.type} is used by {equation.primitive.name}",
+                    help="vjp differentiates what is not linear",
+                )
+            )
 
 
 def _run(equation: Equation, environment: Environment) -> None:
