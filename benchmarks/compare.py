@@ -2,7 +2,7 @@
 
     python benchmarks/compare.py                               all rows
     python benchmarks/compare.py --rows softmax sort --rounds 5
-    python benchmarks/compare.py --record                      and write results/DATE.json and docs/benchmarks.md
+    python benchmarks/compare.py --record                      and write results/DATE.json and .svg, docs/benchmarks.md
 
 Each peer runs in a process of its own, and waits while another works. JAX_PYTHON, NUMBA_PYTHON and TORCH_PYTHON name
 the interpreters that have them, if it is another than this one; peers that are not there are left out. A ratio is the
@@ -164,6 +164,14 @@ def _cpu_lines() -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
+def publish(log: dict[str, Any]) -> None:
+    """Write the page and the picture of a log."""
+    from peers.plot import draw  # noqa: PLC0415  # matplotlib is for those who record
+
+    draw(log, HERE / "results" / f"{log['date']}.svg")
+    (HERE.parent / "docs" / "benchmarks.md").write_text(page(log))
+
+
 def main() -> int:
     """Measure and print; returns 1 where an answer is wrong or a row of ours fails."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -201,7 +209,7 @@ def main() -> int:
             "rows": results,
         }  # fmt: skip
         path.write_text(json.dumps(log, indent=1) + "\n")
-        (HERE.parent / "docs" / "benchmarks.md").write_text(page(log))
+        publish(log)
     return int(any("error" in p for r in results for p in r["peers"].values()))
 
 

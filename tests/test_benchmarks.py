@@ -89,6 +89,34 @@ def test_rows_behind_are_listed_with_the_reason():
     ]
 
 
+def test_bars_name_the_rows_that_miss_them():
+    from peers.bars import bars
+
+    ours = {"seconds": 1e-3, "first": 1e-2, "peak": 0}
+    good = {"first": 2e-2, "peak": 0, "ratio": 4.0, "low": 3.9, "high": 4.1}
+    slow = {"first": 5e-3, "peak": -(2 << 20), "ratio": 0.5, "low": 0.4, "high": 0.6}
+    made = [("a", {"jax": good, "numpy": good}), ("b", {"jax": slow}), ("c", {"jax": good, "numpy": slow}), ("d", {})]
+    rows = [{"row": name, "peers": {"tracer": ours, **figures}} for name, figures in made]
+    found = [(bar.found, bar.missed) for bar in bars(rows, ["numpy", "jax"])]
+    assert found == [
+        ("2.00", []), ("missed by 1", ["b"]), ("missed by 1", ["b"]), ("missed by 1", ["b"]), ("33% of 3", []),
+        ("missed by 2", ["b", "c"]),
+    ]  # fmt: skip
+    assert bars(rows[3:], ["jax"]) == []
+
+
+def test_a_log_is_drawn_alike_each_time(tmp_path):
+    pytest.importorskip("matplotlib", reason="scripts/foreign installs it, by the extra foreign")
+    from peers.plot import draw
+
+    figures = {"ratio": 2.0, "low": 1.5, "high": 3.0}
+    log = {"peers": ["jax"], "rows": [{"row": "sum f4", "peers": {"tracer": {}, "jax": figures}}]}
+    for name in ("a.svg", "b.svg"):
+        draw(log, tmp_path / name)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+    assert b"<svg" in (tmp_path / "a.svg").read_bytes()
+
+
 def test_a_wrong_answer_is_no_ratio_to_be_proud_of(tmp_path):
     import compare
     import numpy as np

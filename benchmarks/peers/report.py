@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from peers.bars import bars
 from peers.reasons import reason
 from peers.statistic import geometric_mean
 
@@ -21,6 +22,8 @@ Machine: {cpu}, {cores} cores, of which others kept {load:.1f} busy as it ended,
 
 writes this page and the figures behind it, `benchmarks/results/{date}.json`. A row without a ratio for a peer is not
 computed there; where answers differ, it says so.
+
+![Ratios of all rows](../benchmarks/results/{date}.svg)
 """
 
 
@@ -35,7 +38,7 @@ def page(log: dict[str, Any]) -> str:
         versions=versions,
         **log["machine"],
     )
-    parts = [head, _summary(log["rows"], peers), _behind(log["rows"], peers)]
+    parts = [head, _summary(log["rows"], peers), _bars(log["rows"], peers), _behind(log["rows"], peers)]
     for family in dict.fromkeys(row["family"] for row in log["rows"]):
         rows = [row for row in log["rows"] if row["family"] == family]
         parts.append(f"## {family.capitalize()}\n\n{_table(rows, peers)}")
@@ -50,6 +53,12 @@ def _summary(rows: list[dict[str, Any]], peers: list[str]) -> str:
             ratios = [figures["ratio"] for figures in found]
             slower = sum(figures["high"] < _BEHIND for figures in found)
             lines.append(f"| {peer} | {len(found)} | {geometric_mean(ratios):.2f} | {min(ratios):.2f} | {slower} |")
+    return "\n".join(lines) + "\n"
+
+
+def _bars(rows: list[dict[str, Any]], peers: list[str]) -> str:
+    lines = ["## Bars", "", "| wanted | found | rows that miss it |", "|---|---|---|"]
+    lines += [f"| {bar.wanted} | {bar.found} | {'; '.join(bar.missed)} |" for bar in bars(rows, peers)]
     return "\n".join(lines) + "\n"
 
 

@@ -1,0 +1,70 @@
+"""The bars that the project sets itself, and what a recorded comparison says to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from peers.statistic import geometric_mean
+
+_SURELY_SLOWER = 0.97  # where the whole interval lies below
+_MUCH_SLOWER = 1 / 1.5
+_FAST_ROWS = 0.8
+_MEAN_OVER_JAX = 2.5
+_SAME_PEAK = 1 << 20  # bytes: the least that two runs of one program differ by
+
+Row = dict[str, Any]
+
+
+class Bar(NamedTuple):
+    """wanted and found in words; missed: the rows that are in the way."""
+
+    wanted: str
+    found: str
+    missed: Sequence[str]
+
+
+def bars(rows: Sequence[Row], peers: Sequence[str]) -> list[Bar]:
+    """Every bar that the rows can say something about."""
+    compared = [row for row in rows if _ratios(row, peers)]
+    by_jax = [row for row in compared if "ratio" in row["peers"].get("jax", {})]
+    found = list(_over_jax(by_jax)) if by_jax else []
+    if compared:
+        fast = [row for row in compared if min(_ratios(row, peers)) >= 1]
+        slow = [row for row in compared if min(_ratios(row, peers)) < _MUCH_SLOWER]
+        found += [
+            Bar(
+                f"as fast as the best peer on {_FAST_ROWS:.0%} of the rows",
+                f"{len(fast) / len(compared):.0%} of {len(compared)}", [],
+            ),
+            Bar("never 1.5 times as slow as the best peer", _count(slow), _names(slow)),
+        ]  # fmt: skip
+    return found
+
+
+def _over_jax(rows: Sequence[Row]) -> list[Bar]:
+    jax = [row["peers"]["jax"] for row in rows]
+    ours = [row["peers"]["tracer"] for row in rows]
+    slower = [row for row, figures in zip(rows, jax, strict=True) if figures["high"] < _SURELY_SLOWER]
+    later = [row for row, a, b in zip(rows, ours, jax, strict=True) if a["first"] > b["first"]]
+    larger = [row for row, a, b in zip(rows, ours, jax, strict=True) if a["peak"] > b["peak"] + _SAME_PEAK]
+    mean = geometric_mean([figures["ratio"] for figures in jax])
+    return [
+        Bar(f"{_MEAN_OVER_JAX} times as fast as jax, in the geometric mean", f"{mean:.2f}", []),
+        Bar("no row surely slower than jax: its interval wholly below 0.97", _count(slower), _names(slower)),
+        Bar("first calls sooner than jax's", _count(later), _names(later)),
+        Bar("peaks of memory at most jax's, to 1 MiB", _count(larger), _names(larger)),
+    ]
+
+
+def _ratios(row: Row, peers: Sequence[str]) -> list[float]:
+    figures = [row["peers"].get(peer, {}) for peer in peers]
+    return [f["ratio"] for f in figures if "ratio" in f]
+
+
+def _count(missed: Sequence[Row]) -> str:
+    return "held" if not missed else f"missed by {len(missed)}"
+
+
+def _names(rows: Sequence[Row]) -> list[str]:
+    return [row["row"] for row in rows]
