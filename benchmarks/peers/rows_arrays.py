@@ -57,6 +57,16 @@ def _attention(w: World) -> Any:
     return lambda q, k, v: softmax(q @ w.np.swapaxes(k, -1, -2) / 8) @ v
 
 
+def _attention_gradients(w: World) -> Any:
+    attention = _attention(w)
+    return w.root.grad(lambda q, k, v: (attention(q, k, v) ** 2).sum(), argnums=(0, 1, 2))
+
+
+def _queries(n: int) -> Any:
+    """Queries, keys and values of 8 heads of 64."""
+    return lambda: tuple(uniform(8, n, 64, low=-1, high=1, seed=s) for s in range(3))
+
+
 def _matmul(w: World) -> Any:
     return lambda a, b: a @ b
 
@@ -173,13 +183,8 @@ ROWS = [
         _of_gradient(_layernorm),
         tolerance=1e-2,
     ),
-    Row(
-        "attention f4 8x256x64",
-        "contractions",
-        lambda: tuple(uniform(8, 256, 64, low=-1, high=1, seed=s) for s in range(3)),
-        _attention,
-        _NUMPY,
-    ),
+    *(Row(f"attention f4 8x{n}x64", "contractions", _queries(n), _attention, _NUMPY) for n in (256, 1024)),
+    Row("attention gradients f4 8x1024x64", "derivatives", _queries(1024), _attention_gradients, tolerance=1e-3),
     *(Row(f"matmul f4 {n}", "contractions", _sizes(n), _matmul, _NUMPY) for n in (16, 64, 256, 1024)),
     Row("matmul f8 512", "contractions", _sizes(512, "f8"), _matmul, _NUMPY),
     Row("matmul transposed f4 512", "contractions", _sizes(512), _matmul_transposed, _NUMPY),
