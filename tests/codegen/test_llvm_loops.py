@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -538,3 +539,39 @@ def test_a_predicate_that_varies_by_lane_chooses_by_lane(bits: int, first: int) 
     assert run(module_of([("o", I64, 11, True)], body), [out], vector_bits=bits)[0] == Status.DONE
     i = np.arange(11)
     np.testing.assert_array_equal(out, np.where(i >= first, i * i, i))
+
+
+@pytest.mark.parametrize("bits", WIDTHS)
+@pytest.mark.parametrize("count", [32, 45])
+@pytest.mark.parametrize("first", [0, 30, 100])
+def test_a_long_arm_of_a_wide_loop_is_written_for_some_lanes_at_a_time(bits: int, count: int, first: int) -> None:
+    """Twenty additions of the square of an element and a number that all lanes share, from `first` on."""
+
+    def body(o: Buffer, x: Buffer) -> list[Statement]:
+        shared = Register(F64)
+
+        def rounds(i: Register) -> list[Statement]:
+            p, value, square, result, other = Register(BOOL), Register(F64), Register(F64), Register(F64), Register(F64)
+            steps: list[Statement] = [Compute(square, ScalarOp.MUL, (value, value))]
+            total = square
+            for _ in range(20):
+                following = Register(F64)
+                steps.append(Compute(following, ScalarOp.ADD, (total, shared)))
+                total = following
+            arm = If(p, Block(tuple(steps), (total, square)), Block((), (value, constant(5, F64))), (result, other))
+            return [
+                Load(value, x, at((i, 1))),
+                Compute(p, ScalarOp.LE, (constant(first, F64), value)),
+                arm,
+                Store(o, at((i, 2)), result),
+                Store(o, Address(1, ((i, 2),)), other),
+            ]
+
+        return [Load(shared, x, Address(1)), loop(count, rounds, lanes=32)]
+
+    x, out = np.arange(count, dtype=np.float64), np.zeros(2 * count)
+    module = module_of([("o", F64, 2 * count, True), ("x", F64, count, False)], body)
+    assert re.search(r"^part\S*:$", emit_module(module, vector_bits=bits), re.MULTILINE)
+    assert run(module, [out, x], vector_bits=bits)[0] == Status.DONE
+    np.testing.assert_array_equal(out[::2], np.where(x >= first, x * x + 20, x))
+    np.testing.assert_array_equal(out[1::2], np.where(x >= first, x * x, 5))
