@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import tracer
+
 # Each is needed by some backend or transform only, and is slow to import or optional.
-HEAVY = ("cupy", "llvmlite", "opt_einsum", "scipy", "html.parser", "concurrent.futures", "multiprocessing", "IPython")
+HEAVY = (
+    "cupy", "llvmlite", "opt_einsum", "scipy", "html.parser", "concurrent.futures", "multiprocessing", "IPython",
+    "hashlib", "pathlib", "tempfile", "importlib.metadata", "importlib.resources", "bdb", "tracer.runtime.lowered",
+)  # fmt: skip
 
 
 def modules_after(statement: str) -> set[str]:
@@ -28,6 +34,12 @@ def added() -> set[str]:
 def test_import_tracer_leaves_heavy_modules_for_later(added: set[str], name: str) -> None:
     dragged = sorted(module for module in added if module == name or module.startswith(f"{name}."))
     assert not dragged
+
+
+def test_the_version_is_that_of_the_distribution() -> None:
+    """It is written in the code, since to ask for it imports the package of e-mail."""
+    project = Path(__file__).parent.parent / "pyproject.toml"
+    assert f'\nversion = "{tracer.__version__}"\n' in project.read_text(encoding="utf-8")
 
 
 def test_import_tracer_does_not_import_the_examples(added: set[str]) -> None:

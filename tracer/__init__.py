@@ -48,11 +48,12 @@ from tracer.transforms.gradients import grad, value_and_grad
 from tracer.transforms.jacobian_products import jvp, linear_transpose, linearize, vjp
 from tracer.transforms.jacobians import hessian, hvp, jacfwd, jacobian, jacrev
 from tracer.transforms.vectorize import vmap
+from tracer.version import VERSION as _VERSION
 
 if TYPE_CHECKING:
     from tracer import custom_batching, experimental, flatten_util, lax, nn, ops, random, scipy
 
-__version__ = "0.1.0"
+__version__ = _VERSION
 
 float0 = dtypes.float0
 make_jaxpr = make_program

@@ -5,18 +5,25 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable, Iterator
 from itertools import islice
-from string import Formatter
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from tracer.debugger import Debugger, Frame
 from tracer.errors import ArgumentError, message
+from tracer.lazy import LazyModule
 from tracer.runtime.callbacks import io_callback
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.source import here, user_frames
 from tracer.trace.tracebacks import set_boundaries
+
+if TYPE_CHECKING:
+    import string
+
+    from tracer import debugger
+else:
+    debugger = LazyModule("tracer.debugger")
+    string = LazyModule("string")
 
 
 def callback(
@@ -103,7 +110,7 @@ def breakpoint(
     """
     del backend, filter_frames, ordered, token
     frames = [
-        Frame(f.f_code.co_filename, f.f_lineno, f.f_code.co_name, dict(f.f_locals), f.f_globals)
+        debugger.Frame(f.f_code.co_filename, f.f_lineno, f.f_code.co_name, dict(f.f_locals), f.f_globals)
         for f in islice(user_frames(), num_frames)
     ]
     leaves, structure = trees.flatten([frame.locals for frame in frames])
@@ -113,7 +120,9 @@ def breakpoint(
         given = iter(values)
         shown = [next(given) if on else leaf for leaf, on in zip(leaves, running, strict=True)]
         named = trees.unflatten(structure, shown)
-        Debugger([f._replace(locals=names) for f, names in zip(frames, named, strict=True)], stdin, stdout).run()
+        debugger.Debugger(
+            [f._replace(locals=names) for f, names in zip(frames, named, strict=True)], stdin, stdout
+        ).run()
 
     stop.__name__ = "breakpoint"
     io_callback(stop, None, *(leaf for leaf, on in zip(leaves, running, strict=True) if on))
@@ -150,7 +159,7 @@ def _check_format(fmt: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> No
 
 def _fields(fmt: str) -> Iterator[str]:
     """The fields of a format, those within the specifications of others included."""
-    for _, field, specification, _ in Formatter().parse(fmt):
+    for _, field, specification, _ in string.Formatter().parse(fmt):
         if field is not None:
             yield field
             yield from _fields(specification or "")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType
@@ -21,7 +20,7 @@ _WHERE = "einops._backends"
 _backends: list[type] = []  # einops finds subclasses, and holds none
 
 
-class _Watch(MetaPathFinder):
+class _Watch:
     """Sees einops being imported, and adds to what its module does when it is run."""
 
     def find_spec(

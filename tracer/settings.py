@@ -15,12 +15,17 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, Generic, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
 import numpy as np
 
 from tracer.errors import SettingError, message
+from tracer.lazy import LazyModule
+
+if TYPE_CHECKING:
+    import pathlib
+else:
+    pathlib = LazyModule("pathlib")
 
 T = TypeVar("T")
 
@@ -181,8 +186,8 @@ def _read_bytes(value: Any) -> int | None:
     return int(value)
 
 
-def _read_directory(value: Any) -> Path | None:
-    return None if value is None or value == "" else Path(value).expanduser()
+def _read_directory(value: Any) -> pathlib.Path | None:
+    return None if value is None or value == "" else pathlib.Path(value).expanduser()
 
 
 class _Local(threading.local):
@@ -215,7 +220,7 @@ class Config:
         False, _read_bool, "True or False",
     )  # fmt: skip
     default_device = Setting("where arrays are made", "cpu", _read_device, '"cpu", "cuda" or "cuda:N"')
-    cache_dir = Setting[Path | None](
+    cache_dir = Setting["pathlib.Path | None"](
         "the directory of compiled programs kept between processes; None for no such directory",
         None, _read_directory, "a path, or None",
     )  # fmt: skip

@@ -6,18 +6,23 @@ by identity, through a serial number given at first sight.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import struct
 import weakref
 from collections.abc import Hashable, Mapping
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tracer.ir.primitive import Primitive
 from tracer.ir.program import Literal, Program, Var
+from tracer.lazy import LazyModule
+
+if TYPE_CHECKING:
+    import hashlib
+else:
+    hashlib = LazyModule("hashlib")
 
 _serials: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 _next_serial = itertools.count()

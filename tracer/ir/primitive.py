@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar, dataclass_transform
 
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import Type
@@ -87,89 +87,108 @@ class Linearized:
 # Lowerings: how an equation becomes loop IR. The schedule reads them; no backend does.
 
 
-@dataclass(frozen=True, slots=True)
-class Pointwise:
+@dataclass_transform(frozen_default=True)
+class Data:
+    """A record, equal to those of its class with equal fields; a default is an attribute of the class.
+
+    For what is made when modules are imported: a dataclass writes and compiles its methods anew for each class.
+    """
+
+    _names: ClassVar[tuple[str, ...]]
+
+    def __init_subclass__(cls) -> None:
+        cls._names = tuple(vars(cls).get("__annotations__", ()))
+        type.__setattr__(cls, "__match_args__", cls._names)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.__dict__.update(zip(self._names, args, strict=False), **kwargs)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is not changed")
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other._values() == self._values()
+
+    def __hash__(self) -> int:
+        return hash((type(self), *self._values()))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._names)
+        return f"{type(self).__name__}({shown})"
+
+    def _values(self) -> tuple[Any, ...]:
+        return tuple([getattr(self, name) for name in self._names])
+
+
+class Pointwise(Data):
     """One scalar operation at every element. For complex operands see `schedule.pointwise`."""
 
     op: ScalarOp
 
 
-@dataclass(frozen=True, slots=True)
-class Compare:
+class Compare(Data):
     """A comparison at every element; complex values compare by parts (eq, ne only)."""
 
     op: ScalarOp
 
 
-@dataclass(frozen=True, slots=True)
-class Convert:
+class Convert(Data):
     """A change of dtype at every element."""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexMap:
+class IndexMap(Data):
     """Reads one operand element for each output element: broadcast, reshape, transpose, slice, reverse."""
 
 
-@dataclass(frozen=True, slots=True)
-class Generate:
+class Generate(Data):
     """No operands: a value computed from the index (iota)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Join:
+class Join(Data):
     """Chooses among operands by index: concatenate, pad."""
 
 
-@dataclass(frozen=True, slots=True)
-class Gather:
+class Gather(Data):
     """Reads at computed indices."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scatter:
+class Scatter(Data):
     """Writes or combines into a copy of the first operand at computed indices."""
 
     op: ScalarOp | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Reduce:
+class Reduce(Data):
     """Combines over axes."""
 
     op: ScalarOp
 
 
-@dataclass(frozen=True, slots=True)
-class ArgReduce:
+class ArgReduce(Data):
     """The index of the extreme element over one axis."""
 
     op: ScalarOp
 
 
-@dataclass(frozen=True, slots=True)
-class Scan:
+class Scan(Data):
     """Combines along an axis and keeps every partial result."""
 
     op: ScalarOp
 
 
-@dataclass(frozen=True, slots=True)
-class Library:
+class Library(Data):
     """A library routine: BLAS, LAPACK, FFT, sort."""
 
     routine: str
 
 
-@dataclass(frozen=True, slots=True)
-class Structured:
+class Structured(Data):
     """Control flow and calls: the schedule has a case for each."""
 
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
-class Composite:
+class Composite(Data):
     """Written in other primitives: expand(*operands, **params) -> output or outputs.
 
     has_nest(*types, **params): whether such operands have a schedule of their own instead.
@@ -181,8 +200,7 @@ class Composite:
     computes: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Alias:
+class Alias(Data):
     """The output is the operand, bit for bit."""
 
 

@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +21,12 @@ from tracer.errors import StorageDTypeError, message
 from tracer.ir import dtypes
 from tracer.ir.primitive import Effect, Primitive
 from tracer.ir.types import ArrayType, Type, array_type, with_shape
+from tracer.lazy import LazyModule
+
+if TYPE_CHECKING:
+    import hashlib
+else:
+    hashlib = LazyModule("hashlib")
 
 
 class Source(NamedTuple):
@@ -145,7 +150,7 @@ class Program:
     @cached_property
     def lines(self) -> bytes:
         """A hash of the source lines, nested programs' included: what `==` leaves out."""
-        hasher = blake2b(digest_size=16)
+        hasher = hashlib.blake2b(digest_size=16)
         for equation in self.equations:
             hasher.update(repr(equation.source).encode() if equation.source is not None else b"-")
             for _, nested in equation.nested():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tracer.runtime.lazy import LazyModule
+from tracer.lazy import LazyModule
 from tracer.trace.tracebacks import boundary
 
 if TYPE_CHECKING:

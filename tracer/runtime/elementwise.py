@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tracer.errors import TracerError
 from tracer.ir import dtypes
 from tracer.ir.types import ArrayType, Type, array_type, with_shape
-from tracer.runtime.cost import long_from
-from tracer.runtime.lazy import LazyModule
+from tracer.lazy import LazyModule
 from tracer.runtime.locks import ForkSafeLock
 from tracer.settings import gate
 from tracer.trace.array import Array
@@ -25,11 +24,13 @@ from tracer.trace.state import state
 if TYPE_CHECKING:
     from tracer.passes import pipeline
     from tracer.runtime import compile as compiling
+    from tracer.runtime import cost
     from tracer.runtime import entry as entries
     from tracer.schedule import any_size
 else:
     any_size = LazyModule("tracer.schedule.any_size")
     compiling = LazyModule("tracer.runtime.compile")
+    cost = LazyModule("tracer.runtime.cost")
     entries = LazyModule("tracer.runtime.entry")
     pipeline = LazyModule("tracer.passes.pipeline")
 
@@ -67,7 +68,7 @@ def kernel(
     if scheduled is None:
         return None
     compiled = compiling.compile_scheduled(staged.program, scheduled)
-    return entries.Recognised.elementwise(compiled, scalars, long_from(staged.program, size))
+    return entries.Recognised.elementwise(compiled, scalars, cost.long_from(staged.program, size))
 
 
 class Quick:

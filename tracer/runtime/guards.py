@@ -20,6 +20,7 @@ import numpy as np
 
 from tracer.ir import dtypes
 from tracer.ir.types import Type, array_type
+from tracer.once import once
 from tracer.trace.array import Array
 from tracer.trace.outside import Seen, same_bits
 from tracer.trace.source import is_ours
@@ -27,7 +28,6 @@ from tracer.trace.source import is_ours
 _DEEPEST = 8  # functions that call each other
 _NOTHING: Any = object()  # what a name stands for that is not bound
 _PLAIN = (int, float, complex, str, bytes, bool, type(None))
-_LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
 
 
 Captured = Array | np.ndarray[Any, Any]
@@ -168,7 +168,13 @@ def _may_change(value: Any) -> bool:
 
 @lru_cache(maxsize=4096)
 def _is_library(code: CodeType) -> bool:
-    return code.co_filename.startswith(_LIBRARIES)
+    return code.co_filename.startswith(_libraries())
+
+
+@once
+def _libraries() -> tuple[str, ...]:
+    """The folders of installed modules."""
+    return tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
 
 
 @lru_cache(maxsize=4096)

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tracer.errors import ArgumentError, message
+from tracer.lazy import LazyModule
 from tracer.runtime.abstract import abstract
 from tracer.runtime.arguments import Call, Key, Names, Positions, Signature, signature
 from tracer.runtime.devices import check_device
 from tracer.runtime.donation import consume
 from tracer.runtime.explain import History, Text, closest
-from tracer.runtime.lazy import LazyModule
 from tracer.runtime.locks import ForkSafeLock
-from tracer.runtime.lowered import Lowered
 from tracer.runtime.plan import Plan, make_plan
 from tracer.runtime.specialization import Specialization, is_traced
 from tracer.runtime.staging import Traced, trace_call
@@ -32,8 +31,10 @@ from tracer.transforms.functions import check_callable, name_of
 
 if TYPE_CHECKING:
     from tracer.runtime import entry as entries
+    from tracer.runtime import lowered
 else:
     entries = LazyModule("tracer.runtime.entry")
+    lowered = LazyModule("tracer.runtime.lowered")
 
 _CHAIN = 4  # compiled entries that are tried one after another before the way through Python
 
@@ -173,10 +174,10 @@ class JitFunction:
 
     # showing
 
-    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+    def lower(self, *args: Any, **kwargs: Any) -> lowered.Lowered:
         """Every stage of the program for these arguments, which may be `ShapeDtypeStruct`."""
         call = self._signature.sort(args, kwargs)
-        return Lowered(trace_call(self._function, call, self._name), call, self._signature)
+        return lowered.Lowered(trace_call(self._function, call, self._name), call, self._signature)
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """The result with a `ShapeDtypeStruct` for every array; nothing is computed."""

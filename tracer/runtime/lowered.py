@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from tracer.errors import ArgumentError, message
 from tracer.ir.program import Program
+from tracer.lazy import LazyModule
 from tracer.runtime.arguments import Call, Signature
 from tracer.runtime.cost import CostReport, report
 from tracer.runtime.explain import Text
 from tracer.runtime.flops import flops
-from tracer.runtime.lazy import LazyModule
 from tracer.runtime.memory import Memory, memory_of
 from tracer.runtime.staging import Traced
 from tracer.trace import trees

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 
 from tracer.codegen.llvm.jit import compile_object
 from tracer.codegen.llvm.machine import machine_key
 from tracer.runtime.disk import folder
 from tracer.runtime.locks import ForkSafeLock
-
-
-@cache
-def _project_version() -> str:
-    try:
-        return version("tracer")
-    except PackageNotFoundError:  # run from its source
-        return "source"
+from tracer.version import VERSION
 
 
 class ObjectCache:
@@ -34,9 +25,10 @@ class ObjectCache:
         self._objects: OrderedDict[str, bytes] = OrderedDict()
         self._lock = ForkSafeLock()
 
-    def get(self, text: str) -> bytes:
-        """The text's object code, compiled now if it has not been before."""
-        key = hashlib.blake2b(f"{_project_version()}\0{machine_key()}\0{text}".encode(), digest_size=20).hexdigest()
+    def get(self, text: str, opt: int = 2) -> bytes:
+        """The text's object code, compiled now if it has not been before. opt: LLVM's code generation level."""
+        described = f"{VERSION}\0{machine_key()}\0{opt}\0{text}"
+        key = hashlib.blake2b(described.encode(), digest_size=20).hexdigest()
         with self._lock:
             found = self._objects.get(key)
             if found is not None:
@@ -45,7 +37,7 @@ class ObjectCache:
         files = folder()
         made = None if files is None else files.read(key)
         if made is None:
-            made = compile_object(text)
+            made = compile_object(text, opt=opt)
             self.compiled += 1
             if files is not None:
                 files.write(key, made)

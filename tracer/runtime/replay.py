@@ -22,9 +22,9 @@ from tracer.errors import TracerError
 from tracer.ir.primitive import Eager, Effect
 from tracer.ir.program import Atom, Equation, Literal, Program
 from tracer.ir.types import ArrayType, KeyType, storage_type
+from tracer.lazy import LazyModule
 from tracer.runtime.eager import prepare
 from tracer.runtime.handles import another, apart
-from tracer.runtime.lazy import LazyModule
 from tracer.runtime.locks import ForkSafeLock
 from tracer.settings import gate
 from tracer.trace import trees

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tracer.lazy import LazyModule
 from tracer.primitives.calls import call as bind_call
-from tracer.runtime.lazy import LazyModule
 from tracer.runtime.locks import ForkSafeLock
 from tracer.runtime.plan import Plan, flat_plan
 from tracer.runtime.staging import Traced

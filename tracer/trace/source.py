@@ -6,13 +6,13 @@ import ast
 import linecache
 import sys
 from collections.abc import Iterator
-from pathlib import Path
+from os.path import dirname, realpath
 from types import CodeType, FrameType
 
 from tracer.ir.program import Source
 from tracer.trace.state import state
 
-_PACKAGE = str(Path(__file__).resolve().parent.parent) + "/"
+_PACKAGE = dirname(dirname(realpath(__file__))) + "/"
 _EXAMPLES = _PACKAGE + "examples/"  # written as a user would: their lines are user lines
 _ours: dict[str, bool] = {}  # by file: hashing code reads all of it
 

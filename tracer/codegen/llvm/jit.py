@@ -39,7 +39,7 @@ def _parse(text: str, machine: Any) -> Any:
 def compile_object(text: str, *, vector_bits: int | None = None, opt: int = 2) -> bytes:
     """Verified text as object code: code generation only, no pass pipeline.
 
-    opt: LLVM's code generation level, 1 to 3 (0 aborts on masked 512-bit code in LLVM 22).
+    opt: LLVM's code generation level, 0 to 3; 0 is for text without vectors: LLVM 22 aborts on masked 512-bit code.
     Raises InternalError where the text is not valid.
     """
     machine = target_machine(vector_bits, _level(opt))
@@ -53,7 +53,7 @@ def assembly(text: str, *, vector_bits: int | None = None, opt: int = 2) -> str:
 
 
 def _level(opt: int) -> int:
-    if opt not in (1, 2, 3):
+    if opt not in (0, 1, 2, 3):
         raise InternalError(f"llvm: code generation level {opt}")
     return opt
 
