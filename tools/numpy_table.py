@@ -15,6 +15,7 @@ import numpy as np
 
 import tracer.numpy as tnp
 from tracer.numpy.absent import ABSENT
+from tracer.numpy.absent_members import ABSENT_MEMBERS
 
 ROOT = Path(__file__).parent.parent
 NAMES = ROOT / "tests" / "numpy" / "jax_names.json"
@@ -41,11 +42,29 @@ NOT_TAKEN: dict[str, str] = {
     "prototype": "positional, named x as the array API has it",
     "shapes": "any number of positional ones",
     "size": "with size= are nonzero, where, unique and the functions of sets",
-    "sorted": "unique always sorts",
     "where": "where(mask, f(x), x) says it",
     "wrap_negative_indices": "negative indices always count from the end",
     "x": "positional alone",
     "y": "positional alone",
+}
+
+# Parameters of NumPy's functions that are not taken, and why; those of ufuncs are told once.
+NOT_TAKEN_OF_NUMPY: dict[str, str] = {
+    "axes": "matmul, matvec, vecdot, vecmat: moveaxis first",
+    "axis": "matvec, vecmat: moveaxis first; trim_zeros takes vectors",
+    "casting": "operands are promoted; cast them otherwise",
+    "dtype": "cast the operands or the result",
+    "einsum_call": "private to NumPy",
+    "initial": "nanmax, nanmin: fill with where=",
+    "keepdims": "vecdot: expand_dims of the result",
+    "kind": "partition, argpartition, isin: there is one algorithm, which is stable",
+    "like": "what is made are arrays of ours",
+    "ndmax": "an array has the axes that its lists have",
+    "order": "all arrays are in C's order",
+    "out": "results are new arrays: x = f(y)",
+    "signature": "of ufuncs: loops follow from the dtypes",
+    "subok": "arrays have no subclasses",
+    "where": "of ufuncs: where(mask, f(x), x) says it",
 }
 
 # Expressions whose dtypes are not NumPy's, but JAX's with 64 bits; both columns are computed.
@@ -112,6 +131,26 @@ def not_taken() -> dict[str, list[str]]:
     return found
 
 
+def not_taken_of_numpy() -> dict[str, list[str]]:
+    """As `not_taken`, for NumPy's functions: what may be given by name."""
+    found: dict[str, list[str]] = {}
+    for name in sorted(set(np.__all__) & set(tnp.__all__)):
+        function, ours = getattr(np, name), getattr(tnp, name)
+        if not callable(function) or isinstance(function, type) or not inspect.isfunction(ours):
+            continue
+        taken = inspect.signature(ours).parameters
+        if any(p.kind is p.VAR_KEYWORD for p in taken.values()):  # handed on to NumPy
+            continue
+        try:
+            parameters = inspect.signature(function).parameters.values()
+        except ValueError:  # written in C, without a signature
+            continue
+        for p in parameters:
+            if p.name not in taken and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY):
+                found.setdefault(p.name, []).append(name)
+    return found
+
+
 def _lines() -> Iterator[str]:
     version, names = jax_names()
     here = [name for name in names if name in tnp.__all__]
@@ -127,9 +166,15 @@ def _lines() -> Iterator[str]:
     yield "\n## Names that are not here\n\n| name | why |\n|---|---|"
     for name in sorted(ABSENT):
         yield f"| `{name}` | {ABSENT[name]} |"
+    yield "\n## Members of ndarray that arrays have not\n\n| name | why |\n|---|---|"
+    for name, why in ABSENT_MEMBERS.items():
+        yield f"| `{name}` | {why} |"
     yield "\n## Parameters of jax.numpy that are not taken\n\n| parameter | why |\n|---|---|"
     for parameter in sorted(not_taken()):
         yield f"| `{parameter}` | {NOT_TAKEN[parameter]} |"
+    yield "\n## Parameters of NumPy that are not taken\n\n| parameter | why |\n|---|---|"
+    for parameter, why in NOT_TAKEN_OF_NUMPY.items():
+        yield f"| `{parameter}` | {why} |"
 
 
 def text() -> str:

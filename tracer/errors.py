@@ -64,6 +64,8 @@ class AxisError(ShapeError, np.exceptions.AxisError):
     def __init__(self, text: str) -> None:
         np.exceptions.AxisError.__init__(self, text)
 
+    _msg: str  # what NumPy's class shows
+
 
 class DTypeError(TracerError, TypeError):
     """Dtypes that the operation does not take."""

@@ -6,6 +6,7 @@ import ast
 import copy
 import inspect
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import tracer
 import tracer.numpy as tnp
 import tracer.trace.array
 from tracer.errors import ArgumentError, DeviceError, TracerFloatError
+from tracer.numpy.absent_members import ABSENT_MEMBERS
 from tracer.numpy.methods import CONTAINER, METHODS, OPERATORS, PROPERTIES, PROTOCOLS
 
 X = np.linspace(-1.5, 1.5, 12).reshape(3, 4)
@@ -36,19 +38,29 @@ def test_type_checkers_see_what_is_installed() -> None:
     assert declared == set(OPERATORS) | set(CONTAINER) | set(METHODS) | set(PROTOCOLS) | set(PROPERTIES)
 
 
-NOT_OURS = {
-    "base": "values own their memory", "byteswap": "arrays are in native order", "ctypes": "see __dlpack__",
-    "data": "see __dlpack__", "dump": "pickle.dump", "dumps": "pickle.dumps", "fill": "immutable", "flags": "immutable",
-    "flat": "x.ravel()", "getfield": "no structured dtypes", "partition": "in place", "put": "immutable",
-    "resize": "in place", "setfield": "no structured dtypes", "setflags": "immutable", "strides": "always row-major",
-    "tofile": "np.asarray(x).tofile",
-    "itemset": "gone from NumPy 2", "newbyteorder": "gone from NumPy 2", "tostring": "gone from NumPy 2.3",
-}  # fmt: skip
+def test_every_public_name_of_ndarray_is_there_or_says_why_not() -> None:
+    names = {name for name in dir(np.ndarray) if not name.startswith("_")}
+    assert {name for name in names if not hasattr(tracer.Array, name)} <= set(ABSENT_MEMBERS)
+    assert set(ABSENT_MEMBERS) - names == {"itemset", "newbyteorder", "tostring"}  # of older NumPy
 
 
-def test_every_public_name_of_ndarray_is_there_or_absent_for_a_reason() -> None:
-    missing = {name for name in dir(np.ndarray) if not name.startswith("_") and not hasattr(tracer.Array, name)}
-    assert missing <= set(NOT_OURS)
+@pytest.mark.parametrize("name", ABSENT_MEMBERS)
+def test_absent_members_say_why(name: str) -> None:
+    x = tnp.ones(2)
+    reason = re.escape(f"'Array' object has no attribute '{name}' ({ABSENT_MEMBERS[name]})")
+    for read in (lambda: getattr(x, name), lambda: setattr(x, name, 1), lambda: getattr(tracer.Array, name)):
+        with pytest.raises(AttributeError, match=f"^{reason}$"):
+            read()
+    with pytest.raises(AttributeError, match=reason):
+        tracer.jit(lambda x: getattr(x, name))(x)
+    assert not hasattr(x, name)
+    assert name not in dir(x)
+
+
+def test_dir_lists_what_is_there() -> None:
+    x = tnp.ones((2, 2))
+    assert {"shape", "sum", "at", "T", "__getitem__"} <= set(dir(x))
+    assert all(hasattr(x, name) for name in dir(x))
 
 
 SAME_VALUES: dict[str, Any] = {

@@ -13,7 +13,16 @@ import numpy as np
 import pytest
 
 import tracer.numpy as tnp
-from tools.numpy_table import DTYPES, NOT_TAKEN, TARGET, jax_names, not_taken, text
+from tools.numpy_table import (
+    DTYPES,
+    NOT_TAKEN,
+    NOT_TAKEN_OF_NUMPY,
+    TARGET,
+    jax_names,
+    not_taken,
+    not_taken_of_numpy,
+    text,
+)
 from tracer.numpy import _REPLAYED, __all__
 from tracer.numpy.absent import ABSENT
 
@@ -94,6 +103,30 @@ def test_dtypes_in_the_table_differ_from_numpys(expression: str) -> None:
 
 def test_the_page_is_current() -> None:
     assert TARGET.read_text(encoding="utf-8") == text(), "run python tools/numpy_table.py"
+
+
+TAKING_OUT = [
+    n for n in __all__ if inspect.isfunction(f := getattr(tnp, n)) and "out" in inspect.signature(f).parameters
+]
+ARGUMENTS = {
+    "choose": ([0, 1], [[1, 2], [3, 4]]), "compress": ([True, False], [1, 2]), "take": ([1, 2], [0]),
+    "einsum": ("i->i", [1.0]), "outer": ([1], [1]),
+    "percentile": ([1.0], 50), "quantile": ([1.0], 0.5), "nanpercentile": ([1.0], 50), "nanquantile": ([1.0], 0.5),
+    "concatenate": ([[1], [2]],), "stack": ([[1], [2]],), "dot": ([1], [1]), "matmul": ([1], [1]), "clip": ([1], 0, 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TAKING_OUT)
+def test_out_is_refused_and_never_ignored(name: str) -> None:
+    arguments = ARGUMENTS.get(name, ([[1.0, 2.0], [3.0, 4.0]],))
+    getattr(tnp, name)(*arguments, out=None)
+    function = getattr(tnp, name)
+    with pytest.raises(TypeError, match=rf"^{function.__name__} at .* takes no out="):
+        function(*arguments, out=np.zeros(2))
+
+
+def test_every_parameter_of_numpy_is_taken_or_excused() -> None:
+    assert set(not_taken_of_numpy()) == set(NOT_TAKEN_OF_NUMPY)
 
 
 # Docstrings

@@ -13,6 +13,7 @@ A chapter is a module of this package; it is imported when one of its names is f
 
 # ruff: noqa: F401, F403  # imports for type checkers alone
 
+from functools import partial as _partial
 from importlib import import_module as _import_module
 from threading import RLock as _RLock
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING
 from tracer.numpy.folds import attach as _attach
 from tracer.runtime.replay import replayed as _replayed
 from tracer.trace.array import Array as ndarray  # noqa: N813  # the name that users know
+from tracer.trace.tracebacks import boundary as _boundary
 from tracer.trace.tracebacks import set_boundaries as _set_boundaries
 
 if TYPE_CHECKING:
@@ -196,6 +198,7 @@ _CHAPTER_OF = {name.rpartition(":")[2]: chapter for chapter, names in _CHAPTERS.
 __all__ = sorted((*_CHAPTER_OF, "__array_api_version__", "fft", "linalg", "ndarray"))  # noqa: PLE0605
 
 _loading = _RLock()
+_named = _partial(_boundary, named=True)
 
 
 def __getattr__(name: str) -> object:
@@ -213,7 +216,7 @@ def __getattr__(name: str) -> object:
             faces = {here or there: getattr(module, there) for there, _, here in pairs}
             namespace = {"__name__": __name__, **faces}
             _set_boundaries(namespace, faces.keys() & _REPLAYED, _replayed)
-            _set_boundaries(namespace, faces.keys() - _REPLAYED)
+            _set_boundaries(namespace, faces.keys() - _REPLAYED, _named)
             for face in faces:
                 globals()[face] = namespace[face]
                 _attach(face, namespace[face])

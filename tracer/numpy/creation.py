@@ -31,7 +31,7 @@ from tracer.primitives.shapes import broadcasted_iota, expand_dims, moveaxis, re
 from tracer.runtime.devices import check_device
 from tracer.runtime.handles import another
 from tracer.settings import config
-from tracer.trace.array import Array
+from tracer.trace.array import Array, concrete_value
 from tracer.trace.outside import looked_at
 from tracer.trace.source import here
 
@@ -88,6 +88,12 @@ def _narrowed(array: Array, given: Any, wanted: DType) -> Array:
     """Outside values in a dtype; Python integers must fit, as in NumPy."""
     if isinstance(given, int) and not isinstance(given, bool) and dtypes.is_integer(wanted):
         return broadcast_in_dim(literal("asarray", given, wanted), (), ())
+    if isinstance(given, list | tuple) and dtypes.is_integer(wanted) and dtypes.is_integer(array.dtype):
+        known, limits = concrete_value(array), dtypes.iinfo(wanted)
+        if known is not None and known.size:
+            for value in (int(known.min()), int(known.max())):
+                if not limits.min <= value <= limits.max:
+                    literal("asarray", value, wanted)
     return astype(array, wanted)
 
 
@@ -260,6 +266,10 @@ def _static_number(name: str, value: Any) -> Any:
                 )
             )
         return (looked_at(value) if isinstance(value, np.ndarray) else np.asarray(value))[()].item()
+    if not isinstance(value, int | float | complex | np.generic):
+        raise ArgumentError(
+            message(f"{name}{here()}: its bounds are numbers", f"got {type(value).__name__}: {value!r}"[:80])
+        )
     return value if not isinstance(value, np.integer | np.bool_ | bool) else int(value)
 
 
@@ -270,8 +280,12 @@ def _counted(count: int, first: Any, by: Any, dtype: DType) -> Array:
         return array_of("arange", np.arange(first, first + count * by, by)[:count].astype(bool))
     index = broadcasted_iota(dtype, (count,), 0)
     if by != 1:
-        index = arithmetic.mul(index, literal("arange", dtype.type(by), dtype))
-    return index if first == 0 else arithmetic.add(index, literal("arange", dtype.type(first), dtype))
+        index = arithmetic.mul(index, _term(by, dtype))
+    return index if first == 0 else arithmetic.add(index, _term(first, dtype))
+
+
+def _term(value: Any, dtype: DType) -> Any:
+    return literal("arange", value if isinstance(value, int) else dtype.type(value), dtype)
 
 
 @overload

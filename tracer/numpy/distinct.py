@@ -49,7 +49,8 @@ class UniqueInverse(NamedTuple):
 
 def unique(
     ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
-    axis: int | None = None, *, equal_nan: bool = True, size: int | None = None, fill_value: Any = None,
+    axis: int | None = None, *, equal_nan: bool = True, sorted: bool = True, size: int | None = None,
+    fill_value: Any = None,
 ) -> Any:  # fmt: skip
     """The distinct elements in ascending order; where each first occurs, which one each element is, how often.
 
@@ -59,6 +60,7 @@ def unique(
     >>> tnp.unique(tnp.asarray([3, 1, 3]), return_counts=True)
     (Array([1, 3], i64), Array([1, 2], i64))
     """
+    del sorted  # they always are, and may be in any order where it is False
     x = array_of("unique", ar)
     known = concrete_value(x)
     if size is None:

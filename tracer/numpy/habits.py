@@ -21,14 +21,13 @@ from tracer.trace.source import here
 False_, True_ = np.False_, np.True_
 
 
-def asanyarray(a: Any, dtype: Any = None, order: Any = None) -> Array:
+def asanyarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = None, device: Any = None) -> Array:
     """`asarray`, since arrays have no subclasses.
 
     >>> tnp.asanyarray([1, 2])
     Array([1, 2], i64)
     """
-    del order
-    return asarray(a, dtype)
+    return asarray(a, dtype, order, copy=copy, device=device)
 
 
 def ascontiguousarray(a: Any, dtype: Any = None) -> Array:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,14 @@ def _arrays(name: str, arrays: Any) -> list[Array]:
         if x.ndim == 0:
             raise ShapeError(message(f"{name}{here()} takes a sequence of arrays", f"got {x.type}"))
         return [reshape(part, x.shape[1:]) for part in joining.split(x, (1,) * x.shape[0])]
+    if not isinstance(arrays, Iterable):
+        raise ArgumentError(
+            message(
+                f"{name}{here()} takes a sequence of arrays",
+                f"got {type(arrays).__name__}",
+                help=f"put them in a list, as in {name}([x, y])",
+            )
+        )
     return [array_of(name, x) for x in arrays]
 
 

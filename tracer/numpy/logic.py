@@ -11,7 +11,7 @@ import numpy as np
 
 from tracer.errors import DTypeError, message
 from tracer.ir import dtypes
-from tracer.numpy.conversion import array_of, cast
+from tracer.numpy.conversion import array_of, cast, common_pair
 from tracer.numpy.promotion import literal, operand, pointwise, promoted, promoted_inexact
 from tracer.primitives import arithmetic, bits, comparison
 from tracer.primitives import complex as parts
@@ -94,7 +94,10 @@ def _ordered(name: str, compare: Any, strictly: Any, x1: Any, x2: Any) -> Array:
 def truth(name: str, x: Any) -> Array:
     """An argument as bools."""
     value = operand(name, x)
-    return value if value.dtype == dtypes.BOOL else comparison.ne(value, literal(name, 0, value.dtype))
+    if value.dtype == dtypes.BOOL:
+        return value
+    common_pair(name, [(value.dtype, False)])  # random keys are neither true nor false
+    return comparison.ne(value, literal(name, 0, value.dtype))
 
 
 def _truths(name: str, x1: Any, x2: Any) -> list[Any]:

@@ -29,6 +29,7 @@ from tracer.numpy import (
     taking,
 )
 from tracer.numpy import dtypes as dtypes_
+from tracer.numpy.absent_members import ABSENT_MEMBERS, Absent, present
 from tracer.numpy.chained import references, refuse_lost_writes
 from tracer.numpy.choosing import nonzero
 from tracer.numpy.conversion import dtype_of_argument
@@ -95,7 +96,7 @@ def _getitem(self: Array, index: Any) -> Array:
         raise
 
 
-_get = replayed(indexing.get)
+_get = replayed(indexing.get, named=False)
 
 
 def _basic(x: Array, index: Any) -> Array | None:
@@ -341,7 +342,7 @@ CONTAINER: Final[dict[str, Function]] = {
     "__getitem__": _getitem, "__setitem__": _setitem, "__delitem__": _delitem,
     "__iter__": _iter, "__contains__": _contains,
     "__format__": _format, "__reduce__": _reduce, "__copy__": creation.copy,
-    "__deepcopy__": _deepcopy,
+    "__deepcopy__": _deepcopy, "__dir__": present,
 }  # fmt: skip
 
 METHODS: Final[dict[str, Function]] = {
@@ -389,10 +390,12 @@ def install(cls: type[Array]) -> None:
     """Give the class its operators, methods, properties and protocols. Called once, by `tracer/__init__`."""
     for name, member in {**OPERATORS, **CONTAINER, **METHODS, **PROTOCOLS}.items():
         if callable(member) and name not in _QUICK:
-            member = replayed(member) if name in _REPLAYED else boundary(member)
+            member = replayed(member) if name in _REPLAYED else boundary(member, named=True)
         setattr(cls, name, member)
     for name, getter in PROPERTIES.items():
         setattr(cls, name, property(replayed(getter) if name in _REPLAYED else getter))
+    for name, why in ABSENT_MEMBERS.items():
+        setattr(cls, name, Absent(name, why))
     for name in ("__array__", "__bool__", "__complex__", "__float__", "__hash__", "__index__", "__int__", "__len__"):
         setattr(cls, name, boundary(vars(cls)[name]))
     set_method_boundaries(AtIndex)

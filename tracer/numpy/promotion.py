@@ -20,7 +20,7 @@ from tracer.ir.types import array_type
 from tracer.numpy.conversion import Pair, array_of, broadcast, cast, common_pair, default_pair, inexact_dtype
 from tracer.runtime.elementwise import Quick
 from tracer.settings import config
-from tracer.trace.array import Array
+from tracer.trace.array import KEY_DTYPE, Array
 from tracer.trace.source import here
 from tracer.trace.state import state
 from tracer.trace.trace import Operand
@@ -30,7 +30,7 @@ def promoted(name: str, *values: Any) -> list[Any]:
     """The values in their common dtype and broadcast to their common shape. Numbers become literals beside arrays."""
     if len(values) == 2:
         x, y = values
-        if type(x) is Array and type(y) is Array and x.dtype == y.dtype and x.shape == y.shape:
+        if type(x) is Array and type(y) is Array and x.dtype == y.dtype is not KEY_DTYPE and x.shape == y.shape:
             return [x, y]
     return _fit(name, _arguments(name, values), inexact=False)
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from tracer.errors import DTypeError, ShapeError, message
 from tracer.ir import dtypes, shape
-from tracer.numpy.conversion import array_of, broadcast, cast, dtype_of_argument, strong
+from tracer.numpy.conversion import array_of, broadcast, cast, common_pair, dtype_of_argument, strong
 from tracer.numpy.logic import truth
 from tracer.numpy.manipulation import ravel
 from tracer.numpy.matrices import sum_dtype
@@ -155,6 +155,7 @@ def _extreme(name: str, a: Any, axis: Axis, out: object, keepdims: bool, initial
         filled = broadcast(start, sizes) if isinstance(start, Array) else np.full(sizes, start.value)
         result = finished(array_of(name, filled), axes, keepdims)
     else:
+        common_pair(name, [(x.dtype, False)])  # random keys have no order
         lowest = extreme_value(x.dtype, lowest=greatest)
         result = _reduced(name, x, axis, keepdims, where, initial, lowest, reduce, combine)
     return cast(result, dtypes.BOOL) if as_bits else result

@@ -15,6 +15,7 @@ from tracer.ir import dtypes, shape
 from tracer.numpy.conversion import array_of, broadcast
 from tracer.numpy.indexing import checked_places, get
 from tracer.numpy.manipulation import moveaxis, ravel
+from tracer.numpy.reductions import no_out
 from tracer.primitives.broadcasting import axis_of
 from tracer.primitives.shapes import broadcasted_iota
 from tracer.runtime.handles import makes_new
@@ -36,7 +37,8 @@ def take(
     >>> tnp.take(tnp.asarray([4.0, 5.0, 6.0]), tnp.asarray([2, 0]))
     Array([6., 4.], f64)
     """
-    del indices_are_sorted, out
+    del indices_are_sorted
+    no_out("take", out)
     x = array_of("take", a)
     places = array_of("take", indices)
     if places.dtype == dtypes.BOOL or not dtypes.is_integer(places.dtype):
@@ -93,7 +95,7 @@ def choose(a: Any, choices: Sequence[Any] | Any, out: None = None, mode: str = "
     >>> tnp.choose(tnp.asarray([1, 0]), [tnp.asarray([10, 11]), tnp.asarray([20, 21])])
     Array([20, 11], i64)
     """
-    del out
+    no_out("choose", out)
     places = array_of("choose", a)
     arrays = [array_of("choose", c) for c in choices]
     sizes = shape.broadcast(places.shape, *(c.shape for c in arrays), operation=f"choose{here()}")
@@ -109,7 +111,7 @@ def compress(condition: Any, a: Any, axis: int | None = None, out: None = None) 
     >>> tnp.compress([True, False, True], tnp.asarray([1, 2, 3]))
     Array([1, 3], i64)
     """
-    del out
+    no_out("compress", out)
     x = array_of("compress", a)
     if axis is None:
         x, axis = ravel(x), 0

@@ -219,7 +219,7 @@ def _arranged(v: Array, index: Index, strided: list[int], windows: list[int]) ->
 # x.at
 
 
-_taken = replayed(get)
+_taken = replayed(get, named=False)
 
 
 class At:

@@ -31,7 +31,7 @@ from tracer.trace import trees
 from tracer.trace.array import Array, concrete
 from tracer.trace.stage import stage
 from tracer.trace.state import state
-from tracer.trace.tracebacks import tidy
+from tracer.trace.tracebacks import name_caller, tidy
 
 if TYPE_CHECKING:
     from tracer.passes import dce
@@ -153,11 +153,11 @@ def static(cls: T) -> T:
     return cls
 
 
-def replayed(function: Function) -> Function:
+def replayed(function: Function, *, named: bool = True) -> Function:
     """The function, a boundary for tracebacks, whose frequent kinds of calls are replayed.
 
     What it does must depend on the types of arrays alone, and on the values of its other arguments. Its results are
-    handles of their own.
+    handles of their own. named: whether errors begin with its name, as those of `boundary`.
     """
     calls = _Calls(function)
 
@@ -166,6 +166,8 @@ def replayed(function: Function) -> Function:
         try:
             return calls.call(*args, **kwargs)
         except BaseException as error:
+            if named:
+                name_caller(error, function.__name__)
             error.__traceback__ = tidy(error)
             raise
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from functools import update_wrapper, wraps
 from types import FunctionType, TracebackType
 from typing import Any
 
-from tracer.errors import InternalError, TracerError
+from tracer.errors import AxisError, InternalError, TracerError
 from tracer.trace.source import is_ours
 
 
@@ -25,14 +26,19 @@ def call_user(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     return function(*args, **kwargs)
 
 
-def boundary(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, whose errors leave none of our frames in their tracebacks."""
+def boundary(function: Callable[..., Any], *, named: bool = False) -> Callable[..., Any]:
+    """The function, whose errors leave none of our frames in their tracebacks.
+
+    named: whether they are of the function, though another one that it is written with raised them.
+    """
 
     @wraps(function)
     def outermost(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
         except BaseException as error:
+            if named:
+                name_caller(error, function.__name__)
             error.__traceback__ = tidy(error)
             raise  # adds no frame, as raising it by name would
 
@@ -69,6 +75,30 @@ def set_method_boundaries(cls: type) -> None:
     for name, function in list(vars(cls).items()):
         if type(function) is FunctionType and (not name.startswith("_") or name in ("__call__", "__init__")):
             setattr(cls, name, boundary(function))
+
+
+def name_caller(error: BaseException, name: str) -> None:
+    """Let an error of ours begin with the function that the user called, not with one of ours that this one called.
+
+    What a function of the user's raised, which ours called, stays as it is.
+    """
+    name = name.lstrip("_")
+    if not isinstance(error, TracerError) or isinstance(error, InternalError) or not name.isidentifier():
+        return
+    traceback = error.__traceback__
+    while traceback is not None:
+        if not is_ours(traceback.tb_frame.f_code):
+            return
+        traceback = traceback.tb_next
+    text = str(error)
+    inner = _INNER.match(text)
+    if inner is not None and inner[1] != name:
+        error.args = (name + text[inner.end(1) :],)
+        if isinstance(error, AxisError):
+            error._msg = error.args[0]
+
+
+_INNER = re.compile("([a-z_][a-z_0-9]*) at ")
 
 
 def tidy(error: BaseException) -> TracebackType | None:

@@ -1,0 +1,101 @@
+"""Errors begin with the function that the user called, whichever others it is written with; none comes from within."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracer
+import tracer.numpy as tnp
+from tracer.errors import DTypeError, TracerError
+from tracer.numpy import __all__
+
+X = tnp.ones((2, 3))
+FUNCTIONS = {n: f for n in __all__ if inspect.isfunction(f := getattr(tnp, n))}
+WITH_AXIS = [n for n, f in FUNCTIONS.items() if "axis" in inspect.signature(f).parameters]
+PLAIN = {  # what functions with an axis take before it, where that is not arrays alone
+    "array_split": (X, 2), "split": (X, 2), "partition": (X, 1), "argpartition": (X, 1),
+    "percentile": (X, 50), "quantile": (X, 0.5), "nanpercentile": (X, 50), "nanquantile": (X, 0.5), "repeat": (X, 2),
+    "roll": (X, 1), "delete": (X, 0), "insert": (X, 0, 1.0), "take": (X, [0]), "compress": ([True], X),
+    "apply_over_axes": (tnp.sum, X), "concatenate": ([X, X],), "concat": ([X, X],), "stack": ([X, X],),
+    "packbits": (tnp.ones((2, 3), "uint8"),), "unpackbits": (tnp.ones((2, 3), "uint8"),),
+    "linspace": (X, X), "geomspace": (X, X), "logspace": (X, X), "put_along_axis": (X, tnp.zeros((2, 3), int), 1.0),
+    "take_along_axis": (X, tnp.zeros((2, 3), int)), "trapezoid": (X,), "cross": (X, X), "lexsort": ([X, X],),
+}  # fmt: skip
+
+
+def arguments(name: str) -> tuple[Any, ...]:
+    if name in PLAIN:
+        return PLAIN[name]
+    parameters = inspect.signature(FUNCTIONS[name]).parameters.values()
+    needed = [p for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return (X,) * len([p for p in needed if p.name != "axis"])
+
+
+@pytest.mark.parametrize("name", WITH_AXIS)
+@pytest.mark.parametrize("run", [lambda f, *x: f(*x), lambda f, *x: tracer.jit(lambda: f(*x))()], ids=["eager", "jit"])
+def test_an_axis_out_of_range_is_reported_by_the_function_called(name: str, run: Any) -> None:
+    function = FUNCTIONS[name]
+    given, named = ((tnp.sum, 9, X), {}) if name == "apply_along_axis" else (arguments(name), {"axis": 9})
+    with pytest.raises((TracerError, IndexError, ValueError)) as caught:
+        run(lambda: function(*given, **named))
+    inner = re.match(r"([a-z_]\w*) at ", str(caught.value))
+    assert inner is None or inner[1] == function.__name__
+    assert inner or "axis" in str(caught.value)
+
+
+DERIVED = [
+    ("mean", lambda: tnp.mean(X, axis=9)), ("std", lambda: tnp.std(X, out=np.zeros(3))),
+    ("std", lambda: X.std(axis=9)), ("count_nonzero", lambda: tnp.count_nonzero(X, axis=9)),
+    ("cross", lambda: tnp.cross(X, tnp.ones((4, 3)))), ("fliplr", lambda: tnp.fliplr(tnp.ones(3))),
+    ("average", lambda: tnp.average(X, axis=9)), ("nanmax", lambda: tnp.nanmax(X, axis=9)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "call"), DERIVED, ids=[name for name, _ in DERIVED])
+def test_derived_functions_are_named(name: str, call: Any) -> None:
+    with pytest.raises(TracerError, match=rf"^{name} at test_errors\.py:\d+"):
+        call()
+    with pytest.raises(TracerError, match=rf"^{name} at test_errors\.py:\d+"):
+        tracer.jit(call)()
+
+
+def test_what_a_users_function_raises_stays_as_it_is() -> None:
+    def wrong(row: Any) -> Any:
+        return row + tnp.ones(7)
+
+    with pytest.raises(TracerError, match=r"^add at test_errors\.py"):
+        tnp.apply_along_axis(wrong, 0, X)
+    with pytest.raises(TracerError, match=r"^mean at test_errors\.py"):
+        tnp.apply_along_axis(lambda row: tnp.mean(row, axis=3), 0, X)
+
+
+@pytest.mark.parametrize("name", ["subtract", "max", "all", "logical_not", "power", "gcd", "remainder"])
+def test_random_keys_are_no_numbers(name: str) -> None:
+    key = tracer.random.key(0)
+    operands = (key,) if name in ("max", "all", "logical_not") else (key, key)
+    with pytest.raises(DTypeError, match=f"^{name} at .*: random keys are no numbers"):
+        getattr(tnp, name)(*operands)
+
+
+@pytest.mark.parametrize("name", ["concatenate", "stack", "vstack", "hstack", "dstack", "column_stack"])
+def test_joining_needs_a_sequence(name: str) -> None:
+    with pytest.raises(TracerError, match=rf"^{name} at .* takes a sequence of arrays\n  got NoneType"):
+        getattr(tnp, name)(None)
+
+
+def test_integers_that_do_not_fit_are_refused_in_lists_and_ranges() -> None:
+    for make in (lambda: tnp.asarray([1, 300], "int8"), lambda: tnp.array([[300]], "int8")):
+        with pytest.raises(DTypeError, match="the integer 300 does not fit in i8"):
+            make()
+    with pytest.raises(DTypeError, match=r"arange at .*: the integer 300 does not fit in i8"):
+        tnp.arange(300, 302, dtype="int8")
+    with pytest.raises(DTypeError, match="the integer -1 does not fit in u64"):
+        tnp.asarray([-1], "uint64")
+    with pytest.raises(TracerError, match=r"arange at .*: its bounds are numbers\n  got str"):
+        tnp.arange("a")
+    assert tnp.asarray([127, -128], "int8").tolist() == [127, -128]

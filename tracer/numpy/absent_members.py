@@ -1,0 +1,55 @@
+"""ndarray's attributes and methods that arrays have not, and why: what an AttributeError says, and docs/numpy.md."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+_MEMORY = "arrays are values, of no memory to look into"
+_PLACE = "arrays are values: nothing changes them in place"
+
+ABSENT_MEMBERS: dict[str, str] = {
+    "base": f"{_MEMORY}; every one owns its elements",
+    "byteswap": "all arrays are in the machine's order of bytes",
+    "ctypes": f"{_MEMORY}; np.asarray(x).ctypes reads a concrete one",
+    "data": f"{_MEMORY}; memoryview(np.asarray(x)) reads a concrete one",
+    "dump": "use pickle.dump(x, file), or tracer.numpy.save",
+    "dumps": "use pickle.dumps(x)",
+    "fill": f"{_PLACE}; x[...] = value makes x stand for new ones",
+    "flags": f"{_MEMORY}; all are C-contiguous and read-only",
+    "flat": f"{_MEMORY}; x.ravel() has the elements in order, and x.ravel()[i] is x.flat[i]",
+    "getfield": "elements are numbers, without fields; x.view(dtype) reads their bytes as another dtype",
+    "itemset": "NumPy has removed it; use x[i] = value",
+    "newbyteorder": "NumPy has removed it; all arrays are in the machine's order of bytes",
+    "partition": f"{_PLACE}; tracer.numpy.partition(x, kth) gives another",
+    "put": f"{_PLACE}; tracer.numpy.put(x, i, values) makes x stand for new ones",
+    "resize": f"{_PLACE}; tracer.numpy.resize(x, shape) gives another",
+    "setfield": "elements are numbers, without fields",
+    "setflags": f"{_MEMORY}; all are C-contiguous and read-only",
+    "strides": f"{_MEMORY}; all are C-contiguous, np.asarray(x).strides counts the bytes of a concrete one",
+    "tofile": "use np.asarray(x).tofile(file), or tracer.numpy.save",
+    "tostring": "NumPy has removed it; use x.tobytes()",
+}
+
+
+class Absent:
+    """A descriptor that is there to say why nothing is: for `hasattr` and `dir` there is nothing."""
+
+    __slots__ = ("_name", "_why")
+
+    def __init__(self, name: str, why: str) -> None:
+        self._name, self._why = name, why
+
+    def __get__(self, instance: Any, owner: type) -> NoReturn:
+        raise AttributeError(f"'{owner.__name__}' object has no attribute {self._name!r} ({self._why})")
+
+    def __set__(self, instance: Any, value: Any) -> NoReturn:
+        self.__get__(instance, type(instance))
+
+
+def present(x: Any) -> list[str]:
+    """What `dir` lists: all but the members that say why they are absent.
+
+    >>> "strides" in dir(tnp.ones(2)), "shape" in dir(tnp.ones(2))
+    (False, True)
+    """
+    return [name for name in object.__dir__(x) if name not in ABSENT_MEMBERS]
