@@ -40,6 +40,15 @@ def test_small_products(dtype: str, transposed: bool, m: int, n: int, k: int, ba
     agree(product(1 if transposed else 2, 1), a, drawn(dtype, batch, k, n))
 
 
+@pytest.mark.parametrize(("left", "right"), [(2, 1), (1, 1), (2, 2), (1, 2)])
+@pytest.mark.parametrize(("m", "n", "k"), [(2, 2, 2), (3, 4, 5), (4, 4, 4), (9, 3, 7), (2, 17, 3), (1, 5, 2)])
+def test_tiny_products_call_no_blas_in_any_form(left: int, right: int, m: int, n: int, k: int) -> None:
+    a = drawn("float64", 5, *((m, k) if left == 2 else (k, m)))
+    b = drawn("float64", 5, *((k, n) if right == 1 else (n, k)))
+    assert not calls_blas(product(left, right), a, b)
+    agree(product(left, right), a, b)
+
+
 def test_small_products_and_those_with_vectors_call_no_blas_and_others_do() -> None:
     assert not calls_blas(product(2, 1), drawn("float32", 7, 16, 16), drawn("float32", 7, 16, 16))
     assert calls_blas(product(2, 1), drawn("float32", 7, 64, 64), drawn("float32", 7, 64, 64))

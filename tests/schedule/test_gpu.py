@@ -155,7 +155,7 @@ def test_a_checked_gather_records_its_first_fault() -> None:
 # -- what has no kernel ----------------------------------------------------------------------------------
 
 VECTOR = [("float32", (40,))]
-MATRICES = [("float32", (4, 5)), ("float32", (5, 6))]
+MATRICES = [("float32", (60, 50)), ("float32", (50, 70))]
 
 
 def product(x: Any, y: Any) -> list[Any]:

@@ -23,6 +23,7 @@ _ROWS = 8  # of the result that are summed at once: as many chains as an FMA uni
 _LEAST_LANES = 8
 _MOST = 48
 _SMALL = 1 << 14
+_TINY = 1 << 9  # m n k of products that are written so in any form: SciPy need not be imported for them
 
 ROUTINES = {dtypes.F32: "gemm_f32", dtypes.F64: "gemm_f64", dtypes.C64: "gemm_c64", dtypes.C128: "gemm_c128"}
 """The matrix products by dtype: (a, b, out, batch, m, n, k, transpose a, transpose b, stride of a, stride of b)."""
@@ -43,8 +44,9 @@ def write_dot(writer: BlockWriter, equation: Equation) -> None:
     dtype = variable.type.dtype if isinstance(variable.type, ArrayType) else None
     if dtype not in ROUTINES:
         raise InternalError(f"no BLAS for {variable.type}")
-    if dtype in (dtypes.F32, dtypes.F64) and not transpose_b and _is_small(m, n, k):
-        _write_small(writer, (a, b, target), batch, m, n, k, transpose_a)
+    small = _is_small(m, n, k) and not transpose_b
+    if dtype in (dtypes.F32, dtypes.F64) and (small or 0 < m * n * k <= _TINY):
+        _write_small(writer, (a, b, target), batch, m, n, k, transpose_a, transpose_b)
         return
     writer.builder.library(
         ROUTINES[dtype], a.view, b.view, target.view, batch, m, n, k, int(transpose_a), int(transpose_b), m * k, k * n
@@ -69,18 +71,26 @@ def _is_small(m: int, n: int, k: int) -> bool:
 
 
 def _write_small(
-    writer: BlockWriter, memories: tuple[Memory, Memory, Memory], batch: int, m: int, n: int, k: int, transposed: bool
+    writer: BlockWriter,
+    memories: tuple[Memory, Memory, Memory],
+    batch: int,
+    m: int,
+    n: int,
+    k: int,
+    transpose_a: bool,
+    transpose_b: bool,
 ) -> None:
     """A block of rows of the result at a time, a vector for each: one row of b and one element of each row of a."""
     f = FunctionWriter(writer)
     a, b, out = (f.memory(memory, written=memory is memories[2]) for memory in memories)
     full, rest = divmod(m, _ROWS)
+    turned = transpose_a, transpose_b
     with f.loops((batch,), LoopKind.PARALLEL) as (product,):
         if full:
             with f.loops((full,), LoopKind.PARALLEL) as (block,):
-                _rows(f, (a, b, out), (m, n, k), product, scaled(block, _ROWS), _ROWS, transposed)
+                _rows(f, (a, b, out), (m, n, k), product, scaled(block, _ROWS), _ROWS, turned)
         if rest:
-            _rows(f, (a, b, out), (m, n, k), product, Affine(full * _ROWS), rest, transposed)
+            _rows(f, (a, b, out), (m, n, k), product, Affine(full * _ROWS), rest, turned)
     f.invoke()
 
 
@@ -91,21 +101,22 @@ def _rows(
     product: Affine,
     first: Affine,
     rows: int,
-    transposed: bool,
+    turned: tuple[bool, bool],
 ) -> None:
     (a, b, out), (m, n, k) = memories, sizes
     dtype = out.buffer.dtype
-    with f.builder.for_("j", 0, n, kind=LoopKind.PARALLEL) as column:
-        j = of_register(column.index)
+    with f.builder.for_("j", 0, n, kind=LoopKind.PARALLEL) as across:
+        j = of_register(across.index)
         carries = [Carry(Register(dtype, f"sum{r}"), constant(0, dtype)) for r in range(rows)]
         loop = f.builder.for_("k", 0, k, carries=carries)
         with loop:
             at = of_register(loop.index)
-            right = f.builder.load(b.buffer, plus(b.start, scaled(product, k * n), scaled(at, n), j))
+            column = plus(scaled(j, k), at) if turned[1] else plus(scaled(at, n), j)
+            right = f.builder.load(b.buffer, plus(b.start, scaled(product, k * n), column))
             sums = []
             for r, total in enumerate(loop.carries):
                 row = shifted(first, r)
-                place = plus(scaled(at, m), row) if transposed else plus(scaled(row, k), at)
+                place = plus(scaled(at, m), row) if turned[0] else plus(scaled(row, k), at)
                 left = f.builder.load(a.buffer, plus(a.start, scaled(product, m * k), place))
                 sums.append(f.builder.compute(ScalarOp.FMA, left, right, total))
             loop.yields(*sums)
