@@ -22,6 +22,7 @@ from tracer.schedule.equal_nests import NestKey, Written, nest_key, written
 from tracer.schedule.fusion import BlockPlan, Nest, Other, Rename, Single, plan_block
 from tracer.schedule.nests import Argument, Invocation, NestWriter
 from tracer.schedule.sources import Element, Inline, Memory, Scalars, Source, StackSource, components, scalar_count
+from tracer.schedule.updates import Versions
 from tracer.schedule.windows import FaultSites
 
 _MOST_IN_LINE = 32  # calls of nests without a branch: LLVM takes time in the square of what is in line
@@ -84,10 +85,13 @@ class BlockWriter:
         self.allocated: set[Buffer] = set()
         self.renamed: set[Var] = set()  # names for memory that belongs to other values
         self.shared: set[Var] = set()  # values whose memory goes by several names
+        self.framed: set[Var] = set()  # updates whose targets hold already what is around them
+        self.versions = Versions(program)
         inputs_set = set(program.inputs)
         for atom, target in zip(program.outputs, targets, strict=True):
             if isinstance(atom, Var) and target is not None and atom not in inputs_set:
-                self.targets.setdefault(atom, target)
+                for version in self.versions.of(atom):
+                    self.targets.setdefault(version, target)
         for planned in reversed(self.plan.steps):
             if isinstance(planned, Rename):
                 self._aim(planned.equation)

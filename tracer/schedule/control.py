@@ -1,7 +1,8 @@
 """Control flow in loop IR: `while_loop` and `scan` are native loops, `cond` a native branch.
 
 Carries and results without axes are registers. Arrays that are carried have a buffer of their own, which the body
-overwrites: in place where its plan allows, else by a copy at the end of the round.
+overwrites: in place where its plan allows, else by a copy at the end of the round. In a `scan` whose body makes a new
+array of the old one, two buffers take turns, and a round of the native loop is two steps.
 """
 
 from __future__ import annotations
@@ -14,11 +15,15 @@ from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import StackType, Type, with_shape
 from tracer.schedule.blocks import BlockWriter
+from tracer.schedule.fusion import plan_block
 from tracer.schedule.growable import copy_stack, new_stack, own_stack, stack_of
-from tracer.schedule.index import plus, scaled
+from tracer.schedule.index import plus, scaled, shifted
 from tracer.schedule.lane_fits import lane_fit
 from tracer.schedule.lane_loops import write_lanes
 from tracer.schedule.sources import Element, Memory, Scalars, Source, StackSource, components, scalar_count
+from tracer.schedule.updates import is_made_anew, is_update
+
+_LEAST_IN_TURN = 1 << 10  # scalars of a carry for which a second buffer is worth a body that is written twice
 
 
 class Carries:
@@ -31,6 +36,8 @@ class Carries:
         self.equation = equation
         self.types = [atom.type for atom in initial]
         self.buffers: list[Memory | StackSource | None] = []
+        self.spare: dict[int, Memory] = {}  # second buffers, by the carry's position
+        self.framed: set[int] = set()  # arrays updated within, of which both buffers hold what never changes
         self.entry: list[Carry] = []
         for atom, result in zip(initial, results, strict=True):
             if isinstance(atom.type, StackType):
@@ -49,7 +56,8 @@ class Carries:
             writer.sources.pop(atom, None)
             return source
         memory = writer.target_of(result)
-        writer.copy(memory, source)
+        if memory != source:
+            writer.copy(memory, source)
         return memory
 
     def sources(self, registers: Sequence[Operand]) -> list[Source]:
@@ -66,12 +74,51 @@ class Carries:
     def targets(self, body: BlockWriter, first_input: int) -> None:
         """Let the body store new carries in place of the old where nobody minds."""
         inputs = body.program.inputs[first_input:]
-        definitions = {v: e for e in body.program.equations for v in e.outputs}
+        definitions = body.versions.definitions
         for old, atom, buffer in zip(inputs, body.program.outputs, self.buffers, strict=False):
             if not isinstance(buffer, Memory) or not isinstance(atom, Var) or atom in body.targets or atom is old:
                 continue
-            if atom not in body.program.inputs and body.plan.may_overwrite(old, atom, definitions.get(atom)):
-                body.targets[atom] = buffer
+            if atom in body.program.inputs:
+                continue
+            versions = body.versions.of(atom)
+            if body.plan.may_overwrite(old, versions[-1], definitions.get(versions[-1])):
+                body.targets.update(dict.fromkeys(versions, buffer))
+
+    def take_turns(self, program: Program, first_input: int) -> None:
+        """Give a second buffer to the arrays of which the body makes new ones, rather than change them."""
+        pairs = zip(self.buffers, self.types, strict=True)
+        sizes = [scalar_count(type) if isinstance(buffer, Memory) else 0 for buffer, type in pairs]
+        positions = [n for n, size in enumerate(sizes) if size >= _LEAST_IN_TURN]
+        definitions = {v: e for e in program.equations for v in e.outputs}
+        made = {n: definitions.get(a) for n in positions if isinstance(a := program.outputs[n], Var)}
+        if not any(e is not None and is_made_anew(e, definitions) for e in made.values()):
+            return
+        plan = plan_block(program)
+        for n, equation in made.items():
+            old, new = program.inputs[first_input + n], program.outputs[n]
+            alone = sum(new is other for other in program.outputs) == 1
+            if equation is None or not alone or not isinstance(new, Var) or not is_made_anew(equation, definitions):
+                continue
+            if not plan.may_overwrite(old, new, equation):
+                self.spare[n] = self.writer.allocate(new.type)
+                if is_update(equation) and equation.inputs[0] is old:
+                    self.framed.add(n)
+                    self.writer.copy(self.spare[n], self._memory(n))
+
+    def _memory(self, position: int) -> Memory:
+        buffer = self.buffers[position]
+        assert isinstance(buffer, Memory)
+        return buffer
+
+    def turn(self, body: BlockWriter) -> None:
+        """Let the body store new arrays in second buffers, which are the carries' from then on."""
+        for n, memory in self.spare.items():
+            atom = body.program.outputs[n]
+            assert isinstance(atom, Var)
+            body.targets[atom] = memory
+            if n in self.framed:
+                body.framed.add(atom)
+            self.buffers[n], self.spare[n] = memory, self._memory(n)
 
     def settle(self, body: BlockWriter, outputs: Sequence[Source]) -> list[Operand]:
         """Move the body's results to the carries' buffers; what the loop yields in registers."""
@@ -171,19 +218,33 @@ def write_scan(writer: BlockWriter, equation: Equation) -> None:
     carries = Carries(writer, equation, inputs[consts : consts + count], equation.outputs[:count])
     xs = [writer.memory_of(atom) for atom in inputs[consts + count :]]
     ys = [writer.target_of(v) for v in equation.outputs[count:]]
-    loop = b.for_("step", 0, length, carries=carries.entry)
-    with loop:
-        step = Address(length - 1, ((loop.index, -1),)) if params["reverse"] else Address(0, ((loop.index, 1),))
-        slices = [_slice(x, step) for x in xs]
-        targets = [None] * count + [_slice(y, step) for y in ys]
-        owned = [False] * consts + [True] * count + [False] * len(xs)
-        sources = [*fixed, *carries.sources(loop.carries), *slices]
+
+    def step(registers: Sequence[Operand], number: Address) -> Sequence[Operand]:
+        """One step of the scan, from and to the carries in registers."""
+        at = shifted(scaled(number, -1), length - 1) if params["reverse"] else number
+        targets = [None] * count + [_slice(y, at) for y in ys]
+        owned = [False] * consts + [n not in carries.framed for n in range(count)] + [False] * len(xs)
+        sources = [*fixed, *carries.sources(registers), *[_slice(x, at) for x in xs]]
         body = BlockWriter(writer.module, b, params["body"], sources, targets, owned)
         carries.targets(body, consts)
-        outputs = body.write()
-        loop.yields(*carries.settle(body, outputs[:count]))
+        carries.turn(body)
+        return carries.settle(body, body.write()[:count])
+
+    carries.take_turns(params["body"], consts)
+    steps = 2 if carries.spare else 1
+    loop = b.for_("step", 0, length // steps, carries=carries.entry)
+    with loop:
+        registers: Sequence[Operand] = loop.carries
+        for n in range(steps):
+            registers = step(registers, Address(n, ((loop.index, steps),)))
+        loop.yields(*registers)
+    registers = loop.results
+    if length % steps:
+        registers = step(registers, Address(length - 1))
+    for memory in carries.spare.values():
+        writer.release(memory)
     b.leave()
-    _bind(writer, equation.outputs[:count], carries.sources(loop.results))
+    _bind(writer, equation.outputs[:count], carries.sources(registers))
 
 
 def write_for(writer: BlockWriter, equation: Equation) -> None:

@@ -34,6 +34,7 @@ from tracer.ir.types import ArrayType, size
 from tracer.schedule.costs import cost_of, operations_of
 from tracer.schedule.elements import is_map
 from tracer.schedule.lane_fits import shared_arrays
+from tracer.schedule.updates import is_stored_at_once, is_update, reads_its_array
 
 _CHEAP = 2  # operations that may be repeated rather than stored
 _CHEAP_ONCE = 8  # operations that a loop on one thread takes over
@@ -164,9 +165,12 @@ class _Planner:
         shared = shared_arrays(equation)
         if shared is not None:
             return shared
+        if is_update(equation) and is_stored_at_once(equation, self.definition):
+            return equation.inputs[:1]
         if is_scatter(equation):
             operand, *others = equation.inputs
-            return [operand, *(a for a in others if isinstance(a, Var) and self._is_dear(a, equation))]
+            kept = reads_its_array(equation, self.definition) is not False  # in memory, lest the array be copied
+            return [operand, *(a for a in others if isinstance(a, Var) and (kept or self._is_dear(a, equation)))]
         if is_map(equation) or is_reduction(equation) or isinstance(lower, Join | Scan):
             return ()
         return equation.inputs

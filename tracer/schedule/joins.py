@@ -46,7 +46,7 @@ def write_pad(writer: BlockWriter, equation: Equation) -> None:
         box.append((start, start + (count[-1] - 1) * step + 1) if count[-1] else (0, 0))
     spread = any(interior and n > 1 for n, (_, _, interior) in zip(count, config, strict=True))
     whole = [tuple((0, n) for n in shape)]
-    _fill(writer, target, value, whole if spread or not all(count) else _around(box, shape))
+    _fill(writer, target, value, whole if spread or not all(count) else around(box, shape))
     f = FunctionWriter(writer)
     result = f.memory(target, written=True)
     with f.loops(count, LoopKind.PARALLEL) as index:
@@ -61,8 +61,8 @@ def write_pad(writer: BlockWriter, equation: Equation) -> None:
 Box = tuple[tuple[int, int], ...]
 
 
-def _around(inner: Sequence[tuple[int, int]], shape: Sequence[int]) -> list[Box]:
-    """Boxes that make up the shape without the inner one: two an axis, within the inner one along the axes before."""
+def around(inner: Sequence[tuple[int, int]], shape: Sequence[int]) -> list[Box]:
+    """The boxes of the shape without the inner one: two an axis, within the inner one along the axes before."""
     boxes: list[Box] = []
     for axis, (start, stop) in enumerate(inner):
         for span in ((0, start), (stop, shape[axis])):

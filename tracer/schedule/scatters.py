@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from tracer.ir import dtypes
 from tracer.ir.loop import Address, LoopKind, Operand
 from tracer.ir.primitive import Scatter
-from tracer.ir.program import Atom, Equation, Var
+from tracer.ir.program import Atom, Equation, Literal, Var
 from tracer.ir.scalar import ScalarOp
 from tracer.primitives.windows import ScatterDimensionNumbers
 from tracer.schedule.blocks import BlockWriter
 from tracer.schedule.complex import combine
 from tracer.schedule.function_writer import FunctionWriter
-from tracer.schedule.index import Affine, flatten, plus, scaled
+from tracer.schedule.index import Affine, flatten, plus, scaled, shifted
+from tracer.schedule.joins import around
 from tracer.schedule.sources import Element, Memory
 from tracer.schedule.windows import scatter_window, update_window
 
@@ -115,10 +116,11 @@ def _combine(
 
 def write_update_slice(writer: BlockWriter, equation: Equation) -> None:
     """dynamic_update_slice."""
-    update = equation.inputs[1]
-    if update.type.shape:
-        writer.memory_of(update)
-    target = memory_with_values(writer, equation, equation.inputs[0], equation.outputs[0])
+    operand, update = equation.inputs[:2]
+    if isinstance(operand, Var) and operand is not update and operand in writer.reads([update]):
+        target = _with_surroundings(writer, equation, operand)
+    else:
+        target = memory_with_values(writer, equation, operand, equation.outputs[0])
     f = FunctionWriter(writer)
     result = f.memory(target, written=True)
     with f.loops(update.type.shape, LoopKind.PARALLEL) as index:
@@ -128,3 +130,22 @@ def write_update_slice(writer: BlockWriter, equation: Equation) -> None:
         place, _ = window.locate(f.builder, writer.module.sites, found, flatten(index, update.type.shape))
         f.store(result, place, puller.element(update, index))
     f.invoke()
+
+
+def _with_surroundings(writer: BlockWriter, equation: Equation, operand: Var) -> Memory:
+    """The result's memory, apart from the operand's, holding what the operand has around the update."""
+    target, source = writer.target_of(equation.outputs[0]), writer.memory_of(operand)
+    if equation.outputs[0] in writer.framed:
+        return target
+    starts = [start.value for start in equation.inputs[2:] if isinstance(start, Literal)]
+    taken, shape = equation.inputs[1].type.shape, operand.type.shape
+    first = [min(max(int(start), 0), n - size) for start, n, size in zip(starts, shape, taken, strict=True)]
+    inner = [(begin, begin + size) for begin, size in zip(first, taken, strict=True)]
+    for box in around(inner, shape):
+        f = FunctionWriter(writer)
+        result, old = f.memory(target, written=True), f.memory(source)
+        with f.loops([end - begin for begin, end in box], LoopKind.PARALLEL) as index:
+            place = tuple(shifted(i, begin) for i, (begin, _) in zip(index, box, strict=True))
+            f.store(result, place, f.puller().load(old, place))
+        f.invoke()
+    return target

@@ -8,13 +8,13 @@ from typing import Any
 
 from tracer.errors import CheckError, OutOfBoundsError
 from tracer.ir import dtypes
-from tracer.ir.loop import Address, Operand
+from tracer.ir.loop import Address, Constant, Operand
 from tracer.ir.loop_build import Builder, constant
 from tracer.ir.program import Atom, Equation, Literal, Source
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType, KeyType, Type
 from tracer.primitives.windows import GatherDimensionNumbers, GatherScatterMode, out_of_bounds_message
-from tracer.schedule.index import ZERO, Affine, Index, of_operand, operand_of, plus
+from tracer.schedule.index import ZERO, Affine, Index, of_operand, operand_of, plus, shifted
 from tracer.schedule.sources import Element
 
 Demand = tuple[Atom, Index]
@@ -168,6 +168,9 @@ def moved_window(operand: Type, starts: Sequence[Atom], sizes: Sequence[int], in
     def locate(b: Builder, sites: FaultSites, found: Sequence[Element], flat: Affine) -> tuple[list[Affine], None]:
         place = []
         for i, (start,), n, taken in zip(index, found, operand.shape, sizes, strict=True):
+            if isinstance(start, Constant):
+                place.append(shifted(i, min(max(int(start.value), 0), n - taken)))
+                continue
             signed = b.convert(start, dtypes.I64)
             clamped = b.compute(ScalarOp.MIN, b.compute(ScalarOp.MAX, signed, 0), n - taken)
             place.append(plus(i, of_operand(clamped)))
