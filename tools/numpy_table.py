@@ -28,7 +28,6 @@ NOT_TAKEN: dict[str, str] = {
     "args": "named x, or x1 and x2",
     "arr": "a deprecated name of clip's first",
     "assume_unique_indices": "repeated indices are always allowed for",
-    "axis": "trim_zeros takes vectors",
     "b": "positional alone",
     "dtype": "cast the operand or the result",
     "fill_value": "with size=, in nonzero, where, unique and the functions of sets",
@@ -51,7 +50,7 @@ NOT_TAKEN: dict[str, str] = {
 # Parameters of NumPy's functions that are not taken, and why; those of ufuncs are told once.
 NOT_TAKEN_OF_NUMPY: dict[str, str] = {
     "axes": "matmul, matvec, vecdot, vecmat: moveaxis first",
-    "axis": "matvec, vecmat: moveaxis first; trim_zeros takes vectors",
+    "axis": "matmul, matvec, vecmat: moveaxis first",
     "casting": "operands are promoted; cast them otherwise",
     "dtype": "cast the operands or the result",
     "einsum_call": "private to NumPy",
@@ -101,6 +100,8 @@ DIFFERENT = (
     ("reductions of arrays without axes over `axis=0`", "over nothing", "refused, as by the array API"),
     ("`tril` and `triu` of vectors", "of the matrix of equal rows", "refused"),
     ("`polydiv` and `partition`", "remainders cut short; in some order", "of a fixed length; sorted"),
+    ("`reciprocal` of integers", "integers, cut short", "floats, as in JAX"),
+    ("`setxor1d` of NaN with NaN", "one of each array", "one"),
     ("complex to real", "a warning", "DTypeError: take `.real`"),
     ("in-place operators and `x[i] = v`", "write to memory that views share", "the name stands for a new value"),
     ("`x[a][b] = v`, `x.T[i] = v`", "write through a view", "MutationError: nobody would see it; `x[a, b] = v`"),

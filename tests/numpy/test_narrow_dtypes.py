@@ -234,7 +234,7 @@ def test_operations_that_need_another_dtype_say_so() -> None:
         x + tnp.ones(2, "int8")
     with pytest.raises(DTypeError, match=r"operands must have equal dtypes\n  got i4\[2\] and i8\[2\]"):
         lax.mul(x, tnp.ones(2, "int8"))
-    with pytest.raises(DTypeError, match=r"population_count at .* does not compute on i4, which is for storage"):
+    with pytest.raises(DTypeError, match=r"bitwise_count at .* does not compute on i4, which is for storage"):
         tnp.bitwise_count(x)
     with pytest.raises(DTypeError, match="from and to integers and floats of whole bytes"):
         x.view("uint8")

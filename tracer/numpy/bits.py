@@ -92,4 +92,6 @@ def bitwise_count(x: Any, /) -> Array:
     Array([0, 3, 1], u8)
     """
     value = operand("bitwise_count", x)
+    if dtypes.is_bool(value.dtype):
+        return cast(value, dtypes.U8)
     return cast(bits.population_count(absolute(value)), dtypes.U8)

@@ -34,12 +34,16 @@ def ldexp(x1: Any, x2: Any, /) -> Array:
     Array([3., 1.], f64)
     """
     x, by = _float("ldexp", x1), array_of("ldexp", x2)
-    if not dtypes.is_integer(by.dtype):
+    if not (dtypes.is_integer(by.dtype) or dtypes.is_bool(by.dtype)):
         raise DTypeError(message(f"ldexp{here()}: exponents are integers", f"got {by.type}", help="x1 * 2.0**x2"))
     shape = broadcast_shapes(x.shape, by.shape)
     wide = x if x.dtype in _FORMATS else cast(x, dtypes.F32)
-    scaled = _scaled(broadcast(wide, shape), broadcast(cast(clip(by, -5000, 5000), dtypes.I32), shape))
+    scaled = _scaled(broadcast(wide, shape), broadcast(cast(clip(_long(by), -5000, 5000), dtypes.I32), shape))
     return cast(scaled, x.dtype)
+
+
+def _long(by: Array) -> Array:
+    return cast(by, dtypes.I32) if by.dtype.itemsize < dtypes.I32.itemsize else by
 
 
 def frexp(x: Any, /) -> tuple[Array, Array]:

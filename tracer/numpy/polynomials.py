@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from tracer.errors import ArgumentError, ShapeError, TracerArrayError, message
+from tracer.ir import shape
 from tracer.numpy.conversion import array_of, broadcast, unified
 from tracer.numpy.creation import full_like, zeros
 from tracer.numpy.joining import append, concatenate, stack
-from tracer.numpy.manipulation import atleast_1d, ravel
+from tracer.numpy.manipulation import atleast_1d
 from tracer.numpy.promotion import promoted, promoted_inexact
 from tracer.numpy.signals import convolve
 from tracer.runtime.handles import makes_new
@@ -172,21 +173,27 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
 
 
 @makes_new
-def trim_zeros(filt: Any, trim: str = "fb") -> Array:
-    """A vector without the zeros at its front ("f"), its back ("b") or both. Its values must be known.
+def trim_zeros(filt: Any, trim: str = "fb", axis: int | tuple[int, ...] | None = None) -> Array:
+    """An array without the zeros at its front ("f"), its back ("b") or both, along some axes or all.
+
+    Its values must be known.
 
     >>> tnp.trim_zeros([0, 0, 1, 2, 0])
     Array([1, 2], i64)
     """
-    x = ravel(array_of("trim_zeros", filt))
+    x = array_of("trim_zeros", filt)
+    axes = shape.axes_tuple(axis, x.ndim, f"trim_zeros{here()}")
     known = concrete_value(x)
     if known is None:
         raise TracerArrayError(
             message(f"trim_zeros{here()}: the size of the result depends on traced values", f"got {x.type}")
         )
-    found = np.nonzero(known)[0]
-    if not found.size:
-        return x[:0]
-    start = int(found[0]) if "f" in trim.lower() else 0
-    stop = int(found[-1]) + 1 if "b" in trim.lower() else x.shape[0]
-    return x[start:stop]
+    found = np.argwhere(known)
+    index = [slice(None)] * x.ndim
+    for d in axes:
+        if not len(found):
+            index[d] = slice(0)
+            continue
+        start = int(found[:, d].min()) if "f" in trim.lower() else 0
+        index[d] = slice(start, int(found[:, d].max()) + 1 if "b" in trim.lower() else None)
+    return x[tuple(index)]

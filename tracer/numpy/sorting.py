@@ -13,8 +13,9 @@ from tracer.numpy.conversion import array_of, unified
 from tracer.numpy.manipulation import ravel
 from tracer.primitives import arithmetic, bits, comparison
 from tracer.primitives import sorting as primitives
-from tracer.primitives.broadcasting import axis_of, full
+from tracer.primitives.broadcasting import axis_of, broadcast_in_dim, full
 from tracer.primitives.gathering import take_along
+from tracer.primitives.reductions import reduce_or
 from tracer.primitives.shapes import broadcasted_iota, reshape, rev
 from tracer.trace.array import Array
 from tracer.trace.source import here
@@ -147,6 +148,12 @@ def _before(a: Array, b: Array) -> Array:
     return bits.or_(comparison.lt(a, b), bits.and_(comparison.ne(b, b), comparison.eq(a, a)))
 
 
+def _paired(x: Array, tests: Array) -> tuple[Array, Array]:
+    """Every element beside every test, along a last axis."""
+    sizes = (*x.shape, tests.shape[0])
+    return broadcast_in_dim(x, sizes, range(x.ndim)), broadcast_in_dim(tests, sizes, (x.ndim,))
+
+
 def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False) -> Array:
     """Whether each element is one of the test elements, of dtype bool.
 
@@ -158,6 +165,8 @@ def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: 
     tests = ravel(tests)
     if not tests.size:
         found = full(x.shape, False, dtypes.BOOL)
+    elif dtypes.is_complex(x.dtype):  # which have no order to search in
+        found = reduce_or(comparison.eq(*_paired(x, tests)), (x.ndim,))
     else:
         place = arithmetic.min(searchsorted(sort(tests), x), tests.shape[0] - 1)
         near = reshape(take_along(sort(tests), reshape(place, (x.size,)), 0), x.shape)

@@ -97,6 +97,8 @@ def choose(a: Any, choices: Sequence[Any] | Any, out: None = None, mode: str = "
     """
     no_out("choose", out)
     places = array_of("choose", a)
+    if places.dtype == dtypes.BOOL:
+        places = places.astype(int)
     arrays = [array_of("choose", c) for c in choices]
     sizes = shape.broadcast(places.shape, *(c.shape for c in arrays), operation=f"choose{here()}")
     stacked = array_of("choose", [broadcast(c, sizes) for c in arrays])

@@ -1,0 +1,45 @@
+"""Arguments that functions rarely get, compared with NumPy's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracer
+import tracer.numpy as tnp
+
+GRID = np.array([[0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 2, 0]])
+Z = np.array([1 + 2j, 3j, 1 + 2j, complex(np.nan, 1), 0])
+
+
+@pytest.mark.parametrize("trim", ["fb", "f", "b", "FB"])
+@pytest.mark.parametrize("axis", [None, 0, 1, -1, (0, 1)])
+@pytest.mark.parametrize("x", [GRID, np.zeros((2, 3)), GRID.astype(float), np.stack([GRID, GRID * 0])])
+def test_zeros_are_trimmed_along_axes(x: Any, axis: Any, trim: str) -> None:
+    expected = np.trim_zeros(x, trim, axis)
+    found = tnp.trim_zeros(x, trim, axis)
+    assert found.shape == expected.shape
+    np.testing.assert_array_equal(np.asarray(found), expected)
+
+
+@pytest.mark.parametrize("run", [lambda f: f, tracer.jit], ids=["eager", "jit"])
+def test_short_exponents_and_bools(run: Any) -> None:
+    for by in (np.int8([1, -2, 3]), np.uint8([1, 2, 3]), np.array([True, False, True]), np.array([4, 5, 6], ">i4")):
+        found = run(tnp.ldexp)(np.array([1.0, 1.5, -2.0]), by)
+        np.testing.assert_array_equal(np.asarray(found), np.ldexp(np.array([1.0, 1.5, -2.0]), by.astype(int)))
+    flags = np.array([True, False, True])
+    np.testing.assert_array_equal(np.asarray(run(tnp.bitwise_count)(flags)), np.bitwise_count(flags))
+    picked = run(lambda a, x: tnp.choose(a, [x, -x]))(flags, np.arange(3.0))
+    np.testing.assert_array_equal(np.asarray(picked), np.choose(flags, [np.arange(3.0), -np.arange(3.0)]))
+
+
+def test_sets_of_complex_numbers() -> None:
+    tests = np.array([3j, 1, complex(np.nan, 1)])
+    expected = np.isin(Z, tests)
+    np.testing.assert_array_equal(np.asarray(tnp.isin(Z, tests)), expected)
+    np.testing.assert_array_equal(np.asarray(tracer.jit(tnp.isin)(Z.reshape(5, 1), tests)), expected.reshape(5, 1))
+    np.testing.assert_array_equal(np.asarray(tnp.setdiff1d(Z[:3], tests)), np.setdiff1d(Z[:3], tests))
+    np.testing.assert_array_equal(np.asarray(tnp.intersect1d(Z[:3], tests)), np.intersect1d(Z[:3], tests))
+    np.testing.assert_array_equal(np.asarray(tnp.setxor1d(Z[:3], tests[:2])), np.setxor1d(Z[:3], tests[:2]))
