@@ -105,6 +105,25 @@ def test_bars_name_the_rows_that_miss_them():
     assert bars(rows[3:], ["jax"]) == []
 
 
+def test_bars_of_bandwidth_and_products_are_told_from_their_rows():
+    from peers.bars import bars
+
+    took = lambda seconds, **more: {"seconds": seconds, "first": 0.0, "peak": 0, **more}  # noqa: E731
+    rows = [
+        {"row": "copy f4 1e7", "peers": {"tracer": took(2.5e-3), "numpy": {"seconds": 2e-3}}},
+        {"row": "axpy f4 1e7", "peers": {"tracer": took(3e-3)}},
+        {"row": "sum f4 1e7", "peers": {"tracer": took(1.25e-3)}},
+        {"row": "axpy f8 1e7", "peers": {"tracer": took(9.0)}},
+        {"row": "axpy f4 1e6", "peers": {"tracer": took(9.0)}},
+        {"row": "matmul f4 1024", "peers": {"tracer": took(1e-3), "torch": {"ratio": 1.25}}},
+        {"row": "matmul f4 2048", "peers": {"tracer": took(1e-3), "torch": {"ratio": 0.95}}},
+    ]
+    found = {bar.wanted: (bar.found, bar.missed) for bar in bars(rows, ["torch"])}
+    assert found["f32 products of 1024 and 2048 as fast as the best peer"] == ("1.25, 0.95", ["matmul f4 2048"])
+    wanted = "rows of 1e7 that memory limits at 90% of the bandwidth of a copy"
+    assert found[wanted] == ("80% at least", ["sum f4 1e7"])
+
+
 def test_a_log_is_drawn_alike_each_time(tmp_path):
     pytest.importorskip("matplotlib", reason="scripts/foreign installs it, by the extra foreign")
     from peers.plot import draw

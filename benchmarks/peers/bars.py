@@ -11,6 +11,10 @@ _SURELY_SLOWER = 0.97  # where the whole interval lies below
 _MUCH_SLOWER = 1 / 1.5
 _FAST_ROWS = 0.8
 _MEAN_OVER_JAX = 2.5
+_SHARE_OF_BANDWIDTH = 0.9
+_PRODUCTS = ("matmul f4 1024", "matmul f4 2048")
+_MOVED = {"axpy": 3, "polynomial": 3, "sum": 1}
+"""How many arrays of 1e7 elements a row moves, by the beginning of its name."""
 _SAME_PEAK = 1 << 20  # bytes: the least that two runs of one program differ by
 
 Row = dict[str, Any]
@@ -39,7 +43,31 @@ def bars(rows: Sequence[Row], peers: Sequence[str]) -> list[Bar]:
             ),
             Bar("never 1.5 times as slow as the best peer", _count(slow), _names(slow)),
         ]  # fmt: skip
-    return found
+    return [*found, *_products(compared, peers), *_memory_bound(rows)]
+
+
+def _products(rows: Sequence[Row], peers: Sequence[str]) -> list[Bar]:
+    """Large products in f32, beside the best of the peers."""
+    least = {row["row"]: min(_ratios(row, peers)) for row in rows if row["row"] in _PRODUCTS}
+    slower = [name for name, ratio in least.items() if ratio < 1]
+    text = ", ".join(f"{ratio:.2f}" for ratio in least.values())
+    return [Bar("f32 products of 1024 and 2048 as fast as the best peer", text, slower)] if least else []
+
+
+def _memory_bound(rows: Sequence[Row]) -> list[Bar]:
+    """Rows of 1e7 elements that memory limits, as a share of the bandwidth of the fastest copy of any peer."""
+    seconds = {row["row"]: {p: f["seconds"] for p, f in row["peers"].items() if "seconds" in f} for row in rows}
+    shares = {}
+    for name, taken in seconds.items():
+        operation, _, dtype_and_size = name.partition(" ")
+        copies = seconds.get(f"copy {dtype_and_size}")
+        if operation in _MOVED and copies and "tracer" in taken and dtype_and_size.endswith("1e7"):
+            shares[name] = _MOVED[operation] / taken["tracer"] * min(copies.values()) / 2
+    if not shares:
+        return []
+    low = [name for name, share in shares.items() if share < _SHARE_OF_BANDWIDTH]
+    wanted = f"rows of 1e7 that memory limits at {_SHARE_OF_BANDWIDTH:.0%} of the bandwidth of a copy"
+    return [Bar(wanted, f"{min(shares.values()):.0%} at least", low)]
 
 
 def _over_jax(rows: Sequence[Row]) -> list[Bar]:

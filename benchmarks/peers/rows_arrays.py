@@ -185,7 +185,7 @@ ROWS = [
     ),
     *(Row(f"attention f4 8x{n}x64", "contractions", _queries(n), _attention, _NUMPY) for n in (256, 1024)),
     Row("attention gradients f4 8x1024x64", "derivatives", _queries(1024), _attention_gradients, tolerance=1e-3),
-    *(Row(f"matmul f4 {n}", "contractions", _sizes(n), _matmul, _NUMPY) for n in (16, 64, 256, 1024)),
+    *(Row(f"matmul f4 {n}", "contractions", _sizes(n), _matmul, _NUMPY) for n in (16, 64, 256, 1024, 2048)),
     Row("matmul f8 512", "contractions", _sizes(512, "f8"), _matmul, _NUMPY),
     Row("matmul transposed f4 512", "contractions", _sizes(512), _matmul_transposed, _NUMPY),
     Row("matmul bias relu f4 512", "contractions", lambda: (*_sizes(512)(), uniform(512)), _bias_relu, _NUMPY),

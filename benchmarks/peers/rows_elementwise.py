@@ -90,8 +90,25 @@ def _power(w: World) -> Any:
     return w.np.power
 
 
+def _copy(w: World) -> Any:
+    if w.name != "numpy":
+        return w.np.copy
+    kept: list[Any] = []
+
+    def copy(x: Any) -> Any:
+        """To where the last copy went: fresh memory takes longer to come by than to fill."""
+        if not kept:
+            kept.append(np.empty_like(x))
+        np.copyto(kept[0], x)
+        return kept[0]
+
+    return copy
+
+
 _NUMPY = ("numpy",)
 ROWS = [
+    Row("copy f4 1e7", "elementwise", lambda: (uniform(10**7),), _copy, _NUMPY, tolerance=0),
+    Row("copy f8 1e7", "elementwise", lambda: (uniform(10**7, dtype="f8"),), _copy, _NUMPY, tolerance=0),
     *(
         Row(
             f"axpy {d} {n:.0e}".replace("e+0", "e"),

@@ -15,9 +15,11 @@ import pytest
 
 from tests.codegen.llvm_programs import executable
 from tests.schedule.running import call, program, vector
-from tracer.ir.dtypes import F32
-from tracer.ir.loop import Invoke
+from tracer.errors import OutOfBoundsError
+from tracer.ir.dtypes import F32, I64
+from tracer.ir.loop import For, Invoke, LoopKind
 from tracer.ir.loop_walk import statements_of
+from tracer.ir.types import array_type
 from tracer.passes.pipeline import optimize
 from tracer.primitives.arithmetic import add, mul
 from tracer.primitives.trigonometric import sin
@@ -52,6 +54,19 @@ def test_the_number_of_threads_does_not_show(n: int) -> None:
 def test_short_nests_are_not_shared_and_long_ones_are() -> None:
     assert not any(shares(schedule(optimize(program(chain, vector(100))))))
     assert all(shares(schedule(optimize(program(chain, vector(10**6))))))
+
+
+@pytest.mark.parametrize(("width", "lanes"), [(32, 32), (64, 64), (128, 16), (60, 16)])
+def test_a_short_row_that_is_gathered_looks_at_its_index_once(width: int, lanes: int) -> None:
+    p = program(lambda x, i: x[i], array_type(F32, (50, width)), array_type(I64, (40,)))
+    scheduled = schedule(optimize(p))
+    loops = [s for f in scheduled.module.functions for s in statements_of(f.body) if isinstance(s, For)]
+    assert [s.lanes for s in loops if s.kind is LoopKind.VECTOR] == [lanes]
+    x, i = np.arange(50.0 * width, dtype=np.float32).reshape(50, width), np.arange(40) * 7 % 50 - 25
+    np.testing.assert_array_equal(call(scheduled, executable(scheduled.module), p, [x, i])[0], x[i])
+    i[13] = 50
+    with pytest.raises(OutOfBoundsError, match="index 50 is out of bounds for axis 0 with size 50"):
+        call(scheduled, executable(scheduled.module), p, [x, i])
 
 
 def test_threads_of_python_may_call_at_once() -> None:

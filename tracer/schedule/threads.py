@@ -21,6 +21,7 @@ from tracer.ir.loop import (
     Buffer,
     Compute,
     Constant,
+    Fault,
     For,
     Function,
     If,
@@ -37,6 +38,7 @@ from tracer.ir.loop import (
     While,
     index_constant,
 )  # fmt: skip
+from tracer.ir.loop_varying import varying_registers
 from tracer.ir.loop_walk import blocks_of, statements_of
 from tracer.ir.scalar import ScalarOp
 from tracer.schedule.moving import moved
@@ -50,6 +52,7 @@ _LEAST_TRIPS: Final = 8  # an outer loop this long is shared, rather than a long
 _CHAIN: Final = 12  # computations from which on a round waits for its own results more than for memory
 _MOST_COMPUTATIONS: Final = 500  # of a round, counted once for each vector: more cost too much to compile
 _LEAST_ROUNDS: Final = 16  # of a loop that is made wider
+_SHARED: Final = 4  # statements that a short loop should not repeat in each of its rounds
 
 
 def share_loops(module: Module, least_work: float = LEAST_WORK) -> Module:
@@ -155,6 +158,9 @@ def _widened(block: Block) -> Block:
 
 def _width(loop: For) -> int:
     """How many times wider to make a vector loop."""
+    whole = _in_one_round(loop)
+    if whole > 1:
+        return whole
     computations = 0
     for s in loop.body.statements:
         match s:
@@ -175,6 +181,27 @@ def _width(loop: For) -> int:
         return 1
     most = min(_MOST_COMPUTATIONS // computations, trips(loop) // (loop.lanes * _LEAST_ROUNDS))
     return next((width for width in (4, 2) if width <= most), 1)
+
+
+def _in_one_round(loop: For) -> int:
+    """How many times wider a short loop is in one round, where its rounds would repeat what all lanes share: a row that
+    is gathered in four rounds looks at its index four times."""
+    rounds = trips(loop) // loop.lanes
+    if not isinstance(loop.stop, Constant) or loop.carries or rounds not in (2, 4) or trips(loop) % loop.lanes:
+        return 1
+    varying = varying_registers(loop)
+    shared = 0
+    for s in loop.body.statements:
+        match s:
+            case Compute() | Load() if s.result not in varying:
+                shared += 1
+            case Compute() | Fault():
+                pass
+            case Load() | Store() if s.mask is None and _is_smooth(s.address, loop.index):
+                pass
+            case _:
+                return 1
+    return rounds if shared >= _SHARED else 1
 
 
 def _is_smooth(address: Address, index: Register) -> bool:
