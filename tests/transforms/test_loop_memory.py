@@ -232,6 +232,22 @@ def test_the_limit_holds(order: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert bounded <= order * memory
 
 
+@pytest.mark.parametrize("order", [1, 2])
+def test_the_limit_holds_for_counted_loops_of_known_length(order: int) -> None:
+    """Bounds that are Python integers, or known since the loop runs outside jit, change nothing of that."""
+
+    def flow(x: Any, steps: Any) -> Any:
+        return tracer.lax.fori_loop(0, steps, lambda i, y: y - 1e-3 * y * y, x, memory=4096)
+
+    derivative: Any = flow
+    for _ in range(order):
+        derivative = tracer.grad(derivative)
+    for known in (lambda x: derivative(x, 1000), tracer.jit(lambda x: derivative(x, 1000))):
+        assert float(known(1.5)) == pytest.approx(float(tracer.jit(derivative)(1.5, 1000)), rel=1e-12)
+    program = tracer.make_program(lambda x: derivative(x, 1000))(1.5)
+    assert all(v.type.shape == () for e in equations(program) for v in e.outputs)
+
+
 def test_a_limited_loop_hands_no_stack_to_its_derivative() -> None:
     """Its residuals are what entered it, so that loops, branches and calls may hold it."""
 

@@ -88,8 +88,8 @@ def fori_loop(
 ) -> Any:  # fmt: skip
     """Repeat `val = body_fun(i, val)` for i from lower to upper (excluded); the last val.
 
-    With bounds known while tracing it is a `scan`, else a `while_loop`. unroll: as in `scan`, and only there.
-    memory: as in `while_loop`.
+    With bounds known while tracing it is a `scan`, else, or with a limit of memory, a `while_loop`. unroll: as in `scan`,
+    and only there. memory: as in `while_loop`.
 
     >>> tracer.lax.fori_loop(0, 5, lambda i, total: total + i, 0)
     Array(10, i64*)
@@ -116,16 +116,15 @@ def fori_loop(
 
     body = fixpoint(carry, stage_with, 2)
     values = [low, high, *carry.values]
-    if first is not None and limit is not None:
+    kept = _loop_memory("fori_loop", memory)
+    if first is not None and limit is not None and (not kept or unroll is not None):
         length = max(0, limit - first)
         steps = _steps_a_round("fori_loop", False if unroll is None else unroll, length)
         results = scan_program(body.program, body.constants, values, [], length=length, unroll=steps)
     else:
         structure = trees.flatten((low, high, trees.unflatten(carry.structure, carry.values)))[1]
         cond = stage_body(lambda i, end, _: lt(i, end), structure, [x.type for x in values], "fori_loop")
-        results = while_program(
-            cond.program, body.program, cond.constants, body.constants, values, memory=_loop_memory("fori_loop", memory)
-        )
+        results = while_program(cond.program, body.program, cond.constants, body.constants, values, memory=kept)
     return trees.unflatten(carry.structure, results[2:])
 
 
