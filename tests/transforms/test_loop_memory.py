@@ -14,6 +14,7 @@ from tests.schedule.running import call, compiled
 from tracer.codegen.llvm import executable
 from tracer.errors import ArgumentError, SettingError
 from tracer.ir.types import StackType, is_differentiable
+from tracer.ir.visit import equations
 from tracer.settings import config
 from tracer.transforms.linearize import linearize_program
 

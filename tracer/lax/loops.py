@@ -88,8 +88,8 @@ def fori_loop(
 ) -> Any:  # fmt: skip
     """Repeat `val = body_fun(i, val)` for i from lower to upper (excluded); the last val.
 
-    With bounds known while tracing it is a `scan`, else, or with a limit of memory, a `while_loop`. unroll: as in `scan`,
-    and only there. memory: as in `while_loop`.
+    With bounds known while tracing it is a `scan`, else, or with a limit of memory, a `while_loop`. unroll: as in
+    `scan`, and only there. memory: as in `while_loop`.
 
     >>> tracer.lax.fori_loop(0, 5, lambda i, total: total + i, 0)
     Array(10, i64*)

@@ -10,7 +10,7 @@ from tracer.ir.primitive import NoRule, Pointwise, Primitive
 from tracer.ir.scalar import ScalarOp
 from tracer.primitives.arithmetic import add, div, mul, sub
 from tracer.primitives.complex import is_complex
-from tracer.primitives.powers import hypot, rsqrt, sqrt, square
+from tracer.primitives.powers import hypot, rsqrt, square
 from tracer.primitives.rules import Value, per_operand, pointwise, pointwise_batch, pointwise_infer
 from tracer.trace.trace import Operand
 
@@ -50,7 +50,7 @@ asinh_p = Primitive(
 
 acosh_p = Primitive(
     name="acosh", infer=pointwise_infer("acosh", "fc"), reference=np.arccosh,
-    jvp=per_operand(lambda ctx, dx, x: div(dx, mul(sqrt(sub(x, 1)), sqrt(add(x, 1))))),
+    jvp=per_operand(lambda ctx, dx, x: mul(dx, mul(rsqrt(sub(x, 1)), rsqrt(add(x, 1))))),
     transpose=NoRule("acosh is not linear"),
     batch=pointwise_batch, lower=Pointwise(ScalarOp.ACOSH), splat=True,
 )  # fmt: skip

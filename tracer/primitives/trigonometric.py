@@ -9,6 +9,8 @@ import numpy as np
 from tracer.ir.primitive import NoRule, Pointwise, Primitive
 from tracer.ir.scalar import ScalarOp
 from tracer.primitives.arithmetic import add, div, mul, neg, sub
+from tracer.primitives.complex import is_complex
+from tracer.primitives.gradients import stop_gradient
 from tracer.primitives.powers import hypot, rsqrt, square
 from tracer.primitives.rules import Value, per_operand, pointwise, pointwise_batch, pointwise_infer
 from tracer.trace.trace import Operand
@@ -36,8 +38,15 @@ tan_p = Primitive(
 
 
 def _asin_slope(x: Operand) -> Any:
-    """1 / sqrt(1 - x^2); factored, it neither cancels near 1 nor leaves the branch of a complex x."""
-    return rsqrt(mul(sub(1, x), add(1, x)))
+    """1 / sqrt(1 - x^2); factored, it neither cancels near 1 nor leaves the branch of a complex x.
+
+    Reals are differentiated as 1 - x^2, in which no zero meets the infinite slope at 1.
+    """
+    factored = mul(sub(1, x), add(1, x))
+    if is_complex(x):
+        return rsqrt(factored)
+    plain = sub(1, square(x))
+    return rsqrt(add(plain, stop_gradient(sub(factored, plain))))
 
 
 asin_p = Primitive(

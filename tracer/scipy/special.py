@@ -20,6 +20,7 @@ from tracer.primitives import exponential, special
 from tracer.scipy.incomplete_beta import incomplete_beta
 from tracer.trace.array import Array
 from tracer.trace.tracebacks import set_boundaries
+from tracer.transforms.custom import custom_jvp
 
 
 def erf(z: Any) -> Array:
@@ -152,7 +153,16 @@ def logit(x: Any) -> Array:
     Array([0.], f64)
     """
     (value,) = promoted_inexact("logit", x)
-    return log(value / (1 - value))
+    odds: Array = _log_odds(value)
+    return odds
+
+
+@custom_jvp
+def _log_odds(x: Array) -> Array:
+    return log(x / (1 - x))
+
+
+_log_odds.defjvps(lambda dx, _, x: dx / (x * (1 - x)))
 
 
 def xlogy(x: Any, y: Any) -> Array:
