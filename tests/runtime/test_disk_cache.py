@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,64 @@ def test_files_of_others_and_links_are_not_read(tmp_path: Path) -> None:
     assert folder.read("key") is None
 
 
+@pytest.mark.parametrize("thing", ["a folder", "a pipe", "a link to nothing"])
+def test_what_is_no_file_is_left_alone(tmp_path: Path, thing: str) -> None:
+    folder, path = Folder(tmp_path), tmp_path / "key.object"
+    match thing:
+        case "a folder":
+            path.mkdir()
+        case "a pipe":
+            if not hasattr(os, "mkfifo"):
+                pytest.skip("no pipes have names here")
+            os.mkfifo(path, 0o600)
+        case _:
+            path.symlink_to(tmp_path / "nothing")
+    assert folder.read("key") is None
+    folder.write("key", b"code")
+    assert folder.read("key") == (None if thing == "a folder" else b"code")
+    assert not [left for left in files(tmp_path) if left.suffix == ".new"]
+
+
+KILLED = """
+import sys, tracer
+from pathlib import Path
+from tracer.runtime.disk import Folder
+folder = Folder(Path(sys.argv[1]))
+print("ready", flush=True)
+while True:
+    for key in "abc":
+        folder.write(key, key.encode() * 3_000_000)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "kill") or sys.platform == "win32", reason="processes are not killed so here")
+def test_a_process_that_is_killed_leaves_whole_files(tmp_path: Path) -> None:
+    for milliseconds in (2, 7, 13, 29):
+        writing = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+        assert writing.stdout is not None
+        writing.stdout.readline()
+        time.sleep(milliseconds / 1000)
+        writing.kill()
+        writing.communicate()
+        for key in "abc":
+            found = Folder(tmp_path).read(key)
+            assert found is None or found == key.encode() * 3_000_000
+            assert found is not None or not (tmp_path / f"{key}.object").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="files are not limited so here")
+def test_a_full_disk_is_no_reason_to_fail(tmp_path: Path) -> None:
+    setup = "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+    setup += "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+    assert run(tmp_path, setup + SETUP)[0] == "[3.0, 3.0]"
+    assert not files(tmp_path)
+
+
+def test_a_folder_that_is_removed_is_no_reason_to_fail(tmp_path: Path) -> None:
+    setup = f"import shutil; tracer.jit(lambda x: x)(1.0); shutil.rmtree({str(tmp_path)!r})\n"
+    assert run(tmp_path, setup + SETUP)[0] == "[3.0, 3.0]"
+
+
 def test_a_folder_that_cannot_be_made_is_a_warning(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.warns(RuntimeWarning, match=r"cache_dir is not used"):
@@ -149,6 +208,15 @@ def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
     assert {"key0", "last", "key19"} <= names
     assert "key1" not in names
     assert sum(path.stat().st_size for path in files(tmp_path)) <= 10_000
+
+
+def test_the_limit_holds_after_every_file(tmp_path: Path) -> None:
+    with config.using(cache_size=10_000):
+        folder = Folder(tmp_path)
+        for n in range(20):
+            folder.write(f"key{n}", bytes(3000))
+            assert sum(path.stat().st_size for path in files(tmp_path)) <= 10_000
+        assert folder.read("key19") == bytes(3000)
 
 
 def test_without_a_setting_there_are_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from tracer.settings import config
 _MAGIC: Final = b"tracer object 1\n"
 _DIGEST: Final = 32
 _SUFFIX: Final = ".object"
-_ROUND: Final = 32  # files written from one look at the size of the folder to the next
+_ROUND: Final = 32  # files written from one look at what other processes wrote to the next
 _KEPT: Final = 0.8  # of the limit, once it is passed
 _OLD: Final = 3600.0  # seconds after which a file under another name was left behind by a process that died
 
@@ -34,6 +34,7 @@ class Folder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._written = 0
+        self._size = 0  # as far as this process knows
         self._is_usable = self._prepare()
 
     def read(self, key: str) -> bytes | None:
@@ -42,13 +43,11 @@ class Folder:
             return None
         path = self.path / f"{key}{_SUFFIX}"
         try:
-            descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
+            contents = _contents(path)
         except OSError:
             return None
-        with os.fdopen(descriptor, "rb") as file:
-            if not _is_ours(os.fstat(descriptor)):
-                return None
-            contents = file.read()
+        if contents is None:
+            return None
         payload = _payload(contents)
         with suppress(OSError):
             if payload is None:
@@ -70,8 +69,9 @@ class Folder:
             except BaseException:
                 os.unlink(name)
                 raise
-            if self._written % _ROUND == 0:
-                self._shrink(config.cache_size)
+            self._size += len(payload)
+            if self._written % _ROUND == 0 or self._size > config.cache_size:
+                self._size = self._shrink(config.cache_size)
             self._written += 1
 
     def _prepare(self) -> bool:
@@ -97,8 +97,8 @@ class Folder:
                 found = entry.stat(follow_symlinks=False)
                 yield found.st_mtime, found.st_size, Path(entry.path)
 
-    def _shrink(self, limit: int) -> None:
-        """Remove what was used longest ago until the rest is well within the limit."""
+    def _shrink(self, limit: int) -> int:
+        """Remove what was used longest ago until the rest is well within the limit; how many bytes that is."""
         files = sorted(self._files(), key=lambda file: file[:2])
         newest = files[-1][0] if files else 0.0
         total = sum(size for _, size, _ in files)
@@ -108,6 +108,23 @@ class Folder:
             if left_behind or (total > wanted and path.suffix == _SUFFIX):
                 path.unlink(missing_ok=True)
                 total -= size
+        return total
+
+
+_FLAGS: Final = ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")  # a pipe under a file's name keeps nobody waiting
+
+
+def _contents(path: Path) -> bytes | None:
+    """What is in a file; None where it is no file, or others could have written it."""
+    descriptor = os.open(path, sum((getattr(os, name, 0) for name in _FLAGS), os.O_RDONLY))
+    try:
+        found = os.fstat(descriptor)
+        if not (stat.S_ISREG(found.st_mode) and _is_ours(found)):
+            return None
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(descriptor)
 
 
 def _is_ours(found: os.stat_result) -> bool:
