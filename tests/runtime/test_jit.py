@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections import OrderedDict, namedtuple
 from typing import Any
 
@@ -142,8 +143,9 @@ def test_static_arguments_are_python_values_by_number_or_name() -> None:
         same(power(np.float64(3), 2), 9.0)
         same(power(np.float64(3), 3), 27.0)
         same(power(np.float64(3), n=3), 27.0)
-    assert power.explain().count("\n") == 4
     assert "static argument 1 'n': 2 -> 3" in power.explain()
+    assert "static argument 'n': by name, before by position" in power.explain()
+    assert power.explain().count("\n") == 3
 
 
 def test_equal_static_values_of_different_types_are_different() -> None:
@@ -279,10 +281,59 @@ def test_explain_names_the_argument_that_changed() -> None:
         f"  1. at test_jit.py:{start}: the first call\n"
         f"  2. at test_jit.py:{start + 1}: argument 0, params['w']: f64[2] -> f64[3]\n"
         "      argument 1 'x': f64[2] -> f64[3]\n"
-        f"  3. at test_jit.py:{start + 2}: argument 0, params['w']: f64[2] -> f32[]\n"
-        "      argument 1 'x': f64[2] -> f32[]"
+        f"  3. at test_jit.py:{start + 2}: argument 0, params['w']: f64[3] -> f32[]\n"
+        "      argument 1 'x': f64[3] -> f32[]"
     )
     assert repr(f.explain()) == str(f.explain())
+
+
+def reasons(f: Any) -> list[str]:
+    """What `explain` says, without the places."""
+    return [re.sub(r" *(\d+\. at [\w.]+:\d+: )?", "", text, count=1) for text in str(f.explain()).splitlines()[2:]]
+
+
+@pytest.mark.parametrize(
+    ("calls", "said"),
+    [
+        ([((1.5,), {}), ((2,), {})], ["argument 0 'x': f64*[] -> i64*[]"]),
+        ([((1.5,), {}), ((np.float64(2),), {})], ["argument 0 'x': f64*[] -> f64[] (a star marks a Python number)"]),
+        ([((1.5,), {}), ((1.5, 2.5), {})], ["argument 1 'y': not given before"]),
+        ([((1.5, 2.5), {}), ((1.5,), {})], ["argument 1 'y': no longer given"]),
+        ([((1.5, 2.5), {}), ((1.5,), {"y": 2.5})], ["argument 'y': by name, before by position"]),
+        ([((), {"x": 1.5}), ((1.5,), {})], ["argument 0 'x': by position, before by name"]),
+        ([(({"a": 1.5},), {}), (({"a": 1.5, "b": 2.5},), {})], ["argument 0 'x': {'a': *} -> {'a': *, 'b': *}"]),
+        ([(((1.5,),), {}), (([1.5],), {})], ["argument 0 'x': (*,) -> [*]"]),
+        ([((1.5,), {"n": 2}), ((1.5,), {"n": 3})], ["static argument 'n': 2 -> 3"]),
+        ([((1.5,), {"n": 2}), ((1.5,), {"n": 2.0})], ["static argument 'n': 2 -> 2.0"]),
+        ([((1.5,), {"n": 2}), ((1.5,), {})], ["static argument 'n': no longer given"]),
+        ([((1.5,), {}), ((1.5,), {"n": 2})], ["static argument 'n': given as 2"]),
+        (
+            [((np.ones(2),), {}), ((np.ones(3, "f4"),), {}), ((np.ones(4, "f4"),), {})],
+            ["argument 0 'x': f64[2] -> f32[3]", "argument 0 'x': f32[3] -> f32[4]"],
+        ),
+        (
+            [(({"a": 1.5},), {}), (({"b": 1.5},), {}), (({"a": np.float32(1)},), {})],
+            [
+                "argument 0 'x': {'a': *} -> {'b': *}",
+                "argument 0, x['a']: f64*[] -> f32[] (a star marks a Python number)",
+            ],
+        ),
+    ],
+)  # fmt: skip
+def test_explain_compares_with_the_call_that_was_most_alike(calls: Any, said: list[str]) -> None:
+    f = jit(lambda x, y=None, n=None: x, static_argnames="n")
+    for args, kwargs in calls:
+        f(*args, **kwargs)
+    assert reasons(f) == said
+
+
+def test_explain_says_that_it_has_forgotten() -> None:
+    f = jit(lambda x: x)
+    for n in range(20):
+        f(np.ones(n))
+    first, second, third, *_ = str(f.explain()).splitlines()
+    assert (first, second) == ("lambda compiled 20 times", "  the last 16:")
+    assert third.strip().startswith("5. at test_jit.py")
 
 
 def test_eval_shape_computes_nothing() -> None:

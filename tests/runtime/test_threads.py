@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
+import numpy as np
+
+import tracer.numpy as tnp
+from tracer import jit, lax
 from tracer.once import once
 
 FIRST_CALLS = """
@@ -45,3 +51,49 @@ def test_what_is_made_once_is_made_once() -> None:
     with ThreadPoolExecutor(4) as pool:
         things = {id(found) for found in pool.map(lambda _: thing(), range(8))}
     assert len(things) == len(made) == 1
+
+
+def test_threads_call_one_function_with_different_types_at_once() -> None:
+    """Each kind is compiled once, whoever comes first, and every result is that of its own kind."""
+    f = jit(lambda x: tnp.sum(x * 2) + x)
+    kinds: list[Any] = [np.arange(n).astype(dtype) for n in (1, 2, 5, 64) for dtype in ("f4", "f8", "i4")]
+    kinds += [2.5, 3, tnp.ones((2, 3))]
+    expected = [np.asarray(tnp.sum(tnp.asarray(x) * 2) + tnp.asarray(x)) for x in kinds]
+    start = threading.Barrier(8)
+
+    def work(shift: int) -> int:
+        start.wait()
+        right = 0
+        for turn in range(30 * len(kinds)):
+            number = (turn + shift) % len(kinds)
+            found = np.asarray(f(kinds[number]))
+            right += found.dtype == expected[number].dtype and found.tobytes() == expected[number].tobytes()
+        return right
+
+    with ThreadPoolExecutor(8) as pool:
+        right = list(pool.map(work, range(0, 16, 2)))
+    assert right == [30 * len(kinds)] * 8
+    assert f.explain().startswith(f"lambda compiled {len(kinds)} times")
+
+
+def test_long_programs_let_other_threads_run() -> None:
+    f = jit(lambda x: lax.fori_loop(0, 30_000_000, lambda i, v: v * 0.999 + 1.0, x))
+    f(1.0)
+    started, ended = threading.Event(), threading.Event()
+
+    def work() -> None:
+        started.set()
+        f(1.0)
+        ended.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    started.wait()
+    first = last = time.perf_counter()
+    longest = 0.0
+    while not ended.is_set():
+        now = time.perf_counter()
+        longest, last = max(longest, now - last), now
+    longest = max(longest, time.perf_counter() - last)
+    thread.join()
+    assert longest < 0.8 * (last - first)  # with the GIL held this thread waits for nearly all of it

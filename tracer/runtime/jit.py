@@ -143,8 +143,7 @@ class JitFunction:
         with self._lock:
             others = [key for key, other in self._cache.items() if key != call.key and other.is_traced]
         names = self._signature.leaf_names(call.args, call.kwargs, call.key.statics)
-        places = {static.place: self._signature.argument(static.place) for static in call.key.statics}
-        return closest(others, call.key, names, places) or ["the first call"]
+        return closest(others, call.key, names, self._signature.argument) or ["the first call"]
 
     def _chain_up(self, compiled: Specialization, plan: Callable[[], Plan | None], version: int) -> None:
         """Try this compiled form first from the next call on. `version` is that of the settings it was found by."""
