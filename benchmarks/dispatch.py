@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import tracer.numpy as tnp
-from tracer import grad, jit
+from tracer import grad, jit, jvp, nn, random, value_and_grad, vmap
 from tracer.primitives.arithmetic import add
 from tracer.runtime.capi import why_not
 from tracer.trace.convert import as_array
@@ -69,9 +69,27 @@ def cases() -> list[Case]:
         ("eager x[2]", lambda v: v[2], (a,), 2000),
         ("eager x[i]", lambda v, i: v[i], (a, as_array(3)), 2000),
         ("eager x.at[2].set", lambda v: v.at[2].set(1.0), (a,), 2000),
-        ("eager var", tnp.var, (a,), None),
-        ("eager gradient", grad(lambda v: tnp.sum(tnp.tanh(v) * v)), (a,), 100_000),
+        ("eager var", tnp.var, (a,), 2000),
+        ("eager cumsum", tnp.cumsum, (a,), 2000),
+        ("eager x[[3, 1]]", lambda v, i: v[i], (a, as_array(np.array([3, 1]))), 2000),
+        ("eager x[mask]", lambda v, m: v[m], (a, a > 3), 2000),
+        ("eager softmax", nn.softmax, (a,), 2000),
+        ("eager normals", lambda k: random.normal(k, (16,)), (random.key(0),), 2000),
+        ("eager gradient", grad(_small), (a,), 100_000),
+        ("eager jvp", lambda v: jvp(_small, (v,), (v,)), (a,), None),
+        ("eager vmap", vmap(lambda v: tnp.sin(v) * 2.0), (a,), None),
+        ("eager gradient, layers", value_and_grad(_network), ([m, m, m], m), None),
     ]
+
+
+def _small(v: Any) -> Any:
+    return tnp.sum(tnp.tanh(v) * v)
+
+
+def _network(weights: list[Any], x: Any) -> Any:
+    for w in weights[:-1]:
+        x = tnp.tanh(x @ w)
+    return tnp.sum((x @ weights[-1]) ** 2)
 
 
 def measure(all_cases: list[Case]) -> dict[str, float]:
