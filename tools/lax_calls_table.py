@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
+from jax import lax as public
+from jax._src.lax.windowed_reductions import _select_and_scatter
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
@@ -22,6 +24,9 @@ sys.path.insert(0, str(ROOT))
 from tests.lax.call_cases import CASES, Case  # noqa: E402
 from tests.primitives.elementwise_cases import write_table  # noqa: E402
 from tests.primitives.structural_cases import outputs_of, weights  # noqa: E402
+
+lax = SimpleNamespace(**{name: value for name, value in vars(public).items() if not name.startswith("_")})
+lax.select_and_scatter = _select_and_scatter
 
 
 def entries(case: Case) -> dict[str, Any]:

@@ -64,6 +64,9 @@ DIFFERENT: dict[str, str] = {
     "`cummax`, `cummin`": "the last of equal elements has the derivative; JAX halves it at every step",
     "`dot_general` of operands of two dtypes": "promotes as `tracer.numpy` does; JAX takes one of the two, "
     "i8 for i8 and u8",
+    "`reduce_window` from a value that is not neutral": "padding holds it, too, as StableHLO says; XLA leaves padding "
+    "out",
+    "gradients of `reduce_window` with `max` and `min`": "of a window with NaN, the first NaN; windows may be dilated",
     "`scatter_mul`": "has a gradient without `unique_indices`",
     "`convert_element_type` of complex numbers to bool": "1j is true, as in NumPy",
     "`sort` of complex numbers": "those with a NaN imaginary part come after all others, as in NumPy",

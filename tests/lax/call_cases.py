@@ -101,4 +101,47 @@ def _preferred() -> Iterator[Case]:
             )  # fmt: skip
 
 
-CASES = [*_extremes(), *_preferred()]
+# window, strides, padding
+POOLS: list[tuple[tuple[int, int], tuple[int, int], tuple[tuple[int, int], tuple[int, int]]]] = [
+    ((2, 2), (1, 1), ((0, 0), (0, 0))), ((2, 2), (2, 2), ((0, 0), (0, 0))), ((3, 3), (2, 1), ((1, 1), (1, 1))),
+    ((3, 2), (1, 2), ((1, 1), (0, 1))), ((2, 2), (3, 3), ((0, 0), (0, 0))), ((6, 7), (1, 1), ((0, 0), (0, 0))),
+]  # fmt: skip
+
+
+def _pools() -> Iterator[Case]:
+    rng = np.random.default_rng(7)
+    ties, apart = rng.integers(-4, 5, (6, 7)).astype(float), rng.permutation(42).reshape(6, 7) / 4 - 5
+    special = ties.copy()
+    special[1, 1], special[4, 4], special[3, 2], special[2, 3], special[0, 0] = INF, -INF, -0.0, np.nan, np.nan
+    for turn, (window, strides, padding) in enumerate(POOLS):
+        for name, x in (("ties", ties), ("apart", apart.astype(np.float32)), ("integers", ties.astype(np.int32)),
+                        ("special", special)):  # fmt: skip
+            for order in ("ge", "le", "gt") if name != "special" else ():  # NaN: the first one here, in XLA by turns
+
+                def scattered(
+                    lax: Any, x: Any, w: Any = window, s: Any = strides, p: Any = padding, o: str = order
+                ) -> Any:
+                    places = lax.reduce_window_shape_tuple(x.shape, w, s, p)
+                    source = np.arange(1, 1 + np.prod(places)).reshape(places).astype(x.dtype)
+                    return lax.select_and_scatter(x, getattr(lax, o), w, s, p, source, np.zeros((), x.dtype), lax.add)
+
+                yield Case(f"select_and_scatter {order} {name} {turn}", scattered, (x,), False)
+            for function, start in (("max", -INF), ("min", INF), ("add", 0.0)):
+                if name == "integers" and start:
+                    continue
+                for base in ((1, 1), (1, 2)):
+                    yield Case(
+                        f"reduce_window {function} {name} {turn} {base}",
+                        lambda lax, x, f=function, i=start, w=window, s=strides, p=padding, b=base: lax.reduce_window(
+                            x, x.dtype.type(i), getattr(lax, f), w, s, p, base_dilation=b
+                        ),
+                        (x,), name != "special",
+                    )  # fmt: skip
+        yield Case(
+            f"reduce_window mul {turn}",
+            lambda lax, x, w=window, s=strides, p=padding: lax.reduce_window(x, x.dtype.type(1), lax.mul, w, s, p),
+            (np.sign(ties + 0.5) * 2.0 ** (ties % 3 - 1),), False,
+        )  # fmt: skip
+
+
+CASES = [*_extremes(), *_preferred(), *_pools()]

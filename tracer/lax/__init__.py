@@ -1,6 +1,7 @@
 """`tracer.lax`: the primitives as functions, and control flow, with JAX's names.
 
-The primitives do not promote and do not broadcast; Python numbers take the dtype of the arrays beside them.
+The primitives do not promote and do not broadcast; Python numbers take the dtype of the arrays beside them, unless they
+are of a greater kind, and arrays without axes the shape.
 """
 
 from tracer.lax.arranging import (
@@ -38,7 +39,7 @@ from tracer.lax.collectives import (
     psum_scatter,
     pswapaxes,
 )
-from tracer.lax.face import public
+from tracer.lax.face import public, strict
 from tracer.lax.high_products import mulhi
 from tracer.lax.implicit import custom_root
 from tracer.lax.in_dim import (
@@ -55,6 +56,7 @@ from tracer.lax.incomplete_gamma import igamma, igamma_grad_a, igammac, random_g
 from tracer.lax.lanes import axis_index, axis_size
 from tracer.lax.loops import fori_loop, scan, while_loop
 from tracer.lax.mapping import map
+from tracer.lax.polygammas import polygamma
 from tracer.lax.prefix_sums import associative_scan
 from tracer.lax.reducing import reduce, reduce_window, reduce_window_shape_tuple
 from tracer.lax.selecting import select_and_scatter
@@ -89,22 +91,22 @@ GatherDimensionNumbers = _slicing.GatherDimensionNumbers
 GatherScatterMode = _slicing.GatherScatterMode
 ScatterDimensionNumbers = _slicing.ScatterDimensionNumbers
 
-add = public(_arithmetic.add)
-sub = public(_arithmetic.sub)
-mul = public(_arithmetic.mul)
+add = strict(_arithmetic.add)
+sub = strict(_arithmetic.sub)
+mul = strict(_arithmetic.mul)
 neg = public(_arithmetic.neg)
-div = public(_arithmetic.div)
-max = public(_arithmetic.max)
-min = public(_arithmetic.min)
-clamp = public(_arithmetic.clamp)
+div = strict(_arithmetic.div)
+max = strict(_arithmetic.max)
+min = strict(_arithmetic.min)
+clamp = strict(_arithmetic.clamp)
 reciprocal = public(_arithmetic.reciprocal)
-bitwise_and = public(_bits.and_)
-bitwise_or = public(_bits.or_)
-bitwise_xor = public(_bits.xor)
+bitwise_and = strict(_bits.and_)
+bitwise_or = strict(_bits.or_)
+bitwise_xor = strict(_bits.xor)
 bitwise_not = public(_bits.not_)
-shift_left = public(_bits.shift_left)
-shift_right_logical = public(_bits.shift_right_logical)
-shift_right_arithmetic = public(_bits.shift_right_arithmetic)
+shift_left = strict(_bits.shift_left)
+shift_right_logical = strict(_bits.shift_right_logical)
+shift_right_arithmetic = strict(_bits.shift_right_arithmetic)
 population_count = public(_bits.population_count)
 clz = public(_bits.clz)
 broadcast_in_dim = public(_broadcasting.broadcast_in_dim)
@@ -112,18 +114,18 @@ full = public(_broadcasting.full)
 full_like = public(_broadcasting.full_like)
 expand_dims = public(_broadcasting.expand_dims)
 reduce_sum = public(_broadcasting.reduce_sum)
-eq = public(_comparison.eq)
-ne = public(_comparison.ne)
-lt = public(_comparison.lt)
-le = public(_comparison.le)
-gt = public(_comparison.gt)
-ge = public(_comparison.ge)
+eq = strict(_comparison.eq)
+ne = strict(_comparison.ne)
+lt = strict(_comparison.lt)
+le = strict(_comparison.le)
+gt = strict(_comparison.gt)
+ge = strict(_comparison.ge)
 is_finite = public(_comparison.is_finite)
 select = public(_comparison.select)
 select_n = public(_comparison.select_n)
 real = public(_complex.real)
 imag = public(_complex.imag)
-complex = public(_complex.complex)
+complex = strict(_complex.complex)
 conj = public(_complex.conj)
 abs = public(_complex.abs)
 sign = public(_complex.sign)
@@ -157,7 +159,7 @@ concatenate = public(_joining.concatenate)
 split = public(_joining.split)
 square = public(_powers.square)
 integer_pow = public(_powers.integer_pow)
-pow = public(_powers.pow)
+pow = strict(_powers.pow)
 sqrt = public(_powers.sqrt)
 rsqrt = public(_powers.rsqrt)
 cbrt = public(_powers.cbrt)
@@ -173,8 +175,8 @@ argmin = public(_reductions.argmin)
 floor = public(_rounding.floor)
 ceil = public(_rounding.ceil)
 round = public(_rounding.round)
-rem = public(_rounding.rem)
-nextafter = public(_rounding.nextafter)
+rem = strict(_rounding.rem)
+nextafter = strict(_rounding.nextafter)
 cumsum = public(_scans.cumsum)
 cumprod = public(_scans.cumprod)
 cummax = public(_scans.cummax)
@@ -201,14 +203,13 @@ erfc = public(_special.erfc)
 erf_inv = public(_special.erf_inv)
 lgamma = public(_special.lgamma)
 digamma = public(_special.digamma)
-polygamma = public(_special.polygamma)
 sin = public(_trigonometric.sin)
 cos = public(_trigonometric.cos)
 tan = public(_trigonometric.tan)
 asin = public(_trigonometric.asin)
 acos = public(_trigonometric.acos)
 atan = public(_trigonometric.atan)
-atan2 = public(_trigonometric.atan2)
+atan2 = strict(_trigonometric.atan2)
 
 __all__ = [
     "ConvDimensionNumbers", "GatherDimensionNumbers", "GatherScatterMode", "Precision", "RoundingMethod",

@@ -9,10 +9,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tracer.ir.program import Literal
+from tracer.ir.types import Shape
 from tracer.primitives.broadcasting import broadcast_in_dim
+from tracer.primitives.rules import kind_of
 from tracer.runtime.replay import replayed
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
+from tracer.trace.trace import as_literal
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -29,6 +32,39 @@ def public(function: F) -> F:
         return _array(result) if isinstance(result, Literal) else result
 
     return replayed(face)  # type: ignore[return-value]  # the same signature
+
+
+def strict(function: F) -> F:
+    """`public`, for functions of operands of one dtype: none is converted to another's where that could lose something.
+
+    NumPy scalars have their own dtype, Python numbers that of the arrays beside them, unless it is of a lesser kind;
+    the primitive refuses what then differs. Arrays without axes are spread to the shape of the others.
+    """
+
+    @wraps(function)
+    def alike(*args: Any, **kwargs: Any) -> Any:
+        values = [_given(value) for value in (*args, *kwargs.values())]
+        arrays = [value for value in values if isinstance(value, Array)]
+        sizes: Shape = next((x.shape for x in arrays if x.shape), ())
+        kind = _KINDS.index(kind_of(arrays[0].dtype)) if arrays else len(_KINDS)
+        found = [_operand(value, kind, sizes) for value in values]
+        return function(*found[: len(args)], **dict(zip(kwargs, found[len(args) :], strict=True)))
+
+    return public(alike)  # type: ignore[return-value]  # the same signature
+
+
+_KINDS = "bifc"
+
+
+def _operand(value: Any, kind: int, sizes: Shape) -> Any:
+    if isinstance(value, np.generic):
+        return as_literal(value, value.dtype)
+    if isinstance(value, bool | int | float | complex):
+        literal = as_literal(value)
+        return literal if _KINDS.index(kind_of(literal.type.dtype)) > kind else value
+    if isinstance(value, Array) and sizes and not value.shape:
+        return broadcast_in_dim(value, sizes, ())
+    return value
 
 
 def _given(value: Any) -> Any:

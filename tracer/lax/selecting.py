@@ -8,18 +8,19 @@ from typing import Any, Final
 from tracer.errors import ArgumentError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.ir import shape as shapes
+from tracer.ir.dtypes import DType
 from tracer.ir.primitive import Primitive
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import array_type
 from tracer.lax.bodies import stage_body
 from tracer.lax.reducing import operation_of, pads_of
 from tracer.primitives import gathering, reductions, scattering
-from tracer.primitives.arithmetic import add_p, max_p, min_p, mul_p
+from tracer.primitives.arithmetic import add_p, max_p, min_p, mul_p, sub
 from tracer.primitives.broadcasting import broadcast_in_dim, reduce_sum
 from tracer.primitives.comparison import eq, ge_p, gt_p, le_p, lt_p
 from tracer.primitives.comparison import select as choose
 from tracer.primitives.conversion import convert_element_type
-from tracer.primitives.shapes import broadcasted_iota, iota, reshape
+from tracer.primitives.shapes import broadcasted_iota, iota, reshape, rev
 from tracer.primitives.sliding import sliding_windows
 from tracer.primitives.window_reductions import neutral, padded
 from tracer.primitives.windows import GatherScatterMode, ScatterDimensionNumbers
@@ -29,9 +30,19 @@ from tracer.trace.convert import as_array
 from tracer.trace.source import here
 from tracer.trace.trace import as_literal
 
+
+def _last(locate: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for the last of equal elements."""
+
+    def located(x: Any, axis: int, index_dtype: DType) -> Any:
+        return sub(x.shape[axis] - 1, locate(rev(x, (axis,)), axis, index_dtype))
+
+    return located
+
+
 _CHOOSING: Final[dict[Primitive, tuple[ScalarOp, Callable[..., Any]]]] = {
-    ge_p: (ScalarOp.MAX, reductions.argmax), gt_p: (ScalarOp.MAX, reductions.argmax),
-    le_p: (ScalarOp.MIN, reductions.argmin), lt_p: (ScalarOp.MIN, reductions.argmin),
+    ge_p: (ScalarOp.MAX, reductions.argmax), gt_p: (ScalarOp.MAX, _last(reductions.argmax)),
+    le_p: (ScalarOp.MIN, reductions.argmin), lt_p: (ScalarOp.MIN, _last(reductions.argmin)),
 }  # fmt: skip
 _SCATTERING: Final[dict[Primitive, Callable[..., Any]]] = {
     add_p: gathering.scatter_add, mul_p: scattering.scatter_mul, min_p: scattering.scatter_min,
@@ -48,8 +59,9 @@ def select_and_scatter(
 
     operand: an array [*s]; source: one [*places], of its dtype, as `reduce_window` with these settings would return.
     select: `lax.ge` for the greatest element of a window, `lax.le` for the least: the first of equal ones, or the
-    first NaN. scatter: how values meet, `lax.add`, `mul`, `min` or `max`, from `init_value` everywhere. Padding is
-    never chosen. The result has the operand's shape. With ge and add this is the gradient of max pooling.
+    first NaN; `lax.gt` and `lax.lt` for the last. scatter: how values meet, `lax.add`, `mul`, `min` or `max`, from
+    `init_value` everywhere. Padding is never chosen. The result has the operand's shape. With ge and add this is the
+    gradient of max pooling.
     Raises ShapeError for a source of another shape, ArgumentError for other functions.
 
     The operation SelectAndScatter of XLA (https://openxla.org/xla/operation_semantics#selectandscatter).
@@ -74,7 +86,7 @@ def select_and_scatter(
     candidates = windows(x, as_literal(neutral(op, dtype), dtype))
     _check_source(values, candidates.shape[:rank], dtype)
     places = windows(reshape(iota(dtypes.I64, x.size), x.shape), as_literal(_OUTSIDE, dtypes.I64))
-    start = broadcast_in_dim(convert_element_type(init_value, dtype), (x.size,), ())
+    start = broadcast_in_dim(convert_element_type(as_array(init_value), dtype), (x.size,), ())
     if not values.size:
         empty: Array = reshape(start, x.shape)
         return empty

@@ -16,6 +16,7 @@ from tracer.primitives.broadcasting import broadcast_in_dim
 from tracer.primitives.comparison import eq, lt, ne, select
 from tracer.primitives.rules import (
     Value,
+    check_kinds,
     coerce,
     is_linear,
     linear_jvp,
@@ -217,12 +218,13 @@ def div(x: Value, y: Value) -> Any:
 
 
 def reciprocal(x: Value) -> Any:
-    """1 / x.
+    """1 / x, on floats and complex numbers.
 
     >>> reciprocal(tnp.asarray([2.0, 0.0]))
     Array([0.5, inf], f64)
     """
     operand = operand_of("reciprocal", x)
+    check_kinds("reciprocal", (operand.type,), "fc")
     one = Literal(operand.type.dtype.type(1), operand.type) if isinstance(operand, Literal) else 1
     return div(one, operand)
 

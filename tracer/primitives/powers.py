@@ -11,6 +11,7 @@ import numpy as np
 from tracer.errors import DTypeError, message
 from tracer.ir import dtypes
 from tracer.ir.primitive import Composite, NoRule, Pointwise, Primitive, Zero
+from tracer.ir.program import Literal
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType, Type, tangent_type
 from tracer.primitives.arithmetic import div, mul, sub
@@ -194,7 +195,7 @@ def pow(x: Value, y: Value) -> Any:
     Array([1024.,    3.], f64)
     """
     base = operand_of("pow", x)
-    if isinstance(y, Array) and dtypes.is_integer(y.dtype):
+    if isinstance(y, Array | Literal) and dtypes.is_integer(dtype_of(y)):
         y = convert_element_type(y, dtype_of(base))
     return pointwise(pow_p, base, y)
 
