@@ -43,7 +43,9 @@ def user_source() -> Source | None:
 def user_frame(frame: FrameType | None) -> FrameType | None:
     """The innermost frame outside this package, from the given one outwards."""
     while frame is not None:
-        if not is_ours(frame.f_code):
+        code = frame.f_code
+        ours = _ours.get(code.co_filename)
+        if not (is_ours(code) if ours is None else ours):
             return frame
         frame = frame.f_back
     return None
