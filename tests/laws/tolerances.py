@@ -115,14 +115,16 @@ def same_bits(got: Array, expected: Array) -> Array:
         return np.asarray(got == expected)
     word = np.dtype(f"u{got.dtype.itemsize}")
     equal = np.ascontiguousarray(got).view(word) == np.ascontiguousarray(expected).view(word)
-    return np.asarray(equal | ((got != got) & (expected != expected)))
+    with np.errstate(invalid="ignore"):  # signalling NaN
+        return np.asarray(equal | ((got != got) & (expected != expected)))
 
 
 def close(got: Array, expected: Array, tolerance: Tolerance, scale: Array | None = None) -> Array:
     """Element by element: within the tolerance, relative to the result or to `scale`."""
     part = dtypes.real_dtype(got.dtype)
     wide: Any = np.complex128 if dtypes.is_complex(got.dtype) else np.float64
-    g, e = got.astype(wide), expected.astype(wide)
+    with np.errstate(invalid="ignore"):  # signalling NaN
+        g, e = got.astype(wide), expected.astype(wide)
     largest, _, least = limits(part)
     size = np.abs(e) if scale is None else np.maximum(np.abs(e), np.abs(scale.astype(wide)))
     with np.errstate(all="ignore"):

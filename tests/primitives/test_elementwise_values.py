@@ -16,6 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tracer
+import tracer.numpy as tnp
 from tracer.errors import ArgumentError, DTypeError, ShapeError
 from tracer.ir.primitive import Composite
 from tracer.ir.types import array_type
@@ -173,6 +175,17 @@ def test_a_wide_integer_next_to_a_tie_rounds_to_its_own_side(dtype: str) -> None
 
 def test_a_complex_number_is_true_unless_both_parts_are_zero() -> None:
     np.testing.assert_array_equal(run(lambda x: convert_element_type(x, bool), np.array([0j, 1j, nan])), [0, 1, 1])
+
+
+@pytest.mark.parametrize(("words", "floats"), [("uint16", "float16"), ("uint32", "float32"), ("uint64", "float64")])
+def test_bitcast_keeps_the_payload_of_nan(words: str, floats: str) -> None:
+    limits = np.finfo(floats)
+    infinity = np.array(np.inf, floats).view(words)
+    payloads = infinity + np.arange(1, 100).astype(words) * np.array(2 ** (limits.nmant - 7), words)
+    payloads = np.concatenate([payloads, infinity + np.array([1, 2, 3], words)])  # the last ones signal
+    cast = tracer.jit(lambda x: bitcast_convert_type(x, floats))
+    for found in (bitcast_convert_type(tnp.asarray(payloads), floats), cast(payloads)):
+        np.testing.assert_array_equal(np.asarray(found).view(words), payloads)
 
 
 def test_bitcast_to_another_width_adds_or_takes_the_last_axis() -> None:

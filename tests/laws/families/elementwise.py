@@ -10,11 +10,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from tests.laws.cases import ALL, FLOATS, INTEGERS, WIDE, Case, case, typed
-from tests.laws.values import Between, Draw, Interval, anything, direction, every_part
+from tests.laws.values import Array, Between, Draw, Interval, anything, direction, every_part
 from tests.primitives.elementwise_cases import CASES
 from tests.primitives.elementwise_cases import Case as Row
 from tracer.errors import DTypeError
+from tracer.ir.dtypes import BY_SHORT_NAME
 from tracer.ir.primitive import Compare, Pointwise, Primitive
+from tracer.ir.types import Type, size, storage_type
 from tracer.primitives.catalogue import BY_NAME, ELEMENTWISE
 from tracer.primitives.special import polygamma_p
 
@@ -51,6 +53,7 @@ def elementwise_cases() -> Iterator[Case]:
                 for short in dict.fromkeys((row.dtypes[0], row.dtypes[-1])):
                     yield _case(row, short, (7,), literal=position)
     yield from _choices()
+    yield from _changes_of_bits()
     for order in (1, 2, 3):
         for short in FLOATS:
             for shape in (LONG, SHAPES[2 * order - 1]):
@@ -85,6 +88,33 @@ def _case(row: Row, short: str, shape: tuple[int, ...], literal: int | None = No
     smooth: Draw = Interval(*DOMAINS.get(row.name, (0.2, 3.0)))
     literals = {} if literal is None else {literal: 1 if short in ("bool", *INTEGERS) else 1.25}
     return case(BY_NAME[row.name], types, draws, smooth if short in WIDE else None, literals=literals, **row.params)
+
+
+# To floats, from integers of any bits: NaN of every payload among them.
+BITS = (("u16", "f16"), ("i16", "bf16"), ("u32", "f32"), ("i32", "f32"), ("u64", "f64"), ("i64", "f64"), ("f32", "i32"),
+        ("f16", "bf16"), ("f64", "i64"))  # fmt: skip
+# Several elements as one, along the last axis; the way back takes it apart.
+GROUPS = (("u8", 4, "u32"), ("u8", 4, "f32"), ("u8", 2, "f16"), ("i8", 2, "bf16"), ("u16", 4, "f64"), ("f32", 2, "f64"),
+          ("u32", 2, "i64"), ("bf16", 2, "f32"), ("f16", 4, "u64"))  # fmt: skip
+
+
+def _changes_of_bits() -> Iterator[Case]:
+    convert_p, regroup_p = BY_NAME["bitcast_convert_type"], BY_NAME["bitcast_regroup"]
+    for old, new in BITS:
+        for shape in (LONG, (), (2, 0, 3)):
+            yield case(convert_p, [typed(old, *shape)], _any_bits, new_dtype=BY_SHORT_NAME[new])
+    for narrow, count, wide in GROUPS:
+        for shape in ((67,), (), (0,), (3, 5)):
+            for one, other, sizes in ((narrow, wide, (*shape, count)), (wide, narrow, shape)):
+                yield case(regroup_p, [typed(one, *sizes)], _any_bits, new_dtype=BY_SHORT_NAME[other])
+
+
+def _any_bits(rng: np.random.Generator, type: Type) -> Array:
+    """Random bits, the special values of the dtype among them."""
+    dtype = storage_type(type).dtype
+    words = np.frombuffer(rng.bytes(size(type) * dtype.itemsize), dtype).reshape(type.shape)
+    with np.errstate(invalid="ignore"):  # signalling NaN
+        return np.where(rng.random(type.shape) < 0.3, anything(rng, type), words).astype(dtype)
 
 
 def _choices() -> Iterator[Case]:
