@@ -51,7 +51,7 @@ from tracer.transforms.vectorize import vmap
 from tracer.version import VERSION as _VERSION
 
 if TYPE_CHECKING:
-    from tracer import custom_batching, experimental, flatten_util, lax, nn, ops, random, scipy
+    from tracer import custom_batching, experimental, flatten_util, lax, nn, ops, random, scipy, test_util
 
 __version__ = _VERSION
 
@@ -67,7 +67,9 @@ _install(Array)
 _install_interop()
 
 # Imported at their first use
-_LATER = frozenset(("custom_batching", "experimental", "flatten_util", "lax", "nn", "ops", "random", "scipy"))
+_LATER = frozenset(
+    ("custom_batching", "experimental", "flatten_util", "lax", "nn", "ops", "random", "scipy", "test_util")
+)
 
 
 def __getattr__(name: str) -> object:
@@ -83,7 +85,7 @@ __all__ = [
     "effects_barrier", "errors", "eval_shape", "experimental", "flatten_util", "float0", "grad", "hessian", "hvp",
     "io_callback", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize",
     "make_jaxpr", "make_program", "named_call", "nn", "numpy", "ops", "pure_callback", "random", "remat", "scipy",
-    "tree", "tree_util", "typeof", "typing", "value_and_grad", "vjp", "vmap",
+    "test_util", "tree", "tree_util", "typeof", "typing", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
 
 _set_boundaries(globals(), __all__)

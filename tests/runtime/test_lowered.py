@@ -102,3 +102,13 @@ def test_make_program_takes_batch_axes_and_gives_shapes() -> None:
     assert shape["y"].shape == ()
     with pytest.raises(ArgumentError, match="no batch axis is called 'i'"):
         make_program(lambda x: lax.psum(x, "i"))(1.0)
+
+
+def test_stages_have_the_names_of_jax() -> None:
+    f = jit(lambda x: {"y": double(x)})
+    staged = f.trace(ShapeDtypeStruct.like(np.ones(3)))
+    assert staged.jaxpr == f.lower(np.ones(3)).program()
+    assert staged.out_info == {"y": ShapeDtypeStruct((3,), "float64")}
+    assert list(staged.lower().compile()(np.ones(3))["y"]) == [2.0, 2.0, 2.0]
+    assert ShapeDtypeStruct.like(ShapeDtypeStruct((), "int32")).dtype == np.int32
+    assert ShapeDtypeStruct.like(2.0).weak_type

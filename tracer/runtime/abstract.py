@@ -11,6 +11,7 @@ from tracer.errors import DTypeError, message
 from tracer.ir import dtypes
 from tracer.ir.types import ArrayType, KeyType, Type, array_type, storage_type
 from tracer.trace.array import KEY_DTYPE
+from tracer.trace.convert import as_array
 from tracer.trace.source import here
 
 
@@ -36,6 +37,15 @@ class ShapeDtypeStruct:
                 message(f"ShapeDtypeStruct{here()}: a dtype that tracer does not compute with", f"got {found}")
             )
         self.type = array_type(found, sizes, weak_type)
+
+    @classmethod
+    def like(cls, x: Any) -> ShapeDtypeStruct:
+        """The struct of an array, a number, or another struct.
+
+        >>> tracer.ShapeDtypeStruct.like(np.ones(3))
+        ShapeDtypeStruct(f64[3])
+        """
+        return abstract(x.type if isinstance(x, ShapeDtypeStruct) else as_array(x, "ShapeDtypeStruct.like").type)
 
     @property
     def shape(self) -> tuple[int, ...]:

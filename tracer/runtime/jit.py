@@ -13,7 +13,6 @@ import numpy as np
 
 from tracer.errors import ArgumentError, message
 from tracer.lazy import LazyModule
-from tracer.runtime.abstract import abstract
 from tracer.runtime.arguments import Call, Key, Names, Positions, Signature, signature
 from tracer.runtime.devices import check_device
 from tracer.runtime.donation import consume
@@ -21,7 +20,7 @@ from tracer.runtime.explain import History, Text, closest
 from tracer.runtime.locks import ForkSafeLock
 from tracer.runtime.plan import Plan, make_plan
 from tracer.runtime.specialization import Specialization, is_traced
-from tracer.runtime.staging import Traced, trace_call
+from tracer.runtime.staging import Traced, shapes, trace_call
 from tracer.settings import gate
 from tracer.trace import trees
 from tracer.trace.convert import as_array
@@ -178,10 +177,13 @@ class JitFunction:
         call = self._signature.sort(args, kwargs)
         return lowered.Lowered(trace_call(self._function, call, self._name), call, self._signature)
 
+    def trace(self, *args: Any, **kwargs: Any) -> lowered.Lowered:
+        """The same as `lower`, by the name that `.jaxpr` is asked of."""
+        return self.lower(*args, **kwargs)
+
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """The result with a `ShapeDtypeStruct` for every array; nothing is computed."""
-        traced = trace_call(self._function, self._signature.sort(args, kwargs), self._name)
-        return trees.unflatten(traced.structure, [abstract(type) for type in traced.program.output_types])
+        return shapes(trace_call(self._function, self._signature.sort(args, kwargs), self._name))
 
     def explain(self) -> Text:
         """Why the last calls compiled, naming the arguments and what changed about them."""

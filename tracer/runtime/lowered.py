@@ -13,7 +13,7 @@ from tracer.runtime.cost import CostReport, report
 from tracer.runtime.explain import Text
 from tracer.runtime.flops import flops
 from tracer.runtime.memory import Memory, memory_of
-from tracer.runtime.staging import Traced
+from tracer.runtime.staging import Traced, shapes
 from tracer.trace import trees
 from tracer.trace.convert import as_array
 from tracer.trace.source import here
@@ -46,6 +46,20 @@ class Lowered:
     def program(self) -> Program:
         """As traced: captured arrays first, then the arguments' leaves."""
         return self._traced.program
+
+    @property
+    def jaxpr(self) -> Program:
+        """JAX's name for `program()`."""
+        return self.program()
+
+    @property
+    def out_info(self) -> Any:
+        """The result with a `ShapeDtypeStruct` for every array."""
+        return shapes(self._traced)
+
+    def lower(self) -> Lowered:
+        """This very object: `jit(f).trace(x).lower()` is `jit(f).lower(x)`."""
+        return self
 
     def optimized(self) -> Program:
         """After the passes."""

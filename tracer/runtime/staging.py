@@ -115,7 +115,7 @@ def make_program(
             for axis, size in axis_env or ():
                 axes.enter_context(named_axis(axis, size))
             traced = trace_call(fun, options.sort(args, kwargs), name)
-        return (traced.program, _shapes(traced)) if return_shape else traced.program
+        return (traced.program, shapes(traced)) if return_shape else traced.program
 
     return program
 
@@ -129,8 +129,9 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     check_callable(fun, "eval_shape")
     name = name_of(fun)
     traced = trace_call(fun, signature(fun, name, ((), ()), ((), ())).sort(args, kwargs), name)
-    return _shapes(traced)
+    return shapes(traced)
 
 
-def _shapes(traced: Traced) -> Any:
+def shapes(traced: Traced) -> Any:
+    """What a traced function returns, with a `ShapeDtypeStruct` for every array."""
     return trees.unflatten(traced.structure, [abstract(type) for type in traced.program.output_types])

@@ -7,6 +7,7 @@ from typing import Any
 
 from tracer.ir.program import Program, Var
 from tracer.ir.types import Type, is_differentiable
+from tracer.primitives.checkpoint import checkpoint_name_p
 from tracer.trace import trees
 from tracer.trace.source import place
 from tracer.trace.stage import stage
@@ -32,7 +33,7 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tu
         return [as_output(y, name) for y in trees.flatten(f(*positional, **keywords))[0]]
 
     staged = stage(flat, [x.type for x in leaves], name=name)
-    names = ["a captured array"] * len(staged.constants) + argument_names(args, kwargs)
+    names = ["a captured array"] * len(staged.constants) + argument_names(args, kwargs, of=f)
     active = tuple(is_differentiable(t) for t in staged.program.input_types)
     split = linearize_program(staged.program, active)
     residuals = split.residuals(split.forward.inputs, split.forward.outputs)
@@ -57,4 +58,7 @@ def _origin(program: Program, atom: Any, names: list[str]) -> str:
     if atom in program.inputs:
         return f"from {names[program.inputs.index(atom)]}"
     equation = next(e for e in program.equations if atom in e.outputs)
-    return f"made{place(equation.source)} by {equation.primitive.name}"
+    names_it = (e for e in program.equations if e.primitive is checkpoint_name_p and atom in (*e.inputs, *e.outputs))
+    name = next((e.params["name"] for e in names_it if e.params["name"] is not None), None)
+    made = f"made{place(equation.source)}"
+    return f"named {name!r}, {made}" if name is not None else f"{made} by {equation.primitive.name}"
