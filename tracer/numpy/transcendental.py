@@ -76,7 +76,10 @@ def log10(x: Any, /) -> Array:
     >>> tnp.log10(tnp.asarray([1.0, 10.0]))
     Array([0., 1.], f64)
     """
-    return arithmetic.div(exponential.log(*promoted_inexact("log10", x)), np.log(10.0))
+    found = exponential.log(*promoted_inexact("log10", x))
+    if not parts.is_complex(found):
+        return arithmetic.div(found, np.log(10.0))
+    return parts.complex(*(arithmetic.div(part(found), np.log(10.0)) for part in (parts.real, parts.imag)))
 
 
 def log1p(x: Any, /) -> Array:
