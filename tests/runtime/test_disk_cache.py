@@ -197,12 +197,12 @@ def test_a_folder_that_cannot_be_made_is_a_warning(tmp_path: Path) -> None:
 
 
 def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    for n in range(20):
+        folder.write(f"key{n}", bytes(1000))
+        os.utime(tmp_path / f"key{n}.object", (n, n))
+    folder.read("key0")  # used again
     with config.using(cache_size=10_000):
-        folder = Folder(tmp_path)
-        for n in range(20):
-            folder.write(f"key{n}", bytes(1000))
-            os.utime(tmp_path / f"key{n}.object", (n, n))
-        folder.read("key0")  # used again
         Folder(tmp_path).write("last", bytes(1000))
     names = {path.stem for path in files(tmp_path)}
     assert {"key0", "last", "key19"} <= names

@@ -8,14 +8,16 @@ they do not change from step to step.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tracer.errors import CarryTypeError, NoRuleError, ShapeError, message
+from tracer.errors import CarryTypeError, ShapeError, message
 from tracer.ir.primitive import Eager, Effect, Joint, Linearized, Primitive, Structured
 from tracer.ir.program import Atom, Program
 from tracer.ir.types import Type, storage_type, with_shape
+from tracer.ir.visit import live_equations
 from tracer.primitives.nested import Axes, active_of, batched_of, either, linear_carries, nonzero, pick, spread
 from tracer.primitives.reference import run_reference
 from tracer.primitives.rules import is_linear
@@ -222,9 +224,9 @@ def _transpose(
     """A scan the other way: it carries the cotangents of the constants and carries, and yields those of the xs."""
     given = split_parts(tuple(map(is_linear, xs)), consts, carries)
     flags = given._replace(carry=linear_carries(body, given.consts, given.carry, given.xs))
-    linear = (*flags.consts, *flags.carry, *flags.xs)
     if not all(flags.carry):
-        raise NoRuleError(message(f"transpose of scan{here()}: every carry must be linear"))
+        return _transpose_beside_known(ctx, cts, xs, flags, body=body, consts=consts, reverse=reverse, **params)
+    linear = (*flags.consts, *flags.carry, *flags.xs)
     known = split_parts([None if on else x for x, on in zip(xs, linear, strict=True)], consts, carries)
     known_consts, known_xs = (
         pick(known.consts, [not on for on in flags.consts]),
@@ -259,6 +261,42 @@ def _transpose(
     )
     found = [next(results) if on else None for on in linear]
     return [ct if is_linear(x) else None for ct, x in zip(found, xs, strict=True)]
+
+
+def _at(values: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
+    """The values where the flags are set, None elsewhere."""
+    given = iter(values)
+    return [next(given) if on else None for on in flags]
+
+
+def _transpose_beside_known(
+    ctx: Any, cts: Sequence[Any], xs: Sequence[Any], flags: Parts, *, body: Program, consts: int, **params: Any
+) -> list[Any]:
+    """The same where some carries depend on nothing linear, as counters do: they run first, and come as xs."""
+    carries = len(flags.carry)
+    known = [not on for on in flags.carry]
+    inputs, outputs = split_parts(body.inputs, consts, carries), body.outputs
+    operands, arriving = split_parts(xs, consts, carries), split_parts(cts, 0, carries)
+    told = split_parts([not on for on in (*flags.consts, *flags.carry, *flags.xs)], consts, carries)
+    counting = Program(
+        (*pick(inputs.consts, told.consts), *pick(inputs.carry, known), *pick(inputs.xs, told.xs)),
+        body.equations, (*pick(outputs[:carries], known), *pick(inputs.carry, known)), body.name,
+    )  # fmt: skip
+    counting = replace(counting, equations=live_equations(counting))
+    before = scan_program(
+        counting, pick(operands.consts, told.consts), pick(operands.carry, known), pick(operands.xs, told.xs), **params
+    )[sum(known) :]
+    rest = Program(
+        (*inputs.consts, *pick(inputs.carry, flags.carry), *inputs.xs, *pick(inputs.carry, known)),
+        body.equations, (*pick(outputs[:carries], flags.carry), *outputs[carries:]), body.name,
+    )  # fmt: skip
+    found = _transpose(
+        ctx, [*pick(arriving.carry, flags.carry), *arriving.xs],
+        [*operands.consts, *pick(operands.carry, flags.carry), *operands.xs, *before],
+        body=replace(rest, equations=live_equations(rest)), consts=consts, carries=sum(flags.carry), **params,
+    )  # fmt: skip
+    parts = split_parts(found, consts, sum(flags.carry))
+    return [*parts.consts, *_at(parts.carry, flags.carry), *parts.xs[: len(operands.xs)]]
 
 
 def _batch(ctx: Any, xs: Sequence[Any], axes: Axes, *, body: Program, consts: int, carries: int, **params: Any) -> Any:
