@@ -47,7 +47,7 @@ def test_transposes_are_adjoints(f: Callable[[Any], Any], wrap: Callable[[Any], 
     rng = np.random.default_rng(0)
     y = f(X)
     cotangents = tracer.tree.map(lambda v: tnp.asarray(rng.standard_normal(v.shape)), y)
-    (found,) = wrap(lambda ct: tracer.linear_transpose(f, X)(ct))(cotangents)
+    (found,) = wrap(tracer.linear_transpose(f, X))(cotangents)
     (expected,) = tracer.vjp(f, X)[1](cotangents)
     np.testing.assert_allclose(found, expected, rtol=1e-13)
 
