@@ -1,19 +1,16 @@
 """Write docs/lax.md: every public name of JAX's lax, whether tracer.lax has it, and why not where it has not.
 
-Run:  python tools/lax_table.py   (the names come from tests/lax/jax_names.json, which tools/jax_names.py writes)
+Run:  python -m tools.lax_table   (the names come from tests/lax/jax_names.json, which tools/jax_names.py writes)
 """
 
 from __future__ import annotations
 
-import inspect
-import json
 from collections.abc import Iterator
-from pathlib import Path
 
+from tools.jax_tables import ROOT, Stored
 from tracer import lax
 
-ROOT = Path(__file__).parent.parent
-NAMES = ROOT / "tests" / "lax" / "jax_names.json"
+JAX = Stored(lax)
 TARGET = ROOT / "docs" / "lax.md"
 
 _TYPES = "a name for annotations and settings of XLA; nothing takes it here"
@@ -84,28 +81,11 @@ order, but for these keywords:
 """
 
 
-def jax_names() -> tuple[str, dict[str, list[str]]]:
-    """JAX's version, and the parameters of every public name."""
-    stored = json.loads(NAMES.read_text(encoding="utf-8"))
-    return stored["jax"], stored["names"]
-
-
-def not_taken() -> dict[str, list[str]]:
-    """The parameters of JAX's functions that ours of the same name do not have, each with those functions."""
-    found: dict[str, list[str]] = {}
-    for name, parameters in jax_names()[1].items():
-        value = getattr(lax, name, None)
-        if inspect.isfunction(value) and name in lax.__all__:
-            for lacking in [p for p in parameters if p not in inspect.signature(value).parameters]:
-                found.setdefault(lacking, []).append(name)
-    return found
-
-
 def _lines() -> Iterator[str]:
-    version, names = jax_names()
+    names = JAX.names
     here = [name for name in names if name in lax.__all__]
-    yield _HEAD.format(version=version, here=len(here), total=len(names)).rstrip()
-    for parameter in sorted(not_taken()):
+    yield _HEAD.format(version=JAX.version, here=len(here), total=len(names)).rstrip()
+    for parameter in sorted(JAX.not_taken()):
         yield f"| `{parameter}` | {NOT_TAKEN[parameter]} |"
     yield "\n## What differs\n\n| what | here |\n|---|---|"
     for what, meaning in DIFFERENT.items():

@@ -1,24 +1,22 @@
 """Write docs/numpy.md: JAX's and NumPy's public names that tracer.numpy has not, and why; and the dtypes that differ.
 
-Run:  python tools/numpy_table.py  (JAX's names come from tests/numpy/jax_names.json, which tools/jax_names.py writes)
+Run:  python -m tools.numpy_table  (JAX's names come from tests/numpy/jax_names.json, which tools/jax_names.py writes)
 """
 
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import tracer.numpy as tnp
+from tools.jax_tables import ROOT, Stored
 from tracer.numpy.absent import ABSENT
 from tracer.numpy.absent_members import ABSENT_MEMBERS
 
-ROOT = Path(__file__).parent.parent
-NAMES = ROOT / "tests" / "numpy" / "jax_names.json"
+JAX = Stored(tnp)
 TARGET = ROOT / "docs" / "numpy.md"
 
 # Parameters of jax.numpy's functions that are not taken, and why.
@@ -115,23 +113,6 @@ Written by `tools/numpy_table.py`; compared with jax.numpy {jax}.
 """
 
 
-def jax_names() -> tuple[str, dict[str, list[str]]]:
-    """JAX's version, and the parameters of every public name."""
-    stored = json.loads(NAMES.read_text(encoding="utf-8"))
-    return stored["jax"], stored["names"]
-
-
-def not_taken() -> dict[str, list[str]]:
-    """The parameters of JAX's functions that ours of the same name do not have, each with those functions."""
-    found: dict[str, list[str]] = {}
-    for name, parameters in jax_names()[1].items():
-        value = getattr(tnp, name, None)
-        if inspect.isfunction(value):
-            for lacking in [p for p in parameters if p not in inspect.signature(value).parameters]:
-                found.setdefault(lacking, []).append(name)
-    return found
-
-
 def not_taken_of_numpy() -> dict[str, list[str]]:
     """As `not_taken`, for NumPy's functions: what may be given by name."""
     found: dict[str, list[str]] = {}
@@ -153,10 +134,10 @@ def not_taken_of_numpy() -> dict[str, list[str]]:
 
 
 def _lines() -> Iterator[str]:
-    version, names = jax_names()
+    names = JAX.names
     here = [name for name in names if name in tnp.__all__]
     more = len(set(tnp.__all__) - set(names))
-    yield _HEAD.format(jax=version, here=len(here), total=len(names), more=more).rstrip()
+    yield _HEAD.format(jax=JAX.version, here=len(here), total=len(names), more=more).rstrip()
     yield "\n## Where dtypes differ from NumPy's\n\n| expression | NumPy | here |\n|---|---|---|"
     for expression, call in DTYPES:
         ours = call(tnp)
@@ -171,7 +152,7 @@ def _lines() -> Iterator[str]:
     for name, why in ABSENT_MEMBERS.items():
         yield f"| `{name}` | {why} |"
     yield "\n## Parameters of jax.numpy that are not taken\n\n| parameter | why |\n|---|---|"
-    for parameter in sorted(not_taken()):
+    for parameter in sorted(JAX.not_taken()):
         yield f"| `{parameter}` | {NOT_TAKEN[parameter]} |"
     yield "\n## Parameters of NumPy that are not taken\n\n| parameter | why |\n|---|---|"
     for parameter, why in NOT_TAKEN_OF_NUMPY.items():

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import inspect
 
-from tools.lax_table import ABSENT, NOT_TAKEN, TARGET, jax_names, not_taken, text
+from tools.lax_table import ABSENT, JAX, NOT_TAKEN, TARGET, text
 from tracer import lax
 
 
 def test_every_name_of_jax_is_here_or_excused() -> None:
-    missing = set(jax_names()[1]) - set(lax.__all__)
+    missing = set(JAX.names) - set(lax.__all__)
     assert missing == set(ABSENT), "add it to tracer.lax, or say in tools/lax_table.py why not"
 
 
 def test_every_parameter_of_jax_is_taken_or_excused() -> None:
-    assert set(not_taken()) == set(NOT_TAKEN)
+    assert set(JAX.not_taken()) == set(NOT_TAKEN)
 
 
 def test_parameters_stand_in_jax_s_order() -> None:
-    for name, theirs in jax_names()[1].items():
+    for name, theirs in JAX.names.items():
         value = getattr(lax, name, None)
         if name in lax.__all__ and inspect.isfunction(value) and theirs:
             ours = list(inspect.signature(value).parameters)

@@ -15,11 +15,10 @@ import pytest
 import tracer.numpy as tnp
 from tools.numpy_table import (
     DTYPES,
+    JAX,
     NOT_TAKEN,
     NOT_TAKEN_OF_NUMPY,
     TARGET,
-    jax_names,
-    not_taken,
     not_taken_of_numpy,
     text,
 )
@@ -73,7 +72,7 @@ def test_first_uses_in_several_threads_give_one_function() -> None:
 
 
 def test_every_name_of_jax_is_here_or_excused() -> None:
-    missing = set(jax_names()[1]) - set(__all__)
+    missing = set(JAX.names) - set(__all__)
     assert missing <= set(ABSENT), "add it to tracer.numpy, or say in tracer/numpy/absent.py why not"
 
 
@@ -86,13 +85,13 @@ def test_every_name_of_numpy_is_here_or_says_why_not(name: str) -> None:
 
 def test_nothing_is_both_here_and_excused() -> None:
     assert not set(ABSENT).intersection(__all__)
-    assert set(ABSENT) - set(jax_names()[1]) - set(dir(np)) <= {
+    assert set(ABSENT) - set(JAX.names) - set(dir(np)) <= {
         "complex192", "float96", "complex256", "float128", "in1d", "product", "row_stack", "trapz",
     }  # of other platforms, and of older NumPy  # fmt: skip
 
 
 def test_every_parameter_of_jax_is_taken_or_excused() -> None:
-    assert set(not_taken()) == set(NOT_TAKEN)
+    assert set(JAX.not_taken()) == set(NOT_TAKEN)
 
 
 @pytest.mark.parametrize("expression", [expression for expression, _ in DTYPES])
