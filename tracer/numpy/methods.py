@@ -117,11 +117,14 @@ def _basic(x: Array, index: Any) -> Array | None:
 
 
 def _known_places(part: Any) -> Any:
-    """An index array or a mask with values, as NumPy's; NotImplemented for everything else."""
+    """An index array or a mask with values, as NumPy's; NotImplemented for everything else.
+
+    NumPy takes u64 beyond i64 for negative indices.
+    """
     if type(part) is not Array or part._trace is not None or isinstance(part._type, KeyType):
         return NotImplemented
     value = part._value
-    return value if value.dtype.kind in "biu" else NotImplemented
+    return value if value.dtype.kind in "biu" and value.dtype != np.uint64 else NotImplemented
 
 
 _BASIC = frozenset((int, slice, type(None), type(Ellipsis)))

@@ -13,6 +13,7 @@ from tracer.ir.primitive import Gather, Primitive, Scatter
 from tracer.ir.program import Literal
 from tracer.ir.types import ArrayType, Shape, Type, same_up_to_weakness, with_shape
 from tracer.primitives.arithmetic import add
+from tracer.primitives.arithmetic import min as least
 from tracer.primitives.broadcasting import full_like
 from tracer.primitives.comparison import lt, select
 from tracer.primitives.conversion import convert_element_type
@@ -99,8 +100,15 @@ def _start_vectors(ctx: Any, starts: Sequence[Any], axes: Sequence[int | None]) 
     columns = []
     for start, axis in zip(starts, axes, strict=True):
         column = broadcast_in_dim(start, (ctx.size, 1), () if axis is None else (0,))
-        columns.append(convert_element_type(column, dtypes.I64))
+        columns.append(as_signed(column))
     return concatenate(columns, 1), 0
+
+
+def as_signed(places: Any) -> Any:
+    """Integers as i64; those that are beyond it are its greatest, which is outside of every array as they are."""
+    if places.type.dtype == dtypes.U64:
+        places = least(places, as_literal(2**63 - 1, dtypes.U64))
+    return convert_element_type(places, dtypes.I64)
 
 
 dynamic_slice_p = Primitive(
@@ -141,7 +149,9 @@ def _from_front(start: Operand, size: int) -> Operand:
     if not isinstance(type, ArrayType) or not dtypes.is_signed(type.dtype):
         return start
     if isinstance(start, Literal):
-        return as_literal(int(start.value) + size, type.dtype) if start.value < 0 else start
+        return as_literal(int(start.value) + size, dtypes.I64) if start.value < 0 else start
+    if size > np.iinfo(type.dtype).max:
+        start = convert_element_type(start, dtypes.I64)
     return select(lt(start, 0), add(start, size), start)  # type: ignore[no-any-return]
 
 

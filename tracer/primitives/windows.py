@@ -253,7 +253,8 @@ def find_windows(
     starts = np.zeros((count, len(slice_sizes)), np.int64)
     for axis, index_axis in zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims, strict=True):
         starts[:, axis] = _lane(batch, index_axis)
-    given = indices.reshape(count, len(mapped)).astype(np.int64)
+    given = np.minimum(indices, 2**63 - 1) if indices.dtype == np.uint64 else indices
+    given = given.reshape(count, len(mapped)).astype(np.int64)
     last = np.array([operand[axis] - slice_sizes[axis] for axis in mapped], np.int64)
     inside = (given >= 0) & (given <= last)
     wanted = np.broadcast_to(predicate, batch).reshape(count)

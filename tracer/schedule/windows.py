@@ -114,7 +114,7 @@ def _window(
         place = list(base)
         live: Operand | None = None if always else found[count][0]
         for component, axis in enumerate(numbers.start_index_map):
-            start = b.convert(found[component][0], dtypes.I64)
+            start = _signed(b, found[component][0])
             last = operand.shape[axis] - sizes[axis]
             fits = last >= 0
             if mode is GatherScatterMode.CHECKED:
@@ -130,6 +130,13 @@ def _window(
         return place, live
 
     return Window(demands, fill, locate, None if always else count)
+
+
+def _signed(b: Builder, start: Operand) -> Operand:
+    """A start as i64; one that is beyond it is its greatest, which is outside of every array, too."""
+    if start.dtype == dtypes.U64:
+        start = b.compute(ScalarOp.MIN, start, constant(2**63 - 1, dtypes.U64))
+    return b.convert(start, dtypes.I64)
 
 
 def _outside(b: Builder, start: Operand, last: int) -> Operand:
@@ -171,8 +178,7 @@ def moved_window(operand: Type, starts: Sequence[Atom], sizes: Sequence[int], in
             if isinstance(start, Constant):
                 place.append(shifted(i, min(max(int(start.value), 0), n - taken)))
                 continue
-            signed = b.convert(start, dtypes.I64)
-            clamped = b.compute(ScalarOp.MIN, b.compute(ScalarOp.MAX, signed, 0), n - taken)
+            clamped = b.compute(ScalarOp.MIN, b.compute(ScalarOp.MAX, _signed(b, start), 0), n - taken)
             place.append(plus(i, of_operand(clamped)))
         return place, None
 
