@@ -255,3 +255,12 @@ def test_a_tangent_of_another_dtype() -> None:
         "custom_jvp lambda at @here: the tangent of ['y'] has the wrong type\n  expected f64[3], got f32[3]\n"
         "  help: it has the shape and dtype of the value that it belongs to",
     )
+
+
+def test_transposing_at_what_is_no_array() -> None:
+    fails(
+        errors.ArgumentError,
+        lambda: linear_transpose(lambda p: p["w"], {"w": "three"}),  # here
+        "linear_transpose of lambda at @here: argument 0, p['w'] is no array\n"
+        "  got str: 'three'\n  help: leave it out of the traced arguments: let f capture it",
+    )

@@ -79,7 +79,7 @@ def _remedy(what: str, value: object) -> str:
     return "pass arrays and numbers, or trees of them; tracer.tree_util.register_pytree_node makes a tree of a class"
 
 
-_TRANSFORMS = ("jit", "grad", "vmap", "vjp", "jvp", "linearize", "jacfwd", "jacrev")
+_TRANSFORMS = ("jit", "grad", "vmap", "vjp", "jvp", "linearize", "linear_transpose", "jacfwd", "jacrev")
 
 
 def native(value: np.ndarray[Any, Any], what: str = "an argument", *, copy: bool = True) -> np.ndarray[Any, Any]:

@@ -128,7 +128,9 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
     refuse_reduce_axes("linear_transpose", reduce_axes)
     name = name_of(fun)
     shapes, structure = trees.flatten(primals)
-    types = [abstract_type(leaf) for leaf in shapes]
+    names = argument_names(primals, of=fun)
+    what = f"linear_transpose of {name}"
+    types = [abstract_type(leaf, f"{what}: {called}") for leaf, called in zip(shapes, names, strict=True)]
     holder = Flattened(False, name)
     staged = stage(holder.flat(fun, structure), types, name=name, protected=True)
     if not all(map(is_differentiable, (*types, *staged.program.output_types))):
@@ -161,11 +163,11 @@ class Typed:
         self.type = type
 
 
-def abstract_type(leaf: Any) -> Any:
+def abstract_type(leaf: Any, what: str = "an argument") -> Any:
     """The IR type of an array, a scalar, or a ShapeDtypeStruct."""
     if isinstance(leaf, Array):
         return leaf.type
     shape, dtype = getattr(leaf, "shape", None), getattr(leaf, "dtype", None)
     if shape is not None and dtype is not None:
         return ArrayType(np.dtype(dtype), tuple(shape), bool(getattr(leaf, "weak_type", False)))
-    return as_array(leaf).type
+    return as_array(leaf, what).type
