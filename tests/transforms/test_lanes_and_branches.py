@@ -199,3 +199,13 @@ def test_errors_name_the_path_in_the_tree() -> None:
     with pytest.raises(ArgumentError) as wrong:
         jit(loss)(1.0, {"w": [1.0, 2.0, "three"]})
     assert ": argument 1, params['w'][2] is no array\n" in str(wrong.value)
+
+
+@ways
+def test_a_shared_number_is_each_lanes_own_where_its_slope_is_infinite(way: Any) -> None:
+    lanes = tnp.asarray([-1.0, 1.0, 2.0])
+
+    def f(w: Any) -> Any:
+        return vmap(lambda x: lax.cond(x > 0, lambda u: u / w, lambda u: u, x))(lanes).sum()
+
+    assert float(way(grad(f))(0.0)) == -np.inf  # the dead lane's 0 times infinity is not in it

@@ -268,3 +268,19 @@ def test_the_limit_is_a_number_of_bytes() -> None:
     with pytest.raises(ArgumentError) as caught:
         tracer.lax.while_loop(lambda x: x < 1.0, lambda x: x + 1.0, 0.0, memory=-1)
     assert "memory does not take -1" in str(caught.value)
+
+
+@pytest.mark.parametrize("way", [lambda f: f, tracer.jit], ids=["outside jit", "jit"])
+def test_loops_that_call_out_do_not_run_again_to_save_memory(way: Any) -> None:
+    seen: list[int] = []
+
+    def f(x: Any, n: Any) -> Any:
+        def step(state: Any) -> Any:
+            tracer.debug.callback(lambda i: seen.append(int(i)), state[0])
+            return state[0] + 1, tnp.sin(state[1]) + x
+
+        return tracer.lax.while_loop(lambda state: state[0] < n, step, (0, x))[1]
+
+    with tracer.config.using(loop_memory=256):
+        way(tracer.grad(f))(0.5, 100)
+    assert seen == list(range(100))
