@@ -40,7 +40,7 @@ def main() -> None:
             for order in ORDERS.values():
                 try:
                     found.append(repr(float(eval(order, scope))))
-                except NotImplementedError:
+                except NotImplementedError:  # JAX has no rule
                     found.append("-")
             table[f"{name} at {point}"] = found
     lines = ",\n".join(f" {json.dumps(name)}: {json.dumps(found)}" for name, found in table.items())

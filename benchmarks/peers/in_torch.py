@@ -155,15 +155,6 @@ def _mlp(w: World) -> Any:
     return step
 
 
-def _unrolled(w: World) -> Any:
-    def long(x: Any) -> Any:
-        for _ in range(100):
-            x = x * 0.99 + w.np.sin(x)
-        return x
-
-    return long
-
-
 def _attention(w: World) -> Any:
     return lambda q, k, v: w.nn.scaled_dot_product_attention(q, k, v, scale=1 / 8)
 
@@ -247,6 +238,6 @@ BY_BEGINNING: Final[dict[str, Maker]] = {
     "k-means": _kmeans,
     "mlp step": _mlp,
     "cnn step": _cnn,
-    "100 unrolled": _unrolled,
+    "100 unrolled": rows_programs._unrolled,
     "lorenz batch": lambda w: rows_programs._lorenz(replace(w, lax=_PythonLoops)),
 }

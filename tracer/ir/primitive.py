@@ -101,7 +101,11 @@ class Data:
         type.__setattr__(cls, "__match_args__", cls._names)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self.__dict__.update(zip(self._names, args, strict=False), **kwargs)
+        given = dict(zip(self._names, args, strict=False), **kwargs)
+        lacking = [name for name in self._names if name not in given and not hasattr(type(self), name)]
+        if len(given) < len(args) + len(kwargs) or lacking or not given.keys() <= set(self._names):
+            raise TypeError(f"{type(self).__name__} is made of ({', '.join(self._names)})")
+        self.__dict__.update(given)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is not changed")

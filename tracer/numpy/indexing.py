@@ -26,7 +26,7 @@ from tracer.primitives.broadcasting import full
 from tracer.primitives.gathering import default_fill, gather
 from tracer.primitives.shapes import expand_dims, reshape, rev, squeeze
 from tracer.primitives.slicing import as_signed
-from tracer.primitives.windows import GatherDimensionNumbers, GatherScatterMode, out_of_bounds_message
+from tracer.primitives.windows import GatherDimensionNumbers, GatherScatterMode, out_of_bounds_message, signed_values
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.outside import looked_at
 from tracer.trace.source import here, user_source
@@ -290,7 +290,7 @@ def checked_places(places: Any, axis: int, size: int) -> Any:
     """The same for a NumPy array of integers."""
     if not places.size:
         return places.astype(np.int64)
-    wide = _signed(places)
+    wide = signed_values(places)
     found = np.where(wide < 0, wide + size, wide)
     outside = (found < 0) | (found >= size)
     if outside.any():
@@ -367,7 +367,7 @@ def index_vectors(
 ) -> Array:
     """Index arrays side by side in a last axis, broadcast to one batch, and counted from the front."""
     if all(isinstance(a, np.ndarray) for a in arrays) and not modulo:
-        signed = [_signed(a) for a in arrays]
+        signed = [signed_values(a) for a in arrays]
         known = [np.where((a < 0) & wrap, a + n, a) for a, n in zip(signed, sizes, strict=True)]
         return array_of("indexing", np.stack([np.broadcast_to(a, batch) for a in known], -1), copy=False)
     columns = []
@@ -376,11 +376,6 @@ def index_vectors(
         column = from_front(column, n, modulo) if wrap or modulo else column
         columns.append(reshape(broadcast(column, batch), (*batch, 1)))
     return joining.concatenate(columns, len(batch))
-
-
-def _signed(places: Any) -> Any:
-    """As `as_signed`, of a NumPy array."""
-    return (np.minimum(places, 2**63 - 1) if places.dtype == np.uint64 else places).astype(np.int64)
 
 
 def from_front(places: Array, size: int, modulo: bool = False) -> Array:

@@ -239,6 +239,11 @@ class Windows(NamedTuple):
     wanted: Any
 
 
+def signed_values(places: Any) -> Any:
+    """NumPy's integers as i64; those beyond it are its greatest, which is outside of every array as they are."""
+    return (np.minimum(places, 2**63 - 1) if places.dtype == np.uint64 else places).astype(np.int64)
+
+
 def find_windows(
     operand: Shape,
     indices: Any,
@@ -253,8 +258,7 @@ def find_windows(
     starts = np.zeros((count, len(slice_sizes)), np.int64)
     for axis, index_axis in zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims, strict=True):
         starts[:, axis] = _lane(batch, index_axis)
-    given = np.minimum(indices, 2**63 - 1) if indices.dtype == np.uint64 else indices
-    given = given.reshape(count, len(mapped)).astype(np.int64)
+    given = signed_values(indices).reshape(count, len(mapped))
     last = np.array([operand[axis] - slice_sizes[axis] for axis in mapped], np.int64)
     inside = (given >= 0) & (given <= last)
     wanted = np.broadcast_to(predicate, batch).reshape(count)

@@ -6,21 +6,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tracer.ir import dtypes
-from tracer.ir.loop import Buffer, Compute, Register, Space
+from tracer.ir.loop import Buffer, Register, Space
 from tracer.ir.loop_build import Builder
 from tracer.ir.loop_walk import statements_of
 from tracer.ir.primitive import Effect, Gather, Structured
 from tracer.ir.program import Atom, Equation, Program, Var
-from tracer.ir.scalar import MATH_FUNCTIONS
 from tracer.ir.types import Type, size
 from tracer.primitives.lanes import mask_position
 from tracer.schedule.index import ZERO, Affine, Extents, Flat, of_register
 from tracer.schedule.lane_bodies import Given, Lane, LaneWriter, MisfitError
 from tracer.schedule.sources import Memory, components, scalar_count
 from tracer.schedule.windows import FaultSites
+from tracer.schedule.work import statements_written_out
 
 _MOST_STATEMENTS = 800  # of a lane, functions written out: more would spill registers and cost compile time
-_WRITTEN_OUT = 45  # statements of a function
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +99,7 @@ def _writes(equation: Equation, fit: LaneFit) -> bool:
         LaneWriter(builder, fit.lane(places, extents), FaultSites()).loop(equation, given)
     except MisfitError:
         return False
-    statements = statements_of(builder.finish())
-    cost = sum(_WRITTEN_OUT if isinstance(s, Compute) and s.op in MATH_FUNCTIONS else 1 for s in statements)
-    return cost <= _MOST_STATEMENTS
+    return statements_written_out(statements_of(builder.finish())) <= _MOST_STATEMENTS
 
 
 def _any(type: Type, *, in_memory: bool) -> Given:

@@ -15,7 +15,6 @@ from tracer.ir.loop import (
     Alloc,
     Block,
     Buffer,
-    Constant,
     For,
     Function,
     If,
@@ -31,6 +30,7 @@ from tracer.ir.loop import (
     index_constant,
 )  # fmt: skip
 from tracer.ir.loop_walk import accesses_of, statements_of, with_buffers
+from tracer.schedule.rows import loop_over_rows, row_step
 from tracer.schedule.work import trips
 
 _LEAST_ARRAY: Final = 1 << 16  # bytes; smaller ones are in a near cache anyway
@@ -64,7 +64,7 @@ def keep_rows_local(module: Module) -> Module:
 
 def _local_parameters(function: Function, calls: list[Invoke], users: Mapping[Buffer, int]) -> dict[int, int]:
     """The parameters that may be local, with the elements of a row."""
-    loop = _rows(function)
+    loop = loop_over_rows(function)
     found: dict[int, int] = {}
     if loop is None:
         return found
@@ -82,15 +82,6 @@ def _local_parameters(function: Function, calls: list[Invoke], users: Mapping[Bu
     return found
 
 
-def _rows(function: Function) -> For | None:
-    """The function's only loop, over rows."""
-    if len(function.body.statements) != 1 or not isinstance(function.body.statements[0], For):
-        return None
-    loop = function.body.statements[0]
-    counted = loop.start == index_constant(0) and isinstance(loop.stop, Constant) and loop.step == 1
-    return loop if counted and not loop.carries else None
-
-
 def _is_alone(view: object, users: Mapping[Buffer, int]) -> bool:
     """Whether a call is all that knows of an array in the arena."""
     if not isinstance(view, View) or view.buffer.space is not Space.ARENA or view.start != Address():
@@ -100,10 +91,11 @@ def _is_alone(view: object, users: Mapping[Buffer, int]) -> bool:
 
 def _row_written_first(buffer: Buffer, loop: For) -> int | None:
     """How long a row is, where the first that a row does to the buffer is to write all of that row; else None."""
-    rows = {_coefficient(address, loop.index) for address in _addresses(loop.body, buffer)}
-    if len(rows) != 1:
+    extents = {s.index: s for s in statements_of(loop.body) if isinstance(s, For)}
+    steps = {row_step(address, loop.index, extents) for address in _addresses(loop.body, buffer)}
+    row = steps.pop() if len(steps) == 1 else None
+    if row is None:
         return None
-    (row,) = rows
     for s in loop.body.statements:
         inner = [s, *(statements_of(s.body) if isinstance(s, For) else ())]
         touching = [t for t in inner if any(b is buffer for b, _, _ in accesses_of(t))]
@@ -113,7 +105,7 @@ def _row_written_first(buffer: Buffer, loop: For) -> int | None:
             return None
         stored = next(t for t in touching if isinstance(t, Store))
         whole = isinstance(s, For) and any(stored is t for t in s.body.statements) and _fills(stored, s, loop, row)
-        return row if whole and _stay_within(buffer, loop, row) else None
+        return row if whole else None
     return None
 
 
@@ -124,36 +116,14 @@ def _fills(s: Store, inner: For, loop: For, row: int) -> bool:
     return plain and inner.start == index_constant(0) and inner.step == 1 and trips(inner) == row
 
 
-def _stay_within(buffer: Buffer, loop: For, row: int) -> bool:
-    """Whether every access to the buffer is to the row that the loop is at."""
-    extents = {s.index: s for s in statements_of(loop.body) if isinstance(s, For)}
-    for address in _addresses(loop.body, buffer):
-        low = high = address.constant
-        for register, coefficient in address.terms:
-            if register is loop.index:
-                continue
-            inner = extents.get(register)
-            if inner is None or inner.start != index_constant(0) or not isinstance(inner.stop, Constant):
-                return False
-            reach = coefficient * (trips(inner) - 1) * inner.step
-            low, high = low + min(reach, 0), high + max(reach, 0)
-        if low < 0 or high >= row:
-            return False
-    return True
-
-
 def _addresses(block: Block, buffer: Buffer) -> Iterator[Address]:
     for s in statements_of(block):
         yield from (address for b, address, _ in accesses_of(s) if b is buffer)
 
 
-def _coefficient(address: Address, register: Register) -> int:
-    return next((c for r, c in address.terms if r is register), 0)
-
-
 def _with_rows(function: Function, local: Mapping[int, int]) -> Function:
     """The function with local rows in the place of some parameters."""
-    loop = _rows(function)
+    loop = loop_over_rows(function)
     assert loop is not None
     names: dict[Buffer, Buffer] = {}
     for number, row in local.items():

@@ -34,15 +34,13 @@ from tracer.ir.loop import (
     index_constant,
 )  # fmt: skip
 from tracer.ir.loop_walk import statements_of, with_buffers
-from tracer.ir.scalar import MATH_FUNCTIONS
 from tracer.schedule.copying import copied
 from tracer.schedule.cpu import runs_lanes_inside
-from tracer.schedule.work import trips, work
+from tracer.schedule.work import statements_written_out, trips, work
 
 _MOST_BYTES: Final = 1 << 18  # of a row, in all its arrays: a quarter of a second-level cache
 _LEAST_ROWS: Final = 64  # of nests that threads would share
 _MOST_STATEMENTS: Final = 1500  # functions written out
-_WRITTEN_OUT: Final = 45
 _MOST_NESTS: Final = 16  # each is held against all before it
 
 
@@ -220,13 +218,19 @@ def _given(nest: Nest) -> Sequence[Buffer | Register]:
     return nest.function.parameters
 
 
-def _nest(function: Function) -> Nest | None:
-    """The function as a nest over rows; None for any other."""
+def loop_over_rows(function: Function) -> For | None:
+    """The loop that is all of a function, if it counts from 0 and carries nothing."""
     if len(function.body.statements) != 1 or not isinstance(function.body.statements[0], For):
         return None
     loop = function.body.statements[0]
     counted = loop.start == index_constant(0) and isinstance(loop.stop, Constant) and loop.step == 1
-    if loop.kind is not LoopKind.PARALLEL or loop.carries or not counted:
+    return loop if counted and not loop.carries else None
+
+
+def _nest(function: Function) -> Nest | None:
+    """The function as a nest over rows; None for any other."""
+    loop = loop_over_rows(function)
+    if loop is None or loop.kind is not LoopKind.PARALLEL:
         return None
     inner = list(statements_of(loop.body))
     has_loops = any(isinstance(s, For) for s in inner)
@@ -234,8 +238,7 @@ def _nest(function: Function) -> Nest | None:
         return None
     if has_loops and not runs_lanes_inside(loop):
         return None
-    size = sum(_WRITTEN_OUT if isinstance(s, Compute) and s.op in MATH_FUNCTIONS else 1 for s in inner)
-    return Nest(function, loop, has_loops, _steps(loop, inner), size, work([loop]))
+    return Nest(function, loop, has_loops, _steps(loop, inner), statements_written_out(inner), work([loop]))
 
 
 # -- memory --------------------------------------------------------------------------------------------------------
@@ -254,7 +257,7 @@ def _steps(loop: For, inner: Sequence[Statement]) -> dict[Buffer, int | None]:
     found: dict[Buffer, set[int | None]] = {}
     for s in inner:
         if isinstance(s, Load | Store):
-            found.setdefault(s.buffer, set()).add(_step(s.address, loop.index, extents))
+            found.setdefault(s.buffer, set()).add(row_step(s.address, loop.index, extents))
     return {buffer: steps.pop() if len(steps) == 1 else None for buffer, steps in found.items()}
 
 
@@ -272,7 +275,7 @@ def _uses(nest: Nest, s: Invoke) -> dict[Place, Use]:
     return uses
 
 
-def _step(address: Address, row: Register, extents: Mapping[Register, For]) -> int | None:
+def row_step(address: Address, row: Register, extents: Mapping[Register, For]) -> int | None:
     """How far one row is from the next, where an address stays within its row."""
     step, low, high = 0, address.constant, address.constant
     for register, coefficient in address.terms:

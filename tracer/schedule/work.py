@@ -6,7 +6,7 @@ widest value has 64-byte vectors; memory that steps smoothly costs its bytes, ot
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from tracer.ir.dtypes import DType
@@ -26,7 +26,7 @@ from tracer.ir.loop import (
     Update,
     While,
 )  # fmt: skip
-from tracer.ir.scalar import ScalarOp
+from tracer.ir.scalar import MATH_FUNCTIONS, ScalarOp
 
 _VECTOR_BYTES: Final = 64
 _COMPUTE: Final = 0.25
@@ -34,11 +34,17 @@ _DEAR: Final = {ScalarOp.DIV: 3.0, ScalarOp.SQRT: 4.0, ScalarOp.IDIV: 10.0, Scal
 _SMOOTH: Final = 1 / 16  # for a byte
 _ACCESS: Final = 1.0  # for an element on its own
 _UNKNOWN_TRIPS: Final = 8
+_WRITTEN_OUT: Final = 45  # statements of a mathematical function
 
 
 def work(statements: Sequence[Statement]) -> float:
     """The estimate for statements outside any vector loop."""
     return _work(statements, 1, None)
+
+
+def statements_written_out(statements: Iterable[Statement]) -> int:
+    """How many statements there are once functions are written out: what registers and compile time depend on."""
+    return sum(_WRITTEN_OUT if isinstance(s, Compute) and s.op in MATH_FUNCTIONS else 1 for s in statements)
 
 
 def trips(loop: For) -> int:
