@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import tracer
 import tracer.numpy as tnp
 from tests.runtime.programs import same
+from tracer.trace.trace import Trace, stage_process
 
 WHOLE = np.array([1.0, 2.0, 3.0])
 
@@ -193,6 +194,16 @@ def test_a_copy_at_every_call_is_said() -> None:
     f = tracer.jit(lambda x: x @ captured)
     same(f(np.ones(3)), [3.0, 12.0])
     assert f.explain().endswith("note: a captured NumPy array is not C-contiguous: it is copied at every call")
+
+
+def test_a_captured_array_that_became_traced_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    captured = tnp.ones(3)
+    f = tracer.jit(lambda x: x + captured)
+    f(1.0)
+    traced = next(iter(f._cache.values())).traced
+    monkeypatch.setattr(captured, "_trace", Trace(stage_process, "g"))
+    assert not traced.is_valid
+    assert traced.changes() == ["a captured array: f64[3] -> f64[3], traced"]
 
 
 class World:

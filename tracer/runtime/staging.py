@@ -7,8 +7,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from tracer.ir.program import Program
 from tracer.ir.types import Type
 from tracer.runtime.abstract import abstract
@@ -41,7 +39,7 @@ class Traced:
     @property
     def is_closed(self) -> bool:
         """Whether it may be kept: it reads no array of a trace that is still open."""
-        return all(isinstance(array, np.ndarray) or array._trace is None for array in self.captured)
+        return not any(map(_is_open, self.captured))
 
     @property
     def is_valid(self) -> bool:
@@ -52,10 +50,19 @@ class Traced:
 
     def changes(self) -> list[str]:
         """What is not as it was when it was traced, in words."""
-        found = [(type, type_of(a)) for a, type in zip(self.captured, self.captured_types, strict=True)]
-        arrays = [f"a captured array: {before} -> {now}" for before, now in found if before != now]
+        found = [(type, type_of(a), _is_open(a)) for a, type in zip(self.captured, self.captured_types, strict=True)]
+        arrays = [
+            f"a captured array: {before} -> {now}{', traced' * is_open}"
+            for before, now, is_open in found
+            if is_open or before != now
+        ]
         names = [guard.change() for guard in self.guards if not guard.holds()]
         return [*arrays, *names, *(value.change() for value in self.values if not value.holds())]
+
+
+def _is_open(array: Captured) -> bool:
+    """Whether it belongs to a trace."""
+    return isinstance(array, Array) and array._trace is not None
 
 
 def trace_call(function: Callable[..., Any], call: Call, name: str) -> Traced:
