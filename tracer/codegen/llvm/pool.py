@@ -3,9 +3,11 @@
     void tracer_share(ptr f, ptr given, i64 count, i64 grain)    f(given, begin, end) for parts of range(count)
 
 The caller takes parts itself, so the work is done even if no other thread comes. A part is claimed by counting up the
-low half of `state`, whose high half is the number of the job: whoever claims one knows that the job is still on. One
-job runs at a time; a second caller does its work alone. Threads are made when they are first wanted, sleep after some
-microseconds without work, and block all signals. Which thread runs what never matters for results.
+low half of `state`, whose high half is the number of the job: whoever claims one knows that the job is still on. Before
+the words that describe a job change, the former job is closed, its next part being more than any job has: a thread that
+has read words of two jobs fails to claim. One job runs at a time; a second caller does its work alone. Threads are made
+when they are first wanted, sleep after some microseconds without work, and block all signals. Which thread runs what
+never matters for results.
 
 The number of threads is a word (`settings.thread_count`) that is read at every job.
 """
@@ -104,14 +106,16 @@ ready:
   %whole = call i64 @llvm.umax.i64(i64 %each, i64 1)
   %chunk = mul i64 %whole, %grain
   %parts = udiv i64 %count, %chunk
-  store atomic ptr %f, ptr @pool.f monotonic, align 8
-  store atomic ptr %given, ptr @pool.given monotonic, align 8
-  store atomic i64 %count, ptr @pool.count monotonic, align 8
-  store atomic i64 %chunk, ptr @pool.chunk monotonic, align 8
-  store atomic i64 %parts, ptr @pool.parts monotonic, align 8
+  %old = load atomic i64, ptr @pool.state monotonic, align 8
+  %closed = or i64 %old, 4294967295
+  store atomic i64 %closed, ptr @pool.state monotonic, align 8
+  store atomic ptr %f, ptr @pool.f release, align 8 ; whoever reads one of these finds the former job closed
+  store atomic ptr %given, ptr @pool.given release, align 8
+  store atomic i64 %count, ptr @pool.count release, align 8
+  store atomic i64 %chunk, ptr @pool.chunk release, align 8
+  store atomic i64 %parts, ptr @pool.parts release, align 8
   store atomic i64 %helpers, ptr @pool.limit monotonic, align 8
   store atomic i64 0, ptr @pool.finished monotonic, align 8
-  %old = load atomic i64, ptr @pool.state monotonic, align 8
   %old.job = lshr i64 %old, 32
   %job = add i64 %old.job, 1
   %new = shl i64 %job, 32
@@ -159,15 +163,15 @@ look:
   %now = lshr i64 %state, 32
   %same = icmp eq i64 %now, %job
   %part = and i64 %state, 4294967295
-  %parts = load atomic i64, ptr @pool.parts monotonic, align 8
+  %parts = load atomic i64, ptr @pool.parts acquire, align 8
   %left = icmp ult i64 %part, %parts
   %open = and i1 %same, %left
   br i1 %open, label %claim, label %done
 claim:
-  %f = load atomic ptr, ptr @pool.f monotonic, align 8
-  %given = load atomic ptr, ptr @pool.given monotonic, align 8
-  %count = load atomic i64, ptr @pool.count monotonic, align 8
-  %chunk = load atomic i64, ptr @pool.chunk monotonic, align 8
+  %f = load atomic ptr, ptr @pool.f acquire, align 8
+  %given = load atomic ptr, ptr @pool.given acquire, align 8
+  %count = load atomic i64, ptr @pool.count acquire, align 8
+  %chunk = load atomic i64, ptr @pool.chunk acquire, align 8
   %following = add i64 %state, 1
   %swapped = cmpxchg ptr @pool.state, i64 %state, i64 %following acq_rel monotonic
   %claimed = extractvalue { i64, i1 } %swapped, 1

@@ -1,0 +1,71 @@
+"""The pool of threads: every part of every job is run once, however closely jobs follow each other."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+_PROGRAM = '''
+import ctypes
+import sys
+import numpy as np
+from tracer.codegen.llvm.jit import compile_object, load_object
+from tracer.codegen.llvm.pool import pool_symbols
+from tracer.settings import thread_count
+
+TEXT = """
+declare void @tracer_share(ptr, ptr, i64, i64)
+
+define internal void @count(ptr %given, i64 %begin, i64 %end) {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ %begin, %entry ], [ %next, %one ]
+  %more = icmp slt i64 %i, %end
+  br i1 %more, label %one, label %done
+one:
+  %at = getelementptr i64, ptr %given, i64 %i
+  %old = load i64, ptr %at
+  %new = add i64 %old, 1
+  store i64 %new, ptr %at
+  %next = add i64 %i, 1
+  br label %loop
+done:
+  ret void
+}
+
+define void @jobs(ptr %few, ptr %many, i64 %rounds) {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %one ]
+  %more = icmp slt i64 %i, %rounds
+  br i1 %more, label %one, label %done
+one:
+  call void @tracer_share(ptr @count, ptr %few, i64 2, i64 1)
+  call void @tracer_share(ptr @count, ptr %many, i64 64, i64 1)
+  %next = add i64 %i, 1
+  br label %loop
+done:
+  ret void
+}
+"""
+rounds = int(sys.argv[2])
+symbols = pool_symbols(TEXT)
+thread_count.value = int(sys.argv[1])
+loaded = load_object(compile_object(TEXT), symbols, export="jobs")
+jobs = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(loaded.address("jobs"))
+few, many = np.zeros(2, np.int64), np.zeros(64, np.int64)
+jobs(few.ctypes.data, many.ctypes.data, rounds)
+print(few.min(), few.max(), many.min(), many.max())
+'''
+
+
+@pytest.mark.parametrize(("threads", "rounds"), [(2, 3_000_000), (4, 50_000)])
+def test_jobs_that_follow_each_other_at_once_run_every_part_once(threads: int, rounds: int) -> None:
+    """A thread that is late for one job must not take what the next one has at the same number."""
+    command = [sys.executable, "-c", _PROGRAM, str(threads), str(rounds)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    assert run.stdout.split() == [str(rounds)] * 4
