@@ -195,6 +195,13 @@ def direction(rng: np.random.Generator, type: Type) -> Array:
     return np.asarray(values, stored.dtype)
 
 
+def with_zeros(rng: np.random.Generator, type: Type) -> Array:
+    """As `direction`, a third of them zero: for products, whose derivatives leave factors out."""
+    return np.where(rng.random(storage_type(type).shape) < 1 / 3, 0, direction(rng, type)).astype(
+        storage_type(type).dtype
+    )
+
+
 def _joined(real: Array, imag: Array) -> Array:
     result = np.empty(np.shape(real), np.complex64 if real.dtype == dtypes.F32 else np.complex128)
     result.real, result.imag = real, imag

@@ -19,12 +19,12 @@ from tracer.primitives.comparison import eq, is_finite, select
 from tracer.primitives.complex import complex, is_complex, real
 from tracer.primitives.conversion import expand_in_single, reference_in_single
 from tracer.primitives.exponential import exp, log
+from tracer.primitives.gathering import take_along
 from tracer.primitives.joining import pad
 from tracer.primitives.ordering import exact_extreme
 from tracer.primitives.rules import Value, check_kinds, linear_jvp, operand_of
 from tracer.primitives.scan import scan_program, slice_type
 from tracer.primitives.shapes import Batched, broadcasted_iota, moveaxis
-from tracer.primitives.slicing import take_along
 from tracer.trace.source import here
 from tracer.trace.stage import stage
 from tracer.trace.trace import bind

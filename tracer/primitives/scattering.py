@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from tracer.ir import dtypes
+from tracer.ir import dtypes, shape
 from tracer.ir.primitive import NoRule, Primitive, Scatter, Zero
 from tracer.ir.scalar import ScalarOp
 from tracer.primitives.arithmetic import add, div, mul
-from tracer.primitives.bits import and_
 from tracer.primitives.broadcasting import full, full_like
 from tracer.primitives.comparison import eq, select
 from tracer.primitives.conversion import convert_element_type
@@ -25,6 +24,7 @@ from tracer.primitives.gathering import (
 )
 from tracer.primitives.ordering import ordered, unordered
 from tracer.primitives.rules import Value, is_linear
+from tracer.primitives.segments import products_of_others
 from tracer.primitives.shapes import broadcast_in_dim, iota, reshape
 from tracer.primitives.windows import GatherScatterMode, ScatterDimensionNumbers, scatter_reference
 from tracer.trace.trace import Operand, bind
@@ -122,31 +122,23 @@ def _scatter_mul_jvp(
         parts.append(bind_scatter(scatter_mul_p, dx, indices, updates, numbers, settled, unique_indices, predicate))
     if not isinstance(dupdates, Zero):
         factor = gather_back(operand, operand, indices, updates, predicate, numbers, settled)
-        if not unique_indices:
-            factor = mul(factor, _product_of_others(operand, indices, updates, predicate, numbers, settled))
+        if not unique_indices and shape.size(indices.type.shape[:-1]) > 1:
+            factor = mul(factor, _products_of_others(operand, indices, updates, predicate, numbers, settled))
         zeros = full_like(operand, 0)
         parts.append(scatter_add(zeros, indices, mul(factor, dupdates), numbers, mode=settled, predicate=predicate))
     return [parts[0] if len(parts) == 1 else add(*parts)]
 
 
-def _product_of_others(
+def _products_of_others(
     operand: Any, indices: Any, updates: Any, predicate: Any, numbers: ScatterDimensionNumbers, mode: GatherScatterMode
 ) -> Any:
-    """For each update, the product of the others that go to the same place; zeros are counted, not divided by.
-
-    Right to first order everywhere; its own derivative is right where no place receives a zero.
-    """
-    one, zero = full_like(updates, 1), full_like(updates, 0)
-    is_zero = eq(updates, 0)
-    nonzero = select(is_zero, one, updates)
-    product = bind_scatter(scatter_mul_p, full_like(operand, 1), indices, nonzero, numbers, mode, False, predicate)
-    count = scatter_add(
-        full_like(operand, 0), indices, select(is_zero, one, zero), numbers, mode=mode, predicate=predicate
-    )
-    product_here = gather_back(product, operand, indices, updates, predicate, numbers, mode)
-    count_here = gather_back(count, operand, indices, updates, predicate, numbers, mode)
-    only_zero = and_(is_zero, eq(count_here, 1))
-    return select(eq(count_here, 0), div(product_here, nonzero), select(only_zero, product_here, zero))
+    """For each update, the product of the others that go to the same place."""
+    sizes, count = operand.type.shape, shape.size(operand.type.shape)
+    numbered = reshape(add(iota(dtypes.I64, count), 1), sizes)
+    places = gather_back(numbered, operand, indices, updates, predicate, numbers, mode)  # 0: nowhere
+    written = select(eq(places, 0), full_like(updates, 1), updates)
+    flat = (shape.size(places.shape),)
+    return reshape(products_of_others(reshape(written, flat), reshape(places, flat)), places.shape)
 
 
 def _scatter_mul_transpose(

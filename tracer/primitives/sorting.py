@@ -12,10 +12,10 @@ from tracer.ir import dtypes
 from tracer.ir.primitive import Composite, Joint, Library, NoRule, Primitive, Zero
 from tracer.ir.types import Type, array_type, tangent_type, with_shape
 from tracer.primitives.broadcasting import axis_of
+from tracer.primitives.gathering import take_along
 from tracer.primitives.joining import slice_in_dim
 from tracer.primitives.rules import Value, check_kinds, operand_of
 from tracer.primitives.shapes import Batched, align, broadcasted_iota, rev
-from tracer.primitives.slicing import take_along
 from tracer.trace.array import Array
 from tracer.trace.source import here
 from tracer.trace.trace import Operand, bind_all

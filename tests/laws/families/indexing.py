@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tests.laws.cases import ALL, NUMBERS, WIDE, Case, case, typed
-from tests.laws.values import Between, Draw, additive, constant, direction, distinct, every_part, near_one
+from tests.laws.values import Between, Draw, additive, constant, direction, distinct, every_part, near_one, with_zeros
 from tracer.ir import dtypes
 from tracer.primitives.catalogue import BY_NAME
 from tracer.primitives.windows import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
@@ -131,9 +131,10 @@ def _scatter(
     types = [typed(short, *shape), typed(index, *indices), typed(short, *updates), typed("bool")]
     near = _places(mode, shape, numbers, sizes, beyond=1)
     smooth: Draw = distinct if name in ("scatter_min", "scatter_max") else direction
+    factors: Draw = with_zeros if name == "scatter_mul" else smooth
     flags = constant(True)
     return case(
         BY_NAME[name], types, [values, places, values, flags],
-        [smooth, near, smooth, flags] if short in WIDE else None,
+        [smooth, near, factors, flags] if short in WIDE else None,
         dimension_numbers=ScatterDimensionNumbers(*numbers), mode=mode, unique_indices=False,
     )  # fmt: skip
