@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
+import pytest
+
+import tracer
 from tests.mistakes.told import X, fails
 from tracer import errors, jit
 
@@ -38,6 +44,73 @@ def test_a_string_result() -> None:
     fails(
         errors.ArgumentError,
         lambda: jit(lambda x: (x, "done"))(X),  # here
-        "jit of lambda at @here returned what is no array\n  got str\n"
+        "jit of lambda at @here returned what is no array\n  got str for the result at [1]\n"
+        "  help: return arrays and numbers, or trees of them",
+    )
+
+
+CAPTURE = "let f capture it"
+STATIC = "mark it static (static_argnums)"
+
+
+@pytest.mark.parametrize(
+    ("name", "use", "remedy"),
+    [
+        ("jit", lambda f, p: jit(f)(p), "mark it static (static_argnums, static_argnames)"),
+        ("eval_shape", tracer.eval_shape, CAPTURE),
+        ("make_program", lambda f, p: tracer.make_program(f)(p), STATIC),
+        ("checkpoint", lambda f, p: jit(lambda x: tracer.checkpoint(f)({**p, "x": x}))(1.0), STATIC),
+        ("grad", lambda f, p: tracer.grad(f)(p), CAPTURE),
+        ("value_and_grad", lambda f, p: tracer.value_and_grad(f)(p), CAPTURE),
+        ("vmap", lambda f, p: tracer.vmap(f)(p), CAPTURE),
+        ("jvp", lambda f, p: tracer.jvp(f, (p,), (p,)), CAPTURE),
+        ("vjp", tracer.vjp, CAPTURE),
+        ("linearize", tracer.linearize, CAPTURE),
+        ("linear_transpose", tracer.linear_transpose, CAPTURE),
+        ("jacfwd", lambda f, p: tracer.jacfwd(f)(p), CAPTURE),
+        ("jacrev", lambda f, p: tracer.jacrev(f)(p), CAPTURE),
+        ("hessian", lambda f, p: tracer.hessian(f)(p), CAPTURE),
+        ("hvp", lambda f, p: tracer.hvp(f, (p,), (p,)), CAPTURE),
+    ],
+)
+def test_every_transform_names_itself_and_the_leaf(name: str, use: Any, remedy: str) -> None:
+    def f(params: Any) -> Any:
+        return params["w"][0]
+
+    with pytest.raises(errors.ArgumentError) as caught:
+        use(f, {"w": [X, "three"]})
+    first, *rest = str(caught.value).splitlines()
+    assert re.fullmatch(rf"{name} of f at test_arguments.py:\d+: argument 0, params\['w'\]\[1\] is no array", first)
+    assert rest == ["  got str: 'three'", f"  help: leave it out of the traced arguments: {remedy}"]
+
+
+@pytest.mark.parametrize(
+    ("name", "use"),
+    [
+        ("jit", lambda f: jit(f)(X)),
+        ("eval_shape", lambda f: tracer.eval_shape(f, X)),
+        ("make_program", lambda f: tracer.make_program(f)(X)),
+        ("grad", lambda f: tracer.grad(f)(X)),
+        ("vmap", lambda f: tracer.vmap(f)(X)),
+        ("jvp", lambda f: tracer.jvp(f, (X,), (X,))),
+        ("vjp", lambda f: tracer.vjp(f, X)),
+        ("linear_transpose", lambda f: tracer.linear_transpose(f, X)),
+        ("jacfwd", lambda f: tracer.jacfwd(f)(X)),
+        ("the body of scan", lambda f: tracer.lax.scan(lambda c, x: (c, f(x)), 0.0, X)),
+        ("false_fun of cond", lambda f: tracer.lax.cond(True, f, f, X)),
+    ],
+)
+def test_every_transform_names_a_result_that_is_no_array(name: str, use: Any) -> None:
+    def f(x: Any) -> Any:
+        return {"y": (x, "done")}
+
+    with pytest.raises(errors.ArgumentError) as caught:
+        use(f)
+    first, got, remedy = str(caught.value).splitlines()
+    assert first.startswith(f"{name} of f at test_arguments.py:" if " " not in name else f"{name} at ")
+    assert first.endswith(" returned what is no array")
+    where = "[1]['y'][1]" if "scan" in name else "['y'][1]"
+    assert (got, remedy) == (
+        f"  got str for the result at {where}",
         "  help: return arrays and numbers, or trees of them",
     )

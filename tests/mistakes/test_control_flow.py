@@ -105,6 +105,42 @@ def test_branches_of_different_structures() -> None:
     )
 
 
+def test_branches_that_differ_inside_a_tree() -> None:
+    fails(
+        errors.CarryTypeError,
+        lambda: lax.cond(X.sum() > 0, lambda v: {"u": [v, v]}, lambda v: {"u": [v, v[0]]}, X),  # here
+        "cond at @here\n  true_fun returns f64[3] but false_fun returns f64[] for 'result['u'][1]'\n"
+        "  help: cast or reshape the results of one, so that all agree",
+    )
+
+
+def test_branches_of_a_switch_that_differ_inside_a_tree() -> None:
+    fails(
+        errors.CarryTypeError,
+        lambda: lax.switch(1, [lambda v: {"u": v}, lambda v: {"u": v[0]}], X),  # here
+        "switch at @here\n  branch 1 returns f64[] but branch 0 returns f64[3] for 'result['u']'\n"
+        "  help: cast or reshape the results of one, so that all agree",
+    )
+
+
+def test_branches_whose_structures_part_inside_a_tree() -> None:
+    fails(
+        errors.CarryTypeError,
+        lambda: lax.cond(X.sum() > 0, lambda v: {"a": v, "u": [v, (v, v)]}, lambda v: {"a": v, "u": [v, v]}, X),  # here
+        "cond at @here\n  true_fun returns (*, *) but false_fun returns * for 'result['u'][1]'\n"
+        "  help: return the same structure from every branch",
+    )
+
+
+def test_a_body_that_changes_the_structure_inside_its_carry() -> None:
+    fails(
+        errors.CarryTypeError,
+        lambda: lax.scan(lambda c, u: ({"n": c["n"], "s": (c["s"], None)}, u), {"n": 0, "s": X}, X),  # here
+        "scan at @here\n  carry 'c['s']' enters as * but the body returns (*, None)\n"
+        "  help: return the structure that the body takes",
+    )
+
+
 def test_branches_that_are_values() -> None:
     fails(
         errors.ArgumentError,

@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tracer
 import tracer.numpy as tnp
 from tests.mistakes.told import X, fails
 from tracer import errors, grad, jit, jvp, lax, linear_transpose, vjp, vmap
+
+
+def tangent_like(x: Any) -> Any:
+    return 1.0 if isinstance(x, float) else np.zeros((), tracer.dtypes.float0)
 
 
 @pytest.mark.parametrize("run", [lambda f: f, jit])
@@ -62,6 +67,27 @@ def test_grad_of_a_function_that_forgot_to_return() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "use"),
+    [
+        ("value_and_grad", lambda f, p: tracer.value_and_grad(f)(p)),
+        ("hvp", lambda f, p: tracer.hvp(f, (p,), (tracer.tree.map(tangent_like, p),))),
+        ("hessian", lambda f, p: tracer.hessian(f)(p)),
+    ],
+)
+def test_every_transform_that_differentiates_names_itself(name: str, use: Any) -> None:
+    gradient = "gradient" if "grad" in name else "derivative"
+    remedy = "pass a float, as 2.0 for 2, or cast with .astype(float)"
+    with pytest.raises(errors.DTypeError) as caught:
+        use(lambda p: p["w"] * p["n"], {"w": 2.0, "n": 3})
+    first, *rest = str(caught.value).splitlines()
+    assert re.fullmatch(rf"{name} of lambda at .*: argument 0, p\['n'\] has no {gradient}", first)
+    also = "; allow_int=True gives float0" * (name == "value_and_grad")
+    assert rest == ["  expected a floating or complex dtype, got i64*[]", f"  help: {remedy}{also}"]
+    with pytest.raises(errors.TracerError, match=rf"^{name} of lambda at test_derivatives.py:\d+: "):
+        use(lambda x: x * 1j, 2.0)
+
+
 def test_argnums_out_of_range() -> None:
     fails(
         errors.ArgumentError,
@@ -110,12 +136,52 @@ def test_tangents_of_another_type() -> None:
     )
 
 
-def test_jvp_without_tuples() -> None:
+def test_tangents_of_another_structure_inside_a_tree() -> None:
     fails(
         errors.ArgumentError,
-        lambda: jvp(tnp.sin, X, X),  # here
-        "jvp at @here takes tuples of primals and tangents\n  got Array and Array\n"
-        "  help: jvp(f, (x,), (dx,)) for a function of one argument",
+        lambda: jvp(lambda p: p["w"][0], ({"w": [X], "b": X},), ({"w": X, "b": X},)),  # here
+        "tangents of lambda at @here must have the structure of what they belong to\n"
+        "  expected [*] for tangents[0]['w']\n  got *\n  help: one leaf for each array, in the same containers",
+    )
+
+
+def test_a_tangent_that_is_no_array() -> None:
+    fails(
+        errors.ArgumentError,
+        lambda: jvp(lambda p: p["w"][0], ({"w": [X]},), ({"w": ["one"]},)),  # here
+        "tangents of lambda at @here: tangents[0]['w'][0] is no array\n  got str: 'one'\n"
+        "  help: pass an array, a number or a list of them",
+    )
+
+
+@pytest.mark.parametrize("tangent", [1, 1.0, np.zeros(2, tracer.dtypes.float0)])
+def test_tangents_of_integers(tangent: Any) -> None:
+    got = {int: "i64*[]", float: "f64*[]", np.ndarray: "float0[2]"}[type(tangent)]
+    fails(
+        errors.ArgumentError,
+        lambda: jvp(lambda p, n: p * n, (2.0, 3), (1.0, tangent)),  # here
+        f"tangents of lambda at @here: tangents[1] has the wrong type\n  expected float0[], got {got}\n"
+        "  help: i64*[] has no derivative: pass numpy.zeros((), tracer.dtypes.float0), or make it a float",
+    )
+
+
+def test_cotangents_of_integers() -> None:
+    _, pullback = vjp(lambda x: {"n": tnp.argmax(x), "y": x}, X)
+    fails(
+        errors.ArgumentError,
+        lambda: pullback({"n": 0, "y": X}),  # here
+        "cotangents of lambda at @here: cotangents['n'] has the wrong type\n  expected float0[], got i64*[]\n"
+        "  help: i64[] has no derivative: pass numpy.zeros((), tracer.dtypes.float0), or make it a float",
+    )
+
+
+@pytest.mark.parametrize("transform", [jvp, tracer.hvp])
+def test_jvp_without_tuples(transform: Any) -> None:
+    fails(
+        errors.ArgumentError,
+        lambda: transform(tnp.sin, X, X),  # here
+        f"{transform.__name__} at @here takes tuples of primals and tangents\n  got Array and Array\n"
+        f"  help: {transform.__name__}(f, (x,), (dx,)) for a function of one argument",
     )
 
 

@@ -17,7 +17,7 @@ from tracer.trace.array import Array
 from tracer.trace.evaluate import evaluate
 from tracer.trace.source import here
 from tracer.trace.stage import stage
-from tracer.transforms.functions import as_output, call_rule, flatten_arguments, name_of
+from tracer.transforms.functions import as_outputs, call_rule, flatten_arguments, name_of
 
 Function = Callable[..., Any]
 
@@ -40,9 +40,8 @@ def stage_body(
     structures: list[trees.Structure] = []
 
     def flat(inputs: list[Array]) -> list[Any]:
-        outputs, found = trees.flatten(call_rule(function, trees.unflatten(structure, inputs), what))
+        values, found = as_outputs(call_rule(function, trees.unflatten(structure, inputs), what), what)
         structures.append(found)
-        values = [as_output(y, what) for y in outputs]
         fitted = [_strengthened(y, type) for y, type in zip(values, wanted, strict=False)]
         return [*fitted, *map(_array, values[len(fitted) :])]
 
@@ -91,11 +90,12 @@ class Carry:
     def check_structure(self, returned: trees.Structure) -> None:
         """Raise CarryTypeError unless the body returns the structure that it takes."""
         if returned != self.structure:
+            path, enters, leaves = trees.parting(self.structure, returned, self.root)
             raise CarryTypeError(
                 message(
                     f"{self.loop}{here()}",
-                    f"carry {self.root!r} enters as {trees.structure_text(self.structure)} "
-                    f"but the body returns {trees.structure_text(returned)}",
+                    f"carry '{path}' enters as {trees.structure_text(enters)} "
+                    f"but the body returns {trees.structure_text(leaves)}",
                     help="return the structure that the body takes"
                     if returned.num_leaves
                     else "return the new carry: is there a `return`?",

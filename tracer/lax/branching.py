@@ -105,11 +105,12 @@ def _check_structures(what: str, bodies: Sequence[Body], names: Sequence[str]) -
     first = bodies[-1]
     for body, name in zip(bodies, names, strict=True):
         if body.structure != first.structure:
+            path, one, other = trees.parting(first.structure, body.structure, "result")
             raise CarryTypeError(
                 message(
                     f"{what}{here()}",
-                    f"{names[-1]} returns {trees.structure_text(first.structure)} "
-                    f"but {name} returns {trees.structure_text(body.structure)}",
+                    f"{names[-1]} returns {trees.structure_text(one)} "
+                    f"but {name} returns {trees.structure_text(other)}{_for(path)}",
                     help="return the same structure from every branch",
                 )
             )
@@ -125,13 +126,16 @@ def _common_types(what: str, bodies: Sequence[Body], names: Sequence[str]) -> li
     for path, column, found in zip(paths, columns, wanted, strict=True):
         if found is None:
             other = next(i for i, type in enumerate(column) if weak_join((type, column[-1])) is None)
-            where = f" for '{path}'" if len(columns) > 1 else ""
-            lines.append(f"{names[-1]} returns {column[-1]} but {names[other]} returns {column[other]}{where}")
+            lines.append(f"{names[-1]} returns {column[-1]} but {names[other]} returns {column[other]}{_for(path)}")
     if lines:
         raise CarryTypeError(
             message(f"{what}{here()}", *lines, help="cast or reshape the results of one, so that all agree")
         )
     return [type for type in wanted if type is not None]
+
+
+def _for(path: str) -> str:
+    return f" for '{path}'" if path != "result" else ""
 
 
 def _cast(body: Body, wanted: Sequence[Type]) -> Body:

@@ -55,8 +55,9 @@ class Call(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What `jit` was told about a function's arguments."""
+    """What `jit`, or another transform that traces, was told about a function's arguments."""
 
+    what: str  # the transform
     name: str
     static_numbers: frozenset[int]
     static_names: frozenset[str]
@@ -98,7 +99,7 @@ class Signature:
         except TypeError:
             raise ArgumentError(
                 message(
-                    f"jit of {self.name}{here()}: the static {self.argument(static.place)} cannot be hashed",
+                    f"{self.what} of {self.name}{here()}: the static {self.argument(static.place)} cannot be hashed",
                     f"got {static.kind.__name__}: {_short(static.value)}",
                     help="static arguments are compared by == and hash: pass a tuple, a string or a frozen dataclass, "
                     "or leave it out of static_argnums to have it traced",
@@ -115,7 +116,7 @@ class Signature:
         """Raise for a leaf that is no array, naming it; the type of one that can be converted."""
         leaf = trees.flatten((args, kwargs))[0][position]
         name = self.leaf_names(args, kwargs, statics)[position]
-        return as_array(leaf, f"jit of {self.name}: {name}").type
+        return as_array(leaf, f"{self.what} of {self.name}: {name}").type
 
     def leaf_names(self, args: Sequence[Any], kwargs: Mapping[str, Any], statics: tuple[Static, ...]) -> list[str]:
         """`argument 0 'x'`, `argument 1, w['hidden']`: a name for every leaf."""
@@ -138,22 +139,27 @@ class Signature:
 
 
 def signature(
-    function: Callable[..., Any], name: str, static: tuple[Positions, Names], donated: tuple[Positions, Names]
-) -> Signature:
-    """The record of `jit`'s options. Numbers and names of the same parameters are inferred from each other."""
-    parameters, count = _positional(function)
+    function: Callable[..., Any], name: str, static: tuple[Positions, Names], donated: tuple[Positions, Names],
+    what: str = "jit",
+) -> Signature:  # fmt: skip
+    """The record of `jit`'s options. Numbers and names of the same parameters are inferred from each other.
 
-    def chosen(what: str, given: tuple[Positions, Names]) -> tuple[frozenset[int], frozenset[str]]:
-        numbers = _integers(given[0], f"{what}_argnums", name)
-        names = _strings(given[1], f"{what}_argnames", name)
-        _check_names(names, function, f"{what}_argnames", name)
-        _check_range(numbers, count, f"{what}_argnums", name)
+    what: the transform that errors speak of.
+    """
+    parameters, count = _positional(function)
+    where = f"{what} of {name}"
+
+    def chosen(kind: str, given: tuple[Positions, Names]) -> tuple[frozenset[int], frozenset[str]]:
+        numbers = _integers(given[0], f"{kind}_argnums", where)
+        names = _strings(given[1], f"{kind}_argnames", where)
+        _check_names(names, function, f"{kind}_argnames", where)
+        _check_range(numbers, count, f"{kind}_argnums", where)
         total = len(parameters)
         names |= {parameters[n] for n in numbers if -total <= n < total}
         numbers |= {i for i, p in enumerate(parameters) if p in names}
         return frozenset(numbers), frozenset(names)
 
-    return Signature(name, *chosen("static", static), *chosen("donate", donated), count, parameters)
+    return Signature(what, name, *chosen("static", static), *chosen("donate", donated), count, parameters)
 
 
 def _positional(function: Callable[..., Any]) -> tuple[tuple[str, ...], int | None]:
@@ -168,25 +174,25 @@ def _positional(function: Callable[..., Any]) -> tuple[tuple[str, ...], int | No
     return names, None if open_ended else len(names)
 
 
-def _integers(given: Positions, what: str, name: str) -> set[int]:
+def _integers(given: Positions, what: str, where: str) -> set[int]:
     values: tuple[Any, ...] = () if given is None else (given,) if isinstance(given, int) else tuple(given)
     for value in values:
         if not isinstance(value, int) or isinstance(value, bool):
             raise ArgumentError(
-                message(f"jit of {name}{here()}: {what} takes integers", f"got {value!r}", help="count from 0")
+                message(f"{where}{here()}: {what} takes integers", f"got {value!r}", help="count from 0")
             )
     return set(values)
 
 
-def _strings(given: Names, what: str, name: str) -> set[str]:
+def _strings(given: Names, what: str, where: str) -> set[str]:
     values: tuple[Any, ...] = () if given is None else (given,) if isinstance(given, str) else tuple(given)
     for value in values:
         if not isinstance(value, str):
-            raise ArgumentError(message(f"jit of {name}{here()}: {what} takes names of parameters", f"got {value!r}"))
+            raise ArgumentError(message(f"{where}{here()}: {what} takes names of parameters", f"got {value!r}"))
     return set(values)
 
 
-def _check_names(names: set[str], function: Callable[..., Any], what: str, name: str) -> None:
+def _check_names(names: set[str], function: Callable[..., Any], what: str, where: str) -> None:
     try:
         parameters = inspect.signature(function).parameters
     except (ValueError, TypeError):
@@ -195,19 +201,19 @@ def _check_names(names: set[str], function: Callable[..., Any], what: str, name:
     if unknown and not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
         raise ArgumentError(
             message(
-                f"jit of {name}{here()}: {what} names {unknown[0]!r}",
+                f"{where}{here()}: {what} names {unknown[0]!r}",
                 f"the function has {', '.join(parameters) or 'no parameters'}",
                 help="name a parameter of the function",
             )
         )
 
 
-def _check_range(numbers: set[int], count: int | None, what: str, name: str) -> None:
+def _check_range(numbers: set[int], count: int | None, what: str, where: str) -> None:
     for number in sorted(numbers):
         if count is not None and not -count <= number < count:
             raise ArgumentError(
                 message(
-                    f"jit of {name}{here()}: {what} names argument {number}",
+                    f"{where}{here()}: {what} names argument {number}",
                     f"the function has {count} positional parameters",
                     help="count from 0, or use names",
                 )

@@ -18,7 +18,7 @@ from tracer.trace.outside import recording
 from tracer.trace.stage import stage
 from tracer.trace.state import named_axis
 from tracer.trace.tracebacks import boundary, call_user
-from tracer.transforms.functions import as_output, check_callable, name_of
+from tracer.transforms.functions import as_outputs, check_callable, name_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,17 +65,17 @@ def _is_open(array: Captured) -> bool:
     return isinstance(array, Array) and array._trace is not None
 
 
-def trace_call(function: Callable[..., Any], call: Call, name: str) -> Traced:
-    """Run the function on traced arguments of the call's types."""
+def trace_call(function: Callable[..., Any], call: Call, name: str, what: str = "jit") -> Traced:
+    """Run the function on traced arguments of the call's types. what: the transform that errors speak of."""
     structures: list[trees.Structure] = []
     key = call.key
 
     def flat(inputs: list[Array]) -> list[Any]:
         traced_args, traced_kwargs = trees.unflatten(key.structure, inputs)
         args, kwargs = with_statics(traced_args, traced_kwargs, key.statics)
-        outputs, structure = trees.flatten(call_user(function, args, kwargs))
+        outputs, structure = as_outputs(call_user(function, args, kwargs), f"{what} of {name}")
         structures.append(structure)
-        return [as_output(y, f"jit of {name}") for y in outputs]
+        return outputs
 
     guards = guards_of(function)
     with recording() as outside:
@@ -114,14 +114,14 @@ def make_program(
     """
     check_callable(fun, "make_program")
     name = name_of(fun)
-    options = signature(fun, name, (static_argnums, ()), ((), ()))
+    options = signature(fun, name, (static_argnums, ()), ((), ()), "make_program")
 
     @boundary
     def program(*args: Any, **kwargs: Any) -> Any:
         with ExitStack() as axes:
             for axis, size in axis_env or ():
                 axes.enter_context(named_axis(axis, size))
-            traced = trace_call(fun, options.sort(args, kwargs), name)
+            traced = trace_call(fun, options.sort(args, kwargs), name, "make_program")
         return (traced.program, shapes(traced)) if return_shape else traced.program
 
     return program
@@ -135,8 +135,8 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """
     check_callable(fun, "eval_shape")
     name = name_of(fun)
-    traced = trace_call(fun, signature(fun, name, ((), ()), ((), ())).sort(args, kwargs), name)
-    return shapes(traced)
+    options = signature(fun, name, ((), ()), ((), ()), "eval_shape")
+    return shapes(trace_call(fun, options.sort(args, kwargs), name, "eval_shape"))
 
 
 def shapes(traced: Traced) -> Any:

@@ -30,6 +30,7 @@ from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
 from tracer.ir.types import ArrayType, KeyType, Shape, Type, array_type
 from tracer.trace.branching import branch_at
+from tracer.trace.leaks import kept_as
 from tracer.trace.source import here, user_frame
 from tracer.trace.state import state
 
@@ -332,12 +333,14 @@ def _raise_traced(array: Array, error: Failure, what: str) -> NoReturn:
 
 def leak(array: Array, trace: Trace) -> LeakedTracerError:
     """The error for an array that is used where its trace does not run."""
-    made = f"{trace.variable_name(array)}{trace.origin(array)}"
+    called = trace.variable_name(array)
     reason = "belongs to a trace on another thread" if trace.is_open else "outlived its trace"
+    kept = kept_as(lambda x: type(x) is Array and x._trace is trace and x._atom is array._atom)
     return LeakedTracerError(
         message(
             f"leaked traced array{here()}",
-            f"an array {array.type}, {made} while `{trace.name}` was traced, {reason}",
+            f"an array {array.type}, {called}{trace.origin(array)} while `{trace.name}` was traced, {reason}",
+            *([f"it is kept as `{kept}`"] if kept is not None and f"`{kept}` " != called else []),
             help="return it from the function instead of storing it in a global, a closure or an object",
         )
     )

@@ -74,12 +74,19 @@ def _remedy(what: str, value: object) -> str:
     if not any(f" {word} of " in f" {what}" for word in _TRANSFORMS):
         return "pass an array, a number or a list of them"
     if isinstance(value, str | bytes):
-        static = "mark it static (static_argnums, static_argnames)" if what.startswith("jit") else "let f capture it"
-        return f"leave it out of the traced arguments: {static}"
+        return f"leave it out of the traced arguments: {_STATIC.get(what.partition(' ')[0], 'let f capture it')}"
     return "pass arrays and numbers, or trees of them; tracer.tree_util.register_pytree_node makes a tree of a class"
 
 
-_TRANSFORMS = ("jit", "grad", "vmap", "vjp", "jvp", "linearize", "linear_transpose", "jacfwd", "jacrev")
+_TRANSFORMS = (
+    "jit", "grad", "value_and_grad", "vmap", "vjp", "jvp", "linearize", "linear_transpose", "jacfwd", "jacrev",
+    "hessian", "hvp", "checkpoint", "eval_shape", "make_program",
+)  # fmt: skip
+_STATIC = {
+    "jit": "mark it static (static_argnums, static_argnames)",
+    "make_program": "mark it static (static_argnums)",
+    "checkpoint": "mark it static (static_argnums)",
+}
 
 
 def native(value: np.ndarray[Any, Any], what: str = "an argument", *, copy: bool = True) -> np.ndarray[Any, Any]:

@@ -61,16 +61,14 @@ def user_frames() -> Iterator[FrameType]:
 
 
 def assigned_name(source: Source) -> str | None:
-    """The name that a line of the user's gives its value: y, of `y = sin(x)`."""
+    """The name that a line of the user's gives its value: y, of `y = sin(x)`; self.y, of `self.y = sin(x)`."""
     try:
         (statement,) = ast.parse(linecache.getline(source.file, source.line).strip()).body
     except (SyntaxError, ValueError):
         return None
     match statement:
-        case ast.Assign(targets=[ast.Name(name)]) | ast.AnnAssign(target=ast.Name(name)):
-            return name
-        case ast.AugAssign(target=ast.Name(name)):
-            return name
+        case ast.Assign(targets=[target]) | ast.AnnAssign(target=target) | ast.AugAssign(target=target):
+            return ast.unparse(target) if isinstance(target, ast.Name | ast.Attribute | ast.Subscript) else None
         case _:
             return None
 

@@ -96,7 +96,26 @@ def matched_children(first: Any, second: Any) -> list[tuple[Any, Any]]:
 
 
 def _children(node: Any) -> tuple[list[Any], Structure]:
-    return optree.tree_flatten(node, is_leaf=lambda x: x is not node, none_is_leaf=True, namespace=NAMESPACE)
+    return optree.tree_flatten(node, is_leaf=_below(node), none_is_leaf=True, namespace=NAMESPACE)
+
+
+def _below(node: Any) -> Callable[[Any], bool]:
+    return lambda x: x is not node
+
+
+def parting(first: Structure, second: Structure, root: str) -> tuple[str, Structure, Structure]:
+    """Where two structures that differ part: the path there from `root`, and what each has there."""
+    one, other = (unflatten(structure, [0] * structure.num_leaves) for structure in (first, second))
+    path = root
+    while not (is_leaf(one) or is_leaf(other)):
+        (parts, kind), (others, other_kind) = _children(one), _children(other)
+        if kind != other_kind:
+            break
+        accessors = optree.tree_accessors(one, is_leaf=_below(one), none_is_leaf=True, namespace=NAMESPACE)
+        rows = zip(parts, others, accessors, strict=True)
+        one, other, accessor = next(row for row in rows if flatten(row[0])[1] != flatten(row[1])[1])
+        path = accessor.codify(path)
+    return path, flatten(one)[1], flatten(other)[1]
 
 
 def structure_text(structure: Structure) -> str:

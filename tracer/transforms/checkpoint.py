@@ -20,7 +20,7 @@ from tracer.trace.trace import bind
 from tracer.trace.tracebacks import call_user, wrapping
 from tracer.transforms.functions import (
     argument_names,
-    as_output,
+    as_outputs,
     check_callable,
     flatten_arguments,
     name_of,
@@ -70,9 +70,9 @@ def checkpoint(
             given, keywords = trees.unflatten(structure, inputs)
             positional = iter(given)
             full = [a if i in static else next(positional) for i, a in enumerate(args)]
-            outputs, found = trees.flatten(call_user(fun, full, {**keywords, **values}))
+            outputs, found = as_outputs(call_user(fun, full, {**keywords, **values}), f"checkpoint of {name}")
             structures.append(found)
-            return [as_output(y, f"checkpoint of {name}") for y in outputs]
+            return outputs
 
         staged = stage(flat, [x.type for x in leaves], name=name)
         outputs = checkpointed(staged.program, kept, prevent_cse, *staged.constants, *leaves)

@@ -16,7 +16,7 @@ from tracer.trace.stage import Staged, stage
 from tracer.trace.state import state
 from tracer.trace.tracebacks import call_user, wrapping
 from tracer.transforms.custom import custom_vjp
-from tracer.transforms.functions import argument_names, as_output, check_callable, flatten_arguments, name_of
+from tracer.transforms.functions import argument_names, as_outputs, check_callable, flatten_arguments, name_of
 
 
 def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any], list[Array]]:
@@ -68,9 +68,9 @@ def _staged(fun: Callable[..., Any], args: tuple[Any, ...], what: str) -> tuple[
     structures: list[trees.Structure] = []
 
     def flat(inputs: list[Any]) -> list[Any]:
-        outputs, found = trees.flatten(fun(*trees.unflatten(structure, inputs)))
+        outputs, found = as_outputs(fun(*trees.unflatten(structure, inputs)), what)
         structures.append(found)
-        return [as_output(y, what) for y in outputs]
+        return outputs
 
     staged = stage(flat, [x.type for x in leaves], name=what.rpartition(" ")[2])
     return staged, structure, structures[-1]

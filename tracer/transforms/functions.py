@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from tracer.errors import ArgumentError, DTypeError, TracerError, message
@@ -74,33 +75,38 @@ def parameter_names(function: Callable[..., Any] | None) -> list[str]:
     return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
 
-def flat_function(
-    function: Callable[..., Any], structure: trees.Structure, what: str
-) -> tuple[Callable[[list[Any]], list[Array]], list[trees.Structure]]:
-    """The function on leaves. The structure of its result is appended to the list when it has run."""
-    out_structures: list[trees.Structure] = []
-
-    def flat(leaves: list[Any]) -> list[Array]:
-        args, kwargs = trees.unflatten(structure, leaves)
-        result = function(*args, **kwargs)
-        outputs, out_structure = trees.flatten(result)
-        out_structures[:] = [out_structure]
-        return [as_output(y, what) for y in outputs]
-
-    return flat, out_structures
+def as_outputs(result: Any, what: str) -> tuple[list[Any], trees.Structure]:
+    """What a function returned as operands, and its structure. what: the function, for errors."""
+    leaves, structure = trees.flatten(result)
+    outputs = [
+        leaf if isinstance(leaf, Array) else as_output(leaf, what, partial(_result_name, result, number))
+        for number, leaf in enumerate(leaves)
+    ]
+    return outputs, structure
 
 
-def as_output(value: Any, what: str) -> Any:
-    """A returned leaf as an operand."""
+def _result_name(result: Any, number: int) -> str:
+    return result_names(result)[number]
+
+
+def result_names(result: Any) -> list[str]:
+    """`the result`, or `the result at ['w'][2]`: what errors call the leaves of what a function returned."""
+    paths = [name.removeprefix("*") for name in trees.leaf_names(result, "*")]
+    return [f"the result at {path}" if path else "the result" for path in paths]
+
+
+def as_output(value: Any, what: str, name: Callable[[], str] = lambda: "the result") -> Any:
+    """A returned leaf as an operand. name: what errors call it."""
     if isinstance(value, Array | Literal):
         return value
     try:
         return as_array(value, what)
     except ArgumentError:
+        place = name().removeprefix("the result")
         raise ArgumentError(
             message(
                 f"{what}{here()} returned what is no array",
-                f"got {type(value).__name__}",
+                f"got {type(value).__name__}" + (f" for the result{place}" if place else ""),
                 help="return arrays and numbers, or trees of them",
             )
         ) from None
@@ -132,4 +138,6 @@ def check_callable(function: Any, what: str) -> None:
         )
 
 
-_CURRIED = ("jit", "grad", "vmap", "jacfwd", "jacrev", "make_program", "custom_vjp", "custom_jvp")
+_CURRIED = (
+    "jit", "grad", "value_and_grad", "vmap", "jacfwd", "jacrev", "hessian", "make_program", "custom_vjp", "custom_jvp",
+)  # fmt: skip

@@ -100,12 +100,15 @@ def check_gradient_inputs(
                 "cast with .astype(complex), or leave holomorphic out"
                 if holomorphic
                 else "pass a float, as 2.0 for 2, or cast with .astype(float)"
-                + ("; allow_int=True gives float0" if what.startswith(("grad", "jacrev")) else "")
+                + ("; allow_int=True gives float0" if what.startswith(_ALLOW_INT) else "")
             )
             raise DTypeError(
                 message(
-                    f"{what}{here()}: {path} has no {'gradient' if what.startswith('grad') else 'derivative'}",
+                    f"{what}{here()}: {path} has no {'gradient' if 'grad' in what.partition(' ')[0] else 'derivative'}",
                     f"expected a {wanted} dtype, got {type}",
                     help=remedy,
                 )
             )
+
+
+_ALLOW_INT = ("grad", "value_and_grad", "jacrev")  # the transforms that take it

@@ -40,7 +40,16 @@ def grad(
     >>> tracer.grad(tnp.sin)(0.0)
     Array(1., f64)
     """
-    derivative = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
+    refuse_reduce_axes("grad", reduce_axes)
+    return gradient_of("grad", fun, argnums, has_aux, holomorphic, allow_int)
+
+
+def gradient_of(
+    what: str, fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool, holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:  # fmt: skip
+    """As `grad`. what: the transform that errors speak of."""
+    derivative = _value_and_gradient(what, fun, argnums, has_aux, holomorphic, allow_int)
 
     @wrapping(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -60,17 +69,23 @@ def value_and_grad(
     >>> tracer.value_and_grad(lambda x: x * x)(3.0)
     (Array(9., f64*), Array(6., f64))
     """
-    check_callable(fun, "grad")
-    refuse_reduce_axes("grad", reduce_axes)
+    refuse_reduce_axes("value_and_grad", reduce_axes)
+    return _value_and_gradient("value_and_grad", fun, argnums, has_aux, holomorphic, allow_int)
+
+
+def _value_and_gradient(
+    what: str, fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool, holomorphic: bool, allow_int: bool
+) -> Callable[..., Any]:
+    check_callable(fun, what)
     single = isinstance(argnums, int)
-    numbers = argument_numbers(argnums, "grad")
+    numbers = argument_numbers(argnums, what)
 
     @wrapping(fun)
     def derivative(*args: Any, **kwargs: Any) -> Any:
-        chosen = chosen_arguments(fun, "grad", numbers, args, kwargs, holomorphic=holomorphic, allow_int=allow_int)
+        chosen = chosen_arguments(fun, what, numbers, args, kwargs, holomorphic=holomorphic, allow_int=allow_int)
         name = name_of(fun)
-        recorded = record(chosen.call, chosen.leaves, chosen.structure, has_aux, name)
-        output = _scalar_output(recorded, name, holomorphic)
+        recorded = record(chosen.call, chosen.leaves, chosen.structure, has_aux, name, what)
+        output = _scalar_output(recorded, f"{what} of {name}", holomorphic)
         cotangent = _ones(output)
         gradients = recorded.pull([cotangent])
         result = trees.unflatten(chosen.structure, gradients)
@@ -80,11 +95,11 @@ def value_and_grad(
     return derivative
 
 
-def _scalar_output(recorded: Recorded, name: str, holomorphic: bool) -> Any:
+def _scalar_output(recorded: Recorded, where: str, holomorphic: bool) -> Any:
     if len(recorded.outputs) != 1:
         raise ArgumentError(
             message(
-                f"grad of {name}{here()}: the function must return one scalar",
+                f"{where}{here()}: the function must return one scalar",
                 f"got {trees.structure_text(recorded.structure)}",
                 help="return the loss alone; has_aux=True takes (loss, aux), and jacrev takes trees"
                 if recorded.outputs
@@ -96,7 +111,7 @@ def _scalar_output(recorded: Recorded, name: str, holomorphic: bool) -> Any:
     if not isinstance(type, ArrayType) or type.shape != ():
         raise ShapeError(
             message(
-                f"grad of {name}{here()}: the function must return a scalar",
+                f"{where}{here()}: the function must return a scalar",
                 f"got {type}",
                 help="reduce it, as with .sum() or .mean(); jacrev and jacfwd differentiate arrays",
             )
@@ -105,7 +120,7 @@ def _scalar_output(recorded: Recorded, name: str, holomorphic: bool) -> Any:
     if not good:
         raise DTypeError(
             message(
-                f"grad of {name}{here()}: the function must return a {'complex' if holomorphic else 'real float'}",
+                f"{where}{here()}: the function must return a {'complex' if holomorphic else 'real float'}",
                 f"got {type}",
                 help="holomorphic=True differentiates complex functions"
                 if dtypes.is_complex(type.dtype)

@@ -47,7 +47,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_ax
     refuse_reduce_axes("vjp", reduce_axes)
     name = name_of(fun)
     leaves, structure = flatten_arguments(primals, f"vjp of {name}", lambda: argument_names(primals, of=fun))
-    recorded = record(fun, leaves, structure, has_aux, name)
+    recorded = record(fun, leaves, structure, has_aux, name, "vjp")
 
     @boundary
     def pullback(cotangents: Any) -> Any:
@@ -71,7 +71,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     check_callable(fun, "linearize")
     name = name_of(fun)
     leaves, structure = flatten_arguments(primals, f"linearize of {name}", lambda: argument_names(primals, of=fun))
-    recorded = record(fun, leaves, structure, has_aux, name)
+    recorded = record(fun, leaves, structure, has_aux, name, "linearize")
 
     @boundary
     def pushforward(*tangents: Any) -> Any:
@@ -93,19 +93,29 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
     (Array(0., f64*), Array(2., f64))
     """
     check_callable(fun, "jvp")
+    check_sequences("jvp", primals, tangents)
+    return push("jvp", fun, primals, tangents, has_aux)
+
+
+def check_sequences(what: str, primals: Any, tangents: Any) -> None:
+    """Raise ArgumentError unless the arguments and their tangents come as tuples or lists."""
     if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
         raise ArgumentError(
             message(
-                f"jvp{here()} takes tuples of primals and tangents",
+                f"{what}{here()} takes tuples of primals and tangents",
                 f"got {type(primals).__name__} and {type(tangents).__name__}",
-                help="jvp(f, (x,), (dx,)) for a function of one argument",
+                help=f"{what}(f, (x,), (dx,)) for a function of one argument",
             )
         )
+
+
+def push(what: str, fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool) -> Any:
+    """As `jvp`. what: the transform that errors speak of."""
     name = name_of(fun)
     primals, tangents = tuple(primals), tuple(tangents)
-    leaves, structure = flatten_arguments(primals, f"jvp of {name}", lambda: argument_names(primals, of=fun))
+    leaves, structure = flatten_arguments(primals, f"{what} of {name}", lambda: argument_names(primals, of=fun))
     given = match_tangents(tangents, leaves, structure, f"tangents of {name}")
-    holder = Flattened(has_aux, name)
+    holder = Flattened(has_aux, f"{what} of {name}")
     outputs, moved = run_forward(holder.flat(fun, structure), leaves, given, name)
     count = holder.count
     ys = trees.unflatten(holder.structure, outputs[:count])
@@ -131,7 +141,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
     names = argument_names(primals, of=fun)
     what = f"linear_transpose of {name}"
     types = [abstract_type(leaf, f"{what}: {called}") for leaf, called in zip(shapes, names, strict=True)]
-    holder = Flattened(False, name)
+    holder = Flattened(False, what)
     staged = stage(holder.flat(fun, structure), types, name=name, protected=True)
     if not all(map(is_differentiable, (*types, *staged.program.output_types))):
         raise DTypeError(

@@ -6,6 +6,7 @@ The function runs once; its linear part then runs on a batch of basis vectors, o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,10 +27,10 @@ from tracer.trace.trace import Operand
 from tracer.trace.tracebacks import wrapping
 from tracer.transforms.batch import batch_forward
 from tracer.transforms.context import to_front
-from tracer.transforms.functions import check_callable, name_of
+from tracer.transforms.functions import check_callable, name_of, result_names
 from tracer.transforms.gradient_arguments import argument_numbers, chosen_arguments
-from tracer.transforms.gradients import grad
-from tracer.transforms.jacobian_products import jvp
+from tracer.transforms.gradients import gradient_of
+from tracer.transforms.jacobian_products import check_sequences, push
 from tracer.transforms.paths import dense
 from tracer.transforms.recording import Recorded, record
 from tracer.transforms.tangents import FLOAT0
@@ -78,7 +79,7 @@ def hessian(fun: Function, argnums: Argnums = 0, has_aux: bool = False, holomorp
            [ 0., 12.]], f64)
     """
     check_callable(fun, "hessian")
-    inner = jacrev(fun, argnums, has_aux, holomorphic)
+    inner = _jacobian("hessian", _pull_basis, fun, argnums, has_aux, holomorphic, False)
     return _jacobian("hessian", _push_basis, inner, argnums, has_aux, holomorphic, False)
 
 
@@ -95,11 +96,10 @@ def hvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux:
     (Array([6., 0.], f64),)
     """
     check_callable(fun, "hvp")
-    gradient = grad(fun, tuple(range(len(primals))), has_aux)
-    if not has_aux:
-        return jvp(gradient, primals, tangents)[1]
-    _, product, aux = jvp(gradient, primals, tangents, has_aux=True)
-    return product, aux
+    check_sequences("hvp", primals, tangents)
+    gradient = gradient_of("hvp", fun, tuple(range(len(primals))), has_aux)
+    _, product, *aux = push("hvp", gradient, primals, tangents, has_aux)
+    return (product, *aux) if has_aux else product
 
 
 Blocks = list[list[Array]]  # for each differentiable output and input leaf the derivative, [*output, *input]
@@ -119,21 +119,16 @@ def _jacobian(
         name = name_of(fun)
         if blocks_of is _push_basis and not holomorphic:
             _check_real([x.type for x in chosen.leaves], chosen.names, f"{what} of {name}", "arguments")
-        recorded = record(chosen.call, chosen.leaves, chosen.structure, has_aux, name)
+        recorded = record(chosen.call, chosen.leaves, chosen.structure, has_aux, name, what)
         if blocks_of is _pull_basis or holomorphic:
             found, wanted = [y.type for y in recorded.outputs], (_check_complex if holomorphic else _check_real)
-            wanted(found, lambda: _output_names(recorded), f"{what} of {name}", "results")
+            names = partial(result_names, trees.unflatten(recorded.structure, recorded.outputs))
+            wanted(found, names, f"{what} of {name}", "results")
         entries = _nest(recorded, chosen.structure, blocks_of(recorded))
         result = trees.unflatten(recorded.structure, [entry[0] if single else entry for entry in entries])
         return (result, recorded.aux) if has_aux else result
 
     return derivative
-
-
-def _output_names(recorded: Recorded) -> list[str]:
-    tree = trees.unflatten(recorded.structure, recorded.outputs)
-    paths = [path.removeprefix("*") for path in trees.leaf_names(tree, "*")]
-    return [f"the result at {path}" if path else "the result" for path in paths]
 
 
 def _check_real(types: Sequence[Type], names: Callable[[], list[str]], where: str, kind: str) -> None:

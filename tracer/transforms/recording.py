@@ -18,7 +18,7 @@ from tracer.trace.source import here
 from tracer.trace.trace import Operand
 from tracer.trace.tracebacks import call_user
 from tracer.transforms.functions import (
-    as_output,
+    as_outputs,
 )
 from tracer.transforms.paths import dense, pull
 from tracer.transforms.run import LinearTape, Tape, linear_tape, run_reverse
@@ -26,11 +26,11 @@ from tracer.transforms.tangents import tangent_array
 
 
 class Flattened:
-    """Flattens what a user's function returns, and keeps its structure."""
+    """Flattens what a user's function returns, and keeps its structure. what: the transform and the function."""
 
-    def __init__(self, has_aux: bool, name: str) -> None:
+    def __init__(self, has_aux: bool, what: str) -> None:
         self.has_aux = has_aux
-        self.name = name
+        self.what = what
         self.structure: Any = None
         self.aux_structure: Any = None
         self.count = 0
@@ -43,16 +43,16 @@ class Flattened:
                 if not isinstance(result, tuple) or len(result) != 2:
                     raise ArgumentError(
                         message(
-                            f"{self.name}{here()}: has_aux=True wants a pair (result, aux)",
+                            f"{self.what}{here()}: has_aux=True wants a pair (result, aux)",
                             f"got {type(result).__name__}",
                             help="return a tuple of two, or leave has_aux out",
                         )
                     )
                 result, aux = result
-                aux_leaves, self.aux_structure = trees.flatten(aux)
-            outputs, self.structure = trees.flatten(result)
+                aux_leaves, self.aux_structure = as_outputs(aux, self.what)
+            outputs, self.structure = as_outputs(result, self.what)
             self.count = len(outputs)
-            return [as_output(y, self.name) for y in (*outputs, *aux_leaves)]
+            return [*outputs, *aux_leaves]
 
         return run
 
@@ -102,11 +102,11 @@ class Recorded:
 
 
 def record(
-    function: Callable[..., Any], leaves: list[Array], structure: trees.Structure, has_aux: bool, name: str
+    function: Callable[..., Any], leaves: list[Array], structure: trees.Structure, has_aux: bool, name: str, what: str
 ) -> Recorded:
-    """Run a user's function on arrays, keeping what its derivative needs."""
+    """Run a user's function on arrays, keeping what its derivative needs. what: the transform, for errors."""
     active = [is_differentiable(x.type) for x in leaves]
-    holder = Flattened(has_aux, name)
+    holder = Flattened(has_aux, f"{what} of {name}")
     tape = run_reverse(holder.flat(function, structure), leaves, active, name)
     outputs = list(tape.outputs)
     del tape.outputs[holder.count :], tape.output_vars[holder.count :]

@@ -11,7 +11,7 @@ from tracer.primitives.checkpoint import checkpoint_name_p
 from tracer.trace import trees
 from tracer.trace.source import place
 from tracer.trace.stage import stage
-from tracer.transforms.functions import argument_names, as_output, check_callable, flatten_arguments, name_of
+from tracer.transforms.functions import argument_names, as_outputs, check_callable, flatten_arguments, name_of
 from tracer.transforms.linearize import linearize_program
 
 
@@ -30,7 +30,7 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tu
 
     def flat(inputs: list[Any]) -> list[Any]:
         positional, keywords = trees.unflatten(structure, inputs)
-        return [as_output(y, name) for y in trees.flatten(f(*positional, **keywords))[0]]
+        return as_outputs(f(*positional, **keywords), f"saved_residuals of {name}")[0]
 
     staged = stage(flat, [x.type for x in leaves], name=name)
     names = ["a captured array"] * len(staged.constants) + argument_names(args, kwargs, of=f)

@@ -6,20 +6,20 @@ was given in its place.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from tracer.errors import ArgumentError, message
+from tracer.errors import ArgumentError, DTypeError, message
 from tracer.ir.primitive import Zero
 from tracer.ir.program import Literal
-from tracer.ir.types import is_differentiable, same_up_to_weakness, tangent_type
+from tracer.ir.types import Type, is_differentiable, same_up_to_weakness, tangent_type
 from tracer.primitives.broadcasting import broadcast_in_dim
 from tracer.primitives.conversion import convert_element_type
 from tracer.primitives.zeros import zeros
 from tracer.trace import trees
-from tracer.trace.array import renewed
+from tracer.trace.array import Array, renewed
 from tracer.trace.convert import as_array
 from tracer.trace.source import here
 from tracer.transforms.context import Tangent
@@ -31,36 +31,58 @@ FLOAT0 = np.dtype([("float0", np.void, 0)])
 def match_tangents(given: Any, like: Sequence[Any], structure: trees.Structure, what: str) -> list[Tangent]:
     """Tangents or cotangents as operands: they must have the structure, shapes and tangent dtypes of `like`."""
     leaves, got = trees.flatten(given)
+    root = what.partition(" ")[0]
     if got != structure:
+        path, wanted, found = trees.parting(structure, got, root)
+        where = f" for {path}" if path != root else ""
         raise ArgumentError(
             message(
                 f"{what}{here()} must have the structure of what they belong to",
-                f"expected {trees.structure_text(structure)}",
-                f"got {trees.structure_text(got)}",
+                f"expected {trees.structure_text(wanted)}{where}",
+                f"got {trees.structure_text(found)}",
                 help="one leaf for each array, in the same containers",
             )
         )
-    names = None
-    result: list[Tangent] = []
-    for number, (leaf, x) in enumerate(zip(leaves, like, strict=True)):
-        wanted = tangent_type(x.type)
-        if not is_differentiable(x.type):
-            result.append(Zero(wanted))
-            continue
-        array: Any = as_array(leaf, what) if not (isinstance(leaf, np.ndarray) and leaf.dtype == FLOAT0) else None
-        if array is not None and array.weak_type and array.shape == wanted.shape:
+    return [
+        _matched(leaf, x.type, what, lambda number=number: trees.leaf_names(given, root)[number])  # type: ignore[misc]
+        for number, (leaf, x) in enumerate(zip(leaves, like, strict=True))
+    ]
+
+
+def _matched(leaf: Any, type: Type, what: str, name: Callable[[], str]) -> Tangent:
+    """One tangent of a value of the type, as an operand."""
+    wanted = tangent_type(type)
+    empty = isinstance(leaf, np.ndarray) and leaf.dtype == FLOAT0
+    if not is_differentiable(type):
+        if not empty or leaf.shape != type.shape:
+            given = f"pass numpy.zeros({type.shape}, tracer.dtypes.float0), or make it a float"
+            raise _wrong_type(leaf, wanted, what, name(), f"{type} has no derivative: {given}")
+        return Zero(wanted)
+    if not empty:
+        array: Any = leaf if isinstance(leaf, Array) else _converted(leaf, what, name)
+        if array.weak_type and array.shape == wanted.shape:
             array = convert_element_type(array, wanted.dtype)  # type: ignore[union-attr]
-        if array is None or not same_up_to_weakness(array.type, wanted):
-            names = names or trees.leaf_names(given, what.partition(" ")[0])
-            raise ArgumentError(
-                message(
-                    f"{what}{here()}: {names[number]} has the wrong type",
-                    f"expected {wanted}, got {'float0' if array is None else array.type}",
-                    help="tangents and cotangents have the shape and dtype of the values they belong to",
-                )
-            )
-        result.append(array)
-    return result
+        if same_up_to_weakness(array.type, wanted):
+            return array  # type: ignore[no-any-return]
+    raise _wrong_type(leaf, wanted, what, name(), _LIKE_THE_VALUES)
+
+
+_LIKE_THE_VALUES = "tangents and cotangents have the shape and dtype of the values they belong to"
+
+
+def _converted(leaf: Any, what: str, name: Callable[[], str]) -> Array:
+    try:
+        return as_array(leaf, what)
+    except (ArgumentError, DTypeError):
+        return as_array(leaf, f"{what}: {name()}")  # raises again, and says which it is
+
+
+def _wrong_type(leaf: Any, wanted: Type, what: str, name: str, remedy: str) -> ArgumentError:
+    empty = isinstance(leaf, np.ndarray) and leaf.dtype == FLOAT0
+    got = f"float0[{','.join(map(str, leaf.shape))}]" if empty else _converted(leaf, what, lambda: name).type
+    return ArgumentError(
+        message(f"{what}{here()}: {name} has the wrong type", f"expected {wanted}, got {got}", help=remedy)
+    )
 
 
 def tangent_array(t: Tangent) -> Any:

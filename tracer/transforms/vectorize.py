@@ -17,7 +17,7 @@ from tracer.trace.state import named_axis
 from tracer.trace.tracebacks import call_user, wrapping
 from tracer.transforms.batch import batch_forward
 from tracer.transforms.context import to_front
-from tracer.transforms.functions import argument_names, as_output, check_callable, flatten_arguments, name_of
+from tracer.transforms.functions import argument_names, as_outputs, check_callable, flatten_arguments, name_of
 
 Axis = int | None
 
@@ -69,9 +69,9 @@ def vmap(
         def flat(inputs: list[Any]) -> list[Any]:
             positional, keywords = trees.unflatten(structure, inputs)
             result = call_user(fun, positional, keywords)
-            outputs, out_structure = trees.flatten(result)
+            outputs, out_structure = as_outputs(result, f"vmap of {name}")
             holder[:] = [out_structure, result]
-            return [as_output(y, name) for y in outputs]
+            return outputs
 
         with named_axis(axis_name, size):
             staged = stage(flat, example_types, name=name, protected=True)
