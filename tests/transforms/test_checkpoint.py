@@ -52,13 +52,42 @@ def looped(w: Any, layer: Any = layer) -> Any:
     return lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, layer(w, s[1])), (0, X))[1].sum()
 
 
-def whole(function: Any) -> Any:
-    """The function under one checkpoint, its layers as they are."""
-    return lambda w, layer: checkpoint(function, policy=layer)(w)
+def counted(w: Any, layer: Any = layer) -> Any:
+    steps = (2.0 + tnp.abs(w).sum() * 0.0).astype(int)
+    return lax.fori_loop(0, steps, lambda i, x: layer(w, x), X).sum()
+
+
+def branched(w: Any, layer: Any = layer) -> Any:
+    return lax.cond(w.sum() > -100.0, lambda x: layer(w, x), lambda x: x + w[0], X).sum()
+
+
+def branches_in_scan(w: Any, layer: Any = layer) -> Any:
+    def step(x: Any, u: Any) -> Any:
+        return lax.cond(u > 1.0, lambda x: layer(w, x), lambda x: u * x, x), layer(w, X * u)
+
+    last, rows = lax.scan(step, X, tnp.arange(4.0))
+    return last.sum() + rows.sum()
+
+
+def scan_in_loop(w: Any, layer: Any = layer) -> Any:
+    inner = lambda x: lax.scan(lambda x, _: (layer(w, x), x[0]), x, None, length=2)[0]  # noqa: E731
+    return lax.while_loop(lambda s: s[0] < 2, lambda s: (s[0] + 1, inner(s[1])), (0, X))[1].sum()
+
+
+def loop_in_scan(w: Any, layer: Any = layer) -> Any:
+    def inner(x: Any) -> Any:
+        return lax.while_loop(lambda s: s[0] < 2, lambda s: (s[0] + 1, layer(w, s[1])), (0, x))[1]
+
+    return lax.scan(lambda x, _: (inner(x), None), X, None, length=2)[0].sum()
+
+
+BASIC = [three_layers, scanned, looped]
+NESTED = [counted, branched, branches_in_scan, scan_in_loop, loop_in_scan]
+FUNCTIONS = [*BASIC, *NESTED]
 
 
 @pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
-@pytest.mark.parametrize("function", [three_layers, scanned, looped], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", BASIC, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("inside", [True, False], ids=["layers", "whole"])
 def test_derivatives_do_not_change(policy: Any, function: Any, inside: bool) -> None:
     kept = checkpoint(layer, policy=policy)
@@ -70,7 +99,15 @@ def test_derivatives_do_not_change(policy: Any, function: Any, inside: bool) -> 
     np.testing.assert_allclose(jvp(f, (W,), (direction,))[1], expected.sum(), rtol=1e-12)
 
 
-@pytest.mark.parametrize("function", [three_layers, scanned, looped], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("policy", [policies.dots_saveable, policies.everything_saveable], ids=str)
+@pytest.mark.parametrize("function", NESTED, ids=lambda f: f.__name__)
+def test_derivatives_of_loops_and_branches_within_each_other_do_not_change(policy: Any, function: Any) -> None:
+    f, expected = checkpoint(function, policy=policy), grad(function)(W)
+    np.testing.assert_allclose(grad(f)(W), expected, rtol=1e-12)
+    np.testing.assert_allclose(jit(grad(f))(W), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 def test_second_derivatives_and_batches_do_not_change(function: Any) -> None:
     f = checkpoint(function, policy=policies.dots_saveable)
     np.testing.assert_allclose(hessian(f)(W), hessian(function)(W), rtol=1e-10, atol=1e-12)
@@ -101,6 +138,40 @@ def test_policies_decide_what_is_kept() -> None:
 
 def count(program: Program, name: str) -> int:
     return sum(equation.primitive.name == name for equation in equations(program))
+
+
+@pytest.mark.parametrize("function", FUNCTIONS[1:-1], ids=lambda f: f.__name__)
+def test_policies_decide_what_runs_again_in_loops_and_branches(function: Any) -> None:
+    """Without a checkpoint no product is computed twice."""
+    layers = 2 if function is branches_in_scan else 1
+
+    def products(policy: Any) -> int:
+        f = function if policy is None else checkpoint(function, policy=policy)
+        return count(tracer.make_program(grad(f))(W), "dot_general")
+
+    once = products(None)
+    assert products(policies.nothing_saveable) == once + layers
+    assert products(policies.save_any_names_but_these("product")) == once + layers
+    for policy in (policies.dots_saveable, policies.save_only_these_names("product"), policies.everything_saveable):
+        assert products(policy) == once
+
+
+@pytest.mark.parametrize(("function", "loop"), [(scanned, "scan"), (looped, "for_loop"), (branched, "cond")])
+def test_no_loop_runs_again_of_which_everything_is_kept(function: Any, loop: str) -> None:
+    def loops(policy: Any) -> int:
+        program = tracer.make_program(grad(checkpoint(function, policy=policy)))(W)
+        return sum(count(program, name) for name in {"while_loop", loop})
+
+    assert loops(policies.everything_saveable) == 2
+    assert loops(policies.nothing_saveable) == 3
+
+
+def test_steps_keep_what_the_policy_says() -> None:
+    f = checkpoint(scanned, policy=policies.dots_saveable)
+    assert kept_types(f, W) == ["f64[3,3]", "f64[3]", "f64[4,3]"]
+    assert kept_types(checkpoint(scanned), W) == ["f64[3,3]", "f64[3]"]
+    counts = kept_types(checkpoint(looped), W)
+    assert "Stack" not in " ".join(counts)
 
 
 def test_the_computation_runs_again_and_is_not_shared_with_the_first() -> None:

@@ -8,9 +8,10 @@ from typing import Any
 
 from tracer.errors import ArgumentError, message
 from tracer.ir.primitive import Primitive
-from tracer.primitives.checkpoint import Policy, checkpoint_name_p, checkpointed
+from tracer.primitives.checkpoint import Policy, checkpointed
 from tracer.primitives.contractions import dot_general_p
 from tracer.primitives.convolution import conv_p
+from tracer.primitives.recomputation import checkpoint_name_p
 from tracer.trace import trees
 from tracer.trace.convert import as_array
 from tracer.trace.source import here
