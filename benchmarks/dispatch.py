@@ -55,7 +55,7 @@ def cases() -> list[Case]:
         ("jit, static argument", static, (a, "fast"), None),
         ("by Python: OrderedDict", jit(lambda t: add(t["v"], t["v"])), (OrderedDict(v=a),), None),
         ("by Python: x[::2]", double, (np.arange(32.0)[::2],), None),
-        ("by Python: donation", lambda v: donating(as_array(v)), (x,), None),
+        ("jit, a copy that is donated", lambda v: donating(as_array(v)), (x,), None),
         ("eager add", tnp.add, (a, a), 2000),
         ("eager x + 1.0", lambda v: v + 1.0, (a,), 2000),
         ("eager where", tnp.where, (a > 3, a, a), 2000),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import is_
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,24 +33,35 @@ from tracer.transforms.linearize import linearize_program
 from tracer.transforms.transpose import transpose_program
 
 
+class Way(NamedTuple):
+    """How a program is run: the bits of vectors that LLVM writes for, the order in which loops are interpreted, and
+    whether results may take the memory of operands."""
+
+    width: Width
+    order: Order
+    donated: bool
+
+    def __str__(self) -> str:
+        return f"vectors of {self.width} bits, {self.order.value}{', donated' * self.donated}"
+
+
 def check_values(program: Program, values: Sequence[Array], turn: int = 0) -> None:
     """Equation by equation as NumPy has it; as a whole, by LLVM and interpreted, as equation by equation.
 
-    turn: chooses among the widths of vectors that LLVM writes for, and the orders in which loops are interpreted;
-    the passes are verified one by one where it is a multiple of four.
+    turn: chooses the way; the passes are verified one by one where it is a multiple of four.
     """
-    width, order = WIDTHS[turn % len(WIDTHS)], tuple(Order)[turn % len(Order)]
+    way = Way(WIDTHS[turn % len(WIDTHS)], tuple(Order)[turn % len(Order)], turn // 4 % 2 == 1)
     known = run_by_leaves(check_program(program), values)
     check_equations(program, known)
     if turn % 4 == 0:
         optimize(program, verify=True)
-    problem = differs(program, values, known, width, order)
+    problem = differs(program, values, known, way)
     if problem is not None:  # the order of a sum follows memory, so that another fusion may round it in another way
         pinned = held_apart(program)
         assert pinned is not program, problem
-        again = differs(pinned, values, run_by_leaves(pinned, values), width, order)
+        again = differs(pinned, values, run_by_leaves(pinned, values), way)
         assert again is None, f"{again}\n  and where nothing is held apart:\n{problem}"
-        assert differs(program, values, known, width, order, in_order=False) is None, problem
+        assert differs(program, values, known, way, in_order=False) is None, problem
 
 
 ORDERED = ("reduce_sum", "reduce_prod", "reduce_window_sum", "cumsum", "cumprod", "cumlogsumexp", "dot_general", "conv")
@@ -74,25 +85,24 @@ def _sums(program: Program) -> Iterator[DType]:
 
 
 def differs(
-    program: Program, values: Sequence[Array], known: Mapping[Var, Any], width: Width, order: Order,
-    *, in_order: bool = True,
-) -> str | None:  # fmt: skip
+    program: Program, values: Sequence[Array], known: Mapping[Var, Any], way: Way, *, in_order: bool = True
+) -> str | None:
     """How the program as a whole, by LLVM and interpreted, is not what is known of its outputs; None where it is.
 
     in_order: whether the bits must be equal; else they are close. Interpreted, they always must be LLVM's.
     """
     optimized = optimize(program)
-    scheduled = schedule(optimized)
-    compiled = Native(scheduled, width).run(values)
+    scheduled = schedule(optimized, donated=range(len(program.inputs)) if way.donated else ())
+    compiled = Native(scheduled, way.width).run(values)
     if not sums_by_library(optimized):
-        for n, (a, b) in enumerate(zip(run_loops(scheduled, values, order), compiled, strict=True)):
-            check_close(a, b, None, f"output {n}: interpreted {order.value}, against LLVM at {width}")
+        for n, (a, b) in enumerate(zip(run_loops(scheduled, values, way.order), compiled, strict=True)):
+            check_close(a, b, None, f"output {n}: interpreted, against LLVM; {way}")
     for atom, got in zip(program.outputs, compiled, strict=True):
         if not isinstance(atom, Var):
             continue
         allowed = None if in_order else reordered(program, got.dtype)
         try:
-            what = f"{_definition(program, atom)}: LLVM at {width}, against one by one"
+            what = f"{_definition(program, atom)}: LLVM, against one by one; {way}"
             check_close(got, np.asarray(known[atom]), allowed, what)
         except AssertionError as error:
             return str(error)

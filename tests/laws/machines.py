@@ -124,7 +124,11 @@ def _buffers(scheduled: Scheduled, values: Sequence[Array], dtypes: Sequence[Any
     """The flat arrays of a call, and the outputs among them in their shapes, full of what no result leaves."""
     storage = [storage_type(type) for type in scheduled.output_types]
     outputs = [np.full(s.shape, _untouched(s.dtype), s.dtype) for s in storage]
-    arrays = [*map(np.ascontiguousarray, values), *outputs, *scheduled.constants]
+    given = list(map(np.ascontiguousarray, values))
+    for number, donor in scheduled.donors.items():
+        outputs[number][...] = given[donor]
+        given[donor] = outputs[number]
+    arrays = [*given, *outputs, *scheduled.constants]
     return [a.reshape(-1).view(dtype) for a, dtype in zip(arrays, dtypes, strict=True)], outputs
 
 

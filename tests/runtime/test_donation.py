@@ -1,16 +1,23 @@
-"""Donated arguments: consumed, with an error that says so."""
+"""Donated arguments: consumed, with an error that says so; their memory is the results' where nobody else has it."""
 
 from __future__ import annotations
 
 import warnings
+import weakref
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
+import tracer.numpy as tnp
 from tests.runtime.programs import arange, double, line, same, scaled, take
+from tracer import lax, nn
 from tracer.errors import ArgumentError, OutOfBoundsError
+from tracer.runtime.entry import entries_enabled
 from tracer.runtime.jit import jit
 from tracer.trace.convert import as_array
+from tracer.tree_util import tree_leaves, tree_map
 
 pytestmark = pytest.mark.usefixtures("way")
 
@@ -52,3 +59,146 @@ def test_a_donated_numpy_array_is_kept_with_a_warning() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         f(arange(3), 2.0)
+
+
+# whose memory a result has
+
+
+def address(x: Any) -> int:
+    """Where the elements are, with nobody left who knows of them."""
+    return int(np.asarray(x).ctypes.data)
+
+
+def keeps_place(function: Callable[..., Any], *arrays: Any) -> list[bool]:
+    """Which results are where the arguments were; the numbers are what they are without donation."""
+    expected = tree_leaves(jit(function)(*arrays))
+    f = jit(function, donate_argnums=tuple(range(len(arrays))))
+    kept = []
+    for _ in range(3):  # traced, by the way of Python and by the compiled entry
+        given = tree_map(lambda leaf: leaf + 0, arrays)
+        places = {address(leaf) for leaf in tree_leaves(given)}
+        results = tree_leaves(f(*given))
+        for got, wanted in zip(results, expected, strict=True):
+            same(got, np.asarray(wanted))
+        with pytest.raises(ArgumentError, match="that was donated"):
+            tree_leaves(given)[0] + 1
+        kept.append([address(leaf) in places for leaf in results])
+    assert kept[0] == kept[1] == kept[2]
+    return kept[0]
+
+
+def step(w: Any, b: Any) -> Any:
+    return w - 0.5 * b, b * 2.0
+
+
+IN_PLACE: dict[str, tuple[Callable[..., Any], int]] = {
+    "element by element": (lambda x: tnp.sin(x) * 2.0 + x, 1),
+    "an update": (lambda x: x.at[3].set(5.0), 1),
+    "updates of what was computed": (lambda x: (x * 2.0).at[3].set(5.0).at[4].add(1.0), 1),
+    "a scatter": (lambda x: x.at[tnp.asarray([1, 5, 1])].add(1.0), 1),
+    "a counted loop": (lambda x: lax.fori_loop(0, 10, lambda i, c: c.at[i].add(1.0), x), 1),
+    "a loop": (lambda x: lax.while_loop(lambda c: c[0] < 5.0, lambda c: c * 1.5 + 1.0, x), 1),
+    "a scan": (lambda x: lax.scan(lambda c, i: (c + i, None), x, tnp.arange(5.0))[0], 1),
+    "handed on": (lambda x: x, 1),
+    "two at once": (step, 2),
+    "changing places": (lambda x, y: (y + 1.0, x + 1.0), 2),
+    "rows": (nn.softmax, 1),
+}
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_results_take_the_memory_of_donated_arrays(name: str) -> None:
+    function, count = IN_PLACE[name]
+    kept = keeps_place(function, *(arange(4000) / (n + 3000.0) for n in range(count)))
+    assert all(kept) == entries_enabled()
+
+
+ELSEWHERE: dict[str, Callable[..., Any]] = {
+    "read at other places": lambda x: x[::-1] + x,
+    "read afterwards": lambda x: (x.at[0].set(1.0), tnp.sum(x)),
+    "another type": lambda x: x.astype("float32"),
+    "another shape": lambda x: x[1:],
+    "a product": lambda x: x.reshape(40, 100) @ x.reshape(100, 40),
+}
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_other_results_have_memory_of_their_own(name: str) -> None:
+    assert not any(keeps_place(ELSEWHERE[name], arange(4000)))
+
+
+def test_memory_that_somebody_else_knows_of_is_copied() -> None:
+    f = jit(double, donate_argnums=0)
+    for _ in range(3):
+        x = arange(3)
+        view = np.asarray(x)
+        same(f(x), [0.0, 2.0, 4.0])
+        assert view.tolist() == [0.0, 1.0, 2.0]
+        twin = arange(3)
+        memory = memoryview(np.asarray(twin))
+        same(f(twin), [0.0, 2.0, 4.0])
+        assert memory.tolist() == [0.0, 1.0, 2.0]
+
+
+def test_an_array_may_be_given_twice() -> None:
+    f, g = jit(step, donate_argnums=(0, 1)), jit(step, donate_argnums=0)
+    for _ in range(3):
+        x = arange(3)
+        for result, expected in zip(f(x, x), ([0.0, 0.5, 1.0], [0.0, 2.0, 4.0]), strict=True):
+            same(result, expected)
+        y = arange(3)
+        same(g(y, y)[0], [0.0, 0.5, 1.0])
+
+
+def test_a_captured_array_may_be_donated() -> None:
+    x = arange(3)
+    f = jit(lambda y: y * 2.0 + x, donate_argnums=0)
+    same(f(x), [0.0, 3.0, 6.0])
+    with pytest.raises(ArgumentError, match="that was donated"):
+        f(arange(3))
+
+
+def test_leaves_of_trees_and_keywords_are_donated() -> None:
+    f = jit(lambda lr, *, params: {k: v - lr for k, v in params.items()}, donate_argnames="params")
+    for _ in range(3):
+        params = {"w": arange(3), "b": arange(2)}
+        lr = arange(1)
+        result = f(lr, params=params)
+        same(result["w"], [0.0, 1.0, 2.0])
+        same(lr, [0.0])
+        for leaf in params.values():
+            with pytest.raises(ArgumentError, match=r"given to lambda by donate_argnums"):
+                double(leaf)
+
+
+def test_a_fault_in_the_middle_leaves_nothing_to_read() -> None:
+    f = jit(lambda x, i: (x * 2.0).at[i].set(1.0), donate_argnums=0)
+    same(f(arange(3), 1), [0.0, 1.0, 4.0])
+    x = arange(3)
+    with pytest.raises(OutOfBoundsError):
+        f(x, 7)
+    with pytest.raises(ArgumentError, match="that was donated"):
+        double(x)
+
+
+def test_memory_counts_donated_results_once() -> None:
+    x = np.zeros(1000)
+    assert jit(double).lower(x).memory().peak == 16_000
+    assert jit(double, donate_argnums=0).lower(x).memory().peak == 8_000
+
+
+def test_a_function_compiled_ahead_donates() -> None:
+    x = arange(3)
+    same(jit(double, donate_argnums=0).lower(x).compile()(x), [0.0, 2.0, 4.0])
+    with pytest.raises(ArgumentError, match="that was donated"):
+        double(x)
+
+
+def test_a_donated_array_that_is_dropped_is_let_go() -> None:
+    f = jit(double, donate_argnums=0)
+    for _ in range(3):
+        x = arange(3)
+        value = weakref.ref(x._value)
+        result = f(x)
+        del x, result
+        assert value() is None

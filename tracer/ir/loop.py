@@ -33,6 +33,7 @@ class Space(Enum):
     """Where a buffer lives."""
 
     INPUT = "input"  # an operand of the program: read only
+    DONATED = "donated"  # an operand of the program that it may overwrite, and in whose memory it leaves a result
     OUTPUT = "output"  # a result of the program
     CONSTANT = "constant"  # data that belongs to the executable: read only
     ARENA = "arena"  # a slice of the call's arena, at `offset` bytes

@@ -43,7 +43,7 @@ from tracer.ir.loop_walk import (
     statements_of,
 )
 
-_ENTRY_SPACES = (Space.INPUT, Space.OUTPUT, Space.CONSTANT)
+_ENTRY_SPACES = (Space.INPUT, Space.DONATED, Space.OUTPUT, Space.CONSTANT)
 _READ_ONLY = (Space.INPUT, Space.CONSTANT)
 
 

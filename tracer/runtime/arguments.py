@@ -125,17 +125,18 @@ class Signature:
         names = argument_names(args, kwargs, of=self.parameters, positions=left)
         return [whole.get(name, name) for name in names]
 
-    def donated(self, call: Call) -> list[Any]:
-        """The leaves that the call gives away."""
+    def donated(self, call: Call) -> list[int]:
+        """Which of its leaves the call gives away."""
         if not (self.donated_numbers or self.donated_names):
             return []
         skipped = {s.place for s in call.key.statics}
         total = len(call.args) + sum(isinstance(place, int) for place in skipped)
         places = [i for i in range(total) if i not in skipped]
         numbers = {n % total if n < 0 and total else n for n in self.donated_numbers}
-        values = [x for i, x in zip(places, call.args, strict=True) if i in numbers]
-        values += [v for k, v in call.kwargs.items() if k in self.donated_names]
-        return trees.flatten(values)[0]
+        given = [(x, i in numbers) for i, x in zip(places, call.args, strict=True)]
+        given += [(call.kwargs[k], k in self.donated_names) for k in sorted(call.kwargs)]
+        marks = [on for value, on in given for _ in trees.flatten(value)[0]]
+        return [n for n, on in enumerate(marks) if on]
 
 
 def signature(

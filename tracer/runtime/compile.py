@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -49,9 +49,9 @@ class Compiled:
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether running it twice is as running it once: no ordered callbacks."""
+        """Whether running it twice is as running it once: no ordered callbacks, no operand overwritten."""
         callbacks: tuple[Any, ...] = self.scheduled.callbacks  # Equations
-        return not any(Effect.IO in equation.effects for equation in callbacks)
+        return not self.scheduled.donors and not any(Effect.IO in equation.effects for equation in callbacks)
 
     @cached_property
     def executable(self) -> Executable:
@@ -61,12 +61,15 @@ class Compiled:
     def run(self, values: Sequence[Value]) -> list[Value]:
         """Call through ctypes: the outputs for one NumPy array an input, each as `storage_type` says.
 
-        The way for Pythons and NumPys whose C interface the compiled entry does not know.
+        The way for Pythons and NumPys whose C interface the compiled entry does not know. Donated values are copied.
         Raises what the program's faults, callbacks and interrupts raise.
         """
         storage = [storage_type(type) for type in self.scheduled.output_types]
-        outputs = [np.empty(s.shape, s.dtype) for s in storage]
-        arrays = [*values, *outputs, *self.scheduled.constants]
+        outputs, given = [np.empty(s.shape, s.dtype) for s in storage], list(values)
+        for output, donor in self.scheduled.donors.items():
+            outputs[output][...] = values[donor]
+            given[donor] = outputs[output]
+        arrays = [*given, *outputs, *self.scheduled.constants]
         parameters = self.executable.parameters
         flat = [a.reshape(-1).view(p.dtype) for a, p in zip(arrays, parameters, strict=True)]
         status = Status.INTERRUPTED
@@ -104,10 +107,13 @@ def _at(pointers: int, number: int, type: Type) -> Value:
     return flat.reshape(storage.shape)
 
 
-def compile_program(program: Program) -> Compiled:
-    """The program through all stages. Raises InternalError for what the backend cannot spell."""
+def compile_program(program: Program, donated: Collection[int] = ()) -> Compiled:
+    """The program through all stages. Raises InternalError for what the backend cannot spell.
+
+    donated: the inputs whose memory results may take over.
+    """
     with collector_paused():
-        return compile_scheduled(program, schedule(optimize(program)))
+        return compile_scheduled(program, schedule(optimize(program), donated=donated))
 
 
 def compile_scheduled(program: Program, scheduled: Scheduled) -> Compiled:

@@ -1,9 +1,12 @@
-"""Donated arguments: given to the call, and gone for the caller."""
+"""Donated arguments: given to the call, and gone for the caller.
+
+What the schedule makes of their memory is in `schedule.donors`; what the entry does with them, in `entry_donation`.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -46,6 +49,10 @@ class Donated:
         if name.startswith("__"):
             raise AttributeError(name)
         return self._refuse()
+
+
+NOTHING_DONATED: Mapping[int, Donated] = {}
+"""For no leaf what stands in its place after a call."""
 
 
 def consume(leaves: Sequence[Any], function: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from tracer.ir.types import ArrayType, Type, array_type, storage_type
 from tracer.once import once
 from tracer.runtime import capi
 from tracer.runtime.compile import Compiled
+from tracer.runtime.donation import NOTHING_DONATED, Donated
 from tracer.runtime.faults import error_of
 from tracer.runtime.guards import Captured, ValueGuard
 from tracer.runtime.guards import Guard as Named
@@ -82,12 +83,18 @@ class Recognised:
     """An executable with a structure of arguments: what its entries, which differ in their fallbacks, share."""
 
     def __init__(
-        self, compiled: Compiled, captured: Sequence[Captured], plan: Plan, structure: trees.Structure | None
+        self,
+        compiled: Compiled,
+        captured: Sequence[Captured],
+        plan: Plan,
+        structure: trees.Structure | None,
+        donated: Mapping[int, Donated] = NOTHING_DONATED,
     ) -> None:
-        """structure: of the result; None for a tuple of all outputs."""
+        """structure: of the result; None for a tuple of all outputs. donated: what takes a donated leaf's place."""
         self._keep: list[Any] = [compiled, captured, plan]
         self.record = Record()
         self._set_program(compiled, captured)
+        self._set_donated(donated)
         self._set_arguments(plan)
         self._set_handlers(compiled, structure)
         spare = ctypes.c_void_p()
@@ -154,12 +161,19 @@ class Recognised:
             leaf.handle, leaf.scalar = self._object(array), Scalar.NONE
         r.main = compiled.loaded.address()
         r.captured, r.inputs, r.leaves = len(captured), len(leaves), self._table(Leaf, leaves)
-        results = [self._result(type) for type in scheduled.output_types]
+        donors = scheduled.donors
+        results = [self._result(type, donors.get(n, -1)) for n, type in enumerate(scheduled.output_types)]
         r.outputs, r.results = len(results), self._table(Result, results)
         r.constants = len(scheduled.constants)
         r.data = self._table(ctypes.c_void_p, [constant.ctypes.data for constant in scheduled.constants])
         r.arena, r.stacks = scheduled.module.arena, scheduled.module.stacks
         r.long_from, r.repeatable = 0 if compiled.is_long else _NEVER, compiled.is_repeatable
+
+    def _set_donated(self, donated: Mapping[int, Donated]) -> None:
+        leaves = (Leaf * self.record.inputs).from_address(self.record.leaves)
+        for number, replacement in donated.items():
+            leaves[self.record.captured + number].donated = self._object(replacement)
+        self.record.donates = bool(donated)
 
     def _set_arguments(self, plan: Plan) -> None:
         r = self.record
@@ -195,13 +209,13 @@ class Recognised:
             scalar,
         )  # fmt: skip
 
-    def _result(self, type: Type) -> Result:
+    def _result(self, type: Type, donor: int) -> Result:
         storage = storage_type(type)
         weak = isinstance(type, ArrayType) and type.weak
         known = None if isinstance(type, ArrayType) else type
         return Result(
             self._object(storage.dtype), self._shape(storage), len(storage.shape), _bytes(storage), self._object(weak),
-            self._object(known),
+            self._object(known), donor,
         )  # fmt: skip
 
     def _shape(self, storage: ArrayType) -> int:

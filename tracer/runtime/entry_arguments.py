@@ -264,8 +264,11 @@ foreign: ; neither weak nor a key, and any memory layout
   %flags = field i32 %object Ndarray.flags
   %layout = and i32 %flags, 257 ; C-contiguous and aligned
   %laid.out = icmp ne i32 %layout, 257
+  %replacement = field ptr %leaf Leaf.donated
+  %is.donated = icmp ne ptr %replacement, null ; which calls for a warning
   %strange = or i1 %is.weak, %is.special
-  %unfit = or i1 %strange, %laid.out
+  %refused = or i1 %strange, %is.donated
+  %unfit = or i1 %refused, %laid.out
   br i1 %unfit, label %no, label %compare
 compare:
   %ndarray = phi ptr [ %held, %value ], [ %object, %foreign ]

@@ -67,9 +67,11 @@ no:
 }
 
 ; New arrays for all results; false with an exception set and nothing left where memory runs out.
-define internal i1 @tracer.make_all(ptr %record, ptr %results, ptr %buffers, ptr %common) {
+define internal i1 @tracer.make_all(ptr %record, ptr %results, ptr %all.buffers, ptr %owners, ptr %common) {
 entry:
   %count = field i64 %record Record.outputs
+  %inputs = field i64 %record Record.inputs
+  %buffers = getelementptr ptr, ptr %all.buffers, i64 %inputs
   %table = field ptr %record Record.results
   br label %loop
 loop:
@@ -79,7 +81,21 @@ loop:
 make:
   %result = getelementptr [Result.bytes x i8], ptr %table, i64 %i
   %buffer = getelementptr ptr, ptr %buffers, i64 %i
-  %array = call ptr @tracer.make(ptr %record, ptr %result, ptr %buffer, ptr %common)
+  %donor = field i64 %result Result.donor
+  %owner.at = getelementptr ptr, ptr %owners, i64 %donor
+  %given.at = getelementptr ptr, ptr %all.buffers, i64 %donor
+  %has.donor = icmp sge i64 %donor, 0
+  br i1 %has.donor, label %take, label %fresh
+fresh:
+  %new.value = call ptr @tracer.new_value(ptr %record, ptr %result, ptr %common)
+  br label %wrap
+take:
+  %owner = load ptr, ptr %owner.at
+  %taken.value = call ptr @tracer.take_donated(ptr %record, ptr %result, ptr %owner, ptr %given.at, ptr %common)
+  br label %wrap
+wrap:
+  %value = phi ptr [ %new.value, %fresh ], [ %taken.value, %take ]
+  %array = call ptr @tracer.wrap(ptr %record, ptr %result, ptr %value, ptr %buffer)
   %failed = icmp eq ptr %array, null
   br i1 %failed, label %no, label %made
 made:
@@ -94,8 +110,8 @@ no:
   ret i1 false
 }
 
-; A new Array on a new NumPy array of unset elements, whose memory's address goes to `buffer`.
-define internal ptr @tracer.make(ptr %record, ptr %result, ptr %buffer, ptr %common) {
+; A new NumPy array of unset elements, or null.
+define internal ptr @tracer.new_value(ptr %record, ptr %result, ptr %common) {
   %descr = field ptr %result Result.descr
   %own.ndim = field i64 %result Result.ndim
   %own.shape = field ptr %result Result.shape
@@ -105,7 +121,6 @@ define internal ptr @tracer.make(ptr %record, ptr %result, ptr %buffer, ptr %com
   %ndim = select i1 %is.free, i64 %common.ndim, i64 %own.ndim
   %shape = select i1 %is.free, ptr %common.shape, ptr %own.shape
   %ndarray.type = field ptr %record Record.ndarray
-  %array.type = field ptr %record Record.array
   %ndim32 = trunc i64 %ndim to i32
   %size = field i64 %result Result.size
   %count = field i64 %common Common.count
@@ -117,7 +132,7 @@ define internal ptr @tracer.make(ptr %record, ptr %result, ptr %buffer, ptr %com
 small:
   %small.value = call ptr @PyArray_NewFromDescr(ptr %ndarray.type, ptr %descr, i32 %ndim32, ptr %shape, ptr null, \
 ptr null, i32 0, ptr null)
-  br label %look
+  ret ptr %small.value
 large:
   %handler = load ptr, ptr @tracer_result_handler
   %before = call ptr @PyDataMem_SetHandler(ptr %handler)
@@ -126,9 +141,12 @@ ptr null, i32 0, ptr null)
   %ours = call ptr @PyDataMem_SetHandler(ptr %before)
   call void @Py_DecRef(ptr %before)
   call void @Py_DecRef(ptr %ours)
-  br label %look
-look:
-  %value = phi ptr [ %small.value, %small ], [ %large.value, %large ]
+  ret ptr %large.value
+}
+
+; A new Array on a NumPy array, whose reference it takes, and whose memory's address goes to `buffer`; null for null.
+define internal ptr @tracer.wrap(ptr %record, ptr %result, ptr %value, ptr %buffer) {
+  %array.type = field ptr %record Record.array
   %no.value = icmp eq ptr %value, null
   br i1 %no.value, label %failed, label %handle
 handle:

@@ -20,6 +20,7 @@ from tracer.codegen.status import Status
 from tracer.runtime import capi
 from tracer.runtime.entry_arguments import ARGUMENTS
 from tracer.runtime.entry_arrays import ARRAYS
+from tracer.runtime.entry_donation import DONATION
 from tracer.runtime.entry_run import RUN
 from tracer.runtime.entry_shapes import SHAPES
 from tracer.runtime.record import Common, Guard, Leaf, Record, Result, Step
@@ -78,8 +79,18 @@ flatten:
   %inputs = field i64 %record Record.inputs
   %objects = alloca ptr, i64 %inputs
   %found = call i1 @tracer.objects(ptr %record, ptr %args, ptr %objects)
-  br i1 %found, label %accept, label %fallback
+  br i1 %found, label %given, label %fallback
+given:
+  %donates = field i64 %record Record.donates
+  %is.donating = icmp ne i64 %donates, 0
+  br i1 %is.donating, label %note, label %accept
+note:
+  %given.objects = alloca ptr, i64 %inputs
+  %object.bytes = mul i64 %inputs, 8
+  call void @llvm.memcpy.p0.p0.i64(ptr %given.objects, ptr %objects, i64 %object.bytes, i1 false)
+  br label %accept
 accept:
+  %handles = phi ptr [ null, %given ], [ %given.objects, %note ]
   %outputs = field i64 %record Record.outputs
   %constants = field i64 %record Record.constants
   %arrays = add i64 %inputs, %outputs
@@ -91,11 +102,13 @@ accept:
 measure:
   %common = alloca [Common.bytes x i8], align 8
   %agree = call i1 @tracer.common(ptr %record, ptr %objects, ptr %common)
-  br i1 %agree, label %make, label %differ
+  br i1 %agree, label %hold, label %differ
+hold:
+  call void @tracer.hold_donated(ptr %record, ptr %handles)
+  br label %make
 make:
   %results = alloca ptr, i64 %outputs
-  %output.buffers = getelementptr ptr, ptr %buffers, i64 %inputs
-  %made = call i1 @tracer.make_all(ptr %record, ptr %results, ptr %output.buffers, ptr %common)
+  %made = call i1 @tracer.make_all(ptr %record, ptr %results, ptr %buffers, ptr %objects, ptr %common)
   br i1 %made, label %run, label %out.of.memory
 run:
   %data = field ptr %record Record.data
@@ -113,6 +126,7 @@ ready:
   %count = field i64 %common Common.count
   %result = call ptr @tracer.run(ptr %record, ptr %buffers, ptr %results, i64 %count)
   call void @tracer.release(ptr %objects, i64 %inputs)
+  call void @tracer.consume_donated(ptr %record, ptr %handles)
   %is.nothing = icmp eq ptr %result, null
   br i1 %is.nothing, label %nothing, label %give
 give:
@@ -123,6 +137,7 @@ nothing:
   br i1 %hands.on, label %fallback, label %give
 out.of.memory:
   call void @tracer.release(ptr %objects, i64 %inputs)
+  call void @tracer.consume_donated(ptr %record, ptr %handles)
   ret ptr null
 differ:
   call void @tracer.release(ptr %objects, i64 %inputs)
@@ -270,7 +285,8 @@ def names() -> dict[str, int]:
         "List.items": capi.LIST_ITEMS,
         "List.size": capi.LIST_SIZE, "Ndarray.data": capi.NDARRAY_DATA, "Ndarray.descr": capi.NDARRAY_DESCR,
         "Ndarray.flags": capi.NDARRAY_FLAGS, "Ndarray.ndim": capi.NDARRAY_NDIM, "Ndarray.shape": capi.NDARRAY_SHAPE,
-        "Object.type": capi.OB_TYPE, "Tuple.item0": capi.TUPLE_ITEMS, "Tuple.item1": capi.TUPLE_ITEMS + 8,
+        "Object.references": 0, "Object.type": capi.OB_TYPE,
+        "Tuple.item0": capi.TUPLE_ITEMS, "Tuple.item1": capi.TUPLE_ITEMS + 8,
         "Tuple.size": capi.TUPLE_SIZE, "Slice.items": capi.SLICE_ITEMS,
         "Float.value": capi.FLOAT_VALUE, "Memory.least": LEAST,
     }  # fmt: skip
@@ -303,4 +319,4 @@ def _expand(text: str, numbers: dict[str, int]) -> str:
 
 def entry_text() -> str:
     """The whole text, for this Python's layout of objects."""
-    return _expand("\n".join((DECLARATIONS, ENTRY, memory_text(), ARGUMENTS, SHAPES, ARRAYS, RUN)), names())
+    return _expand("\n".join((DECLARATIONS, ENTRY, memory_text(), ARGUMENTS, SHAPES, ARRAYS, DONATION, RUN)), names())

@@ -15,7 +15,7 @@ from tracer.errors import ArgumentError, message
 from tracer.lazy import LazyModule
 from tracer.runtime.arguments import Call, Key, Names, Positions, Signature, signature
 from tracer.runtime.devices import check_device
-from tracer.runtime.donation import consume
+from tracer.runtime.donation import Donated, consume
 from tracer.runtime.explain import History, Text, closest
 from tracer.runtime.locks import ForkSafeLock
 from tracer.runtime.plan import Plan, make_plan
@@ -114,8 +114,8 @@ class JitFunction:
             outputs = compiled.execute([as_array(leaf, copy=False) for leaf in call.leaves])
         finally:
             if donated:
-                consume(donated, self._name)
-        if not donated and gate.is_open_here:
+                consume([call.leaves[n] for n in donated], self._name)
+        if gate.is_open_here:
             self._chain_up(compiled, lambda: make_plan(args, kwargs, call), version)
         return trees.unflatten(traced.structure, outputs)
 
@@ -124,7 +124,8 @@ class JitFunction:
         with self._lock:
             found = self._cache.get(call.key)
             if found is None:
-                found = self._cache[call.key] = Specialization()
+                donated = {n: Donated(call.key.types[n], self._name) for n in self._signature.donated(call)}
+                found = self._cache[call.key] = Specialization(donated=donated)
         with found.lock:
             if found.is_traced and found.traced.is_valid:
                 return found
@@ -210,7 +211,8 @@ def jit(
 
     fun: takes and returns arrays and numbers, or trees of them. Without it, `jit(static_argnums=0)` is a decorator.
     static_argnums, static_argnames: arguments that are Python values, hashable; each value is compiled anew.
-    donate_argnums, donate_argnames: arrays that the caller gives up, and can no longer be used.
+    donate_argnums, donate_argnames: arrays that the caller gives up, and can no longer be used. Results of the same
+    type are computed in their memory where the order of reads and writes allows it, and nobody else sees it.
     inline: inside another traced function, its equations rather than a call. keep_unused: accepted as JAX's.
     Arrays that `fun` captures, NumPy's too, are read whenever it is called; where tracing looks at their values, as
     masks and `float` do, other values compile anew.

@@ -10,6 +10,7 @@ from tracer.ir.program import Program
 from tracer.lazy import LazyModule
 from tracer.runtime.arguments import Call, Signature
 from tracer.runtime.cost import CostReport, report
+from tracer.runtime.donation import consume
 from tracer.runtime.explain import Text
 from tracer.runtime.flops import flops
 from tracer.runtime.memory import Memory, memory_of
@@ -41,7 +42,8 @@ class Lowered:
 
     @cached_property
     def _compiled(self) -> compiling.Compiled:
-        return compiling.compile_program(self._traced.program)
+        first = len(self._traced.captured)
+        return compiling.compile_program(self._traced.program, [first + n for n in self._signature.donated(self._call)])
 
     def program(self) -> Program:
         """As traced: captured arrays first, then the arguments' leaves."""
@@ -104,7 +106,7 @@ class Lowered:
         peak                24,000 B
         """
         program, scheduled = self._traced.program, self._compiled.scheduled
-        return memory_of(program, self.optimized(), scheduled.module.arena, scheduled.constants)
+        return memory_of(program, self.optimized(), scheduled.module.arena, scheduled.constants, scheduled.donors)
 
     def compile(self) -> CompiledFunction:
         """The function for exactly these types."""
@@ -134,7 +136,12 @@ class CompiledFunction:
                 )
             )
         operands = [as_array(leaf, copy=False) for leaf in (*traced.captured, *call.leaves)]
-        return trees.unflatten(traced.structure, self._compiled.call(operands))
+        donated = [call.leaves[n] for n in signature.donated(call)]
+        try:
+            return trees.unflatten(traced.structure, self._compiled.call(operands))
+        finally:
+            if donated:
+                consume(donated, signature.name)
 
     def cost(self) -> CostReport:
         """As `Lowered.cost`."""

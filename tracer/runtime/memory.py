@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,8 +27,9 @@ class Growth:
 class Memory:
     """Bytes that a call needs. `peak` is all of them together, with no round of the loops in `growth`.
 
-    arguments: what the caller hands over and what the function captured; results; arena: temporaries, at most
-    at one time; constants: data that belongs to the program; limit: what loops with `memory=` keep at most.
+    arguments: what the caller hands over and what the function captured; results, but for those in the memory of
+    donated arguments; arena: temporaries, at most at one time; constants: data that belongs to the program; limit:
+    what loops with `memory=` keep at most.
     growth: loops of unknown length that keep values of every round.
     """
 
@@ -56,13 +57,16 @@ class Memory:
     __repr__ = __str__
 
 
-def memory_of(traced: Program, optimized: Program, arena: int, constants: Sequence[Any]) -> Memory:
-    """The memory of a program. arena: bytes of its buffers. constants: the arrays in its module."""
+def memory_of(
+    traced: Program, optimized: Program, arena: int, constants: Sequence[Any], donors: Collection[int]
+) -> Memory:
+    """The memory of a program. arena: bytes of its buffers. constants: the arrays in its module. donors: the results
+    that have the memory of arguments."""
     limits = [e.params["memory"] for e in equations(traced) if e.primitive.name in ("loop_pull", "loop_bend")]
     growth = () if limits else tuple(_growth(optimized))
     return Memory(
         sum(bytes_of(type) for type in traced.input_types),
-        sum(bytes_of(type) for type in traced.output_types),
+        sum(bytes_of(type) for n, type in enumerate(traced.output_types) if n not in donors),
         arena,
         sum(constant.nbytes for constant in constants),
         max(limits, default=0),

@@ -34,6 +34,7 @@ class Leaf(ctypes.Structure):
         ("weak", Pointer),  # True or False: what `Array._weak` must be
         ("kind", Pointer),  # the class of `Array._type` for what is no plain array, else null
         ("scalar", Word),
+        ("donated", Pointer),  # what a handle's value becomes when the call is over; null where it stays
     )
 
 
@@ -47,6 +48,7 @@ class Result(ctypes.Structure):
         ("size", Word),  # in bytes; of one element where the shape is the leaves'
         ("weak", Pointer),
         ("type", Pointer),  # what `Array._type` becomes: None for plain arrays
+        ("donor", Word),  # the input in whose memory it is left, or -1
     )
 
 
@@ -115,6 +117,7 @@ class Record(ctypes.Structure):
         ("long_from", Word),  # of how many elements on a call is long; 0 is the count where shapes are fixed
         ("elementwise", Word),  # whether arrays are of any shape, and the constant is their count of elements
         ("repeatable", Word),  # whether it may be run again: it has no ordered effects
+        ("donates", Word),  # whether any leaf is donated
         ("single", Word),  # whether the result is the one output itself, rather than a tuple
         ("ndarray", Pointer),
         ("array", Pointer),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tracer.lazy import LazyModule
 from tracer.primitives.calls import call as bind_call
+from tracer.runtime.donation import NOTHING_DONATED, Donated
 from tracer.runtime.locks import ForkSafeLock
 from tracer.runtime.plan import Plan, flat_plan
 from tracer.runtime.staging import Traced
@@ -34,10 +35,12 @@ def is_traced(leaves: Sequence[Any], traced: Traced) -> bool:
 class Specialization:
     """Traced, and compiled when it first runs. `lock` is held while either is done, so that it is done once."""
 
-    __slots__ = ("_compiled", "_flat", "_plannable", "_recognised", "_traced", "lock")
+    __slots__ = ("_compiled", "_donated", "_flat", "_plannable", "_recognised", "_traced", "lock")
 
-    def __init__(self, traced: Traced | None = None) -> None:
+    def __init__(self, traced: Traced | None = None, donated: Mapping[int, Donated] = NOTHING_DONATED) -> None:
+        """donated: what takes the place of each leaf that a call gives away."""
         self.lock = ForkSafeLock()
+        self._donated = donated
         self._traced = traced
         self._compiled: compiling.Compiled | None = None
         self._flat: Callable[..., Sequence[Array]] | None = None
@@ -61,7 +64,9 @@ class Specialization:
         """The program as machine code."""
         with self.lock:
             if self._compiled is None:
-                self._compiled = compiling.compile_program(self.traced.program)
+                first = len(self.traced.captured)
+                donated = [first + number for number in self._donated]
+                self._compiled = compiling.compile_program(self.traced.program, donated)
             return self._compiled
 
     def bind(self, operands: Sequence[Array], *, inline: bool) -> list[Any]:
@@ -94,7 +99,7 @@ class Specialization:
         count = len(compiled.scheduled.input_types) - len(captured)
         if not entries.entries_enabled():
             return by_ctypes
-        recognised = entries.Recognised(compiled, captured, flat_plan(count), None)
+        recognised = entries.Recognised(compiled, captured, flat_plan(count), None, self._donated)
         recognised.trust_caller()
         return recognised.entry(by_ctypes)
 
@@ -108,8 +113,8 @@ class Specialization:
                 if plan is None:
                     self._plannable = False
                     return False
-                traced = self.traced
-                self._recognised = entries.Recognised(self.compiled(), traced.captured, plan, traced.structure)
+                traced, compiled = self.traced, self.compiled()
+                self._recognised = entries.Recognised(compiled, traced.captured, plan, traced.structure, self._donated)
                 self._recognised.watch(traced.guards, traced.values)
             self._recognised.trust_settings(version)
         return True

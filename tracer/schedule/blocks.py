@@ -22,7 +22,7 @@ from tracer.schedule.equal_nests import NestKey, Written, nest_key, written
 from tracer.schedule.fusion import BlockPlan, Nest, Other, Rename, Single, plan_block
 from tracer.schedule.nests import Argument, Invocation, NestWriter
 from tracer.schedule.sources import Element, Inline, Memory, Scalars, Source, StackSource, components, scalar_count
-from tracer.schedule.updates import Versions
+from tracer.schedule.versions import Versions
 from tracer.schedule.windows import FaultSites
 
 _MOST_IN_LINE = 32  # calls of nests without a branch: LLVM takes time in the square of what is in line
@@ -86,7 +86,7 @@ class BlockWriter:
         self.renamed: set[Var] = set()  # names for memory that belongs to other values
         self.shared: set[Var] = set()  # values whose memory goes by several names
         self.framed: set[Var] = set()  # updates whose targets hold already what is around them
-        self.versions = Versions(program)
+        self.versions = Versions(program, self.plan)
         inputs_set = set(program.inputs)
         for atom, target in zip(program.outputs, targets, strict=True):
             if isinstance(atom, Var) and target is not None and atom not in inputs_set:
@@ -277,5 +277,5 @@ class BlockWriter:
 def entry_buffer(name: str, type: Type, space: Space) -> Memory:
     """The memory of an operand or result of the program."""
     dtype, _ = components(type)
-    buffer = Buffer(name, dtype, scalar_count(type), space, written=space is Space.OUTPUT)
+    buffer = Buffer(name, dtype, scalar_count(type), space, written=space in (Space.OUTPUT, Space.DONATED))
     return Memory(buffer, Address(), type)

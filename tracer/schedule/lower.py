@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,14 @@ from tracer.ir.types import Type
 from tracer.schedule.blocks import BlockWriter, ModuleState, entry_buffer
 from tracer.schedule.cache_blocks import in_blocks
 from tracer.schedule.cpu import map_to_cpu
+from tracer.schedule.donors import Donor, donors_of
 from tracer.schedule.extremes import key_extremes
 from tracer.schedule.math.legalise import expand_math
 from tracer.schedule.others import write_other
 from tracer.schedule.partials import split_reductions
 from tracer.schedule.row_buffers import keep_rows_local
 from tracer.schedule.rows import fuse_rows
+from tracer.schedule.sources import Memory, Source
 from tracer.schedule.threads import LEAST_WORK, share_loops
 from tracer.schedule.windows import FaultSite, FaultSites
 
@@ -33,7 +35,8 @@ class Scheduled:
     """A module and what a runtime must know to call it.
 
     sites: the faulting equations, by the number that a fault reports. callbacks: by slot. constants: the contents of
-    the CONSTANT buffers, which follow the INPUT and OUTPUT buffers among the entry's parameters.
+    the CONSTANT buffers, which follow the INPUT and OUTPUT buffers among the entry's parameters. donors: for the
+    results that are left in a DONATED operand's memory, that operand's number; their OUTPUT buffers are not used.
     """
 
     module: Module
@@ -42,30 +45,55 @@ class Scheduled:
     constants: tuple[np.ndarray[Any, Any], ...]
     input_types: tuple[Type, ...]
     output_types: tuple[Type, ...]
+    donors: Mapping[int, int] = field(default_factory=dict)
 
 
-def loops(program: Program) -> Scheduled:
-    """The program's loop nests, not yet mapped to a machine."""
+def loops(program: Program, donated: Collection[int] = ()) -> Scheduled:
+    """The program's loop nests, not yet mapped to a machine. donated: inputs that may be overwritten."""
+    donors = donors_of(program, donated)
+    while True:
+        scheduled, missed = _write(program, donors)
+        if not missed:
+            return scheduled
+        donors = {result: donor for result, donor in donors.items() if result not in missed}
+
+
+def _write(program: Program, donors: Mapping[int, Donor]) -> tuple[Scheduled, set[int]]:
+    """The loops, and the results that were made elsewhere than in their donors' memory."""
     state = ModuleState(write_other)
     _number_sites(program, state.sites)
-    inputs = [entry_buffer(f"in{n}", t, Space.INPUT) for n, t in enumerate(program.input_types)]
+    given = {donor.operand for donor in donors.values()}
+    spaces = [Space.DONATED if n in given else Space.INPUT for n in range(len(program.inputs))]
+    inputs = [entry_buffer(f"in{n}", t, s) for (n, t), s in zip(enumerate(program.input_types), spaces, strict=True)]
     outputs = [entry_buffer(f"out{n}", t, Space.OUTPUT) for n, t in enumerate(program.output_types)]
+    places = {n: replace(inputs[d.operand], type=outputs[n].type) for n, d in donors.items()}
+    targets: list[Memory | None] = [places.get(n, output) for n, output in enumerate(outputs)]
+    for n, donor in donors.items():
+        if donor.is_updated:
+            targets[n] = None
     builder = Builder()
-    BlockWriter(state, builder, program, inputs, outputs).write()
+    results = BlockWriter(state, builder, program, inputs, targets, [n in given for n in range(len(inputs))]).write()
     parameters: tuple[Buffer, ...] = tuple(m.buffer for m in (*inputs, *outputs))
     main = Function(ENTRY, parameters, builder.finish())
     module = Module((*state.functions, main), ENTRY, state.arena.size, state.stacks)
-    return Scheduled(
-        module, tuple(state.sites.sites), tuple(state.callbacks), (), program.input_types, program.output_types
-    )
+    scheduled = Scheduled(
+        module, tuple(state.sites.sites), tuple(state.callbacks), (), program.input_types, program.output_types,
+        {n: donor.operand for n, donor in donors.items()},
+    )  # fmt: skip
+    return scheduled, {n for n, place in places.items() if not _is_at(results[n], place)}
 
 
-def schedule(program: Program, *, least_work: float = LEAST_WORK) -> Scheduled:
+def _is_at(source: Source, place: Memory) -> bool:
+    return isinstance(source, Memory) and source.view == place.view
+
+
+def schedule(program: Program, *, least_work: float = LEAST_WORK, donated: Collection[int] = ()) -> Scheduled:
     """The program's loops mapped to a CPU, mathematical functions written out.
 
     least_work: nests that are estimated to take less than so many nanoseconds are not shared by threads.
+    donated: the inputs whose memory may be given to results.
     """
-    plain = loops(in_blocks(program))
+    plain = loops(in_blocks(program), donated)
     module = keep_rows_local(fuse_rows(plain.module, least_work))
     module = split_reductions(module) if least_work else split_reductions(module, block=16)
     module = share_loops(expand_math(key_extremes(map_to_cpu(module))), least_work)

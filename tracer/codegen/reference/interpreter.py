@@ -87,8 +87,9 @@ def _bind(frame: Frame, entry: Function, parameter: Buffer, array: Array) -> Non
         wanted = f"{parameter.dtype}[{parameter.size}]"
         raise InternalError(f"interpret: '{parameter.name}' of '{entry.name}' is {wanted}, got {got}")
     given = parameter.space is not Space.OUTPUT
+    kept = given and parameter.space is not Space.DONATED
     data = array.reshape(-1)
-    frame.regions[parameter] = frame.call.region(parameter, data, written=given, read_only=given)
+    frame.regions[parameter] = frame.call.region(parameter, data, written=given, read_only=kept)
 
 
 def _shuffled(indices: range) -> list[int]:

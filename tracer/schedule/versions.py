@@ -1,0 +1,78 @@
+"""Versions of one array: values that follow each other in one memory, since each is the former one, updated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from tracer.ir.primitive import Scatter, Structured
+from tracer.ir.program import Atom, Equation, Program, Var
+from tracer.primitives.lanes import mask_position
+from tracer.schedule.fusion import BlockPlan, Rename
+from tracer.schedule.updates import is_computed_in_place
+
+
+class Versions:
+    """Which values of a program are versions of one array, so that one memory can hold them, one after another."""
+
+    def __init__(self, program: Program, plan: BlockPlan) -> None:
+        self.program = program
+        self.plan = plan
+
+    @cached_property
+    def definitions(self) -> dict[Var, Equation]:
+        return {v: e for e in self.program.equations for v in e.outputs}
+
+    @cached_property
+    def _readers(self) -> dict[Var, list[Equation]]:
+        found: dict[Var, list[Equation]] = {}
+        for equation in self.program.equations:
+            for atom in equation.inputs:
+                if isinstance(atom, Var):
+                    found.setdefault(atom, []).append(equation)
+        return found
+
+    def of(self, atom: Var) -> list[Var]:
+        """The value, what it is an updated version of, and so on: values that nobody reads once they are updated."""
+        chain, definitions = [atom], self.definitions
+        while (equation := definitions.get(chain[-1])) is not None:
+            before = updated(equation, chain[-1], definitions)
+            if not isinstance(before, Var) or before not in definitions or not self._is_last(chain[-1], before):
+                break
+            if definitions[before].primitive.name in ("reshape", "squeeze"):  # a name for memory that is there
+                break
+            chain.append(before)
+        return chain
+
+    def _is_last(self, result: Var, before: Var) -> bool:
+        """Whether a value is read last by the equation that makes the result of it, once, and by no other name."""
+        at = self.plan.place.get(result, -1)
+        updating = self.definitions[result]
+        others = [e for e in self._readers[before] if e is not updating]
+        once = len(self._readers[before]) == len(others) + 1
+        return once and self.plan.last_read[before] <= at and all(self._runs_before(e, at) for e in others)
+
+    def _runs_before(self, equation: Equation, at: int) -> bool:
+        """Whether an equation has been run when a step begins, and its results are no names for memory of others."""
+        for variable in equation.outputs:
+            if variable in self.plan.inline:
+                if not all(self._runs_before(reader, at) for reader in self._readers.get(variable, ())):
+                    return False
+            elif self.plan.place[variable] >= at or isinstance(self.plan.steps[self.plan.place[variable]], Rename):
+                return False
+        return True
+
+
+def updated(equation: Equation, result: Var, definitions: Mapping[Var, Equation]) -> Atom | None:
+    """The array that a scatter, an update or a loop changes into a result; None where it may have to be kept."""
+    params, position = equation.params, equation.outputs.index(result)
+    match equation.primitive.lower:
+        case Scatter():
+            first = None if is_computed_in_place(equation, definitions) else 0
+        case Structured("scan") if position < params["carries"]:
+            first = params["consts"]
+        case Structured("while") if mask_position(params) is None:
+            first = params["cond_consts"] + params["body_consts"]
+        case _:
+            first = None
+    return None if first is None else equation.inputs[first + position]
