@@ -15,6 +15,7 @@ import tracer.numpy as tnp
 from tools.jax_tables import ROOT, Stored
 from tracer.numpy.absent import ABSENT
 from tracer.numpy.absent_members import ABSENT_MEMBERS
+from tracer.trace.parameters import NOT_TAKEN as NOT_TAKEN_OF_NUMPY
 
 JAX = Stored(tnp)
 TARGET = ROOT / "docs" / "numpy.md"
@@ -43,25 +44,6 @@ NOT_TAKEN: dict[str, str] = {
     "wrap_negative_indices": "negative indices always count from the end",
     "x": "positional alone",
     "y": "positional alone",
-}
-
-# Parameters of NumPy's functions that are not taken, and why; those of ufuncs are told once.
-NOT_TAKEN_OF_NUMPY: dict[str, str] = {
-    "axes": "matmul, matvec, vecdot, vecmat: moveaxis first",
-    "axis": "matmul, matvec, vecmat: moveaxis first",
-    "casting": "operands are promoted; cast them otherwise",
-    "dtype": "cast the operands or the result",
-    "einsum_call": "private to NumPy",
-    "initial": "nanmax, nanmin: fill with where=",
-    "keepdims": "vecdot: expand_dims of the result",
-    "kind": "partition, argpartition, isin: there is one algorithm, which is stable",
-    "like": "what is made are arrays of ours",
-    "ndmax": "an array has the axes that its lists have",
-    "order": "all arrays are in C's order",
-    "out": "results are new arrays: x = f(y)",
-    "signature": "of ufuncs: loops follow from the dtypes",
-    "subok": "arrays have no subclasses",
-    "where": "of ufuncs: where(mask, f(x), x) says it",
 }
 
 # Expressions whose dtypes are not NumPy's, but JAX's with 64 bits; both columns are computed.
@@ -99,7 +81,6 @@ DIFFERENT = (
     ("`tril` and `triu` of vectors", "of the matrix of equal rows", "refused"),
     ("`polydiv` and `partition`", "remainders cut short; in some order", "of a fixed length; sorted"),
     ("`reciprocal` of integers", "integers, cut short", "floats, as in JAX"),
-    ("`setxor1d` of NaN with NaN", "one of each array", "one"),
     ("complex to real", "a warning", "DTypeError: take `.real`"),
     ("in-place operators and `x[i] = v`", "write to memory that views share", "the name stands for a new value"),
     ("`x[a][b] = v`, `x.T[i] = v`", "write through a view", "MutationError: nobody would see it; `x[a, b] = v`"),

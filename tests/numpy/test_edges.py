@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tracer
 import tracer.numpy as tnp
+from tracer.errors import ArgumentError
 
 ARRAYS = {
     "empty": np.zeros(0), "zero-size axis": np.zeros((0, 3)), "scalar": np.float64(2.5),
@@ -94,3 +96,50 @@ def test_places_of_diagonals_may_be_of_any_size(k: int) -> None:
     np.testing.assert_array_equal(tnp.tril(M, k), M if k > 0 else np.zeros((2, 3)))
     np.testing.assert_array_equal(tnp.triu(M, k), np.zeros((2, 3)) if k > 0 else M)
     assert tnp.diagonal(M, k).shape == (0,)
+
+
+COMPLEX = np.array([1 + 2j, 1 - 1j, -2 + 0j, 3 + 1j, complex(np.nan, 1), complex(1, np.nan), complex(np.inf, -1)])
+
+
+def test_complex_numbers_are_searched_and_clipped_in_the_order_of_sort() -> None:
+    ordered = np.sort(COMPLEX)
+    for side in ("left", "right"):
+        np.testing.assert_array_equal(
+            tnp.searchsorted(ordered, COMPLEX, side=side), np.searchsorted(ordered, COMPLEX, side=side)
+        )
+    np.testing.assert_array_equal(tnp.isin(COMPLEX, COMPLEX[1:3]), np.isin(COMPLEX, COMPLEX[1:3]))
+    finite = COMPLEX[:4]
+    np.testing.assert_array_equal(tnp.median(finite), np.median(finite))
+    np.testing.assert_array_equal(np.isnan(tnp.median(COMPLEX)), np.isnan(np.median(COMPLEX)))
+    np.testing.assert_array_equal(tnp.clip(finite, 0, 2 + 1j), np.clip(finite, 0, 2 + 1j))
+
+
+def test_nan_is_once_of_each_array_in_what_is_in_one_alone() -> None:
+    for x, y in (([np.nan, 1.0, np.nan], [np.nan, 2.0]), ([np.nan, 1.0], [1.0]), ([1.0], [np.nan, np.nan])):
+        expected = np.setxor1d(x, y)
+        np.testing.assert_array_equal(tnp.setxor1d(x, y), expected)
+        np.testing.assert_array_equal(tnp.setxor1d(x, y, size=len(expected)), expected)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, (0, 1)])
+@pytest.mark.parametrize("name", ["quantile", "nanquantile", "percentile"])
+def test_weighted_quantiles_are_numpys(name: str, axis: Any, rng: np.random.Generator) -> None:
+    x, weights = rng.normal(size=(4, 5)), rng.integers(0, 3, (4, 5)) + 0.0
+    weights[0] = weights[:, 1] = 1.0
+    q = np.array([0.0, 0.3, 0.5, 1.0]) * (100 if name == "percentile" else 1)
+    spreads = [weights, {0: weights[:, 0] + 1, 1: weights[0]}.get(axis, weights)]  # type: ignore[call-overload]
+    for given in spreads:
+        options = {"axis": axis, "weights": given, "method": "inverted_cdf"}
+        expected = getattr(np, name.removeprefix("nan"))(x, q, **options)  # NumPy's nanquantile cuts the weights twice
+        np.testing.assert_array_equal(getattr(tnp, name)(x, q, **options), expected)
+        compiled = tracer.jit(lambda x, options=options: getattr(tnp, name)(x, q, **options))
+        np.testing.assert_array_equal(compiled(x), expected)
+    with pytest.raises(ArgumentError, match=rf'^{name} at .* takes weights with method="inverted_cdf"'):
+        getattr(tnp, name)(x, q, axis=axis, weights=weights)
+
+
+def test_averages_weigh_several_axes(rng: np.random.Generator) -> None:
+    x, weights = rng.normal(size=(2, 3, 4)), rng.uniform(size=(4, 2))
+    np.testing.assert_allclose(
+        tnp.average(x, axis=(2, 0), weights=weights), np.average(x, axis=(2, 0), weights=weights), rtol=1e-14
+    )

@@ -99,3 +99,28 @@ def test_integers_that_do_not_fit_are_refused_in_lists_and_ranges() -> None:
     with pytest.raises(TracerError, match=r"arange at .*: its bounds are numbers\n  got str"):
         tnp.arange("a")
     assert tnp.asarray([127, -128], "int8").tolist() == [127, -128]
+
+
+WRONG: dict[str, tuple[Any, str]] = {
+    "split": (lambda: tnp.split(X, None), "split at test_errors.py:LINE: an integer is wanted\n  got NoneType"),
+    "round": (lambda: tnp.round(X, 1.5), "round at test_errors.py:LINE: an integer is wanted\n  got float"),
+    "std": (lambda: tnp.std(X, ddof="a"), "std at test_errors.py:LINE: a number is wanted\n  got 'a'"),
+    "add out": (
+        lambda: tnp.add(X, X, out=X),  # type: ignore[call-arg]
+        "add at test_errors.py:LINE takes no out=\n  help: results are new arrays: x = f(y)",
+    ),
+    "sum": (lambda: tnp.sum(X, along=0), "sum at test_errors.py:LINE takes no along="),  # type: ignore[call-arg]
+    "multiply": (
+        lambda: tnp.multiply(X),  # type: ignore[call-arg]
+        "multiply() missing 1 required positional argument: 'x2'",
+    ),
+    "delete": (lambda: tnp.delete(X, "a"), "delete at test_errors.py:LINE: places are integers or bools\n  got <U1"),
+}
+
+
+@pytest.mark.parametrize(("call", "text"), WRONG.values(), ids=WRONG)
+def test_arguments_that_python_refuses_are_told_of_the_function(call: Any, text: str) -> None:
+    with pytest.raises((TypeError, ValueError)) as caught:
+        call()
+    assert re.sub(r"\.py:\d+", ".py:LINE", str(caught.value)) == text
+    assert [frame.name for frame in caught.traceback][-1:] == ["<lambda>"]

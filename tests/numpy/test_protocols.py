@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import betainc, erf, jv
 
 import tracer
 import tracer.numpy as tnp
@@ -64,12 +65,61 @@ def test_an_ndarray_takes_our_values_in_place_eagerly_alone() -> None:
 
 
 def test_functions_that_we_lack_are_numpys_on_values_and_refused_on_traced_arrays() -> None:
+    assert type(jv(1, tnp.asarray(X))) is np.ndarray
+    with pytest.raises(TracerArrayError, match=r"the ufunc jv at .* is not among tracer's functions"):
+        tracer.jit(lambda x: jv(1, x))(X)
+    with pytest.raises(TracerArrayError, match=r"is not among tracer's functions"):
+        tracer.grad(lambda x: np.sum(jv(1, x)))(X)
+    assert type(np.matmul(tnp.asarray(X), X, axes=[(0, 1), (1, 0), (0, 1)])) is np.ndarray
+    with pytest.raises(TracerArrayError, match=r"the ufunc matmul with axes= at .* is not among tracer's functions"):
+        tracer.jit(lambda x: np.matmul(x, x, axes=[(0, 1), (1, 0), (0, 1)]))(X)
+
+
+UFUNC_CALLS: dict[str, Any] = {
+    "reduce where": lambda x: np.add.reduce(x, axis=1, where=x > 1.0),
+    "reduce initial": lambda x: np.maximum.reduce(x, axis=1, where=x > 1.0, initial=-5.0),
+    "reduce axes": lambda x: np.add.reduce(x, axis=(0, 1), keepdims=True),
+    "reduce of any function": np.hypot.reduce, "reduce of all": lambda x: np.logaddexp.reduce(x, axis=None),
+    "reduce in order": lambda x: np.subtract.reduce(x, axis=-1),
+    "accumulate": lambda x: np.maximum.accumulate(x[:, ::-1], axis=1),
+    "reduceat": lambda x: np.add.reduceat(x, [0, 2, 1], axis=1), "outer": lambda x: np.subtract.outer(x[0], x[1]),
+    "outer dtype": lambda x: np.multiply.outer(x[0], x[1], dtype=np.float32),
+    "casting": lambda x: np.multiply(x, 3, dtype=np.int64, casting="unsafe"),
+    "layout": lambda x: np.add(x, 1, order="K", subok=False), "two results": lambda x: np.divmod(x, 0.7)[1],
+    "special": erf, "special of two": lambda x: betainc(x, 2.0, 0.5),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("call", UFUNC_CALLS.values(), ids=UFUNC_CALLS)
+def test_methods_and_options_of_ufuncs_are_ours(call: Any) -> None:
+    is_ours(call(tnp.asarray(X)), call(X))
+    is_ours(tracer.jit(call)(X), call(X))
+
+
+@pytest.mark.parametrize("name", ["add", "subtract", "maximum"])
+def test_updates_by_ufuncs_rebind_arrays_of_ours(name: str) -> None:
+    def call(x: Any) -> Any:
+        x = x + 0.0
+        assert getattr(np, name).at(x, ([0, 0, 1], [1, 1, 2]), [1.5, 2.5, 0.5]) is None
+        return x
+
+    is_ours(call(tnp.asarray(X)), call(X))
+    is_ours(tracer.jit(call)(X), call(X))
+    theirs, expected = X.copy(), X.copy()
+    getattr(np, name).at(theirs, 0, tnp.asarray([5.0, 6.0, 7.0]))
+    getattr(np, name).at(expected, 0, np.asarray([5.0, 6.0, 7.0]))
+    np.testing.assert_array_equal(theirs, expected)
+
+
+def test_casts_that_numpy_refuses_are_refused() -> None:
     x = tnp.asarray(X)
-    assert type(np.add.reduceat(x, [0, 1])) is np.ndarray
-    with pytest.raises(TracerArrayError, match=r"is not among tracer's functions"):
-        tracer.jit(lambda x: np.add.reduceat(x, [0, 1]))(X)
-    with pytest.raises(TracerArrayError, match=r"is not among tracer's functions"):
-        tracer.grad(lambda x: np.sum(np.add.reduceat(x, [0, 1])))(X)
+    for options in ({"dtype": np.int64}, {"dtype": np.float32, "casting": "safe"}):
+        with pytest.raises(TypeError):
+            np.add(X, 1.0, **options)
+        with pytest.raises(DTypeError, match=r"np.add at .*: the cast to \w+ is not \w+\n  got f64\[2,3\]"):
+            np.add(x, 1.0, **options)
+    with pytest.raises(DTypeError, match=r"^sum at .* takes no out="):
+        tracer.jit(lambda x: np.sum(x, out=np.zeros(())))(X)
 
 
 def test_a_traced_array_never_becomes_a_constant() -> None:

@@ -221,6 +221,14 @@ class Eager(Enum):
     COMPILED = "compiled"  # through a cached compiled program
 
 
+class Narrow(Enum):
+    """How elements of narrow dtypes, which are for storage, are computed with."""
+
+    WIDENED = "widened"  # in a wider dtype, the results rounded or wrapped
+    UNSIGNED = "unsigned"  # so where they are unsigned; a sign fills the bits in front
+    REFUSED = "refused"  # not: the result depends on how wide an element is
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Primitive:
     """One operation of the array IR, with every rule. See the module docstring for the rules' signatures.
@@ -228,6 +236,7 @@ class Primitive:
     multiple: the rules return tuples of outputs. splat: scalar literals stand for full arrays of the others' shape.
     guard: the position of the predicate operand of a faulting equation. commutative: the first two operands
     may change places. part: the equation of some outputs, where each is one operand's, beside the first operand.
+    narrow: what becomes of narrow dtypes, if it computes.
     """
 
     name: str
@@ -245,6 +254,7 @@ class Primitive:
     commutative: bool = False
     part: Rule | None = None
     eager: Eager = Eager.REFERENCE
+    narrow: Narrow = Narrow.WIDENED
     laws: Mapping[str, str] = field(default_factory=dict)  # a law that does not apply -> why
 
     def __repr__(self) -> str:

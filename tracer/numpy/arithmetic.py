@@ -293,7 +293,8 @@ def clip(
 ) -> Array:
     """The elements kept between two bounds, each a number, an array or None; the upper one wins where they cross.
 
-    NumPy's older names of the bounds are `a_min` and `a_max`. NaN stays NaN.
+    NumPy's older names of the bounds are `a_min` and `a_max`. NaN stays NaN. Complex numbers are ordered by real, then
+    by imaginary part.
 
     >>> tnp.clip(tnp.asarray([-1.0, 0.5, 2.0]), 0.0, 1.0)
     Array([0. , 0.5, 1. ], f64)
@@ -302,8 +303,6 @@ def clip(
         raise DTypeError(message(f"clip{here()} takes no out=", "arrays are immutable", help="use what it returns"))
     low, high = a_min if min is None else min, a_max if max is None else max
     result = operand("clip", a)
-    if dtypes.is_complex(result.dtype):
-        raise DTypeError(message(f"clip{here()}: complex numbers have no order", f"got {result.type}"))
     if low is not None:
         result = maximum(low, result)
     return result if high is None else minimum(high, result)

@@ -11,7 +11,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from tracer.errors import DTypeError, message
+from tracer.errors import ArgumentError, DTypeError, message
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
 from tracer.numpy.conversion import array_of, cast, common_pair, default_pair, dtype_of_argument, native
@@ -144,6 +144,8 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     >>> tnp.result_type(tnp.float32, 2.0)
     dtype('float32')
     """
+    if not arrays_and_dtypes:
+        raise ArgumentError(message(f"result_type{here()} takes one array or dtype at least"))
     return common_pair("result_type", [_pair("result_type", x) for x in arrays_and_dtypes])[0]
 
 

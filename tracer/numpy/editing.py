@@ -16,7 +16,7 @@ from tracer.ir import shape
 from tracer.numpy.choosing import where
 from tracer.numpy.conversion import array_of, broadcast, cast, unified
 from tracer.numpy.creation import asarray, linspace, shape_argument, zeros, zeros_like
-from tracer.numpy.indexing import checked_places
+from tracer.numpy.indexing import checked_places, known_places
 from tracer.numpy.joining import concatenate
 from tracer.numpy.logic import truth
 from tracer.numpy.manipulation import expand_dims, moveaxis, ravel, reshape
@@ -43,7 +43,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
         x, axis = ravel(x), 0
     along = axis_of("insert", axis, x.ndim)
     n = x.shape[along]
-    given = np.arange(n)[obj] if isinstance(obj, slice) else np.asarray(obj)
+    given = np.arange(n)[obj] if isinstance(obj, slice) else known_places("insert", obj)
     if given.dtype == np.bool_:
         given = np.nonzero(given)[0]
     single = given.ndim == 0

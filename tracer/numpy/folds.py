@@ -19,11 +19,12 @@ else:
 
 METHODS = ("accumulate", "at", "outer", "reduce", "reduceat")
 
-# Folds that are functions of their own, and quicker.
+# What are functions and updates of their own, and quicker.
 _REDUCTIONS = {
     "add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any",
 }  # fmt: skip
 _SCANS = {"add": "cumsum", "multiply": "cumprod"}
+_UPDATES = {"add": "add", "multiply": "multiply", "maximum": "max", "minimum": "min"}
 
 
 def attach(name: str, function: Callable[..., Any]) -> None:
@@ -41,4 +42,6 @@ def _call(name: str, method: str, function: Callable[..., Any], a: Any, *args: A
         if not (quicker in ("max", "min", "all", "any") and "dtype" in options):
             return getattr(importlib.import_module("tracer.numpy"), quicker)(a, **{"axis": 0, **options})
         args = ()
+    if method == "at" and name in _UPDATES and len(args) == 2:
+        return ufuncs.update(_UPDATES[name], a, *args, **options)
     return getattr(ufuncs.of_numpys(function, name), method)(a, *args, **options)

@@ -278,6 +278,14 @@ def _bound(bound: Any) -> int | None:
     return operator.index(bound)
 
 
+def known_places(name: str, places: Any) -> np.ndarray[Any, Any]:
+    """Places known while tracing, integers or bools, as a NumPy array. Raises ArgumentError for other dtypes."""
+    found = looked_at(places) if isinstance(places, np.ndarray) else np.asarray(places)
+    if found.dtype.kind not in "biu" and found.size:
+        raise ArgumentError(message(f"{name}{here()}: places are integers or bools", f"got {found.dtype}"))
+    return found
+
+
 def checked_integer(index: int, axis: int, size: int) -> int:
     """A Python integer counted from the front. Raises OutOfBoundsError."""
     found = index + size if index < 0 else index

@@ -346,8 +346,7 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
         n = x.shape[along]
         if not n:
             continue
-        known = concrete_value(by) if isinstance(by, Array) else by
-        if known is None:
+        if isinstance(by, Array) and concrete_value(by) is None:
             x = take_places(x, remainder(arithmetic.sub(iota(dtypes.I64, n), cast(by, dtypes.I64)), n), along)
             continue
         start = (-operator.index(by)) % n

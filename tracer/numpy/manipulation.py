@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -281,7 +282,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """
     x = array_of("rot90", m)
     first, second = axes_of("rot90", axes, x.ndim)
-    match k % 4:
+    match operator.index(k) % 4:
         case 0:
             return x
         case 1:

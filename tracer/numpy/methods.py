@@ -14,7 +14,6 @@ from tracer.numpy import (
     arithmetic,
     bits,
     creation,
-    indexing,
     logic,
     manipulation,
     matrices,
@@ -34,6 +33,7 @@ from tracer.numpy.chained import references, refuse_lost_writes
 from tracer.numpy.choosing import nonzero
 from tracer.numpy.conversion import dtype_of_argument
 from tracer.numpy.dlpack import dlpack, dlpack_device
+from tracer.numpy.elements import getitem
 from tracer.numpy.joining import repeat
 from tracer.numpy.updates import SET, At, AtIndex, updated
 from tracer.primitives.conversion import bitcast_convert_type
@@ -42,7 +42,6 @@ from tracer.runtime.handles import makes_new
 from tracer.runtime.replay import replayed
 from tracer.trace.array import KEY_DTYPE, Array, concrete, concrete_value, require_concrete
 from tracer.trace.source import here
-from tracer.trace.state import state
 from tracer.trace.tracebacks import boundary, set_method_boundaries, tidy
 
 Function = Callable[..., Any]
@@ -84,52 +83,6 @@ def _power(self: Array, other: Any, modulo: Any = None, /) -> Any:
 # Containers
 
 
-def _getitem(self: Array, index: Any) -> Array:
-    if self._trace is None and state.staging is None and not isinstance(self._type, KeyType):
-        found = _basic(self, index)
-        if found is not None:
-            return found
-    try:
-        return _get(self, index)  # type: ignore[no-any-return]
-    except BaseException as error:
-        error.__traceback__ = tidy(error)
-        raise
-
-
-_get = replayed(indexing.get, named=False)
-
-
-def _basic(x: Array, index: Any) -> Array | None:
-    """A copy of what NumPy's indexing finds; None for indices that are not known, or of no use to NumPy."""
-    parts = index if type(index) is tuple else (index,)
-    if not _BASIC.issuperset(map(type, parts)):
-        parts = tuple([part if type(part) in _BASIC else _known_places(part) for part in parts])
-    gap = False
-    for part in parts:
-        if part is NotImplemented:
-            return None
-        gap |= part is Ellipsis
-    try:
-        found = x._value[parts if gap else (*parts, ...)]  # an array, though it have no axes
-    except (IndexError, TypeError):
-        return None
-    return concrete(found.copy(), x._weak)
-
-
-def _known_places(part: Any) -> Any:
-    """An index array or a mask with values, as NumPy's; NotImplemented for everything else.
-
-    NumPy takes u64 beyond i64 for negative indices.
-    """
-    if type(part) is not Array or part._trace is not None or isinstance(part._type, KeyType):
-        return NotImplemented
-    value = part._value
-    return value if value.dtype.kind in "biu" and value.dtype != np.uint64 else NotImplemented
-
-
-_BASIC = frozenset((int, slice, type(None), type(Ellipsis)))
-
-
 def _setitem(self: Array, index: Any, value: Any) -> None:
     try:
         refuse_lost_writes(references(self), self, sys._getframe(1))
@@ -155,7 +108,7 @@ def _iter(self: Array) -> Iterator[Array]:
                 help="take it as it is, or give it an axis: x[None]",
             )
         )
-    return (_getitem(self, i) for i in range(self.shape[0]))
+    return (getitem(self, i) for i in range(self.shape[0]))
 
 
 def _contains(self: Array, value: Any) -> bool:
@@ -342,7 +295,7 @@ OPERATORS: Final[dict[str, Function]] = {
 }  # fmt: skip
 
 CONTAINER: Final[dict[str, Function]] = {
-    "__getitem__": _getitem, "__setitem__": _setitem, "__delitem__": _delitem,
+    "__getitem__": getitem, "__setitem__": _setitem, "__delitem__": _delitem,
     "__iter__": _iter, "__contains__": _contains,
     "__format__": _format, "__reduce__": _reduce, "__copy__": creation.copy,
     "__deepcopy__": _deepcopy, "__dir__": present,
@@ -393,7 +346,7 @@ def install(cls: type[Array]) -> None:
     """Give the class its operators, methods, properties and protocols. Called once, by `tracer/__init__`."""
     for name, member in {**OPERATORS, **CONTAINER, **METHODS, **PROTOCOLS}.items():
         if callable(member) and name not in _QUICK:
-            member = replayed(member) if name in _REPLAYED else boundary(member, named=True)
+            member = replayed(member) if name in _REPLAYED else boundary(member, named=name not in PROTOCOLS)
         setattr(cls, name, member)
     for name, getter in PROPERTIES.items():
         setattr(cls, name, property(replayed(getter) if name in _REPLAYED else getter))

@@ -17,7 +17,7 @@ import numpy as np
 from tracer.errors import ArgumentError, DTypeError, ShapeError, TracerArrayError, message
 from tracer.numpy.choosing import where as where_
 from tracer.numpy.conversion import array_of, cast, dtype_of_argument
-from tracer.numpy.manipulation import expand_dims
+from tracer.numpy.dtypes import can_cast, result_type
 from tracer.numpy.writing import written
 from tracer.trace import trees
 from tracer.trace.array import Array
@@ -28,26 +28,23 @@ from tracer.trace.state import state
 
 
 def array_ufunc(self: Array, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-    """NumPy calls this for its ufuncs and their methods on arrays of ours.
+    """NumPy calls this for its ufuncs and their methods on arrays of ours; SciPy's special functions are ufuncs, too.
 
-    out: an ndarray is written to, an Array is rebound; neither with a traced result. where: elsewhere the result is
-    what `out` holds, or 0. dtype: the inputs are cast to it first.
+    out: an ndarray is written to, an Array is rebound; neither with a traced result. where: elsewhere the result of a
+    call is what `out` holds, or 0; in a reduction, what counts. dtype: the operands are cast to it first, if `casting`
+    allows that.
     """
     del self
     if any(not _known_operand(x) for x in inputs):
         return NotImplemented
-    outs = kwargs.pop("out", None)
-    where = kwargs.pop("where", True)
-    dtype = kwargs.pop("dtype", None)
-    if dtype is not None:
-        inputs = tuple(cast(array_of(ufunc.__name__, x), dtype_of_argument(ufunc.__name__, dtype)) for x in inputs)
-    for option in ("casting", "order", "subok"):
-        kwargs.pop(option, None)
-    ours = _METHODS[method](ufunc, inputs, kwargs) if method in _METHODS else None
-    if ours is None:
-        ours = _numpys(f"the ufunc {ufunc.__name__}", getattr(ufunc, method), inputs, kwargs)
+    options = {k: v for k, v in kwargs.items() if v is not np._NoValue and k not in ("order", "out", "subok")}
+    where = options.pop("where", True) if method == "__call__" else True
+    if method in ("__call__", "outer"):
+        inputs = _cast(ufunc, inputs, options)
+    ours = _computed(ufunc, method, inputs, options)
+    outs = kwargs.get("out")
     if outs is None and where is True:
-        return ours
+        return None if method == "at" else ours
     results = ours if isinstance(ours, tuple) else (ours,)
     targets = outs if isinstance(outs, tuple) else (None,) * len(results)
     written = tuple(_written(ufunc.__name__, r, t, where) for r, t in zip(results, targets, strict=True))
@@ -63,34 +60,42 @@ def _namespace() -> Any:
     return sys.modules["tracer.numpy"]
 
 
-def _call(ufunc: np.ufunc, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    ours = getattr(_namespace(), ufunc.__name__, None)
-    return None if ours is None else ours(*inputs, **kwargs)
+def _cast(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
+    """The operands in the dtype that was asked for. Raises DTypeError where `casting` does not allow that."""
+    dtype, casting = options.pop("dtype", None), options.pop("casting", None)
+    if dtype is None and casting is None:
+        return inputs
+    name = ufunc.__name__
+    operands = [array_of(name, x) for x in inputs]
+    wanted = result_type(*operands) if dtype is None else dtype_of_argument(name, dtype)
+    for x in operands:
+        if not (x.weak_type and dtype is None) and not can_cast(x.dtype, wanted, casting or "same_kind"):
+            raise DTypeError(
+                message(
+                    f"np.{name}{here()}: the cast to {wanted} is not {casting or 'same_kind'}",
+                    f"got {x.type}",
+                    help='cast the operand with .astype(...), or pass casting="unsafe"',
+                )
+            )
+    return tuple(operands if dtype is None else [cast(x, wanted) for x in operands])
 
 
-def _reduce(ufunc: np.ufunc, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    name = _REDUCTIONS.get(ufunc.__name__)
-    if name is None:
-        return None
-    kwargs = {"axis": 0, **{k: v for k, v in kwargs.items() if v is not np._NoValue}}
-    return getattr(_namespace(), name)(*inputs, **kwargs)
+def _computed(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """By ours, where there is one with these options; else by NumPy's on known values."""
+    name = ufunc.__name__
+    ours = getattr(_namespace(), name, None) or getattr(_namespace().special, name, None)
+    if method != "__call__":
+        ours = getattr(ours, method, None)
+    unknown = sorted(options.keys() - _OPTIONS.get(method, frozenset()))
+    if ours is None or unknown:
+        shown = f"the ufunc {name}{'' if method == '__call__' else f'.{method}'}{' with ' * bool(unknown)}"
+        return _numpys(shown + ", ".join(f"{option}=" for option in unknown), getattr(ufunc, method), inputs, options)
+    return ours(*inputs, **options)
 
 
-def _accumulate(ufunc: np.ufunc, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    name = {"add": "cumsum", "multiply": "cumprod"}.get(ufunc.__name__)
-    return None if name is None else getattr(_namespace(), name)(*inputs, **{"axis": 0, **kwargs})
-
-
-def _outer(ufunc: np.ufunc, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    x, y = (array_of(ufunc.__name__, v) for v in inputs)
-    return _call(ufunc, (expand_dims(x, tuple(range(x.ndim, x.ndim + y.ndim))), y), kwargs)
-
-
-_METHODS: dict[str, Callable[[np.ufunc, tuple[Any, ...], dict[str, Any]], Any]] = {
-    "__call__": _call, "reduce": _reduce, "accumulate": _accumulate, "outer": _outer,
-}  # fmt: skip
-_REDUCTIONS = {
-    "add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any",
+_OPTIONS = {
+    "reduce": frozenset(("axis", "dtype", "initial", "keepdims", "where")),
+    "accumulate": frozenset(("axis", "dtype")), "reduceat": frozenset(("axis", "dtype")),
 }  # fmt: skip
 
 

@@ -20,7 +20,9 @@ from tracer.numpy.manipulation import expand_dims, moveaxis
 from tracer.numpy.promotion import promoted_inexact
 from tracer.numpy.reductions import Axis, axes_argument, no_out, sum
 from tracer.numpy.rounding import floor
-from tracer.numpy.sorting import sort
+from tracer.numpy.scans import cumsum
+from tracer.numpy.sorting import argsort, sort
+from tracer.numpy.statistics import spread_weights
 from tracer.numpy.taking import take_along_axis
 from tracer.primitives.shapes import reshape
 from tracer.runtime.replay import replayed
@@ -57,13 +59,14 @@ _DISCRETE: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]
 
 def quantile(
     a: Any, q: Any, axis: Axis = None, out: None = None, overwrite_input: bool = False, method: str = "linear",
-    keepdims: bool = False, *, weights: None = None, interpolation: str | None = None,
+    keepdims: bool = False, *, weights: Any = None, interpolation: str | None = None,
 ) -> Array:  # fmt: skip
     """The q-th quantiles, 0 <= q <= 1, over axes: [*shape of q, *axes left]. NaN for NaN.
 
     method: between two elements: "linear", "lower", "higher", "midpoint", "nearest"; or by an estimate of the
     distribution: "inverted_cdf", "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf", "hazen",
     "weibull", "median_unbiased", "normal_unbiased".
+    weights: by "inverted_cdf" alone: of the array's shape, or of that of the axes.
 
     >>> tnp.quantile([1.0, 2.0, 3.0, 4.0], [0.25, 0.5])
     Array([1.75, 2.5 ], f64)
@@ -74,7 +77,7 @@ def quantile(
 
 def percentile(
     a: Any, q: Any, axis: Axis = None, out: None = None, overwrite_input: bool = False, method: str = "linear",
-    keepdims: bool = False, *, weights: None = None, interpolation: str | None = None,
+    keepdims: bool = False, *, weights: Any = None, interpolation: str | None = None,
 ) -> Array:  # fmt: skip
     """`quantile` of q / 100.
 
@@ -88,7 +91,7 @@ def percentile(
 
 def nanquantile(
     a: Any, q: Any, axis: Axis = None, out: None = None, overwrite_input: bool = False, method: str = "linear",
-    keepdims: bool = False, *, weights: None = None, interpolation: str | None = None,
+    keepdims: bool = False, *, weights: Any = None, interpolation: str | None = None,
 ) -> Array:  # fmt: skip
     """`quantile` of the elements that are not NaN; NaN where there is none.
 
@@ -101,7 +104,7 @@ def nanquantile(
 
 def nanpercentile(
     a: Any, q: Any, axis: Axis = None, out: None = None, overwrite_input: bool = False, method: str = "linear",
-    keepdims: bool = False, *, weights: None = None, interpolation: str | None = None,
+    keepdims: bool = False, *, weights: Any = None, interpolation: str | None = None,
 ) -> Array:  # fmt: skip
     """`percentile` of the elements that are not NaN; NaN where there is none.
 
@@ -126,11 +129,9 @@ def nanmedian(
 
 
 def _quantile(
-    name: str, a: Any, q: Any, axis: Axis, out: object, method: str, keepdims: bool, weights: object, *, skip: bool
+    name: str, a: Any, q: Any, axis: Axis, out: object, method: str, keepdims: bool, weights: Any, *, skip: bool
 ) -> Array:
     no_out(name, out)
-    if weights is not None:
-        raise ArgumentError(message(f"{name}{here()} takes no weights", help="repeat the elements by whole weights"))
     (x,) = promoted_inexact(name, a)
     (parts,) = promoted_inexact(name, array_of(name, q))
     if dtypes.is_complex(x.dtype):
@@ -140,23 +141,47 @@ def _quantile(
     known = concrete_value(parts)
     if known is not None and not ((known >= 0) & (known <= 1)).all():
         raise ArgumentError(message(f"{name}{here()}: a quantile lies between 0 and 1, a percentile up to 100"))
-    return _found(name, x, parts, axes_argument(name, x, axis), method, keepdims, skip)
+    shares = None
+    if weights is not None:
+        if method != "inverted_cdf":
+            raise ArgumentError(message(f'{name}{here()} takes weights with method="inverted_cdf"', f"got {method!r}"))
+        shares = spread_weights(name, x, weights, axis)
+    return _found(name, x, parts, axes_argument(name, x, axis), method, keepdims, skip, shares)
 
 
 @replayed
-def _found(name: str, x: Array, parts: Array, axes: tuple[int, ...], method: str, keepdims: bool, skip: bool) -> Array:
+def _found(
+    name: str, x: Array, parts: Array, axes: tuple[int, ...], method: str, keepdims: bool, skip: bool,
+    weights: Array | None,
+) -> Array:  # fmt: skip
     """The quantiles, when all that can be wrong about the values has been looked at."""
-    moved = moveaxis(x, axes, tuple(range(-len(axes), 0))) if axes else expand_dims(x, -1)
-    lead = shape.drop(x.shape, axes)
-    ordered = sort(reshape(moved, (*lead, shape.size([x.shape[d] for d in axes]))), axis=-1)
+    lead, rows = shape.drop(x.shape, axes), _rows(x, axes)
+    ordered = sort(rows, axis=-1)
     if not ordered.shape[-1]:
-        ordered = full((*lead, 1), np.nan, x.dtype)
+        ordered, weights = full((*lead, 1), np.nan, x.dtype), None
     count = sum(~isnan(ordered), -1, keepdims=True).astype(dtypes.F64) if skip else ordered.shape[-1]
-    found = _of_sorted(name, ordered, count, reshape(parts, (parts.size,)), method)
+    flat = reshape(parts, (parts.size,))
+    if weights is None:
+        found = _of_sorted(name, ordered, count, flat, method)
+    else:
+        found = _weighted(ordered, take_along_axis(_rows(weights, axes), argsort(rows, axis=-1), -1), flat)
     last = ordered[..., -1:] if not skip else ordered[..., :1]
     found = where(isnan(last), last, found)
     result = cast(reshape(moveaxis(found, -1, 0), (*parts.shape, *lead)), x.dtype)
     return expand_dims(result, tuple(parts.ndim + d for d in axes)) if keepdims and axes else result
+
+
+def _rows(x: Array, axes: tuple[int, ...]) -> Array:
+    """The elements over some axes along a last axis."""
+    moved = moveaxis(x, axes, tuple(range(-len(axes), 0))) if axes else expand_dims(x, -1)
+    return reshape(moved, (*shape.drop(x.shape, axes), shape.size([x.shape[d] for d in axes])))
+
+
+def _weighted(ordered: Array, weights: Array, parts: Array) -> Array:
+    """The first elements up to which the weights of sorted rows [..., n] have a share of the whole: [..., parts]."""
+    sums = cumsum(where(isnan(ordered), 0, weights.astype(dtypes.F64)), -1)
+    below = (sums == 0)[..., None, :] | ((sums / sums[..., -1:])[..., None, :] < parts[:, None])
+    return take_along_axis(ordered, sum(below, -1).clip(0, ordered.shape[-1] - 1), -1)
 
 
 def _of_sorted(name: str, ordered: Array, count: Any, parts: Array, method: str) -> Array:

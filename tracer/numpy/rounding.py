@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import builtins
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -91,7 +92,7 @@ def round(a: Any, decimals: int = 0) -> Array:
     >>> tnp.round(tnp.asarray([0.5, 1.25, 2.675]), 1)
     Array([0.5, 1.2, 2.7], f64)
     """
-    value = operand("round", a)
+    value, decimals = operand("round", a), operator.index(decimals)
     if not dtypes.is_inexact(value.dtype):
         if decimals >= 0:
             return value

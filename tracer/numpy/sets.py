@@ -12,6 +12,7 @@ from tracer.numpy.conversion import array_of, cast, unified
 from tracer.numpy.creation import asarray, full, zeros
 from tracer.numpy.distinct import distinct_from_before, unique
 from tracer.numpy.joining import concatenate
+from tracer.numpy.logic import isnan
 from tracer.numpy.manipulation import ravel
 from tracer.numpy.sorting import argsort, isin, searchsorted
 from tracer.trace.array import Array
@@ -74,7 +75,7 @@ def setdiff1d(
 def setxor1d(
     ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
 ) -> Array:
-    """The elements that are in one array alone, sorted. size: as in `union1d`.
+    """The elements that are in one array alone, sorted; NaN, which equals none, once of each. size: as in `union1d`.
 
     >>> tnp.setxor1d([3, 1, 2], [2, 5])
     Array([1, 3, 5], i64)
@@ -82,18 +83,26 @@ def setxor1d(
     del assume_unique
     x, y = unified("setxor1d", [ravel(array_of("setxor1d", a)) for a in (ar1, ar2)])
     alone = concatenate([isin(x, y, invert=True), isin(y, x, invert=True)])
-    return _selected(concatenate([x, y]), alone, size, fill_value)[0]
+    return _selected(concatenate([x, y]), alone, size, fill_value, joint=x.shape[0])[0]
 
 
-def _selected(x: Array, wanted: Array, size: int | None, fill_value: Any) -> tuple[Array, Array]:
-    """The distinct elements of a vector that are wanted, sorted, and where each first occurs; filled up to `size`."""
+def _selected(
+    x: Array, wanted: Array, size: int | None, fill_value: Any, *, joint: int | None = None
+) -> tuple[Array, Array]:
+    """The distinct elements of a vector that are wanted, sorted, and where each first occurs; filled up to `size`.
+
+    joint: where a second vector begins, whose NaN is another one.
+    """
     n = x.shape[0]
     if not n:
         filled = cast(asarray(0 if fill_value is None else fill_value), x.dtype)
         return full(size or 0, filled), full(size or 0, 0)
     order = argsort(x)
     ordered = x[order]
-    (places,) = nonzero(distinct_from_before(ordered) & wanted[order], size=size, fill_value=n)
+    distinct = distinct_from_before(ordered)
+    if joint is not None:
+        distinct = distinct | (isnan(ordered) & distinct_from_before(order >= joint))
+    (places,) = nonzero(distinct & wanted[order], size=size, fill_value=n)
     inside = places < n
     at = where(inside, places, 0)
     values, index = ordered[at], where(inside, order[at], n)

@@ -12,10 +12,10 @@ from tracer.ir import dtypes
 from tracer.numpy.conversion import array_of, unified
 from tracer.numpy.manipulation import ravel
 from tracer.primitives import arithmetic, bits, comparison
+from tracer.primitives import complex as parts
 from tracer.primitives import sorting as primitives
-from tracer.primitives.broadcasting import axis_of, broadcast_in_dim, full
+from tracer.primitives.broadcasting import axis_of, full
 from tracer.primitives.gathering import take_along
-from tracer.primitives.reductions import reduce_or
 from tracer.primitives.shapes import broadcasted_iota, reshape, rev
 from tracer.trace.array import Array
 from tracer.trace.source import here
@@ -140,18 +140,20 @@ def _bisected(x: Array, values: Array, *, right: bool) -> Array:
 
 
 def _before(a: Array, b: Array) -> Array:
-    """a < b, NaN being the greatest."""
+    """a < b, NaN being the greatest. Complex numbers as `sort` has them: those with NaN parts behind all others."""
     if not dtypes.is_inexact(a.dtype):
-        if a.dtype == dtypes.BOOL:
-            return bits.and_(bits.not_(a), b)
-        return comparison.lt(a, b)
-    return bits.or_(comparison.lt(a, b), bits.and_(comparison.ne(b, b), comparison.eq(a, a)))
+        return _less(a, b)
+    if not dtypes.is_complex(a.dtype):
+        return bits.or_(comparison.lt(a, b), bits.and_(comparison.ne(b, b), comparison.eq(a, a)))
+    (x, y), (u, v) = (parts.real(a), parts.imag(a)), (parts.real(b), parts.imag(b))
+    found = _less(y, v)
+    for p, q in ((x, u), (comparison.ne(y, y), comparison.ne(v, v)), (comparison.ne(x, x), comparison.ne(u, u))):
+        found = bits.or_(_less(p, q), bits.and_(bits.not_(_less(q, p)), found))
+    return found
 
 
-def _paired(x: Array, tests: Array) -> tuple[Array, Array]:
-    """Every element beside every test, along a last axis."""
-    sizes = (*x.shape, tests.shape[0])
-    return broadcast_in_dim(x, sizes, range(x.ndim)), broadcast_in_dim(tests, sizes, (x.ndim,))
+def _less(a: Array, b: Array) -> Array:
+    return bits.and_(bits.not_(a), b) if a.dtype == dtypes.BOOL else comparison.lt(a, b)
 
 
 def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False) -> Array:
@@ -165,10 +167,9 @@ def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: 
     tests = ravel(tests)
     if not tests.size:
         found = full(x.shape, False, dtypes.BOOL)
-    elif dtypes.is_complex(x.dtype):  # which have no order to search in
-        found = reduce_or(comparison.eq(*_paired(x, tests)), (x.ndim,))
     else:
-        place = arithmetic.min(searchsorted(sort(tests), x), tests.shape[0] - 1)
-        near = reshape(take_along(sort(tests), reshape(place, (x.size,)), 0), x.shape)
+        ordered = sort(tests)
+        place = arithmetic.min(searchsorted(ordered, x), tests.shape[0] - 1)
+        near = reshape(take_along(ordered, reshape(place, (x.size,)), 0), x.shape)
         found = comparison.eq(near, x)
     return bits.not_(found) if invert else found

@@ -21,10 +21,10 @@ from tracer.numpy.reductions import Axis, all, argmax, argmin, axes_argument, ex
 from tracer.numpy.sorting import sort
 from tracer.primitives import arithmetic, bits, comparison, powers
 from tracer.primitives import complex as parts
-from tracer.primitives.broadcasting import full
+from tracer.primitives.broadcasting import axis_of, full
 from tracer.primitives.gathering import scatter_add
 from tracer.primitives.joining import slice_in_dim
-from tracer.primitives.shapes import expand_dims, reshape
+from tracer.primitives.shapes import expand_dims, reshape, transpose
 from tracer.primitives.windows import ScatterDimensionNumbers
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.source import here
@@ -61,7 +61,7 @@ _mean = mean  # `var` and `std` have an argument of that name
 
 
 def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, keepdims: bool = False) -> Any:
-    """The mean over axes, weighted if `weights` are given: of the array's shape, or a vector along one axis.
+    """The mean over axes, weighted if `weights` are given: of the array's shape, or of that of the axes.
 
     returned: the sum of the weights as well.
 
@@ -73,21 +73,28 @@ def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = Fal
         result = mean(x, axis, keepdims=keepdims)
         count = full(result.shape, x.size // builtins.max(result.size, 1), result.dtype)
         return (result, count) if returned else result
-    given = operand("average", weights)
-    if given.shape != x.shape:
-        if not isinstance(axis, int) or given.shape != (x.shape[axis],):
-            raise ShapeError(
-                message(
-                    f"average{here()}: weights have the array's shape, or are a vector along the one axis",
-                    f"got weights {given.type} for {x.type}, axis={axis}",
-                )
-            )
-        along = axis % x.ndim
-        given = broadcast(reshape(given, [n if d == along else 1 for d, n in enumerate(x.shape)]), x.shape)
+    given = spread_weights("average", x, weights, axis)
     values, factors = promoted_inexact("average", x, given)
     scale = sum(factors, axis, keepdims=keepdims)
     result = arithmetic.div(sum(arithmetic.mul(values, factors), axis, keepdims=keepdims), scale)
     return (result, scale) if returned else result
+
+
+def spread_weights(name: str, x: Array, weights: Any, axis: Axis) -> Array:
+    """Weights of an array's shape. They may come as those of the axes, in the order in which these are named."""
+    given = operand(name, weights)
+    if given.shape == x.shape:
+        return given
+    axes = [] if axis is None else [axis_of(name, d, x.ndim) for d in (axis if isinstance(axis, tuple) else (axis,))]
+    if not axes or given.shape != tuple(x.shape[d] for d in axes):
+        raise ShapeError(
+            message(
+                f"{name}{here()}: weights have the array's shape, or that of the axes",
+                f"got weights {given.type} for {x.type}, axis={axis}",
+            )
+        )
+    ordered = transpose(given, [axes.index(d) for d in sorted(axes)])
+    return broadcast(reshape(ordered, [n if d in axes else 1 for d, n in enumerate(x.shape)]), x.shape)
 
 
 def var(
@@ -134,14 +141,14 @@ def std(
 def median(a: Any, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Array:
     """The middle of the sorted elements over axes, the mean of the middle two if their number is even; NaN for NaN.
 
+    Complex numbers are sorted by real, then by imaginary part.
+
     >>> tnp.median(tnp.asarray([3.0, 1.0, 2.0, 10.0]))
     Array(2.5, f64)
     """
     del overwrite_input
     no_out("median", out)
     (x,) = promoted_inexact("median", a)
-    if dtypes.is_complex(x.dtype):
-        raise DTypeError(message(f"median{here()}: complex numbers have no order", f"got {x.type}"))
     axes = axes_argument("median", x, axis)
     if not shape.size([x.shape[d] for d in axes]):
         return mean(x, axis, keepdims=keepdims)

@@ -13,14 +13,13 @@ import numpy as np
 from tracer.errors import ArgumentError, ShapeError, message
 from tracer.ir import dtypes, shape
 from tracer.numpy.conversion import array_of, broadcast
-from tracer.numpy.indexing import checked_places, get
+from tracer.numpy.indexing import checked_places, get, known_places
 from tracer.numpy.manipulation import moveaxis, ravel
 from tracer.numpy.reductions import no_out
 from tracer.primitives.broadcasting import axis_of
 from tracer.primitives.shapes import broadcasted_iota
 from tracer.runtime.handles import makes_new
 from tracer.trace.array import Array
-from tracer.trace.outside import looked_at
 from tracer.trace.source import here
 from tracer.transforms.vectorize import vmap
 
@@ -143,7 +142,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Array:
         x, axis = ravel(x), 0
     along = axis_of("delete", axis, x.ndim)
     n = x.shape[along]
-    places = obj if isinstance(obj, slice) else looked_at(obj) if isinstance(obj, np.ndarray) else np.asarray(obj)
+    places = obj if isinstance(obj, slice) else known_places("delete", obj)
     if isinstance(places, np.ndarray) and places.dtype != np.bool_:
         places = checked_places(places, along, n)
     return take(x, np.delete(np.arange(n), places), along)

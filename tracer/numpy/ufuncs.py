@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 
 from tracer.errors import ArgumentError, message
+from tracer.ir import shape
 from tracer.lax.loops import fori_loop, scan
 from tracer.numpy.choosing import where as where_
 from tracer.numpy.conversion import array_of, broadcast
 from tracer.numpy.joining import concatenate, stack
+from tracer.numpy.logic import truth
 from tracer.numpy.manipulation import broadcast_shapes, expand_dims, moveaxis, ravel, reshape
+from tracer.numpy.reductions import Axis, axes_argument
 from tracer.numpy.vectorizing import vectorize
 from tracer.numpy.writing import written
 from tracer.trace import trees
@@ -37,7 +40,7 @@ class ufunc:  # noqa: N801  # NumPy's name
     """
 
     def __init__(self, func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> None:
-        self._mapped = vectorize(func)
+        self._mapped, self._fold = vectorize(func), self.reduce
         self.__name__ = getattr(func, "__name__", "ufunc")
         self.__doc__ = func.__doc__ or type(self).__doc__
         self.nin, self.nout, self.nargs, self.identity = nin, nout, nin + nout, identity
@@ -52,21 +55,18 @@ class ufunc:  # noqa: N801  # NumPy's name
         return self._mapped(*args)
 
     def reduce(
-        self, a: Any, axis: int | None = 0, dtype: Any = None, *, keepdims: bool = False, initial: Any = None,
+        self, a: Any, axis: Axis = 0, dtype: Any = None, *, keepdims: bool = False, initial: Any = None,
         where: Any = None,
     ) -> Array:  # fmt: skip
-        """The elements along an axis folded from the first to the last; all of them, if axis is None.
+        """The elements along axes folded from the first to the last; all of them, if axis is None.
 
         initial: what to start with, by default the identity, or else the first element. where: which elements count.
         """
         x = self._operand("reduce", a, dtype)
-        kept = tuple(1 if axis is None or i == axis % x.ndim else n for i, n in enumerate(x.shape))
-        if where is not None:
-            where = broadcast(array_of("where", where), x.shape)
-        if axis is None:
-            x, axis, where = ravel(x), 0, None if where is None else ravel(where)
-        rows = moveaxis(x, axis, 0)
-        mask = None if where is None else moveaxis(where, axis, 0)
+        axes = axes_argument("reduce", x, axis)
+        kept = tuple(1 if d in axes else n for d, n in enumerate(x.shape))
+        mask = None if where is None or where is True else _in_front(broadcast(truth("reduce", where), x.shape), axes)
+        rows = _in_front(x, axes)
         start = self.identity if initial is None else initial
         if start is None:
             if not rows.shape[0] or mask is not None:
@@ -126,10 +126,10 @@ class ufunc:  # noqa: N801  # NumPy's name
         Where the next index is not greater, the element at the index alone, as NumPy has it.
         """
         x = moveaxis(self._operand("reduceat", a, dtype), axis, 0)
-        starts = [int(i) for i in array_of("reduceat", indices)]
+        starts = [int(i) for i in np.asarray(indices)]
         ends = [*starts[1:], x.shape[0]]
         alone = self(x[:1], x[:1]).dtype if x.shape[0] else x.dtype
-        folds = [self.reduce(x[i:j]) if i + 1 < j else x[i].astype(alone) for i, j in zip(starts, ends, strict=True)]
+        folds = [self._fold(x[i:j]) if i + 1 < j else x[i].astype(alone) for i, j in zip(starts, ends, strict=True)]
         return moveaxis(stack(folds), 0, axis)
 
     def _operand(self, method: str, a: Any, dtype: Any) -> Array:
@@ -137,6 +137,12 @@ class ufunc:  # noqa: N801  # NumPy's name
             raise ArgumentError(message(f"{self!r}.{method}{here()} is for functions of two arguments and one result"))
         x = array_of(method, a)
         return x if dtype is None else x.astype(dtype)
+
+
+def _in_front(x: Array, axes: tuple[int, ...]) -> Array:
+    """The elements along some axes, in row-major order, along a first axis."""
+    x = moveaxis(x, axes, tuple(range(len(axes))))
+    return reshape(x, (shape.size(x.shape[: len(axes)]), *x.shape[len(axes) :]))
 
 
 def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
@@ -151,8 +157,13 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: An
 def of_numpys(function: Callable[..., Any], name: str) -> ufunc:
     """A function of two arrays with the identity of NumPy's ufunc of that name."""
     found = ufunc(function, 2, 1, identity=getattr(np, name).identity)
-    found._mapped, found.__name__ = function, name
+    found._mapped, found.__name__, found._fold = function, name, function.reduce  # type: ignore[attr-defined]
     return found
+
+
+def update(method: str, a: Any, indices: Any, b: Any, *, inplace: bool = True) -> Array:
+    """`at` of a function that is a method of `x.at[i]`."""
+    return written("at", a, getattr(array_of("at", a).at[indices], method)(b), inplace)
 
 
 set_method_boundaries(ufunc)

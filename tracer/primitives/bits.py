@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tracer.ir.dtypes import DType
-from tracer.ir.primitive import NoRule, Pointwise, Primitive
+from tracer.ir.primitive import Narrow, NoRule, Pointwise, Primitive
 from tracer.ir.scalar import ScalarOp
 from tracer.primitives.rules import Value, pointwise, pointwise_batch, pointwise_infer, zero_jvp
 
@@ -81,7 +81,7 @@ shift_left_p = Primitive(
 shift_right_logical_p = Primitive(
     name="shift_right_logical", infer=pointwise_infer("shift_right_logical", "i"), reference=_shift_right_logical,
     jvp=zero_jvp, transpose=_NO_DERIVATIVE,
-    batch=pointwise_batch, lower=Pointwise(ScalarOp.SHR_LOGICAL), splat=True,
+    batch=pointwise_batch, lower=Pointwise(ScalarOp.SHR_LOGICAL), splat=True, narrow=Narrow.UNSIGNED,
 )  # fmt: skip
 
 shift_right_arithmetic_p = Primitive(
@@ -108,13 +108,13 @@ def _clz(x: Any) -> Any:
 population_count_p = Primitive(
     name="population_count", infer=pointwise_infer("population_count", "i"), reference=_population_count,
     jvp=zero_jvp, transpose=_NO_DERIVATIVE,
-    batch=pointwise_batch, lower=Pointwise(ScalarOp.POPCOUNT), splat=True,
+    batch=pointwise_batch, lower=Pointwise(ScalarOp.POPCOUNT), splat=True, narrow=Narrow.UNSIGNED,
 )  # fmt: skip
 
 clz_p = Primitive(
     name="clz", infer=pointwise_infer("clz", "i"), reference=_clz,
     jvp=zero_jvp, transpose=_NO_DERIVATIVE,
-    batch=pointwise_batch, lower=Pointwise(ScalarOp.CLZ), splat=True,
+    batch=pointwise_batch, lower=Pointwise(ScalarOp.CLZ), splat=True, narrow=Narrow.REFUSED,
 )  # fmt: skip
 
 

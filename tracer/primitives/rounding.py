@@ -9,7 +9,7 @@ import numpy as np
 
 from tracer.errors import ArgumentError, message
 from tracer.ir import dtypes
-from tracer.ir.primitive import Composite, NoRule, Pointwise, Primitive
+from tracer.ir.primitive import Composite, Narrow, NoRule, Pointwise, Primitive
 from tracer.ir.scalar import ScalarOp
 from tracer.primitives.arithmetic import add, div, mul, neg, sub, truncated_division
 from tracer.primitives.comparison import ge, select
@@ -85,7 +85,7 @@ nextafter_p = Primitive(
     name="nextafter", infer=pointwise_infer("nextafter", "f"), reference=_nextafter_reference,
     jvp=NoRule("the neighbours of a float depend on its bits, not smoothly on its value"),
     transpose=NoRule("nextafter is not linear"),
-    batch=pointwise_batch, lower=Pointwise(ScalarOp.NEXTAFTER), splat=True,
+    batch=pointwise_batch, lower=Pointwise(ScalarOp.NEXTAFTER), splat=True, narrow=Narrow.REFUSED,
 )  # fmt: skip
 
 

@@ -14,16 +14,13 @@ import numpy as np
 from tracer.errors import DTypeError, message
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
-from tracer.ir.primitive import Primitive
+from tracer.ir.primitive import Narrow, Primitive
 from tracer.ir.program import Literal
 from tracer.ir.types import ArrayType, array_type, with_shape
 from tracer.primitives.conversion import convert_element_type_p, converted
 from tracer.trace.array import Array
 from tracer.trace.source import here
 from tracer.trace.trace import Operand, Run
-
-_ON_ALL_BITS = frozenset(("clz", "nextafter", "population_count", "shift_right_logical"))
-"""Operations that see how wide an element is."""
 
 
 def widened(run: Run, primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> list[Array]:
@@ -33,7 +30,8 @@ def widened(run: Run, primitive: Primitive, operands: Sequence[Operand], params:
     """
     types = [x.type for x in operands]
     narrow = [t.dtype for t in types if isinstance(t, ArrayType) and dtypes.is_narrow(t.dtype)]
-    if primitive.name in _ON_ALL_BITS and not (narrow and dtypes.is_unsigned(narrow[0]) and primitive.name != "clz"):
+    unsigned = bool(narrow) and dtypes.is_unsigned(narrow[0])
+    if primitive.narrow is Narrow.REFUSED or (primitive.narrow is Narrow.UNSIGNED and not unsigned):
         raise DTypeError(
             message(
                 f"{primitive.name}{here()} does not compute on {dtypes.short_name(narrow[0])}, which is for storage",

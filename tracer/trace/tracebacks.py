@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from functools import update_wrapper, wraps
-from types import FunctionType, TracebackType
+from types import CodeType, FunctionType, TracebackType
 from typing import Any
 
 from tracer.errors import AxisError, InternalError, TracerError
+from tracer.trace.parameters import refused_call, refused_value
 from tracer.trace.source import is_ours
 
 
@@ -80,22 +81,37 @@ def set_method_boundaries(cls: type) -> None:
 def name_caller(error: BaseException, name: str) -> None:
     """Let an error of ours begin with the function that the user called, not with one of ours that this one called.
 
-    What a function of the user's raised, which ours called, stays as it is.
+    What a function of the user's raised, which ours called, stays as it is. Python's errors about arguments say which
+    function it was, too, and why a parameter is not taken.
     """
     name = name.lstrip("_")
+    if type(error) is TypeError or type(error) is ValueError:
+        codes = _codes(error)
+        handed_on = codes[-1].co_name in ("outermost", "slowly") if codes else False  # here, and in `runtime.replay`
+        if all(map(is_ours, codes)):
+            text = refused_call(error, name) if handed_on else refused_value(error, name)
+            if text is not None:
+                error.args = (text,)
+                setattr(error, _THEIRS, True)
     if not isinstance(error, TracerError) or isinstance(error, InternalError) or not name.isidentifier():
         return
-    traceback = error.__traceback__
-    while traceback is not None:
-        if not is_ours(traceback.tb_frame.f_code):
-            return
-        traceback = traceback.tb_next
+    if not all(map(is_ours, _codes(error))):
+        return
     text = str(error)
     inner = _INNER.match(text)
     if inner is not None and inner[1] != name:
         error.args = (name + text[inner.end(1) :],)
         if isinstance(error, AxisError):
             error._msg = error.args[0]
+
+
+def _codes(error: BaseException) -> list[CodeType]:
+    """The code that the error came through, where it was raised last."""
+    codes, traceback = [], error.__traceback__
+    while traceback is not None:
+        codes.append(traceback.tb_frame.f_code)
+        traceback = traceback.tb_next
+    return codes
 
 
 _INNER = re.compile("([a-z_][a-z_0-9]*) at ")
