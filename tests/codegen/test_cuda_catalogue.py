@@ -29,6 +29,7 @@ LEFT = {
     **dict.fromkeys(("sort", "top_k"), _IN_ORDER),
     **dict.fromkeys(("cumsum", "cumprod", "cummax", "cummin"), _IN_ORDER),  # of one row: many share threads
     **dict.fromkeys(("dot_general", "conv"), "the library routine gemm"),
+    **dict.fromkeys(("cholesky", "lu", "triangular_solve", "solve"), "Alloc within a loop"),  # scratch memory of lanes
     **dict.fromkeys(("stack_empty", "stack_spread", "stack_push", "stack_pop"), _STACK),
     **dict.fromkeys(("stack_item", "stack_add_at", "stack_put", "stack_sum"), _STACK),
     "cond": "a branch (cond)",

@@ -88,6 +88,7 @@ SIZES_NOT_TRIED = {
         )
     },
     **{name: (KINDS_OF_SIZE - {"no axes"}, _ONE_LOOP) for name in ("loop_push", "loop_pull", "loop_bend")},
+    **{name: ({"no axes"}, "it takes matrices") for name in ("cholesky", "lu", "triangular_solve", "solve")},
     "check": (KINDS_OF_SIZE - {"no axes"}, "its operands are scalars"),
 }  # fmt: skip
 

@@ -46,6 +46,7 @@ class Tolerance:
 _FUNCTION = "SciPy's and NumPy's are up to 2 ulp off, ours as well"
 _COMPLEX = "complex functions are composed of real ones, and lose digits where parts cancel: relative to the modulus"
 _SUMS = "the order of the sum differs"
+_SOLVES = "sums in another order, and reciprocals in place of divisions; matrices are well-conditioned, and of size 1"
 _REAL_FUNCTIONS = (
     "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp exp2 expm1 log log2 log1p logistic pow "
     "cbrt rsqrt hypot erf erf_inv"
@@ -70,6 +71,10 @@ TOLERANCES: Final[dict[str, Tolerance]] = {
     "cumlogsumexp": Tolerance(32, "a rounding error for every step", absolute=16),
     "dot_general": Tolerance(8, _SUMS, of_terms=True),
     "conv": Tolerance(8, _SUMS, of_terms=True),
+    "triangular_solve": Tolerance(256, _SOLVES, absolute=64),
+    "cholesky": Tolerance(64, _SOLVES, absolute=64),
+    "solve": Tolerance(512, _SOLVES, absolute=256),
+    "lu": Tolerance(256, _SOLVES, absolute=64),
     "scatter_add": Tolerance(8, _SUMS, of_terms=True),
     "scatter_mul": Tolerance(16, "a rounding error for every factor"),
 }

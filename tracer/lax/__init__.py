@@ -4,6 +4,7 @@ The primitives do not promote and do not broadcast; Python numbers take the dtyp
 are of a greater kind, and arrays without axes the shape.
 """
 
+from tracer.lax import linalg as linalg
 from tracer.lax.arranging import (
     approx_max_k,
     approx_min_k,

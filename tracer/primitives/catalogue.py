@@ -22,6 +22,7 @@ from tracer.primitives.custom_batching import CUSTOM_BATCHING
 from tracer.primitives.effects import EFFECTS
 from tracer.primitives.exchanges import EXCHANGES
 from tracer.primitives.exponential import EXPONENTIAL
+from tracer.primitives.factorizations import FACTORIZATIONS
 from tracer.primitives.gradients import GRADIENTS
 from tracer.primitives.hyperbolic import HYPERBOLIC
 from tracer.primitives.joining import JOINING
@@ -37,10 +38,12 @@ from tracer.primitives.scans import SCANS
 from tracer.primitives.shapes import SHAPES
 from tracer.primitives.slicing import SLICING
 from tracer.primitives.sliding import SLIDING
+from tracer.primitives.solves import SOLVES
 from tracer.primitives.sorting import SORTING
 from tracer.primitives.special import SPECIAL
 from tracer.primitives.stacks import STACKS
 from tracer.primitives.stand_ins import STAND_INS
+from tracer.primitives.triangular import TRIANGULAR
 from tracer.primitives.trigonometric import TRIGONOMETRIC
 from tracer.primitives.window_reductions import WINDOW_REDUCTIONS
 
@@ -71,6 +74,9 @@ CATALOGUE: Final[tuple[Primitive, ...]] = (
     *SORTING,
     *CONTRACTIONS,
     *CONVOLUTION,
+    *TRIANGULAR,
+    *FACTORIZATIONS,
+    *SOLVES,
     *RANDOM,
     *CALLS,
     *CHECKPOINT,

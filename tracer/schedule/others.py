@@ -10,6 +10,7 @@ from tracer.schedule.contractions import write_dot
 from tracer.schedule.control import write_cond, write_for, write_scan, write_while
 from tracer.schedule.convolutions import write_convolution
 from tracer.schedule.effects import write_callback, write_check
+from tracer.schedule.factorizations import write_cholesky, write_lu, write_triangular_solve
 from tracer.schedule.joins import write_concatenate, write_pad
 from tracer.schedule.reductions import write_cumulative, write_serial_reduction
 from tracer.schedule.scatters import memory_with_values, write_scatter, write_update_slice
@@ -26,7 +27,10 @@ _STRUCTURED = {
 _NAMED = {
     "concatenate": write_concatenate, "pad": write_pad, "dynamic_update_slice": write_update_slice,
 }  # fmt: skip
-_LIBRARY = {"dot": write_dot, "sort": write_sort}
+_LIBRARY = {
+    "dot": write_dot, "sort": write_sort,
+    "cholesky": write_cholesky, "lu": write_lu, "triangular_solve": write_triangular_solve,
+}  # fmt: skip
 
 
 def write_other(writer: BlockWriter, equation: Equation) -> None:

@@ -8,6 +8,7 @@ from tests.laws.cases import Case
 from tests.laws.families.contractions import contraction_cases
 from tests.laws.families.control import control_cases
 from tests.laws.families.elementwise import elementwise_cases
+from tests.laws.families.factorizations import factorization_cases
 from tests.laws.families.indexing import indexing_cases
 from tests.laws.families.random_bits import random_cases
 from tests.laws.families.reductions import reduction_cases
@@ -20,6 +21,7 @@ FAMILIES: tuple[Callable[[], Iterator[Case]], ...] = (
     indexing_cases,
     reduction_cases,
     contraction_cases,
+    factorization_cases,
     random_cases,
     control_cases,
     sweep_cases,

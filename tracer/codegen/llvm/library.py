@@ -16,6 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
+from tracer.codegen.llvm import lapack
 from tracer.codegen.llvm.jit import compile_object
 from tracer.codegen.llvm.matrix_kernels import KINDS as OWN_KINDS
 from tracer.codegen.llvm.matrix_kernels import product_symbols
@@ -94,6 +95,21 @@ def _gemm(kind: str) -> Routine:
     return Routine(f"gemm_{kind}", texts, _gemm_spell, symbols, blas=True)
 
 
+# -- factorisations ----------------------------------------------------------------------------------------------
+
+
+def _lapack_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequence[str]) -> list[str]:
+    """One call for all matrices; the arguments are listed in `lapack`."""
+    sizes = [_size(x, routine.name) for x in given if not isinstance(x, View)]
+    return [f"call void @library.alone.{routine.name}({', '.join(spelled)})"] if sizes[0] else []
+
+
+def _lapack(routine: str, kind: str) -> Routine:
+    name = f"{routine}_{kind}"
+    texts = {f"library.alone.{name}": lapack.definition(routine, kind)}
+    return Routine(name, texts, _lapack_spell, (lapack.external(routine, kind),), blas=True)
+
+
 # -- sorting -----------------------------------------------------------------------------------------------------
 
 
@@ -135,6 +151,7 @@ LIBRARY: Final[dict[str, Routine]] = {
     routine.name: routine
     for routine in (
         *map(_gemm, BLAS_KINDS),
+        *(_lapack(routine, kind) for routine in lapack.ROUTINES for kind in BLAS_KINDS),
         *(routine for kind in KINDS for routine in _sorting(kind)),
     )
 }  # fmt: skip

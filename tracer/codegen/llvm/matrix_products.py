@@ -122,7 +122,7 @@ entry:
   %tb.set = icmp ne i64 %transpose.b, 0
   %lda = select i1 %ta.set, i64 %m, i64 %k
   %ldb = select i1 %tb.set, i64 %k, i64 %n
-{_on_one_thread(multiply)}
+{on_one_thread(multiply)}
 }}
 define internal void @library.gemm_{kind}(ptr %a, ptr %b, ptr %out, i64 %batch, i64 %m, i64 %n, i64 %k, \
 i64 %transpose.a, i64 %transpose.b, i64 %stride.a, i64 %stride.b, i64 %lda, i64 %ldb, i64 %ldc) #2 {{
@@ -233,7 +233,7 @@ def _type(name: str) -> str:
 def gemm_split(kind: str) -> str:
     """BLAS's product in panels."""
     share = f"call void @tracer_share(ptr @library.part.gemm_{kind}, ptr %given, i64 %count, i64 1)"
-    return f"{_split(f'gemm_{kind}', _on_one_thread(share))}{_part(f'gemm_{kind}', _ITEM[kind][0])}"
+    return f"{_split(f'gemm_{kind}', on_one_thread(share))}{_part(f'gemm_{kind}', _ITEM[kind][0])}"
 
 
 def product_split(kind: str) -> str:
@@ -242,7 +242,7 @@ def product_split(kind: str) -> str:
     return f"{_split(f'product_{kind}', share)}{_part(f'product_{kind}', _ITEM[kind][0])}"
 
 
-def _on_one_thread(call: str) -> str:
+def on_one_thread(call: str) -> str:
     """The call, while BLAS uses no other threads, and the end of the function."""
     return f"""\
   %threads = load i32, ptr @tracer_blas_threads, align 4

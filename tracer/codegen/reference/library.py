@@ -14,6 +14,7 @@ import numpy as np
 from tracer.codegen.reference.memory import Region, Violation
 from tracer.codegen.reference.races import Array, Clock
 from tracer.ir.dtypes import C64, C128, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, DType, real_dtype, short_name
+from tracer.primitives.matrices import LETTERS, scipy_linalg
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,54 @@ def _matrices(flat: Array, batch: int, rows: int, columns: int, transposed: int,
     return np.asarray(stack.transpose(0, 2, 1) if transposed else stack)
 
 
+def _potrf(dtype: DType) -> Callable[..., None]:
+    """The lower triangle of each matrix becomes its factor; a last element of NaN says that there is none."""
+
+    def run(a: Span, *numbers: Any) -> None:
+        batch, n = (int(x) for x in numbers)
+        matrices = a.read(batch * n * n, dtype).reshape(batch, n, n).copy()
+        for matrix in matrices:
+            try:
+                matrix[...] = np.linalg.cholesky(matrix)
+            except np.linalg.LinAlgError:
+                matrix[-1, -1] = np.nan
+        a.write(matrices)
+
+    return run
+
+
+def _getrf(dtype: DType) -> Callable[..., None]:
+    """Each matrix of m rows and n columns, by columns, becomes its factors; the rows that were chosen count from 1."""
+
+    def run(a: Span, pivots: Span, *numbers: Any) -> None:
+        batch, m, n = (int(x) for x in numbers)
+        matrices = a.read(batch * m * n, dtype).reshape(batch, n, m).copy()
+        chosen = np.empty((batch, min(m, n)), np.int32)
+        factor = scipy_linalg("lapack", f"{LETTERS[dtype]}getrf")
+        for i, matrix in enumerate(matrices):
+            factors, chosen[i], _ = factor(matrix.T)
+            matrix[...] = factors.T
+        a.write(matrices)
+        pivots.write(chosen + np.int32(1))
+
+    return run
+
+
+def _trsm(dtype: DType) -> Callable[..., None]:
+    """Each x becomes the solution X of op(a) X = x, or of X op(a) = x; see `codegen.llvm.lapack`."""
+
+    def run(a: Span, x: Span, *numbers: Any) -> None:
+        batch, n, others, left, lower, form, unit = (int(x) for x in numbers)
+        matrices = a.read(batch * n * n, dtype).reshape(batch, n, n)
+        sides = x.read(batch * n * others, dtype).reshape(batch, *((n, others) if left else (others, n))).copy()
+        solve = scipy_linalg("blas", f"{LETTERS[dtype]}trsm")
+        for matrix, side in zip(matrices, sides, strict=True):
+            side[...] = solve(1, matrix, side, side=1 - left, lower=lower, trans_a=form, diag=unit)
+        x.write(sides)
+
+    return run
+
+
 def _sorts(dtype: DType, *, positions: bool) -> Callable[..., None]:
     """Every row of `rows` by n in order, NaN last, equal elements as they come; or the positions that say so."""
 
@@ -86,6 +135,11 @@ def _sorts(dtype: DType, *, positions: bool) -> Callable[..., None]:
 _SORTED: Final = (I8, I16, I32, I64, U8, U16, U32, U64, F32, F64)
 LIBRARY_REFERENCE: Final[dict[str, Callable[..., None]]] = {
     **{f"gemm_{short_name(dtype)}": _gemm(dtype) for dtype in (F32, F64, C64, C128)},
+    **{
+        f"{name}_{short_name(dtype)}": routine(dtype)
+        for name, routine in (("potrf", _potrf), ("getrf", _getrf), ("trsm", _trsm))
+        for dtype in (F32, F64, C64, C128)
+    },
     **{f"sort_{short_name(dtype)}": _sorts(dtype, positions=False) for dtype in _SORTED},
     **{f"argsort_{short_name(dtype)}": _sorts(dtype, positions=True) for dtype in _SORTED},
 }
