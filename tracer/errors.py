@@ -14,6 +14,7 @@
     │   ├── TracerFloatError         `float`, `complex`, `math.*`
     │   └── TracerArrayError         `np.asarray`, and NumPy functions that tracer does not have
     ├── LeakedTracerError            a traced array used after its trace ended
+    ├── ClosureError (TypeError)     a function with rules of its own closes over an array that is differentiated
     ├── MutationError (TypeError)    `x[i] = v` on a handle that the current trace does not own
     ├── NoRuleError (TypeError)      a primitive lacks the rule that a transform needs, and why
     ├── CheckError                   `check(condition, message)` failed, eagerly or in compiled code
@@ -105,6 +106,10 @@ class TracerArrayError(TracedValueError):
 
 class LeakedTracerError(TracerError, RuntimeError):
     """A traced array outlived its trace."""
+
+
+class ClosureError(TracerError, TypeError):
+    """A function with rules of its own closes over an array that is differentiated."""
 
 
 class MutationError(TracerError, TypeError):

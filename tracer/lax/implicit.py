@@ -11,9 +11,11 @@ from tracer.ir.types import is_differentiable
 from tracer.primitives.arithmetic import neg
 from tracer.primitives.zeros import zeros
 from tracer.trace import trees
+from tracer.trace.captures import captured_arrays
 from tracer.trace.convert import as_array
+from tracer.trace.state import state
 from tracer.trace.tracebacks import call_user
-from tracer.transforms.closures import closure_convert
+from tracer.transforms.closures import hoisted
 from tracer.transforms.custom import custom_jvp
 from tracer.transforms.functions import check_callable
 from tracer.transforms.jacobian_products import jvp
@@ -26,9 +28,10 @@ def custom_root(
 ) -> Any:  # fmt: skip
     """A root of `f`, f(x) = 0, differentiable in what `f` closes over, however it was found.
 
-    f: maps a tree of arrays to one of the same structure and types. solve(f, initial_guess): the root, or
-    (root, aux) if `has_aux`; it is not differentiated. tangent_solve(g, y): the x with g(x) = y, for linear g; must
-    itself be linear in y for derivatives in reverse. Returns what `solve` does; aux has no derivative.
+    f: maps a tree of arrays to one of the same structure, shapes and dtypes. solve(f, initial_guess): the root, of
+    these shapes and dtypes as well, or (root, aux) if `has_aux`; it is not differentiated. tangent_solve(g, y): the x
+    with g(x) = y, for linear g; must itself be linear in y for derivatives in reverse. All three may close over
+    anything. Returns what `solve` does; aux has no derivative. Raises ArgumentError for what is no function.
 
     With f(x, p) = 0, dx = -g^-1(df/dp dp), g being the derivative of f by x.
 
@@ -42,30 +45,49 @@ def custom_root(
     for function in (f, solve, tangent_solve):
         check_callable(function, "custom_root")
     guess = trees.tree_map(lambda x: as_array(x, "custom_root"), initial_guess)
-    converted, captured = closure_convert(f, guess)
+    converted, captured = hoisted(f, (guess,), lambda _: True)
+
+    def from_guess(guess: Any, captured: Any) -> Any:
+        return call_user(solve, (lambda x: converted(x, *captured), guess), {})
+
+    def from_residual(found: Any, captured: Any, residual: Any) -> Any:
+        def linear(x: Any) -> Any:
+            return jvp(lambda x: converted(x, *captured), (found,), (trees.tree_map(as_array, x),))[1]
+
+        return call_user(tangent_solve, (linear, residual), {})
+
+    solver, held = _held_constant(from_guess, solve, guess, captured)
+    tangent_solver, tangent_held = _held_constant(from_residual, tangent_solve, guess, captured, guess)
 
     @custom_jvp
-    def root(guess: Any, captured: Any) -> Any:
-        result = call_user(solve, (lambda x: converted(x, *captured), guess), {})
+    def root(guess: Any, captured: Any, held: Any, tangent_held: Any) -> Any:
+        result = solver(guess, captured, *held)
         return result if has_aux else (result, ())
 
     def rule(primals: Any, tangents: Any) -> Any:
-        (_, given), (_, moved) = primals, tangents
+        _, given, _, tangent_held = primals
         found, aux = root(*primals)
-        residual = jvp(lambda *c: converted(found, *c), tuple(given), tuple(moved))[1] if given else None
         still = trees.tree_map(_still, aux)
-        if residual is None:
+        if not given:
             return (found, aux), (trees.tree_map(_still, found), still)
-
-        def linear(x: Any) -> Any:
-            return jvp(lambda x: converted(x, *given), (found,), (trees.tree_map(as_array, x),))[1]
-
-        solved = call_user(tangent_solve, (linear, residual), {})
+        residual = jvp(lambda *c: converted(found, *c), tuple(given), tuple(tangents[1]))[1]
+        solved = tangent_solver(found, given, residual, *tangent_held)
         return (found, aux), (trees.tree_map(neg, solved), still)
 
     root.defjvp(rule)
-    found, aux = root(guess, captured)
+    found, aux = root(guess, captured, held, tangent_held)
     return (found, aux) if has_aux else found
+
+
+def _held_constant(run: Callable[..., Any], given: Callable[..., Any], *examples: Any) -> tuple[Any, list[Any]]:
+    """The function with the traced arrays that it closes over as arguments behind the others, and those arrays.
+
+    given: the user's function in it. Where values are known, and that closes over nothing traced, it stays as it is,
+    so that Python's `while` may look at them.
+    """
+    if state.staging is None and all(array._trace is None for array in captured_arrays(given)):
+        return run, []
+    return hoisted(run, examples, lambda _: True)
 
 
 def _still(x: Any) -> Any:

@@ -15,7 +15,7 @@ from tracer.ir.program import Program
 from tracer.ir.types import Type, is_differentiable, tangent_type, with_shape
 from tracer.primitives.closing import closed
 from tracer.primitives.custom_linear import custom_linear_p, linear_params, push_forward
-from tracer.primitives.custom_rules import JvpRule, Operands, VjpRule, batched_backward, stage_forward
+from tracer.primitives.custom_rules import JvpRule, Operands, VjpRule, batched_backward, is_moved, stage_forward
 from tracer.primitives.nested import Axes, active_of, batched_of, move_to_front, nonzero, spread
 from tracer.primitives.reductions import reduce_sum
 from tracer.primitives.reference import run_reference
@@ -36,13 +36,25 @@ def _effects(params: Mapping[str, Any]) -> frozenset[Effect]:
 
 
 def _jvp_jvp(ctx: Any, xs: Operands, dxs: Sequence[Any], *, program: Program | None, rule: JvpRule) -> Any:
+    if not is_moved(f"custom_jvp {rule.name}", rule.closure, active_of(dxs)):
+        return _unmoved(program, xs)
     return rule.rule(xs, dxs)
+
+
+def _unmoved(program: Program | None, xs: Operands) -> tuple[list[Any], list[Any]]:
+    """The function's results, which have no tangents."""
+    assert program is not None  # functions that run with values take the arguments alone
+    ys = evaluate(program, xs)
+    return ys, [Zero(tangent_type(y.type)) for y in ys]
 
 
 def _jvp_linearize(
     ctx: Any, xs: Operands, active: tuple[bool, ...], *, program: Program | None, rule: JvpRule
 ) -> Linearized:
     """The rule runs once: what it computes without tangents is the function's result."""
+    if not is_moved(f"custom_jvp {rule.name}", rule.closure, active):
+        results, still = _unmoved(program, xs)
+        return Linearized(results, (), lambda residuals, dxs: still)
     ys, residuals, linear, reached = _run_split(rule, xs, active)
     types = [y.type for y in ys]
 
@@ -111,7 +123,7 @@ def _jvp_batch(ctx: Any, xs: Operands, axes: Axes, *, program: Program, rule: Jv
         types = [with_shape(t, (size, *t.shape)) for t in program.output_types]
         return results[:count], spread(evaluate(linear, [*results[count:], *moving]), split.reached, types)
 
-    new = JvpRule(rule.name, batched_rule)
+    new = JvpRule(rule.name, batched_rule, rule.closure)
     outputs = bind_all(custom_jvp_p, move_to_front(ctx, xs, axes), {"program": derived, "rule": new})
     return outputs, [0] * len(outputs)
 
@@ -133,6 +145,9 @@ custom_jvp_p = Primitive(
 def _vjp_linearize(
     ctx: Any, xs: Operands, active: tuple[bool, ...], *, program: Program | None, rule: VjpRule
 ) -> Linearized:
+    if not is_moved(f"custom_vjp {rule.name}", rule.closure, active):
+        results, still = _unmoved(program, xs)
+        return Linearized(results, (), lambda residuals, dxs: still)
     ys, residuals = rule.forward(xs, active)
     params = linear_params(rule, xs, active, ys, residuals)
     out_types = [y.type for y in ys]
@@ -151,6 +166,8 @@ def _with_zeros(tangents: Sequence[Any], types: Sequence[Type]) -> list[Any]:
 def _vjp_jvp(ctx: Any, xs: Operands, dxs: Sequence[Any], *, program: Program | None, rule: VjpRule) -> Any:
     """Forwards by the transpose of the backward function."""
     active = active_of(dxs)
+    if not is_moved(f"custom_vjp {rule.name}", rule.closure, active):
+        return _unmoved(program, xs)
     ys, residuals = rule.forward(xs, active)
     tangents = push_forward(residuals, nonzero(dxs), linear_params(rule, xs, active, ys, residuals))
     return ys, _with_zeros(tangents, [y.type for y in ys])
@@ -176,7 +193,7 @@ def _vjp_batch(ctx: Any, xs: Operands, axes: Axes, *, program: Program, rule: Vj
             for r, on, t in zip(results, batched, program.input_types, strict=True)
         ]
 
-    new = VjpRule(rule.name, forward, backward, rule.transpose)
+    new = VjpRule(rule.name, forward, backward, rule.transpose, rule.closure)
     outputs = bind_all(custom_vjp_p, move_to_front(ctx, xs, axes), {"program": derived, "rule": new})
     return outputs, [0] * len(outputs)
 

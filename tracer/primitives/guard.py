@@ -20,7 +20,7 @@ from tracer.primitives.bits import and_
 from tracer.primitives.broadcasting import broadcast_in_dim
 from tracer.primitives.custom import split_jvp
 from tracer.primitives.custom_batching import VmapRule, shifted_vmap
-from tracer.primitives.custom_rules import JvpRule, VjpRule, stage_backward, stage_forward
+from tracer.primitives.custom_rules import Closure, JvpRule, VjpRule, stage_backward, stage_forward
 from tracer.primitives.nested import active_of, nonzero, spread
 from tracer.trace.array import Array
 from tracer.trace.evaluate import Environment, read
@@ -133,7 +133,7 @@ def _guarded_jvp(rule: JvpRule) -> JvpRule:
         dys = run_guarded(split.linear, mask, [*residuals, *nonzero(dxs[1:])])
         return ys, spread(dys, split.reached, [y.type for y in ys])
 
-    return JvpRule(rule.name, tangents)
+    return JvpRule(rule.name, tangents, _behind_mask(rule.closure))
 
 
 def _guarded_vjp(rule: VjpRule, program: Program) -> VjpRule:
@@ -156,7 +156,11 @@ def _guarded_vjp(rule: VjpRule, program: Program) -> VjpRule:
             *(next(given) if on else Zero(t) for on, t in zip(reached, types, strict=True)),
         ]
 
-    return VjpRule(rule.name, forward, backward, rule.transpose)
+    return VjpRule(rule.name, forward, backward, rule.transpose, _behind_mask(rule.closure))
+
+
+def _behind_mask(closure: Closure) -> Closure:
+    return (None, *closure) if closure else ()
 
 
 def _both(mask: Operand, predicate: Operand) -> Any:

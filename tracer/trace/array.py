@@ -339,8 +339,16 @@ def leak(array: Array, trace: Trace) -> LeakedTracerError:
     return LeakedTracerError(
         message(
             f"leaked traced array{here()}",
-            f"an array {array.type}, {called}{trace.origin(array)} while `{trace.name}` was traced, {reason}",
+            f"{described(array)}, {reason}",
             *([f"it is kept as `{kept}`"] if kept is not None and f"`{kept}` " != called else []),
             help="return it from the function instead of storing it in a global, a closure or an object",
         )
     )
+
+
+def described(array: Array) -> str:
+    """A traced array in words: `an array f64[3], made at demo.py:3 while `f` was traced`."""
+    trace = array._trace
+    assert trace is not None
+    made = f"{trace.variable_name(array)}{trace.origin(array)}"
+    return f"an array {array.type}, {made} while `{trace.name}` was traced"

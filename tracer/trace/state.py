@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tracer.ir.program import Source
+    from tracer.trace.enclosures import Enclosure
     from tracer.trace.outside import Outside
     from tracer.trace.trace import Trace
 
@@ -20,6 +21,7 @@ class State(threading.local):
     axes: the sizes of named batch axes.
     source: the line of the equation that is being rewritten; new equations inherit it.
     outside: what the innermost function that is traced to be compiled reads from outside it.
+    enclosure: the innermost function with rules of its own that runs, or whose rule does.
     stand_ins: by id, for arrays from outside that a custom rule closes over: the operands that it runs on.
     """
 
@@ -27,6 +29,7 @@ class State(threading.local):
     innermost: Trace | None = None
     source: Source | None = None
     outside: Outside | None = None
+    enclosure: Enclosure | None = None
 
     def __init__(self) -> None:
         self.thread = threading.get_ident()

@@ -26,7 +26,8 @@ from tracer.ir.primitive import Primitive
 from tracer.ir.program import Atom, Equation, Literal, Program, Source, Var, infer_types
 from tracer.ir.types import ArrayType, Type, array_type
 from tracer.settings import gate
-from tracer.trace.array import PROTECTED, Array, fixed, leak, traced
+from tracer.trace.array import PROTECTED, Array, described, fixed, leak, traced
+from tracer.trace.enclosures import check_enclosed, closure_error
 from tracer.trace.source import assigned_name, place, user_source
 from tracer.trace.state import state
 
@@ -94,6 +95,8 @@ class Trace:
             if stand_in is not None and stand_in is not array:
                 return self.atom(stand_in)
             check_alive(array)
+            if state.enclosure is not None and array._trace is not None:
+                check_enclosed(array._trace, [array])
             variable = self.lifted[key] = Var(array.type)
             self.constants.append((variable, fixed(array) if by_value else array))
         return variable
@@ -161,6 +164,8 @@ def check_alive(array: Array) -> None:
     trace = array._trace
     if trace is None or (trace.is_open and trace.thread == state.thread):
         return
+    if state.enclosure is not None:
+        raise closure_error(state.enclosure.what, described(array))
     raise leak(array, trace)
 
 
@@ -198,7 +203,7 @@ def bind_all(primitive: Primitive, operands: Sequence[Operand], params: Mapping[
             own = operand._trace
             if own is not None:
                 if not own.is_open:
-                    check_alive(operand)
+                    return bind_all(primitive, [stood_in(x) for x in operands], params)
                 if own.level > level:
                     check_alive(operand)
                     trace, level = own, own.level
@@ -208,6 +213,14 @@ def bind_all(primitive: Primitive, operands: Sequence[Operand], params: Mapping[
         return trace.process(trace, primitive, operands, params, user_source())
     except StorageDTypeError:
         return eager.widened(bind_all, primitive, operands, params)
+
+
+def stood_in(operand: Operand) -> Operand:
+    """The operand, or what stands in for it in a rule, which may run when its trace is over; raises if nothing does."""
+    found: Operand = state.stand_ins.get(id(operand), operand)
+    if isinstance(found, Array):
+        check_alive(found)
+    return found
 
 
 def execute(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> list[Array]:

@@ -33,22 +33,23 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
     Array(3., f64)
     """
     check_callable(fun, "closure_convert")
-    return _converted(fun, example_args, is_differentiable)
+    return hoisted(fun, example_args, is_differentiable)
 
 
-def _converted(
+def hoisted(
     fun: Callable[..., Any], example_args: tuple[Any, ...], is_hoisted: Callable[[Type], bool]
 ) -> tuple[Callable[..., Any], list[Array]]:
+    """As `closure_convert`, of the traced arrays whose types are to be hoisted."""
     name = name_of(fun)
     staged, structure, result = _staged(fun, example_args, f"closure_convert of {name}")
-    hoisted = [x._trace is not None and is_hoisted(x.type) for x in staged.constants]
-    captured = [x for x, on in zip(staged.constants, hoisted, strict=True) if on]
+    flags = [x._trace is not None and is_hoisted(x.type) for x in staged.constants]
+    captured = [x for x, on in zip(staged.constants, flags, strict=True) if on]
 
     @wrapping(fun)
     def converted(*args: Any) -> Any:
         count = len(args) - len(captured)
         given = iter(args[count:])
-        constants = [next(given) if on else x for x, on in zip(staged.constants, hoisted, strict=True)]
+        constants = [next(given) if on else x for x, on in zip(staged.constants, flags, strict=True)]
         leaves, found = flatten_arguments(args[:count], f"{name} converted", lambda: argument_names(args))
         if found != structure:
             raise ArgumentError(
@@ -60,6 +61,7 @@ def _converted(
             )
         return trees.unflatten(result, evaluate(staged.program, [*constants, *leaves]))
 
+    vars(converted).pop("__wrapped__")  # it takes other arguments, and no longer closes over what `fun` does
     return converted, captured
 
 
@@ -100,7 +102,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
 
         def forward(*given: Any) -> tuple[Any, Any]:
             outputs, pullback = _pair(call_user(fun, given, kwargs), name_of(fun))
-            function, captured = _converted(pullback, (outputs,), lambda _: True)  # it is called at another level
+            function, captured = hoisted(pullback, (outputs,), lambda _: True)  # it is called at another level
             converted[:] = [function]
             return outputs, captured
 

@@ -12,15 +12,13 @@ from tracer.ir.primitive import Primitive, Zero
 from tracer.ir.types import is_differentiable, tangent_type
 from tracer.primitives.arithmetic import add
 from tracer.primitives.custom import custom_jvp_p, custom_vjp_p
-from tracer.primitives.custom_rules import JvpRule, VjpRule, shifted
+from tracer.primitives.custom_rules import JvpRule, VjpRule, closed_over, closing_over, enclosing
 from tracer.primitives.zeros import zeros
 from tracer.trace import trees
 from tracer.trace.array import Array
-from tracer.trace.captures import captured_arrays
 from tracer.trace.convert import as_array
-from tracer.trace.evaluate import evaluate
+from tracer.trace.enclosures import enclosed
 from tracer.trace.source import here
-from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all, stage_process
 from tracer.trace.tracebacks import call_user
@@ -109,22 +107,20 @@ def _run(
 
     functions: the user's, of which the rule is made. What they close over becomes operands of the equation.
     """
+    what = f"{primitive.name} {name}"
     levels = [x._trace for x in operands if isinstance(x, Array) and x._trace is not None]
     top = max(levels, key=lambda t: t.level, default=None)
     if state.staging is not None and (top is None or state.staging.level > top.level):
         top = state.staging
     if top is None:
-        return flat(list(operands))
+        with enclosed(what, 0):
+            return flat(list(operands))
     if top.process is not stage_process:
+        rule = enclosing(rule, what, top.level - 1)
         return bind_all(primitive, operands, {"program": None, "rule": rule})
-    staged = stage(flat, [x.type for x in operands], name=name)
-    program = staged.program
-    captured = captured_arrays(*functions)
-    if captured or staged.constants:
-        types = [array.type for array in captured]
-        program = stage(lambda xs: evaluate(staged.program, xs[len(types) :]), [*types, *program.input_types]).program
-        rule = shifted(rule, len(captured) + len(staged.constants), captured)
-    return bind_all(primitive, [*captured, *staged.constants, *operands], {"program": program, "rule": rule})
+    closing = closing_over(flat, [x.type for x in operands], name, functions)
+    rule = closed_over(enclosing(rule, what, None), closing)
+    return bind_all(primitive, [*closing.operands, *operands], {"program": closing.program, "rule": rule})
 
 
 class custom_jvp(_Custom):  # noqa: N801  # the name that users know
@@ -132,7 +128,8 @@ class custom_jvp(_Custom):  # noqa: N801  # the name that users know
 
     `f.defjvp(rule)` with rule(primals, tangents) -> (outputs, tangents), tuples in the order of the arguments; or
     `f.defjvps(rule0, rule1, ...)` with rule(tangent, output, *primals) for each argument, None for none.
-    nondiff_argnums, nondiff_argnames: arguments that are no arrays; the rule takes them first.
+    nondiff_argnums, nondiff_argnames: arguments that are no arrays; the rule takes them first. Raises ClosureError
+    where the function or its rule closes over an array that is differentiated.
 
     >>> import tracer, tracer.numpy as tnp
     >>> @tracer.custom_jvp
@@ -217,7 +214,8 @@ class custom_vjp(_Custom):  # noqa: N801  # the name that users know
 
     `f.defvjp(forward, backward)` with forward(*args) -> (outputs, residuals) and backward(residuals, cotangents) ->
     a tuple with the cotangent of each argument, None where there is none. nondiff_argnums, nondiff_argnames:
-    arguments that are no arrays; `backward` takes them first.
+    arguments that are no arrays; `backward` takes them first. Raises ClosureError where one of the functions closes
+    over an array that is differentiated.
 
     >>> import tracer, tracer.numpy as tnp
     >>> @tracer.custom_vjp

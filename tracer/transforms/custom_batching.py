@@ -8,11 +8,13 @@ from typing import Any
 
 from tracer.errors import ArgumentError, message
 from tracer.primitives.custom_batching import VmapRule, custom_vmap_p
+from tracer.primitives.custom_rules import closing_over, is_moved
 from tracer.trace import trees
+from tracer.trace.enclosures import enclosed
+from tracer.trace.evaluate import evaluate
 from tracer.trace.source import here
-from tracer.trace.stage import stage
-from tracer.trace.state import state
-from tracer.trace.trace import Operand, bind_all
+from tracer.trace.state import standing_in, state
+from tracer.trace.trace import Operand, bind_all, stood_in
 from tracer.trace.tracebacks import call_user
 from tracer.transforms.functions import (
     argument_names,
@@ -66,31 +68,21 @@ class custom_vmap:  # noqa: N801  # the name that users know
             structures.append(found)
             return [as_output(y, f"custom_vmap {name}") for y in outputs]
 
-        staged = stage(flat, [x.type for x in leaves], name=name)
-        out_structure, captured = structures[-1], len(staged.constants)
+        closing = closing_over(flat, [x.type for x in leaves], name, [given_rule])
+        out_structure, count, what = structures[-1], len(closing.closure), f"custom_vmap {name}"
 
         def rule(size: int, batched: Sequence[bool], xs: Sequence[Operand]) -> tuple[list[Any], list[bool]]:
-            _check_captured(name, batched[:captured])
-            in_batched = list(trees.unflatten(structure, batched[captured:]))
-            result = call_rule(
-                given_rule, [size, in_batched, *trees.unflatten(structure, xs[captured:])], f"the rule of {name}"
-            )
-            return _checked(name, result, out_structure)
+            if not is_moved(what, closing.closure, batched):
+                ys = evaluate(closing.program, xs)
+                return ys, [False] * len(ys)
+            in_batched = list(trees.unflatten(structure, batched[count:]))
+            arguments = [size, in_batched, *trees.unflatten(structure, xs[count:])]
+            with standing_in(closing.stand_ins(xs)), enclosed(what, None):
+                ys, flags = _checked(name, call_rule(given_rule, arguments, f"the rule of {name}"), out_structure)
+                return [stood_in(y) for y in ys], flags
 
-        operands = [*staged.constants, *leaves]
-        params = {"program": staged.program, "rule": VmapRule(name, rule)}
-        return trees.unflatten(out_structure, bind_all(custom_vmap_p, operands, params))
-
-
-def _check_captured(name: str, batched: Sequence[bool]) -> None:
-    if any(batched):
-        raise ArgumentError(
-            message(
-                f"custom_vmap {name}{here()}: the function captures a batched array",
-                "its rule sees the arguments only",
-                help="pass the array as an argument",
-            )
-        )
+        params = {"program": closing.program, "rule": VmapRule(name, rule)}
+        return trees.unflatten(out_structure, bind_all(custom_vmap_p, [*closing.operands, *leaves], params))
 
 
 def _checked(name: str, result: Any, structure: trees.Structure) -> tuple[list[Any], list[bool]]:

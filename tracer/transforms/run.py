@@ -18,6 +18,7 @@ from tracer.ir.program import Literal, Program, Source, Var
 from tracer.ir.types import Type, is_differentiable, tangent_type
 from tracer.primitives.rules import zero_jvp
 from tracer.trace.array import PROTECTED, Array, fixed, renewed, traced
+from tracer.trace.enclosures import check_enclosed
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, Trace, eager, open_trace, stage_process
 from tracer.transforms.context import Context, Tangent
@@ -94,6 +95,8 @@ _MOST_RECIPES = 16384
 def _record(
     trace: Trace, primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any], source: Source | None
 ) -> list[Array]:
+    if state.enclosure is not None:
+        check_enclosed(trace, operands)
     xs: list[Any] = []
     inputs: list[Any] = []
     kind: list[Any] = [primitive]
@@ -310,6 +313,8 @@ def _tangent(trace: Trace, x: Operand) -> Tangent:
 def _push(
     trace: Trace, primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any], source: Source | None
 ) -> list[Array]:
+    if state.enclosure is not None:
+        check_enclosed(trace, operands)
     xs = [_lower(trace, x) for x in operands]
     dxs = [_tangent(trace, x) for x in operands]
     ys, dys = push_equation(primitive, xs, dxs, params)
