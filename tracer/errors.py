@@ -19,6 +19,7 @@
     ├── NoRuleError (TypeError)      a primitive lacks the rule that a transform needs, and why
     ├── CheckError                   `check(condition, message)` failed, eagerly or in compiled code
     ├── OutOfBoundsError (IndexError)  a checked index is out of bounds
+    ├── MatrixError (np.linalg.LinAlgError)  a matrix that is known is singular, or not positive definite
     ├── DeviceError                  a device that is not there, arrays on different devices
     ├── ExportError (BufferError)    memory that DLPack cannot share as asked
     ├── SettingError (ValueError)    an unknown setting, or a value that it does not take
@@ -126,6 +127,10 @@ class CheckError(TracerError, ValueError):
 
 class OutOfBoundsError(TracerError, IndexError):
     """A checked index was out of bounds."""
+
+
+class MatrixError(TracerError, np.linalg.LinAlgError):
+    """A matrix that is known has no inverse, or no factor."""
 
 
 class DeviceError(TracerError, RuntimeError):

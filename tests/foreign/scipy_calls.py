@@ -356,12 +356,16 @@ GEOMETRY: list[Case] = [
             "CubicSpline": interpolate.CubicSpline,
             "Akima1DInterpolator": interpolate.Akima1DInterpolator,
             "make_interp_spline": interpolate.make_interp_spline,
-            "RBFInterpolator": lambda x, y: lambda t: interpolate.RBFInterpolator(x[:, None], y)(t.reshape(-1, 1)),
             "RegularGridInterpolator": lambda x, y: (
                 lambda t: interpolate.RegularGridInterpolator((x,), y)(t[..., None])
             ),
         }.items()
     ],
+    Case(
+        "interpolate.RBFInterpolator",
+        lambda x, y, t: interpolate.RBFInterpolator(x[:, None], y)(t.reshape(-1, 1)),
+        (KNOTS, HEIGHTS, P),
+    ),
     Case(
         "interpolate.PchipInterpolator",
         lambda x, y, t: interpolate.PchipInterpolator(x, y)(t),

@@ -9,6 +9,7 @@ import numpy as np
 from tests.numpy.value_cases import UNIT, Case, M, P, T, V, X, Y
 
 MASK = X > 0
+SQUARE = 2 * np.eye(4)[[2, 0, 3, 1]] + np.sin(np.arange(32.0)).reshape(2, 4, 4) / 2
 
 
 def _each(names: str, *operands: Any) -> list[Case]:
@@ -23,6 +24,17 @@ DERIVATIVE_CASES: list[Case] = [
     *_each("nansum nanmean nanmax nanmin nanmedian nanprod nanstd nanvar nancumsum nancumprod", X),
     *_each("logaddexp2 vdot broadcast_arrays", X, Y), Case("vecdot", lambda xp, x, y: xp.vecdot(x, y), (X, Y)),
     Case("matrix_transpose", lambda xp, x: xp.matrix_transpose(x), (T,)),
+    *[Case(name, lambda xp, x, name=name: getattr(xp.linalg, name)(x), (SQUARE,)) for name in ("det", "inv")],
+    Case("det 3", lambda xp, x: xp.linalg.det(x), (SQUARE[0, :3, :3],)),
+    Case("slogdet", lambda xp, x: xp.linalg.slogdet(x), (SQUARE,)),
+    Case("solve", lambda xp, x, y: xp.linalg.solve(x, y), (SQUARE, SQUARE[0])),
+    Case("solve one", lambda xp, x, y: xp.linalg.solve(x, y), (SQUARE[0], SQUARE)),
+    Case("solve vector", lambda xp, x, y: xp.linalg.solve(x, y), (SQUARE, SQUARE[0, 0])),
+    Case("cholesky", lambda xp, x: xp.linalg.cholesky(x @ x.mT + xp.eye(4)), (SQUARE,)),
+    Case("cholesky upper", lambda xp, x: xp.linalg.cholesky(x @ x.mT + xp.eye(4), upper=True), (SQUARE[0],)),
+    Case("matrix_power", lambda xp, x: xp.linalg.matrix_power(x, -2), (SQUARE,)),
+    Case("tensorinv", lambda xp, x: xp.linalg.tensorinv(x.reshape(4, 2, 2), ind=1), (SQUARE[0],)),
+    Case("tensorsolve", lambda xp, x, y: xp.linalg.tensorsolve(x.reshape(4, 2, 2), y), (SQUARE[0], SQUARE[1, 0])),
     Case("arccosh", lambda xp, x: xp.arccosh(x), (1.5 + P,)), Case("angle", lambda xp, x: xp.angle(x + 1j), (X,)),
     Case("conj", lambda xp, x: xp.imag(xp.conj(xp.sin(x + 1j))), (X,)),
     Case("abs", lambda xp, x: xp.abs(xp.exp(x * 1j) + x), (X,)),

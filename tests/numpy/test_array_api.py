@@ -183,7 +183,7 @@ def test_the_sign_of_zeros_is_a_positive_zero(dtype: str) -> None:
 
 BY_VALUE = {
     "fft": "fft fft2 fftn hfft ifft ifft2 ifftn ihfft irfft irfft2 irfftn rfft rfft2 rfftn",
-    "linalg": "cholesky cond det eig eigh eigvals eigvalsh inv matrix_rank pinv qr slogdet svd svdvals",
+    "linalg": "cond eig eigh eigvals eigvalsh matrix_rank pinv qr svd svdvals",
 }
 
 
@@ -199,7 +199,7 @@ def test_factorisations_and_transforms_of_known_values_are_numpys(module: str, n
 
 
 def test_extensions_say_what_they_lack() -> None:
-    for name, call in (("rfft", tnp.fft.rfft), ("svd", tnp.linalg.svd), ("solve", lambda x: tnp.linalg.solve(x, x))):
+    for name, call in (("rfft", tnp.fft.rfft), ("svd", tnp.linalg.svd), ("lstsq", lambda x: tnp.linalg.lstsq(x, x))):
         for transform in (tracer.jit, tracer.vmap, lambda f: tracer.grad(lambda x: tnp.sum(f(x)))):
             with pytest.raises(tracer.errors.TracerArrayError, match=rf"^{name} at .*there is no primitive for it yet"):
                 transform(call)(np.eye(3))

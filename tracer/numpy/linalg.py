@@ -1,4 +1,4 @@
-"""Linear algebra without factorisations: norms and products. `tracer.numpy.linalg`."""
+"""Linear algebra: norms and products here, solutions and determinants in `solving`. `tracer.numpy.linalg`."""
 
 # mypy: disable-error-code="no-any-return"
 # (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
@@ -29,6 +29,13 @@ from tracer.numpy.products import tensordot as tensordot
 from tracer.numpy.products import vecdot as vecdot
 from tracer.numpy.promotion import promoted_inexact
 from tracer.numpy.reductions import max, min, sum
+from tracer.numpy.solving import cholesky as cholesky
+from tracer.numpy.solving import det as det
+from tracer.numpy.solving import inv as inv
+from tracer.numpy.solving import slogdet as slogdet
+from tracer.numpy.solving import solve as solve
+from tracer.numpy.solving import tensorinv as tensorinv
+from tracer.numpy.solving import tensorsolve as tensorsolve
 from tracer.primitives import comparison, powers
 from tracer.primitives import complex as parts
 from tracer.primitives.broadcasting import axis_of
@@ -39,8 +46,9 @@ from tracer.trace.source import here
 from tracer.trace.tracebacks import set_boundaries
 
 __all__ = [
-    "cross", "diagonal", "matmul", "matrix_norm", "matrix_power", "matrix_transpose", "multi_dot", "norm", "outer",
-    "tensordot", "trace", "vecdot", "vector_norm",
+    "cholesky", "cross", "det", "diagonal", "inv", "matmul", "matrix_norm", "matrix_power", "matrix_transpose",
+    "multi_dot", "norm", "outer", "slogdet", "solve", "tensordot", "tensorinv", "tensorsolve", "trace", "vecdot",
+    "vector_norm",
 ]  # fmt: skip
 
 
@@ -158,15 +166,17 @@ def outer(x1: Any, x2: Any, /) -> Array:
 
 @makes_new
 def matrix_power(a: Any, n: int) -> Array:
-    """A square matrix to a power n >= 0, by repeated squaring.
+    """A square matrix to an integer power, by repeated squaring; its inverse to the positive one where n < 0.
 
     >>> tnp.linalg.matrix_power(tnp.asarray([[1, 1], [0, 1]]), 3)
     Array([[1, 3],
            [0, 1]], i64)
     """
     x = array_of("matrix_power", a)
-    if x.ndim < 2 or x.shape[-1] != x.shape[-2] or n < 0:
-        raise ShapeError(message(f"matrix_power{here()} takes square matrices and n >= 0", f"got {x.type}, n={n}"))
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ShapeError(message(f"matrix_power{here()} takes square matrices", f"got {x.type}, n={n}"))
+    if n < 0:
+        x, n = inv(x), -n
     result = None
     while n:
         if n & 1:
@@ -193,29 +203,22 @@ def multi_dot(arrays: Sequence[Any]) -> Array:
     return einsum(f"{','.join(terms)}->{result}", *arrays, optimize="optimal")
 
 
-# Factorisations and what rests on them, by NumPy and of values that are known, until there are primitives for them
+# Eigenvalues, singular values and what rests on them, by NumPy and of values that are known, until there are primitives
 
 LinAlgError = np.linalg.LinAlgError
 
 _FACTORISATIONS = {
-    "cholesky": "The triangular L with A = L L^H, of positive definite matrices.",
     "cond": "How much errors may grow in a solution: the ratio of the extreme singular values, or by other norms.",
-    "det": "The determinants of matrices.",
     "eig": "The eigenvalues and right eigenvectors of matrices.",
     "eigh": "The eigenvalues, in ascending order, and eigenvectors of Hermitian matrices.",
     "eigvals": "The eigenvalues of matrices.",
     "eigvalsh": "The eigenvalues of Hermitian matrices, in ascending order.",
-    "inv": "The inverses of matrices.",
     "lstsq": "The x that makes |A x - b| least, with residuals, rank and singular values.",
     "matrix_rank": "How many singular values are not negligible.",
     "pinv": "The Moore-Penrose inverses of matrices.",
     "qr": "Orthonormal Q and triangular R with A = Q R.",
-    "slogdet": "The sign and the logarithm of the absolute value of determinants.",
-    "solve": "The x with A x = b.",
     "svd": "U, the singular values in descending order, and V^H with A = U S V^H.",
     "svdvals": "The singular values of matrices, in descending order.",
-    "tensorinv": "The inverse of an array as a map between its leading and its last axes.",
-    "tensorsolve": "The x with tensordot(A, x) = b.",
 }
 
 globals().update({name: by_value(getattr(np.linalg, name), summary) for name, summary in _FACTORISATIONS.items()})

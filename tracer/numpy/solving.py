@@ -1,0 +1,303 @@
+"""Solutions, inverses, determinants and Cholesky factors of stacks of matrices: a part of `tracer.numpy.linalg`.
+
+Where values are known, matrices that have no inverse or no factor raise, as in NumPy; compiled, the results hold NaN or
+infinity, as in JAX.
+"""
+
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tracer.errors import MatrixError, ShapeError, message
+from tracer.ir import shape as shapes
+from tracer.numpy.arithmetic import absolute
+from tracer.numpy.choosing import where
+from tracer.numpy.conversion import array_of, broadcast, cast, unified
+from tracer.numpy.creation import ones
+from tracer.numpy.joining import concatenate
+from tracer.numpy.manipulation import moveaxis
+from tracer.numpy.matrices import diagonal, trace
+from tracer.numpy.promotion import promoted_inexact
+from tracer.numpy.reductions import prod as multiplied
+from tracer.numpy.reductions import sum
+from tracer.numpy.transcendental import log
+from tracer.primitives import complex as parts
+from tracer.primitives import factorizations, matrices, solves
+from tracer.primitives.triangular import solve_triangular
+from tracer.trace.array import Array, concrete_value
+from tracer.trace.source import here
+from tracer.trace.tracebacks import set_boundaries
+from tracer.transforms.custom import custom_jvp
+
+
+class SlogdetResult(NamedTuple):
+    """The sign of determinants, and the logarithms of their absolute values."""
+
+    sign: Array
+    logabsdet: Array
+
+
+def _matrices(name: str, a: Any) -> Array:
+    (x,) = promoted_inexact(name, a)
+    matrices.matrix_type(name, x.type)
+    return x
+
+
+# cholesky
+
+
+def cholesky(a: Any, /, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
+    """The lower triangular L with A = L L^H, of Hermitian positive definite matrices; or its adjoint.
+
+    a: [*s, n, n]. symmetrize_input: factors (a + a^H) / 2, so that derivatives are Hermitian, too; else one triangle of
+    a alone is read. Raises LinAlgError where a matrix that is known is not positive definite; its factor is NaN
+    elsewhere.
+
+    >>> tnp.linalg.cholesky(tnp.asarray([[4.0, 2.0], [2.0, 5.0]]))
+    Array([[2., 0.],
+           [1., 2.]], f64)
+    """
+    x = _matrices("cholesky", a)
+    if symmetrize_input:
+        x = 0.5 * (x + matrices.adjoint(x))
+    elif upper:
+        x = matrices.adjoint(x)
+    factor = factorizations.cholesky(x)
+    known = concrete_value(factor)
+    if known is not None and known.size and np.isnan(known[..., -1, -1]).any():
+        raise MatrixError(
+            message(
+                f"cholesky{here()}: Matrix is not positive definite",
+                f"got {x.type}{_which(np.isnan(known[..., -1, -1]))}",
+                help="add to the diagonal what rounding has taken, as in a + 1e-10 * eye(n)",
+            )
+        )
+    return matrices.adjoint(factor) if upper else factor
+
+
+def _which(bad: Any) -> str:
+    """The first matrix of a stack for which it is true."""
+    return f", at {list(map(int, np.argwhere(bad)[0]))}" if np.ndim(bad) else ""
+
+
+# solve and inv
+
+
+def solve(a: Any, b: Any, /) -> Array:
+    """The x with a x = b, by LU with partial pivoting.
+
+    a: [*s, n, n], b: [n] or [*t, n, k], leading axes broadcast. Raises LinAlgError where a matrix that is known is
+    singular; elsewhere the solution is infinite or NaN. Derivatives are solutions of the same factorisation.
+
+    >>> tnp.linalg.solve(tnp.asarray([[2.0, 1.0], [0.0, 4.0]]), tnp.asarray([4.0, 8.0]))
+    Array([1., 2.], f64)
+    """
+    x, y = _both("solve", a, b)
+    matrices.matrix_type("solve", x.type)
+    vector = y.ndim == 1
+    side = y[:, None] if vector else y
+    if side.ndim < 2 or side.shape[-2] != x.shape[-1]:
+        raise ShapeError(
+            message(
+                f"solve{here()}: the sizes of the operands do not fit",
+                f"got {x.type} and {y.type}",
+                help="b is a vector [n] or matrices [*s, n, k]; one vector for each matrix is b[..., None]",
+            )
+        )
+    result = _solved(x, side)
+    return result[..., 0] if vector else result
+
+
+def _solved(x: Array, side: Array) -> Array:
+    """The solutions for stacks of both; one matrix for all of them is factored once."""
+    stack = shapes.broadcast(x.shape[:-2], side.shape[:-2], operation="solve")
+    if x.ndim == 2 and stack:
+        last = moveaxis(side.reshape((prod(stack), *side.shape[-2:])), 0, 1)
+        flat = _checked_solution(x, last.reshape((x.shape[0], -1)) if side.size else last[:, 0])
+        apart = flat.reshape(last.shape) if side.size else last
+        return moveaxis(apart, 1, 0).reshape((*stack, *side.shape[-2:]))
+    return _checked_solution(broadcast(x, (*stack, *x.shape[-2:])), broadcast(side, (*stack, *side.shape[-2:])))
+
+
+def _checked_solution(x: Array, side: Array, name: str = "solve") -> Array:
+    result = solves.solve(x, side)
+    known, matrix = concrete_value(result), concrete_value(x)
+    if known is not None and matrix is not None and not np.isfinite(known).all():
+        factors = factorizations.lu_p.reference(matrix)[0]  # type: ignore[operator]  # as are all but NoRule
+        singular = (np.diagonal(factors, axis1=-2, axis2=-1) == 0).any(-1)
+        if singular.any():
+            raise MatrixError(
+                message(
+                    f"{name}{here()}: Singular matrix",
+                    f"got {x.type}{_which(singular)}",
+                    help="tnp.linalg.lstsq and tnp.linalg.pinv take singular matrices",
+                )
+            )
+    return result
+
+
+def inv(a: Any, /) -> Array:
+    """The inverses of square matrices.
+
+    a: [*s, n, n]. Raises LinAlgError where a matrix that is known is singular; elsewhere the inverse is infinite or
+    NaN. For a product with an inverse, `solve` is faster and more exact.
+
+    >>> tnp.linalg.inv(tnp.asarray([[2.0, 0.0], [0.0, 4.0]]))
+    Array([[0.5 , 0.  ],
+           [0.  , 0.25]], f64)
+    """
+    x = _matrices("inv", a)
+    return _checked_solution(x, matrices.identity(x.shape, x.dtype), "inv")
+
+
+def tensorinv(a: Any, ind: int = 2) -> Array:
+    """The inverse of an array as a linear map of its last axes to its first `ind` ones.
+
+    tensordot(tensorinv(a, ind), tensordot(a, x)) gives x back.
+
+    >>> tnp.linalg.tensorinv(tnp.eye(6).reshape(2, 3, 6)).shape
+    (6, 2, 3)
+    """
+    (x,) = promoted_inexact("tensorinv", a)
+    rows, columns = x.shape[:ind], x.shape[ind:]
+    if ind <= 0 or prod(rows) != prod(columns):
+        raise ShapeError(
+            message(
+                f"tensorinv{here()}: the first ind > 0 axes must hold as many elements as the others",
+                f"got {x.type}, ind={ind}",
+                help="another ind splits the axes elsewhere",
+            )
+        )
+    return inv(x.reshape((prod(rows), prod(columns)))).reshape((*columns, *rows))
+
+
+def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Array:
+    """The x with tensordot(a, x, x.ndim) = b. axes: of `a`, moved to its end first.
+
+    >>> tnp.linalg.tensorsolve(tnp.eye(6).reshape(2, 3, 6), tnp.ones((2, 3))).shape
+    (6,)
+    """
+    x, y = _both("tensorsolve", a, b)
+    if axes is not None:
+        last = [axis % x.ndim for axis in axes]
+        x = x.transpose(*[axis for axis in range(x.ndim) if axis not in last], *last)
+    found = x.shape[y.ndim :]
+    if prod(found) != y.size or x.size != y.size**2:
+        raise ShapeError(
+            message(
+                f"tensorsolve{here()}: the solution must have as many elements as b",
+                f"got {x.type} and {y.type}",
+                help="a has the axes of b, then those of the solution",
+            )
+        )
+    return solve(x.reshape((y.size, y.size)), y.reshape((y.size,))).reshape(found)
+
+
+def _both(name: str, a: Any, b: Any) -> list[Array]:
+    """Two operands as floats or complex numbers of one dtype, each of its own shape."""
+    return [promoted_inexact(name, x)[0] for x in unified(name, [array_of(name, x) for x in (a, b)])]
+
+
+# Determinants
+
+
+def det(a: Any, /) -> Array:
+    """The determinants of square matrices [*s, n, n].
+
+    Up to three rows by their formulas, which have derivatives of every order; larger ones by LU, with the cofactors as
+    the derivative, where one may be singular by one dimension.
+
+    >>> tnp.linalg.det(tnp.asarray([[1.0, 2.0], [3.0, 4.0]]))
+    Array(-2., f64)
+    """
+    x = _matrices("det", a)
+    n = x.shape[-1]
+    if n == 0:
+        return ones(x.shape[:-2], dtype=x.dtype)
+    if n == 1:
+        return x[..., 0, 0]
+    if n == 2:
+        return x[..., 0, 0] * x[..., 1, 1] - x[..., 0, 1] * x[..., 1, 0]
+    if n == 3:
+        return sum(x[..., 0, :] * _cross(x[..., 1, :], x[..., 2, :]), axis=-1)
+    return _det(x)
+
+
+def _cross(x: Array, y: Array) -> Array:
+    first, second = [1, 2, 0], [2, 0, 1]
+    return x[..., first] * y[..., second] - x[..., second] * y[..., first]
+
+
+@custom_jvp
+def _det(x: Array) -> Array:
+    factors, pivots, _ = factorizations.lu(x)
+    return _parity(pivots, x) * multiplied(diagonal(factors, axis1=-2, axis2=-1), axis=-1)
+
+
+@_det.defjvp
+def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    determinant, cofactors = _by_cofactors(primals[0], tangents[0])
+    return determinant, trace(cofactors, axis1=-2, axis2=-1)
+
+
+def _by_cofactors(x: Array, side: Array) -> tuple[Array, Array]:
+    """det x, and det x x^-1 side, which is finite where the last pivot alone is zero.
+
+    With det x = p u, u being the last pivot, U y = det x z has p z as its last row, and no division by u.
+    """
+    factors, pivots, permutation = factorizations.lu(x)
+    pivot = diagonal(factors, axis1=-2, axis2=-1)
+    others = _parity(pivots, x) * multiplied(pivot[..., :-1], axis=-1)
+    determinant = others * pivot[..., -1]
+    half = solve_triangular(factors, factorizations.permuted(side, permutation), unit_diagonal=True)
+    last = half[..., -1:, :] * others[..., None, None]
+    scaled = concatenate([half[..., :-1, :] * determinant[..., None, None], last], axis=-2)
+    corner = np.zeros(x.shape[-2:], bool)
+    corner[-1, -1] = True
+    return determinant, solve_triangular(where(corner, 1, factors), scaled, lower=False)
+
+
+def _parity(pivots: Array, like: Array) -> Array:
+    """-1 where rows were exchanged an odd number of times, else 1."""
+    odd = sum(pivots != np.arange(pivots.shape[-1], dtype=np.int32), axis=-1) % 2
+    return cast(1 - 2 * odd, like.dtype)
+
+
+def slogdet(a: Any, /) -> SlogdetResult:
+    """The sign of determinants, and the logarithms of their absolute values: (sign, logabsdet).
+
+    a: [*s, n, n]. Of a singular matrix they are 0 and -inf; of a complex one the sign is a number of modulus 1.
+
+    >>> tnp.linalg.slogdet(tnp.asarray([[2.0, 0.0], [0.0, 1.0]]))
+    SlogdetResult(sign=Array(1., f64), logabsdet=Array(0.69314718, f64))
+    """
+    return SlogdetResult(*_slogdet(_matrices("slogdet", a)))
+
+
+@custom_jvp
+def _slogdet(x: Array) -> tuple[Array, Array]:
+    factors, pivots, _ = factorizations.lu(x)
+    pivot = diagonal(factors, axis1=-2, axis2=-1)
+    signs = _parity(pivots, x) * multiplied(parts.sign(pivot), axis=-1)
+    return signs, sum(log(absolute(pivot)), axis=-1)
+
+
+@_slogdet.defjvp
+def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Any, Any]:
+    (x,), (dx,) = primals, tangents
+    sign, logarithm = _slogdet(x)
+    moved = trace(solves.solve(x, dx), axis1=-2, axis2=-1)
+    if not parts.is_complex(x):
+        return (sign, logarithm), (sign * 0, moved)
+    real = parts.real(moved)
+    return (sign, logarithm), (sign * (moved - real), real)
+
+
+set_boundaries(globals(), ["cholesky", "det", "inv", "slogdet", "solve", "tensorinv", "tensorsolve"])
