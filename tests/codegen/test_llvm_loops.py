@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -54,24 +55,26 @@ def values_of(dtype: DType, size: int) -> np.ndarray[Any, Any]:
 @pytest.mark.parametrize("bits", WIDTHS)
 @pytest.mark.parametrize("dtype", [BOOL, I8, F16, F32, I64], ids=short_name)
 def test_lanes_load_with_every_stride(dtype: DType, bits: int) -> None:
-    for stride in (-3, -2, -1, 0, 1, 2, 3, 5):
+    for stride, lanes in product((-3, -2, -1, 0, 1, 2, 3, 4, 5, 8, 9), (8, 16)):
         for count in (1, 16, 21):
             extent = abs(stride) * (count - 1) + 1
             base = extent - 1 if stride < 0 else 0
             source = values_of(dtype, extent)
 
-            def body(a: Any, o: Any, stride: int = stride, base: int = base, count: int = count) -> list[Statement]:
+            def body(
+                a: Any, o: Any, stride: int = stride, base: int = base, count: int = count, lanes: int = lanes
+            ) -> list[Statement]:
                 def rounds(i: Register) -> list[Statement]:
                     x = Register(dtype)
                     where = at((i, stride), constant=base) if stride else at(constant=base)
                     return [Load(x, a, where), Store(o, at((i, 1)), x)]
 
-                return [loop(count, rounds, lanes=8)]
+                return [loop(count, rounds, lanes=lanes)]
 
             out = np.zeros(count, dtype)
             names = [("a", dtype, extent, False), ("o", dtype, count, True)]
             run(module_of(names, body), [source, out], vector_bits=bits)
-            assert same(out, source[[base + stride * k for k in range(count)]]), stride
+            assert same(out, source[[base + stride * k for k in range(count)]]), (stride, lanes)
 
 
 @pytest.mark.parametrize("bits", WIDTHS)

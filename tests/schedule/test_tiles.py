@@ -9,7 +9,7 @@ import pytest
 
 from tests.codegen.llvm_programs import WIDTHS, executable
 from tests.schedule.running import agree, call, program, same, shared, staged
-from tracer.ir.loop import Transpose
+from tracer.ir.loop import Invoke, Transpose
 from tracer.ir.loop_walk import statements_of
 from tracer.ir.types import array_type
 from tracer.passes.pipeline import optimize
@@ -72,6 +72,13 @@ def test_tiles_may_be_shared_by_threads(function: Any) -> None:
     x = drawn((37, 37), "float64")
     p = staged(function, [x])
     same(shared(p, [x])[0], np.asarray(agree(function, x)[0]))
+
+
+@pytest.mark.parametrize("function", [lambda x: transpose(x, (1, 0)), both_ways])
+def test_tiles_of_large_arrays_are_shared(function: Any) -> None:
+    type = array_type(np.dtype("float64"), (1001, 1001))
+    module = schedule(optimize(program(function, type))).module
+    assert any(isinstance(s, Invoke) and s.share for f in module.functions for s in statements_of(f.body))
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32"])

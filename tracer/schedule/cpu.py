@@ -29,6 +29,7 @@ from tracer.ir.loop import (
 from tracer.ir.loop_walk import blocks_of
 from tracer.schedule.columns import streamed
 from tracer.schedule.sequences import in_order, stores_in_order
+from tracer.schedule.short_rows import with_rows_in_lanes
 from tracer.schedule.tiles import tiled
 
 _VECTOR_BYTES = 64
@@ -51,6 +52,7 @@ def _map_loop(loop: For) -> For:
         return loop
     if stores_in_order(loop):
         return in_order(loop)
+    loop = with_rows_in_lanes(loop) or loop
     cut = tiled(loop)
     if cut is not None:
         return replace(cut, body=_map_block(cut.body))

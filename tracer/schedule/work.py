@@ -6,13 +6,12 @@ widest value has 64-byte vectors; memory that steps smoothly costs its bytes, ot
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from tracer.ir.dtypes import DType
+from tracer.ir.dtypes import I64, DType
 from tracer.ir.loop import (
     Address,
-    Block,
     Compute,
     Constant,
     For,
@@ -23,9 +22,11 @@ from tracer.ir.loop import (
     Register,
     Statement,
     Store,
+    Transpose,
     Update,
     While,
 )  # fmt: skip
+from tracer.ir.loop_walk import blocks_of
 from tracer.ir.scalar import MATH_FUNCTIONS, ScalarOp
 
 _VECTOR_BYTES: Final = 64
@@ -39,7 +40,7 @@ _WRITTEN_OUT: Final = 45  # statements of a mathematical function
 
 def work(statements: Sequence[Statement]) -> float:
     """The estimate for statements outside any vector loop."""
-    return _work(statements, 1, None)
+    return _Estimate(dict(_limits(statements))).block(statements, 1, None)
 
 
 def statements_written_out(statements: Iterable[Statement]) -> int:
@@ -54,36 +55,53 @@ def trips(loop: For) -> int:
     return _UNKNOWN_TRIPS
 
 
-def _work(statements: Sequence[Statement], lanes: int, index: Register | None) -> float:
-    return sum(_statement(s, lanes, index) for s in statements)
+def _limits(statements: Iterable[Statement]) -> Iterator[tuple[Register, int]]:
+    """Registers that are at most a constant: how long a tile is, which may be the last one."""
+    for s in statements:
+        if isinstance(s, Compute) and s.op is ScalarOp.MIN and s.result.dtype == I64:
+            yield from ((s.result, int(x.value)) for x in s.operands if isinstance(x, Constant))
+        for block in blocks_of(s):
+            yield from _limits(block.statements)
 
 
-def _statement(s: Statement, lanes: int, index: Register | None) -> float:
-    match s:
-        case Compute():
-            return _COMPUTE * _DEAR.get(s.op, 1.0) * _vectors(s.result.dtype, lanes)
-        case Load():
-            return _access(s.buffer.dtype, s.address, s.mask, lanes, index)
-        case Store() | Update():
-            return _access(s.buffer.dtype, s.address, s.mask, lanes, index)
-        case For():
-            return _loop(s, lanes, index)
-        case While():
-            return _UNKNOWN_TRIPS * (_block(s.condition, lanes, index) + _block(s.body, lanes, index))
-        case If():
-            return max(_block(s.then, lanes, index), _block(s.otherwise, lanes, index))
-        case _:
-            return 1.0
+class _Estimate:
+    """What statements take, given in how many lanes they run, by the index of which loop."""
 
+    def __init__(self, limits: Mapping[Register, int]) -> None:
+        self._limits = limits
 
-def _block(block: Block, lanes: int, index: Register | None) -> float:
-    return _work(block.statements, lanes, index)
+    def block(self, statements: Iterable[Statement], lanes: int, index: Register | None) -> float:
+        return sum(self._statement(s, lanes, index) for s in statements)
 
+    def _statement(self, s: Statement, lanes: int, index: Register | None) -> float:
+        match s:
+            case Compute():
+                return _COMPUTE * _DEAR.get(s.op, 1.0) * _vectors(s.result.dtype, lanes)
+            case Load():
+                return _access(s.buffer.dtype, s.address, s.mask, lanes, index)
+            case Store() | Update():
+                return _access(s.buffer.dtype, s.address, s.mask, lanes, index)
+            case Transpose():
+                return 2 * s.target.buffer.dtype.itemsize * _SMOOTH * self._size(s.rows) * self._size(s.columns)
+            case For():
+                return self._loop(s, lanes, index)
+            case While():
+                inner = sum(self.block(b.statements, lanes, index) for b in (s.condition, s.body))
+                return _UNKNOWN_TRIPS * inner
+            case If():
+                return max(self.block(b.statements, lanes, index) for b in (s.then, s.otherwise))
+            case _:
+                return 1.0
 
-def _loop(s: For, lanes: int, index: Register | None) -> float:
-    if s.kind is LoopKind.VECTOR:
-        return -(-trips(s) // s.lanes) * _work(s.body.statements, s.lanes, s.index)
-    return trips(s) * _work(s.body.statements, lanes, index)
+    def _loop(self, s: For, lanes: int, index: Register | None) -> float:
+        at_most = s.stop if isinstance(s.stop, Register) else None
+        count = trips(s) if at_most is None else self._limits.get(at_most, _UNKNOWN_TRIPS)
+        if s.kind is LoopKind.VECTOR:
+            return -(-count // s.lanes) * self.block(s.body.statements, s.lanes, s.index)
+        return count * self.block(s.body.statements, lanes, index)
+
+    def _size(self, count: Operand) -> int:
+        return int(count.value) if isinstance(count, Constant) else self._limits.get(count, _UNKNOWN_TRIPS)
 
 
 def _vectors(dtype: DType, lanes: int) -> float:

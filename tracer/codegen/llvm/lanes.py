@@ -17,6 +17,7 @@ from tracer.ir.dtypes import BOOL, DType
 from tracer.ir.loop import Address, Buffer, Load, Operand, Store, Update
 
 _WRITTEN_OUT = 16  # lanes that are updated without a loop
+_MOST_ROWS = 8  # that lanes are picked from, rather than gathered
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,19 +95,15 @@ def _fill(f: Frame, s: Load) -> str:
 
 
 def _load(f: Frame, a: Access, fill: str) -> str:
-    n, element = f.lanes, MEMORY[a.buffer.dtype]
+    n = f.lanes
     if a.uniform:
         return _load_one(f, a, fill)
     if a.offsets is None and a.stride == 1:
         return _load_row(f, a, a.pointer, a.mask, fill)
     if a.offsets is None and a.stride == -1:
         return _load_reversed(f, a, fill)
-    if a.offsets is None and a.stride == 2 and a.mask is None and n > 1:
-        # two rows that end at the last lane's element, so that nothing past it is read
-        kind, next_row = vector(element, n), f.step(a.buffer, a.pointer, n - 1)
-        rows = [_load_row(f, a, p, None, "") for p in (a.pointer, next_row)]
-        lanes = indices(*(2 * i if 2 * i < n else n + 2 * i - (n - 1) for i in range(n)))
-        return f.w.let(f"shufflevector {kind} {rows[0]}, {kind} {rows[1]}, {lanes}")
+    if a.offsets is None and 2 <= a.stride <= max(n // 2, 2) and a.stride <= _MOST_ROWS and a.mask is None and n > 1:
+        return _load_strided(f, a)
     return _gather(f, a, fill)
 
 
@@ -128,6 +125,21 @@ def _load_row(f: Frame, a: Access, pointer: str, mask: str | None, fill: str) ->
     name = f"@llvm.masked.load{suffix(element, n)}.p0"
     f.w.declarations[name] = f"declare {kind} {name}(ptr, i32, {lanes}, {kind})"
     return f.w.let(f"call {kind} {name}(ptr {pointer}, i32 {size}, {lanes} {mask}, {kind} {fill})")
+
+
+def _load_strided(f: Frame, a: Access) -> str:
+    """One element in every few, picked from rows, of which the last ends at the last lane's element."""
+    n, stride, kind = f.lanes, a.stride, vector(MEMORY[a.buffer.dtype], f.lanes)
+    last = (n - 1) * stride + 1 - n
+    starts = [*range(0, last, n), last]
+    rows = [_load_row(f, a, f.step(a.buffer, a.pointer, start), None, "") for start in starts]
+    places = [(min(stride * lane // n, len(rows) - 1), stride * lane) for lane in range(n)]
+    value = rows[0]
+    for number, start in enumerate(starts[1:], 1):
+        before = [place if number == 1 and row == 0 else lane for lane, (row, place) in enumerate(places)]
+        picked = [n + place - start if row == number else before[lane] for lane, (row, place) in enumerate(places)]
+        value = f.w.let(f"shufflevector {kind} {value}, {kind} {rows[number]}, {indices(*picked)}")
+    return value
 
 
 def _load_reversed(f: Frame, a: Access, fill: str) -> str:
