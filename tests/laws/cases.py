@@ -16,7 +16,7 @@ from tests.laws.values import Array, Draw
 from tracer.ir import dtypes
 from tracer.ir.primitive import Primitive
 from tracer.ir.program import Program
-from tracer.ir.types import KeyType, Type, array_type, is_differentiable
+from tracer.ir.types import KeyType, Type, array_type, is_differentiable, size
 from tracer.trace.stage import stage
 from tracer.trace.trace import as_literal, bind_all
 
@@ -132,6 +132,9 @@ ALL = ("bool", *NUMBERS)
 WIDE = ("f64", "c128")
 
 
+LARGE = 1000  # elements of an operand or result, beyond which values alone are compared
+
+
 @cache
 def all_cases() -> dict[str, tuple[Case, ...]]:
     """Every family's cases and those of the dtypes they leave out, by the name of the primitive."""
@@ -145,6 +148,18 @@ def all_cases() -> dict[str, tuple[Case, ...]]:
     return {name: (*items, *cases_of_every_dtype(items)) for name, items in found.items()}
 
 
+@cache
 def cases_of(name: str) -> tuple[Case, ...]:
-    """The cases of a primitive; none is a defect that `test_catalogue` reports."""
-    return all_cases().get(name, ())
+    """The cases of a primitive, but the large ones; none is a defect that `test_catalogue` reports."""
+    return tuple(case for case in all_cases().get(name, ()) if longest(case) <= LARGE)
+
+
+@cache
+def large_cases_of(name: str) -> tuple[Case, ...]:
+    """The large ones."""
+    return tuple(case for case in all_cases().get(name, ()) if longest(case) > LARGE)
+
+
+def longest(case: Case) -> int:
+    """The most elements of an operand or result."""
+    return max(map(size, (*case.program.input_types, *case.program.output_types)), default=0)

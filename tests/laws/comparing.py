@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.laws.accepted import accepted
 from tests.laws.cases import Case
 from tests.laws.tolerances import COMPOSED, Tolerance, close, same_bits, tolerance_of
 from tests.laws.values import Array
@@ -19,6 +20,8 @@ def check_case(case: Case, values: Sequence[Array], got: Sequence[Array], expect
     """The results of one case agree, as far as its primitive's tolerance says."""
     for position, (a, b) in enumerate(zip(got, expected, strict=True)):
         tolerance = case_tolerance(case, b)
+        if case.body is None and not case.literals:
+            b = accepted(case.primitive.name, values, a, b)
         scale = None if tolerance is None or not tolerance.of_terms else magnitudes(case, values)[position]
         check_close(a, b, tolerance, f"{case}, output {position}", values, scale)
 
@@ -51,9 +54,16 @@ def check_close(
 
 
 def magnitudes(case: Case, values: Sequence[Array]) -> list[Array]:
-    """The results on the operands' magnitudes, which bound every partial sum."""
-    sizes = [np.abs(x).astype(x.dtype) if x.dtype.kind in "fcV" else x for x in values]
-    return [np.asarray(y) for y in run_reference(case.program, sizes)]
+    """The results on the operands' magnitudes, which bound every partial sum; parts that are not finite count as 0."""
+    return [np.asarray(y) for y in run_reference(case.program, [size_of(x) for x in values])]
+
+
+def size_of(x: Array) -> Array:
+    """The magnitude of floats and complex numbers, in their dtype, of the parts that are finite; others as they are."""
+    if dtypes.is_complex(x.dtype):
+        real, imag = (np.where(np.isfinite(part), part, 0) for part in (x.real, x.imag))
+        return np.hypot(real, imag).astype(x.dtype)
+    return np.where(np.isfinite(x), np.abs(x), 0).astype(x.dtype) if dtypes.is_float(x.dtype) else x
 
 
 def _shown(values: Sequence[Any]) -> str:

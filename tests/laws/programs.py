@@ -27,7 +27,6 @@ from tests.laws.values import (
     additive,
     anything,
     direction,
-    every_part,
     few,
     near_one,
     ordinary,
@@ -50,7 +49,7 @@ from tracer.primitives.trigonometric import sin
 from tracer.trace.stage import stage
 from tracer.trace.trace import Trace, as_literal, bind_all, open_trace, stage_process
 
-GENERIC: tuple[Draw, ...] = (anything, every_part, ordinary, additive, near_one, small_integers, few, direction)
+GENERIC: tuple[Draw, ...] = (anything, ordinary, additive, near_one, small_integers, few, direction)
 BATCHES = ("batch",) * 3  # more of them, for the sake of the collectives
 LARGEST = 200  # elements of any operand of a case
 SHAPES = ((), (3,), (2, 3), (1,), (35,), (4, 2, 3), (0,), (2, 0, 3), (131,))

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.laws.cases import Case, cases_of
+from tests.laws.cases import Case, all_cases
 from tracer.ir.primitive import Primitive
 from tracer.primitives.catalogue import CATALOGUE
 
@@ -63,4 +63,4 @@ def excused(primitive: Primitive, law: str) -> bool:
 
 def generator(seed: int, case: Case) -> np.random.Generator:
     """Values of a case depend on the seed and on the case's place among its primitive's alone."""
-    return np.random.default_rng([seed, cases_of(case.primitive.name).index(case)])
+    return np.random.default_rng([seed, all_cases()[case.primitive.name].index(case)])

@@ -89,7 +89,8 @@ def results(program: Program, values: Sequence[Array]) -> dict[Var, Any]:
             known[variable] = value
             if isinstance(variable.type, ArrayType | KeyType):
                 stored = storage_type(variable.type)
-                known[variable] = np.array(np.broadcast_to(value, stored.shape), order="C")
+                whole = np.zeros(stored.shape, stored.dtype) if 0 in stored.shape else value  # keys may lack their axis
+                known[variable] = np.array(np.broadcast_to(whole, stored.shape), order="C")
     return known
 
 

@@ -5,16 +5,16 @@ the interpreter of loop IR.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 
-from tests.laws.cases import Case, cases_of
+from tests.laws.cases import Case, cases_of, large_cases_of, longest
 from tests.laws.comparing import check_case, check_close
 from tests.laws.machines import WIDTHS, Native, native, run_loops, together
 from tests.laws.sampling import generator, primitives_with, sampled
 from tests.laws.tolerances import Tolerance
 from tests.laws.values import Array
 from tracer.ir.primitive import Library, NoRule, Primitive
-from tracer.ir.types import size
+from tracer.ir.types import ArrayType, size
 from tracer.passes.pipeline import optimize
 from tracer.primitives.reference import run_reference
 from tracer.schedule.lower import Scheduled, schedule
@@ -36,10 +36,6 @@ def compiled_for_widths(primitive: Primitive) -> tuple[tuple[Case, ...], tuple[N
     cases = tuple(case for case in cases_of(primitive.name) if longest(case) >= LONG) or cases_of(primitive.name)
     scheduled = schedule(optimize(together([case.program for case in cases])))
     return cases, tuple(Native(scheduled, bits) for bits in FIXED)
-
-
-def longest(case: Case) -> int:
-    return max(map(size, (*case.program.input_types, *case.program.output_types)), default=0)
 
 
 def drawn(cases: Sequence[Case], seed: int) -> list[list[Array]]:
@@ -101,26 +97,69 @@ def test_bits_do_not_depend_on_the_number_of_threads(primitive: Primitive, seed:
                 check_close(a, b, None, f"{case}: threads against one", xs)
 
 
+@primitives_with(lambda p: not isinstance(p.lower, NoRule) and bool(large_cases_of(p.name)), "llvm")
+@sampled(1)
+def test_large_arrays_are_the_reference_on_any_number_of_threads(primitive: Primitive, seed: int) -> None:
+    cases = large_cases_of(primitive.name)
+    values = drawn(cases, seed)
+    flat = [x for xs in values for x in xs]
+    program = Native(schedule(optimize(together([case.program for case in cases])), least_work=0))
+    with config.using(threads=1):
+        alone = split(program.run(flat), cases)
+    with config.using(threads=3):
+        shared = split(program.run(flat), cases)
+    for case, xs, one, three in zip(cases, values, alone, shared, strict=True):
+        check_case(case, xs, one, run_reference(case.program, xs))
+        for a, b in zip(three, one, strict=True):
+            check_close(a, b, None, f"{case}: threads against one", xs)
+
+
 BY_LIBRARY = Tolerance(16, "NumPy stands for the library's routine, and sums in its own order", absolute=256)
-SMALL = 40  # elements in all of a case that is interpreted
+SMALL = 40  # elements in all of a case that is interpreted for more than its dtypes
+MANY = 24  # cases of a primitive that are interpreted, unless its dtypes need more
+
+
+def elements(case: Case) -> int:
+    return sum(map(size, (*case.program.input_types, *case.program.output_types)))
+
+
+def kinds(case: Case) -> set[tuple[object, ...]]:
+    """The dtypes of operands and results that have elements, each with its place, and how indices are taken."""
+    operands, results = case.program.input_types, case.program.output_types
+    placed = [
+        *((case.given[i], t) for i, t in enumerate(operands)),
+        *((f"result {i}", t) for i, t in enumerate(results)),
+    ]
+    found: set[tuple[object, ...]] = {(i, t.dtype) for i, t in placed if isinstance(t, ArrayType) and size(t)}
+    return found | {("mode", case.params.get("mode"))}
+
+
+@cache
+def interpreted_cases(name: str) -> tuple[Case, ...]:
+    """The smallest cases of a primitive that have all its dtypes, and other small ones."""
+    smallest = sorted(cases_of(name), key=elements)
+    chosen: list[Case] = []
+    seen: set[tuple[object, ...]] = set()
+    for case in smallest:
+        if not kinds(case) <= seen:
+            chosen.append(case)
+            seen |= kinds(case)
+    others = [case for case in cases_of(name) if case not in chosen and elements(case) <= SMALL]
+    return (*chosen, *others[: max(MANY - len(chosen), 0)])
 
 
 @lru_cache(maxsize=2)
-def interpretable(primitive: Primitive) -> tuple[tuple[Case, ...], Scheduled, Native]:
-    """The small cases of a primitive as one program."""
-    chosen = tuple(
-        case
-        for case in cases_of(primitive.name)
-        if sum(map(size, (*case.program.input_types, *case.program.output_types))) <= SMALL
-    )[:24]
-    scheduled = schedule(optimize(together([case.program for case in chosen])))
-    return chosen, scheduled, Native(scheduled)
+def interpretable(primitive: Primitive) -> tuple[Scheduled, Native]:
+    """The cases to interpret as one program."""
+    programs = [case.program for case in interpreted_cases(primitive.name)]
+    scheduled = schedule(optimize(together(programs)))
+    return scheduled, Native(scheduled)
 
 
 @primitives_with(lambda p: not isinstance(p.lower, NoRule), "llvm")
 @sampled(1)
 def test_interpreted_loops_have_the_bits_of_llvm(primitive: Primitive, seed: int) -> None:
-    cases, scheduled, program = interpretable(primitive)
+    cases, (scheduled, program) = interpreted_cases(primitive.name), interpretable(primitive)
     values = drawn(cases, seed)
     flat = [x for xs in values for x in xs]
     got, expected = run_loops(scheduled, flat), program.run(flat)
@@ -129,8 +168,3 @@ def test_interpreted_loops_have_the_bits_of_llvm(primitive: Primitive, seed: int
             by_library = isinstance(primitive.lower, Library) or primitive.name == "conv"  # NumPy in the place of BLAS
             tolerance = BY_LIBRARY if by_library and b.dtype.kind in "fcV" else None
             check_close(a, b, tolerance, f"{case}: interpreted against LLVM", xs)
-
-
-def test_every_primitive_has_cases_small_enough_to_interpret() -> None:
-    for name in ("add", "gather", "reduce_sum"):
-        assert interpretable(next(c.primitive for c in cases_of(name)))[0]

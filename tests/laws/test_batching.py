@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,8 +15,10 @@ from tests.laws.values import Array
 from tracer.ir.check import check_program
 from tracer.ir.primitive import NoRule, Primitive
 from tracer.ir.program import Program
-from tracer.ir.types import with_shape
+from tracer.ir.types import ArrayType, with_shape
+from tracer.primitives.gathering import gather_p
 from tracer.primitives.reference import run_reference
+from tracer.primitives.windows import scatter_reference
 from tracer.trace.stage import stage
 from tracer.transforms.batch import batch_forward
 from tracer.transforms.context import to_front
@@ -75,8 +78,27 @@ def run_batched(program: Program, lanes: Sequence[Sequence[Array]], axes: Axes) 
     stacked = [
         lanes[0][i] if axis is None else np.stack([lane[i] for lane in lanes], axis) for i, axis in enumerate(axes)
     ]
+    check_promises(whole, stacked)
     results = run_reference(whole, stacked)
     return [y if on else np.stack([y] * len(lanes)) for y, on in zip(results, kept, strict=True)]
+
+
+def check_promises(program: Program, values: Sequence[Array]) -> None:
+    """Where an equation says that its indices are unique, no element is reached twice."""
+    claims = [
+        e for e in program.equations if e.params.get("unique_indices") and isinstance(e.inputs[0].type, ArrayType)
+    ]
+    operands = iter(run_reference(replace(program, outputs=tuple(a for e in claims for a in e.inputs)), values))
+    for equation in claims:
+        base, indices, *_, predicate = (next(operands) for _ in equation.inputs)
+        numbers = equation.params["dimension_numbers"]
+        is_gather = equation.primitive is gather_p
+        count = np.ones((equation.outputs[0] if is_gather else equation.inputs[2]).type.shape, np.int64)
+        reached = scatter_reference(np.add)(
+            np.zeros(base.shape, np.int64), indices, count, predicate, mode=equation.params["mode"],
+            dimension_numbers=numbers.as_scatter if is_gather else numbers, unique_indices=False,
+        )  # fmt: skip
+        assert reached.max(initial=0) <= 1, f"{equation.primitive.name} says that its indices are unique: {indices}"
 
 
 def check_batch(case: Case, axes: Axes, rng: np.random.Generator, size: int) -> None:

@@ -133,19 +133,37 @@ def same_bits(got: Array, expected: Array) -> Array:
 
 
 def close(got: Array, expected: Array, tolerance: Tolerance, scale: Array | None = None) -> Array:
-    """Element by element: within the tolerance, relative to the result or to `scale`."""
+    """Element by element: within the tolerance, relative to the result or to `scale`.
+
+    Complex numbers relative to the modulus; part by part where one is not finite. See `same_bits` for what is open.
+    """
+    whole = _near(got, expected, tolerance, scale)
+    if not dtypes.is_complex(got.dtype):
+        return whole
+    parts = ((got.real, expected.real), (got.imag, expected.imag))
+    beside = [np.where(np.isfinite(x), np.abs(x), 0) for x in (expected.imag, expected.real)]
+    scales = [x if scale is None else np.maximum(x, np.abs(scale)) for x in beside]
+    each = [_near(x, y, tolerance, size) for (x, y), size in zip(parts, scales, strict=True)]
+    turned = [_near(np.abs(x), np.abs(y), tolerance, size) for (x, y), size in zip(parts, scales, strict=True)]
+    lost = [np.isnan(x) & np.isnan(y) for x, y in parts]
+    apart = (each[0] & each[1]) | (lost[0] & turned[1]) | (lost[1] & turned[0])
+    return np.where(np.isfinite(got) & np.isfinite(expected), whole, apart)
+
+
+def _near(got: Array, expected: Array, tolerance: Tolerance, scale: Array | None) -> Array:
     part = dtypes.real_dtype(got.dtype)
     wide: Any = np.complex128 if dtypes.is_complex(got.dtype) else np.float64
     with np.errstate(invalid="ignore"):  # signalling NaN
         g, e = got.astype(wide), expected.astype(wide)
     largest, _, least = limits(part)
-    size = np.abs(e) if scale is None else np.maximum(np.abs(e), np.abs(scale.astype(wide)))
     with np.errstate(all="ignore"):
+        size = np.abs(e) if scale is None else np.maximum(np.abs(e), np.abs(scale.astype(np.complex128)))
         size = np.maximum(size, size * size) if tolerance.near_poles else size
         epsilon = EPSILON[part] * UNITS[part]
         allowed = tolerance.units * (epsilon * size + least) + tolerance.absolute * epsilon
-        near = np.abs(g - e) <= allowed
+        distance = np.abs(g - e)
+        near = (distance <= allowed) & np.isfinite(distance)
         top = np.abs(e) >= largest * (1 - 4 * tolerance.units * epsilon)  # one side may have overflowed
         over = top & (np.abs(g) >= largest * (1 - 4 * tolerance.units * epsilon))
         over &= (np.sign(g.real) == np.sign(e.real)) & (np.sign(g.imag) == np.sign(e.imag))
-    return near | (g == e) | (np.isnan(g) & np.isnan(e)) | over
+    return np.asarray(near | (g == e) | (np.isnan(g) & np.isnan(e)) | over)

@@ -46,26 +46,21 @@ def special(dtype: DType) -> Array:
 
 
 def anything(rng: np.random.Generator, type: Type) -> Array:
-    """Special values, ordinary ones and ones of any magnitude, mixed. Complex parts are ordinary, zeros among them."""
+    """Special values, ordinary ones and floats of any magnitude, mixed; complex numbers have two such parts."""
     stored = storage_type(type)
     if dtypes.is_complex(stored.dtype):
-        real = stored.dtype.type().real.dtype
-        return _joined(*(_mixed(rng, real, stored.shape, np.array([0.0, -0.0, 1.0, -0.5])) for _ in range(2)))
-    return _mixed(rng, stored.dtype, stored.shape, special(stored.dtype))
+        return _joined(*(_mixed(rng, dtypes.real_dtype(stored.dtype), stored.shape) for _ in range(2)))
+    return _mixed(rng, stored.dtype, stored.shape)
 
 
-def every_part(rng: np.random.Generator, type: Type) -> Array:
-    """As `anything`, but complex parts are special too: for operations that move values or act on parts alone."""
-    stored = storage_type(type)
-    if dtypes.is_complex(stored.dtype):
-        real = stored.dtype.type().real.dtype
-        return _joined(*(_mixed(rng, real, stored.shape, special(real)) for _ in range(2)))
-    return anything(rng, type)
-
-
-def _mixed(rng: np.random.Generator, dtype: DType, shape: tuple[int, ...], chosen: Array) -> Array:
-    picked = rng.choice(chosen.astype(dtype), shape)
-    return np.where(rng.random(shape) < 0.4, picked, ordinary_of(rng, dtype, shape)).astype(dtype)
+def _mixed(rng: np.random.Generator, dtype: DType, shape: tuple[int, ...]) -> Array:
+    values = np.where(rng.random(shape) < 0.4, rng.choice(special(dtype), shape), ordinary_of(rng, dtype, shape))
+    if not dtypes.is_float(dtype):
+        return values.astype(dtype)
+    largest, _, least = limits(dtype)
+    exponents = rng.integers(int(np.log2(least)), int(np.log2(largest)), shape)
+    sizes = np.ldexp(rng.uniform(1, 2, shape) * rng.choice([1.0, -1.0], shape), exponents)
+    return np.where(rng.random(shape) < 0.1, sizes.astype(dtype), values).astype(dtype)
 
 
 def ordinary(rng: np.random.Generator, type: Type) -> Array:
@@ -91,26 +86,32 @@ def ordinary_of(rng: np.random.Generator, dtype: DType, shape: tuple[int, ...]) 
 
 def additive(rng: np.random.Generator, type: Type) -> Array:
     """For sums: ordinary values, zeros of both signs, now and then infinities or NaN, whose sums no order changes."""
-    return _with_rare(rng, ordinary(rng, type))
+    return _with_rare(rng, ordinary(rng, type), (np.inf, -np.inf, np.nan))
 
 
 def near_one(rng: np.random.Generator, type: Type) -> Array:
-    """For products of many: magnitudes near 1, of either sign, a zero now and then; integers of any bits."""
+    """For products of many: magnitudes near 1, of either sign, a zero now and then; integers of any bits.
+
+    Of infinite parts a product depends on the order, so that complex numbers have none.
+    """
     stored = storage_type(type)
     if not dtypes.is_inexact(stored.dtype):
         return ordinary(rng, type)
     sizes = rng.uniform(0.6, 1.6, stored.shape) * rng.choice([1.0, -1.0], stored.shape)
     sizes = np.where(rng.random(stored.shape) < 0.05, 0.0, sizes)
     if dtypes.is_complex(stored.dtype):
-        return (sizes * np.exp(1j * rng.uniform(0, 6, stored.shape))).astype(stored.dtype)
-    return _with_rare(rng, sizes.astype(stored.dtype))
+        turned = (sizes * np.exp(1j * rng.uniform(0, 6, stored.shape))).astype(stored.dtype)
+        return _with_rare(rng, turned, (np.nan,))
+    return _with_rare(rng, sizes.astype(stored.dtype), (np.inf, -np.inf, np.nan))
 
 
-def _with_rare(rng: np.random.Generator, values: Array) -> Array:
-    """Floats, zeros put among them, and in every other array infinities or NaN."""
+def _with_rare(rng: np.random.Generator, values: Array, rare: tuple[float, ...]) -> Array:
+    """Zeros put among floats and parts, and in every other array what is rare."""
+    if dtypes.is_complex(values.dtype):
+        return _joined(*(_with_rare(rng, part, rare) for part in (values.real, values.imag)))
     if not dtypes.is_float(values.dtype):
         return values
-    special = [0.0, -0.0, *((np.inf, -np.inf, np.nan) if rng.random() < 0.5 else ())]
+    special = [0.0, -0.0, *(rare if rng.random() < 0.5 else ())]
     return np.where(rng.random(values.shape) < 0.08, rng.choice(special, values.shape), values).astype(values.dtype)
 
 
@@ -126,16 +127,36 @@ def small_integers(rng: np.random.Generator, type: Type) -> Array:
 
 @dataclass(frozen=True)
 class Between:
-    """Integers from low to high, both included, within what the dtype holds."""
+    """Integers from low to high, both included, within what the dtype holds. ends: and now and then its ends."""
 
     low: int
     high: int
+    ends: bool = False
 
     def __call__(self, rng: np.random.Generator, type: Type) -> Array:
         stored = storage_type(type)
         ends = np.iinfo(stored.dtype)
         chosen = rng.integers(max(self.low, ends.min), min(self.high, ends.max), stored.shape, endpoint=True)
-        return np.asarray(chosen, stored.dtype)
+        chosen = np.asarray(chosen, stored.dtype)
+        if not self.ends:
+            return chosen
+        return np.where(
+            rng.random(stored.shape) < 0.2,
+            rng.choice(np.array([ends.min, ends.max], stored.dtype), stored.shape),
+            chosen,
+        )
+
+
+@dataclass(frozen=True)
+class Apart:
+    """Numbers from 0 to below `below`, no two alike: places of which none is met twice."""
+
+    below: int
+
+    def __call__(self, rng: np.random.Generator, type: Type) -> Array:
+        stored = storage_type(type)
+        count = int(np.prod(stored.shape, dtype=np.int64))
+        return rng.permutation(self.below)[:count].reshape(stored.shape).astype(stored.dtype)
 
 
 @dataclass(frozen=True)
@@ -163,13 +184,17 @@ distinct = Interval(-2.0, 2.0, (-1.0, 1.0))
 
 
 def few(rng: np.random.Generator, type: Type) -> Array:
-    """Many ties: a handful of values, the ends of integers among them, and NaN, infinities and both zeros of floats."""
+    """Many ties: a handful of values, the ends of integers among them, and NaN, infinities and both zeros of floats
+    and of parts."""
     stored = storage_type(type)
     if dtypes.is_float(stored.dtype):
         chosen = np.array([0.0, -0.0, 1.0, -1.0, 2.0, np.nan, np.inf, -np.inf])
         return rng.choice(chosen, stored.shape).astype(stored.dtype)
     if dtypes.is_complex(stored.dtype):
-        return rng.choice(np.array([0, 1, 1j, 1 + 1j, -1]), stored.shape).astype(stored.dtype)
+        rare = rng.choice(np.array([np.nan, np.inf, -np.inf, -0.0]), (2, *stored.shape))
+        common = rng.choice(np.array([0.0, 0.0, 1.0, 1.0, -1.0]), (2, *stored.shape))
+        real, imag = np.where(rng.random((2, *stored.shape)) < 0.25, rare, common)
+        return _joined(real, imag).astype(stored.dtype)
     if dtypes.is_bool(stored.dtype):
         return rng.random(stored.shape) < 0.5
     ends = np.iinfo(stored.dtype)

@@ -14,6 +14,7 @@ from tracer.ir.scalar import ScalarOp
 from tracer.primitives.bits import and_
 from tracer.primitives.broadcasting import broadcast_in_dim
 from tracer.primitives.comparison import eq, lt, ne, select
+from tracer.primitives.complex_arithmetic import product, quotient
 from tracer.primitives.rules import (
     Value,
     check_kinds,
@@ -63,8 +64,14 @@ sub_p = Primitive(
     batch=pointwise_batch, lower=Pointwise(ScalarOp.SUB), splat=True,
 )  # fmt: skip
 
+
+def multiply(x: Any, y: Any) -> Any:
+    """The product on NumPy arrays, to the bits of the loops."""
+    return product(x, y) if x.dtype.kind == "c" else np.multiply(x, y)
+
+
 mul_p = Primitive(
-    name="mul", infer=pointwise_infer("mul", "bifc"), reference=np.multiply,
+    name="mul", infer=pointwise_infer("mul", "bifc"), reference=multiply,
     jvp=per_operand(lambda ctx, dx, x, y: mul(dx, y), lambda ctx, dy, x, y: mul(x, dy)),
     transpose=_mul_transpose,
     batch=pointwise_batch, lower=Pointwise(ScalarOp.MUL), splat=True, commutative=True,
@@ -78,8 +85,11 @@ neg_p = Primitive(
 )  # fmt: skip
 
 
-def _div_reference(x: Any, y: Any) -> Any:
-    return truncated_division(x, y)[0] if dtypes.is_integer(x.dtype) else np.divide(x, y)
+def divide(x: Any, y: Any) -> Any:
+    """The quotient on NumPy arrays, to the bits of the loops; of integers towards zero."""
+    if dtypes.is_integer(x.dtype):
+        return truncated_division(x, y)[0]
+    return quotient(x, y) if x.dtype.kind == "c" else np.divide(x, y)
 
 
 def truncated_division(x: Any, y: Any) -> tuple[Any, Any]:
@@ -98,7 +108,7 @@ def truncated_division(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 div_p = Primitive(
-    name="div", infer=pointwise_infer("div", "ifc"), reference=_div_reference,
+    name="div", infer=pointwise_infer("div", "ifc"), reference=divide,
     jvp=per_operand(
         lambda ctx, dx, x, y: div(dx, y),
         lambda ctx, dy, x, y: mul(neg(div(ctx.outputs[0], y)), dy),

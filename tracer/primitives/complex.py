@@ -13,6 +13,7 @@ from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType, Type, array_type, tangent_type
 from tracer.primitives.arithmetic import div, mul, neg
 from tracer.primitives.comparison import eq, gt, lt, select
+from tracer.primitives.complex_arithmetic import joined
 from tracer.primitives.conversion import dtype_of
 from tracer.primitives.rules import (
     Value,
@@ -61,14 +62,8 @@ def _complex_infer(x: Type, y: Type) -> Type:
     return array_type(dtypes.complex_dtype(common.dtype), common.shape, common.weak)
 
 
-def _complex_reference(x: Any, y: Any) -> Any:
-    result = np.empty(np.broadcast_shapes(x.shape, y.shape), dtypes.complex_dtype(x.dtype))
-    result.real, result.imag = x, y
-    return result
-
-
 complex_p = Primitive(
-    name="complex", infer=_complex_infer, reference=_complex_reference,
+    name="complex", infer=_complex_infer, reference=joined,
     jvp=linear_jvp,
     transpose=lambda ctx, cts, xs: [
         real(cts[0]) if is_linear(xs[0]) else None,
@@ -105,7 +100,7 @@ def _sign_reference(x: Any) -> Any:
     if not dtypes.is_complex(x.dtype):
         return np.where(x == 0, x, np.sign(x))  # NumPy loses the sign of -0
     size = np.abs(x)
-    return np.where(size == 0, x, _complex_reference(x.real / size, x.imag / size))
+    return np.where(size == 0, x, joined(x.real / size, x.imag / size))
 
 
 def _sign_expand(x: Operand) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 from tracer.ir import dtypes
 from tracer.ir.primitive import NoRule, Pointwise, Primitive
 from tracer.ir.scalar import ScalarOp
-from tracer.primitives.arithmetic import add, div, mul, sub
+from tracer.primitives.arithmetic import add, div, divide, mul, sub
 from tracer.primitives.conversion import reference_in_single
 from tracer.primitives.rules import Value, per_operand, pointwise, pointwise_batch, pointwise_infer
 
@@ -58,8 +58,15 @@ exp2_p = Primitive(
     batch=pointwise_batch, lower=Pointwise(ScalarOp.EXP2), splat=True,
 )  # fmt: skip
 
+
+def _expm1_reference(x: Any) -> Any:
+    """For complex numbers exp(z) - 1 where NumPy's formula overflows or meets zero times infinity."""
+    near = np.expm1(x)
+    return near if x.dtype.kind != "c" else np.where(np.isfinite(near), near, np.exp(x) - 1)
+
+
 expm1_p = Primitive(
-    name="expm1", infer=pointwise_infer("expm1", "fc"), reference=np.expm1,
+    name="expm1", infer=pointwise_infer("expm1", "fc"), reference=_expm1_reference,
     jvp=per_operand(lambda ctx, dx, x: mul(dx, add(ctx.outputs[0], 1))),
     transpose=NoRule("expm1 is not linear"),
     batch=pointwise_batch, lower=Pointwise(ScalarOp.EXPM1), splat=True,
@@ -101,8 +108,8 @@ def _logistic_reference(x: Any) -> Any:
     """1 / (1 + e^-x), by e^-|x|, which does not overflow."""
     positive = x.real >= 0
     small = np.exp(np.where(positive, -x, x))
-    one = x.dtype.type(1)
-    return np.where(positive, one, small) / (one + small)
+    one = np.ones((), x.dtype)
+    return divide(np.where(positive, one, small), one + small)
 
 
 logistic_p = Primitive(

@@ -14,9 +14,10 @@ from tracer.ir.primitive import Composite, NoRule, Pointwise, Primitive, Zero
 from tracer.ir.program import Literal
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType, Type, tangent_type
-from tracer.primitives.arithmetic import div, mul, sub
+from tracer.primitives.arithmetic import div, divide, mul, multiply, sub
 from tracer.primitives.broadcasting import full_like
 from tracer.primitives.comparison import eq, select
+from tracer.primitives.complex_arithmetic import joined, product
 from tracer.primitives.conversion import convert_element_type, dtype_of, expand_in_single, reference_in_single
 from tracer.primitives.exponential import log
 from tracer.primitives.rules import (
@@ -33,7 +34,7 @@ from tracer.trace.source import here
 from tracer.trace.trace import Operand
 
 square_p = Primitive(
-    name="square", infer=pointwise_infer("square", "ifc"), reference=lambda x: x * x,
+    name="square", infer=pointwise_infer("square", "ifc"), reference=lambda x: multiply(x, x),
     jvp=per_operand(lambda ctx, dx, x: mul(dx, mul(x, 2))),
     transpose=NoRule("square is not linear"),
     batch=pointwise_batch, lower=Composite(lambda x: mul(x, x), computes=True), splat=True,
@@ -70,11 +71,11 @@ def _by_squaring(x: Any, y: int, multiply: Callable[[Any, Any], Any]) -> Any:
 
 
 def _integer_pow_reference(x: Any, *, y: int) -> Any:
-    one = x.dtype.type(1)
+    one = np.ones((), x.dtype)
     if y == 0:
         return np.full_like(x, one)
-    power = _by_squaring(x, y if y > 0 else -y, np.multiply)
-    return power if y > 0 else one / power
+    power = _by_squaring(x, y if y > 0 else -y, multiply)
+    return power if y > 0 else divide(one, power)
 
 
 def _integer_pow_expand(x: Operand, *, y: int) -> Any:
@@ -120,8 +121,18 @@ def _pow_exponent_tangent(ctx: Any, dy: Any, x: Any, y: Any) -> Any:
     return mul(dy, mul(log(_one_for_zero(x)), ctx.outputs[0]))
 
 
+def _pow_reference(x: Any, y: Any) -> Any:
+    """Of complex numbers exp(y log x), as C99 has it, where something is not finite: NumPy recovers some infinities."""
+    power = np.power(x, y)
+    if not dtypes.is_complex(power.dtype):
+        return power
+    wide = np.exp(product(y.astype(np.complex128), np.log(x.astype(np.complex128)))).astype(power.dtype)
+    settled = (np.isfinite(power) & np.isfinite(x) & np.isfinite(y)) | (x == 0) | (y == 0)
+    return np.where(settled, power, wide)
+
+
 pow_p = Primitive(
-    name="pow", infer=pointwise_infer("pow", "fc"), reference=np.power,
+    name="pow", infer=pointwise_infer("pow", "fc"), reference=_pow_reference,
     jvp=per_operand(_pow_base_tangent, _pow_exponent_tangent),
     transpose=NoRule("pow is not linear"),
     batch=pointwise_batch, lower=Pointwise(ScalarOp.POW), splat=True,
@@ -134,9 +145,18 @@ sqrt_p = Primitive(
     batch=pointwise_batch, lower=Pointwise(ScalarOp.SQRT), splat=True,
 )  # fmt: skip
 
+
+def _rsqrt_reference(x: Any) -> Any:
+    """1 / sqrt(x); of complex numbers 0 where a part is infinite, which no division finds."""
+    inverse = divide(np.ones((), x.dtype), np.sqrt(x))
+    if not dtypes.is_complex(x.dtype):
+        return inverse
+    zero = np.zeros(x.shape, x.real.dtype)
+    return np.where(np.isinf(x), joined(zero, np.copysign(zero, -x.imag)), inverse)
+
+
 rsqrt_p = Primitive(
-    name="rsqrt", infer=pointwise_infer("rsqrt", "fc"),
-    reference=reference_in_single(lambda x: x.dtype.type(1) / np.sqrt(x)),
+    name="rsqrt", infer=pointwise_infer("rsqrt", "fc"), reference=reference_in_single(_rsqrt_reference),
     jvp=per_operand(lambda ctx, dx, x: mul(dx, mul(div(ctx.outputs[0], x), -0.5))),
     transpose=NoRule("rsqrt is not linear"),
     batch=pointwise_batch, lower=Pointwise(ScalarOp.RSQRT), splat=True,

@@ -67,8 +67,13 @@ def _reduced_last(x: Any, axes: tuple[int, ...]) -> Any:
     return reshape(transpose(x, (*kept, *axes)), (*sizes, shape.size([x.shape[axis] for axis in axes])))
 
 
+def _prod_reference(x: Any, *, axes: tuple[int, ...]) -> Any:
+    """NumPy's; over no axes the operand, whose complex parts a factor of 1 would change where one is not finite."""
+    return accumulated(np.prod)(x, axes=axes) if axes else x.copy()
+
+
 reduce_prod_p = Primitive(
-    name="reduce_prod", infer=reduce_infer("reduce_prod", "ifc"), reference=accumulated(np.prod),
+    name="reduce_prod", infer=reduce_infer("reduce_prod", "ifc"), reference=_prod_reference,
     jvp=_prod_jvp, transpose=NoRule("reduce_prod is not linear"), batch=reduce_batch, lower=Reduce(ScalarOp.MUL),
 )  # fmt: skip
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tests.laws.cases import ALL, WIDE, Case, program_case, typed
 from tests.laws.families.dense import dense
-from tests.laws.values import Between, Draw, Interval, additive, constant, every_part, ordinary
+from tests.laws.values import Between, Draw, Interval, additive, anything, constant, ordinary
 from tracer.ir import dtypes
 from tracer.ir.program import Program
 from tracer.ir.types import Type, array_type, with_shape
@@ -71,7 +71,15 @@ def _smooth(short: str, *draws: Draw) -> Sequence[Draw] | None:
 
 
 def _calls() -> Iterator[Case]:
-    for short, shape in (("f64", (3, 4)), ("c128", (3,)), ("f32", (37,)), ("i16", (0, 2)), ("i64", (1,)), ("f64", ())):
+    for short, shape in (
+        ("f64", (3, 4)),
+        ("c128", (3,)),
+        ("f32", (37,)),
+        ("i16", (0, 2)),
+        ("i64", (1,)),
+        ("f64", ()),
+        ("f64", (4099,)),
+    ):
         for inline in (True, False):
             types = [typed(short, *shape), typed(short, *shape)]
 
@@ -93,28 +101,28 @@ def _calls() -> Iterator[Case]:
 
 def _lives() -> Iterator[Case]:
     sizes = (("f64", (3,), (2,)), ("c128", (), (3,)), ("f32", (37,), ()), ("f64", (), ()), ("f32", (1,), (1,)),
-             ("f64", (0,), (2,)), ("c128", (), ()))  # fmt: skip
+             ("f64", (0,), (2,)), ("c128", (), ()), ("f64", (), (4099,)))  # fmt: skip
     for short, lanes, shape in sizes:
         types = [typed("bool", *lanes), typed(short, *lanes, *shape)]
-        yield program_case(BY_NAME["live"], types, lambda mask, x: [live(mask, x)], every_part,
-                           _smooth(short, every_part, POINTS))  # fmt: skip
-        yield program_case(BY_NAME["masked"], types, lambda mask, x: [masked(mask, x)], every_part,
-                           _smooth(short, every_part, POINTS))  # fmt: skip
+        yield program_case(BY_NAME["live"], types, lambda mask, x: [live(mask, x)], anything,
+                           _smooth(short, anything, POINTS))  # fmt: skip
+        yield program_case(BY_NAME["masked"], types, lambda mask, x: [masked(mask, x)], anything,
+                           _smooth(short, anything, POINTS))  # fmt: skip
 
 
 # stand_in
 
 
 def _stand_ins() -> Iterator[Case]:
-    sizes = (("f64", (3,), (2,)), ("c128", (2,), ()), ("f32", (37,), (1,)), ("i32", (0,), (2,)))
+    sizes = (("f64", (3,), (2,)), ("c128", (2,), ()), ("f32", (37,), (1,)), ("i32", (0,), (2,)), ("f64", (3,), (1031,)))
     for short, lanes, shape in sizes:
         types = [typed("bool", *lanes), typed(short, *lanes, *shape), typed(short, *shape), typed(short, *lanes)]
 
         def stood_in(mask: Any, x: Any, shared: Any, y: Any) -> Sequence[Any]:
             return bind_all(stand_in_p, [mask, x, shared, y], {"lanes": (1, 0, 1)})
 
-        yield program_case(BY_NAME["stand_in"], types, stood_in, every_part,
-                           _smooth(short, every_part, POINTS, POINTS, POINTS))  # fmt: skip
+        yield program_case(BY_NAME["stand_in"], types, stood_in, anything,
+                           _smooth(short, anything, POINTS, POINTS, POINTS))  # fmt: skip
 
 
 # checkpoint
@@ -122,7 +130,7 @@ def _stand_ins() -> Iterator[Case]:
 
 def _checkpoints() -> Iterator[Case]:
     policies = (nothing_saveable, everything_saveable, save_only_these_names("middle"))
-    for short, shape in (("f64", (3,)), ("c128", ()), ("f32", (37,)), ("i16", (0, 2)), ("i64", (1,))):
+    for short, shape in (("f64", (3,)), ("c128", ()), ("f32", (37,)), ("i16", (0, 2)), ("i64", (1,)), ("f64", (4099,))):
         for policy in policies:
             types = [typed(short, *shape), typed(short, *shape)]
 
@@ -140,7 +148,7 @@ def _checkpoints() -> Iterator[Case]:
             return bind_all(BY_NAME["checkpoint_name"], [x], {"name": "x"})
 
         name_p = BY_NAME["checkpoint_name"]
-        yield program_case(name_p, [typed(short, *shape)], is_named, every_part, _smooth(short, POINTS))
+        yield program_case(name_p, [typed(short, *shape)], is_named, anything, _smooth(short, POINTS))
 
 
 # cond
@@ -166,10 +174,11 @@ def _branches() -> Iterator[Case]:
 
     for short, shape in (
         ("f64", (3,)), ("f64", ()), ("c128", (2, 2)), ("f32", (35,)), ("i8", ()), ("u64", (0,)), ("i64", (1,)),
+        ("f32", (4099,)),
     ):  # fmt: skip
         types = [typed("i32"), typed(short, *shape), typed(short, *shape), typed("i32")]
-        draws = (Between(-1, 3), additive, additive, every_part)
-        smooth = _smooth(short, Between(-1, 3), POINTS, POINTS, every_part)
+        draws = (Between(-1, 3), additive, additive, anything)
+        smooth = _smooth(short, Between(-1, 3), POINTS, POINTS, anything)
         yield program_case(cond_p, types, chooses, draws, smooth)
 
     def is_linear(index: Any, x: Any, w: Any) -> Sequence[Any]:
@@ -201,7 +210,7 @@ def _branches() -> Iterator[Case]:
         second = program_of(lambda k: [reshape(random_split(k, (1,)), (2,))], [keys.type])
         return [random_bits(cond_branches(index, (first, second), keys)[0], 32, (3,))]
 
-    yield program_case(cond_p, [typed("i32"), typed("key", 2)], of_keys, (Between(0, 1), every_part))
+    yield program_case(cond_p, [typed("i32"), typed("key", 2)], of_keys, (Between(0, 1), anything))
 
 
 # while_loop
@@ -216,10 +225,10 @@ def _loops() -> Iterator[Case]:
         body = program_of(lambda s, k, a: [add(k, 1), add(mul(a, a), s)], kinds)
         return while_program(cond, body, [limit], [step], [n, x])
 
-    for short, size in (("f64", 3), ("f32", 1), ("f64", 0), ("f16", 5), ("f32", 37)):
+    for short, size in (("f64", 3), ("f32", 1), ("f64", 0), ("f16", 5), ("f32", 37), ("f64", 4099)):
         types = [typed(short), typed(short, size), typed("i64"), typed(short, size)]
         limit = constant(0.0) if size == 0 else Interval(3.0 * size, 13.0 * size)
-        draws = (limit, Interval(0.5, 1.5), every_part, POINTS)
+        draws = (limit, Interval(0.5, 1.5), anything, POINTS)
         yield program_case(while_p, types, doubles_below_a_limit, draws, draws if short == "f64" and size else None)
 
     def counts_down(n: Any, x: Any, flag: Any) -> Sequence[Any]:
@@ -231,8 +240,8 @@ def _loops() -> Iterator[Case]:
 
     for short in ("f64", "c128", "i32", "u8", "bf16"):
         types = [typed("i32"), typed(short), typed("bool")]
-        draws = (Between(-1, 4), ordinary if short != "bf16" else POINTS, every_part)
-        yield program_case(while_p, types, counts_down, draws, _smooth(short, Between(-1, 4), POINTS, every_part))
+        draws = (Between(-1, 4), ordinary if short != "bf16" else POINTS, anything)
+        yield program_case(while_p, types, counts_down, draws, _smooth(short, Between(-1, 4), POINTS, anything))
 
     def faults_in_no_lane_that_runs(count: Any, n: Any, x: Any) -> Sequence[Any]:
         types = [count.type, n.type, x.type]
@@ -258,7 +267,7 @@ def _loops() -> Iterator[Case]:
         for shape in ((), (3,)):
             types = [typed("i64"), typed(short, *shape), typed(short, *shape)]
             yield program_case(
-                while_p, types, swaps, (COUNT, every_part, every_part), _smooth(short, COUNT, POINTS, POINTS)
+                while_p, types, swaps, (COUNT, anything, anything), _smooth(short, COUNT, POINTS, POINTS)
             )
 
 
@@ -282,8 +291,8 @@ def _counted() -> Iterator[Case]:
 
         for short in ("f64", "c128", "f32", "i32", "u16"):
             types = [STEP, typed(short), typed("i64"), typed(short)]
-            smooth = _smooth(short, COUNT, POINTS, every_part, POINTS)
-            yield program_case(for_p, types, sums_up, (COUNT, additive, every_part, additive), smooth)
+            smooth = _smooth(short, COUNT, POINTS, anything, POINTS)
+            yield program_case(for_p, types, sums_up, (COUNT, additive, anything, additive), smooth)
 
         def on_arrays(count: Any, w: Any, x: Any, y: Any, reverse: bool = reverse) -> Sequence[Any]:
             types = [STEP, w.type, x.type, y.type]
@@ -291,7 +300,7 @@ def _counted() -> Iterator[Case]:
             return for_program(body, [count, w, x, y], consts=1, reverse=reverse)
 
         draws = (COUNT, POINTS, POINTS, POINTS)
-        for shape in ((2, 3), (37,), (1,), (2, 0)):
+        for shape in ((2, 3), (37,), (1,), (2, 0), (4099,)):
             yield program_case(for_p, [STEP, *[typed("f64", *shape)] * 3], on_arrays, draws, draws)
 
         def is_linear(count: Any, w: Any, x: Any, y: Any, reverse: bool = reverse) -> Sequence[Any]:
@@ -317,13 +326,13 @@ def _scans() -> Iterator[Case]:
                 body = program_of(lambda w, n, a, x, k: [add(n, k), add(mul(a, w), x), mul(a, x), mul(a, a), n], types)
                 return scan_program(body, [w], [n, x], [xs, ks], length=length, reverse=reverse)
 
-            for short, shape in (("f64", (2,)), ("c128", ()), ("f32", (11,)), ("i16", (2, 3))):
+            for short, shape in (("f64", (2,)), ("c128", ()), ("f32", (11,)), ("i16", (2, 3)), ("f64", (1031,))):
                 types = [
                     typed(short, *shape), typed("i64"), typed(short, *shape), typed(short, length, *shape),
                     typed("i64", length),
                 ]  # fmt: skip
-                draws = (additive, every_part, additive, additive, every_part)
-                smooth = _smooth(short, POINTS, every_part, POINTS, POINTS, every_part)
+                draws = (additive, anything, additive, additive, anything)
+                smooth = _smooth(short, POINTS, anything, POINTS, POINTS, anything)
                 yield program_case(scan_p, types, recurs, draws, smooth)
 
     def is_linear(w: Any, x: Any, xs: Any, ws: Any) -> Sequence[Any]:
@@ -351,7 +360,7 @@ def _scans() -> Iterator[Case]:
 
     yield program_case(scan_p, [typed("f64", 4, 3)], of_nothing_carried, POINTS, POINTS)
     yield program_case(scan_p, [typed("f64", 3)], of_nothing_else, POINTS, POINTS)
-    yield program_case(scan_p, [typed("key"), typed("key", 3, 2)], of_keys, every_part)
+    yield program_case(scan_p, [typed("key"), typed("key", 3, 2)], of_keys, anything)
 
 
 def typed_like(xs: Any) -> Type:
@@ -406,13 +415,13 @@ def _stacks() -> Iterator[Case]:
     Lanes share the steps, so places are no operands.
     """
     for short, shapes in (
-        ("f64", ((), (1,), (37,), (2, 0))), ("c128", ((), (2, 3))), ("f32", ((2, 3),)), ("bool", ((), (2, 3))),
+        ("f64", ((), (1,), (37,), (2, 0), (1031,))), ("c128", ((), (2, 3))), ("f32", ((2, 3),)), ("bool", ((), (2, 3))),
         ("i64", ((), (2, 3))), ("bf16", ((2, 3),)),
     ):  # fmt: skip
         for shape in shapes:
             kind, smooth = typed(short, *shape), _smooth(short, POINTS)
             for name in ("stack_empty", "stack_push", "stack_pop"):
-                yield program_case(BY_NAME[name], [kind], _pushes_and_pops, every_part, smooth)
+                yield program_case(BY_NAME[name], [kind], _pushes_and_pops, anything, smooth)
             if short == "bool":
                 continue
             for at in (0, 1, 4):
@@ -422,7 +431,7 @@ def _stacks() -> Iterator[Case]:
                         yield program_case(BY_NAME[name], [kind], partial(_stays_inside, at), additive, smooth)
                 yield program_case(BY_NAME["stack_sum"], [kind], partial(_adds_stacks, at), additive)
             yield program_case(BY_NAME["stack_sum"], [kind], _adds_equal_stacks, additive, smooth)
-            yield program_case(BY_NAME["stack_spread"], [kind], _spreads, every_part, smooth)
+            yield program_case(BY_NAME["stack_spread"], [kind], _spreads, anything, smooth)
 
 
 def _other(x: Any) -> Any:
@@ -518,14 +527,13 @@ def _customs() -> Iterator[Case]:
         rule = VmapRule("product", twice_in_a_batch)
         return bind_all(BY_NAME["custom_vmap"], [x, y], {"program": program, "rule": rule})
 
-    for short, shapes in (("f64", ((), (1,), (37,), (0, 2))), ("f32", ((), (3, 2))), ("c128", ((3, 2),))):
+    for short, shapes in (("f64", ((), (1,), (37,), (0, 2), (4099,))), ("f32", ((), (3, 2))), ("c128", ((3, 2),))):
         for shape in shapes:
             types, smooth = [typed(short, *shape)] * 2, _smooth(short, POINTS, POINTS)
-            draws = additive if short != "c128" else POINTS
-            yield program_case(BY_NAME["custom_jvp"], types, with_a_jvp, draws, smooth)
-            yield program_case(BY_NAME["custom_vmap"], types, with_a_vmap, draws, smooth)
+            yield program_case(BY_NAME["custom_jvp"], types, with_a_jvp, additive, smooth)
+            yield program_case(BY_NAME["custom_vmap"], types, with_a_vmap, additive, smooth)
             if short != "c128":
-                yield program_case(BY_NAME["custom_vjp"], types, with_a_vjp, draws, smooth)
+                yield program_case(BY_NAME["custom_vjp"], types, with_a_vjp, additive, smooth)
 
 
 # effects
@@ -538,9 +546,13 @@ def _effects() -> Iterator[Case]:
         return [flag]
 
     flags = [typed("bool"), typed("bool")]
-    yield program_case(BY_NAME["check"], flags, checks, (constant(True), every_part))
+    yield program_case(BY_NAME["check"], flags, checks, (constant(True), anything))
 
-    host = HostFunction(lambda x, n: [np.asarray(x) * 2 + n, np.asarray(n) + 1], "twice")
+    def twice(x: Any, n: Any) -> Sequence[Any]:
+        with np.errstate(invalid="ignore"):
+            return [np.asarray(x) * 2 + n, np.asarray(n) + 1]
+
+    host = HostFunction(twice, "twice")
     for short in ALL[1:]:
         for shape, method in (
             ((), "sequential"),
@@ -549,6 +561,7 @@ def _effects() -> Iterator[Case]:
             ((0,), "sequential"),
             ((1,), "sequential"),
             ((37,), "broadcast_all"),
+            *([((4099,), "sequential")] if short == "f32" else []),
         ):
             kind = typed(short, *shape)
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tests.laws.cases import ALL, Case, typed
-from tests.laws.values import Draw, anything, every_part
 from tracer.errors import TracerError
 from tracer.ir.types import ArrayType, Type, size
 
@@ -30,13 +29,13 @@ def cases_of_every_dtype(cases: Sequence[Case]) -> Iterator[Case]:
 
 def _with(case: Case, old: Type, short: str) -> Case:
     """The case with another dtype wherever it has that of `old`."""
-    types: list[Type] = []
-    values: list[Draw] = []
-    for type, draw in zip(case.types, case.values, strict=True):
-        same = isinstance(type, ArrayType) and isinstance(old, ArrayType) and type.dtype == old.dtype
-        types.append(typed(short, *type.shape) if same else type)
-        values.append(anything if same and draw is every_part else draw)
-    return replace(case, types=tuple(types), values=tuple(values), smooth=None)
+    types = [
+        typed(short, *type.shape)
+        if isinstance(type, ArrayType) and isinstance(old, ArrayType) and type.dtype == old.dtype
+        else type
+        for type in case.types
+    ]
+    return replace(case, types=tuple(types), smooth=None)
 
 
 def _is_taken(case: Case) -> bool:

@@ -8,7 +8,18 @@ from typing import Any
 import numpy as np
 
 from tests.laws.cases import ALL, NUMBERS, WIDE, Case, case, typed
-from tests.laws.values import Between, Draw, additive, constant, direction, distinct, every_part, near_one, with_zeros
+from tests.laws.values import (
+    Apart,
+    Between,
+    Draw,
+    additive,
+    anything,
+    constant,
+    direction,
+    distinct,
+    near_one,
+    with_zeros,
+)
 from tracer.ir import dtypes
 from tracer.primitives.catalogue import BY_NAME
 from tracer.primitives.windows import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
@@ -31,7 +42,21 @@ WINDOWS: list[tuple[Shape, Shape, Numbers, Shape]] = [
     ((3, 4), (0, 1), ((1,), (0,), (0,)), (1, 4)),  # nothing
     ((40,), (37, 1), ((), (0,), (0,)), (1,)),  # many
     ((1,), (1, 1), ((), (0,), (0,)), (1,)),
+    ((1031, 5), (1025, 1), ((1,), (0,), (0,)), (1, 5)),
 ]  # fmt: skip
+# Axes that are longer than the indices' dtype reaches, as it stands beside them.
+LONG: list[tuple[str, tuple[Shape, Shape, Numbers, Shape]]] = [
+    ("i8", ((200,), (9, 1), ((), (0,), (0,)), (1,))),
+    ("u8", ((300,), (9, 1), ((), (0,), (0,)), (1,))),
+    ("i8", ((3, 140), (4, 2), ((1,), (0,), (0, 1)), (1, 5))),
+]
+# Places of which no two are alike.
+UNIQUE: list[tuple[Shape, Shape, Numbers, Shape]] = [
+    ((5, 4), (3, 1), ((1,), (0,), (0,)), (1, 4)),
+    ((12, 13), (5, 2), ((), (0, 1), (1, 0)), (1, 1)),
+    ((2, 5, 4), (2, 2, 1), ((2,), (1,), (1,), (0,), (0,)), (1, 1, 4)),
+    ((40,), (37, 1), ((), (0,), (0,)), (1,)),
+]
 CHECKED, CLIP = GatherScatterMode.CHECKED, GatherScatterMode.CLIP
 FILL, PROMISE = GatherScatterMode.FILL_OR_DROP, GatherScatterMode.PROMISE_IN_BOUNDS
 INDEX_DTYPES = ("i64", "i32", "u8", "i8", "u32", "i16", "u64", "u16")
@@ -46,42 +71,63 @@ def indexing_cases() -> Iterator[Case]:
             for short in shorts:
                 yield _gather(window, mode, short, INDEX_DTYPES[turn % 8])
     yield from _masked()
+    for index, window in LONG:
+        for mode in (CLIP, FILL):
+            yield _gather(window, mode, "f64", index)
+    for window in UNIQUE:
+        for mode in GatherScatterMode:
+            for short in ("f64", "i16"):
+                yield _gather(window, mode, short, "i32", unique=True)
     for name, kinds, values in (
-        ("scatter", (*ALL, "key"), every_part), ("scatter_add", NUMBERS, additive), ("scatter_mul", NUMBERS, near_one),
-        ("scatter_min", NUMBERS, every_part), ("scatter_max", NUMBERS, every_part),
+        ("scatter", (*ALL, "key"), anything), ("scatter_add", NUMBERS, additive), ("scatter_mul", NUMBERS, near_one),
+        ("scatter_min", NUMBERS, anything), ("scatter_max", NUMBERS, anything),
     ):  # fmt: skip
         for turn, window in enumerate(WINDOWS):
             for mode in GatherScatterMode:
                 shorts = kinds if turn == 0 and mode is FILL else ("f64", kinds[(3 * turn) % len(kinds)])
                 for short in dict.fromkeys(shorts):
                     yield _scatter(name, window, mode, short, INDEX_DTYPES[turn % 8], values)
+        for index, window in LONG:
+            for mode in (CLIP, FILL):
+                yield _scatter(name, window, mode, "f64", index, values)
+        for window in UNIQUE:
+            for mode in GatherScatterMode:
+                yield _scatter(name, window, mode, "f64", "i32", values, unique=True)
 
 
 def _dynamic() -> Iterator[Case]:
     slice_p, update_p = BY_NAME["dynamic_slice"], BY_NAME["dynamic_update_slice"]
     rows: list[tuple[Shape, Shape]] = [
         ((3, 4), (2, 3)), ((40,), (33,)), ((3, 4), (3, 4)), ((2, 3, 4), (1, 0, 2)), ((), ()), ((5,), (1,)),
+        ((300,), (7,)), ((2, 140), (1, 3)), ((4099,), (4093,)),
     ]  # fmt: skip
     for turn, (shape, window) in enumerate(rows):
         for short in (*ALL, "key") if turn == 0 else ("f64", "c128", ALL[turn]):
             smooth = short in WIDE
             starts = [typed(INDEX_DTYPES[(turn + axis) % 8]) for axis in range(len(shape))]
-            places: list[Draw] = [Between(-9, 44)] * len(shape)
+            places: list[Draw] = [Between(-9, 1 + max(shape, default=0), ends=True)] * len(shape)
             sizes = {"slice_sizes": window}
             yield case(
-                slice_p, [typed(short, *shape), *starts], [every_part, *places],
+                slice_p, [typed(short, *shape), *starts], [anything, *places],
                 [direction, *places] if smooth else None, **sizes,
             )  # fmt: skip
             yield case(
-                update_p, [typed(short, *shape), typed(short, *window), *starts], [every_part, every_part, *places],
+                update_p, [typed(short, *shape), typed(short, *window), *starts], [anything, anything, *places],
                 [direction, direction, *places] if smooth else None,
             )  # fmt: skip
 
 
-def _places(mode: GatherScatterMode, shape: Shape, numbers: Numbers, sizes: Shape, beyond: int = 3) -> Draw:
+def _places(
+    mode: GatherScatterMode, shape: Shape, numbers: Numbers, sizes: Shape, beyond: int = 3, *, ends: bool = True
+) -> Draw:
     """Indices in bounds where they must be, also beyond where the mode says what that means."""
     room = min((shape[axis] - sizes[axis] for axis in numbers[2]), default=0)
-    return Between(-beyond, room + beyond) if mode in (CLIP, FILL) else Between(0, room)
+    return Between(-beyond, room + beyond, ends) if mode in (CLIP, FILL) else Between(0, room)
+
+
+def _apart(shape: Shape, numbers: Numbers) -> Draw:
+    """Indices in bounds along every axis that is indexed, no number twice."""
+    return Apart(min(shape[axis] for axis in numbers[2]))
 
 
 def _result_shape(shape: Shape, indices: Shape, numbers: Numbers, sizes: Shape) -> Shape:
@@ -93,22 +139,23 @@ def _result_shape(shape: Shape, indices: Shape, numbers: Numbers, sizes: Shape) 
 
 def _gather(
     window: tuple[Shape, Shape, Numbers, Shape], mode: GatherScatterMode, short: str, index: str,
-    predicate: Shape | None = None,
+    predicate: Shape | None = None, unique: bool = False,
 ) -> Case:  # fmt: skip
     shape, indices, numbers, sizes = window
     places = _places(mode if predicate is None else CLIP, shape, numbers, sizes)
+    places = _apart(shape, numbers) if unique else places
     fill = (
         np.array(3).astype(dtypes.BY_SHORT_NAME[short])[()] if mode is FILL and short not in ("key", "bool") else None
     )
     fits = predicate is None or mode is not PROMISE
-    flags = constant(True) if predicate is None else every_part
+    flags = constant(True) if predicate is None else anything
     places = places if fits else _places(PROMISE, shape, numbers, sizes)
     types = [typed(short, *shape), typed(index, *indices), typed("bool", *(predicate or ()))]
     return case(
-        BY_NAME["gather"], types, [every_part, places, flags],
+        BY_NAME["gather"], types, [anything, places, flags],
         [direction, places, flags] if short in WIDE else None,
         dimension_numbers=GatherDimensionNumbers(*numbers), slice_sizes=sizes, mode=mode, fill_value=fill,
-        unique_indices=False,
+        unique_indices=unique,
     )  # fmt: skip
 
 
@@ -123,18 +170,18 @@ def _masked() -> Iterator[Case]:
 
 def _scatter(
     name: str, window: tuple[Shape, Shape, Numbers, Shape], mode: GatherScatterMode, short: str, index: str,
-    values: Draw,
+    values: Draw, unique: bool = False,
 ) -> Case:  # fmt: skip
     shape, indices, numbers, sizes = window
-    places = _places(mode, shape, numbers, sizes)
+    places = _apart(shape, numbers) if unique else _places(mode, shape, numbers, sizes)
     updates = _result_shape(shape, indices, numbers, sizes)
     types = [typed(short, *shape), typed(index, *indices), typed(short, *updates), typed("bool")]
-    near = _places(mode, shape, numbers, sizes, beyond=1)
+    near = places if unique else _places(mode, shape, numbers, sizes, beyond=1, ends=False)
     smooth: Draw = distinct if name in ("scatter_min", "scatter_max") else direction
     factors: Draw = with_zeros if name == "scatter_mul" else smooth
     flags = constant(True)
     return case(
         BY_NAME[name], types, [values, places, values, flags],
         [smooth, near, factors, flags] if short in WIDE else None,
-        dimension_numbers=ScatterDimensionNumbers(*numbers), mode=mode, unique_indices=False,
+        dimension_numbers=ScatterDimensionNumbers(*numbers), mode=mode, unique_indices=unique,
     )  # fmt: skip
