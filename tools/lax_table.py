@@ -58,7 +58,7 @@ DIFFERENT: dict[str, str] = {
     "`max`, `min`, `clamp`, reductions, scans and scatters by them, of complex numbers": "a NaN part wins, the first "
     "of several; with JAX the order of the operands decides. `clamp` compares imaginary parts as well",
     "`argmax`, `argmin` and gradients of `reduce_window` and `clamp` of complex numbers": "defined, by the same order",
-    "`cummax`, `cummin`": "the last of equal elements has the derivative; JAX halves it at every step",
+    "`cummax`, `cummin`": "equal elements share the derivative equally, as in `reduce_max`; JAX halves it each step",
     "`dot_general` of operands of two dtypes": "promotes as `tracer.numpy` does; JAX takes one of the two, "
     "i8 for i8 and u8",
     "`reduce_window` from a value that is not neutral": "padding holds it, too, as StableHLO says; XLA leaves padding "

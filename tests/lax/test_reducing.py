@@ -35,7 +35,12 @@ def test_a_known_function_is_its_primitive(function: Any, start: float, expected
 def test_the_initial_value_counts() -> None:
     np.testing.assert_allclose(np.asarray(lax.reduce(X, 5.0, lax.add, (1,))), X.sum(1) + 5)
     assert float(lax.reduce(X, 100.0, lax.max, (0, 1, 2))) == 100.0
-    np.testing.assert_allclose(np.asarray(lax.reduce(X, 2.0, lax.add, ())), X + 2)
+
+
+def test_over_no_dimensions_nothing_is_joined() -> None:
+    for function in (lax.add, lax.mul, lambda a, b: a * b + 1):
+        np.testing.assert_array_equal(lax.reduce(X, 2.0, function, ()), X)
+    assert float(lax.reduce(3.0, 2.0, lax.add, ())) == 3.0
 
 
 def test_bits_are_joined() -> None:

@@ -35,6 +35,24 @@ def test_a_python_number_of_a_greater_kind_is_refused(function: Callable[..., An
     assert np.asarray(function(INTEGERS, 2)).shape == (3,)
 
 
+def test_cases_to_choose_among_have_one_dtype() -> None:
+    which = np.array([True, False, True])
+    for call in (
+        lambda: lax.select(which, SINGLE, np.float64(2)),
+        lambda: lax.select(pred=which, on_true=SINGLE, on_false=np.float64(2)),
+        lambda: lax.select(which, INTEGERS, 2.5),
+        lambda: lax.select_n(which, SINGLE, np.float64(2)),
+        lambda: lax.select_n(which.astype(int), SINGLE, np.float64(2), SINGLE),
+        lambda: lax.select_n(which, np.float32(1), np.float64(2)),
+    ):
+        with pytest.raises(DTypeError, match="operands must have equal dtypes"):
+            call()
+    np.testing.assert_array_equal(lax.select(which, SINGLE, np.float32(7)), [1, 7, 3])
+    np.testing.assert_array_equal(lax.select_n(which, SINGLE, tnp.float32(7)), [7, 2, 7])
+    np.testing.assert_array_equal(lax.select(np.bool_(True), on_true=SINGLE, on_false=7), SINGLE)
+    assert lax.select(which, SINGLE, 7).dtype == np.float32
+
+
 def test_an_array_without_axes_is_spread() -> None:
     np.testing.assert_array_equal(lax.add(SINGLE, tnp.float32(1)), SINGLE + 1)
     np.testing.assert_array_equal(tracer.jit(lax.mul)(np.float32(3), SINGLE), 3 * SINGLE)

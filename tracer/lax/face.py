@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -34,21 +34,26 @@ def public(function: F) -> F:
     return replayed(face)  # type: ignore[return-value]  # the same signature
 
 
-def strict(function: F) -> F:
+def strict(function: F, *, selector: str | None = None) -> F:
     """`public`, for functions of operands of one dtype: none is converted to another's where that could lose something.
 
     NumPy scalars have their own dtype, Python numbers that of the arrays beside them, unless it is of a lesser kind;
     the primitive refuses what then differs. Arrays without axes are spread to the shape of the others.
+    selector: the name of the first operand, where that chooses among the others and is not one of them.
     """
 
     @wraps(function)
     def alike(*args: Any, **kwargs: Any) -> Any:
+        first: Sequence[Any] = ()
+        if selector is not None and (args or selector in kwargs):
+            first, args = ([kwargs.pop(selector)], args) if selector in kwargs else (args[:1], args[1:])
         values = [_given(value) for value in (*args, *kwargs.values())]
         arrays = [value for value in values if isinstance(value, Array)]
         sizes: Shape = next((x.shape for x in arrays if x.shape), ())
         kind = _KINDS.index(kind_of(arrays[0].dtype)) if arrays else len(_KINDS)
         found = [_operand(value, kind, sizes) for value in values]
-        return function(*found[: len(args)], **dict(zip(kwargs, found[len(args) :], strict=True)))
+        named = dict(zip(kwargs, found[len(args) :], strict=True))
+        return function(*map(_given, first), *found[: len(args)], **named)
 
     return public(alike)  # type: ignore[return-value]  # the same signature
 

@@ -59,6 +59,7 @@ def reduce(
     trees of scalars and returns one. Returns the tree with arrays [*s minus dimensions]. One array under a single
     operation (add, mul, max, min, and, or, xor) is reduced by its primitive; otherwise neighbours are joined in
     pairs, many at once. out_sharding: there is one device, so None.
+    Without dimensions, the operands as they are: nothing is joined, not even with `init_values`.
     Raises ShapeError where shapes differ, CarryTypeError unless the function returns the types that it takes.
 
     >>> tracer.lax.reduce(tnp.asarray([1.0, 2.0, 3.0]), 0.0, lambda a, b: a + b, (0,))
@@ -68,7 +69,7 @@ def reduce(
     """
     xs, starts, structure, body = _staged("reduce", operands, init_values, computation)
     axes = axes_of("reduce", dimensions, xs[0].ndim)
-    return trees.unflatten(structure, _reduced(xs, starts, body, axes))
+    return trees.unflatten(structure, _reduced(xs, starts, body, axes) if axes else xs)
 
 
 def _staged(

@@ -13,18 +13,18 @@ from tracer.ir.dtypes import DType
 from tracer.ir.primitive import Composite, NoRule, Primitive, Rule, Scan
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import Type
-from tracer.primitives.arithmetic import add, max, mul, sub
-from tracer.primitives.broadcasting import axis_of, full_like
-from tracer.primitives.comparison import eq, is_finite, select
+from tracer.primitives.arithmetic import add, div, max, mul, sub
+from tracer.primitives.bits import and_, not_
+from tracer.primitives.broadcasting import axis_of, full, full_like
+from tracer.primitives.comparison import eq, is_finite, ne, select
 from tracer.primitives.complex import complex, is_complex, real
-from tracer.primitives.conversion import expand_in_single, reference_in_single
+from tracer.primitives.conversion import convert_element_type, expand_in_single, reference_in_single
 from tracer.primitives.exponential import exp, log
-from tracer.primitives.gathering import take_along
-from tracer.primitives.joining import pad
+from tracer.primitives.joining import concatenate, pad, slice_in_dim
 from tracer.primitives.ordering import exact_extreme
 from tracer.primitives.rules import Value, check_kinds, linear_jvp, operand_of
 from tracer.primitives.scan import scan_program, slice_type
-from tracer.primitives.shapes import Batched, broadcasted_iota, moveaxis
+from tracer.primitives.shapes import Batched, moveaxis
 from tracer.trace.source import here
 from tracer.trace.stage import stage
 from tracer.trace.trace import bind
@@ -135,15 +135,33 @@ cumprod_p = Primitive(
 
 
 def _extreme_jvp(ctx: Any, xs: Any, dxs: Any, *, axis: int, reverse: bool) -> list[Any]:
-    """The tangent of the element that holds the record; of several equal ones, the one met last."""
+    """The elements so far that attain the extreme share in its tangent equally, as in a reduction."""
     (x,), (dx,), (y,) = xs, dxs, ctx.outputs
-    position = broadcasted_iota(dtypes.I64, x.shape, axis)
+    if not x.shape[axis]:
+        return [dx]
     attains = eq(x, y)
-    if reverse:
-        held = cummin(select(attains, position, full_like(position, x.shape[axis])), axis, reverse=True)
-    else:
-        held = cummax(select(attains, position, full_like(position, -1)), axis)
-    return [take_along(dx, held, axis)]
+    shares = [select(attains, dx, full_like(dx, 0)), convert_element_type(attains, y.dtype)]
+    total, count = (_sums_since_the_last(y, share, axis, reverse) for share in shares)
+    return [div(total, count)]
+
+
+def _sums_since_the_last(y: Any, shares: Any, axis: int, reverse: bool) -> Any:
+    """Cumulative sums that begin anew where y changes."""
+    n = y.shape[axis]
+    earlier, later = (slice_in_dim(y, start, n - 1 + start, axis=axis) for start in (0, 1))
+    first = full((*y.shape[:axis], 1, *y.shape[axis + 1 :]), True)
+    changes = concatenate([ne(earlier, later), first] if reverse else [first, ne(earlier, later)], axis)
+    rows = [moveaxis(v, axis, 0) for v in (changes, shares)]
+
+    def step(inputs: list[Any]) -> list[Any]:
+        so_far, anew, share = inputs
+        total = add(select(anew, full_like(so_far, 0), so_far), share)
+        return [total, total]
+
+    row = slice_type(rows[1].type)
+    body = stage(step, [row, slice_type(rows[0].type), row], name="sums").program
+    _, found = scan_program(body, [], [full(row.shape, 0, shares.dtype)], rows, length=n, reverse=reverse)
+    return moveaxis(found, 0, axis)
 
 
 cummax_p, cummin_p = (
@@ -199,14 +217,19 @@ def _cumlogsumexp_expand(x: Any, *, axis: int, reverse: bool) -> Any:
     return _in_doubling_steps(combine, (x,), (-np.inf,), axis, reverse)[0]
 
 
+def _weight(x: Any, z: Any) -> Any:
+    """e^(x - z), and 1 where both are the same infinity: whatever attains it moves it, as in logaddexp."""
+    same = and_(eq(x, z), not_(is_finite(_real_part(z))))
+    return exp(select(same, full_like(x, 0), sub(x, z)))
+
+
 def _cumlogsumexp_jvp(ctx: Any, xs: Any, dxs: Any, *, axis: int, reverse: bool) -> list[Any]:
     """Weights e^(x - y) at every step, none above 1: a tangent is a mean of tangents."""
 
     def combine(earlier: Sequence[Any], later: Sequence[Any]) -> list[Any]:
         (x, dx), (y, dy) = earlier, later
         z = _log_add_exp(x, y)
-        base = select(eq(_real_part(z), -np.inf), full_like(z, 0), z)
-        return [z, add(mul(dx, exp(sub(x, base))), mul(dy, exp(sub(y, base))))]
+        return [z, add(mul(dx, _weight(x, z)), mul(dy, _weight(y, z)))]
 
     return [_in_doubling_steps(combine, (xs[0], dxs[0]), (-np.inf, 0), axis, reverse)[1]]
 
