@@ -13,7 +13,19 @@ from typing import Final
 
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
-from tracer.ir.loop import Address, Buffer, Carry, LoopKind, Operand, Register, Space, Transpose, View, index_constant
+from tracer.ir.loop import (
+    Address,
+    Buffer,
+    Carry,
+    Constant,
+    LoopKind,
+    Operand,
+    Register,
+    Space,
+    Transpose,
+    View,
+    index_constant,
+)
 from tracer.ir.loop_build import Builder, constant
 from tracer.ir.scalar import ScalarOp
 from tracer.schedule.blocks import BlockWriter
@@ -257,8 +269,12 @@ def _turn_in(
     view = View(source.buffer, plus(source.start, scaled(first, size)))
     if width == 1:
         b.copy(buffer, view, size)
-    else:
-        b.add(Transpose(View(buffer), width, view, size, index_constant(size), live))
+        return
+    if not isinstance(live, Constant):
+        zeros = b.for_("n", 0, size * width, kind=LoopKind.VECTOR, lanes=width)
+        with b.if_(b.compute(ScalarOp.LT, live, width)), zeros:  # lanes without a problem work on zeros
+            b.store(buffer, zeros.index, 0)
+    b.add(Transpose(View(buffer), width, view, size, index_constant(size), live))
 
 
 def _turn_out(
