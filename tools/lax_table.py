@@ -35,7 +35,6 @@ ABSENT: dict[str, str] = {
     "FftType": "not yet: Fourier transforms",
     "conv_general_permutations": "conv_dimension_numbers gives the axes",
     "conv_transpose_shape_tuple": "conv_transpose(...).shape under eval_shape says it",
-    "custom_linear_solve": "not yet: custom_vjp defines such rules",
     "fft": "not yet: Fourier transforms",
     "rng_bit_generator": "its stream is the device's own; tracer.random.bits gives the same bits everywhere",
     "rng_uniform": "it has no key; tracer.random.uniform has one",

@@ -55,6 +55,7 @@ from tracer.lax.in_dim import (
 )
 from tracer.lax.incomplete_gamma import igamma, igamma_grad_a, igammac, random_gamma_grad
 from tracer.lax.lanes import axis_index, axis_size
+from tracer.lax.linear_solves import custom_linear_solve
 from tracer.lax.loops import fori_loop, scan, while_loop
 from tracer.lax.mapping import map
 from tracer.lax.polygammas import polygamma
@@ -221,7 +222,9 @@ __all__ = [
     "cbrt", "ceil", "clamp", "clz", "collapse", "complex", "concatenate", "cond", "conj", "conv",
     "conv_dimension_numbers", "conv_general_dilated", "conv_general_dilated_local", "conv_general_dilated_patches",
     "conv_general_shape_tuple", "conv_shape_tuple", "conv_transpose", "conv_with_general_padding",
-    "convert_element_type", "cos", "cosh", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "custom_root",
+    "convert_element_type", "cos", "cosh", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum",
+    "custom_linear_solve",
+    "custom_root",
     "digamma", "div", "dot", "dot_general", "dtype", "dynamic_index_in_dim", "dynamic_slice",
     "dynamic_slice_in_dim", "dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim",
     "empty", "eq", "erf", "erf_inv", "erfc", "exp", "exp2", "expand_dims", "expm1", "floor", "fori_loop", "full",

@@ -69,17 +69,23 @@ def cholesky(a: Any, /, *, upper: bool = False, symmetrize_input: bool = True) -
         x = 0.5 * (x + matrices.adjoint(x))
     elif upper:
         x = matrices.adjoint(x)
-    factor = factorizations.cholesky(x)
+    factor = positive_factor("cholesky", x)
+    return matrices.adjoint(factor) if upper else factor
+
+
+def positive_factor(name: str, x: Array) -> Array:
+    """The lower factors by the lower triangles. Raises MatrixError where a matrix that is known has none."""
+    factor: Array = factorizations.cholesky(x)
     known = concrete_value(factor)
     if known is not None and known.size and np.isnan(known[..., -1, -1]).any():
         raise MatrixError(
             message(
-                f"cholesky{here()}: Matrix is not positive definite",
+                f"{name}{here()}: Matrix is not positive definite",
                 f"got {x.type}{_which(np.isnan(known[..., -1, -1]))}",
                 help="add to the diagonal what rounding has taken, as in a + 1e-10 * eye(n)",
             )
         )
-    return matrices.adjoint(factor) if upper else factor
+    return factor
 
 
 def _which(bad: Any) -> str:

@@ -26,6 +26,7 @@ from tracer.primitives.factorizations import FACTORIZATIONS
 from tracer.primitives.gradients import GRADIENTS
 from tracer.primitives.hyperbolic import HYPERBOLIC
 from tracer.primitives.joining import JOINING
+from tracer.primitives.linear_solves import LINEAR_SOLVES
 from tracer.primitives.loops import LOOPS
 from tracer.primitives.powers import POWERS
 from tracer.primitives.precision import PRECISION
@@ -77,6 +78,7 @@ CATALOGUE: Final[tuple[Primitive, ...]] = (
     *TRIANGULAR,
     *FACTORIZATIONS,
     *SOLVES,
+    *LINEAR_SOLVES,
     *RANDOM,
     *CALLS,
     *CHECKPOINT,

@@ -64,10 +64,10 @@ def _expand(a: Any, b: Any, *, transpose_a: bool, conjugate_a: bool) -> Any:
         half = solve_triangular(factors, permuted(b, permutation), unit_diagonal=True, **form)
         return solve_triangular(factors, half, lower=False, **form)
     half = solve_triangular(factors, b, lower=False, **form)
-    return permuted(solve_triangular(factors, half, unit_diagonal=True, **form), _inverse(permutation))
+    return permuted(solve_triangular(factors, half, unit_diagonal=True, **form), inverse_permutation(permutation))
 
 
-def _inverse(permutation: Any) -> Any:
+def inverse_permutation(permutation: Any) -> Any:
     """Where each row went: the sum over i of i where permutation[i] is the row."""
     shape = permutation.type.shape
     n, rank = shape[-1], len(shape)

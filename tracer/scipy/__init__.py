@@ -1,5 +1,5 @@
-"""`tracer.scipy`: SciPy's functions on arrays that are traced: special functions and distributions so far."""
+"""`tracer.scipy`: SciPy's functions on arrays that are traced: linear algebra, special functions, distributions."""
 
-from tracer.scipy import special, stats
+from tracer.scipy import linalg, special, stats
 
-__all__ = ["special", "stats"]
+__all__ = ["linalg", "special", "stats"]

@@ -1,0 +1,254 @@
+"""Linear algebra with SciPy's names: factors of matrices, and solutions from them.
+
+`overwrite_*` and `check_finite` are taken and change nothing: arrays are values, and NaN goes where it goes. Leading
+axes are stacks of matrices. Where values are known, singular matrices and ones that are not positive definite raise
+LinAlgError; elsewhere results hold infinity or NaN.
+"""
+
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+
+from __future__ import annotations
+
+from typing import Any
+
+from tracer.errors import ArgumentError, ShapeError, message
+from tracer.ir import shape as shapes
+from tracer.lax.linalg import lu_pivots_to_permutation
+from tracer.numpy import linalg
+from tracer.numpy.conversion import array_of, broadcast, unified
+from tracer.numpy.promotion import promoted_inexact
+from tracer.numpy.solving import positive_factor
+from tracer.primitives import factorizations, matrices, triangular
+from tracer.primitives.shapes import broadcasted_iota
+from tracer.primitives.solves import inverse_permutation
+from tracer.trace.array import Array
+from tracer.trace.source import here
+from tracer.trace.tracebacks import set_boundaries
+
+__all__ = [
+    "cho_factor", "cho_solve", "cholesky", "det", "inv", "lu", "lu_factor", "lu_solve", "solve", "solve_triangular",
+]  # fmt: skip
+
+_FORMS = {0: 0, "N": 0, 1: 1, "T": 1, 2: 2, "C": 2}
+_KINDS = {
+    None: "gen", "gen": "gen", "general": "gen", "sym": "sym", "symmetric": "sym", "her": "her", "hermitian": "her",
+    "pos": "pos", "positive definite": "pos",
+}  # fmt: skip
+
+
+def _stack(name: str, a: Any, *, square: bool = True) -> Array:
+    (x,) = promoted_inexact(name, a)
+    matrices.matrix_type(name, x.type, square=square)
+    return x
+
+
+def _system(name: str, a: Any, b: Any) -> tuple[Array, Array, bool]:
+    """A matrix and a right-hand side of one dtype and equal stacks; whether that was one vector."""
+    x, y = (promoted_inexact(name, v)[0] for v in unified(name, [array_of(name, v) for v in (a, b)]))
+    matrices.matrix_type(name, x.type)
+    vector = y.ndim == 1
+    side = y[:, None] if vector else y
+    if side.ndim < 2 or side.shape[-2] != x.shape[-1]:
+        raise ShapeError(
+            message(
+                f"{name}{here()}: the sizes of the operands do not fit",
+                f"got {x.type} and {y.type}",
+                help="b is a vector [n] or matrices [*s, n, k]",
+            )
+        )
+    stack = shapes.broadcast(x.shape[:-2], side.shape[:-2], operation=name)
+    return broadcast(x, (*stack, *x.shape[-2:])), broadcast(side, (*stack, *side.shape[-2:])), vector
+
+
+def _form(name: str, trans: object) -> dict[str, bool]:
+    """How the matrix is meant: as it is, transposed, or as its adjoint."""
+    if trans not in _FORMS:
+        raise ArgumentError(
+            message(f"{name}{here()}: trans is 0 or 'N', 1 or 'T', 2 or 'C'", f"got {trans!r}", help="2 is the adjoint")
+        )
+    form = _FORMS[trans]
+    return {"transpose_a": form > 0, "conjugate_a": form == 2}
+
+
+def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Array:
+    """The upper triangular U with a = U^H U, from the upper triangle of a; or L with a = L L^H from the lower one.
+
+    >>> tracer.scipy.linalg.cholesky(tnp.asarray([[4.0, 2.0], [0.0, 5.0]]))
+    Array([[2., 1.],
+           [0., 2.]], f64)
+    """
+    del overwrite_a, check_finite
+    return _cholesky("cholesky", a, lower)
+
+
+def _cholesky(name: str, a: Any, lower: bool) -> Array:
+    x = _stack(name, a)
+    return positive_factor(name, x) if lower else matrices.adjoint(positive_factor(name, matrices.adjoint(x)))
+
+
+def cho_factor(
+    a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Array, bool]:  # fmt: skip
+    """The factor of `cholesky`, and which one it is, for `cho_solve`.
+
+    >>> factor = tracer.scipy.linalg.cho_factor(tnp.asarray([[4.0, 2.0], [2.0, 5.0]]))
+    >>> tracer.scipy.linalg.cho_solve(factor, tnp.asarray([8.0, 8.0]))
+    Array([1.5, 1. ], f64)
+    """
+    del overwrite_a, check_finite
+    return _cholesky("cho_factor", a, lower), lower
+
+
+def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Array:
+    """The x with a x = b, from what `cho_factor` made of a. b: [n] or [*s, n, k].
+
+    >>> tracer.scipy.linalg.cho_solve((tnp.asarray([[2.0, 0.0], [0.0, 1.0]]), True), tnp.asarray([4.0, 3.0]))
+    Array([1., 3.], f64)
+    """
+    del overwrite_b, check_finite
+    factor, lower = c_and_lower
+    x, side, vector = _system("cho_solve", factor, b)
+    return _without_axis(_by_factor(x, side, lower=bool(lower)), vector)
+
+
+def _by_factor(factor: Array, side: Array, *, lower: bool) -> Array:
+    adjoint = {"transpose_a": True, "conjugate_a": True}
+    first, second = ({}, adjoint) if lower else (adjoint, {})
+    half = triangular.solve_triangular(factor, side, lower=lower, **first)
+    return triangular.solve_triangular(factor, half, lower=lower, **second)
+
+
+def _without_axis(x: Array, vector: bool) -> Array:
+    return x[..., 0] if vector else x
+
+
+def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
+    """The determinants of square matrices; see `tracer.numpy.linalg.det`.
+
+    >>> tracer.scipy.linalg.det(tnp.asarray([[2.0, 1.0], [0.0, 4.0]]))
+    Array(8., f64)
+    """
+    del overwrite_a, check_finite
+    return linalg.det(a)
+
+
+def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
+    """The inverses of square matrices; see `tracer.numpy.linalg.inv`.
+
+    >>> tracer.scipy.linalg.inv(tnp.asarray([[2.0, 0.0], [0.0, 4.0]]))
+    Array([[0.5 , 0.  ],
+           [0.  , 0.25]], f64)
+    """
+    del overwrite_a, check_finite
+    return linalg.inv(a)
+
+
+def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, ...]:
+    """(p, l, u) with a = p l u, p being a permutation as a matrix; (p l, u) if `permute_l`. a: [*s, m, n].
+
+    >>> p, l, u = tracer.scipy.linalg.lu(tnp.asarray([[1.0, 2.0], [4.0, 4.0]]))
+    >>> p
+    Array([[0., 1.],
+           [1., 0.]], f64)
+    """
+    del overwrite_a, check_finite
+    x = _stack("lu", a, square=False)
+    factors, _, permutation = factorizations.lu(x)
+    k = min(x.shape[-2:])
+    lower = matrices.triangle(factors[..., :k], lower=True, of_ones=True)
+    upper = matrices.triangle(factors[..., :k, :], lower=False)
+    rows = inverse_permutation(permutation)
+    if permute_l:
+        return factorizations.permuted(lower, rows), upper
+    places = (*x.shape[:-1], x.shape[-2])
+    columns = broadcasted_iota(rows.dtype, places, len(places) - 1)
+    return (rows[..., None] == columns).astype(x.dtype), lower, upper
+
+
+def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, Array]:
+    """L and U in one matrix, and the row that each step was exchanged with (i32), for `lu_solve`.
+
+    >>> factors = tracer.scipy.linalg.lu_factor(tnp.asarray([[1.0, 2.0], [4.0, 4.0]]))
+    >>> tracer.scipy.linalg.lu_solve(factors, tnp.asarray([3.0, 8.0]))
+    Array([1., 1.], f64)
+    """
+    del overwrite_a, check_finite
+    factors, pivots, _ = factorizations.lu(_stack("lu_factor", a, square=False))
+    return factors, pivots
+
+
+def lu_solve(
+    lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True
+) -> Array:  # fmt: skip
+    """The x with op(a) x = b, from what `lu_factor` made of a. trans: 0 for a, 1 its transpose, 2 its adjoint.
+
+    >>> factors = (tnp.asarray([[2.0, 4.0], [0.5, 1.0]]), tnp.asarray([0, 1]))
+    >>> tracer.scipy.linalg.lu_solve(factors, tnp.asarray([6.0, 4.0]))
+    Array([1., 1.], f64)
+    """
+    del overwrite_b, check_finite
+    factors, pivots = lu_and_piv
+    x, side, vector = _system("lu_solve", factors, b)
+    form = _form("lu_solve", trans)
+    n = x.shape[-1]
+    order = broadcast(lu_pivots_to_permutation(array_of("lu_solve", pivots), n), x.shape[:-1])
+    if not form["transpose_a"]:
+        half = triangular.solve_triangular(x, factorizations.permuted(side, order), unit_diagonal=True)
+        return _without_axis(triangular.solve_triangular(x, half, lower=False), vector)
+    half = triangular.solve_triangular(x, side, lower=False, **form)
+    rest = triangular.solve_triangular(x, half, unit_diagonal=True, **form)
+    return _without_axis(factorizations.permuted(rest, inverse_permutation(order)), vector)
+
+
+def solve(
+    a: Any, b: Any, lower: bool = False, overwrite_a: bool = False, overwrite_b: bool = False, debug: bool = False,
+    check_finite: bool = True, assume_a: str | None = None,
+) -> Array:  # fmt: skip
+    """The x with a x = b. b: [n] or [*s, n, k].
+
+    assume_a: "gen" (or None), "sym", "her" or "pos"; of the latter three the triangle that `lower` says is read, and
+    of "pos" factored by Cholesky.
+
+    >>> tracer.scipy.linalg.solve(tnp.asarray([[4.0, 2.0], [2.0, 5.0]]), tnp.asarray([8.0, 8.0]), assume_a="pos")
+    Array([1.5, 1. ], f64)
+    """
+    del overwrite_a, overwrite_b, debug, check_finite
+    if assume_a not in _KINDS:
+        raise ArgumentError(
+            message(
+                f"solve{here()}: no such kind of matrix",
+                f"got assume_a={assume_a!r}",
+                help="one of 'gen', 'sym', 'her' and 'pos'; solve_triangular takes triangles",
+            )
+        )
+    kind = _KINDS[assume_a]
+    if kind == "gen":
+        return linalg.solve(a, b)
+    x, side, vector = _system("solve", a, b)
+    if kind == "pos":
+        start = x if lower else matrices.adjoint(x)
+        return _without_axis(_by_factor(positive_factor("solve", start), side, lower=True), vector)
+    mirror = matrices.adjoint if kind == "her" else matrices.turned
+    half = matrices.halved(x if lower else mirror(x))
+    return _without_axis(linalg.solve(half + mirror(half), side), vector)
+
+
+def solve_triangular(
+    a: Any, b: Any, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False, overwrite_b: bool = False,
+    debug: Any = None, check_finite: bool = True,
+) -> Array:  # fmt: skip
+    """The x with op(a) x = b for triangular a. b: [n] or [*s, n, k]; trans: 0 or "N", 1 or "T", 2 or "C" (the adjoint).
+
+    >>> a = tnp.asarray([[2.0, 0.0], [1.0, 4.0]])
+    >>> tracer.scipy.linalg.solve_triangular(a, tnp.asarray([2.0, 9.0]), lower=True)
+    Array([1., 2.], f64)
+    """
+    del overwrite_b, debug, check_finite
+    x, side, vector = _system("solve_triangular", a, b)
+    form = _form("solve_triangular", trans)
+    result = triangular.solve_triangular(x, side, lower=bool(lower), unit_diagonal=bool(unit_diagonal), **form)
+    return _without_axis(result, vector)
+
+
+set_boundaries(globals(), __all__)
