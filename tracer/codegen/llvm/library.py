@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from importlib.machinery import ExtensionFileLoader, PathFinder
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, Final
 
@@ -170,12 +173,34 @@ def library_names(module: Module) -> list[str]:
 
 def capsule_address(module: str, name: str) -> int:
     """The address of a C function that a Cython module exports."""
-    capsule = import_module(module).__pyx_capi__[name]
+    capsule = _exporting(module).__pyx_capi__[name]
     get_name = ctypes.pythonapi.PyCapsule_GetName
     get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
     get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
     get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     return int(get_pointer(capsule, get_name(capsule)))
+
+
+@cache
+def _exporting(name: str) -> Any:
+    """A Cython module. Where its package is not imported yet the module is, alone: the whole takes SciPy five times as
+    long, and whoever imports it later gets the same module."""
+    package, _, last = name.rpartition(".")
+    root = None if package in sys.modules else find_spec(name.partition(".")[0])
+    if root is None or not root.submodule_search_locations:
+        return import_module(name)
+    folder = Path(root.submodule_search_locations[0], *package.split(".")[1:])
+    found = PathFinder.find_spec(last, [str(folder)])
+    spec = spec_from_file_location(name, found.origin) if found is not None else None
+    if spec is None or not isinstance(spec.loader, ExtensionFileLoader):
+        return import_module(name)
+    try:
+        module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+    except ImportError:
+        return import_module(name)
+    sys.modules.pop(name, None)  # it is no attribute of its package yet
+    return module
 
 
 _threads = ctypes.c_int32(1)  # how many BLAS uses for large products; compiled code reads it
