@@ -134,10 +134,12 @@ class Program:
         """Whether any equation has programs among its parameters."""
         for equation in self.equations:
             for value in equation.params.values():
-                if isinstance(value, Program) or (
-                    isinstance(value, tuple) and any(isinstance(item, Program) for item in value)
-                ):
+                if isinstance(value, Program):
                     return True
+                if type(value) is tuple:
+                    for item in value:
+                        if isinstance(item, Program):
+                            return True
         return False
 
     @cached_property

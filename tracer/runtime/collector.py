@@ -1,8 +1,9 @@
-"""Python's cyclic garbage collector, paused while a program is compiled.
+"""Python's cyclic garbage collector, paused while a function is traced and its program compiled.
 
-Compilation makes some hundred thousand objects that all live until it ends, so that every collection looks at them, and
-at everything else in the process, for nothing: a sixth of the time for a program of 5,000 equations. What is made is
-freed by counting references; cycles of others wait until the pause ends.
+Both make some hundred thousand objects that all live until they end, so that every collection looks at them, and at
+everything else in the process, for nothing: a sixth of the time of compilation for a program of 5,000 equations, and a
+third of that of tracing and differentiating one of 9,000. What is made is freed by counting references; cycles of
+others wait until the pause ends.
 """
 
 from __future__ import annotations

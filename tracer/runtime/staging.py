@@ -11,6 +11,7 @@ from tracer.ir.program import Program
 from tracer.ir.types import Type
 from tracer.runtime.abstract import abstract
 from tracer.runtime.arguments import Call, Static, signature
+from tracer.runtime.collector import collector_paused
 from tracer.runtime.guards import Captured, Guard, ValueGuard, guards_of, type_of
 from tracer.trace import trees
 from tracer.trace.array import Array
@@ -78,7 +79,7 @@ def trace_call(function: Callable[..., Any], call: Call, name: str, what: str = 
         return outputs
 
     guards = guards_of(function)
-    with recording() as outside:
+    with recording() as outside, collector_paused():
         program, constants = stage(flat, key.types, name=name, protected=True)
     captured = tuple(outside.captured(constants))
     types = tuple(array.type for array in constants)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect
+
 from tracer.ir.loop import Address, Buffer, Space
 from tracer.ir.types import Type
 from tracer.schedule.sources import Memory, byte_size, components, scalar_count
@@ -36,15 +38,15 @@ class Arena:
         taken = self._taken.pop(memory.buffer, None)
         if taken is None:
             return
-        self._free.append(taken)
-        self._free.sort()
-        joined: list[tuple[int, int]] = []
-        for offset, length in self._free:
-            if joined and joined[-1][0] + joined[-1][1] == offset:
-                joined[-1] = (joined[-1][0], joined[-1][1] + length)
-            else:
-                joined.append((offset, length))
-        self._free = joined
+        offset, length = taken
+        at = bisect(self._free, taken)
+        if at < len(self._free) and self._free[at][0] == offset + length:
+            length += self._free.pop(at)[1]
+        if at and sum(self._free[at - 1]) == offset:
+            at -= 1
+            offset, before = self._free.pop(at)
+            length += before
+        self._free.insert(at, (offset, length))
 
     def _take(self, wanted: int) -> int:
         if wanted <= _SMALL and self._small + wanted <= _MOST_SMALL:

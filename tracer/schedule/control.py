@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tracer.ir.loop import Address, Carry, Operand, Register
+from tracer.ir.loop import Address, Carry, Compute, Copy, If, Invoke, Load, Operand, Register, Store, Update
 from tracer.ir.loop_build import Builder
+from tracer.ir.loop_walk import blocks_of, statements_of
 from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import StackType, Type, with_shape
@@ -280,11 +281,16 @@ def write_cond(writer: BlockWriter, equation: Equation) -> None:
     targets = [writer.target_of(v) if v.type.shape else None for v in equation.outputs]
     chosen = writer.element_of(index)[0]
     results = _write_branches(writer, chosen, equation.params["branches"], sources, targets)
-    writer.builder.leave()
+    written = writer.builder.statements[-1]
+    if any(not isinstance(s, _NEVER_FAIL) for block in blocks_of(written) for s in statements_of(block)):
+        writer.builder.leave()
     registers = iter(results)
     for variable in equation.outputs:
         if not variable.type.shape:
             writer.sources[variable] = Scalars(tuple(next(registers) for _ in range(components(variable.type)[1])))
+
+
+_NEVER_FAIL = (Compute, Load, Store, Update, Copy, If, Invoke)  # functions that may are followed by a Leave
 
 
 def _write_branches(
@@ -309,12 +315,14 @@ def _write_branches(
 def _write_branch(
     writer: BlockWriter, b: Builder, program: Program, sources: Sequence[Source], targets: Sequence[Memory | None]
 ) -> list[Operand]:
-    block = BlockWriter(writer.module, b, program, sources, targets)
+    block = BlockWriter(writer.module, b, program, sources, targets, calls=writer.calls)
     outputs = block.write()
     registers: list[Operand] = []
     for source, target in zip(outputs, targets, strict=True):
         if target is None:
             registers += _registers(block, source)
+            if isinstance(source, Memory):
+                block.release(source)
     return registers
 
 

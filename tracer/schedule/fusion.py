@@ -40,7 +40,7 @@ _CHEAP = 2  # operations that may be repeated rather than stored
 _CHEAP_ONCE = 8  # operations that a loop on one thread takes over
 _MOST_OPERATIONS = 800  # in one nest, functions written out: more would spill registers and cost compile time
 _MOST_ROOTS = 8
-_MOST_IN_REGISTERS = 2400  # operations on scalars in one block, functions written out: beyond, functions are called
+_MOST_IN_REGISTERS = 2400  # operations on scalars in a block and its branches, functions written out
 
 
 @dataclass(slots=True)
@@ -89,9 +89,25 @@ class BlockPlan:
         return pointwise and self.last_read.get(old, -1) <= at and self.last_shifted_read.get(old, -1) < at
 
 
-def plan_block(program: Program) -> BlockPlan:
-    """Plan the equations of one program; nested programs are planned on their own."""
-    return _Planner(program).plan()
+def plan_block(program: Program, *, calls: bool = False) -> BlockPlan:
+    """Plan the equations of one program; nested programs are planned on their own.
+
+    calls: whether functions of scalars are called, rather than written out.
+    """
+    return _Planner(program, calls).plan()
+
+
+def calls_functions(program: Program) -> bool:
+    """Whether a program, with its branches, has so many functions of scalars that LLVM would take too long over them
+    if all were written out. The bodies of its loops decide for themselves."""
+    operations, waiting = 0, [program]
+    while waiting and operations <= _MOST_IN_REGISTERS:
+        for equation in waiting.pop().equations:
+            if equation.primitive.name == "cond":
+                waiting += equation.params["branches"]
+            elif _is_single(equation):
+                operations += operations_of(equation)
+    return operations > _MOST_IN_REGISTERS
 
 
 def is_scatter(equation: Equation) -> bool:
@@ -110,7 +126,7 @@ def is_reduction(equation: Equation) -> bool:
 
 
 class _Planner:
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, calls: bool) -> None:
         self.program = program
         self.definition: dict[Var, Equation] = {v: e for e in program.equations for v in e.outputs}
         self.readers: dict[Var, list[Equation]] = {}
@@ -121,14 +137,12 @@ class _Planner:
         self.roots: dict[Var, dict[int, bool]] = {}  # roots that pull the value; whether at its own index
         self.inline: dict[Var, Equation] = {}
         self.operations: dict[Var, int] = {}  # of a root, with all that is inline before it
-        self.called: set[Var] = self._functions_to_call()
+        self.called: set[Var] = self._functions() if calls else set()
         self._survey()
 
-    def _functions_to_call(self) -> set[Var]:
-        """Functions of scalars, where all that is written out in one place would take LLVM too long."""
+    def _functions(self) -> set[Var]:
+        """The results of functions of scalars."""
         singles = [e for e in self.program.equations if _is_single(e)]
-        if sum(map(operations_of, singles)) <= _MOST_IN_REGISTERS:
-            return set()
         return {e.outputs[0] for e in singles if isinstance(e.primitive.lower, Pointwise) and operations_of(e) >= 45}
 
     def _survey(self) -> None:
