@@ -13,6 +13,8 @@ import tracer
 import tracer.numpy as tnp
 from tracer import lax, nn, random
 from tracer.errors import OutOfBoundsError, ShapeError
+from tracer.ir.types import array_type
+from tracer.primitives.contractions import dot_general_p
 from tracer.runtime import compiled_plans, replay
 from tracer.runtime.replay import often, replayed
 from tracer.trace import trees
@@ -294,3 +296,33 @@ def test_faults_of_compiled_calls_name_the_line_of_the_call(compiled: list[str])
             with pytest.raises(OutOfBoundsError):
                 tnp.take(X, place, axis=0)
     assert compiled
+
+
+@pytest.mark.parametrize("name", ["matmul", "concatenate", "sum", "take"])
+def test_numpys_arrays_are_replayed_and_stay_apart(name: str, rng: np.random.Generator) -> None:
+    function = replayed(getattr(tnp, name).__wrapped__)
+
+    for call in range(2 * often.calls):
+        x = rng.normal(size=(3, 3))
+        given = {"concatenate": ([x, tnp.asarray(x)],), "take": (x, np.array([2, 0]), 0), "matmul": (x, x)}
+        arguments = given.get(name, (x,))
+        found, expected = function(*arguments), getattr(np, name)(*arguments)
+        x[...] = 7.0
+        np.testing.assert_array_equal(found, expected, err_msg=str(call))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_quick_products_have_the_bits_of_the_reference(dtype: Any, rng: np.random.Generator) -> None:
+    for m, k, n in ((4, 4, 4), (1, 5, 3), (5, 1, 2), (3, 7, 1), (17, 33, 9), (64, 64, 64), (2, 0, 3)):
+        x, y = rng.normal(size=(m, k)).astype(dtype), rng.normal(size=(k, n)).astype(dtype)
+        for a, b in ((x, y), (x, y[:, 0]), (x[0], y), (x[0], y[:, 0])):
+            types = array_type(np.dtype(dtype), a.shape), array_type(np.dtype(dtype), b.shape)
+            params = {"dimension_numbers": (((a.ndim - 1,), (0,)), ((), ())), "precision": None,
+                      "preferred_element_type": np.dtype(dtype)}  # fmt: skip
+            assert dot_general_p.prepared is not None
+            found = dot_general_p.prepared(*types, **params)(a, b)
+            expected = dot_general_p.reference(a, b, **params)  # type: ignore[operator]
+            assert type(found) is np.ndarray
+            assert found.tobytes() == expected.tobytes()
+            assert found.flags.c_contiguous
+            assert found.base is None

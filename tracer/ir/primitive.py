@@ -4,6 +4,8 @@ Rules take their context first, then the values, then the equation's parameters 
 
     infer(*types, **params) -> Type | tuple[Type, ...]
     reference(*arrays, **params) -> array | tuple               NumPy's or CuPy's arrays
+    prepared(*types, **params) -> f | None                      f(*arrays) is the reference's result as a new array,
+                                                                without NumPy's warnings: a quicker way to it
     jvp(ctx, xs, dxs, **params) -> [dy, ...]                    tangents alone; ctx.outputs holds the ys
       or Joint(rule) with rule(ctx, xs, dxs, **params) -> ys, dys    where they are computed together
     linearize(ctx, xs, active, **params) -> Linearized          structured primitives only
@@ -255,6 +257,7 @@ class Primitive:
     part: Rule | None = None
     eager: Eager = Eager.REFERENCE
     narrow: Narrow = Narrow.WIDENED
+    prepared: Rule | None = None
     laws: Mapping[str, str] = field(default_factory=dict)  # a law that does not apply -> why
 
     def __repr__(self) -> str:

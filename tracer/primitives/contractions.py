@@ -169,6 +169,15 @@ def _dot_reference(
     return product if product.dtype == preferred_element_type else converted(product, preferred_element_type)
 
 
+def _dot_prepared(lhs: ArrayType, rhs: ArrayType, *, dimension_numbers: DimensionNumbers, **params: Any) -> Rule | None:
+    """`np.dot`, quicker than `x @ y` and the same to the bit, where operands of real floats lie as it takes them."""
+    plain = lhs.dtype in (dtypes.F32, dtypes.F64) and lhs.dtype == params["preferred_element_type"]
+    rank = max(len(lhs.shape), len(rhs.shape))
+    if not plain or rank > 2 or dimension_numbers != (((len(lhs.shape) - 1,), (0,)), ((), ())):
+        return None
+    return np.dot if rank > 1 else lambda x, y: np.asarray(np.dot(x, y))
+
+
 class _Way(NamedTuple):
     """How a contraction is a product of matrices: the order and shape of each operand, None if as it lies."""
 
@@ -289,7 +298,7 @@ def _dot_batch(
 dot_general_p: Primitive = Primitive(
     name="dot_general", infer=_dot_infer, reference=_dot_reference,
     jvp=products_jvp(lambda x, y, **params: bind(dot_general_p, x, y, **params)), transpose=_dot_transpose,
-    batch=_dot_batch, lower=Library("dot"),
+    batch=_dot_batch, lower=Library("dot"), prepared=_dot_prepared,
 )  # fmt: skip
 
 CONTRACTIONS = (dot_general_p,)

@@ -107,7 +107,7 @@ def arguments_plan(args: Sequence[Any], kwargs: dict[str, Any]) -> Plan | None:
 
 def _describe(value: Any, steps: list[Planned]) -> bool:
     kind = type(value)
-    if kind is Array:
+    if kind is Array or kind is np.ndarray:
         steps.append((StepKind.LEAF, 0, None))
     elif kind is tuple or kind is list:
         steps.append((StepKind.TUPLE if kind is tuple else StepKind.LIST, len(value), kind))

@@ -11,6 +11,8 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tracer.errors import TracerError
 from tracer.ir import dtypes
 from tracer.ir.types import ArrayType, Type, array_type, with_shape
@@ -145,6 +147,13 @@ class _Often:
 often = _Often()
 
 
+def _is_known(x: Any) -> bool:
+    """Whether an operand is an array of elements that are at hand, ours or NumPy's."""
+    if type(x) is Array:
+        return x._trace is None and (x._type is None or isinstance(x._type, ArrayType))
+    return type(x) is np.ndarray and x.dtype.isnative and x.dtype in dtypes.SHORT_NAMES
+
+
 def _kind(operands: Sequence[Any]) -> tuple[Types, tuple[bool, ...]] | None:
     """Dtypes and weakness of the operands and which are Python numbers; None for calls that stay Python's."""
     types: list[ArrayType] = []
@@ -152,12 +161,13 @@ def _kind(operands: Sequence[Any]) -> tuple[Types, tuple[bool, ...]] | None:
     shape: tuple[int, ...] | None = None
     dtype = None
     for x in operands:
-        if type(x) is Array and x._trace is None and (x._type is None or isinstance(x._type, ArrayType)):
+        if _is_known(x):
+            value, weak = (x._value, x._weak) if type(x) is Array else (x, False)
             if shape is None:
-                shape, dtype = x._value.shape, x._value.dtype
-            elif shape != x._value.shape:
+                shape, dtype = value.shape, value.dtype
+            elif shape != value.shape:
                 return None
-            types.append(array_type(x._value.dtype, (), x._weak))
+            types.append(array_type(value.dtype, (), weak))
             scalars.append(False)
         elif type(x) in _NUMBERS:
             types.append(array_type(_NUMBERS[type(x)], (), True))

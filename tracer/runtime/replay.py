@@ -29,6 +29,7 @@ from tracer.runtime.locks import ForkSafeLock
 from tracer.settings import gate
 from tracer.trace import trees
 from tracer.trace.array import Array, concrete
+from tracer.trace.convert import as_array
 from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.trace.tracebacks import name_caller, tidy
@@ -88,7 +89,7 @@ class _Calls:
         if state.innermost is not None:
             return apart(function(*args, **kwargs), args, kwargs)
         key: list[Any] = []
-        arrays: list[Array] = []
+        arrays: list[Any] = []  # NumPy's among them
         try:
             for x in args:
                 _describe(x, key, arrays)
@@ -101,7 +102,7 @@ class _Calls:
             return apart(function(*args, **kwargs), args, kwargs)
         if plan is not None and self.version == gate.version and gate.is_open_here:
             try:
-                return plan(arrays)
+                return plan([*map(as_array, arrays)] if np.ndarray in map(type, arrays) else arrays)
             except Exception:
                 return function(*args, **kwargs)  # which says what is wrong
         result = apart(function(*args, **kwargs), args, kwargs)
@@ -174,7 +175,7 @@ def replayed(function: Function, *, named: bool = True) -> Function:
     return outermost
 
 
-def _describe(x: Any, key: list[Any], arrays: list[Array]) -> None:
+def _describe(x: Any, key: list[Any], arrays: list[Any]) -> None:
     """Add to the key what a plan depends on: types of arrays, which are listed, and values of all else."""
     kind = type(x)
     if kind is Array:
@@ -187,6 +188,9 @@ def _describe(x: Any, key: list[Any], arrays: list[Array]) -> None:
             key.append(x._type)
         else:
             raise _UnknownError
+        arrays.append(x)
+    elif kind is np.ndarray:
+        key += (kind, x.dtype, x.shape)
         arrays.append(x)
     elif kind in _STATIC:
         key += (kind, x or repr(x))  # 0.0 is not -0.0
@@ -212,6 +216,7 @@ def _staged(
 ) -> compiled_plans.Staged | None:
     """A call as a program; None where it must go by way of Python."""
     leaves, structure = trees.flatten((args, kwargs))
+    leaves = [as_array(leaf) if type(leaf) is np.ndarray else leaf for leaf in leaves]
     places = [n for n, leaf in enumerate(leaves) if type(leaf) is Array]
     shape: list[trees.Structure] = []
 
@@ -256,17 +261,21 @@ def _plan(staged: compiled_plans.Staged, improve: Callable[[Plan, list[Array]], 
     fixed, steps = list(staged.constants), []
     for equation in program.equations:
         reads = [_place(atom, places) for atom in equation.inputs]
-        steps.append(_step(equation, reads))
+        call = _prepared(equation, reads)
+        steps.append(_step(call, reads))
         for variable in equation.outputs:
             places[variable] = len(places)
     results = [places[variable] for variable in program.outputs]  # type: ignore[index]  # no literals
     single = results[0] if structure.is_leaf() and results[0] >= len(program.inputs) else None
     given = len(program.inputs)
     left = itertools.count(often.replays, -1)
+    alone = call if single is not None and len(steps) == 1 and not fixed and reads == list(range(given)) else None
 
     def run(arrays: list[Array]) -> Any:
         if next(left) == 0:
             improve(run, arrays)
+        if alone is not None:
+            return alone(*arrays)[0]
         known = [*fixed, *arrays]
         for step in steps:
             known += step(known)
@@ -281,11 +290,17 @@ def _place(atom: Atom, places: dict[Any, int]) -> int | Literal:
     return atom if isinstance(atom, Literal) else places[atom]
 
 
-def _step(equation: Equation, reads: Sequence[int | Literal]) -> Callable[[list[Any]], Sequence[Array]]:
-    """One equation, from everything known to its outputs."""
+def _prepared(equation: Equation, reads: Sequence[int | Literal]) -> Callable[..., Sequence[Array]]:
+    """One equation, from its operands to its outputs."""
     atoms = equation.inputs
     samples = [read if isinstance(read, Literal) else _sample(x.type) for read, x in zip(reads, atoms, strict=True)]
-    call = prepare(equation.primitive, samples, equation.params)
+    return prepare(equation.primitive, samples, equation.params)
+
+
+def _step(
+    call: Callable[..., Sequence[Array]], reads: Sequence[int | Literal]
+) -> Callable[[list[Any]], Sequence[Array]]:
+    """The same from everything known."""
     match reads:
         case [int() as only]:
             return lambda known: call(known[only])
