@@ -48,7 +48,7 @@ def _nested(name: str, x: Sequence[Any]) -> Array:
         raise DTypeError(message(f"{name}{here()}: an integer does not fit in 64 bits")) from None
     if value.dtype.kind in "fc" and (value.size == 0 or not _holds_numpy(x)):
         default = config.default_float
-        value = value.astype(default if value.dtype.kind == "f" else dtypes.complex_dtype(default))
+        value = value.astype(default if value.dtype.kind == "f" else dtypes.complex_dtype(default), copy=False)
     if value.dtype == np.object_:
         raise ArgumentError(
             message(
@@ -60,15 +60,18 @@ def _nested(name: str, x: Sequence[Any]) -> Array:
     return as_array(value, name, copy=False)
 
 
+_NUMBERS = frozenset((bool, int, float, complex))
+
+
 def _holds_array(x: Any) -> bool:
     if isinstance(x, list | tuple):
-        return any(map(_holds_array, x))
+        return not _NUMBERS.issuperset(map(type, x)) and any(map(_holds_array, x))
     return isinstance(x, Array)
 
 
 def _holds_numpy(x: Any) -> bool:
     if isinstance(x, list | tuple):
-        return any(map(_holds_numpy, x))
+        return not _NUMBERS.issuperset(map(type, x)) and any(map(_holds_numpy, x))
     return isinstance(x, np.ndarray | np.generic)
 
 

@@ -72,10 +72,12 @@ def unique(
                     help="call it outside jit, or give size=",
                 )
             )
-        results = np.unique(known, True, True, True, axis=axis, equal_nan=equal_nan)
-        values, index, inverse, counts = (array_of("unique", np.asarray(f)) for f in results)
-    else:
-        values, index, inverse, counts = _sized(x, axis, size, fill_value, equal_nan=equal_nan)
+        asked: Any = {"return_index": return_index, "return_inverse": return_inverse, "return_counts": return_counts}
+        results: Any = np.unique(known, **asked, axis=axis, equal_nan=equal_nan)
+        if not isinstance(results, tuple):
+            return array_of("unique", results, copy=False)
+        return tuple(array_of("unique", np.asarray(found), copy=False) for found in results)
+    values, index, inverse, counts = _sized(x, axis, size, fill_value, equal_nan=equal_nan)
     found = ((index, return_index), (inverse, return_inverse), (counts, return_counts))
     wanted = (values, *(part for part, on in found if on))
     return wanted if len(wanted) > 1 else values

@@ -35,8 +35,10 @@ def array_ufunc(self: Array, ufunc: np.ufunc, method: str, *inputs: Any, **kwarg
     allows that.
     """
     del self
-    if any(not _known_operand(x) for x in inputs):
+    if not all(map(_known_operand, inputs)):
         return NotImplemented
+    if not kwargs and method == "__call__":
+        return _computed(ufunc, method, inputs, kwargs)
     options = {k: v for k, v in kwargs.items() if v is not np._NoValue and k not in ("order", "out", "subok")}
     where = options.pop("where", True) if method == "__call__" else True
     if method in ("__call__", "outer"):
@@ -53,7 +55,9 @@ def array_ufunc(self: Array, ufunc: np.ufunc, method: str, *inputs: Any, **kwarg
 
 def _known_operand(x: Any) -> bool:
     """Whether the other operand is an array or number; else its own type is to decide."""
-    return isinstance(x, Array | np.ndarray | np.generic | bool | int | float | complex | list | tuple)
+    return type(x) is Array or isinstance(
+        x, Array | np.ndarray | np.generic | bool | int | float | complex | list | tuple
+    )
 
 
 def _namespace() -> Any:
@@ -86,6 +90,8 @@ def _computed(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: di
     ours = getattr(_namespace(), name, None) or getattr(_namespace().special, name, None)
     if method != "__call__":
         ours = getattr(ours, method, None)
+    elif ours is not None and not options:
+        return ours(*inputs)
     unknown = sorted(options.keys() - _OPTIONS.get(method, frozenset()))
     if ours is None or unknown:
         shown = f"the ufunc {name}{'' if method == '__call__' else f'.{method}'}{' with ' * bool(unknown)}"
