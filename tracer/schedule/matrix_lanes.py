@@ -221,8 +221,6 @@ def write_lanes(
         live = _live(f.builder, first, width, count)
         for stack, source, buffer in zip(stacks, sources, buffers, strict=True):
             if source is not None:
-                if count % width:
-                    _fill(f.builder, buffer, width)
                 _turn_in(f.builder, buffer, source, stack, first, width, live)
         if width == 1:
             _run(lanes, stacks, buffers, kernel)
@@ -254,12 +252,6 @@ def _run(lanes: Lanes, stacks: Sequence[Stack], buffers: Sequence[Buffer], kerne
     kernel(lanes, *cells)
     for array in cells:
         array.flush()
-
-
-def _fill(b: Builder, buffer: Buffer, width: int) -> None:
-    """Zeros, for the lanes that hold no problem."""
-    with b.for_("place", 0, buffer.size, kind=LoopKind.VECTOR, lanes=width) as loop:
-        b.store(buffer, of_register(loop.index), constant(0, buffer.dtype))
 
 
 def _turn_in(
