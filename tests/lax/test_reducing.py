@@ -150,7 +150,17 @@ def test_average_pooling_spreads_its_cotangents() -> None:
 
 
 def test_settings_of_the_wrong_length_are_told() -> None:
-    with pytest.raises(ArgumentError, match="one positive window size, stride and dilation"):
-        lax.reduce_window(X, 0.0, lax.add, (1, 2), (1, 1), ((0, 0), (0, 0)))
-    with pytest.raises(ArgumentError, match="one positive window size, stride and dilation"):
-        lax.reduce_window(X, 0.0, lax.mul, (1, 2, 0), (1, 1, 1), ((0, 0), (0, 0), (0, 0)))
+    pads = ((0, 0),) * 3
+    for call in (
+        lambda: lax.reduce_window(X, 0.0, lax.add, (1, 2), (1, 1), pads[:2]),
+        lambda: lax.reduce_window(X, 0.0, lax.mul, (1, 2, 0), (1, 1, 1), pads),
+        lambda: lax.reduce_window(X, 0.0, lax.add, (1, 2), (1, 1, 1), "SAME"),
+        lambda: lax.reduce_window(X, 0.0, lax.add, (1, 2, 1), (1, 1), "VALID"),
+        lambda: lax.reduce_window(X, 0.0, lambda a, b: a * b + 1, (1, 2, 1), (1, 1, 1), pads[:2]),
+        lambda: lax.reduce_window(X, 0.0, lax.add, (1, 2, 1), base_dilation=(1, 0, 1)),
+        lambda: lax.reduce_window(X, 0.0, lax.add, (1, 2, 1), window_dilation=(2, 1)),
+    ):
+        with pytest.raises(ArgumentError, match=r"reduce_window at .*: one positive window size, stride and dilation"):
+            call()
+    with pytest.raises(ArgumentError, match=r"select_and_scatter at .*: one positive window size, stride and dilation"):
+        lax.select_and_scatter(X, lax.ge, (2, 2), (1, 1, 1), "VALID", X, 0.0, lax.add)

@@ -36,6 +36,8 @@ from tracer.trace.source import here
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """Merge the axes from `start_dimension` to `stop_dimension` (excluded; None: to the end) into one.
 
+    operand: an array [*s]. Returns the same dtype and elements. Raises ShapeError for no axes between them.
+
     >>> tracer.lax.collapse(tnp.zeros((2, 3, 4)), 0, 2).shape
     (6, 4)
     """
@@ -55,6 +57,9 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
 def tile(operand: Any, reps: Sequence[int]) -> Array:
     """The operand repeated along every axis, one number of repetitions each.
 
+    operand: an array [*s]; reps: integers >= 0. Returns the same dtype, [s1 reps1, ...]. Raises ShapeError for
+    another number of them.
+
     >>> tracer.lax.tile(tnp.asarray([[1, 2]]), (2, 2))
     Array([[1, 2, 1, 2],
            [1, 2, 1, 2]], i64)
@@ -73,6 +78,8 @@ def tile(operand: Any, reps: Sequence[int]) -> Array:
 def stack(operands: Sequence[Any], axis: int = 0) -> Array:
     """Arrays of one shape and dtype along a new axis.
 
+    operands: arrays [*s]. Returns their dtype, [..., n, ...]. Raises ShapeError or DTypeError where they differ.
+
     >>> tracer.lax.stack([tnp.asarray([1, 2]), tnp.asarray([3, 4])], 1)
     Array([[1, 3],
            [2, 4]], i64)
@@ -87,6 +94,8 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Array:
 def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:
     """The slices of an axis, without it.
 
+    x: an array [..., n, ...]. Returns n arrays of its dtype. Raises AxisError for no such axis.
+
     >>> tracer.lax.unstack(tnp.asarray([[1, 2], [3, 4]]), 1)
     (Array([1, 3], i64), Array([2, 4], i64))
     """
@@ -97,6 +106,8 @@ def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:
 
 def broadcast_to_rank(x: Any, rank: int) -> Array:
     """Axes of size 1 in front, until there are `rank`.
+
+    x: an array [*s]. Returns the same dtype, [1, ..., *s]. Raises ShapeError for a smaller rank.
 
     >>> tracer.lax.broadcast_to_rank(tnp.zeros(3), 3).shape
     (1, 1, 3)
@@ -113,6 +124,9 @@ def broadcast_to_rank(x: Any, rank: int) -> Array:
 def broadcast_like(arr: Any, like_arr: Any) -> Array:
     """`arr` broadcast, its axes the last ones, to the shape of another array.
 
+    arr, like_arr: arrays [*s] and [*t]. Returns arr's dtype, [*t]. Raises ShapeError where a size is neither 1 nor
+    the other's.
+
     >>> tracer.lax.broadcast_like(tnp.asarray([1, 2]), tnp.zeros((2, 2)))
     Array([[1, 2],
            [1, 2]], i64)
@@ -123,6 +137,8 @@ def broadcast_like(arr: Any, like_arr: Any) -> Array:
 
 def empty(shape: Sequence[int], dtype: Any, *, out_sharding: None = None) -> Array:
     """An array of a shape and dtype, whose elements nobody should rely on (they are 0).
+
+    shape: sizes >= 0; dtype: one or its name. Returns [*shape]. Raises ShapeError for a negative size.
 
     >>> tracer.lax.empty((2, 3), "float32").shape
     (2, 3)
@@ -135,6 +151,8 @@ def empty(shape: Sequence[int], dtype: Any, *, out_sharding: None = None) -> Arr
 def dtype(x: Any) -> DType:
     """The dtype that an array or a number has.
 
+    x: an array of any shape, a number, or a dtype. Raises ArgumentError for anything else.
+
     >>> tracer.lax.dtype(tnp.zeros(2, "int8"))
     dtype('int8')
     """
@@ -144,6 +162,8 @@ def dtype(x: Any) -> DType:
 def shape_as_value(shape: Sequence[int]) -> Array:
     """A shape as an array of int64.
 
+    shape: integers. Returns them, [n].
+
     >>> tracer.lax.shape_as_value((2, 3))
     Array([2, 3], i64)
     """
@@ -152,6 +172,8 @@ def shape_as_value(shape: Sequence[int]) -> Array:
 
 def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
     """src at places given by an array of indices [n] for each of `axes`; the results lie along axis 0.
+
+    src: [*s]; idxs: integer arrays, one for each of axes. Returns src's dtype, [n, *s minus axes].
 
     >>> tracer.lax.index_take(tnp.asarray([[1, 2], [3, 4]]), [tnp.asarray([0, 1]), tnp.asarray([1, 0])], (0, 1))
     Array([2, 3], i64)
@@ -167,6 +189,9 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
 def optimization_barrier(operand: Any, /) -> Any:
     """The same tree of arrays; none is available to what follows before all are computed. No pass moves work across.
 
+    operand: a tree of arrays of any shapes. Returns the same tree, shapes and dtypes. Raises ArgumentError for what
+    is no array.
+
     >>> tracer.lax.optimization_barrier({"a": tnp.asarray([1.0]), "b": tnp.asarray([2])})
     {'a': Array([1.], f64), 'b': Array([2], i64)}
     """
@@ -179,6 +204,11 @@ def scatter_sub(
     indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
 ) -> Array:  # fmt: skip
     """Subtract windows of `updates` at computed places; repeated indices subtract again.
+
+    operand: an array [*s]; scatter_indices: integers [*batch, k], the last axis an index vector; updates: [*batch
+    and window axes] of the operand's dtype, as `dimension_numbers` place them. mode: what an index out of bounds
+    means, by default OutOfBoundsError. unique_indices: no two windows meet; the other options are hints. Returns
+    the operand's type, [*s]. Raises ShapeError or DTypeError where the updates do not fit.
 
     >>> numbers = tracer.lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> tracer.lax.scatter_sub(tnp.asarray([5, 5]), tnp.asarray([[1], [1]]), tnp.asarray([1, 2]), numbers)
@@ -197,6 +227,9 @@ def approx_max_k(
 ) -> tuple[Array, Array]:  # fmt: skip
     """The k greatest along an axis and their indices. Exact, as JAX's is on a CPU: the recall is always 1.
 
+    operand: real numbers or bool [*s, n], k <= n. Returns [*s, k] of its dtype and of i32. Raises ShapeError for a
+    larger k. The other settings are accepted as JAX's.
+
     >>> tracer.lax.approx_max_k(tnp.asarray([1.0, 3.0, 2.0]), 2)
     (Array([3., 2.], f64), Array([1, 2], i32))
     """
@@ -209,6 +242,9 @@ def approx_min_k(
     reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
 ) -> tuple[Array, Array]:  # fmt: skip
     """The k least floats along an axis and their indices. Exact, as JAX's is on a CPU.
+
+    operand: floats [*s, n], k <= n. Returns [*s, k] of its dtype and of i32. Raises ShapeError for a larger k. The
+    other settings are accepted as JAX's.
 
     >>> tracer.lax.approx_min_k(tnp.asarray([1.0, 3.0, 2.0]), 2)
     (Array([1., 2.], f64), Array([0, 2], i32))
@@ -226,6 +262,8 @@ def conv_general_dilated_patches(
 
     lhs: [batch, features, *spatial] in the order of `dimension_numbers`; returns [batch, features * window size,
     *places] in the order of the result. The settings are those of `conv_general_dilated`.
+
+    padding, filter_shape, window_strides: one entry a spatial axis. Raises ShapeError for another number of them.
 
     >>> tracer.lax.conv_general_dilated_patches(tnp.arange(4.0).reshape(1, 1, 4), (2,), (1,), "VALID")
     Array([[[0., 1., 2.], [1., 2., 3.]]], f64)
@@ -256,6 +294,9 @@ def conv_general_dilated_local(
     lhs: [batch, features, *spatial], rhs: [out features, features * window size, *places], in the order of
     `dimension_numbers`; the other settings are those of `conv_general_dilated`.
 
+    padding, filter_shape, window_strides: one entry a spatial axis. Returns [batch, out features, *places]. Raises
+    ShapeError where the weights do not fit.
+
     >>> weights = tnp.asarray([[[1.0, 0.0, 2.0], [1.0, 1.0, 0.0]]])
     >>> x = tnp.arange(4.0).reshape(1, 1, 4)
     >>> tracer.lax.conv_general_dilated_local(x, weights, (1,), "VALID", (2,))
@@ -277,6 +318,9 @@ def conv_shape_tuple(
 ) -> tuple[int, ...]:
     """The shape of a convolution of [batch, features, *spatial] and [out, in, *window].
 
+    lhs_shape, rhs_shape: shapes; strides: an integer a spatial axis; pads: a pair for each. Returns a tuple,
+    [batch, out, *places].
+
     >>> tracer.lax.conv_shape_tuple((1, 3, 8), (4, 3, 3), (2,), ((0, 0),))
     (1, 4, 3)
     """
@@ -293,6 +337,9 @@ def conv_general_shape_tuple(
 ) -> tuple[int, ...]:  # fmt: skip
     """The shape of a convolution, its axes in the order of `dimension_numbers`.
 
+    lhs_shape, rhs_shape, window_strides, padding: as of `conv_general_dilated`, shapes for arrays. Returns a tuple
+    such as [batch, out, *places].
+
     >>> tracer.lax.conv_general_shape_tuple((1, 8, 3), (3, 3, 4), (2,), "VALID", ("NHC", "HIO", "NHC"))
     (1, 3, 4)
     """
@@ -305,6 +352,9 @@ def platform_dependent(
     *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
 ) -> Any:
     """The function for the platform that runs, "cpu", of the arguments; else `default`.
+
+    args: trees of arrays of any shapes, which the function takes. per_platform: functions by the platforms' names.
+    Raises ArgumentError where none is for the platform.
 
     >>> tracer.lax.platform_dependent(tnp.asarray([2.0]), cpu=lambda x: x + 1, default=lambda x: x)
     Array([3.], f64)

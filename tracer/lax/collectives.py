@@ -72,6 +72,9 @@ def psum(x: Any, axis_name: Names, *, axis_index_groups: Groups = None) -> Any:
 
     Booleans are counted, in int32.
 
+    x: a tree of numbers or bool [*s] in each lane. Returns the same tree, [*s]. Raises ArgumentError for an
+    axis_name that is not there.
+
     >>> tracer.vmap(lambda x: x / tracer.lax.psum(x, "i"), axis_name="i")(tnp.asarray([1.0, 3.0]))
     Array([0.25, 0.75], f64)
     """
@@ -82,6 +85,9 @@ def psum(x: Any, axis_name: Names, *, axis_index_groups: Groups = None) -> Any:
 
 def pmean(x: Any, axis_name: Names, *, axis_index_groups: Groups = None) -> Any:
     """The means over the lanes of a named batch axis, of every leaf; those of integers are floats.
+
+    x: a tree of arrays [*s] in each lane; axis_name: of a vmap around. Returns the same tree, [*s]. Raises
+    ArgumentError for an axis_name that is not there.
 
     >>> tracer.vmap(lambda x: x - tracer.lax.pmean(x, "i"), axis_name="i")(tnp.asarray([1.0, 3.0]))
     Array([-1.,  1.], f64)
@@ -100,6 +106,9 @@ def pmean(x: Any, axis_name: Names, *, axis_index_groups: Groups = None) -> Any:
 def pmax(x: Any, axis_name: Names, *, axis_index_groups: Groups = None) -> Any:
     """The greatest values over the lanes of a named batch axis, of every leaf.
 
+    x: a tree of arrays [*s] in each lane; axis_name: of a vmap around. Returns the same tree, [*s]. Raises
+    ArgumentError for an axis_name that is not there.
+
     >>> tracer.vmap(lambda x: tracer.lax.pmax(x, "i") - x, axis_name="i")(tnp.asarray([1.0, 3.0]))
     Array([2., 0.], f64)
     """
@@ -108,6 +117,9 @@ def pmax(x: Any, axis_name: Names, *, axis_index_groups: Groups = None) -> Any:
 
 def pmin(x: Any, axis_name: Names, *, axis_index_groups: Groups = None) -> Any:
     """The least values over the lanes of a named batch axis, of every leaf.
+
+    x: a tree of arrays [*s] in each lane; axis_name: of a vmap around. Returns the same tree, [*s]. Raises
+    ArgumentError for an axis_name that is not there.
 
     >>> tracer.vmap(lambda x: x - tracer.lax.pmin(x, "i"), axis_name="i")(tnp.asarray([1.0, 3.0]))
     Array([0., 2.], f64)
@@ -122,6 +134,9 @@ def all_gather(
     x: Any, axis_name: Names, *, axis_index_groups: Groups = None, axis: int = 0, tiled: bool = False
 ) -> Any:
     """The values of all lanes of a named batch axis along a new axis; along an old one, end to end, if `tiled`.
+
+    x: a tree of arrays [*s] in each lane; axis_name: of a vmap around. Returns the tree with [..., lanes, ...].
+    Raises ArgumentError for an axis_name that is not there.
 
     >>> tracer.vmap(lambda x: tracer.lax.all_gather(x, "i"), axis_name="i")(tnp.asarray([1.0, 3.0]))
     Array([[1., 3.],
@@ -149,6 +164,8 @@ def ppermute(x: Any, axis_name: Names, perm: Sequence[tuple[int, int]]) -> Any:
     """Send every leaf's values between lanes: perm holds pairs (source, target). Lanes that receive nothing get zeros.
 
     Raises ArgumentError where a lane sends or receives twice, or is not there.
+
+    x: a tree of arrays [*s] in each lane; axis_name: of a vmap around. Returns the same tree, [*s].
 
     >>> shift = lambda x: tracer.lax.ppermute(x, "i", [(0, 1), (1, 2)])
     >>> tracer.vmap(shift, axis_name="i")(tnp.asarray([1.0, 2.0, 3.0]))
@@ -182,6 +199,9 @@ def ppermute(x: Any, axis_name: Names, perm: Sequence[tuple[int, int]]) -> Any:
 def pshuffle(x: Any, axis_name: Names, perm: Sequence[int]) -> Any:
     """Lane i gets the values of lane perm[i], of every leaf.
 
+    x: a tree of arrays [*s] in each lane; axis_name: of a vmap around; perm: every lane once. Returns the same
+    tree, [*s]. Raises ArgumentError for an axis_name that is not there.
+
     >>> tracer.vmap(lambda x: tracer.lax.pshuffle(x, "i", [2, 0, 1]), axis_name="i")(tnp.asarray([1.0, 2.0, 3.0]))
     Array([3., 1., 2.], f64)
     """
@@ -195,6 +215,9 @@ def pshuffle(x: Any, axis_name: Names, perm: Sequence[int]) -> Any:
 
 def pbroadcast(x: Any, axis_name: Names, source: int) -> Any:
     """The values of one lane, in all lanes, of every leaf.
+
+    x: a tree of arrays [*s] in each lane; axis_name: of a vmap around; source: a lane's number. Returns the same
+    tree, [*s]. Raises ArgumentError for an axis that is not there.
 
     >>> tracer.vmap(lambda x: tracer.lax.pbroadcast(x, "i", 1), axis_name="i")(tnp.asarray([1.0, 3.0]))
     Array([3., 3.], f64)
@@ -216,6 +239,9 @@ def all_to_all(
 
     split_axis has the size of the batch axis and goes; concat_axis is new. With `tiled` the first is cut into as many
     blocks as there are lanes and stays, and the blocks are put end to end along the other.
+
+    x: a tree of arrays [*s] in each lane; axis_name: of a vmap around. Returns the tree, each leaf with as many
+    elements. Raises ArgumentError for an axis_name that is not there.
 
     >>> x = tnp.arange(4.0).reshape(2, 2)
     >>> tracer.vmap(lambda row: tracer.lax.all_to_all(row, "i", 0, 0), axis_name="i")(x)
@@ -253,6 +279,9 @@ def all_to_all(
 def pswapaxes(x: Any, axis_name: Names, axis: int, *, axis_index_groups: Groups = None) -> Any:
     """A named batch axis and an axis of the array, of one size, in each other's place.
 
+    x: a tree of arrays [*s] in each lane; axis_name: of a vmap around. Returns the same tree, [*s]. Raises
+    ArgumentError for an axis_name that is not there.
+
     >>> x = tnp.arange(4.0).reshape(2, 2)
     >>> tracer.vmap(lambda row: tracer.lax.pswapaxes(row, "i", 0), axis_name="i")(x)
     Array([[0., 2.],
@@ -267,6 +296,9 @@ def psum_scatter(
     """The sums over the lanes, of which every lane keeps its own slice along `scatter_dimension`.
 
     That axis has the size of the batch axis and goes; with `tiled` it is cut into as many blocks and stays.
+
+    x: a tree of arrays [*s] in each lane; axis_name: of a vmap around. Returns the same tree of [*s minus that
+    axis]. Raises ArgumentError for an axis_name that is not there.
 
     >>> x = tnp.arange(4.0).reshape(2, 2)
     >>> tracer.vmap(lambda row: tracer.lax.psum_scatter(row, "i"), axis_name="i")(x)

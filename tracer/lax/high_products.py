@@ -25,6 +25,8 @@ def mulhi(x: Any, y: Any, /) -> Array:
 
     x, y: integers [*s] of one dtype. Returns floor(x y / 2**w) for integers of w bits.
 
+    Raises DTypeError for other dtypes and for two, ShapeError for two shapes.
+
     >>> tracer.lax.mulhi(tnp.asarray([100, -100], "int8"), tnp.asarray([100, 100], "int8"))
     Array([ 39, -40], i8)
     """

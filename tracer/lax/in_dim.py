@@ -24,6 +24,9 @@ from tracer.trace.source import here
 def index_in_dim(operand: Array, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """The slice of an axis at a place known while tracing; without the axis unless `keepdims`.
 
+    operand: [*s]; index: an integer, from either end. Returns the same dtype, [..., 1, ...] or [*s minus axis].
+    Raises AxisError for no such axis and for an index out of bounds.
+
     >>> tracer.lax.index_in_dim(tnp.asarray([1, 2, 3]), 1)
     Array([2], i64)
     """
@@ -37,6 +40,10 @@ def index_in_dim(operand: Array, index: int, axis: int = 0, keepdims: bool = Tru
 def dynamic_slice_in_dim(operand: Array, start_index: Any, slice_size: int, axis: int = 0) -> Array:
     """A slice of one axis, of a known size, from a traced start, moved inside where it would stick out.
 
+    operand: [*s]; start_index: an integer or an integer array []; slice_size: at most the axis's. Returns the same
+    dtype, [..., slice_size, ...]. Raises ShapeError for a larger size, AxisError for no such axis, DTypeError for a
+    start that is no integer.
+
     >>> tracer.lax.dynamic_slice_in_dim(tnp.asarray([1, 2, 3]), 1, 2)
     Array([2, 3], i64)
     """
@@ -49,6 +56,9 @@ def dynamic_slice_in_dim(operand: Array, start_index: Any, slice_size: int, axis
 def dynamic_index_in_dim(operand: Array, index: Any, axis: int = 0, keepdims: bool = True) -> Array:
     """The slice of an axis at a traced place, clamped; without the axis unless `keepdims`.
 
+    operand: [*s]; index: an integer or an integer array []. Returns the same dtype, [..., 1, ...] or [*s minus
+    axis]. Raises AxisError for no such axis, DTypeError for an index that is no integer.
+
     >>> tracer.lax.dynamic_index_in_dim(tnp.asarray([1, 2, 3]), 1, keepdims=False)
     Array(2, i64)
     """
@@ -60,6 +70,10 @@ def dynamic_index_in_dim(operand: Array, index: Any, axis: int = 0, keepdims: bo
 def dynamic_update_slice_in_dim(operand: Array, update: Any, start_index: Any, axis: int) -> Array:
     """A copy with a slice of one axis overwritten from a traced start, moved inside where it would stick out.
 
+    operand: [*s]; update: of its dtype and as many axes, none longer; start_index: an integer or an integer array
+    []. Returns the operand's type, [*s]. Raises ShapeError or DTypeError for another update, AxisError for no such
+    axis.
+
     >>> tracer.lax.dynamic_update_slice_in_dim(tnp.asarray([1, 2, 3]), tnp.asarray([7]), 1, 0)
     Array([1, 7, 3], i64)
     """
@@ -70,6 +84,10 @@ def dynamic_update_slice_in_dim(operand: Array, update: Any, start_index: Any, a
 @public
 def dynamic_update_index_in_dim(operand: Array, update: Any, index: Any, axis: int) -> Array:
     """A copy with the slice of an axis at a traced place overwritten; the update may lack the axis.
+
+    operand: [*s]; update: of its dtype, [..., 1, ...] or [*s minus axis]; index: an integer or an integer array [].
+    Returns the operand's type, [*s]. Raises ShapeError or DTypeError for another update, AxisError for no such
+    axis.
 
     >>> tracer.lax.dynamic_update_index_in_dim(tnp.asarray([1, 2, 3]), tnp.asarray(7), 1, 0)
     Array([1, 7, 3], i64)
@@ -85,6 +103,8 @@ def dynamic_update_index_in_dim(operand: Array, update: Any, index: Any, axis: i
 def broadcast(operand: Value, sizes: Sequence[int]) -> Array:
     """New axes of the given sizes in front.
 
+    operand: an array [*s]. Returns its dtype, [*sizes, *s]. Raises ShapeError for a negative size.
+
     >>> tracer.lax.broadcast(tnp.asarray([1, 2]), (2,))
     Array([[1, 2],
            [1, 2]], i64)
@@ -97,6 +117,9 @@ def broadcast(operand: Value, sizes: Sequence[int]) -> Array:
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     """The shape that shapes broadcast to.
 
+    shapes: tuples of integers, lined up at their ends. Returns one, [*s]. Raises ShapeError where sizes differ and
+    none is 1.
+
     >>> tracer.lax.broadcast_shapes((2, 1), (3,))
     (2, 3)
     """
@@ -106,6 +129,9 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
 @public
 def sort_key_val(keys: Array, values: Array, dimension: int = -1, is_stable: bool = True) -> tuple[Array, Array]:
     """Keys in ascending order, and values in the order of their keys.
+
+    keys: numbers or bool [*s]; values: any dtype [*s]. Returns both, [*s]. Raises ShapeError where the shapes
+    differ, AxisError for no such axis.
 
     >>> tracer.lax.sort_key_val(tnp.asarray([2, 1]), tnp.asarray([20, 10]))
     (Array([1, 2], i64), Array([10, 20], i64))

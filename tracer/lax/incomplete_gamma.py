@@ -51,6 +51,8 @@ def igamma(a: Any, x: Any) -> Array:
     a, x: floats [*s], a > 0 and x >= 0, NaN elsewhere. Of relative error 1e-13 in float64 for `a` up to 1e4, growing
     as sqrt(a).
 
+    Returns that dtype, [*s]. Raises DTypeError for other dtypes, ShapeError for two shapes.
+
     >>> tracer.lax.igamma(tnp.asarray([1.0, 5.0]), tnp.asarray([1.0, 5.0]))
     Array([0.63212056, 0.55950671], f64)
     """
@@ -62,6 +64,9 @@ def igammac(a: Any, x: Any) -> Array:
 
     a, x: as of `igamma`.
 
+    a, x: floats [*s] of one dtype, as of `igamma`. Returns that dtype, [*s]. Raises DTypeError for other dtypes,
+    ShapeError for two shapes.
+
     >>> tracer.lax.igammac(tnp.asarray([1.0, 5.0]), tnp.asarray([1.0, 50.0]))
     Array([3.67879441e-01, 5.44970198e-17], f64)
     """
@@ -71,6 +76,9 @@ def igammac(a: Any, x: Any) -> Array:
 def igamma_grad_a(a: Any, x: Any) -> Array:
     """The derivative of `igamma(a, x)` by `a`.
 
+    a, x: floats [*s] of one dtype, as of `igamma`. Returns that dtype, [*s]. Raises DTypeError for other dtypes,
+    ShapeError for two shapes.
+
     >>> tracer.lax.igamma_grad_a(tnp.asarray([1.0]), tnp.asarray([1.0]))
     Array([-0.43172971], f64)
     """
@@ -79,6 +87,9 @@ def igamma_grad_a(a: Any, x: Any) -> Array:
 
 def random_gamma_grad(a: Any, sample: Any) -> Array:
     """The derivative of a sample of the gamma distribution by `a`, its quantile held: -(dP/da) / (dP/dx).
+
+    a, sample: floats [*s] of one dtype. Returns that dtype, [*s]. Raises DTypeError for other dtypes, ShapeError
+    for two shapes.
 
     >>> tracer.lax.random_gamma_grad(tnp.asarray([1.0]), tnp.asarray([1.0]))
     Array([1.17356303], f64)

@@ -38,6 +38,8 @@ def names_of(axis_name: Names) -> tuple[Any, ...]:
 def axis_size(axis_name: Names) -> int:
     """How many lanes a named batch axis has; of several names, the product.
 
+    Raises ArgumentError for an axis_name that is not there. Returns a Python integer.
+
     >>> tracer.vmap(lambda x: x / tracer.lax.axis_size("i"), axis_name="i")(tnp.asarray([1.0, 3.0]))
     Array([0.5, 1.5], f64)
     """
@@ -49,6 +51,8 @@ def axis_size(axis_name: Names) -> int:
 
 def axis_index(axis_name: Names) -> Array:
     """The number of the lane along a named batch axis: int32 []. Of several names, the last counts fastest.
+
+    Raises ArgumentError for an axis_name that is not there.
 
     >>> tracer.vmap(lambda x: x * tracer.lax.axis_index("i"), axis_name="i")(tnp.asarray([5, 5]))
     Array([0, 5], i64)

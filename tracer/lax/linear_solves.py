@@ -46,9 +46,10 @@ def custom_linear_solve(
 ) -> Any:  # fmt: skip
     """The x with matvec(x) = b that `solve` finds, differentiable in b and in what `matvec` closes over.
 
-    matvec: a linear function from trees like b to such. solve(matvec, b): the solution, or (solution, aux) if
-    `has_aux`; it is not differentiated, and aux has no derivative. transpose_solve(vecmat, ct): the same for the
-    transposed map, which derivatives in reverse need, unless the map is `symmetric`. Returns what `solve` does.
+    matvec: a linear function from trees like b, of arrays [*s], to such. solve(matvec, b): the solution, a tree like b,
+    or (solution, aux) if `has_aux`; it is not differentiated, and aux has no derivative. transpose_solve(vecmat, ct):
+    the same for the transposed map, which derivatives in reverse need, unless the map is `symmetric`. Returns what
+    `solve` does. Raises ArgumentError where a function returns another tree, other shapes or other dtypes.
 
     With A x = b, dx = A^-1 (db - dA x), and the cotangent of b is A^-T that of x: derivatives are solutions.
 

@@ -91,6 +91,10 @@ def fori_loop(
     With bounds known while tracing it is a `scan`, else, or with a limit of memory, a `while_loop`. unroll: as in
     `scan`, and only there. memory: as in `while_loop`.
 
+    lower, upper: integers or integer arrays []; init_val: a tree of arrays of any shapes, which body_fun returns
+    again, with i an integer []. Raises CarryTypeError where it does not, ArgumentError for bounds that are no
+    integers.
+
     >>> tracer.lax.fori_loop(0, 5, lambda i, total: total + i, 0)
     Array(10, i64*)
     """
@@ -161,9 +165,10 @@ def scan(
 ) -> tuple[Any, Any]:  # fmt: skip
     """Carry a value along axis 0 of `xs`: `carry, y = f(carry, x)` for each slice; (last carry, stacked ys).
 
-    init, xs, ys: trees of arrays; `xs=None` repeats `length` times. reverse: from the last slice to the first.
-    unroll: how many steps a round of the compiled loop takes; True for all of them, without a loop.
-    Raises CarryTypeError where f does not return the carry's types, ShapeError where the xs differ in length.
+    init: a tree of arrays [*s]; xs, ys: trees of arrays [n, ...]; `xs=None` repeats `length` times. reverse: from
+    the last slice to the first. unroll: how many steps a round of the compiled loop takes; True for all of them,
+    without a loop. Raises CarryTypeError where f does not return the carry's types, ShapeError where the xs differ
+    in length.
 
     >>> tracer.lax.scan(lambda c, x: (c + x, c * x), 0.0, tnp.arange(4.0))
     (Array(6., f64), Array([0., 0., 2., 9.], f64))

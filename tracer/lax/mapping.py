@@ -21,6 +21,8 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
 
     batch_size: so many at once, by `vmap`; the last batch may be smaller. Raises ArgumentError unless it is positive.
 
+    xs: a tree of arrays [n, ...]. Returns the tree of f's results, each [n, ...].
+
     >>> tracer.lax.map(lambda x: x * x, tnp.arange(3.0))
     Array([0., 1., 4.], f64)
     """

@@ -18,10 +18,12 @@ from tracer.trace.source import here
 
 
 def polygamma(m: Any, x: Any) -> Array:
-    """The m-th derivative of digamma, on floats.
+    """The m-th derivative of digamma.
 
     m: an integer, or an array of x's type that holds whole numbers known while tracing. At 0, -1, -2, ... infinite for
     odd orders, NaN for even ones. Raises ArgumentError for orders that are traced, below 0 or no whole numbers.
+
+    x: floats [*s]. Returns the same type, [*s]. Raises DTypeError for other dtypes.
 
     >>> tracer.lax.polygamma(1, tnp.asarray([1.0, 0.5]))
     Array([1.64493407, 4.9348022 ], f64)

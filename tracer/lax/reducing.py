@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tracer.errors import CarryTypeError, ShapeError, message
+from tracer.errors import ArgumentError, CarryTypeError, ShapeError, message
 from tracer.ir import shape as shapes
 from tracer.ir.dtypes import DType
 from tracer.ir.program import Program
@@ -151,10 +151,11 @@ def reduce_window(
     """Join the elements of every place of a window, by an associative function of two scalars: pooling.
 
     operand: an array [*s], or a tree of arrays of one shape; init_value: a scalar for each, which padding holds as
-    well. window_dimensions, window_strides, base_dilation (of the operand) and window_dilation: an integer for every
-    axis; padding: pairs (before, after), or "SAME", "SAME_LOWER", "VALID". Returns arrays [*places].
-    add, max and min, from their neutral element, are primitives with fast gradients: of equal extremes the first one
-    has the derivative. Raises as `reduce` does, ArgumentError for settings of the wrong length.
+    well. computation: as of `reduce`. window_dimensions, window_strides, base_dilation (of the operand) and
+    window_dilation: an integer for every axis; padding: pairs (before, after), or "SAME", "SAME_LOWER", "VALID".
+    Returns arrays [*places]. add, max and min, from their neutral element, are primitives with fast gradients: of
+    equal extremes the first one has the derivative. Raises as `reduce` does, ArgumentError for settings of the
+    wrong length.
 
     >>> x = tnp.asarray([[1.0, 2.0, 5.0], [4.0, 3.0, 0.0]])
     >>> tracer.lax.reduce_window(x, -tnp.inf, tracer.lax.max, (2, 2), (1, 1), "VALID")
@@ -166,7 +167,7 @@ def reduce_window(
         (1,) * rank if given is None else tuple(map(int, given))
         for given in (window_strides, base_dilation, window_dilation)
     )
-    pads = pads_of(sizes, window, strides, padding, base, spread)
+    pads = pads_of("reduce_window", sizes, window, strides, padding, base, spread)
     known = _WINDOWS.get(operation_of(body.program))
     if known is not None and _is_neutral(init_value, known[1], xs[0].dtype):
         found = [window_reduction(known[0], xs[0], window, strides, pads, base, spread)]
@@ -187,10 +188,21 @@ def _check_settings(sizes: Sequence[int], window: Any, strides: Any, pads: Any, 
 
 
 def pads_of(
-    sizes: Sequence[int], window: Sequence[int], strides: Sequence[int], padding: Any, base: Sequence[int],
+    what: str, sizes: Sequence[int], window: Sequence[int], strides: Sequence[int], padding: Any, base: Sequence[int],
     spread: Sequence[int],
 ) -> tuple[tuple[int, int], ...]:  # fmt: skip
-    """The padding of every axis as pairs (before, after)."""
+    """The padding of every axis as pairs (before, after). Raises ArgumentError unless the settings fit the axes."""
+    numbers = (window, strides, base, spread)
+    counted = numbers if isinstance(padding, str) else (*numbers, padding)
+    if any(len(given) != len(sizes) for given in counted) or any(n < 1 for given in numbers for n in given):
+        raise ArgumentError(
+            message(
+                f"{what}{here()}: one positive window size, stride and dilation, and one padding, for every axis",
+                f"got window={window}, strides={strides}, padding={padding}, base_dilation={base}, "
+                f"window_dilation={spread} for sizes {tuple(sizes)}",
+                help="axes that are not reduced have a window of 1",
+            )
+        )
     if isinstance(padding, str):
         wide = [dilated(w, d) for w, d in zip(window, spread, strict=True)]
         return padtype_to_pads([dilated(n, d) for n, d in zip(sizes, base, strict=True)], wide, strides, padding)
@@ -212,6 +224,9 @@ def reduce_window_shape_tuple(
     window_dilation: Sequence[int] | None = None,
 ) -> tuple[int, ...]:  # fmt: skip
     """The shape of a `reduce_window`'s result.
+
+    operand_shape: [*s]; window_dimensions, window_strides, padding, base_dilation, window_dilation: one entry an
+    axis. Returns a tuple, [*places].
 
     >>> tracer.lax.reduce_window_shape_tuple((5, 6), (2, 2), (1, 2), ((0, 0), (0, 0)))
     (4, 3)

@@ -62,7 +62,8 @@ def select_and_scatter(
     first NaN; `lax.gt` and `lax.lt` for the last. scatter: how values meet, `lax.add`, `mul`, `min` or `max`, from
     `init_value` everywhere. Padding is never chosen. The result has the operand's shape. With ge and add this is the
     gradient of max pooling.
-    Raises ShapeError for a source of another shape, ArgumentError for other functions.
+    window_dimensions, window_strides: an integer an axis; padding: a pair for each, or a name.
+    Raises ShapeError for a source of another shape, ArgumentError for other functions and settings of other lengths.
 
     The operation SelectAndScatter of XLA (https://openxla.org/xla/operation_semantics#selectandscatter).
 
@@ -76,7 +77,7 @@ def select_and_scatter(
     op, locate = _known(select, _CHOOSING, dtype, "select", "ge or le")
     join = _known(scatter, _SCATTERING, dtype, "scatter", "add, mul, min or max")
     ones = (1,) * rank
-    pads = pads_of(x.shape, window, strides, padding, ones, ones)
+    pads = pads_of("select_and_scatter", x.shape, window, strides, padding, ones, ones)
 
     def windows(y: Any, outside: Any) -> Any:
         grown = padded(y, outside, pads, ones)

@@ -185,6 +185,9 @@ clamp_p = Primitive(
 def add(x: Value, y: Value) -> Any:
     """x + y. Integers wrap; bool is `or`.
 
+    x, y: numbers or bool [*s] of one dtype, or one a Python number or an array []. Returns the same dtype, [*s].
+    Raises DTypeError for two dtypes, ShapeError for two shapes.
+
     >>> add(tnp.asarray([1.0, 2.0]), 0.5)
     Array([1.5, 2.5], f64)
     """
@@ -193,6 +196,9 @@ def add(x: Value, y: Value) -> Any:
 
 def sub(x: Value, y: Value) -> Any:
     """x - y. Integers wrap.
+
+    x, y: numbers [*s] of one dtype, or one a Python number or an array []. Returns the same dtype, [*s]. Raises
+    DTypeError for other dtypes and for two, ShapeError for two shapes.
 
     >>> sub(tnp.asarray([1.0, 2.0]), 0.5)
     Array([0.5, 1.5], f64)
@@ -203,6 +209,9 @@ def sub(x: Value, y: Value) -> Any:
 def mul(x: Value, y: Value) -> Any:
     """x * y. Integers wrap; bool is `and`.
 
+    x, y: numbers or bool [*s] of one dtype, or one a Python number or an array []. Returns the same dtype, [*s].
+    Raises DTypeError for two dtypes, ShapeError for two shapes.
+
     >>> mul(tnp.asarray([1.0, 2.0]), 3.0)
     Array([3., 6.], f64)
     """
@@ -211,6 +220,8 @@ def mul(x: Value, y: Value) -> Any:
 
 def neg(x: Value) -> Any:
     """-x. Integers wrap: the lowest stays itself.
+
+    x: numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
     >>> neg(tnp.asarray([1.0, -2.0]))
     Array([-1.,  2.], f64)
@@ -221,6 +232,9 @@ def neg(x: Value) -> Any:
 def div(x: Value, y: Value) -> Any:
     """x / y on floats and complex numbers; on integers towards zero, with x / 0 = -1 (all bits set).
 
+    x, y: numbers [*s] of one dtype, or one a Python number or an array []. Returns the same dtype, [*s]. Raises
+    DTypeError for other dtypes and for two, ShapeError for two shapes.
+
     >>> div(tnp.asarray([7, -7, 1]), tnp.asarray([2, 2, 0]))
     Array([ 3, -3, -1], i64)
     """
@@ -228,7 +242,9 @@ def div(x: Value, y: Value) -> Any:
 
 
 def reciprocal(x: Value) -> Any:
-    """1 / x, on floats and complex numbers.
+    """1 / x.
+
+    x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
     >>> reciprocal(tnp.asarray([2.0, 0.0]))
     Array([0.5, inf], f64)
@@ -244,6 +260,9 @@ def max(x: Value, y: Value) -> Any:
 
     Where they tie, each gets half of the derivative.
 
+    x, y: numbers or bool [*s] of one dtype, or one a Python number or an array []. Returns the same dtype, [*s].
+    Raises DTypeError for two dtypes, ShapeError for two shapes.
+
     >>> max(tnp.asarray([1.0, 3.0]), 2.0)
     Array([2., 3.], f64)
     """
@@ -255,6 +274,9 @@ def min(x: Value, y: Value) -> Any:
 
     Where they tie, each gets half of the derivative.
 
+    x, y: numbers or bool [*s] of one dtype, or one a Python number or an array []. Returns the same dtype, [*s].
+    Raises DTypeError for two dtypes, ShapeError for two shapes.
+
     >>> min(tnp.asarray([1.0, 3.0]), 2.0)
     Array([1., 2.], f64)
     """
@@ -264,6 +286,8 @@ def min(x: Value, y: Value) -> Any:
 def clamp(min: Value, x: Value, max: Value) -> Any:
     """`x` kept between two bounds of its dtype, each of its shape or []: the smaller of `max` and (the larger of
     `min` and `x`). NaN anywhere gives NaN.
+
+    Returns x's type, [*s]. Raises DTypeError where the dtypes differ, ShapeError for bounds of another shape.
 
     >>> clamp(0.0, tnp.asarray([-1.0, 0.5, 2.0]), 1.0)
     Array([0. , 0.5, 1. ], f64)

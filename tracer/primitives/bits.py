@@ -121,6 +121,9 @@ clz_p = Primitive(
 def and_(x: Value, y: Value) -> Any:
     """x & y, on bool and integers; `lax.bitwise_and`.
 
+    x, y: bool or integers [*s] of one dtype, or one a Python number or an array []. Returns the same dtype, [*s].
+    Raises DTypeError for other dtypes and for two, ShapeError for two shapes.
+
     >>> tracer.lax.bitwise_and(tnp.asarray([12, 10]), 6)
     Array([4, 2], i64)
     """
@@ -129,6 +132,9 @@ def and_(x: Value, y: Value) -> Any:
 
 def or_(x: Value, y: Value) -> Any:
     """x | y, on bool and integers; `lax.bitwise_or`.
+
+    x, y: bool or integers [*s] of one dtype, or one a Python number or an array []. Returns the same dtype, [*s].
+    Raises DTypeError for other dtypes and for two, ShapeError for two shapes.
 
     >>> tracer.lax.bitwise_or(tnp.asarray([12, 10]), 6)
     Array([14, 14], i64)
@@ -139,6 +145,9 @@ def or_(x: Value, y: Value) -> Any:
 def xor(x: Value, y: Value) -> Any:
     """x ^ y, on bool and integers; `lax.bitwise_xor`.
 
+    x, y: bool or integers [*s] of one dtype, or one a Python number or an array []. Returns the same dtype, [*s].
+    Raises DTypeError for other dtypes and for two, ShapeError for two shapes.
+
     >>> tracer.lax.bitwise_xor(tnp.asarray([12, 10]), 6)
     Array([10, 12], i64)
     """
@@ -147,6 +156,8 @@ def xor(x: Value, y: Value) -> Any:
 
 def not_(x: Value) -> Any:
     """~x, on bool and integers; `lax.bitwise_not`.
+
+    x: bool or integers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
     >>> tracer.lax.bitwise_not(tnp.asarray([0, 5]))
     Array([-1, -6], i64)
@@ -157,6 +168,9 @@ def not_(x: Value) -> Any:
 def shift_left(x: Value, y: Value) -> Any:
     """x << y. A count of the width or more, or below 0, gives 0.
 
+    x, y: integers [*s] of one dtype, or one a Python number or an array []. Returns the same dtype, [*s]. Raises
+    DTypeError for other dtypes and for two, ShapeError for two shapes.
+
     >>> shift_left(tnp.asarray([1, 3]), 4)
     Array([16, 48], i64)
     """
@@ -165,6 +179,9 @@ def shift_left(x: Value, y: Value) -> Any:
 
 def shift_right_logical(x: Value, y: Value) -> Any:
     """x >> y, zeros coming in from the left. A count of the width or more, or below 0, gives 0.
+
+    x, y: integers [*s] of one dtype, or one a Python number or an array []. Returns the same dtype, [*s]. Raises
+    DTypeError for other dtypes and for two, ShapeError for two shapes.
 
     >>> shift_right_logical(tnp.asarray([16, -1]), 60)
     Array([ 0, 15], i64)
@@ -175,6 +192,9 @@ def shift_right_logical(x: Value, y: Value) -> Any:
 def shift_right_arithmetic(x: Value, y: Value) -> Any:
     """x >> y, the sign coming in from the left. A count of the width or more, or below 0, gives the sign, 0 or -1.
 
+    x, y: integers [*s] of one dtype, or one a Python number or an array []. Returns the same dtype, [*s]. Raises
+    DTypeError for other dtypes and for two, ShapeError for two shapes.
+
     >>> shift_right_arithmetic(tnp.asarray([16, -16]), 2)
     Array([ 4, -4], i64)
     """
@@ -184,6 +204,8 @@ def shift_right_arithmetic(x: Value, y: Value) -> Any:
 def population_count(x: Value) -> Any:
     """How many bits are set, in the integer's own dtype.
 
+    x: integers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
+
     >>> population_count(tnp.asarray([7, -1]))
     Array([ 3, 64], i64)
     """
@@ -192,6 +214,8 @@ def population_count(x: Value) -> Any:
 
 def clz(x: Value) -> Any:
     """How many leading bits are zero, in the integer's own dtype: the width for 0.
+
+    x: integers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
     >>> clz(tnp.asarray([0, 1, -1]))
     Array([64, 63,  0], i64)

@@ -120,6 +120,9 @@ def broadcast_in_dim(operand: Value, shape: Sequence[int], broadcast_dimensions:
 
     The dimensions increase strictly. An operand that already has the shape comes back as it is.
 
+    operand: an array [*s]; returns the same dtype, [*shape]. Raises ShapeError where a size or the order of the
+    dimensions does not fit.
+
     >>> broadcast_in_dim(tnp.asarray([1.0, 2.0]), (2, 3), (0,))
     Array([[1., 1., 1.], [2., 2., 2.]], f64)
     """
@@ -134,6 +137,9 @@ def broadcast_in_dim(operand: Value, shape: Sequence[int], broadcast_dimensions:
 def full(shape: Sequence[int], fill_value: Value, dtype: DType | None = None) -> Any:
     """An array of the shape with one value everywhere, of the value's dtype unless one is given.
 
+    shape: sizes >= 0; fill_value: a number or an array []. Returns [*shape]. Raises ShapeError for a negative size,
+    DTypeError where the dtype cannot hold a Python number.
+
     >>> full((2,), 7, np.dtype("float32"))
     Array([7., 7.], f32)
     """
@@ -145,6 +151,9 @@ def full(shape: Sequence[int], fill_value: Value, dtype: DType | None = None) ->
 def full_like(x: Value, fill_value: Scalar, dtype: DType | None = None, shape: Sequence[int] | None = None) -> Any:
     """One value everywhere, in the shape and dtype of another array unless others are given.
 
+    x: an array [*s] or a number; fill_value: a number. Returns [*s] or [*shape], of x's dtype or the one given.
+    Raises DTypeError where the dtype cannot hold a Python number, ShapeError for a negative size.
+
     >>> full_like(tnp.asarray([1.5, 2.5]), 3)
     Array([3., 3.], f64)
     """
@@ -155,6 +164,9 @@ def full_like(x: Value, fill_value: Scalar, dtype: DType | None = None, shape: S
 
 def expand_dims(array: Value, dimensions: Sequence[int]) -> Any:
     """Insert axes of size 1, at the positions that `dimensions` have in the result.
+
+    array: [*s]; dimensions: places in the result, from either end. Returns the same dtype, [*s and those]. Raises
+    AxisError for a place that is not there or named twice.
 
     >>> expand_dims(tnp.zeros(3), (0, 2)).shape
     (1, 3, 1)
@@ -249,6 +261,9 @@ reduce_sum_p = Primitive(
 
 def reduce_sum(operand: Value, axes: Sequence[int]) -> Any:
     """The sum over `axes`, in the operand's dtype: integers wrap; f16 and bf16 accumulate in f32; nothing sums to 0.
+
+    operand: numbers [*s]; axes: from either end. Returns the same dtype, [*s minus axes]. Raises DTypeError for
+    bool, AxisError for an axis that is not there or named twice.
 
     >>> reduce_sum(tnp.asarray([[1, 2], [3, 4]]), (0,))
     Array([4, 6], i64)

@@ -90,6 +90,9 @@ is_finite_p = Primitive(
 def eq(x: Value, y: Value) -> Any:
     """x == y: bool; NaN equals nothing, -0 equals +0. Complex numbers are equal where both parts are.
 
+    x, y: numbers or bool [*s] of one dtype, or one a Python number or an array []. Returns bool, [*s]. Raises
+    DTypeError for two dtypes, ShapeError for two shapes.
+
     >>> eq(tnp.asarray([1.0, 2.0]), 2.0)
     Array([False,  True], bool)
     """
@@ -98,6 +101,9 @@ def eq(x: Value, y: Value) -> Any:
 
 def ne(x: Value, y: Value) -> Any:
     """x != y: bool; true wherever NaN is involved.
+
+    x, y: numbers or bool [*s] of one dtype, or one a Python number or an array []. Returns bool, [*s]. Raises
+    DTypeError for two dtypes, ShapeError for two shapes.
 
     >>> ne(tnp.asarray([1.0, 2.0]), 2.0)
     Array([ True, False], bool)
@@ -108,6 +114,9 @@ def ne(x: Value, y: Value) -> Any:
 def lt(x: Value, y: Value) -> Any:
     """x < y: bool; false wherever NaN is involved. Complex numbers have no order.
 
+    x, y: real numbers or bool [*s] of one dtype, or one a Python number or an array []. Returns bool, [*s]. Raises
+    DTypeError for other dtypes and for two, ShapeError for two shapes.
+
     >>> lt(tnp.asarray([1.0, 2.0]), 2.0)
     Array([ True, False], bool)
     """
@@ -116,6 +125,9 @@ def lt(x: Value, y: Value) -> Any:
 
 def le(x: Value, y: Value) -> Any:
     """x <= y: bool; false wherever NaN is involved. Complex numbers have no order.
+
+    x, y: real numbers or bool [*s] of one dtype, or one a Python number or an array []. Returns bool, [*s]. Raises
+    DTypeError for other dtypes and for two, ShapeError for two shapes.
 
     >>> le(tnp.asarray([1.0, 2.0]), 2.0)
     Array([ True,  True], bool)
@@ -126,6 +138,9 @@ def le(x: Value, y: Value) -> Any:
 def gt(x: Value, y: Value) -> Any:
     """x > y: bool; false wherever NaN is involved. Complex numbers have no order.
 
+    x, y: real numbers or bool [*s] of one dtype, or one a Python number or an array []. Returns bool, [*s]. Raises
+    DTypeError for other dtypes and for two, ShapeError for two shapes.
+
     >>> gt(tnp.asarray([2.0, 3.0]), 2.0)
     Array([False,  True], bool)
     """
@@ -135,6 +150,9 @@ def gt(x: Value, y: Value) -> Any:
 def ge(x: Value, y: Value) -> Any:
     """x >= y: bool; false wherever NaN is involved. Complex numbers have no order.
 
+    x, y: real numbers or bool [*s] of one dtype, or one a Python number or an array []. Returns bool, [*s]. Raises
+    DTypeError for other dtypes and for two, ShapeError for two shapes.
+
     >>> ge(tnp.asarray([2.0, 3.0]), 2.0)
     Array([ True,  True], bool)
     """
@@ -143,6 +161,8 @@ def ge(x: Value, y: Value) -> Any:
 
 def is_finite(x: Value) -> Any:
     """Whether a float is neither infinite nor NaN: bool.
+
+    x: floats [*s]. Returns bool, [*s]. Raises DTypeError for other dtypes.
 
     >>> is_finite(tnp.asarray([1.0, np.inf, np.nan]))
     Array([ True, False, False], bool)
@@ -307,6 +327,9 @@ def select(pred: Value, on_true: Value, on_false: Value) -> Any:
 
     pred: bool, of the shape of the cases or []. The cases agree in shape and dtype; Python scalars take the other's.
 
+    Returns that shape and dtype, [*s]. Raises DTypeError for a predicate that is not bool and for cases of two
+    dtypes, ShapeError where shapes differ.
+
     >>> select(tnp.asarray([True, False]), tnp.asarray([1.0, 2.0]), 0.0)
     Array([1., 0.], f64)
     """
@@ -318,6 +341,9 @@ def select_n(which: Value, *cases: Value) -> Any:
 
     which: an integer (below 0 counts as 0, past the end as the last), or bool with two cases, the second for true;
     of the shape of the cases or []. The cases agree in shape and dtype.
+
+    Returns that shape and dtype, [*s]. Raises DTypeError for cases of two dtypes, ShapeError where shapes differ,
+    ArgumentError for no cases, or more than two for a bool.
 
     >>> select_n(tnp.asarray([2, 0]), tnp.asarray([1.0, 2.0]), tnp.asarray([3.0, 4.0]), tnp.asarray([5.0, 6.0]))
     Array([5., 2.], f64)

@@ -135,6 +135,8 @@ sign_p = Primitive(
 def real(x: Value) -> Any:
     """The real part of complex numbers: c64 gives f32, c128 gives f64.
 
+    x: complex numbers [*s]. Returns the dtype of the parts, [*s]. Raises DTypeError for other dtypes.
+
     >>> real(tnp.asarray([1 + 2j]))
     Array([1.], f64)
     """
@@ -143,6 +145,8 @@ def real(x: Value) -> Any:
 
 def imag(x: Value) -> Any:
     """The imaginary part of complex numbers: c64 gives f32, c128 gives f64.
+
+    x: complex numbers [*s]. Returns the dtype of the parts, [*s]. Raises DTypeError for other dtypes.
 
     >>> imag(tnp.asarray([1 + 2j]))
     Array([2.], f64)
@@ -153,6 +157,9 @@ def imag(x: Value) -> Any:
 def complex(x: Value, y: Value) -> Any:
     """x + iy from its parts, f32 giving c64 and f64 giving c128. Nothing is computed, so infinite parts survive.
 
+    x, y: floats [*s] of one dtype, or one a Python number or an array []. Returns complex numbers of that
+    precision, [*s]. Raises DTypeError for other dtypes and for two, ShapeError for two shapes.
+
     >>> complex(tnp.asarray([1.0]), 2.0)
     Array([1.+2.j], c128)
     """
@@ -161,6 +168,9 @@ def complex(x: Value, y: Value) -> Any:
 
 def conj(x: Value) -> Any:
     """The complex conjugate; a real x comes back as a complex number.
+
+    x: floats or complex numbers [*s]. Returns complex numbers of that precision, [*s]. Raises DTypeError for other
+    dtypes.
 
     >>> conj(tnp.asarray([1 + 2j]))
     Array([1.-2.j], c128)
@@ -172,6 +182,8 @@ def conj(x: Value) -> Any:
 def abs(x: Value) -> Any:
     """The magnitude |x|; real for complex numbers. The lowest integer stays itself. The derivative at 0 is 0.
 
+    x: numbers [*s]. Returns real numbers of that precision, [*s]. Raises DTypeError for other dtypes.
+
     >>> abs(tnp.asarray([3 - 4j]))
     Array([5.], f64)
     """
@@ -180,6 +192,8 @@ def abs(x: Value) -> Any:
 
 def sign(x: Value) -> Any:
     """-1, 0 or 1 by the sign of x; x / |x| for complex numbers. Zeros and NaN come back as they are.
+
+    x: numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
     >>> sign(tnp.asarray([-2.0, 0.0, 5.0]))
     Array([-1.,  0.,  1.], f64)

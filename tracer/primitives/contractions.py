@@ -382,6 +382,9 @@ def dot(
 ) -> Array:  # fmt: skip
     """The last axis of `lhs` with the first of `rhs`, both of one or two axes; or `dot_general`.
 
+    lhs: [n] or [m, n]; rhs: [n] or [n, k]. Returns [], [m], [k] or [m, k]. Raises as `dot_general`, and ShapeError
+    for more axes.
+
     >>> float(dot(tnp.asarray([1.0, 2.0]), tnp.asarray([3.0, 4.0])))
     11.0
     """
@@ -402,6 +405,8 @@ def dot(
 
 def batch_matmul(lhs: Value, rhs: Value, precision: object = None) -> Array:
     """Matrix products over equal leading axes: [*b, m, k] with [*b, k, n] gives [*b, m, n].
+
+    lhs, rhs: arrays of one dtype. Raises ShapeError where sizes differ, DTypeError where dtypes do not fit.
 
     >>> batch_matmul(tnp.ones((5, 2, 3)), tnp.ones((5, 3, 4))).shape
     (5, 2, 4)

@@ -147,6 +147,9 @@ def convert_element_type(operand: Value, new_dtype: object, *, weak: bool = Fals
     to nearest even.
     weak: whether the result gives way in promotion, as Python scalars do.
 
+    operand: an array [*s]; new_dtype: a dtype or its name. Returns it in that dtype, [*s]. Raises DTypeError for
+    keys, and for what is no dtype.
+
     >>> convert_element_type(tnp.asarray([-1.7, 300.0, np.nan]), np.int8)
     Array([ -1, 127,   0], i8)
     """
@@ -287,6 +290,9 @@ def bitcast_convert_type(operand: Value, new_dtype: object) -> Any:
 
     A narrower dtype adds a last axis, the low bytes first; a wider one takes the last axis away, whose size must be
     the ratio of the widths. The derivative is zero.
+
+    operand: integers, floats or bool [*s]; new_dtype: one of them. Returns [*s], [*s, n] or [*s minus the last].
+    Raises DTypeError for complex numbers, ShapeError where the last axis has another size.
 
     >>> bitcast_convert_type(tnp.asarray([1.0, -0.0]), np.int64)
     Array([ 4607182418800017408, -9223372036854775808], i64)

@@ -43,6 +43,9 @@ def conv_dimension_numbers(
 ) -> ConvDimensionNumbers:
     """`dimension_numbers` as axes: None, three strings such as ("NHWC", "HWIO", "NHWC"), or a ConvDimensionNumbers.
 
+    lhs_shape, rhs_shape: [batch, features, *spatial] and [out, in, *window] in that order. Returns the axes of both
+    and of the result. Raises ArgumentError for letters that do not fit.
+
     >>> conv_dimension_numbers((8, 28, 28, 3), (3, 3, 3, 16), ("NHWC", "HWIO", "NHWC")).lhs_spec
     (0, 3, 1, 2)
     """
@@ -86,6 +89,9 @@ def padtype_to_pads(
     in_shape: Sequence[int], window_shape: Sequence[int], window_strides: Sequence[int], padding: str
 ) -> Padding:
     """Padding by name: "VALID" (none), "SAME" (positions = size / stride, rounded up), "SAME_LOWER" (more in front).
+
+    in_shape, window_shape, window_strides: one integer an axis; padding: such a name, in either case. Returns a
+    pair (before, after) for each. Raises ArgumentError for another name.
 
     >>> padtype_to_pads((28,), (5,), (2,), "SAME")
     ((1, 2),)
@@ -223,6 +229,9 @@ def conv(
 ) -> Array:  # fmt: skip
     """`conv_general_dilated` of [batch, features, *spatial] and [out, in, *window], without dilation or groups.
 
+    lhs, rhs: numbers of one dtype; window_strides: an integer a spatial axis; padding: as there. Returns [batch,
+    out, *positions]. Raises as `conv_general_dilated`.
+
     >>> conv(tnp.ones((1, 1, 5)), tnp.ones((1, 1, 3)), (2,), "VALID")
     Array([[[3., 3.]]], f64)
     """
@@ -237,6 +246,9 @@ def conv_with_general_padding(
     precision: object = None, preferred_element_type: Any = None,
 ) -> Array:  # fmt: skip
     """`conv_general_dilated` of [batch, features, *spatial] and [out, in, *window], without groups.
+
+    lhs, rhs: numbers of one dtype; window_strides, lhs_dilation, rhs_dilation: an integer a spatial axis; padding:
+    as there. Returns [batch, out, *positions]. Raises as `conv_general_dilated`.
 
     >>> conv_with_general_padding(tnp.ones((1, 1, 5)), tnp.ones((1, 1, 3)), (1,), ((0, 0),), None, (2,))
     Array([[[3.]]], f64)
@@ -261,6 +273,9 @@ def conv_transpose(
     give the sizes that a convolution of those strides and padding would start from; pairs pad the dilated lhs, or
     with `use_consistent_padding`, are those of that convolution. transpose_kernel: reverse the window and exchange
     its features, so that this is the gradient of that convolution.
+
+    lhs: [batch, *spatial, features], rhs: [*window, in, out] by default; strides: an integer a spatial axis.
+    Returns [batch, *positions, out]. Raises as `conv_general_dilated`.
 
     >>> conv_transpose(tnp.ones((1, 4, 1)), tnp.ones((3, 1, 1)), (2,), "SAME").shape
     (1, 8, 1)

@@ -121,7 +121,9 @@ logistic_p = Primitive(
 
 
 def exp(x: Value) -> Any:
-    """e to the power x, on floats and complex numbers.
+    """e to the power x.
+
+    x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
     >>> exp(tnp.asarray([0.0, 1.0]))
     Array([1.        , 2.71828183], f64)
@@ -130,7 +132,9 @@ def exp(x: Value) -> Any:
 
 
 def exp2(x: Value) -> Any:
-    """2 to the power x, on floats and complex numbers.
+    """2 to the power x.
+
+    x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
     >>> exp2(tnp.asarray([3.0, -1.0]))
     Array([8. , 0.5], f64)
@@ -139,7 +143,9 @@ def exp2(x: Value) -> Any:
 
 
 def expm1(x: Value) -> Any:
-    """exp(x) - 1 without cancellation near 0, on floats and complex numbers.
+    """exp(x) - 1 without cancellation near 0.
+
+    x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
     >>> expm1(tnp.asarray([1e-20, 1.0]))
     Array([1.00000000e-20, 1.71828183e+00], f64)
@@ -149,6 +155,8 @@ def expm1(x: Value) -> Any:
 
 def log(x: Value) -> Any:
     """The natural logarithm, on floats (NaN below 0) and complex numbers (imaginary part in [-pi, pi]).
+
+    x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
     >>> log(tnp.asarray([1.0, 0.0]))
     Array([  0., -inf], f64)
@@ -166,7 +174,9 @@ def log2(x: Value) -> Any:
 
 
 def log1p(x: Value) -> Any:
-    """log(1 + x) without cancellation near 0, on floats and complex numbers.
+    """log(1 + x) without cancellation near 0.
+
+    x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
     >>> log1p(tnp.asarray([1e-20, 1.0]))
     Array([1.00000000e-20, 6.93147181e-01], f64)
@@ -175,7 +185,9 @@ def log1p(x: Value) -> Any:
 
 
 def logistic(x: Value) -> Any:
-    """1 / (1 + exp(-x)), the sigmoid, on floats and complex numbers.
+    """1 / (1 + exp(-x)), the sigmoid.
+
+    x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
     >>> logistic(tnp.asarray([0.0, -1000.0]))
     Array([0.5, 0. ], f64)

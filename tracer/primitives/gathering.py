@@ -189,6 +189,10 @@ def gather(
     mode "fill"; by default NaN, the lowest integer, the highest unsigned integer, True. predicate: bool, [] or one for
     each index vector; nothing is read where it is false, and the result is zero. Sortedness is a hint without effect.
 
+    operand: an array [*s]; start_indices: integers [*batch, k]; slice_sizes: one integer an axis of the operand.
+    Returns the operand's dtype, [*batch and window axes] as `dimension_numbers` place them. Raises ShapeError or
+    DTypeError where these do not fit.
+
     >>> rows = GatherDimensionNumbers((1,), (0,), (0,))
     >>> gather(tnp.asarray([[1, 2], [3, 4]]), tnp.asarray([[1], [1]]), rows, (1, 2))
     Array([[3, 4],
@@ -371,6 +375,11 @@ def scatter_add(
     predicate: Value = True,
 ) -> Any:
     """Add windows of `updates` at computed places, in order: repeated indices add up. Options as for `gather`.
+
+    operand: an array [*s]; scatter_indices: integers [*batch, k], the last axis an index vector; updates: [*batch
+    and window axes] of the operand's dtype, as `dimension_numbers` place them. mode: what an index out of bounds
+    means, by default OutOfBoundsError. unique_indices: no two windows meet; the other options are hints. Returns
+    the operand's type, [*s]. Raises ShapeError or DTypeError where the updates do not fit.
 
     >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
     >>> scatter_add(tnp.asarray([1, 2, 3]), tnp.asarray([[2], [2]]), tnp.asarray([5, 6]), numbers)

@@ -32,6 +32,9 @@ stop_gradient_p = Primitive(
 def stop_gradient(x: Any) -> Any:
     """The values of a tree, held constant by grad and jvp.
 
+    x: a tree of arrays of any shapes. Returns the same tree, shapes and dtypes. Raises ArgumentError for what is no
+    array.
+
     >>> tracer.grad(lambda x: x * tracer.lax.stop_gradient(x))(3.0)
     Array(3., f64)
     """

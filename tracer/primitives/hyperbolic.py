@@ -64,7 +64,9 @@ atanh_p = Primitive(
 
 
 def sinh(x: Value) -> Any:
-    """The hyperbolic sine, on floats and complex numbers.
+    """The hyperbolic sine.
+
+    x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
     >>> sinh(tnp.asarray([0.0, 1.0]))
     Array([0.        , 1.17520119], f64)
@@ -73,7 +75,9 @@ def sinh(x: Value) -> Any:
 
 
 def cosh(x: Value) -> Any:
-    """The hyperbolic cosine, on floats and complex numbers.
+    """The hyperbolic cosine.
+
+    x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
     >>> cosh(tnp.asarray([0.0, 1.0]))
     Array([1.        , 1.54308063], f64)
@@ -82,7 +86,9 @@ def cosh(x: Value) -> Any:
 
 
 def tanh(x: Value) -> Any:
-    """The hyperbolic tangent, on floats and complex numbers.
+    """The hyperbolic tangent.
+
+    x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
     >>> tanh(tnp.asarray([0.0, 1.0]))
     Array([0.        , 0.76159416], f64)
@@ -91,7 +97,9 @@ def tanh(x: Value) -> Any:
 
 
 def asinh(x: Value) -> Any:
-    """The inverse of sinh, on floats and complex numbers.
+    """The inverse of sinh.
+
+    x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
     >>> asinh(tnp.asarray([0.0, 1.0]))
     Array([0.        , 0.88137359], f64)
@@ -102,6 +110,8 @@ def asinh(x: Value) -> Any:
 def acosh(x: Value) -> Any:
     """The inverse of cosh, on floats (NaN below 1) and complex numbers.
 
+    x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
+
     >>> acosh(tnp.asarray([1.0, 2.0]))
     Array([0.       , 1.3169579], f64)
     """
@@ -110,6 +120,8 @@ def acosh(x: Value) -> Any:
 
 def atanh(x: Value) -> Any:
     """The inverse of tanh, on floats (NaN outside [-1, 1]) and complex numbers.
+
+    x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
     >>> atanh(tnp.asarray([0.5, 1.0]))
     Array([0.54930614,        inf], f64)

@@ -101,6 +101,9 @@ def slice(
 ) -> Any:
     """The elements from start to limit (excluded) by stride, along every axis. A copy, as every slice.
 
+    operand: an array [*s]; start_indices, limit_indices, strides: one integer an axis, 0 <= start <= limit <= size,
+    stride > 0. Returns the same dtype, [ceil((limit - start) / stride), ...]. Raises ShapeError otherwise.
+
     >>> slice(tnp.asarray([0, 1, 2, 3, 4]), (1,), (5,), (2,))
     Array([1, 3], i64)
     """
@@ -114,6 +117,9 @@ def slice_in_dim(
     operand: Value, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
 ) -> Any:
     """One axis from start to limit (excluded) by stride, the others whole; negative indices count from the end.
+
+    operand: an array [*s]; start_index, limit_index: None for the ends. Returns the same dtype, one axis shorter.
+    Raises ShapeError where the bounds do not fit, AxisError for an axis that is not there.
 
     >>> slice_in_dim(tnp.asarray([0, 1, 2, 3]), 1, -1)
     Array([1, 2], i64)
@@ -241,6 +247,10 @@ def pad(operand: Value, padding_value: Value, padding_config: Sequence[Sequence[
 
     Negative low and high take elements away. Of the operand's dtype.
 
+    operand: an array [*s]; padding_value: a number or an array [] of its dtype; padding_config: three integers an
+    axis. Returns [low + n + (n - 1) interior + high, ...]. Raises ShapeError where a size gets negative, DTypeError
+    for another dtype.
+
     >>> pad(tnp.asarray([1, 2]), 0, [(1, 0, 2)])
     Array([0, 1, 0, 0, 2], i64)
     """
@@ -302,6 +312,9 @@ concatenate_p = Primitive(
 def concatenate(operands: Sequence[Value], dimension: int) -> Any:
     """Arrays of one dtype, one after another along an axis.
 
+    operands: arrays of equal sizes but for the axis `dimension`, whose sizes add up. Returns their dtype, [..., n1
+    + n2, ...]. Raises ShapeError or DTypeError where they differ, ArgumentError for none or for scalars.
+
     >>> concatenate([tnp.asarray([1, 2]), tnp.asarray([3])], 0)
     Array([1, 2, 3], i64)
     """
@@ -359,6 +372,9 @@ split_p = Primitive(
 
 def split(operand: Value, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     """Cut an axis into parts of the given sizes.
+
+    operand: an array [*s]; sizes: they add up to the axis. Returns a list of arrays [..., size, ...]. Raises
+    ShapeError otherwise, AxisError for an axis that is not there.
 
     >>> split(tnp.asarray([1, 2, 3]), (1, 2))
     [Array([1], i64), Array([2, 3], i64)]

@@ -189,6 +189,8 @@ hypot_p = Primitive(
 def square(x: Value) -> Any:
     """x * x. Integers wrap.
 
+    x: numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
+
     >>> square(tnp.asarray([3.0, -2.0]))
     Array([9., 4.], f64)
     """
@@ -200,6 +202,8 @@ def integer_pow(x: Value, y: int) -> Any:
 
     Anything to the power 0 is 1; a negative power is the reciprocal of the positive one.
 
+    x: numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
+
     >>> integer_pow(tnp.asarray([2.0, -3.0]), 3)
     Array([  8., -27.], f64)
     """
@@ -210,6 +214,9 @@ def pow(x: Value, y: Value) -> Any:
     """x to the power y: x float or complex, y of the same dtype or an integer, which is cast to it.
 
     As C's pow: anything to the power 0 is 1, 1 to any power is 1, a negative x to a fraction is NaN.
+
+    x: floats or complex numbers [*s]; y: the same or an integer, each a Python number or an array [] too. Returns
+    x's dtype, [*s]. Raises DTypeError for integers x and for two dtypes, ShapeError for two shapes.
 
     >>> pow(tnp.asarray([2.0, 9.0]), tnp.asarray([10.0, 0.5]))
     Array([1024.,    3.], f64)
@@ -223,6 +230,8 @@ def pow(x: Value, y: Value) -> Any:
 def sqrt(x: Value) -> Any:
     """The square root, on floats (NaN below 0) and complex numbers (that with real part >= 0).
 
+    x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
+
     >>> sqrt(tnp.asarray([4.0, 2.0]))
     Array([2.        , 1.41421356], f64)
     """
@@ -230,7 +239,9 @@ def sqrt(x: Value) -> Any:
 
 
 def rsqrt(x: Value) -> Any:
-    """1 / sqrt(x), on floats and complex numbers.
+    """1 / sqrt(x).
+
+    x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
     >>> rsqrt(tnp.asarray([4.0, 0.0]))
     Array([0.5, inf], f64)
@@ -240,6 +251,8 @@ def rsqrt(x: Value) -> Any:
 
 def cbrt(x: Value) -> Any:
     """The real cube root of floats, negative ones included.
+
+    x: floats [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
     >>> cbrt(tnp.asarray([27.0, -8.0]))
     Array([ 3., -2.], f64)

@@ -102,6 +102,9 @@ def reduce_precision(operand: Value, exponent_bits: int, mantissa_bits: int) -> 
 
     To nearest even; what is too large becomes infinite, what the format holds only denormalised becomes zero.
 
+    operand: floats [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
+    exponent_bits, mantissa_bits: integers, 1 or more and 0 or more; else ArgumentError.
+
     >>> reduce_precision(tnp.asarray([1.01, 1e-6, 7e4]), exponent_bits=5, mantissa_bits=10)
     Array([1.00976562, 0.        ,        inf], f64)
     """

@@ -81,6 +81,9 @@ reduce_prod_p = Primitive(
 def reduce_prod(operand: Value, axes: Sequence[int]) -> Any:
     """The product over `axes`, in the operand's dtype: f16 and bf16 accumulate in f32; of nothing it is 1.
 
+    operand: numbers [*s]; axes: from either end. Returns the same dtype, [*s minus axes]. Raises DTypeError for
+    bool, AxisError for an axis that is not there or named twice.
+
     >>> reduce_prod(tnp.asarray([[1, 2], [3, 4]]), (1,))
     Array([ 2, 12], i64)
     """
@@ -128,6 +131,9 @@ def reduce_max(operand: Value, axes: Sequence[int]) -> Any:
 
     Complex numbers are compared by real, then by imaginary part.
 
+    operand: numbers or bool [*s]; axes: from either end. Returns the same dtype, [*s minus axes]. Equal elements
+    share the derivative. Raises AxisError for an axis that is not there or named twice.
+
     >>> reduce_max(tnp.asarray([[1, 5], [3, 4]]), (0,))
     Array([3, 5], i64)
     """
@@ -138,6 +144,9 @@ def reduce_min(operand: Value, axes: Sequence[int]) -> Any:
     """The least element over `axes`; NaN where there is one. ShapeError for no elements.
 
     Complex numbers are compared by real, then by imaginary part.
+
+    operand: numbers or bool [*s]; axes: from either end. Returns the same dtype, [*s minus axes]. Equal elements
+    share the derivative. Raises AxisError for an axis that is not there or named twice.
 
     >>> reduce_min(tnp.asarray([[1, 5], [3, 4]]), (0,))
     Array([1, 4], i64)
@@ -175,6 +184,9 @@ reduce_and_p, reduce_or_p, reduce_xor_p = (
 def reduce_and(operand: Value, axes: Sequence[int]) -> Any:
     """Bitwise `and` over `axes`; on bools, whether all are true. Of nothing, all bits set.
 
+    operand: bool or integers [*s]; axes: from either end. Returns the same dtype, [*s minus axes]. Raises
+    DTypeError for other dtypes, AxisError for an axis that is not there or named twice.
+
     >>> reduce_and(tnp.asarray([True, False]), (0,))
     Array(False, bool)
     """
@@ -184,6 +196,9 @@ def reduce_and(operand: Value, axes: Sequence[int]) -> Any:
 def reduce_or(operand: Value, axes: Sequence[int]) -> Any:
     """Bitwise `or` over `axes`; on bools, whether any is true. Of nothing, zero.
 
+    operand: bool or integers [*s]; axes: from either end. Returns the same dtype, [*s minus axes]. Raises
+    DTypeError for other dtypes, AxisError for an axis that is not there or named twice.
+
     >>> reduce_or(tnp.asarray([True, False]), (0,))
     Array(True, bool)
     """
@@ -192,6 +207,9 @@ def reduce_or(operand: Value, axes: Sequence[int]) -> Any:
 
 def reduce_xor(operand: Value, axes: Sequence[int]) -> Any:
     """Bitwise exclusive `or` over `axes`: the parity of every bit. Of nothing, zero.
+
+    operand: bool or integers [*s]; axes: from either end. Returns the same dtype, [*s minus axes]. Raises
+    DTypeError for other dtypes, AxisError for an axis that is not there or named twice.
 
     >>> reduce_xor(tnp.asarray([6, 3]), (0,))
     Array(5, i64)
@@ -249,6 +267,9 @@ def argmax(operand: Value, axis: int, index_dtype: DType = dtypes.I64) -> Any:
 
     Complex numbers are compared by real, then imaginary part.
 
+    operand: numbers or bool [*s]; axis: from either end, of size 1 or more. Returns index_dtype, [*s minus axis].
+    Raises ShapeError for no elements, AxisError for no such axis, DTypeError for an index_dtype of no integers.
+
     >>> argmax(tnp.asarray([1.0, 3.0, 3.0]), 0)
     Array(1, i64)
     """
@@ -259,6 +280,9 @@ def argmin(operand: Value, axis: int, index_dtype: DType = dtypes.I64) -> Any:
     """The index of the least element along an axis: of the first if several are equal, or of the first NaN.
 
     Complex numbers are compared by real, then imaginary part.
+
+    operand: numbers or bool [*s]; axis: from either end, of size 1 or more. Returns index_dtype, [*s minus axis].
+    Raises ShapeError for no elements, AxisError for no such axis, DTypeError for an index_dtype of no integers.
 
     >>> argmin(tnp.asarray([1.0, 3.0, 1.0]), 0)
     Array(0, i64)

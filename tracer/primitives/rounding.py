@@ -111,6 +111,8 @@ class RoundingMethod(Enum):
 def floor(x: Value) -> Any:
     """The largest integer not above x, as a float.
 
+    x: floats [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
+
     >>> floor(tnp.asarray([1.5, -1.5]))
     Array([ 1., -2.], f64)
     """
@@ -120,6 +122,8 @@ def floor(x: Value) -> Any:
 def ceil(x: Value) -> Any:
     """The smallest integer not below x, as a float.
 
+    x: floats [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
+
     >>> ceil(tnp.asarray([1.5, -1.5]))
     Array([ 2., -1.], f64)
     """
@@ -128,6 +132,8 @@ def ceil(x: Value) -> Any:
 
 def round(x: Value, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
     """The nearest integer, as a float; halves go away from zero, or to the even neighbour.
+
+    x: floats [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
     >>> round(tnp.asarray([0.5, 1.5, -2.5]))
     Array([ 1.,  2., -3.], f64)
@@ -161,6 +167,9 @@ def round_even(x: Value) -> Any:
 def rem(x: Value, y: Value) -> Any:
     """What is left of x after division by y towards zero; it has the sign of x. On integers, x rem 0 is x.
 
+    x, y: real numbers [*s] of one dtype, or one a Python number or an array []. Returns the same dtype, [*s].
+    Raises DTypeError for other dtypes and for two, ShapeError for two shapes.
+
     >>> rem(tnp.asarray([7.0, -7.0]), 3.0)
     Array([ 1., -1.], f64)
     """
@@ -169,6 +178,9 @@ def rem(x: Value, y: Value) -> Any:
 
 def nextafter(x1: Value, x2: Value) -> Any:
     """The neighbour of `x1` towards `x2` among the floats of their dtype.
+
+    x1, x2: floats [*s] of one dtype, or one a Python number or an array []. Returns the same dtype, [*s]. Raises
+    DTypeError for other dtypes and for two, ShapeError for two shapes.
 
     >>> nextafter(tnp.asarray([1.0]), 2.0)
     Array([1.], f64)

@@ -247,6 +247,9 @@ def cumsum(operand: Value, axis: int = 0, reverse: bool = False) -> Any:
 
     In the operand's dtype: integers wrap; f16 and bf16 accumulate in f32.
 
+    operand: numbers [*s]; axis: from either end. Returns the same type, [*s]. Raises DTypeError for bool, AxisError
+    for no such axis.
+
     >>> cumsum(tnp.asarray([1, 2, 3]), reverse=True)
     Array([6, 5, 3], i64)
     """
@@ -255,6 +258,9 @@ def cumsum(operand: Value, axis: int = 0, reverse: bool = False) -> Any:
 
 def cumprod(operand: Value, axis: int = 0, reverse: bool = False) -> Any:
     """Products of all elements up to each one along an axis; from each one on, if `reverse`.
+
+    operand: numbers [*s]; axis: from either end. Returns the same type, [*s]. Raises DTypeError for bool, AxisError
+    for no such axis.
 
     >>> cumprod(tnp.asarray([1, 2, 3]))
     Array([1, 2, 6], i64)
@@ -267,6 +273,9 @@ def cummax(operand: Value, axis: int = 0, reverse: bool = False) -> Any:
 
     Complex numbers are compared by real, then by imaginary part.
 
+    operand: numbers or bool [*s]; axis: from either end. Returns the same type, [*s]. Equal elements share the
+    derivative, as in `reduce_max`. Raises AxisError for no such axis.
+
     >>> cummax(tnp.asarray([1, 3, 2]))
     Array([1, 3, 3], i64)
     """
@@ -278,6 +287,9 @@ def cummin(operand: Value, axis: int = 0, reverse: bool = False) -> Any:
 
     Complex numbers are compared by real, then by imaginary part.
 
+    operand: numbers or bool [*s]; axis: from either end. Returns the same type, [*s]. Equal elements share the
+    derivative, as in `reduce_min`. Raises AxisError for no such axis.
+
     >>> cummin(tnp.asarray([2, 3, 1]))
     Array([2, 2, 1], i64)
     """
@@ -288,6 +300,9 @@ def cumlogsumexp(operand: Value, axis: int = 0, reverse: bool = False) -> Any:
     """log(sum(exp(x))) of all elements up to each one along an axis, without overflow. Floats and complex numbers.
 
     Complex results have an imaginary part in [-pi, pi].
+
+    operand: [*s]; axis: from either end. Returns the same type, [*s]. Raises DTypeError for integers and bool,
+    AxisError for no such axis.
 
     >>> cumlogsumexp(tnp.asarray([0.0, 0.0]))
     Array([0.        , 0.69314718], f64)

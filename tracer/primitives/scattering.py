@@ -94,6 +94,11 @@ def scatter(
 ) -> Any:
     """Overwrite windows at computed places. Where several meet, the last in row-major order stays.
 
+    operand: an array [*s]; scatter_indices: integers [*batch, k], the last axis an index vector; updates: [*batch
+    and window axes] of the operand's dtype, as `dimension_numbers` place them. mode: what an index out of bounds
+    means, by default OutOfBoundsError. unique_indices: no two windows meet; the other options are hints. Returns
+    the operand's type, [*s]. Raises ShapeError or DTypeError where the updates do not fit.
+
     >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
     >>> scatter(tnp.asarray([1, 2, 3]), tnp.asarray([[2], [2]]), tnp.asarray([5, 6]), numbers)
     Array([1, 2, 6], i64)
@@ -174,6 +179,12 @@ def scatter_mul(
 ) -> Any:
     """Multiply by windows of `updates` at computed places; repeated indices multiply up.
 
+    operand: an array [*s]; scatter_indices: integers [*batch, k], the last axis an index vector; updates: [*batch
+    and window axes] of the operand's dtype, as `dimension_numbers` place them. mode: what an index out of bounds
+    means, by default OutOfBoundsError. unique_indices: no two windows meet; the other options are hints. Returns
+    the operand's type, [*s]. Derivatives divide by nothing. Raises ShapeError or DTypeError where the updates do
+    not fit.
+
     >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
     >>> scatter_mul(tnp.asarray([1, 2, 3]), tnp.asarray([[2], [2]]), tnp.asarray([5, 6]), numbers)
     Array([ 1,  2, 90], i64)
@@ -249,6 +260,12 @@ def scatter_min(
 ) -> Any:
     """The lesser of what is there and of the updates at computed places; NaN wins.
 
+    operand: an array [*s]; scatter_indices: integers [*batch, k], the last axis an index vector; updates: [*batch
+    and window axes] of the operand's dtype, as `dimension_numbers` place them. mode: what an index out of bounds
+    means, by default OutOfBoundsError. unique_indices: no two windows meet; the other options are hints. Returns
+    the operand's type, [*s]. What equals the result shares its derivative. Raises ShapeError or DTypeError where
+    the updates do not fit.
+
     >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
     >>> scatter_min(tnp.asarray([1, 2, 3]), tnp.asarray([[2], [2]]), tnp.asarray([5, 1]), numbers)
     Array([1, 2, 1], i64)
@@ -270,6 +287,12 @@ def scatter_max(
     predicate: Value = True,
 ) -> Any:
     """The greater of what is there and of the updates at computed places; NaN wins.
+
+    operand: an array [*s]; scatter_indices: integers [*batch, k], the last axis an index vector; updates: [*batch
+    and window axes] of the operand's dtype, as `dimension_numbers` place them. mode: what an index out of bounds
+    means, by default OutOfBoundsError. unique_indices: no two windows meet; the other options are hints. Returns
+    the operand's type, [*s]. What equals the result shares its derivative. Raises ShapeError or DTypeError where
+    the updates do not fit.
 
     >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
     >>> scatter_max(tnp.asarray([1, 2, 3]), tnp.asarray([[2], [2]]), tnp.asarray([5, 6]), numbers)

@@ -60,6 +60,9 @@ iota_p = Primitive(
 def broadcasted_iota(dtype: DType, shape: Sequence[int], dimension: int) -> Array:
     """0, 1, 2, ... along one axis of the shape, the same along the others.
 
+    dtype: of numbers; shape: [*s]; dimension: the axis that counts. Returns that dtype, [*s]. Raises ShapeError for
+    a negative size, AxisError for no axis of it, DTypeError for bool.
+
     >>> broadcasted_iota(np.dtype("int32"), (2, 3), 1)
     Array([[0, 1, 2], [0, 1, 2]], i32)
     """
@@ -69,6 +72,9 @@ def broadcasted_iota(dtype: DType, shape: Sequence[int], dimension: int) -> Arra
 
 def iota(dtype: DType, size: int) -> Array:
     """0, 1, 2, ... size-1.
+
+    dtype: of numbers; size: an integer >= 0. Returns that dtype, [size]. Raises ShapeError for a negative size,
+    DTypeError for bool.
 
     >>> iota(np.dtype("float32"), 3)
     Array([0., 1., 2.], f32)
@@ -117,6 +123,9 @@ reshape_p = Primitive(
 def reshape(operand: Value, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None) -> Any:
     """The same elements in row-major order, in another shape of the same size; `dimensions` transposes them first.
 
+    operand: an array [*s]; new_sizes: as many elements in all; dimensions: all axes, in another order. Returns the
+    same dtype, [*new_sizes]. Raises ShapeError for another number of elements.
+
     >>> reshape(iota(np.dtype("int64"), 6), (2, 3))
     Array([[0, 1, 2], [3, 4, 5]], i64)
     """
@@ -162,6 +171,8 @@ transpose_p = Primitive(
 
 def transpose(operand: Value, permutation: Sequence[int]) -> Any:
     """Axis i of the result is axis `permutation[i]` of the operand.
+
+    operand: an array [*s]; permutation: every axis once. Returns the same dtype. Raises ShapeError otherwise.
 
     >>> transpose(tnp.zeros((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
@@ -246,6 +257,9 @@ squeeze_p = Primitive(
 def rev(operand: Value, dimensions: Sequence[int]) -> Any:
     """The elements in reverse order along `dimensions`.
 
+    operand: an array [*s]; dimensions: axes, from either end. Returns the same type, [*s]. Raises AxisError for an
+    axis that is not there or named twice.
+
     >>> rev(iota(np.dtype("int64"), 3), (0,))
     Array([2, 1, 0], i64)
     """
@@ -256,6 +270,9 @@ def rev(operand: Value, dimensions: Sequence[int]) -> Any:
 
 def squeeze(array: Value, dimensions: Sequence[int]) -> Any:
     """Drop axes of size 1.
+
+    array: [*s]; dimensions: axes, from either end. Returns the same dtype, [*s minus dimensions]. Raises ShapeError
+    for an axis of another size, AxisError for one that is not there or named twice.
 
     >>> squeeze(tnp.zeros((1, 3, 1)), (0,)).shape
     (3, 1)

@@ -123,6 +123,9 @@ def dynamic_slice(operand: Operand, start_indices: Any, slice_sizes: Sequence[in
 
     start_indices: integers or integer arrays [], one for each axis; negative ones count from the end.
 
+    operand: an array [*s]; slice_sizes: one integer an axis, at most its size. Returns the operand's dtype,
+    [*slice_sizes]. Raises ShapeError where lengths or sizes do not fit, DTypeError for starts that are no integers.
+
     >>> dynamic_slice(tnp.asarray([1, 2, 3, 4]), [3], [2])
     Array([3, 4], i64)
     """
@@ -214,6 +217,10 @@ dynamic_update_slice_p = Primitive(
 
 def dynamic_update_slice(operand: Operand, update: Operand, start_indices: Any) -> Any:
     """A copy of the operand with a slice overwritten at a computed place, moved inside where it would stick out.
+
+    operand: an array [*s]; update: one of its dtype and as many axes, none longer; start_indices: integers or
+    integer arrays [], one for each axis; negative ones count from the end. Returns the operand's type, [*s]. Raises
+    ShapeError where lengths or sizes do not fit, DTypeError for another dtype.
 
     >>> dynamic_update_slice(tnp.asarray([1, 2, 3]), tnp.asarray([7, 8]), [2])
     Array([1, 7, 8], i64)

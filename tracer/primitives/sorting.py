@@ -93,6 +93,10 @@ def sort(operand: Operand | Sequence[Operand], dimension: int = -1, is_stable: b
     Ascending, NaN last, -0 equal to +0, complex numbers by real, then imaginary part. One array gives an array,
     a sequence gives a tuple.
 
+    operand: an array [*s] with an axis, or several of one shape; keys are numbers or bool. Returns the same types.
+    Raises ShapeError for two shapes, ArgumentError for scalars or num_keys out of range, AxisError for no such
+    axis.
+
     >>> sort((tnp.asarray([2, 1, 2]), tnp.asarray([0.5, 0.25, 0.125])), num_keys=2)
     (Array([1, 2, 2], i64), Array([0.25 , 0.125, 0.5  ], f64))
     """
@@ -162,6 +166,9 @@ def top_k(operand: Value, k: int, *, axis: int = -1) -> list[Any]:
     """The k greatest elements along an axis, greatest first, and their indices (int32); NaN counts as greatest.
 
     Of equal elements the first comes first.
+
+    operand: real numbers or bool [*s, n], k <= n; axis: from either end. Returns [*s, k] of the operand's dtype and
+    of i32. Raises ShapeError for a larger k, DTypeError for complex numbers, AxisError for no such axis.
 
     >>> top_k(tnp.asarray([3, 1, 3, 2]), 2)
     [Array([3, 3], i64), Array([0, 2], i32)]

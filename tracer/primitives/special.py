@@ -166,7 +166,9 @@ polygamma_p = Primitive(
 
 
 def erf(x: Value) -> Any:
-    """The error function, 2/sqrt(pi) times the integral of exp(-t^2) from 0 to x, on floats.
+    """The error function, 2/sqrt(pi) times the integral of exp(-t^2) from 0 to x.
+
+    x: floats [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
     >>> erf(tnp.asarray([0.0, 1.0]))
     Array([0.        , 0.84270079], f64)
@@ -175,7 +177,9 @@ def erf(x: Value) -> Any:
 
 
 def erfc(x: Value) -> Any:
-    """1 - erf(x) without cancellation for large x, on floats.
+    """1 - erf(x) without cancellation for large x.
+
+    x: floats [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
     >>> erfc(tnp.asarray([0.0, 10.0]))
     Array([1.00000000e+00, 2.08848758e-45], f64)
@@ -186,6 +190,8 @@ def erfc(x: Value) -> Any:
 def erf_inv(x: Value) -> Any:
     """The inverse of erf, on floats: infinite at -1 and 1, NaN beyond.
 
+    x: floats [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
+
     >>> erf_inv(tnp.asarray([0.0, 0.5]))
     Array([0.        , 0.47693628], f64)
     """
@@ -194,6 +200,8 @@ def erf_inv(x: Value) -> Any:
 
 def lgamma(x: Value) -> Any:
     """log |gamma(x)|, on floats: infinite at 0, -1, -2, ... and at both infinities.
+
+    x: floats [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
     >>> lgamma(tnp.asarray([0.5, 5.0]))
     Array([0.57236494, 3.17805383], f64)
@@ -204,6 +212,8 @@ def lgamma(x: Value) -> Any:
 def digamma(x: Value) -> Any:
     """The derivative of lgamma, on floats: NaN at 0, -1, -2, ...
 
+    x: floats [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
+
     >>> digamma(tnp.asarray([1.0, 0.0]))
     Array([-0.57721566,         nan], f64)
     """
@@ -211,7 +221,7 @@ def digamma(x: Value) -> Any:
 
 
 def polygamma(m: int, x: Value) -> Any:
-    """The m-th derivative of digamma, m being a Python integer, on floats.
+    """The m-th derivative of digamma, m being a Python integer.
 
     At 0, -1, -2, ... infinite for odd orders, NaN for even ones.
 

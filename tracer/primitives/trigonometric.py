@@ -88,7 +88,9 @@ atan2_p = Primitive(
 
 
 def sin(x: Value) -> Any:
-    """The sine of x in radians, on floats and complex numbers.
+    """The sine of x in radians.
+
+    x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
     >>> sin(tnp.asarray([0.0, 1.0]))
     Array([0.        , 0.84147098], f64)
@@ -97,7 +99,9 @@ def sin(x: Value) -> Any:
 
 
 def cos(x: Value) -> Any:
-    """The cosine of x in radians, on floats and complex numbers.
+    """The cosine of x in radians.
+
+    x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
     >>> cos(tnp.asarray([0.0, 1.0]))
     Array([1.        , 0.54030231], f64)
@@ -106,7 +110,9 @@ def cos(x: Value) -> Any:
 
 
 def tan(x: Value) -> Any:
-    """The tangent of x in radians, on floats and complex numbers.
+    """The tangent of x in radians.
+
+    x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
     >>> tan(tnp.asarray([0.0, 1.0]))
     Array([0.        , 1.55740772], f64)
@@ -117,6 +123,8 @@ def tan(x: Value) -> Any:
 def asin(x: Value) -> Any:
     """The angle in [-pi/2, pi/2] whose sine is x, on floats (NaN outside [-1, 1]) and complex numbers.
 
+    x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
+
     >>> asin(tnp.asarray([1.0, 2.0]))
     Array([1.57079633,        nan], f64)
     """
@@ -126,6 +134,8 @@ def asin(x: Value) -> Any:
 def acos(x: Value) -> Any:
     """The angle in [0, pi] whose cosine is x, on floats (NaN outside [-1, 1]) and complex numbers.
 
+    x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
+
     >>> acos(tnp.asarray([-1.0, 1.0]))
     Array([3.14159265, 0.        ], f64)
     """
@@ -133,7 +143,9 @@ def acos(x: Value) -> Any:
 
 
 def atan(x: Value) -> Any:
-    """The angle in [-pi/2, pi/2] whose tangent is x, on floats and complex numbers.
+    """The angle in [-pi/2, pi/2] whose tangent is x.
+
+    x: floats or complex numbers [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes.
 
     >>> atan(tnp.asarray([1.0, np.inf]))
     Array([0.78539816, 1.57079633], f64)
@@ -142,7 +154,10 @@ def atan(x: Value) -> Any:
 
 
 def atan2(x: Value, y: Value) -> Any:
-    """The angle in [-pi, pi] of the point with ordinate `x` and abscissa `y`, on floats.
+    """The angle in [-pi, pi] of the point with ordinate `x` and abscissa `y`.
+
+    x, y: floats [*s] of one dtype, or one a Python number or an array []. Returns the same dtype, [*s]. Raises
+    DTypeError for other dtypes and for two, ShapeError for two shapes.
 
     >>> atan2(tnp.asarray([1.0, -0.0]), tnp.asarray([1.0, -1.0]))
     Array([ 0.78539816, -3.14159265], f64)
