@@ -175,6 +175,26 @@ def test_branches_return_arrays_and_scalars(index: int) -> None:
     agree(lambda i, x, y: [*cond_branches(i, branches, mul(x, 2.0), y), x], np.int32(index), X4, Y4)
 
 
+def test_branches_change_arrays_in_place() -> None:
+    def change(i: Any, a: Any) -> list[Any]:
+        return [
+            scatter_add(a, broadcast_in_dim(i, (1, 1), ()), broadcast_in_dim(literal(5.0, F64), (1,), ()), ROWS_BACK)
+        ]
+
+    def read_later(i: Any, a: Any) -> list[Any]:
+        return [mul(rev(a, (0,)), change(i, a)[0])]
+
+    def step(branches: Any) -> Any:
+        return lambda i, a: cond_branches(convert_element_type(lt(i, 2), np.int32), branches, i, a)
+
+    keep, changed, other = (program(f, scalar(I64), vector(4)) for f in (lambda i, a: [a], change, read_later))
+    for branches in ((keep, changed), (changed, changed, keep), (changed, other), (keep, keep)):
+        agree(lambda x, branches=branches: counted(step(branches), x, trips=4), X4)
+        agree(lambda x, branches=branches: [*counted(step(branches), x, trips=4), x], X4)
+    scheduled, _ = compiled(staged(lambda x: counted(step((keep, changed)), x, trips=4), [X4]))
+    assert scheduled.module.arena <= 64  # one register's worth: no second copy of the array
+
+
 # faults
 
 

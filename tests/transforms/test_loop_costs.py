@@ -1,4 +1,4 @@
-"""The derivative of a loop costs its steps, not their square: no step copies or adds up whole stacks."""
+"""The derivative of a loop costs its steps, not their square: no step copies or adds up whole stacks or arrays."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
-from tracer.ir.loop import Block, For, Module, StackLength, Statement, While
+from tracer.ir.loop import Block, Constant, Copy, For, Invoke, Module, StackLength, Statement, While
+from tracer.ir.loop import Function as LoopFunction
 from tracer.ir.loop_walk import blocks_of
 
 Function = Callable[[Any], Any]
@@ -53,3 +54,76 @@ def test_no_step_goes_through_a_whole_stack(function: Function, order: int) -> N
     outside = 1 if function_is_nested else 0  # what an inner loop kept may be gone through once by each outer step
     found = [s for f in module.functions for s in whole_stacks(f.body, outside)]
     assert found == []
+
+
+def elements_read(n: int) -> Function:
+    return lambda x: tracer.lax.scan(lambda c, i: (c + x[i] * c, None), 1.0, tnp.arange(n))[0]
+
+
+def elements_read_around(n: int) -> Function:
+    return lambda x: tracer.lax.fori_loop(0, n, lambda i, c: c * tnp.sin(x[i]) + x[i - 1] * x[0], 0.0)
+
+
+def windows_read(n: int) -> Function:
+    window = lambda x, i: (tracer.lax.dynamic_slice(x, (i,), (3,)) ** 2).sum()  # noqa: E731
+    return lambda x: tracer.lax.fori_loop(0, n - 3, lambda i, c: c + window(x, i), 0.0)
+
+
+def elements_written(n: int) -> Function:
+    step = lambda i, y: y.at[i].set(0.5 * y[i - 1] + tnp.sin(y[i]))  # noqa: E731
+    return lambda x: tracer.lax.fori_loop(1, n, step, x).sum()
+
+
+def read_in_branches(n: int) -> Function:
+    def step(x: Any, i: Any, c: Any) -> Any:
+        return c + tracer.lax.cond(c > 3.0, lambda: x[i] * x[i - 1], lambda: tnp.sin(x[i]))
+
+    return lambda x: tracer.lax.fori_loop(0, n, lambda i, c: step(x, i, c), 0.0)
+
+
+def read_in_inner_loops(n: int) -> Function:
+    inner = lambda x, i, c: tracer.lax.fori_loop(0, 4, lambda j, c: c * x[4 * i + j], c)  # noqa: E731
+    return lambda x: tracer.lax.fori_loop(0, n // 4, lambda i, c: inner(x, i, c), 1.0)
+
+
+def read_again(n: int) -> Function:
+    f = tracer.checkpoint(lambda x, i: tnp.sin(tnp.sin(x[i])))
+    return lambda x: tracer.lax.fori_loop(0, n, lambda i, c: c + tracer.jit(f)(x, i), 0.0)
+
+
+def work(block: Block, functions: dict[str, LoopFunction]) -> int:
+    """How many statements run, elements copied counted each; loops of unknown length count as one round."""
+    total = 0
+    for statement in block.statements:
+        match statement:
+            case Copy(count=count):
+                total += count
+            case For(start=Constant(value=start), stop=Constant(value=stop), step=step):
+                total += int(stop - start) // step * work(statement.body, functions)
+            case Invoke(function=name):
+                total += work(functions[name].body, functions)
+            case _:
+                total += 1 + sum(work(inner, functions) for inner in blocks_of(statement))
+    return total
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        elements_read,
+        elements_read_around,
+        windows_read,
+        elements_written,
+        read_in_branches,
+        read_in_inner_loops,
+        read_again,
+    ],
+)
+def test_loops_that_read_an_element_a_step_have_gradients_as_long_as_they_are(made: Callable[[int], Function]) -> None:
+    def gradient_work(n: int) -> int:
+        module: Module = tracer.jit(tracer.grad(made(n))).lower(tnp.ones(n)).loops()
+        functions = {f.name: f for f in module.functions}
+        return work(functions[module.entry].body, functions)
+
+    short, long = gradient_work(64), gradient_work(256)
+    assert 0 < long < 4.5 * short

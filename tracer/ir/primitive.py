@@ -9,7 +9,7 @@ Rules take their context first, then the values, then the equation's parameters 
     jvp(ctx, xs, dxs, **params) -> [dy, ...]                    tangents alone; ctx.outputs holds the ys
       or Joint(rule) with rule(ctx, xs, dxs, **params) -> ys, dys    where they are computed together
     linearize(ctx, xs, active, **params) -> Linearized          structured primitives only
-    transpose(ctx, cotangents, xs, **params) -> [cotangent of x | None, ...]    linear xs come as `Linear`
+    transpose(ctx, cotangents, xs, **params) -> [cotangent of x | Onto | None, ...]    linear xs come as `Linear`
     batch(ctx, xs, axes, **params) -> [y, ...], [axis | None, ...]
     lower                                                       data: see the `Lowering` records
 
@@ -62,6 +62,19 @@ class Zero:
     """A tangent or cotangent known to be zero. Its type is the tangent's."""
 
     type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Onto:
+    """A cotangent that reaches few elements of its operand: added to what else reaches it, in place where that may be.
+
+    add(total) -> total. alone() -> the cotangent, for nothing to add to; by default it is added to zeros. So loops that
+    read an element a step have a gradient as long as they are, and no longer.
+    """
+
+    type: Type
+    add: Callable[[Any], Any]
+    alone: Callable[[], Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,17 @@ from tracer.primitives.arithmetic import clamp
 from tracer.primitives.comparison import eq, select
 from tracer.primitives.gradients import shared_scalars
 from tracer.primitives.guard import guarded_program, wants_guard
-from tracer.primitives.nested import Axes, active_of, batched_of, either, front_axes, move_to_front, nonzero, spread
+from tracer.primitives.nested import (
+    Axes,
+    active_of,
+    batched_of,
+    claims,
+    either,
+    front_axes,
+    move_to_front,
+    nonzero,
+    spread,
+)
 from tracer.primitives.reference import run_reference
 from tracer.primitives.rules import is_linear
 from tracer.primitives.shapes import broadcast_in_dim
@@ -137,9 +147,11 @@ def _linear_branch(
 
 def _transpose(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], *, branches: Branches) -> list[Any]:
     linear = tuple(map(is_linear, xs[1:]))
-    derived = tuple(ctx.transform(branch, linear, active_of(cts)).program for branch in branches)
+    sums = claims(ctx, xs)[1:]
+    summed = tuple(s is not None for s, on in zip(sums, linear, strict=True) if on)
+    derived = tuple(ctx.transform(branch, linear, active_of(cts), True, summed).program for branch in branches)
     known = [x for x in xs[1:] if not is_linear(x)]
-    results = iter(cond_branches(xs[0], derived, *known, *nonzero(cts)))
+    results = iter(cond_branches(xs[0], derived, *known, *(s for s in sums if s is not None), *nonzero(cts)))
     return [None] + [next(results) if on else None for on in linear]
 
 

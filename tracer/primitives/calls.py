@@ -7,7 +7,7 @@ from typing import Any
 
 from tracer.ir.primitive import Eager, Effect, Joint, Linearized, Primitive, Structured
 from tracer.ir.program import Program
-from tracer.primitives.nested import Axes, active_of, batched_of, front_axes, move_to_front, nonzero, spread
+from tracer.primitives.nested import Axes, active_of, batched_of, claims, front_axes, move_to_front, nonzero, spread
 from tracer.primitives.reference import run_reference
 from tracer.primitives.rules import is_linear
 from tracer.trace.array import Array
@@ -34,9 +34,11 @@ def _linearize(ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], *, program
 
 def _transpose(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], *, program: Program, inline: bool) -> list[Any]:
     linear = tuple(map(is_linear, xs))
-    derived = ctx.transform(program, linear, active_of(cts), False)
+    sums = claims(ctx, xs)
+    summed = tuple(s is not None for s, on in zip(sums, linear, strict=True) if on)
+    derived = ctx.transform(program, linear, active_of(cts), False, summed)
     known = [x for x in xs if not is_linear(x)]
-    results = iter(call(derived.program, *known, *nonzero(cts), inline=inline))
+    results = iter(call(derived.program, *known, *(s for s in sums if s is not None), *nonzero(cts), inline=inline))
     reached = iter(derived.active_inputs)
     return [next(results) if on and next(reached) else None for on in linear]
 

@@ -17,7 +17,7 @@ from tracer.ir.program import Program
 from tracer.ir.types import StackType
 from tracer.ir.visit import live_equations
 from tracer.primitives.calls import call_p, program_effects
-from tracer.primitives.nested import Axes, active_of, batched_of, front_axes, move_to_front, nonzero, spread
+from tracer.primitives.nested import Axes, active_of, batched_of, claims, front_axes, move_to_front, nonzero, spread
 from tracer.primitives.recomputation import Divider, checkpoint_name_p
 from tracer.primitives.reference import run_reference
 from tracer.primitives.rules import is_linear
@@ -86,9 +86,12 @@ def _transpose(
     ctx: Any, cts: Sequence[Any], xs: Sequence[Any], *, program: Program, policy: Policy, prevent_cse: bool
 ) -> list[Any]:
     linear = tuple(map(is_linear, xs))
-    derived = ctx.transform(program, linear, active_of(cts), False)
+    sums = claims(ctx, xs)
+    summed = tuple(s is not None for s, on in zip(sums, linear, strict=True) if on)
+    derived = ctx.transform(program, linear, active_of(cts), False, summed)
     known = [x for x in xs if not is_linear(x)]
-    results = iter(checkpointed(derived.program, policy, prevent_cse, *known, *nonzero(cts)))
+    given = [s for s in sums if s is not None]
+    results = iter(checkpointed(derived.program, policy, prevent_cse, *known, *given, *nonzero(cts)))
     reached = iter(derived.active_inputs)
     return [next(results) if on and next(reached) else None for on in linear]
 

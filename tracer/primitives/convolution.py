@@ -13,6 +13,7 @@ The sums are those of `dot_general`: float32 for the short floats, rounded once.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from tracer.ir.primitive import Composite, Eager, Primitive
 from tracer.ir.types import ArrayType, Shape, Type, array_type
 from tracer.primitives.contractions import contract, cotangent_operands, dot_general_p, products_jvp
 from tracer.primitives.convolution_nests import has_nest
-from tracer.primitives.joining import pad
+from tracer.primitives.joining import pad, slice_in_dim
 from tracer.primitives.rules import check_kinds, is_linear, quiet
 from tracer.primitives.shapes import moveaxis, reshape, rev, transpose
 from tracer.primitives.sliding import dilated, positions, sliding_windows
@@ -192,13 +193,26 @@ def padded_operand(lhs: Any, padding: Padding, lhs_dilation: Shape) -> Any:
 
 
 def _lhs_cotangent(ct: Any, lhs: Any, rhs: Any, params: dict[str, Any]) -> Any:
-    """The cotangent, spread by the strides, convolved with the reversed window whose in and out features changed."""
+    """The cotangent convolved with the reversed window whose in and out features changed."""
     groups = params["feature_groups"] * params["batch_groups"]
-    rank = len(params["strides"])
     ct, rhs = cotangent_operands(ct, rhs)
     out_features, in_features, *window = rhs.type.shape
     weights = reshape(rhs, (groups, out_features // groups, in_features, *window))
     weights = reshape(moveaxis(weights, 1, 2), (groups * in_features, out_features // groups, *window))
+    rows = zip(params["strides"], params["lhs_dilation"], params["rhs_dilation"], strict=True)
+    in_phases = any(s > 1 for s in params["strides"]) and all(s == 1 or (a, b) == (1, 1) for s, a, b in rows)
+    transposed = _cotangent_in_phases if in_phases and 0 not in (*ct.shape, *lhs.type.shape) else _spread_cotangent
+    result = transposed(ct, lhs, weights, params)
+    if params["batch_groups"] > 1:  # [N', groups * C, ...]: the groups belong to the batch
+        split = reshape(result, (result.shape[0], groups, in_features, *result.shape[2:]))
+        result = reshape(moveaxis(split, 1, 0), lhs.type.shape)
+    return result
+
+
+def _spread_cotangent(ct: Any, lhs: Any, weights: Any, params: dict[str, Any]) -> Any:
+    """The cotangent spread by the strides, zeros between."""
+    groups, rank = params["feature_groups"] * params["batch_groups"], len(params["strides"])
+    window = weights.shape[2:]
     padding = []
     for axis in range(rank):
         extent = dilated(window[axis], params["rhs_dilation"][axis])
@@ -206,15 +220,65 @@ def _lhs_cotangent(ct: Any, lhs: Any, rhs: Any, params: dict[str, Any]) -> Any:
         before = extent - params["padding"][axis][0] - 1
         whole = dilated(lhs.type.shape[2 + axis], params["lhs_dilation"][axis])
         padding.append((before, whole + extent - 1 - spread - before))
-    result = conv(
+    return conv(
         ct, rev(weights, tuple(range(2, 2 + rank))), strides=params["lhs_dilation"], padding=tuple(padding),
         lhs_dilation=params["strides"], rhs_dilation=params["rhs_dilation"], feature_groups=groups,
         precision=params["precision"], preferred_element_type=lhs.type.dtype,
     )  # fmt: skip
-    if params["batch_groups"] > 1:  # [N', groups * C, ...]: the groups belong to the batch
-        split = reshape(result, (result.shape[0], groups, in_features, *result.shape[2:]))
-        result = reshape(moveaxis(split, 1, 0), lhs.type.shape)
+
+
+def _cotangent_in_phases(ct: Any, lhs: Any, weights: Any, params: dict[str, Any]) -> Any:
+    """Each residue of the places modulo the strides on its own, as features: no zero is multiplied.
+
+    With j + p = q s + r, the cotangent of lhs at j is the sum over t of ct[q - t] window[t s + r].
+    """
+    rank, features = len(params["strides"]), weights.shape[0]
+    phases: list[int] = []
+    padding: list[tuple[int, int]] = []
+    starts: list[int] = []
+    for axis, (stride, (low, _)) in enumerate(zip(params["strides"], params["padding"], strict=True)):
+        n, size, width = lhs.type.shape[2 + axis], ct.shape[2 + axis], weights.shape[2 + axis]
+        if stride == 1:
+            dilation = params["rhs_dilation"][axis]
+            before = dilated(width, dilation) - low - 1
+            whole = dilated(n, params["lhs_dilation"][axis])
+            padding.append((before, whole + dilated(width, dilation) - 1 - size - before))
+            phases.append(1)
+            starts.append(0)
+            continue
+        first, last = low // stride, (low + n - 1) // stride
+        phase = min(stride, width)  # the other residues get nothing
+        terms = -(-width // phase)
+        padding.append((terms - 1 - first, last + 1 - size))
+        phases.append(phase)
+        starts.append(low - first * stride)
+        weights = pad(weights, 0, _at_end(weights.ndim, 2 + axis, terms * phase - width))
+    split = [part for w, r in zip(weights.shape[2:], phases, strict=True) for part in (w // r, r)]
+    weights = reshape(weights, (*weights.shape[:2], *split))
+    order = (0, *range(3, 3 + 2 * rank, 2), 1, *range(2, 2 + 2 * rank, 2))
+    weights = transpose(weights, order)
+    weights = reshape(weights, (features * prod(phases), *weights.shape[1 + rank :]))
+    result = conv(
+        ct, rev(weights, tuple(range(2, 2 + rank))), strides=params["lhs_dilation"], padding=tuple(padding),
+        lhs_dilation=(1,) * rank, rhs_dilation=params["rhs_dilation"],
+        feature_groups=params["feature_groups"] * params["batch_groups"],
+        precision=params["precision"], preferred_element_type=lhs.type.dtype,
+    )  # fmt: skip
+    places = result.shape[2:]
+    result = reshape(result, (result.shape[0], features, *phases, *places))
+    result = transpose(result, (0, 1, *(a for axis in range(rank) for a in (2 + rank + axis, 2 + axis))))
+    strides = params["strides"]
+    for axis, (stride, phase) in enumerate(zip(strides, phases, strict=True)):
+        result = pad(result, 0, _at_end(result.ndim, 3 + 2 * axis, stride - phase)) if phase < stride else result
+    result = reshape(result, (result.shape[0], features, *(n * s for n, s in zip(places, strides, strict=True))))
+    for axis, start in enumerate(starts):
+        result = slice_in_dim(result, start, start + lhs.type.shape[2 + axis], axis=2 + axis)
     return result
+
+
+def _at_end(rank: int, axis: int, count: int) -> list[tuple[int, int, int]]:
+    """Padding of one axis, behind its elements."""
+    return [(0, count if a == axis else 0, 0) for a in range(rank)]
 
 
 def _rhs_cotangent(ct: Any, lhs: Any, rhs: Any, params: dict[str, Any]) -> Any:

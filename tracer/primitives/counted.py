@@ -37,7 +37,7 @@ from tracer.primitives.reference import run_reference
 from tracer.primitives.rules import is_linear
 from tracer.primitives.shapes import broadcast_in_dim
 from tracer.primitives.silence import silent
-from tracer.primitives.stacks import empty, filled, item, item_p, push, put
+from tracer.primitives.stacks import claimed, empty, item, item_p, push, put
 from tracer.primitives.stand_ins import in_live_lanes
 from tracer.trace.array import Array
 from tracer.trace.evaluate import evaluate
@@ -253,20 +253,13 @@ def _transpose(
     if given[0] or not all(is_differentiable(x.type) for x in xs[1 + consts :]):
         raise NoRuleError(message(f"transpose of for_loop{here()}: every carry must be linear"))
     linear = (*given[: 1 + consts], *carries)
-    derived = ctx.transform(body, linear).program
+    constants = given[1 : 1 + consts]
+    summed = (*[True] * sum(constants), *[False] * len(carries))
+    derived = ctx.transform(body, linear, None, True, summed).program
     known = [x for x in xs[1 : 1 + consts] if not is_linear(x)]
-    sums = [filled(tangent_type(x.type)) for x in xs[1 : 1 + consts] if is_linear(x)]
+    sums = claimed(ctx, range(1, 1 + consts), xs)
     arriving = [ctx.instantiate(ct) for ct in cts]
-    a, b = len(known), len(sums)
-
-    def run(inputs: list[Any]) -> list[Operand]:
-        step, fixed, totals, moving = inputs[0], inputs[1 : 1 + a], inputs[1 + a : 1 + a + b], inputs[1 + a + b :]
-        results = evaluate(derived, [step, *fixed, *moving])
-        return [*(ctx.add(s, r) for s, r in zip(totals, results[:b], strict=True)), *results[b:]]
-
-    operands = [xs[0], *known, *sums, *arriving]
-    program = stage(run, [_STEP, *(x.type for x in operands[1:])], name=f"{body.name}.transpose").program
-    results = iter(for_program(program, operands, consts=a, reverse=not reverse))
+    results = iter(for_program(derived, [xs[0], *known, *sums, *arriving], consts=len(known), reverse=not reverse))
     found = [next(results) if on else None for on in linear]
     return [ct if on else None for ct, on in zip(found, given, strict=True)]
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from tracer.errors import DTypeError, ShapeError, message
 from tracer.ir import dtypes
-from tracer.ir.primitive import FAULTS, NO_EFFECTS, Effect, Gather, Params, Primitive, Scatter, Zero
+from tracer.ir.primitive import FAULTS, NO_EFFECTS, Effect, Gather, Onto, Params, Primitive, Scatter, Zero
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType, Shape, Type, same_up_to_weakness, with_shape
 from tracer.primitives.broadcasting import broadcast_in_dim
@@ -80,11 +80,14 @@ def _gather_transpose(
     **params: Any,
 ) -> list[Any]:
     operand, indices, predicate = xs
-    zeros, numbers = ctx.zeros(operand.type), dimension_numbers.as_scatter
-    back = scatter_add(
-        zeros, indices, cts[0], numbers, mode=mode.settled, unique_indices=unique_indices, predicate=predicate
-    )
-    return [back, None, None]
+    numbers = dimension_numbers.as_scatter
+
+    def add_to(total: Any) -> Any:
+        return scatter_add(
+            total, indices, cts[0], numbers, mode=mode.settled, unique_indices=unique_indices, predicate=predicate
+        )
+
+    return [Onto(operand.type, add_to), None, None]
 
 
 def gather_batch(

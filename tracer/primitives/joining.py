@@ -9,7 +9,7 @@ import numpy as np
 
 from tracer.errors import ArgumentError, DTypeError, ShapeError, message
 from tracer.ir import shape
-from tracer.ir.primitive import Composite, IndexMap, Join, Primitive, Zero
+from tracer.ir.primitive import Composite, IndexMap, Join, Onto, Primitive, Zero
 from tracer.ir.types import ArrayType, Type, same_up_to_weakness, strong, with_shape
 from tracer.primitives.broadcasting import axis_of, broadcast_in_dim, full, full_like, reduce_sum
 from tracer.primitives.comparison import select
@@ -20,6 +20,8 @@ from tracer.trace.source import here
 from tracer.trace.trace import as_literal, bind, bind_all
 
 PaddingConfig = tuple[tuple[int, int, int], ...]
+
+_FEW = 32  # of so many elements, one is few: it is added where it belongs, not spread among zeros
 
 # slice
 
@@ -71,7 +73,16 @@ def _slice_transpose(
     for start, step, taken, n in zip(start_indices, strides, ct.shape, sizes, strict=True):
         last = start + (taken - 1) * step + 1 if taken else start
         config.append((start, n - last, step - 1 if taken else 0))
-    return [pad(ct, 0, config)]
+    few = 0 < _FEW * shape.size(ct.shape) <= shape.size(sizes)
+    if not few or any(step != 1 for step in strides):
+        return [pad(ct, 0, config)]
+    from tracer.primitives.slicing import dynamic_slice, dynamic_update_slice  # noqa: PLC0415  # a cycle of two
+
+    def add_to(total: Any) -> Any:
+        there = dynamic_slice(total, start_indices, ct.shape)
+        return dynamic_update_slice(total, ctx.add(there, ct), start_indices)
+
+    return [Onto(xs[0].type, add_to, lambda: pad(ct, 0, config))]
 
 
 def _slice_batch(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tracer.ir.primitive import Zero
+from tracer.ir.primitive import Linear, Zero
 from tracer.ir.program import Program, Var
 from tracer.ir.types import Type, tangent_type
 from tracer.trace.trace import Operand
@@ -58,6 +58,11 @@ def reached_outputs(program: Program, flags: Sequence[bool]) -> tuple[bool, ...]
         if any(atom in moving for atom in equation.inputs if isinstance(atom, Var)):
             moving.update(equation.outputs)
     return tuple(isinstance(atom, Var) and atom in moving for atom in program.outputs)
+
+
+def claims(ctx: Any, xs: Sequence[Any]) -> list[Any]:
+    """What else reaches the linear operands, by position, for a program that adds to it; None for nothing."""
+    return [ctx.claim(i) if isinstance(x, Linear) and x.type.shape else None for i, x in enumerate(xs)]
 
 
 def linear_carries(

@@ -13,7 +13,7 @@ from tracer.ir.dtypes import DType
 from tracer.ir.primitive import ArgReduce, NoRule, Primitive, Reduce, Zero
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import Type, array_type, tangent_type
-from tracer.primitives.arithmetic import add, div, mul
+from tracer.primitives.arithmetic import div, mul
 from tracer.primitives.bits import and_, not_
 from tracer.primitives.broadcasting import (
     accumulated,
@@ -30,10 +30,10 @@ from tracer.primitives.broadcasting import reduce_sum as reduce_sum
 from tracer.primitives.comparison import eq, select
 from tracer.primitives.complex import imag, real
 from tracer.primitives.conversion import convert_element_type, dtype_of
-from tracer.primitives.joining import concatenate, slice_in_dim
+from tracer.primitives.joining import concatenate, slice_in_dim, split
 from tracer.primitives.ordering import exact_extreme
 from tracer.primitives.rules import Value, axis_after_drop, check_kinds, kind_of, operand_of, zero_jvp
-from tracer.primitives.shapes import Batched, reshape, transpose
+from tracer.primitives.shapes import Batched, reshape, rev, transpose
 from tracer.trace.source import here
 from tracer.trace.trace import bind
 
@@ -49,13 +49,15 @@ def _prod_jvp(ctx: Any, xs: Any, dxs: Any, *, axes: tuple[int, ...]) -> list[Any
         return [Zero(tangent_type(ctx.outputs[0].type))]
     while n > 1:
         half = n // 2
-        (p, q), (dp, dq) = (
-            (slice_in_dim(x, 0, half, axis=-1), slice_in_dim(x, half, 2 * half, axis=-1)) for x in (product, tangent)
-        )
-        rest = [slice_in_dim(x, 2 * half, n, axis=-1) for x in (product, tangent)] if n % 2 else None
-        product, tangent = mul(p, q), add(mul(dp, q), mul(p, dq))
-        if rest is not None:
-            product, tangent = (concatenate(pair, axis) for pair in zip((product, tangent), rest, strict=True))
+        rest: list[Any] = []
+        if n % 2:
+            (product, *rest), (tangent, *d_rest) = (split(x, (2 * half, 1), axis) for x in (product, tangent))
+            rest += d_rest
+        pair, d_pair = (reshape(x, (*x.shape[:-1], 2, half)) for x in (product, tangent))
+        tangent = reduce_sum(mul(d_pair, rev(pair, (axis,))), (axis,))
+        product = mul(slice_in_dim(product, 0, half, axis=-1), slice_in_dim(product, half, 2 * half, axis=-1))
+        if rest:
+            product, tangent = (concatenate(ends, axis) for ends in zip((product, tangent), rest, strict=True))
         n -= half
     return [reshape(tangent, tangent.shape[:-1])]
 

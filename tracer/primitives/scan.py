@@ -22,11 +22,9 @@ from tracer.primitives.nested import Axes, active_of, batched_of, either, linear
 from tracer.primitives.reference import run_reference
 from tracer.primitives.rules import is_linear
 from tracer.primitives.shapes import moveaxis
-from tracer.primitives.zeros import zeros
+from tracer.primitives.stacks import claimed
 from tracer.trace.array import Array
-from tracer.trace.evaluate import evaluate
 from tracer.trace.source import here
-from tracer.trace.stage import stage
 from tracer.trace.trace import Operand, bind_all
 
 
@@ -233,27 +231,16 @@ def _transpose(
         pick(known.xs, [not on for on in flags.xs]),
     )
     active = (True,) * carries + active_of(cts[carries:])
-    derived = ctx.transform(body, linear, active).program
-    types = split_parts(xs, consts, carries)
-    ct_consts = [zeros(x.type) for x in types.consts if is_linear(x)]
+    summed = (*[True] * sum(flags.consts), *[False] * (carries + sum(flags.xs)))
+    derived = ctx.transform(body, linear, active, True, summed).program
+    ct_consts = claimed(ctx, range(consts), xs)
     ct_carry = [ctx.instantiate(ct) for ct in cts[:carries]]
     ct_ys = nonzero(cts[carries:])
     a, b = len(known_consts), len(ct_consts)
-
-    def run(inputs: list[Array]) -> list[Operand]:
-        fixed, sums, moving, rest = (
-            inputs[:a],
-            inputs[a : a + b],
-            inputs[a + b : a + b + carries],
-            inputs[a + b + carries :],
-        )
-        results = evaluate(derived, [*fixed, *rest[: len(known_xs)], *moving, *rest[len(known_xs) :]])
-        return [*(ctx.add(s, r) for s, r in zip(sums, results[:b], strict=True)), *results[b:]]
-
+    fixed, slices, rest = derived.inputs[:a], derived.inputs[a : a + len(known_xs)], derived.inputs[a + len(known_xs) :]
+    inputs = (*fixed, *rest[: b + carries], *slices, *rest[b + carries :])
+    program = replace(derived, inputs=inputs)
     operands = [*known_consts, *ct_consts, *ct_carry, *known_xs, *ct_ys]
-    split = a + b + carries
-    types_in = [x.type for x in operands[:split]] + [slice_type(x.type) for x in operands[split:]]
-    program = stage(run, types_in, name=f"{body.name}.transpose").program
     results = iter(
         bind_all(
             scan_p, operands, {"body": program, "consts": a, "carries": b + carries, "reverse": not reverse, **params}

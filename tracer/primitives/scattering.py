@@ -49,14 +49,14 @@ def _scatter_transpose(
 ) -> list[Any]:
     (ct,), (operand, indices, updates, predicate), numbers = cts, xs, dimension_numbers
     doperand = dupdates = None
+    if is_linear(updates):  # read before it is changed, or it would be copied
+        dupdates = gather_back(ct, operand, indices, updates, predicate, numbers, mode)
+        if not unique_indices and shape.size(indices.type.shape[:-1]) > 1:
+            wins = _winners(operand, indices, updates, predicate, numbers, mode.settled)
+            dupdates = select(wins, dupdates, full_like(dupdates, 0))
     if is_linear(operand):
         nothing = full_like(updates, 0)
         doperand = bind_scatter(scatter_p, ct, indices, nothing, numbers, mode.settled, unique_indices, predicate)
-    if is_linear(updates):
-        dupdates = gather_back(ct, operand, indices, updates, predicate, numbers, mode)
-        if not unique_indices:
-            wins = _winners(operand, indices, updates, predicate, numbers, mode.settled)
-            dupdates = select(wins, dupdates, full_like(dupdates, 0))
     return [doperand, None, dupdates, None]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tracer.errors import DTypeError, ShapeError, message
 from tracer.ir import dtypes, shape
-from tracer.ir.primitive import Gather, Primitive, Scatter
+from tracer.ir.primitive import Gather, Onto, Primitive, Scatter
 from tracer.ir.program import Literal
 from tracer.ir.types import ArrayType, Shape, Type, same_up_to_weakness, with_shape
 from tracer.primitives.arithmetic import add
@@ -76,8 +76,13 @@ def _dynamic_slice_jvp(ctx: Any, xs: Any, dxs: Any, *, slice_sizes: Shape) -> li
 
 
 def _dynamic_slice_transpose(ctx: Any, cts: Any, xs: Any, *, slice_sizes: Shape) -> list[Any]:
-    operand, *starts = xs
-    return [bind(dynamic_update_slice_p, ctx.zeros(operand.type), cts[0], *starts), *[None] * len(starts)]
+    (ct,), (operand, *starts) = cts, xs
+
+    def add_to(total: Any) -> Any:
+        there = bind(dynamic_slice_p, total, *starts, slice_sizes=slice_sizes)
+        return bind(dynamic_update_slice_p, total, ctx.add(there, ct), *starts)
+
+    return [Onto(operand.type, add_to), *[None] * len(starts)]
 
 
 def _dynamic_slice_batch(ctx: Any, xs: Any, axes: Any, *, slice_sizes: Shape) -> Batched:
@@ -188,10 +193,10 @@ def _update_jvp(ctx: Any, xs: Any, dxs: Any) -> list[Any]:
 def _update_transpose(ctx: Any, cts: Any, xs: Any) -> list[Any]:
     (ct,), (operand, update, *starts) = cts, xs
     doperand = dupdate = None
+    if is_linear(update):  # read before it is changed, or it would be copied
+        dupdate = bind(dynamic_slice_p, ct, *starts, slice_sizes=update.type.shape)
     if is_linear(operand):
         doperand = bind(dynamic_update_slice_p, ct, full_like(update, 0), *starts)
-    if is_linear(update):
-        dupdate = bind(dynamic_slice_p, ct, *starts, slice_sizes=update.type.shape)
     return [doperand, dupdate, *[None] * len(starts)]
 
 

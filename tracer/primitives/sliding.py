@@ -20,7 +20,7 @@ from tracer.primitives.arithmetic import add
 from tracer.primitives.broadcasting import full
 from tracer.primitives.joining import pad, slice_in_dim
 from tracer.primitives.rules import check_kinds, linear_jvp
-from tracer.primitives.shapes import Batched, squeeze
+from tracer.primitives.shapes import Batched, moveaxis, reshape, squeeze
 from tracer.trace.source import here
 from tracer.trace.trace import bind
 
@@ -77,6 +77,8 @@ def _transpose(
 def _added(ct: Any, axis: int, size: int, count: int, stride: int, dilation: int) -> Any:
     """Undo one window, that of the last axis: [..., places, ..., count] to [..., size, ...]."""
     last, places = ct.ndim - 1, ct.shape[axis]
+    if places and count <= stride and (dilation == 1 or count == 1):
+        return _side_by_side(ct, axis, size, stride)
     total: Any = None
     for w in range(count if places else 0):
         part = squeeze(slice_in_dim(ct, w, w + 1, axis=last), (last,))
@@ -90,6 +92,22 @@ def _added(ct: Any, axis: int, size: int, count: int, stride: int, dilation: int
         sizes[axis] = size
         return full(sizes, 0, ct.dtype)
     return total
+
+
+def _side_by_side(ct: Any, axis: int, size: int, stride: int) -> Any:
+    """Undo one window of which no two places meet: they lie one after another, with zeros between."""
+    places, count = ct.shape[axis], ct.shape[-1]
+    rows = moveaxis(ct, ct.ndim - 1, axis + 1)
+    if count < stride:
+        config = [(0, 0, 0)] * rows.ndim
+        config[axis + 1] = (0, stride - count, 0)
+        rows = pad(rows, 0, config)
+    whole = reshape(rows, (*ct.shape[:axis], places * stride, *ct.shape[axis + 1 : -1]))
+    if places * stride == size:
+        return whole
+    config = [(0, 0, 0)] * whole.ndim
+    config[axis] = (0, size - places * stride, 0)
+    return pad(whole, 0, config)
 
 
 def _batch(ctx: Any, xs: Any, batch_axes: Any, *, axes: Shape, **params: Any) -> Batched:

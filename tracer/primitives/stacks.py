@@ -16,7 +16,7 @@ import numpy as np
 
 from tracer.errors import InternalError
 from tracer.ir import dtypes
-from tracer.ir.primitive import Linear, NoRule, Primitive, Structured, Zero
+from tracer.ir.primitive import Linear, NoRule, Onto, Primitive, Structured, Zero
 from tracer.ir.program import Equation, Literal, Var
 from tracer.ir.types import StackType, Type, array_type, storage_type, tangent_type, with_shape
 from tracer.primitives.nested import Axes
@@ -160,7 +160,7 @@ def _item_reference(stack: Stack, index: Any) -> Any:
 
 
 def _item_transpose(ctx: Any, cts: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
-    return [add_at(empty(_item_type(xs[0].type)), xs[1], cts[0]), None]
+    return [Onto(xs[0].type, lambda total: add_at(total, xs[1], cts[0])), None]
 
 
 def _item_batch(ctx: Any, xs: Sequence[Any], axes: Axes) -> Any:
@@ -314,6 +314,12 @@ def _items_added(stack: Operand) -> list[tuple[Operand, Operand]] | None:
 def filled(type: Type) -> Array:
     """The zero of any type: for stacks, the empty one."""
     return empty(type.item) if isinstance(type, StackType) else zeros(type)
+
+
+def claimed(ctx: Any, positions: Sequence[int], xs: Sequence[Any]) -> list[Any]:
+    """What loops carry for the cotangents of linear operands, which they add to: what reaches these, or zeros."""
+    totals = [(xs[i].type, ctx.claim(i)) for i in positions if isinstance(xs[i], Linear)]
+    return [filled(tangent_type(type)) if total is None else total for type, total in totals]
 
 
 STACKS = (empty_p, spread_p, push_p, pop_p, item_p, add_at_p, put_p, add_stacks_p)

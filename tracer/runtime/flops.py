@@ -8,8 +8,8 @@ Loops count every round, and one where nobody knows how many; branches count as 
     reductions, running sums and their kin            1 for each element of the operand
     products of matrices, convolutions                2 for each multiplication, with its addition
     gather, dynamic slices                            1 for each element of the result
-    scatter, dynamic updates                          1 for each element of the updates, 1 for each of the result
-    concatenate, pad                                  1 for each element of the result
+    scatter, dynamic updates                          1 for each element of the updates: the others stay
+    concatenate, pad                                  1 for each element that is put there; constants are none
     sort                                              log2 n for each element of the result
     solves, factorisations                            n for each element of an n by n operand
     broadcasts, transposes, reshapes, slices          0: they are read in place
@@ -63,12 +63,14 @@ def equation_flops(equation: Equation) -> int:
             return results if _changes_dtype(equation) else 0
         case Composite(_, has_nest) if has_nest is not None:  # a convolution
             return MULTIPLY_ADD * results * math.prod(equation.inputs[1].type.shape[1:])
-        case Compare() | Composite() | Gather() | Join():
+        case Compare() | Composite() | Gather():
             return results
+        case Join():
+            return sum(size(atom.type) for atom in equation.inputs if atom.type.shape)
         case Reduce() | ArgReduce() | Scan():
             return entering
         case Scatter():
-            return results + size(equation.inputs[-1].type)
+            return size(equation.inputs[1 if equation.primitive.name == "dynamic_update_slice" else 2].type)
         case Library(routine):
             return _library(routine, equation, results, entering)
         case Structured(kind):

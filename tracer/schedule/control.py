@@ -8,6 +8,7 @@ array of the old one, two buffers take turns, and a round of the native loop is 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from tracer.ir.loop import Address, Carry, Compute, Copy, If, Invoke, Load, Operand, Register, Store, Update
 from tracer.ir.loop_build import Builder
@@ -23,6 +24,7 @@ from tracer.schedule.lane_fits import lane_fit
 from tracer.schedule.lane_loops import write_lanes
 from tracer.schedule.sources import Element, Memory, Scalars, Source, StackSource, components, scalar_count
 from tracer.schedule.updates import is_made_anew, is_update
+from tracer.schedule.versions import kept_operand
 
 _LEAST_IN_TURN = 1 << 10  # scalars of a carry for which a second buffer is worth a body that is written twice
 
@@ -278,9 +280,12 @@ def write_cond(writer: BlockWriter, equation: Equation) -> None:
     """A cond: a chain of branches, the last one for every index that is left."""
     index, operands = equation.inputs[0], equation.inputs[1:]
     sources = _sources(writer, operands)
-    targets = [writer.target_of(v) if v.type.shape else None for v in equation.outputs]
     chosen = writer.element_of(index)[0]
-    results = _write_branches(writer, chosen, equation.params["branches"], sources, targets)
+    taken = _taken_over(writer, equation)
+    targets = [writer.target_of(v) if v.type.shape and v not in taken else None for v in equation.outputs]
+    kept = [writer.memory_of(v) if v in taken else None for v in equation.outputs]
+    places = _Places(sources, [a in taken.values() for a in operands], targets, kept)
+    results = _write_branches(writer, chosen, equation.params["branches"], places)
     written = writer.builder.statements[-1]
     if any(not isinstance(s, _NEVER_FAIL) for block in blocks_of(written) for s in statements_of(block)):
         writer.builder.leave()
@@ -293,36 +298,63 @@ def write_cond(writer: BlockWriter, equation: Equation) -> None:
 _NEVER_FAIL = (Compute, Load, Store, Update, Copy, If, Invoke)  # functions that may are followed by a Leave
 
 
-def _write_branches(
-    writer: BlockWriter,
-    index: Operand,
-    branches: Sequence[Program],
-    sources: Sequence[Source],
-    targets: Sequence[Memory | None],
-) -> list[Operand]:
+class _Places(NamedTuple):
+    """Where branches find their operands and leave their results.
+
+    owned: which operands are changed into results. kept: their memory, for such a result; others are stored in their
+    targets, or yielded in registers.
+    """
+
+    sources: Sequence[Source]
+    owned: Sequence[bool]
+    targets: Sequence[Memory | None]
+    kept: Sequence[Memory | None]
+
+
+def _taken_over(writer: BlockWriter, equation: Equation) -> dict[Var, Var]:
+    """The results that every branch makes of one array, which dies here, by changing it or letting it be; and that."""
+    taken: dict[Var, Var] = {}
+    for position, variable in enumerate(equation.outputs):
+        number = kept_operand(equation, position) if variable.type.shape else None
+        operand = equation.inputs[number] if number is not None else None
+        if isinstance(operand, Var) and writer.may_take_over(equation, operand, variable):
+            taken[variable] = operand
+            writer.sources[variable] = writer.memory_of(operand)
+            writer.sources.pop(operand)
+    return taken
+
+
+def _write_branches(writer: BlockWriter, index: Operand, branches: Sequence[Program], places: _Places) -> list[Operand]:
     b = writer.builder
     if len(branches) == 1:
-        return _write_branch(writer, b, branches[0], sources, targets)
+        return _write_branch(writer, b, branches[0], places)
     branch = b.if_(b.compute(ScalarOp.LE, index, 0))
     with branch:
-        branch.yields(*_write_branch(writer, b, branches[0], sources, targets))
+        branch.yields(*_write_branch(writer, b, branches[0], places))
     with branch.otherwise as otherwise:
         lower = b.compute(ScalarOp.SUB, index, 1) if len(branches) > 2 else index
-        otherwise.yields(*_write_branches(writer, lower, branches[1:], sources, targets))
+        otherwise.yields(*_write_branches(writer, lower, branches[1:], places))
     return list(branch.results)
 
 
-def _write_branch(
-    writer: BlockWriter, b: Builder, program: Program, sources: Sequence[Source], targets: Sequence[Memory | None]
-) -> list[Operand]:
-    block = BlockWriter(writer.module, b, program, sources, targets, calls=writer.calls)
+def _write_branch(writer: BlockWriter, b: Builder, program: Program, places: _Places) -> list[Operand]:
+    block = BlockWriter(
+        writer.module, b, program, places.sources, places.targets, places.owned, calls=writer.calls
+    )  # fmt: skip
     outputs = block.write()
     registers: list[Operand] = []
-    for source, target in zip(outputs, targets, strict=True):
-        if target is None:
+    moves: list[tuple[Memory, Memory]] = []
+    for source, target, memory in zip(outputs, places.targets, places.kept, strict=True):
+        if memory is not None:
+            assert isinstance(source, Memory)
+            moves += [(memory, source)] if source != memory else []
+        elif target is None:
             registers += _registers(block, source)
             if isinstance(source, Memory):
                 block.release(source)
+    _move_at_once(block, moves)
+    for _, source in moves:
+        block.release(source)
     return registers
 
 

@@ -45,6 +45,17 @@ def is_map(equation: Equation) -> bool:
             return False
 
 
+def is_name(equation: Equation) -> bool:
+    """Whether a value may be its operand's memory under another name or shape."""
+    match equation.primitive.lower:
+        case IndexMap():
+            return equation.primitive.name in ("reshape", "squeeze")
+        case Alias():
+            return len(equation.outputs) == 1
+        case _:
+            return False
+
+
 class Puller:
     """Writes elements into a builder. `extents` bounds the loop registers; `sites` numbers what may fault."""
 

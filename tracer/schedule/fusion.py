@@ -32,7 +32,7 @@ from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType, size
 from tracer.schedule.costs import cost_of, operations_of
-from tracer.schedule.elements import is_map
+from tracer.schedule.elements import is_map, is_name
 from tracer.schedule.lane_fits import shared_arrays
 from tracer.schedule.updates import is_stored_at_once, is_update, reads_its_array
 
@@ -345,12 +345,11 @@ class _Planner:
         return BlockPlan(steps, self.inline, place, last_read, last_shifted)
 
     def _is_rename(self, equation: Equation) -> bool:
-        """Whether a stored value is its operand's memory under another shape."""
-        if not isinstance(equation.primitive.lower, IndexMap) or not equation.outputs[0].type.shape:
+        """Whether a stored value is its operand's memory under another name or shape."""
+        if not is_name(equation) or not equation.outputs[0].type.shape:
             return False
         operand = equation.inputs[0]
-        stored = isinstance(operand, Var) and operand not in self.inline and bool(operand.type.shape)
-        return stored and equation.primitive.name in ("reshape", "squeeze")
+        return isinstance(operand, Var) and operand not in self.inline and bool(operand.type.shape)
 
     def _pulled(self, equation: Equation) -> dict[Var, bool]:
         """The values that are not inline which the equation reads, directly or through inline ones; at its index?"""

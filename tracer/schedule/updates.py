@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from tracer.ir.primitive import Composite, Join, Library, Reduce, Scatter
 from tracer.ir.program import Equation, Literal, Var
 from tracer.ir.types import size
-from tracer.schedule.elements import is_map
+from tracer.schedule.elements import is_map, is_name
 
 _FAR = 100  # equations before an update that are looked at
 
@@ -42,7 +42,7 @@ def is_made_anew(equation: Equation, definitions: Mapping[Var, Equation]) -> boo
         case Scatter():
             return is_computed_in_place(equation, definitions)
         case _:
-            return is_map(equation) and equation.primitive.name not in ("reshape", "squeeze")
+            return is_map(equation) and not is_name(equation)
 
 
 def reads_its_array(equation: Equation, definitions: Mapping[Var, Equation]) -> bool | None:

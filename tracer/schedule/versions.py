@@ -8,7 +8,8 @@ from functools import cached_property
 from tracer.ir.primitive import Scatter, Structured
 from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.primitives.lanes import mask_position
-from tracer.schedule.fusion import BlockPlan, Rename
+from tracer.schedule.elements import is_name
+from tracer.schedule.fusion import BlockPlan, Rename, plan_block
 from tracer.schedule.updates import is_computed_in_place
 
 
@@ -39,7 +40,7 @@ class Versions:
             before = updated(equation, chain[-1], definitions)
             if not isinstance(before, Var) or before not in definitions or not self._is_last(chain[-1], before):
                 break
-            if definitions[before].primitive.name in ("reshape", "squeeze"):  # a name for memory that is there
+            if is_name(definitions[before]):  # for memory that is there
                 break
             chain.append(before)
         return chain
@@ -76,3 +77,17 @@ def updated(equation: Equation, result: Var, definitions: Mapping[Var, Equation]
         case _:
             first = None
     return None if first is None else equation.inputs[first + position]
+
+
+def kept_operand(equation: Equation, position: int) -> int | None:
+    """Which operand of a cond every branch returns in a place of the results, as it is or updated; None for none."""
+    found: set[int | None] = set()
+    for branch in equation.params["branches"]:
+        atom: Atom | None = branch.outputs[position]
+        if atom not in branch.inputs and isinstance(atom, Var):
+            versions = Versions(branch, plan_block(branch))
+            oldest = versions.of(atom)[-1]
+            definition = versions.definitions[oldest]
+            atom = updated(definition, oldest, versions.definitions)
+        found.add(branch.inputs.index(atom) if isinstance(atom, Var) and atom in branch.inputs else None)
+    return 1 + number if len(found) == 1 and (number := found.pop()) is not None else None

@@ -27,9 +27,11 @@ class Context:
     transform: the running transform, program to program, for rules of primitives with nested programs.
     size, axis_name: of the batch, in batch rules.
     nested: in linearize rules, whether residuals must have a fixed size, being kept by a loop, a branch or a call.
+    claim: in transpose rules, takes over what else reaches an operand so far, by its position: its sum, or None. The
+    rule's own cotangent of that operand must then contain it.
     """
 
-    __slots__ = ("axis_name", "nested", "outputs", "primitive", "size", "transform")
+    __slots__ = ("axis_name", "claim", "nested", "outputs", "primitive", "size", "transform")
 
     def __init__(
         self,
@@ -40,6 +42,7 @@ class Context:
         size: int = 0,
         axis_name: object = None,
         nested: bool = False,
+        claim: Callable[[int], Operand | None] = lambda position: None,
     ) -> None:
         self.primitive = primitive
         self.outputs = outputs
@@ -47,6 +50,7 @@ class Context:
         self.size = size
         self.axis_name = axis_name
         self.nested = nested
+        self.claim = claim
 
     bind_all = staticmethod(bind_all)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tracer.errors import InternalError, NoRuleError, message
-from tracer.ir.primitive import Linear, NoRule, Zero
+from tracer.ir.primitive import Linear, NoRule, Onto, Zero
 from tracer.ir.program import Equation, Literal, Program, Var
 from tracer.ir.types import Float0Type, is_differentiable, same_up_to_weakness, tangent_type
 from tracer.primitives.closing import closed
@@ -16,11 +16,14 @@ from tracer.trace.source import here
 from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all
-from tracer.transforms.context import Context, Tangent, raise_no_rule
+from tracer.transforms.context import Context, Tangent, raise_no_rule, zero_here
 
 
 class TransposedProgram(NamedTuple):
-    """program: (known inputs..., cotangents of the active outputs...) -> cotangents of the active linear inputs."""
+    """program: (known inputs..., sums..., cotangents of the active outputs...) -> cotangents of active linear inputs.
+
+    The sums are what else reaches the linear inputs that have one: their cotangents contain it.
+    """
 
     program: Program
     active_inputs: tuple[bool, ...]
@@ -32,60 +35,97 @@ def transpose_program(
     linear: tuple[bool, ...],
     active_outputs: tuple[bool, ...] | None = None,
     instantiate: bool = True,
+    summed: tuple[bool, ...] | None = None,
 ) -> TransposedProgram:
     """Transpose a program with respect to its `linear` inputs.
 
     active_outputs: which outputs have cotangents (all, by default). instantiate: whether linear inputs that no
-    cotangent reaches get zeros; otherwise they are left out, as `active_inputs` says.
+    cotangent reaches get zeros; otherwise they are left out, as `active_inputs` says. summed: which of the linear
+    inputs, one flag for each, have a sum that their cotangents are added to (none, by default).
     """
     given = (True,) * len(program.outputs) if active_outputs is None else active_outputs
     known_types = [v.type for v, on in zip(program.inputs, linear, strict=True) if not on]
+    moving = [v for v, on in zip(program.inputs, linear, strict=True) if on]
+    with_sums = (False,) * len(moving) if summed is None else summed
+    sum_types = [tangent_type(v.type) for v, on in zip(moving, with_sums, strict=True) if on]
     cotangent_types = [tangent_type(a.type) for a, on in zip(program.outputs, given, strict=True) if on]
     active_inputs: list[bool] = []
 
     def run(inputs: list[Any]) -> list[Operand]:
-        known, arriving = inputs[: len(known_types)], iter(inputs[len(known_types) :])
+        known, rest = inputs[: len(known_types)], iter(inputs[len(known_types) :])
+        sums = [next(rest) if on else None for on in with_sums]
+        arriving = rest
         cotangents: list[Tangent] = [
             next(arriving) if on else Zero(tangent_type(a.type)) for a, on in zip(program.outputs, given, strict=True)
         ]
-        results = pull_back(program, linear, known, cotangents)
+        results = pull_back(program, linear, known, cotangents, sums)
         active_inputs.extend(instantiate or not isinstance(r, Zero) for r in results)
         context = Context(_no_primitive)
         return [context.instantiate(r) for r, on in zip(results, active_inputs, strict=True) if on]
 
-    staged = stage(run, [*known_types, *cotangent_types], name=f"{program.name}.transpose")
+    staged = stage(run, [*known_types, *sum_types, *cotangent_types], name=f"{program.name}.transpose")
     return TransposedProgram(closed(staged), tuple(active_inputs))
 
 
 _no_primitive: Any = None  # a context that is only used to instantiate zeros
 
 
+class _Total:
+    """What reaches a value: a sum, and what is added to a few elements of it once that is whole."""
+
+    __slots__ = ("parts", "sum")
+
+    def __init__(self) -> None:
+        self.sum: Operand | None = None
+        self.parts: list[Onto] = []
+
+    def add(self, cotangent: Operand | Onto) -> None:
+        if isinstance(cotangent, Onto):
+            self.parts.append(cotangent)
+        else:
+            self.sum = cotangent if self.sum is None else Context.add(self.sum, cotangent)
+
+    def whole(self) -> Operand:
+        total, parts = self.sum, self.parts
+        if total is None:
+            first = parts[0]
+            total, parts = (zero_here(first.type), parts) if first.alone is None else (first.alone(), parts[1:])
+        for part in parts:
+            total = part.add(total)
+        return total
+
+
+_Pending = dict[Var, _Total]
+
+
 def pull_back(
-    program: Program, linear: Sequence[bool], known: Sequence[Operand], cotangents: Sequence[Tangent]
-) -> list[Tangent]:
+    program: Program, linear: Sequence[bool], known: Sequence[Operand], cotangents: Sequence[Tangent],
+    sums: Sequence[Operand | None] = (),
+) -> list[Tangent]:  # fmt: skip
     """Cotangents of the linear inputs, at the current level.
 
     Equations that do not depend on the linear inputs are run first, the others are transposed in reverse.
+    sums: what the linear inputs' cotangents are added to, where there is something; of all of them or of none.
     """
     values = iter(known)
     environment: Environment = {v: next(values) for v, on in zip(program.inputs, linear, strict=True) if not on}
-    moving = {v for v, on in zip(program.inputs, linear, strict=True) if on}
+    moving_inputs = [v for v, on in zip(program.inputs, linear, strict=True) if on]
+    moving = set(moving_inputs)
     outer_source = state.source
     try:
         tape = _run_known(program, environment, moving)
-        pending: dict[Var, Operand] = {}
+        pending: _Pending = {}
+        for variable, total in zip(moving_inputs, sums, strict=False):
+            if total is not None:
+                _accumulate(pending, variable, total)
         for atom, cotangent in zip(program.outputs, cotangents, strict=True):
             if isinstance(atom, Var) and atom in moving and not isinstance(cotangent, Zero):
                 _accumulate(pending, atom, cotangent)
         for equation in reversed(tape):
             _transpose_equation(equation, environment, moving, pending)
+        return [pending[v].whole() if v in pending else Zero(tangent_type(v.type)) for v in moving_inputs]
     finally:
         state.source = outer_source
-    return [
-        pending[v] if v in pending else Zero(tangent_type(v.type))
-        for v, on in zip(program.inputs, linear, strict=True)
-        if on
-    ]
 
 
 def _run_known(program: Program, environment: Environment, moving: set[Var]) -> list[Equation]:
@@ -130,18 +170,15 @@ def _run(equation: Equation, environment: Environment) -> None:
     environment.update(zip(equation.outputs, outputs, strict=True))
 
 
-def _accumulate(pending: dict[Var, Operand], variable: Var, cotangent: Operand) -> None:
-    present = pending.get(variable)
-    pending[variable] = cotangent if present is None else Context.add(present, cotangent)
+def _accumulate(pending: _Pending, variable: Var, cotangent: Operand | Onto) -> None:
+    pending.setdefault(variable, _Total()).add(cotangent)
 
 
-def _transpose_equation(
-    equation: Equation, environment: Environment, moving: set[Var], pending: dict[Var, Operand]
-) -> None:
+def _transpose_equation(equation: Equation, environment: Environment, moving: set[Var], pending: _Pending) -> None:
     arriving: list[Tangent] = []
     for variable in equation.outputs:
-        cotangent = pending.pop(variable, None)
-        arriving.append(Zero(tangent_type(variable.type)) if cotangent is None else cotangent)
+        total = pending.pop(variable, None)
+        arriving.append(Zero(tangent_type(variable.type)) if total is None else total.whole())
     if all(isinstance(c, Zero) for c in arriving):
         return
     primitive = equation.primitive
@@ -154,7 +191,14 @@ def _transpose_equation(
         else atom if isinstance(atom, Literal) else environment[atom]
         for atom in equation.inputs
     ]  # fmt: skip
-    results = primitive.transpose(Context(primitive, transform=transpose_program), arriving, xs, **equation.params)
+
+    def claim(position: int) -> Operand | None:
+        atom = equation.inputs[position]
+        total = pending.pop(atom, None) if isinstance(atom, Var) else None
+        return None if total is None else total.whole()
+
+    context = Context(primitive, transform=transpose_program, claim=claim)
+    results = primitive.transpose(context, arriving, xs, **equation.params)
     for atom, cotangent in zip(equation.inputs, results, strict=True):
         if not (isinstance(atom, Var) and atom in moving) or cotangent is None or isinstance(cotangent, Zero):
             continue
