@@ -400,6 +400,58 @@ def _unrolled(w: World) -> Any:
     return long
 
 
+def _each_matrix(name: str) -> Maker:
+    """Numba's own function of every matrix of a stack."""
+
+    def make(w: World) -> Any:
+        prange, function = w.root.prange, getattr(np.linalg, name)
+
+        @w.root.njit(parallel=True)
+        def each(a):
+            out = np.empty_like(a)
+            for i in prange(len(a)):
+                out[i] = function(a[i])
+            return out
+
+        return each
+
+    return make
+
+
+def _determinants(w: World) -> Any:
+    prange = w.root.prange
+
+    @w.root.njit(parallel=True)
+    def determinants(a):
+        out = np.empty(len(a), a.dtype)
+        for i in prange(len(a)):
+            out[i] = np.linalg.det(a[i])
+        return out
+
+    return determinants
+
+
+def _solutions(w: World) -> Any:
+    prange = w.root.prange
+
+    @w.root.njit(parallel=True)
+    def solutions(a, b):
+        out = np.empty_like(b)
+        for i in prange(len(a)):
+            out[i] = np.linalg.solve(a[i], b[i])
+        return out
+
+    return solutions
+
+
+def _solution(w: World) -> Any:
+    @w.root.njit
+    def solution(a, b):
+        return np.linalg.solve(a, b)
+
+    return solution
+
+
 _FUNCTIONS: Final = {
     "exp": np.exp, "log": np.log, "sin": np.sin, "cos": np.cos, "tan": np.tan, "tanh": np.tanh, "sinh": np.sinh,
     "cosh": np.cosh, "exp2": np.exp2, "log2": np.log2, "expm1": np.expm1, "log1p": np.log1p, "arcsin": np.arcsin,
@@ -440,4 +492,9 @@ BY_BEGINNING: Final[dict[str, Maker]] = {
     "kalman": _kalman,
     "recurrent net": _recurrent,
     "100 unrolled": _unrolled,
+    "solve f8": _solutions,
+    "solve f8 one": _solution,
+    "cholesky": _each_matrix("cholesky"),
+    "inv": _each_matrix("inv"),
+    "det": _determinants,
 }

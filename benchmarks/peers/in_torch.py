@@ -239,5 +239,11 @@ BY_BEGINNING: Final[dict[str, Maker]] = {
     "mlp step": _mlp,
     "cnn step": _cnn,
     "100 unrolled": rows_programs._unrolled,
+    "solve f8": lambda w: w.np.linalg.solve,
+    "cholesky": lambda w: w.np.linalg.cholesky,
+    "inv": lambda w: w.np.linalg.inv,
+    "det": lambda w: w.np.linalg.det,
+    "logdet gradient": _gradient(lambda w: lambda a: w.np.linalg.slogdet(a)[1].sum(), of=1),
+    "solve gradients": _gradient(_squares(lambda w: w.np.linalg.solve), of=2),
     "lorenz batch": lambda w: rows_programs._lorenz(replace(w, lax=_PythonLoops)),
 }

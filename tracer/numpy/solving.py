@@ -9,7 +9,8 @@ infinity, as in JAX.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
@@ -31,6 +32,7 @@ from tracer.numpy.transcendental import log
 from tracer.primitives import complex as parts
 from tracer.primitives import factorizations, matrices, solves
 from tracer.primitives.triangular import solve_triangular
+from tracer.runtime.replay import replayed
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.source import here
 from tracer.trace.tracebacks import set_boundaries
@@ -66,11 +68,16 @@ def cholesky(a: Any, /, *, upper: bool = False, symmetrize_input: bool = True) -
     """
     x = _matrices("cholesky", a)
     if symmetrize_input:
-        x = 0.5 * (x + matrices.adjoint(x))
+        x = _hermitian(x)
     elif upper:
         x = matrices.adjoint(x)
     factor = positive_factor("cholesky", x)
     return matrices.adjoint(factor) if upper else factor
+
+
+@partial(replayed, named=False)
+def _hermitian(x: Array) -> Array:
+    return 0.5 * (x + matrices.adjoint(x))
 
 
 def positive_factor(name: str, x: Array) -> Array:
@@ -126,14 +133,15 @@ def _solved(x: Array, side: Array) -> Array:
     stack = shapes.broadcast(x.shape[:-2], side.shape[:-2], operation="solve")
     if x.ndim == 2 and stack:
         last = moveaxis(side.reshape((prod(stack), *side.shape[-2:])), 0, 1)
-        flat = _checked_solution(x, last.reshape((x.shape[0], -1)) if side.size else last[:, 0])
+        flat = _checked("solve", x, solves.solve(x, last.reshape((x.shape[0], -1)) if side.size else last[:, 0]))
         apart = flat.reshape(last.shape) if side.size else last
         return moveaxis(apart, 1, 0).reshape((*stack, *side.shape[-2:]))
-    return _checked_solution(broadcast(x, (*stack, *x.shape[-2:])), broadcast(side, (*stack, *side.shape[-2:])))
+    x, side = broadcast(x, (*stack, *x.shape[-2:])), broadcast(side, (*stack, *side.shape[-2:]))
+    return _checked("solve", x, solves.solve(x, side))
 
 
-def _checked_solution(x: Array, side: Array, name: str = "solve") -> Array:
-    result = solves.solve(x, side)
+def _checked(name: str, x: Array, result: Array) -> Array:
+    """The solutions. Raises MatrixError where they are known, and a matrix is singular."""
     known, matrix = concrete_value(result), concrete_value(x)
     if known is not None and matrix is not None and not np.isfinite(known).all():
         factors = factorizations.lu_p.reference(matrix)[0]  # type: ignore[operator]  # as are all but NoRule
@@ -160,7 +168,12 @@ def inv(a: Any, /) -> Array:
            [0.  , 0.25]], f64)
     """
     x = _matrices("inv", a)
-    return _checked_solution(x, matrices.identity(x.shape, x.dtype), "inv")
+    return _checked("inv", x, _inverse(x))
+
+
+@partial(replayed, named=False)
+def _inverse(x: Array) -> Array:
+    return solves.solve(x, matrices.identity(x.shape, x.dtype))
 
 
 def tensorinv(a: Any, ind: int = 2) -> Array:
@@ -224,6 +237,15 @@ def det(a: Any, /) -> Array:
     Array(-2., f64)
     """
     x = _matrices("det", a)
+    return _formula(x, _det) if x._trace is not None else _known_det(x)
+
+
+@partial(replayed, named=False)
+def _known_det(x: Array) -> Array:
+    return _formula(x, _by_factors)
+
+
+def _formula(x: Array, of_larger: Callable[[Array], Array]) -> Array:
     n = x.shape[-1]
     if n == 0:
         return ones(x.shape[:-2], dtype=x.dtype)
@@ -233,7 +255,7 @@ def det(a: Any, /) -> Array:
         return x[..., 0, 0] * x[..., 1, 1] - x[..., 0, 1] * x[..., 1, 0]
     if n == 3:
         return sum(x[..., 0, :] * _cross(x[..., 1, :], x[..., 2, :]), axis=-1)
-    return _det(x)
+    return of_larger(x)
 
 
 def _cross(x: Array, y: Array) -> Array:
@@ -243,6 +265,10 @@ def _cross(x: Array, y: Array) -> Array:
 
 @custom_jvp
 def _det(x: Array) -> Array:
+    return _by_factors(x)
+
+
+def _by_factors(x: Array) -> Array:
     factors, pivots, _ = factorizations.lu(x)
     return _parity(pivots, x) * multiplied(diagonal(factors, axis1=-2, axis2=-1), axis=-1)
 
@@ -272,7 +298,7 @@ def _by_cofactors(x: Array, side: Array) -> tuple[Array, Array]:
 
 def _parity(pivots: Array, like: Array) -> Array:
     """-1 where rows were exchanged an odd number of times, else 1."""
-    odd = sum(pivots != np.arange(pivots.shape[-1], dtype=np.int32), axis=-1) % 2
+    odd = sum(pivots != np.arange(pivots.shape[-1], dtype=np.int32), axis=-1) & 1
     return cast(1 - 2 * odd, like.dtype)
 
 
@@ -284,11 +310,21 @@ def slogdet(a: Any, /) -> SlogdetResult:
     >>> tnp.linalg.slogdet(tnp.asarray([[2.0, 0.0], [0.0, 1.0]]))
     SlogdetResult(sign=Array(1., f64), logabsdet=Array(0.69314718, f64))
     """
-    return SlogdetResult(*_slogdet(_matrices("slogdet", a)))
+    x = _matrices("slogdet", a)
+    return SlogdetResult(*(_slogdet if x._trace is not None else _known_slogdet)(x))
 
 
 @custom_jvp
 def _slogdet(x: Array) -> tuple[Array, Array]:
+    return _sign_and_logarithm(x)
+
+
+@partial(replayed, named=False)
+def _known_slogdet(x: Array) -> tuple[Array, Array]:
+    return _sign_and_logarithm(x)
+
+
+def _sign_and_logarithm(x: Array) -> tuple[Array, Array]:
     factors, pivots, _ = factorizations.lu(x)
     pivot = diagonal(factors, axis1=-2, axis2=-1)
     signs = _parity(pivots, x) * multiplied(parts.sign(pivot), axis=-1)

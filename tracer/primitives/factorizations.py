@@ -24,11 +24,11 @@ from tracer.primitives.matrices import (
     halved,
     identity,
     in_front,
-    is_small,
     matrix_type,
     product,
     scipy_linalg,
     stacked,
+    steps_pay,
     triangle,
 )  # fmt: skip
 from tracer.primitives.rules import per_operand
@@ -93,8 +93,8 @@ def _lu_infer(x: Type) -> tuple[Type, ...]:
 
 def _lu_reference(x: Any) -> tuple[Any, Any, Any]:
     stack, (m, n) = x.shape[:-2], x.shape[-2:]
-    small = is_small((m, n), shapes.size(stack))
-    lu, pivots = (_by_columns if small else _by_lapack)(x.reshape(shapes.size(stack), m, n))
+    every_step = steps_pay((m, n), shapes.size(stack))
+    lu, pivots = (_by_columns if every_step else _by_lapack)(x.reshape(shapes.size(stack), m, n))
     permutation = np.broadcast_to(np.arange(m, dtype=np.int32), (len(lu), m)).copy()
     every = np.arange(len(lu))
     for k in range(min(m, n)):

@@ -15,12 +15,12 @@ from tracer.primitives.matrices import (
     LETTERS,
     conjugate,
     in_front,
-    is_small,
     matrix_type,
     product,
     same_dtype,
     scipy_linalg,
     stacked,
+    steps_pay,
     triangle,
     turned,
 )  # fmt: skip
@@ -53,7 +53,7 @@ def _infer(
 def _reference(
     a: Any, b: Any, *, left_side: bool, lower: bool, transpose_a: bool, conjugate_a: bool, unit_diagonal: bool
 ) -> Any:
-    if not is_small(a.shape[-2:], shapes.size(a.shape[:-2])):
+    if not steps_pay(a.shape[-2:], shapes.size(a.shape[:-2])):
         return _by_blas(a, b, left_side, lower, transpose_a, conjugate_a, unit_diagonal)
     matrix, x = a.conj() if conjugate_a else a, b.copy() if left_side else np.swapaxes(b, -1, -2).copy()
     if transpose_a == left_side:  # X op(a) = b has op(a)^T X^T = b^T
