@@ -31,7 +31,10 @@ COMPARED = 0.8  # the least share of derivatives, on average, that must lie wher
 
 ROOT = Path(__file__).resolve().parents[2]
 
-NOT_DRAWN = {"custom_linear": "it stands in linear programs until they are transposed"}
+NOT_DRAWN = {
+    "custom_linear": "it stands in linear programs until they are transposed",
+    "linear_solve": "it solves what the user's functions say: see tests/lax/test_linear_solves.py",
+}
 
 
 def random_programs(test: Callable[..., Any]) -> Callable[..., Any]:
