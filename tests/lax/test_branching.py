@@ -113,3 +113,22 @@ def test_mistakes_say_what_is_wrong_and_what_to_do(call: Any, error: type[Except
         call()
     first, *rest = str(caught.value).splitlines()
     assert "\n".join([first[: first.index(".py:") + 3], *rest]) == text
+
+
+@pytest.mark.parametrize("pred", [True, False])
+def test_each_branch_may_have_an_operand_of_its_own(pred: bool) -> None:
+    """The older order of JAX's arguments."""
+
+    def f(p: Any, x: Any, y: Any) -> Any:
+        return lax.cond(p, {"u": x}, lambda t: 2.0 * t["u"], y, lambda t: t[0] * t[1])  # type: ignore[arg-type]
+
+    y = (3.0, 5.0)
+    expected = 2.0 if pred else 15.0
+    assert float(f(pred, 1.0, y)) == float(tracer.jit(f)(pred, 1.0, y)) == expected
+    slope, (by_first, by_second) = tracer.grad(f, (1, 2))(pred, 1.0, y)
+    assert (float(slope), float(by_first), float(by_second)) == ((2.0, 0.0, 0.0) if pred else (0.0, 5.0, 3.0))
+
+
+def test_functions_may_be_operands() -> None:
+    with pytest.raises(ArgumentError, match=r"cond at .* argument 1 is no array"):
+        lax.cond(True, lambda x, h: x, lambda x, h: h(x), 1.0, lambda x: x)

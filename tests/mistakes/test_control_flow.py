@@ -149,6 +149,15 @@ def test_branches_that_are_values() -> None:
     )
 
 
+def test_a_switch_of_one_function() -> None:
+    branches: Any = tnp.sin
+    fails(
+        errors.ArgumentError,
+        lambda: lax.switch(0, branches, X),  # here
+        "switch at @here takes a sequence of functions\n  got function\n  help: switch(index, [f, g], *operands)",
+    )
+
+
 def test_trees_of_different_structures() -> None:
     fails(
         errors.ArgumentError,

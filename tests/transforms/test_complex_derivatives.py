@@ -51,3 +51,19 @@ def test_holomorphic_functions(name: str, way: Any) -> None:
     np.testing.assert_allclose(pushed, numbers(expected["jvp"]), **close)
     pulled = way(lambda z, ct: vjp(f, z)[1](ct)[0])(POINT, MOVED)
     np.testing.assert_allclose(pulled, numbers(expected["vjp"]), **close)
+
+
+@WAYS
+def test_the_sign_of_a_complex_number_turns_with_it(way: Any) -> None:
+    """z / |z| has a derivative, which finite differences confirm; JAX gives 0. At 0 it is 0."""
+    moved = way(lambda z, dz: jvp(tnp.sign, (z,), (dz,))[1])(POINT, MOVED)
+    step = 1e-6
+    z, dz = np.asarray(Z), np.asarray(DIRECTION)
+    ahead, behind = z + step * dz, z - step * dz
+    np.testing.assert_allclose(
+        moved, (ahead / np.abs(ahead) - behind / np.abs(behind)) / (2 * step), rtol=1e-8, atol=1e-9
+    )
+    (pulled,) = vjp(tnp.sign, POINT)[1](MOVED)
+    pairing = (np.asarray(pulled) * dz).real.sum(), (np.asarray(moved) * np.asarray(MOVED)).real.sum()
+    assert pairing[0] == pytest.approx(pairing[1], rel=1e-12)
+    assert complex(way(lambda z: jvp(tnp.sign, (z,), (1.0 + 1.0j,))[1])(0j)) == 0

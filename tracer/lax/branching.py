@@ -20,7 +20,7 @@ from tracer.trace.convert import as_array
 from tracer.trace.evaluate import evaluate
 from tracer.trace.source import here
 from tracer.trace.stage import stage
-from tracer.transforms.functions import argument_names, check_callable, flatten_arguments
+from tracer.transforms.functions import argument_names, call_rule, check_callable, flatten_arguments
 
 _ABSENT: Any = object()
 
@@ -32,7 +32,8 @@ def cond(
     """`true_fun(*operands)` if `pred` holds, else `false_fun(*operands)`; only one of them runs.
 
     pred: bool [], or a number, which holds unless it is 0. Both return the same structure, shapes and dtypes.
-    Raises CarryTypeError where they do not. `linear` is accepted as JAX's.
+    Raises CarryTypeError where they do not. `linear` is accepted as JAX's, and so is its older order of arguments,
+    `cond(pred, true_operand, true_fun, false_operand, false_fun)`.
 
     >>> tracer.lax.cond(tnp.asarray(2.0) > 1.0, lambda x: x, lambda x: -x, 5.0)
     Array(5., f64*)
@@ -40,6 +41,8 @@ def cond(
     del linear
     if operand is not _ABSENT:
         operands = (operand,)
+    if _are_in_the_older_order(true_fun, false_fun, operands):
+        true_fun, false_fun, operands = _each_with_its_own(true_fun, false_fun, *operands)
     for function in (true_fun, false_fun):
         check_callable(function, "cond")
     flag = as_array(pred, "cond")
@@ -57,6 +60,20 @@ def cond(
     return _branch("cond", index, (false_fun, true_fun), ("false_fun", "true_fun"), operands)
 
 
+def _are_in_the_older_order(first: Any, second: Any, rest: tuple[Any, ...]) -> bool:
+    """Whether the arguments are true_operand, true_fun, false_operand, false_fun."""
+    return len(rest) == 2 and callable(rest[1]) and callable(second) and not callable(first)
+
+
+def _each_with_its_own(x: Any, f: Callable[..., Any], y: Any, g: Callable[..., Any]) -> Any:
+    """f(x) or g(y) as functions of both operands."""
+    return (
+        lambda mine, _: call_rule(f, (mine,), "true_fun of cond"),
+        lambda _, mine: call_rule(g, (mine,), "false_fun of cond"),
+        (x, y),
+    )
+
+
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _ABSENT) -> Any:
     """`branches[index](*operands)`; an index below 0 counts as 0, one past the end as the last.
 
@@ -67,6 +84,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
     """
     if operand is not _ABSENT:
         operands = (operand,)
+    _check_branches(branches)
     for function in branches:
         check_callable(function, "switch")
     place = as_array(index, "switch")
@@ -82,6 +100,12 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
     chosen = convert_element_type(clamp(0, place, len(branches) - 1), dtypes.I32)
     names = tuple(f"branch {number}" for number in range(len(branches)))
     return _branch("switch", chosen, tuple(branches), names, operands)
+
+
+def _check_branches(branches: Any) -> None:
+    if not isinstance(branches, Sequence):
+        text = f"switch{here()} takes a sequence of functions"
+        raise ArgumentError(message(text, f"got {type(branches).__name__}", help="switch(index, [f, g], *operands)"))
 
 
 def _branch(

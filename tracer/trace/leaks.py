@@ -94,7 +94,9 @@ def _attributes(value: Any, kind: type) -> Iterator[tuple[str, Any]]:
 def _is_users(module: Any) -> bool:
     """Whether a module, by its name, is the user's own: no part of Python, no installed package, and not this one."""
     top = str(module).partition(".")[0]
-    if top == "tracer" or (top in sys.stdlib_module_names and top != "__main__"):
+    if top == "__main__":  # whatever file started it
+        return True
+    if top == "tracer" or top in sys.stdlib_module_names:
         return False
     file = getattr(sys.modules.get(str(module)), "__file__", None)
     return file is None or "site-packages" not in file
