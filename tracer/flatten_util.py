@@ -15,6 +15,7 @@ from tracer.trace.array import Array
 from tracer.trace.convert import as_array
 from tracer.trace.source import here
 from tracer.trace.tracebacks import set_boundaries
+from tracer.transforms.functions import flatten_arguments
 
 
 def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Any], Any]]:
@@ -26,8 +27,7 @@ def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Any], Any]]:
     >>> unravel(2 * vector)["b"]
     Array([4., 6.], f64)
     """
-    leaves, structure = trees.flatten(pytree)
-    arrays = [as_array(leaf, "ravel_pytree") for leaf in leaves]
+    arrays, structure = flatten_arguments(pytree, "ravel_pytree", lambda: trees.leaf_names(pytree, "pytree"))
     types = [(x.shape, x.dtype) for x in arrays]
     sizes = [shape.size(s) for s, _ in types]
     if arrays:

@@ -57,6 +57,33 @@ def test_out_axes_out_of_range() -> None:
     fails(
         errors.AxisError,
         lambda: vmap(lambda a: a, out_axes=3)(X),  # here
-        "vmap of lambda at @here: out_axes names an axis that is not there\n  axis 3 of an output f64[3]\n"
+        "vmap of lambda at @here: out_axes names an axis that is not there\n  axis 3 of the result, f64[3]\n"
         "  help: out_axes runs from -1 to 0 here",
+    )
+
+
+def test_out_axes_out_of_range_inside_a_tree() -> None:
+    fails(
+        errors.AxisError,
+        lambda: vmap(lambda a: {"u": a, "v": (a, a)}, out_axes={"u": 0, "v": (0, 2)})(X),  # here
+        "vmap of lambda at @here: out_axes names an axis that is not there\n"
+        "  axis 2 of the result at ['v'][1], f64[3]\n"
+        "  help: out_axes runs from -1 to 0 here",
+    )
+
+
+def test_out_axes_that_are_no_integers() -> None:
+    fails(
+        errors.ArgumentError,
+        lambda: vmap(lambda a: a, out_axes="0")(X),  # here
+        "vmap of lambda at @here: out_axes takes integers and None\n  got '0' for the result",
+    )
+
+
+def test_vmap_of_nothing() -> None:
+    fails(
+        errors.ArgumentError,
+        lambda: vmap(lambda *_: 1.0)(*()),  # here
+        "vmap of lambda at @here: nothing to map over\n  the call has no arrays\n"
+        "  help: map one argument at least, or give axis_size",
     )

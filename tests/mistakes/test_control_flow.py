@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 import tracer
 import tracer.numpy as tnp
 from tests.mistakes.told import X, fails
@@ -208,3 +210,8 @@ def test_a_batch_size_that_is_none_of_a_batch() -> None:
         lambda: lax.map(lambda v: v, X, batch_size=0),  # here
         "map at @here: batch_size is a positive integer\n  got 0\n  help: None takes one at once",
     )
+
+
+def test_mapping_over_a_number() -> None:
+    with pytest.raises(errors.ShapeError, match=r"^map at test_control_flow.py:\d+: the xs are scanned along axis 0"):
+        lax.map(lambda v: v, {"a": X, "b": 2.0})

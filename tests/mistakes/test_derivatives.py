@@ -330,3 +330,35 @@ def test_transposing_at_what_is_no_array() -> None:
         "linear_transpose of lambda at @here: argument 0, p['w'] is no array\n"
         "  got str: 'three'\n  help: leave it out of the traced arguments: let f capture it",
     )
+
+
+@pytest.mark.parametrize("transform", [grad, tracer.value_and_grad, tracer.jacfwd, tracer.jacrev, tracer.hessian])
+def test_an_argument_named_twice(transform: Any) -> None:
+    name = transform.__name__
+    fails(
+        errors.ArgumentError,
+        lambda: transform(lambda x, y: x * y, argnums=(0, 1, -2))(1.0, 2.0),  # here
+        f"{name} at @here: argnums names argument 0 twice\n  got 3 numbers\n  help: name each argument once",
+    )
+
+
+def test_a_pullback_of_two_cotangents() -> None:
+    text = "what it returns takes one argument, a tree like the result of lambda\n  got 2 arguments\n"
+    remedy = "  help: pass a tuple for a function that returns one: pullback((a, b))"
+    _, pullback = vjp(lambda x: (x, x), X)
+    fails(errors.ArgumentError, lambda: pullback(X, X), f"vjp of lambda at @here: {text}{remedy}")  # here
+    transposed = linear_transpose(lambda x: 2.0 * x, X)
+    with pytest.raises(errors.ArgumentError, match=r"linear_transpose of lambda at .* takes one argument"):
+        transposed(X, X)
+
+
+def test_what_is_no_array_rides_along_with_derivatives() -> None:
+    def f(x: Any) -> Any:
+        return x * x, {"name": "square", "y": x, "n": 3}
+
+    gradient, aux = grad(f, has_aux=True)(2.0)
+    assert (float(gradient), aux["name"], float(aux["y"]), int(aux["n"])) == (4.0, "square", 2.0, 3)
+    assert tracer.value_and_grad(f, has_aux=True)(2.0)[0][1]["name"] == "square"
+    assert jvp(f, (2.0,), (1.0,), has_aux=True)[2]["name"] == "square"
+    assert vjp(f, 2.0, has_aux=True)[2]["name"] == "square"
+    assert tracer.hessian(f, has_aux=True)(2.0)[1]["name"] == "square"

@@ -219,25 +219,27 @@ def _check_pair(body: Body, carry: Carry) -> None:
     carry.check_structure(structure.child(0))
 
 
-def scan_length(slices: list[Array], xs: Any, given: int | None) -> int:
-    """The length that the xs have in common, and that is given, if it is."""
+def scan_length(slices: list[Array], xs: Any, given: int | None, what: str = "scan") -> int:
+    """The length that the xs have in common, and that is given, if it is. what: the function that errors speak of."""
     names = trees.leaf_names(xs, "xs")
     if any(x.ndim == 0 for x in slices):
         name = next(name for name, x in zip(names, slices, strict=True) if x.ndim == 0)
         remedy = "length=n repeats without xs; what every step reads alike is captured"
-        raise ShapeError(message(f"scan{here()}: the xs are scanned along axis 0", f"{name} has none", help=remedy))
+        raise ShapeError(message(f"{what}{here()}: the xs are scanned along axis 0", f"{name} has none", help=remedy))
     sizes = {name: x.shape[0] for name, x in zip(names, slices, strict=True)}
     if given is not None:
         if isinstance(given, float | str):
             raise ArgumentError(
-                message(f"scan{here()}: the length is an integer", f"got {given!r}", help="cast it, int(n)")
+                message(f"{what}{here()}: the length is an integer", f"got {given!r}", help="cast it, int(n)")
             )
         sizes["length"] = operator.index(given)
     if not sizes:
         raise ArgumentError(
-            message(f"scan{here()}: how often to repeat is unknown", "got neither xs nor length", help="give length=n")
+            message(
+                f"{what}{here()}: how often to repeat is unknown", "got neither xs nor length", help="give length=n"
+            )
         )
     if len(set(sizes.values())) > 1:
         shown = [f"{name} has length {n}" if name != "length" else f"length is {n}" for name, n in sizes.items()]
-        raise ShapeError(message(f"scan{here()}: the lengths differ", *shown, help="slice or pad them along axis 0"))
+        raise ShapeError(message(f"{what}{here()}: the lengths differ", *shown, help="slice or pad them along axis 0"))
     return next(iter(sizes.values()))

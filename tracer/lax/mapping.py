@@ -26,11 +26,11 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     >>> tracer.lax.map(lambda x: x * x, tnp.arange(3.0))
     Array([0., 1., 4.], f64)
     """
+    slices, structure = flatten_arguments(xs, "map", lambda: trees.leaf_names(xs, "xs"))
+    size = scan_length(slices, xs, None, "map")
     if batch_size is None:
         return scan(lambda _, x: (None, call_user(f, (x,), {})), None, xs)[1]
     _check_batch_size(batch_size)
-    slices, structure = flatten_arguments(xs, "map", lambda: trees.leaf_names(xs, "xs"))
-    size = scan_length(slices, xs, None)
     whole = size - size % batch_size
     grouped = [reshape(slice_in_dim(x, 0, whole), (whole // batch_size, batch_size, *x.shape[1:])) for x in slices]
     many = scan(lambda _, group: (None, vmap(f)(group)), None, trees.unflatten(structure, grouped))[1]

@@ -39,6 +39,18 @@ def argument_numbers(argnums: Any, what: str) -> tuple[int, ...]:
     return tuple(map(int, numbers))
 
 
+def _refuse_repetition(positions: Sequence[int], what: str) -> None:
+    twice = next((p for place, p in enumerate(positions) if p in positions[:place]), None)
+    if twice is not None:
+        raise ArgumentError(
+            message(
+                f"{what}{here()}: argnums names argument {twice} twice",
+                f"got {len(positions)} numbers",
+                help="name each argument once",
+            )
+        )
+
+
 def argument_position(number: int, count: int, what: str) -> int:
     """An argnum, counted from either end, as a position among the arguments."""
     if not -count <= number < count:
@@ -67,6 +79,7 @@ def chosen_arguments(
 ) -> Chosen:  # fmt: skip
     """The arguments that argnums name. Raises for positions that the call lacks, and for what has no gradient."""
     positions = [argument_position(number, len(args), what) for number in numbers]
+    _refuse_repetition(positions, what)
     chosen = tuple(args[position] for position in positions)
 
     def call(*values: Any) -> Any:

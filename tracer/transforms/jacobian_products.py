@@ -50,8 +50,10 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_ax
     recorded = record(fun, leaves, structure, has_aux, name, "vjp")
 
     @boundary
-    def pullback(cotangents: Any) -> Any:
-        given = match_tangents(cotangents, recorded.outputs, recorded.structure, f"cotangents of {name}")
+    def pullback(*cotangents: Any) -> Any:
+        given = match_tangents(
+            _only(cotangents, "vjp", name), recorded.outputs, recorded.structure, f"cotangents of {name}"
+        )
         return trees.unflatten(structure, recorded.pull(given))
 
     outputs = trees.unflatten(recorded.structure, recorded.outputs)
@@ -139,7 +141,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
     name = name_of(fun)
     shapes, structure = trees.flatten(primals)
     names = argument_names(primals, of=fun)
-    what = f"linear_transpose of {name}"
+    what, where = f"linear_transpose of {name}", f"cotangents of {name}"
     types = [abstract_type(leaf, f"{what}: {called}") for leaf, called in zip(shapes, names, strict=True)]
     holder = Flattened(False, what)
     staged = stage(holder.flat(fun, structure), types, name=name, protected=True)
@@ -153,15 +155,28 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
         )
 
     @boundary
-    def transposed(cotangents: Any) -> Any:
+    def transposed(*cotangents: Any) -> Any:
         outputs = [Typed(type) for type in staged.program.output_types]
-        given = match_tangents(cotangents, outputs, holder.structure, f"cotangents of {name}")
+        given = match_tangents(_only(cotangents, "linear_transpose", name), outputs, holder.structure, where)
         constants = len(staged.constants)
         linear = [i >= constants for i in range(len(staged.program.inputs))]
         results = pull_back(staged.program, linear, staged.constants, given)
         return trees.unflatten(structure, [tangent_array(r) for r in results])
 
     return transposed
+
+
+def _only(cotangents: tuple[Any, ...], what: str, name: str) -> Any:
+    """The one argument of a pullback. Raises ArgumentError for any other number of them."""
+    if len(cotangents) != 1:
+        raise ArgumentError(
+            message(
+                f"{what} of {name}{here()}: what it returns takes one argument, a tree like the result of {name}",
+                f"got {len(cotangents)} arguments",
+                help="pass a tuple for a function that returns one: pullback((a, b))",
+            )
+        )
+    return cotangents[0]
 
 
 class Typed:

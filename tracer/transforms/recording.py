@@ -10,14 +10,17 @@ from typing import Any
 
 from tracer.errors import ArgumentError, message
 from tracer.ir.primitive import Zero
+from tracer.ir.program import Literal
 from tracer.ir.types import is_differentiable, tangent_type
 from tracer.trace import trees
 from tracer.trace.array import Array
+from tracer.trace.convert import is_array_like
 from tracer.trace.evaluate import evaluate
 from tracer.trace.source import here
 from tracer.trace.trace import Operand
 from tracer.trace.tracebacks import call_user
 from tracer.transforms.functions import (
+    as_output,
     as_outputs,
 )
 from tracer.transforms.paths import dense, pull
@@ -33,6 +36,7 @@ class Flattened:
         self.what = what
         self.structure: Any = None
         self.aux_structure: Any = None
+        self.aux_others: list[tuple[Any] | None] = []  # of the leaves: those that are no arrays
         self.count = 0
 
     def flat(self, function: Callable[..., Any], structure: trees.Structure) -> Callable[[list[Any]], list[Operand]]:
@@ -49,7 +53,9 @@ class Flattened:
                         )
                     )
                 result, aux = result
-                aux_leaves, self.aux_structure = as_outputs(aux, self.what)
+                found, self.aux_structure = trees.flatten(aux)
+                self.aux_others = [None if _is_operand(leaf) else (leaf,) for leaf in found]
+                aux_leaves = [as_output(leaf, self.what) for leaf in found if _is_operand(leaf)]
             outputs, self.structure = as_outputs(result, self.what)
             self.count = len(outputs)
             return [*outputs, *aux_leaves]
@@ -57,7 +63,15 @@ class Flattened:
         return run
 
     def aux_value(self, leaves: Sequence[Any]) -> Any:
-        return trees.unflatten(self.aux_structure, leaves) if self.has_aux else None
+        """The auxiliary result, of the arrays in it; what is no array rides along as it is."""
+        if not self.has_aux:
+            return None
+        given = iter(leaves)
+        return trees.unflatten(self.aux_structure, [next(given) if o is None else o[0] for o in self.aux_others])
+
+
+def _is_operand(leaf: Any) -> bool:
+    return isinstance(leaf, Literal) or is_array_like(leaf) or hasattr(leaf, "__array__")
 
 
 class Recorded:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from tracer.errors import ArgumentError, AxisError, message
@@ -17,7 +18,14 @@ from tracer.trace.state import named_axis
 from tracer.trace.tracebacks import call_user, wrapping
 from tracer.transforms.batch import batch_forward
 from tracer.transforms.context import to_front
-from tracer.transforms.functions import argument_names, as_outputs, check_callable, flatten_arguments, name_of
+from tracer.transforms.functions import (
+    argument_names,
+    as_outputs,
+    check_callable,
+    flatten_arguments,
+    name_of,
+    result_names,
+)
 
 Axis = int | None
 
@@ -79,7 +87,8 @@ def vmap(
         operand_axes = [*([None] * len(staged.constants)), *axes]
         outputs, found = batch_forward(staged.program, operands, operand_axes, size, axis_name)
         wanted = trees.broadcast_prefix(out_axes, holder[1], f"out_axes of vmap of {name}")
-        placed = [_place(y, a, w, size, name) for y, a, w in zip(outputs, found, wanted, strict=True)]
+        rows = enumerate(zip(outputs, found, wanted, strict=True))
+        placed = [_place(y, a, w, size, name, partial(_result_name, holder[1], n)) for n, (y, a, w) in rows]
         return trees.unflatten(holder[0], placed)
 
     return batched
@@ -122,7 +131,7 @@ def _batch_size(
         raise ArgumentError(
             message(
                 f"vmap of {name}{here()}: nothing to map over",
-                "every in_axes is None",
+                "every in_axes is None" if leaves else "the call has no arrays",
                 help="map one argument at least, or give axis_size",
             )
         )
@@ -138,14 +147,21 @@ def _batch_size(
     return next(iter(sizes.values()))
 
 
-def _place(y: Any, found: Axis, wanted: Axis, size: int, name: str) -> Any:
+def _result_name(result: Any, number: int) -> str:
+    return result_names(result)[number]
+
+
+def _place(y: Any, found: Axis, wanted: Axis, size: int, name: str, result: Callable[[], str]) -> Any:
     """Move the batch axis of an output to where the user wants it."""
+    if wanted is not None and (isinstance(wanted, bool) or not isinstance(wanted, int)):
+        text = f"vmap of {name}{here()}: out_axes takes integers and None"
+        raise ArgumentError(message(text, f"got {wanted!r} for {result()}"))
     if wanted is None:
         if found is not None:
             raise ArgumentError(
                 message(
                     f"vmap of {name}{here()}: out_axes=None for an output that differs between examples",
-                    f"got {y.type}, batched along axis {found}",
+                    f"got {y.type} for {result()}, batched along axis {found}",
                     help="give it an axis in out_axes",
                 )
             )
@@ -156,7 +172,7 @@ def _place(y: Any, found: Axis, wanted: Axis, size: int, name: str) -> Any:
         raise AxisError(
             message(
                 f"vmap of {name}{here()}: out_axes names an axis that is not there",
-                f"axis {wanted} of an output {front.type}",
+                f"axis {wanted} of {result()}, {front.type}",
                 help=f"out_axes runs from {-rank} to {rank - 1} here",
             )
         )
