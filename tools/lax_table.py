@@ -56,6 +56,8 @@ NOT_TAKEN: dict[str, str] = {
 DIFFERENT: dict[str, str] = {
     "`max`, `min`, `clamp`, reductions, scans and scatters by them, of complex numbers": "a NaN part wins, the first "
     "of several; with JAX the order of the operands decides. `clamp` compares imaginary parts as well",
+    "`atan2` of complex numbers": "refused: the angle is that of a real point",
+    "`add` and `mul` of bools, `abs` of unsigned integers": "defined, as in NumPy",
     "`argmax`, `argmin` and gradients of `reduce_window` and `clamp` of complex numbers": "defined, by the same order",
     "`cummax`, `cummin`": "equal elements share the derivative equally, as in `reduce_max`; JAX halves it each step",
     "`dot_general` of operands of two dtypes": "promotes as `tracer.numpy` does; JAX takes one of the two, "
