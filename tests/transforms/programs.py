@@ -458,6 +458,41 @@ def through_complex(x: Any) -> Any:
     return (z * z).real + tnp.abs(z + 2.0)
 
 
+def _steep(x: Any) -> Any:
+    """A matrix that is far from singular."""
+    return tnp.outer(tnp.sin(x), x) + 3 * tnp.eye(3)
+
+
+def solved(x: Any) -> Any:
+    return tnp.linalg.solve(_steep(x), tnp.cos(x))
+
+
+def determined(x: Any) -> Any:
+    big = tnp.pad(_steep(x), ((0, 1), (0, 1)), constant_values=0.5)
+    return tnp.linalg.slogdet(big)[1] + tnp.linalg.det(big) + tnp.linalg.det(_steep(x))
+
+
+def factored(x: Any) -> Any:
+    factor = tnp.linalg.cholesky(_steep(x) @ _steep(x).T)
+    return lax.linalg.triangular_solve(factor, x, left_side=True, lower=True, transpose_a=True)
+
+
+def factors_in_loop(x: Any) -> Any:
+    return lax.fori_loop(0, 2, lambda i, v: tnp.sin(lax.linalg.lu(_steep(v))[0] @ v), x)
+
+
+def linear_by_hand(x: Any) -> Any:
+    def solve(matvec: Any, b: Any) -> Any:
+        return lax.fori_loop(0, 60, lambda i, v: v + (b - matvec(v)) / 4, b)
+
+    matrix = _steep(x)
+    return lax.custom_linear_solve(lambda v: matrix @ v, tnp.cos(x), solve, solve)
+
+
+def complex_solved(z: Any) -> Any:
+    return tnp.linalg.inv(tnp.outer(z, z.conj()) + 3 * tnp.eye(z.size)) @ tnp.exp(z)
+
+
 EXAMPLES = {
     example.function.__name__: example
     for example in [
@@ -484,6 +519,8 @@ EXAMPLES = {
         Example(scattered_extremes, VECTOR), Example(strided, MATRIX), Example(custom_rule_in_loop, VECTOR),
         Example(reverse_rule_in_scan, VECTOR, forward=False), Example(inner_gradient, VECTOR),
         Example(batched_rule, VECTOR), Example(complex_scan, COMPLEX), Example(complex_while, COMPLEX),
+        Example(solved, VECTOR), Example(determined, VECTOR), Example(factored, VECTOR),
+        Example(factors_in_loop, VECTOR), Example(linear_by_hand, VECTOR), Example(complex_solved, COMPLEX),
         Example(complex_to_real, COMPLEX), Example(complex_to_complex, COMPLEX), Example(through_complex, VECTOR),
     ]
 }  # fmt: skip
