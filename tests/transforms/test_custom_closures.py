@@ -265,3 +265,12 @@ def test_a_batching_rule_may_close_over_what_is_traced() -> None:
     assert float(grad(lambda a: vmap(lambda x: f(a, x))(PAIR).sum())(3.0)) == 3.0
     assert float(grad(lambda a: vmap(jit(lambda x: f(a, x)))(PAIR).sum())(3.0)) == 3.0
     assert vmap(lambda a: f(a, 3.0))(PAIR).tolist() == [6.0, 6.0]  # nothing that it is called with is batched
+
+
+def test_a_pullback_may_be_batched_after_its_rule_was_recorded() -> None:
+    plain = lambda x: tnp.sin(x) * x  # noqa: E731
+    ruled = tracer.custom_vjp(plain)
+    ruled.defvjp(lambda x: (plain(x), x), lambda x, ct: tracer.vjp(plain, x)[1](ct))
+    x = np.array([0.5, 1.5])
+    for jacobian in (tracer.jacrev(ruled), tracer.jit(tracer.jacrev(ruled))):
+        np.testing.assert_allclose(jacobian(x), np.diag(np.sin(x) + x * np.cos(x)))

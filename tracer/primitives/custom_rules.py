@@ -14,7 +14,7 @@ from tracer.ir.types import Type, tangent_type, with_shape
 from tracer.primitives.nested import nonzero
 from tracer.trace.array import Array, described
 from tracer.trace.captures import captured_arrays
-from tracer.trace.enclosures import closure_error, enclosed
+from tracer.trace.enclosures import closure_error, enclosed, opened_last
 from tracer.trace.evaluate import evaluate
 from tracer.trace.stage import Staged, stage
 from tracer.trace.state import named_axis, standing_in, state
@@ -159,23 +159,27 @@ def closed_over(rule: JvpRule | VjpRule, closing: Closing) -> JvpRule | VjpRule:
 
 
 def enclosing(rule: JvpRule | VjpRule, what: str, level: int | None) -> JvpRule | VjpRule:
-    """The rule, seen to close over nothing that is differentiated. what, level: see `tracer.trace.enclosures`."""
+    """The rule, seen to close over nothing that is differentiated. what, level: see `tracer.trace.enclosures`.
+
+    What is opened after this call may be met by a rule that runs later: a pullback that is batched, for one.
+    """
+    since = opened_last()
     if isinstance(rule, JvpRule):
         jvp = rule
 
         def tangents(xs: Operands, dxs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-            with enclosed(what, level):
+            with enclosed(what, level, since):
                 return jvp.rule(xs, dxs)
 
         return JvpRule(jvp.name, tangents)
     vjp = rule
 
     def forward(xs: Operands, active: tuple[bool, ...]) -> tuple[list[Any], list[Any]]:
-        with enclosed(what, level):
+        with enclosed(what, level, since):
             return vjp.forward(xs, active)
 
     def backward(residuals: Operands, cts: Sequence[Any]) -> list[Any]:
-        with enclosed(what, level):
+        with enclosed(what, level, since):
             return vjp.backward(residuals, cts)
 
     return VjpRule(vjp.name, forward, backward, vjp.transpose)

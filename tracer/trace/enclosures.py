@@ -40,11 +40,19 @@ class Enclosure:
         return self.level is not None and trace.level > self.level and trace.serial <= self.serial
 
 
+def opened_last() -> int:
+    """The serial of the innermost trace."""
+    return 0 if state.innermost is None else state.innermost.serial
+
+
 @contextmanager
-def enclosed(what: str, level: int | None) -> Iterator[None]:
-    """For the length of a `with` block, a function with rules of its own runs."""
-    outer, innermost = state.enclosure, state.innermost
-    state.enclosure = Enclosure(what, level, 0 if innermost is None else innermost.serial, outer)
+def enclosed(what: str, level: int | None, since: int | None = None) -> Iterator[None]:
+    """For the length of a `with` block, a function with rules of its own runs.
+
+    since: the serial of the trace that was opened last when the function was called, if its rule runs later.
+    """
+    outer = state.enclosure
+    state.enclosure = Enclosure(what, level, opened_last() if since is None else since, outer)
     try:
         yield
     finally:
