@@ -10,16 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from tracer.errors import DTypeError, message
-from tracer.ir import dtypes
-from tracer.numpy.arithmetic import absolute
-from tracer.numpy.choosing import where
+from tracer.numpy.bessel import bessel_i
 from tracer.numpy.creation import arange, full_like
 from tracer.numpy.powers import sqrt
-from tracer.numpy.promotion import promoted_inexact
-from tracer.numpy.transcendental import cos, exp
+from tracer.numpy.transcendental import cos
 from tracer.trace.array import Array
-from tracer.trace.source import here
 
 
 def _angles(name: str, M: Any) -> tuple[int, Array]:
@@ -82,29 +77,9 @@ def kaiser(M: int, beta: Any) -> Array:
 
 
 def i0(x: Any) -> Array:
-    """The modified Bessel function of the first kind and order 0, of real numbers.
-
-    Its power series up to 18, in which all terms are positive; above, its asymptotic one, whose error there is below
-    e^-36 (Abramowitz & Stegun 9.6.12, 9.7.1).
+    """The modified Bessel function of the first kind and order 0, of real numbers. DTypeError for complex ones.
 
     >>> tnp.i0(tnp.asarray([0.0, 1.0]))
     Array([1.        , 1.26606588], f64)
     """
-    (value,) = promoted_inexact("i0", x)
-    if not dtypes.is_float(value.dtype):
-        raise DTypeError(message(f"i0{here()} takes real numbers", f"got {value.type}"))
-    far = absolute(value) > _FAR
-    quarter = where(far, 0, value) ** 2 / 4
-    near = full_like(value, 1)
-    for k in range(_POWERS, 0, -1):
-        near = near * quarter / k**2 + 1
-    size = where(far, absolute(value), _FAR)
-    beyond = full_like(value, 1)
-    for k in range(_ASYMPTOTIC, 0, -1):
-        beyond = beyond * (2 * k - 1) ** 2 / (8 * k * size) + 1
-    root = exp(size / 2)  # squared below, where it is not too large
-    return where(far, root * (root * (beyond / sqrt(2 * np.pi * size))), near)
-
-
-_FAR = 18.0
-_POWERS, _ASYMPTOTIC = 46, 34
+    return bessel_i("i0", 0, x, scaled=False)

@@ -14,6 +14,7 @@ from tracer.lax import igamma, igammac
 from tracer.nn import log_softmax, logsumexp, softmax
 from tracer.numpy import exp, floor, iscomplexobj, isfinite, log, log1p, where
 from tracer.numpy import sum as total
+from tracer.numpy.bessel import bessel_i
 from tracer.numpy.conversion import array_of
 from tracer.numpy.promotion import pointwise_inexact, promoted_inexact
 from tracer.primitives import exponential, special
@@ -272,14 +273,50 @@ def multigammaln(a: Any, d: int) -> Array:
     return total(gammaln(value[..., None] - shifts), -1) + d * (d - 1) / 4 * math.log(math.pi)
 
 
+def i0(x: Any) -> Array:
+    """The modified Bessel function of the first kind and order 0, of real numbers. DTypeError for complex ones.
+
+    >>> tracer.scipy.special.i0(1.0)
+    Array(1.26606588, f64)
+    """
+    return bessel_i("i0", 0, x, scaled=False)
+
+
+def i0e(x: Any) -> Array:
+    """`i0` times e^-|x|, which does not overflow.
+
+    >>> tracer.scipy.special.i0e(1000.0)
+    Array(0.01261724, f64)
+    """
+    return bessel_i("i0e", 0, x, scaled=True)
+
+
+def i1(x: Any) -> Array:
+    """The modified Bessel function of the first kind and order 1, of real numbers. DTypeError for complex ones.
+
+    >>> tracer.scipy.special.i1(1.0)
+    Array(0.5651591, f64)
+    """
+    return bessel_i("i1", 1, x, scaled=False)
+
+
+def i1e(x: Any) -> Array:
+    """`i1` times e^-|x|, which does not overflow.
+
+    >>> tracer.scipy.special.i1e(1000.0)
+    Array(0.01261093, f64)
+    """
+    return bessel_i("i1e", 1, x, scaled=True)
+
+
 def _array(x: Any) -> Any:
     return x if isinstance(x, Array) else x.value
 
 
 __all__ = [
     "betainc", "betaln", "digamma", "entr", "erf", "erfc", "erfinv", "expit", "gamma", "gammainc", "gammaincc",
-    "gammaln", "kl_div", "log_ndtr", "log_softmax", "logit", "logsumexp", "multigammaln", "ndtr", "ndtri", "polygamma",
-    "psi", "rel_entr", "softmax", "xlog1py", "xlogy",
+    "gammaln", "i0", "i0e", "i1", "i1e", "kl_div", "log_ndtr", "log_softmax", "logit", "logsumexp", "multigammaln",
+    "ndtr", "ndtri", "polygamma", "psi", "rel_entr", "softmax", "xlog1py", "xlogy",
 ]  # fmt: skip
 
 set_boundaries(globals(), __all__)
