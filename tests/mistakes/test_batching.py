@@ -87,3 +87,24 @@ def test_vmap_of_nothing() -> None:
         "vmap of lambda at @here: nothing to map over\n  the call has no arrays\n"
         "  help: map one argument at least, or give axis_size",
     )
+
+
+def test_in_axes_that_part_from_the_arguments_inside_a_tree() -> None:
+    remedy = "  help: give one integer or None for the whole tree, or a tree of them with the same outer structure"
+    params = {"w": [X, X], "b": X}
+    fails(
+        errors.ArgumentError,
+        lambda: vmap(lambda p, x: x, in_axes=({"w": [0, None, 0], "b": 0}, 0))(params, X),  # here
+        "in_axes of vmap of lambda at @here must be a prefix of the tree that it describes\n"
+        f"  got [0, None, 0] for [*, *] at in_axes[0]['w']\n{remedy}",
+    )
+
+
+def test_out_axes_that_part_from_the_results_inside_a_tree() -> None:
+    remedy = "  help: give one integer or None for the whole tree, or a tree of them with the same outer structure"
+    fails(
+        errors.ArgumentError,
+        lambda: vmap(lambda x: {"u": (x, x), "v": x}, out_axes={"u": {"a": 0}, "v": 0})(X),  # here
+        "out_axes of vmap of lambda at @here must be a prefix of the tree that it describes\n"
+        f"  got {{'a': 0}} for (*, *) at out_axes['u']\n{remedy}",
+    )

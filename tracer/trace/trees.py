@@ -61,13 +61,28 @@ def broadcast_prefix(prefix: Any, tree: Any, what: str) -> list[Any]:
         return list(optree.broadcast_prefix(prefix, tree, is_leaf=is_entry, none_is_leaf=False, namespace=NAMESPACE)) \
             if not _has_none(prefix) else _broadcast(prefix, tree)  # fmt: skip
     except (ValueError, TypeError):
+        root = what.partition(" ")[0]
+        path, own, described = _misfit(prefix, tree, root) or (root, prefix, tree)
+        where = f" at {path}" if path != root else ""
         raise ArgumentError(
             message(
                 f"{what}{here()} must be a prefix of the tree that it describes",
-                f"got {prefix!r} for {structure_text(flatten(tree)[1])}",
+                f"got {own!r} for {structure_text(flatten(described)[1])}{where}",
                 help="give one integer or None for the whole tree, or a tree of them with the same outer structure",
             )
         ) from None
+
+
+def _misfit(prefix: Any, tree: Any, path: str) -> tuple[str, Any, Any] | None:
+    """Where a prefix and a tree part: the path there, and what each has there; None where they do not."""
+    if prefix is None or is_leaf(prefix):
+        return None
+    (parts, kind), (others, other_kind) = _children(prefix), _children(tree)
+    if kind != other_kind:
+        return path, prefix, tree
+    accessors = optree.tree_accessors(prefix, is_leaf=_below(prefix), none_is_leaf=True, namespace=NAMESPACE)
+    rows = zip(parts, others, accessors, strict=True)
+    return next((found for p, t, a in rows if (found := _misfit(p, t, a.codify(path))) is not None), None)
 
 
 def _has_none(prefix: Any) -> bool:
