@@ -128,7 +128,7 @@ def test_faults_of_a_branch_that_no_lane_takes_stay_silent() -> None:
 
 
 def test_derivatives_of_rules_of_the_users_own_are_what_the_rules_say() -> None:
-    """A rule that is no derivative has no symmetric Hessian; such loops keep all steps when differentiated twice."""
+    """A rule that is no derivative has no symmetric Hessian: its transpose is a sweep of its own."""
 
     @tracer.custom_jvp
     def odd(x: Any, y: Any) -> Any:
@@ -148,10 +148,25 @@ def test_derivatives_of_rules_of_the_users_own_are_what_the_rules_say() -> None:
     v = tnp.asarray([1.3, 0.7])
     direction = tnp.asarray([0.4, 0.9])
 
-    def second() -> Any:
-        return tracer.grad(lambda x: (tracer.grad(loop)(x) * direction).sum())(v)
+    def bent(x: Any) -> Any:
+        return tracer.grad(lambda x: (tracer.grad(loop)(x) * direction).sum())(x)
 
-    np.testing.assert_allclose(np.asarray(limited(second)), np.asarray(limited(second, None)), rtol=1e-12)
+    for derivative in (
+        bent,
+        tracer.jit(bent),
+        tracer.hessian(loop),
+        tracer.jacrev(tracer.jacfwd(loop)),
+        tracer.jacrev(tracer.jacrev(loop)),
+        lambda x: tracer.jvp(tracer.grad(loop), (x,), (direction,))[1],
+        lambda x: tracer.vmap(bent)(tnp.stack([x, 2.0 * x])),
+        tracer.grad(lambda x: (bent(x) * direction).sum()),
+        lambda x: tracer.vjp(lambda d: tracer.jvp(tracer.grad(loop), (x,), (d,))[1], direction)[1](direction)[0],
+        lambda x: tracer.linearize(tracer.grad(loop), x)[1](direction),
+    ):
+        expected = np.asarray(limited(lambda derivative=derivative: derivative(v), None))
+        np.testing.assert_allclose(
+            np.asarray(limited(lambda derivative=derivative: derivative(v))), expected, rtol=1e-12
+        )
 
 
 @pytest.mark.parametrize("way", [lambda f: f, tracer.jit], ids=["outside jit", "jit"])
@@ -231,6 +246,34 @@ def test_the_limit_holds(order: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert found == pytest.approx(expected, rel=1e-9)
     assert unlimited > 2 * memory
     assert bounded <= order * memory
+
+
+@tracer.custom_jvp
+def sine(x: Any) -> Any:
+    return tnp.sin(x)
+
+
+@tracer.custom_vjp
+def square(x: Any) -> Any:
+    return x * x
+
+
+sine.defjvps(lambda dx, y, x: tnp.cos(x) * dx)
+square.defvjp(lambda x: (x * x, x), lambda x, ct: (2.0 * x * ct,))
+
+
+@pytest.mark.parametrize("rule", [sine, square, tracer.nn.relu, tnp.tanh], ids=["sine", "square", "relu", "tanh"])
+@pytest.mark.parametrize("second", [lambda f: tracer.grad(tracer.grad(f)), tracer.hessian], ids=["grad", "hessian"])
+def test_the_limit_holds_for_second_derivatives(rule: Function, second: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def flow(x: Any) -> Any:
+        step = lambda c: (c[0] + 1, c[1] - 1e-4 * rule(c[1]) * c[1] * x)  # noqa: E731
+        return tracer.lax.while_loop(lambda c: c[0] < 30_000, step, (0, x))[1]
+
+    memory, derivative = 2**17, second(flow)
+    expected, unlimited = limited(lambda: taken(derivative, 1.5, monkeypatch), None)
+    found, bounded = limited(lambda: taken(derivative, 1.5, monkeypatch), memory)
+    assert found == pytest.approx(expected, rel=1e-9)
+    assert bounded <= 2 * memory < unlimited
 
 
 @pytest.mark.parametrize("order", [1, 2])

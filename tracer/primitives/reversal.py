@@ -24,7 +24,7 @@ from tracer.primitives.loops import while_p
 from tracer.primitives.nested import Axes, active_of, batched_of, move_to_front, pick
 from tracer.primitives.reference import run_reference
 from tracer.primitives.rules import is_linear
-from tracer.primitives.sweeps import Jvp, Sweep, batched_sweep, pushed_forward, sweep_of
+from tracer.primitives.sweeps import Jvp, Sweep, adjoint, batched_sweep, keeping_carries, pushed_forward, sweep_of
 from tracer.trace.evaluate import evaluate
 from tracer.trace.stage import stage
 from tracer.trace.trace import Operand, bind_all
@@ -212,11 +212,13 @@ def _is_square(sweep: Sweep) -> bool:
     return list(map(tangent_type, moving)) == list(sweep.backward.output_types)
 
 
-def _pull_linearize(ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], **params: Any) -> Linearized:
+def _pull_linearize(
+    ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], bounded: bool = True, **params: Any
+) -> Linearized:
     sweep = sweep_of(params)
     _, consts, carry, _ = sweep.split(active)
     others = any(on and not moves for on, moves in zip((*consts, *carry), sweep.moving, strict=True))
-    if others or not sweep.symmetric or not _is_square(sweep):
+    if others or not _is_square(sweep) or not bounded:
         split = ctx.transform(_pull_program(sweep, [x.type for x in xs]), active, True)
         results = evaluate(split.forward, xs)
         outputs = results[: len(split.active_outputs)]
@@ -225,8 +227,9 @@ def _pull_linearize(ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], **par
             return evaluate(split.linear, [*residuals, *dxs])
 
         return Linearized(outputs, split.residuals(xs, results), apply_plain)
-    wide = pushed_forward(sweep, lambda *args: jvp_of_split(ctx.transform, *args))
-    bend = {**params, "d_forward": wide.forward, "d_linear": wide.linear, "d_backward": wide.backward}
+    base = sweep if sweep.symmetric else keeping_carries(sweep)
+    wide = pushed_forward(base, lambda *args: jvp_of_split(ctx.transform, *args))
+    bend = {**base.params, "d_forward": wide.forward, "d_linear": wide.linear, "d_backward": wide.backward}
     types = [tangent_type(x.type) for x in xs]
 
     def apply(residuals: Sequence[Any], dxs: Sequence[Any]) -> list[Any]:
@@ -278,7 +281,13 @@ def _pull_transpose(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], **params: A
 
 
 def _pull_batch(ctx: Any, xs: Sequence[Any], axes: Axes, **params: Any) -> Any:
-    wide, operands, cotangents = _batched(ctx, xs, axes, sweep_of(params))
+    """What moves becomes a batch with its cotangents, so that second derivatives are square, and in bounded memory."""
+    sweep = sweep_of(params)
+    moving = (*[False] * sweep.cond_consts, *sweep.moving, *[False] * sum(sweep.moving_carries))
+    spread = [ctx.to_front(x, axis) if on else x for x, axis, on in zip(xs, axes, moving, strict=True)]
+    wide, operands, cotangents = _batched(
+        ctx, spread, [0 if on else axis for axis, on in zip(axes, moving, strict=True)], sweep
+    )
     results = bind_all(loop_pull_p, [*operands, *cotangents], wide.params)
     return results, [0] * len(results)
 
@@ -348,7 +357,9 @@ def _bend_jvp(ctx: Any, xs: Sequence[Any], dxs: Sequence[Any], **params: Any) ->
 def _bend_linearize(ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], **params: Any) -> Linearized:
     sweep, wide = _sweeps_of(params)
     order = _bend_operands(sweep, range(len(xs)))
-    linearized = _pull_linearize(ctx, _bend_operands(sweep, xs), tuple(active[i] for i in order), **wide.params)
+    moved = tuple(active[i] for i in order)
+    bounded = sweep.symmetric  # a third derivative of rules of the user's own is kept on stacks
+    linearized = _pull_linearize(ctx, _bend_operands(sweep, xs), moved, bounded, **wide.params)
     positions = [i for i in range(len(xs)) if active[i]]
     given = [positions.index(i) for i in order if active[i]]
 
@@ -359,8 +370,17 @@ def _bend_linearize(ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], **par
 
 
 def _bend_transpose(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], **params: Any) -> list[Any]:
-    """A Hessian is its own transpose; what reaches the cotangents' tangents is pushed through the loop."""
-    sweep, _ = _sweeps_of(params)
+    """A Hessian is its own transpose, where it is one; what reaches the cotangents' tangents is pushed forward."""
+    sweep, wide = _sweeps_of(params)
+    own = {name: v for name, v in params.items() if not name.startswith("d_") and name != "backward"}
+    if not sweep.symmetric:
+        assert wide.backward is not None
+        other = adjoint(sweep, wide.forward, wide.backward, ctx.transform)
+        assert other.backward is not None
+        flags = (False,) * (len(other.backward.inputs) - 2 * sum(sweep.moving_carries))
+        pushed = ctx.transform(other.backward, (*flags, *[True] * (2 * sum(sweep.moving_carries)))).program
+        params = {**params, "d_forward": other.forward, "d_linear": pushed, "d_backward": other.backward}
+        own["linear"] = other.linear
     tangents = sum(sweep.moving)
     known = len(xs) - tangents - sum(sweep.moving_carries)
     arriving = [ctx.instantiate(ct) for ct in cts]
@@ -369,7 +389,6 @@ def _bend_transpose(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], **params: A
         rest = [ctx.zeros(x.type) for x in xs[known + tangents :]]
         found[known : known + tangents] = bind_all(loop_bend_p, [*xs[:known], *arriving, *rest], params)
     if any(map(is_linear, xs[known + tangents :])):
-        own = {name: v for name, v in params.items() if not name.startswith("d_") and name != "backward"}
         entry = xs[: sweep.cond_consts + len(sweep.moving)]
         found[known + tangents :] = bind_all(loop_push_p, [*entry, *arriving], own)
     return [ct if is_linear(x) else None for ct, x in zip(found, xs, strict=True)]

@@ -17,6 +17,7 @@ from typing import Any
 
 from tracer.ir.program import Program
 from tracer.ir.types import Type, with_shape
+from tracer.primitives.arithmetic import add
 from tracer.primitives.bits import and_
 from tracer.primitives.counted import LoopSplit, batched_function, where_live
 from tracer.primitives.nested import either, pick
@@ -36,7 +37,7 @@ class Sweep:
     """See the module's docstring. moving: of the constants and the carries. `backward` is None before transposition.
 
     memory: bytes that residuals and checkpoints may take. symmetric: whether second derivatives are known to be, as
-    they are but for rules of the user's own.
+    they are but for rules of the user's own; others are transposed by `adjoint`.
     """
 
     cond: Program
@@ -101,6 +102,74 @@ def split_sweep(
     tangents = split.linear.input_types[len(loop.places) :]
     linear = stage(run, [*fixed, *pushed, *tangents], name=split.linear.name).program
     return Sweep(cond, kept, linear, None, cond_consts, consts, moving, memory, symmetric)
+
+
+def keeping_carries(sweep: Sweep) -> Sweep:
+    """The same sweep with the carries as the residuals of a step, from which the others are computed again."""
+    assert sweep.backward is not None
+    c, x = sweep.consts, sweep.carries
+
+    def forward(inputs: list[Any]) -> list[Operand]:
+        return [*evaluate(sweep.forward, inputs)[:x], *inputs[c:]]
+
+    def again(program: Program) -> Program:
+        def run(inputs: list[Any]) -> list[Operand]:
+            residuals = evaluate(sweep.forward, inputs[: c + x])[x:]
+            return evaluate(program, [*inputs[:c], *residuals, *inputs[c + x :]])
+
+        moved = program.input_types[c + len(sweep.residual_types) :]
+        return stage(run, [*sweep.forward.input_types, *moved], name=program.name).program
+
+    kept = stage(forward, sweep.forward.input_types, name=sweep.forward.name).program
+    return replace(sweep, forward=kept, linear=again(sweep.linear), backward=again(sweep.backward))
+
+
+def adjoint(sweep: Sweep, d_forward: Program, d_backward: Program, transpose: Callable[..., Any]) -> Sweep:
+    """The sweep which transposes what `d_forward` and `d_backward` make of tangents, in a sweep that keeps carries.
+
+    With A, B and G the derivatives of a step, of its transpose by cotangents, and of that by what moves:
+
+        dx <- A dx            forwards        dual t of the cotangents' tangents:   t <- B^T t
+        dct <- B dct + G dx   back            dual u of dx:                         u <- A^T u + G^T t
+
+    So it is one of the same form, linear in (dc, dx) in place of (dc, dx) and in u in place of dct. `linear` is B^T.
+    """
+    assert sweep.backward is not None
+    backward, c, x = sweep.backward, sweep.consts, sweep.carries
+    m, n = sum(sweep.moving_consts), sum(sweep.moving_carries)
+    steps = replace(d_forward, outputs=d_forward.outputs[x : x + n])
+    pulls = replace(d_backward, outputs=(*d_backward.outputs[:m], *d_backward.outputs[2 * m : 2 * m + n]))
+    moving = (*[False] * c, *[True] * m, *[False] * x, *[True] * n)
+    step_back = transpose(steps, moving).program  # (c, x, u) -> parts of dc, dx
+    pull_back = transpose(pulls, (*moving, *[True] * n, *[False] * n)).program  # (c, x, ct, t) -> of dc, dx, dct
+    own, tangents = sweep.forward.input_types, list(d_forward.input_types[c : c + m]) + list(steps.output_types)
+
+    def push(inputs: list[Any]) -> list[Operand]:
+        nothing = [zeros(type) for type in backward.input_types[c + x :]]
+        return evaluate(pull_back, [*inputs[: c + x], *nothing, *inputs[c + x :]])[m + n :]
+
+    pushing = stage(push, [*own, *tangents], name=sweep.linear.name).program
+
+    def forward(inputs: list[Any]) -> list[Operand]:
+        consts, dc, carry, dx = inputs[:c], inputs[c : c + m], inputs[c + m : c + m + x], inputs[c + m + x :]
+        new = evaluate(sweep.forward, [*consts, *carry])[:x]
+        return [*new, *evaluate(pushing, [*consts, *carry, *dc, *dx]), *carry, *dx]
+
+    def back(inputs: list[Any]) -> list[Operand]:
+        consts, dc, carry, rest = inputs[:c], inputs[c : c + m], inputs[c + m : c + m + x], inputs[c + m + x :]
+        dx, u, ct = rest[:n], rest[n : 2 * n], rest[2 * n :]
+        bent = evaluate(pull_back, [*consts, *carry, *ct, *dc, *dx])[: m + n]
+        pulled = evaluate(step_back, [*consts, *carry, *u])
+        total = [add(a, b) for a, b in zip(bent, pulled, strict=True)]
+        before = evaluate(backward, [*consts, *carry, *ct])
+        return [*total[:m], *before[:m], *total[m:], *before[m:]]
+
+    return replace(
+        sweep,
+        forward=stage(forward, d_forward.input_types, name=d_forward.name).program,
+        linear=pushing,
+        backward=stage(back, d_backward.input_types, name=d_backward.name).program,
+    )
 
 
 def pushed_forward(sweep: Sweep, jvp: Jvp) -> Sweep:
