@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tracer
 import tracer.numpy as tnp
 from tools.numpy_table import (
     DTYPES,
@@ -156,3 +157,13 @@ def test_every_function_of_the_extensions_is_documented(module: Any, name: str) 
     documented = getattr(module, name).__doc__
     assert documented
     assert name in BY_VALUE or doctest.DocTestParser().get_examples(documented)
+
+
+MEMBERS = [name for name in dir(tnp.zeros(2)) if not name.startswith("_") and name not in ("real", "imag")]
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_every_member_of_arrays_has_an_example(name: str) -> None:
+    member = inspect.getattr_static(tracer.Array, name)
+    documented = inspect.getdoc(member) or ""
+    assert doctest.DocTestParser().get_examples(documented), f"Array.{name} has no example in its docstring"

@@ -17,6 +17,7 @@ from tracer.numpy import (
     logic,
     manipulation,
     matrices,
+    members,
     powers,
     products,
     protocols,
@@ -27,18 +28,14 @@ from tracer.numpy import (
     statistics,
     taking,
 )
-from tracer.numpy import dtypes as dtypes_
 from tracer.numpy.absent_members import ABSENT_MEMBERS, Absent, present
 from tracer.numpy.chained import references, refuse_lost_writes
 from tracer.numpy.choosing import nonzero
-from tracer.numpy.conversion import dtype_of_argument
 from tracer.numpy.dlpack import dlpack, dlpack_device
 from tracer.numpy.elements import getitem
 from tracer.numpy.joining import repeat
 from tracer.numpy.updates import SET, At, AtIndex, updated
-from tracer.primitives.conversion import bitcast_convert_type
-from tracer.runtime.devices import check_device, device_of
-from tracer.runtime.handles import makes_new
+from tracer.runtime.devices import device_of
 from tracer.runtime.replay import replayed
 from tracer.trace.array import KEY_DTYPE, Array, concrete, concrete_value, require_concrete
 from tracer.trace.source import here
@@ -131,120 +128,6 @@ def _format(self: Array, spec: str) -> str:
     return format(concrete_value(self)[()].item(), spec)
 
 
-# Methods that are not functions of `tracer.numpy`, or differ from them
-
-
-def _reshape(self: Array, *shape: Any, order: str = "C", copy: bool | None = None) -> Array:
-    """The same elements in another shape, given as a tuple or as integers."""
-    return manipulation.reshape(self, shape[0] if len(shape) == 1 else shape, order, copy=copy)
-
-
-def _transpose(self: Array, *axes: Any) -> Array:
-    """The axes in another order, given as a tuple or as integers; reversed without one."""
-    order = axes[0] if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], list | tuple)) else axes or None
-    return manipulation.transpose(self, order)
-
-
-def _astype(
-    self: Array,
-    dtype: Any,
-    order: Any = None,
-    casting: Any = None,
-    subok: Any = None,
-    copy: bool = True,
-    *,
-    device: Any = None,
-) -> Array:
-    """The array in another dtype."""
-    del order, casting, subok, copy
-    check_device(device, "astype")
-    return dtypes_.astype(self, dtype)
-
-
-def _item(self: Array, *args: Any) -> Any:
-    """One element as a Python number: the only one, or that at an index."""
-    chosen = self
-    if args:
-        index = args[0] if len(args) == 1 else args
-        chosen = manipulation.ravel(self)[index] if isinstance(index, int) and self.ndim > 1 else self[index]
-    return chosen._scalar(TracerFloatError, "item").item()
-
-
-def _tolist(self: Array) -> Any:
-    """The elements as nested lists of Python numbers."""
-    return np.asarray(self).tolist()
-
-
-def _to_numpy(self: Array) -> np.ndarray[Any, Any]:
-    """The elements as a NumPy array, read-only; by this name plotting libraries look for it."""
-    return np.asarray(self)
-
-
-def _tobytes(self: Array, order: Any = "C") -> bytes:
-    """The elements' bytes in row-major order."""
-    return np.asarray(self).tobytes(order)
-
-
-def _clip(self: Array, min: Any = None, max: Any = None) -> Array:
-    """The elements kept between two bounds."""
-    return arithmetic.clip(self, min, max)
-
-
-@makes_new
-def _view(self: Array, dtype: Any) -> Array:
-    """The same bytes read as another dtype."""
-    wanted = dtype_of_argument("view", dtype)
-    result: Array = bitcast_convert_type(self, wanted)
-    if wanted.itemsize < self.dtype.itemsize:
-        return manipulation.reshape(result, (*self.shape[:-1], -1))
-    return result
-
-
-def _sort(
-    self: Array,
-    axis: int | None = -1,
-    kind: None = None,
-    order: None = None,
-    *,
-    stable: bool = True,
-    descending: bool = False,
-) -> Array:
-    """The elements in ascending order: a new array, unlike ndarray's method."""
-    return sorting.sort(self, axis, kind, order, stable=stable, descending=descending)
-
-
-def _flatten(self: Array, order: str = "C") -> Array:
-    """All elements along one axis."""
-    return manipulation.ravel(self, order)
-
-
-def _block_until_ready(self: Array) -> Array:
-    """The array, when it has been computed: on a CPU it always has."""
-    return self
-
-
-def _devices(self: Array) -> set[Any]:
-    """Where the array lives, as a set of one."""
-    return {device_of(self)}
-
-
-def _to_device(self: Array, device: Any, /, *, stream: Any = None) -> Array:
-    """The array on a device. DeviceError if that is not there."""
-    del stream
-    check_device(device, "to_device")
-    return self
-
-
-def _nbytes(self: Array) -> int:
-    """How many bytes the elements take."""
-    return self.size * int(self.dtype.itemsize)
-
-
-def _itemsize(self: Array) -> int:
-    """How many bytes one element takes."""
-    return int(self.dtype.itemsize)
-
-
 # Copies and pickles
 
 
@@ -291,7 +174,7 @@ OPERATORS: Final[dict[str, Function]] = {
     "__gt__": _binary(logic.greater), "__ge__": _binary(logic.greater_equal),
     "__neg__": arithmetic.negative, "__pos__": arithmetic.positive, "__abs__": arithmetic.absolute,
     "__invert__": bits.bitwise_not,
-    "__round__": lambda self, ndigits=None: rounding.round(self, ndigits or 0),
+    "__round__": members.round,
 }  # fmt: skip
 
 CONTAINER: Final[dict[str, Function]] = {
@@ -303,23 +186,23 @@ CONTAINER: Final[dict[str, Function]] = {
 
 METHODS: Final[dict[str, Function]] = {
     "all": reductions.all, "any": reductions.any, "argmax": reductions.argmax, "argmin": reductions.argmin,
-    "argpartition": sorting.argpartition, "argsort": sorting.argsort, "astype": _astype,
-    "block_until_ready": _block_until_ready, "choose": taking.choose, "clip": _clip,
-    "compress": lambda self, condition, axis=None: taking.compress(condition, self, axis),
+    "argpartition": sorting.argpartition, "argsort": sorting.argsort, "astype": members.astype,
+    "block_until_ready": members.block_until_ready, "choose": taking.choose, "clip": members.clip,
+    "compress": members.compress,
     "conj": rounding.conjugate, "conjugate": rounding.conjugate, "copy": creation.copy, "cumprod": scans.cumprod,
-    "cumsum": scans.cumsum, "devices": _devices, "diagonal": matrices.diagonal, "dot": products.dot,
-    "flatten": _flatten, "item": _item, "max": reductions.max, "mean": statistics.mean, "min": reductions.min,
-    "nonzero": nonzero, "prod": reductions.prod, "ptp": reductions.ptp, "ravel": manipulation.ravel,
-    "repeat": repeat, "reshape": _reshape, "round": rounding.round, "searchsorted": sorting.searchsorted,
-    "sort": _sort, "squeeze": manipulation.squeeze, "std": statistics.std, "sum": reductions.sum,
-    "swapaxes": manipulation.swapaxes, "take": taking.take, "to_device": _to_device, "to_numpy": _to_numpy,
-    "tobytes": _tobytes,
-    "tolist": _tolist, "trace": matrices.trace, "transpose": _transpose, "var": statistics.var, "view": _view,
+    "cumsum": scans.cumsum, "devices": members.devices, "diagonal": matrices.diagonal, "dot": products.dot,
+    "flatten": members.flatten, "item": members.item, "max": reductions.max, "mean": statistics.mean,
+    "min": reductions.min, "nonzero": nonzero, "prod": reductions.prod, "ptp": reductions.ptp,
+    "ravel": manipulation.ravel, "repeat": repeat, "reshape": members.reshape, "round": rounding.round,
+    "searchsorted": sorting.searchsorted, "sort": members.sort, "squeeze": manipulation.squeeze,
+    "std": statistics.std, "sum": reductions.sum, "swapaxes": manipulation.swapaxes, "take": taking.take,
+    "to_device": members.to_device, "to_numpy": members.to_numpy, "tobytes": members.tobytes, "tolist": members.tolist,
+    "trace": matrices.trace, "transpose": members.transpose, "var": statistics.var, "view": members.view,
 }  # fmt: skip
 
 PROPERTIES: Final[dict[str, Function]] = {
     "T": manipulation.transpose, "mT": manipulation.matrix_transpose, "at": At, "device": device_of,
-    "imag": rounding.imag, "itemsize": _itemsize, "nbytes": _nbytes, "real": rounding.real,
+    "imag": rounding.imag, "itemsize": members.itemsize, "nbytes": members.nbytes, "real": rounding.real,
 }  # fmt: skip
 
 PROTOCOLS: Final[dict[str, Any]] = {

@@ -223,7 +223,11 @@ _taken = replayed(get, named=False)
 
 
 class At:
-    """`x.at`: index it, then say what to do there. The array itself stays as it is."""
+    """`x.at`: index it, then say what to do there. The array itself stays as it is.
+
+    >>> tnp.zeros(3).at[1].set(5.0)
+    Array([0., 5., 0.], f64)
+    """
 
     __slots__ = ("_array",)
 

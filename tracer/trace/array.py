@@ -82,7 +82,11 @@ class Array(Surface):
 
     @property
     def type(self) -> Type:
-        """The IR type."""
+        """The IR type.
+
+        >>> print(tnp.zeros((2, 3)).type)
+        f64[2,3]
+        """
         type = self._type
         if type is None:
             value = self._value
@@ -91,7 +95,11 @@ class Array(Surface):
 
     @property
     def dtype(self) -> DType:
-        """The NumPy dtype. Random keys have none: their dtype is `tracer.dtypes.prng_key`'s."""
+        """The NumPy dtype. Random keys have none: their dtype is `tracer.dtypes.prng_key`'s.
+
+        >>> tnp.zeros(3).dtype
+        dtype('float64')
+        """
         if self._type is None:
             return self._value.dtype  # type: ignore[no-any-return]
         type = self._type
@@ -101,18 +109,30 @@ class Array(Surface):
 
     @property
     def shape(self) -> Shape:
-        """The sizes of the axes."""
+        """The sizes of the axes.
+
+        >>> tnp.zeros((2, 3)).shape
+        (2, 3)
+        """
         type = self._type
         return self._value.shape if type is None else type.shape
 
     @property
     def ndim(self) -> int:
-        """How many axes."""
+        """How many axes.
+
+        >>> tnp.zeros((2, 3)).ndim
+        2
+        """
         return len(self.shape)
 
     @property
     def size(self) -> int:
-        """How many elements."""
+        """How many elements.
+
+        >>> tnp.zeros((2, 3)).size
+        6
+        """
         result = 1
         for n in self.shape:
             result *= n
@@ -120,7 +140,11 @@ class Array(Surface):
 
     @property
     def weak_type(self) -> bool:
-        """Whether the value came from Python scalars alone, and so gives way in promotion."""
+        """Whether the value came from Python scalars alone, and so gives way in promotion.
+
+        >>> tnp.asarray(1.0).weak_type, tnp.asarray([1.0]).weak_type
+        (True, False)
+        """
         return self._weak
 
     # values
