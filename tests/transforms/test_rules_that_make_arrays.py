@@ -60,3 +60,15 @@ def test_a_large_array_made_in_a_rule_is_named() -> None:
         "  got f64[3000]",
         "  help: make it outside the rule, which may close over it, or pass it as an argument",
     ]
+
+
+def test_zeros_of_an_outer_derivative_are_not_those_of_an_inner_one() -> None:
+    """The tangents move on while the gradient within writes its linear part: a rule's zeros belong to the tangents."""
+    table = tnp.asarray([1.0, 2.0, 3.0, 4.0])
+
+    def f(x: Any) -> Any:
+        return (table.at[tnp.asarray([0, 2])].multiply(x[:2]) ** 2).sum()
+
+    x = tnp.asarray([0.5, 1.5, 2.0])
+    np.testing.assert_allclose(tracer.hvp(f, (x,), (x,))[0], [1.0, 27.0, 0.0])
+    np.testing.assert_allclose(tracer.jvp(grad(f), (x,), (x,))[1], [1.0, 27.0, 0.0])

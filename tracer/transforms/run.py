@@ -317,7 +317,12 @@ def _push(
         check_enclosed(trace, operands)
     xs = [_lower(trace, x) for x in operands]
     dxs = [_tangent(trace, x) for x in operands]
-    ys, dys = push_equation(primitive, xs, dxs, params)
+    innermost = state.innermost
+    state.innermost = trace  # a linear trace may be open within: the zeros that rules make are not its own
+    try:
+        ys, dys = push_equation(primitive, xs, dxs, params)
+    finally:
+        state.innermost = innermost
     outputs: list[Any] = []
     for y, dy in zip(ys, dys, strict=True):
         if isinstance(dy, Zero):
