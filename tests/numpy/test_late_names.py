@@ -223,3 +223,21 @@ def test_folds_with_nothing_to_start_with_are_refused() -> None:
         tnp.frompyfunc(lambda x: x, nin=1, nout=1).reduce(T)
     with pytest.raises(ArgumentError, match="takes 2 arguments\n  got 1"):
         FAR(T)
+
+
+def test_functions_that_branch_on_values_are_called_for_each_element() -> None:
+    def larger(a: Any, b: Any) -> Any:
+        return a - b if a > b else a + b
+
+    x, y = np.array([[1.0], [5.0]]), np.array([2.0, 0.0, 7.0])
+    np.testing.assert_array_equal(tnp.vectorize(larger)(x, y), np.vectorize(larger)(x, y))
+    slope = tracer.grad(lambda y: tnp.sum(tnp.vectorize(larger)(x, y) * y))(y)
+    np.testing.assert_allclose(slope, np.sum(np.where(x > y, x - 2 * y, x + 2 * y), axis=0))
+    with pytest.raises(tracer.errors.TracerBoolError, match="on a traced value"):
+        tracer.jit(tnp.vectorize(larger))(x, y)
+    rows = np.arange(6.0).reshape(2, 3) - 2
+
+    def row(v: Any) -> Any:
+        return v[::-1] if v.sum() > 0 else v
+
+    np.testing.assert_array_equal(tnp.apply_along_axis(row, 1, rows), np.apply_along_axis(row, 1, rows))

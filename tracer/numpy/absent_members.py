@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 _MEMORY = "arrays are values, of no memory to look into"
@@ -29,6 +30,25 @@ ABSENT_MEMBERS: dict[str, str] = {
     "tofile": "use np.asarray(x).tofile(file), or tracer.numpy.save",
     "tostring": "NumPy has removed it; use x.tobytes()",
 }
+
+
+ASSIGNED: dict[str, str] = {  # what is said of `x.shape = ...`
+    "T": "assign to x itself",
+    "dtype": "x = x.astype(dtype), or x.view(dtype)",
+    "imag": "x = x.real + 1j * value",
+    "real": "x = value + 1j * x.imag, or x[...] = value",
+    "shape": "x = x.reshape(shape)",
+}
+
+
+def refusing(name: str, remedy: str) -> Callable[[Any, Any], None]:
+    """The setter of a property of arrays."""
+
+    def refuse(x: Any, value: Any) -> None:
+        del value
+        raise AttributeError(f"property {name!r} of {type(x).__name__!r} object has no setter ({_PLACE}; {remedy})")
+
+    return refuse
 
 
 class Absent:

@@ -28,7 +28,7 @@ from tracer.numpy import (
     statistics,
     taking,
 )
-from tracer.numpy.absent_members import ABSENT_MEMBERS, Absent, present
+from tracer.numpy.absent_members import ABSENT_MEMBERS, ASSIGNED, Absent, present, refusing
 from tracer.numpy.chained import references, refuse_lost_writes
 from tracer.numpy.choosing import nonzero
 from tracer.numpy.dlpack import dlpack, dlpack_device
@@ -233,6 +233,8 @@ def install(cls: type[Array]) -> None:
         setattr(cls, name, member)
     for name, getter in PROPERTIES.items():
         setattr(cls, name, property(replayed(getter) if name in _REPLAYED else getter))
+    for name, remedy in ASSIGNED.items():
+        setattr(cls, name, vars(cls)[name].setter(refusing(name, remedy)))
     for name, why in ABSENT_MEMBERS.items():
         setattr(cls, name, Absent(name, why))
     for name in ("__array__", "__bool__", "__complex__", "__float__", "__hash__", "__index__", "__int__", "__len__"):

@@ -16,12 +16,12 @@ from tracer.numpy.conversion import array_of, broadcast
 from tracer.numpy.indexing import checked_places, get, known_places
 from tracer.numpy.manipulation import moveaxis, ravel
 from tracer.numpy.reductions import no_out
+from tracer.numpy.vectorizing import on_rows
 from tracer.primitives.broadcasting import axis_of
 from tracer.primitives.shapes import broadcasted_iota
 from tracer.runtime.handles import makes_new
 from tracer.trace.array import Array
 from tracer.trace.source import here
-from tracer.transforms.vectorize import vmap
 
 
 def take(
@@ -158,10 +158,10 @@ def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any
     x = array_of("apply_along_axis", arr)
     along = axis_of("apply_along_axis", axis, x.ndim)
     rows = moveaxis(x, along, -1)
-    mapped = vmap(lambda v: func1d(v, *args, **kwargs))
     lead = rows.shape[:-1]
-    results = mapped(rows.reshape(shape.size(lead), rows.shape[-1])) if lead else func1d(rows, *args, **kwargs)
     if not lead:
-        return results
+        return func1d(rows, *args, **kwargs)
+    flat = rows.reshape(shape.size(lead), rows.shape[-1])
+    results = on_rows(lambda v: func1d(v, *args, **kwargs), [flat])
     shaped = results.reshape(*lead, *results.shape[1:])
     return moveaxis(shaped, tuple(range(len(lead), shaped.ndim)), tuple(range(along, along + shaped.ndim - len(lead))))

@@ -7,13 +7,15 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from tracer.errors import ArgumentError, ShapeError, message
+from tracer.errors import ArgumentError, ShapeError, TracedValueError, message
 from tracer.ir import shape
 from tracer.numpy.conversion import array_of, broadcast
+from tracer.numpy.joining import stack
 from tracer.numpy.manipulation import reshape
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.source import here
+from tracer.trace.state import state
 from tracer.transforms.vectorize import vmap
 
 Core = tuple[str, ...]
@@ -38,7 +40,8 @@ def vectorize(
     """A function that maps `pyfunc` over the leading axes of its arguments, which broadcast together.
 
     pyfunc: of scalars, or of arrays with the core dimensions that a signature "(m,n),(n)->(m)" names. excluded: the
-    positions and names of arguments that are handed on as they are. All of it is one batched computation.
+    positions and names of arguments that are handed on as they are. All of it is one batched computation; a function
+    that asks for values, as `if` does, is called for one element after the other, where they are known.
 
     >>> tnp.vectorize(lambda v, w: (v * w).sum(), signature="(n),(n)->()")(tnp.ones((2, 3)), tnp.arange(3.0))
     Array([3., 3.], f64)
@@ -77,9 +80,21 @@ def vectorize(
             reshape(broadcast(x, (*sizes, *x.shape[len(own) :])), (flat, *x.shape[len(own) :]))
             for x, own in zip(arrays, lead, strict=True)
         ]
-        return trees.tree_map(lambda y: reshape(y, (*sizes, *y.shape[1:])), vmap(call)(*rows))
+        return trees.tree_map(lambda y: reshape(y, (*sizes, *y.shape[1:])), on_rows(call, rows))
 
     return mapped
+
+
+def on_rows(function: Callable[..., Any], rows: list[Array]) -> Any:
+    """A function of every row of some arrays: batched, or one after the other where it asks for values at hand."""
+    try:
+        return vmap(function)(*rows)
+    except TracedValueError:
+        if state.staging is not None or not rows[0].shape[0]:
+            raise
+    found = [trees.flatten(function(*(x[i] for x in rows))) for i in range(rows[0].shape[0])]
+    columns = zip(*(leaves for leaves, _ in found), strict=True)
+    return trees.unflatten(found[0][1], [stack(list(column)) for column in columns])
 
 
 def _check_sizes(arrays: list[Array], cores: Any) -> None:
