@@ -194,9 +194,10 @@ def _write_turned(writer: BlockWriter, source: Memory, target: Memory, sizes: tu
     """target[c, j, i] = source[c, i, j]."""
     f = FunctionWriter(writer)
     read, written = f.memory(source), f.memory(target, written=True)
-    with f.loops(sizes, LoopKind.PARALLEL) as (matrix, i, j):
+    turned = (sizes[0], sizes[2], sizes[1])
+    with f.loops(turned, LoopKind.PARALLEL) as (matrix, j, i):
         element = _load_at(f, read, flatten((matrix, i, j), sizes))
-        f.store_at(written, flatten((matrix, j, i), (sizes[0], sizes[2], sizes[1])), element)
+        f.store_at(written, flatten((matrix, j, i), turned), element)
     f.invoke()
 
 
