@@ -57,3 +57,24 @@ def test_the_last_thread_turns_it_on_again() -> None:
     leave.set()
     thread.join()
     assert gc.isenabled()
+
+
+def test_what_was_made_meanwhile_counts_as_old() -> None:
+    gc.enable()
+    with collector_paused():
+        made = [[n] for n in range(5000)]
+    assert gc.get_count()[0] < 5000
+    assert not gc.get_freeze_count()
+    assert any(x is made[7] for x in gc.get_objects(generation=2))
+
+
+def test_what_the_user_froze_stays_frozen() -> None:
+    gc.enable()
+    gc.freeze()
+    try:
+        frozen = gc.get_freeze_count()
+        with collector_paused():
+            pass
+        assert gc.get_freeze_count() >= frozen - 100  # less what was freed in between
+    finally:
+        gc.unfreeze()
