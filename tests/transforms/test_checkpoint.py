@@ -81,8 +81,19 @@ def loop_in_scan(w: Any, layer: Any = layer) -> Any:
     return lax.scan(lambda x, _: (inner(x), None), X, None, length=2)[0].sum()
 
 
+def squares(w: Any, layer: Any = layer) -> Any:
+    """What the policy names is what the derivative reads: rows of a scan, results of a branch."""
+
+    def square(x: Any) -> Any:
+        y = checkpoint_name(w @ x, "product")
+        return y * y
+
+    x = lax.scan(lambda x, _: (square(x), None), X, None, length=3)[0]
+    return lax.cond(x[0] < 100.0, square, lambda x: x, x).sum()
+
+
 BASIC = [three_layers, scanned, looped]
-NESTED = [counted, branched, branches_in_scan, scan_in_loop, loop_in_scan]
+NESTED = [counted, branched, squares, branches_in_scan, scan_in_loop, loop_in_scan]
 FUNCTIONS = [*BASIC, *NESTED]
 
 
@@ -143,7 +154,7 @@ def count(program: Program, name: str) -> int:
 @pytest.mark.parametrize("function", FUNCTIONS[1:-1], ids=lambda f: f.__name__)
 def test_policies_decide_what_runs_again_in_loops_and_branches(function: Any) -> None:
     """Without a checkpoint no product is computed twice."""
-    layers = 2 if function is branches_in_scan else 1
+    layers = 2 if function in (branches_in_scan, squares) else 1
 
     def products(policy: Any) -> int:
         f = function if policy is None else checkpoint(function, policy=policy)
