@@ -114,3 +114,23 @@ def test_every_transform_names_a_result_that_is_no_array(name: str, use: Any) ->
         f"  got str for the result at {where}",
         "  help: return arrays and numbers, or trees of them",
     )
+
+
+@pytest.mark.parametrize(
+    ("where", "option", "use"),
+    [
+        ("jit", "static_argnums", lambda f: jit(f, static_argnums=4)),
+        ("checkpoint", "static_argnums", lambda f: tracer.checkpoint(f, static_argnums=(0, 4))),
+        ("custom_jvp", "nondiff_argnums", lambda f: tracer.custom_jvp(f, nondiff_argnums=(4,))),
+        ("custom_vjp", "nondiff_argnums", lambda f: tracer.custom_vjp(f, nondiff_argnums=(4,))),
+    ],
+)
+def test_arguments_that_a_function_has_not_are_told_where_they_are_named(where: str, option: str, use: Any) -> None:
+    def f(x: Any, y: Any = 1.0) -> Any:
+        return x * y
+
+    with pytest.raises(errors.ArgumentError) as caught:
+        use(f)
+    first, had, _ = str(caught.value).splitlines()
+    assert re.fullmatch(rf"{where}( of)? f at test_arguments\.py:\d+: {option} names argument 4", first)
+    assert had == "  the function has 2 positional parameters"

@@ -9,6 +9,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tracer.errors import ArgumentError, TracerArrayError
 
 GRID = np.array([[0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 2, 0]])
 Z = np.array([1 + 2j, 3j, 1 + 2j, complex(np.nan, 1), 0])
@@ -43,3 +44,12 @@ def test_sets_of_complex_numbers() -> None:
     np.testing.assert_array_equal(np.asarray(tnp.setdiff1d(Z[:3], tests)), np.setdiff1d(Z[:3], tests))
     np.testing.assert_array_equal(np.asarray(tnp.intersect1d(Z[:3], tests)), np.intersect1d(Z[:3], tests))
     np.testing.assert_array_equal(np.asarray(tnp.setxor1d(Z[:3], tests[:2])), np.setxor1d(Z[:3], tests[:2]))
+
+
+def test_what_depends_on_traced_values_is_told() -> None:
+    assert tnp.min_scalar_type(tnp.asarray(10)) == np.uint8
+    assert tracer.jit(lambda x: x.astype(tnp.min_scalar_type(x)))(np.zeros(2, "float32")).dtype == np.float32
+    with pytest.raises(TracerArrayError, match=r"min_scalar_type at .* of a number that is traced"):
+        tracer.jit(lambda x: x.astype(tnp.min_scalar_type(x)))(1.0)
+    with pytest.raises(ArgumentError, match='trim is "f", "b" or "fb"'):
+        tnp.trim_zeros([0, 1], "z")

@@ -202,7 +202,7 @@ def test_options_that_make_no_sense_are_refused() -> None:
         jit(double, static_argnums=1)
     assert str(error.value) == (
         f"jit of double at test_jit.py:{line(-2)}: static_argnums names argument 1\n"
-        "  the function has 1 positional parameters\n"
+        "  the function has 1 positional parameter\n"
         "  help: count from 0, or use names"
     )
     with pytest.raises(ArgumentError, match="static_argnums takes integers"):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tracer.errors import ArgumentError, message
+from tracer.errors import ArgumentError, TracerArrayError, message
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
 from tracer.numpy.conversion import array_of
@@ -15,7 +15,7 @@ from tracer.numpy.creation import asarray
 from tracer.numpy.dtypes import result_type
 from tracer.numpy.logic import isfinite
 from tracer.numpy.rounding import real
-from tracer.trace.array import Array, require_concrete
+from tracer.trace.array import Array, concrete_value
 from tracer.trace.source import here
 
 False_, True_ = np.False_, np.True_
@@ -92,7 +92,14 @@ def min_scalar_type(a: Any) -> DType:
     >>> tnp.min_scalar_type(10)
     dtype('uint8')
     """
-    return np.min_scalar_type(require_concrete(a) if isinstance(a, Array) else a)
+    if isinstance(a, Array) and a.ndim:
+        return a.dtype
+    known = concrete_value(a) if isinstance(a, Array) else a
+    if known is None:
+        raise TracerArrayError(
+            message(f"min_scalar_type{here()} of a number that is traced: its value says it", f"got {a.type}")
+        )
+    return np.min_scalar_type(known)
 
 
 def isfortran(a: Any) -> bool:

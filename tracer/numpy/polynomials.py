@@ -182,6 +182,8 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | tuple[int, ...] | None =
     Array([1, 2], i64)
     """
     x = array_of("trim_zeros", filt)
+    if set(trim.lower()) - set("fb"):
+        raise ArgumentError(message(f'trim_zeros{here()}: trim is "f", "b" or "fb"', f"got {trim!r}"))
     axes = shape.axes_tuple(axis, x.ndim, f"trim_zeros{here()}")
     known = concrete_value(x)
     if known is None:

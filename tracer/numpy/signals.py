@@ -16,14 +16,13 @@ from tracer.numpy.conversion import array_of, unified
 from tracer.numpy.creation import asarray, full_like
 from tracer.numpy.joining import concatenate
 from tracer.numpy.manipulation import atleast_1d, flip, moveaxis, ravel
-from tracer.numpy.padding import pad
-from tracer.numpy.products import matmul
 from tracer.numpy.promotion import promoted_inexact
 from tracer.numpy.reductions import sum
 from tracer.numpy.rounding import conjugate
 from tracer.numpy.scans import cumsum, diff
 from tracer.numpy.sorting import searchsorted
 from tracer.primitives.broadcasting import axis_of
+from tracer.primitives.convolution_layouts import conv_general_dilated
 from tracer.runtime.handles import makes_new
 from tracer.trace.array import Array
 from tracer.trace.source import here
@@ -68,14 +67,11 @@ def _vectors(name: str, a: Any, v: Any) -> list[Array]:
 
 def _slid(name: str, x: Array, y: Array, mode: str, precision: Any) -> Array:
     """The products of y, the shorter one, with every stretch of x."""
-    n, m = x.shape[0], y.shape[0]
+    m = y.shape[0]
     widths = {"full": (m - 1, m - 1), "same": (m // 2, (m - 1) // 2), "valid": (0, 0)}
     if mode not in widths:
         raise ArgumentError(message(f'{name}{here()}: mode is "full", "same" or "valid"', f"got {mode!r}"))
-    before, after = widths[mode]
-    padded = pad(x, (before, after))
-    stretches = padded[np.arange(n + before + after - m + 1)[:, None] + np.arange(m)]
-    return matmul(stretches, y, precision=precision)
+    return conv_general_dilated(x[None, None], y[None, None], (1,), [widths[mode]], precision=precision)[0, 0]
 
 
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: float | None = None) -> Array:

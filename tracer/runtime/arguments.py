@@ -19,7 +19,7 @@ from tracer.trace.array import Array
 from tracer.trace.convert import as_array, scalar_dtype
 from tracer.trace.source import here
 from tracer.trace.state import state
-from tracer.transforms.functions import argument_names
+from tracer.transforms.functions import argument_names, check_positions, positional_parameters
 
 _KNOWN = dtypes.SHORT_NAMES
 Positions = int | Sequence[int] | None
@@ -147,32 +147,20 @@ def signature(
 
     what: the transform that errors speak of.
     """
-    parameters, count = _positional(function)
+    parameters, count = positional_parameters(function)
     where = f"{what} of {name}"
 
     def chosen(kind: str, given: tuple[Positions, Names]) -> tuple[frozenset[int], frozenset[str]]:
         numbers = _integers(given[0], f"{kind}_argnums", where)
         names = _strings(given[1], f"{kind}_argnames", where)
         _check_names(names, function, f"{kind}_argnames", where)
-        _check_range(numbers, count, f"{kind}_argnums", where)
+        check_positions(numbers, function, f"{kind}_argnums", where)
         total = len(parameters)
         names |= {parameters[n] for n in numbers if -total <= n < total}
         numbers |= {i for i, p in enumerate(parameters) if p in names}
         return frozenset(numbers), frozenset(names)
 
     return Signature(what, name, *chosen("static", static), *chosen("donate", donated), count, parameters)
-
-
-def _positional(function: Callable[..., Any]) -> tuple[tuple[str, ...], int | None]:
-    """Names of the positional parameters, and how many there may be (None: any number, or nobody knows)."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (ValueError, TypeError):
-        return (), None
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    names = tuple(p.name for p in parameters if p.kind in kinds)
-    open_ended = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
-    return names, None if open_ended else len(names)
 
 
 def _integers(given: Positions, what: str, where: str) -> set[int]:
@@ -207,18 +195,6 @@ def _check_names(names: set[str], function: Callable[..., Any], what: str, where
                 help="name a parameter of the function",
             )
         )
-
-
-def _check_range(numbers: set[int], count: int | None, what: str, where: str) -> None:
-    for number in sorted(numbers):
-        if count is not None and not -count <= number < count:
-            raise ArgumentError(
-                message(
-                    f"{where}{here()}: {what} names argument {number}",
-                    f"the function has {count} positional parameters",
-                    help="count from 0, or use names",
-                )
-            )
 
 
 def leaf_type(leaf: Any) -> Type | None:

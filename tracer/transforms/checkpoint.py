@@ -23,6 +23,7 @@ from tracer.transforms.functions import (
     argument_names,
     as_outputs,
     check_callable,
+    check_positions,
     flatten_arguments,
     name_of,
     parameter_names,
@@ -51,6 +52,7 @@ def checkpoint(
     name = name_of(fun)
     kept = nothing_saveable if policy is None else _policy(policy)
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    check_positions(numbers, fun, "static_argnums", f"checkpoint of {name}")
     names = {static_argnames} if isinstance(static_argnames, str) else set(static_argnames)
     numbers += tuple(i for i, parameter in enumerate(parameter_names(fun)) if parameter in names)
 

@@ -28,6 +28,7 @@ from tracer.transforms.functions import (
     as_output,
     call_rule,
     check_callable,
+    check_positions,
     flatten_arguments,
     name_of,
     parameter_names,
@@ -50,6 +51,7 @@ class _Custom:
         self.fun = fun
         self._parameters = parameter_names(fun)
         numbers = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
+        check_positions(numbers, fun, "nondiff_argnums", f"{self._kind} {name_of(fun)}")
         names = (nondiff_argnames,) if isinstance(nondiff_argnames, str) else tuple(nondiff_argnames)
         self.nondiff_argnums = (*numbers, *(self._position(name) for name in names))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -68,11 +68,35 @@ def _leaf_names(argument: str, parameter: str | None, value: Any) -> list[str]:
 
 def parameter_names(function: Callable[..., Any] | None) -> list[str]:
     """What a function calls the arguments that it takes by position; nothing for one that does not say."""
+    return [] if function is None else list(positional_parameters(function)[0])
+
+
+def positional_parameters(function: Callable[..., Any]) -> tuple[tuple[str, ...], int | None]:
+    """Names of the positional parameters, and how many there may be (None: any number, or nobody knows)."""
     try:
-        parameters = inspect.signature(function).parameters.values() if function is not None else ()
+        parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
-        return []
-    return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        return (), None
+    names = tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD))
+    open_ended = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    return names, None if open_ended else len(names)
+
+
+def check_positions(numbers: Iterable[int], function: Callable[..., Any], option: str, where: str) -> None:
+    """Raise ArgumentError for the number of an argument that the function does not have.
+
+    option, where: what the numbers were given as, and to which transform of the function.
+    """
+    count = positional_parameters(function)[1]
+    for number in sorted(numbers):
+        if count is not None and not -count <= number < count:
+            raise ArgumentError(
+                message(
+                    f"{where}{here()}: {option} names argument {number}",
+                    f"the function has {count} positional parameter{'' if count == 1 else 's'}",
+                    help="count from 0, or use names",
+                )
+            )
 
 
 def as_outputs(result: Any, what: str) -> tuple[list[Any], trees.Structure]:
