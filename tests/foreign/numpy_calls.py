@@ -167,7 +167,7 @@ CASES: list[Case] = [
     _one("where", lambda x: np.where(x > 0.5, x, 0.0), X, grad=OURS),
     _one("result_type", lambda x: str(np.result_type(x, np.float32)), X, eager=PLAIN, jit=PLAIN),
     _one("common_type", lambda x: str(np.dtype(np.common_type(x))), X, eager=PLAIN, jit=PLAIN),
-    _one("min_scalar_type", lambda x: str(np.min_scalar_type(x)), X, eager=PLAIN, jit=REFUSED),
+    _one("min_scalar_type", lambda x: str(np.min_scalar_type(x)), X, eager=PLAIN, jit=PLAIN),
     _one("packbits", lambda x: np.packbits(x > 0.5), X),
     _one("unpackbits", lambda i: np.unpackbits(i.astype(np.uint8)), I),
     *_each("shares_memory may_share_memory", X, Y, eager=PLAIN, jit=PLAIN),
