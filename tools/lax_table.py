@@ -16,7 +16,6 @@ TARGET = ROOT / "docs" / "lax.md"
 _TYPES = "a name for annotations and settings of XLA; nothing takes it here"
 _SHARDING = "speaks of arrays spread over devices"
 _XLA = "speaks to XLA's compiler or runtime"
-_SPECIAL = "not yet: the incomplete beta integral, the Bessel functions and zeta need algorithms of their own"
 
 # JAX's names that are not here, and why.
 ABSENT: dict[str, str] = {
@@ -28,9 +27,10 @@ ABSENT: dict[str, str] = {
         ("pcast", "precv", "psend", "ragged_all_to_all", "with_sharding_constraint"), _SHARDING,
     ),
     **dict.fromkeys(("after_all", "composite", "create_token", "dce_sink", "stage"), _XLA),
-    **dict.fromkeys(
-        ("bessel_i0e", "bessel_i1e", "betainc", "zeta"), _SPECIAL,
-    ),
+    "bessel_i0e": "tracer.scipy.special.i0e",
+    "bessel_i1e": "tracer.scipy.special.i1e",
+    "betainc": "tracer.scipy.special.betainc",
+    "zeta": "not yet: it needs an algorithm of its own",
     **dict.fromkeys(("RaggedDotDimensionNumbers", "ragged_dot", "ragged_dot_general"), "not yet: products by groups"),
     "FftType": "not yet: Fourier transforms",
     "conv_general_permutations": "conv_dimension_numbers gives the axes",
@@ -57,6 +57,10 @@ DIFFERENT: dict[str, str] = {
     "`max`, `min`, `clamp`, reductions, scans and scatters by them, of complex numbers": "a NaN part wins, the first "
     "of several; with JAX the order of the operands decides. `clamp` compares imaginary parts as well",
     "`atan2` of complex numbers": "refused: the angle is that of a real point",
+    "Python numbers of another kind, as in `add(x, 1)` of floats": "taken, as by `tracer.numpy`; JAX with "
+    "64 bits refuses them",
+    "the derivative of `sign` of complex numbers": "that of z / abs(z); 0 in JAX",
+    "the derivative of `abs` at 0": "0, as of `sign`; 1 in JAX",
     "`add` and `mul` of bools, `abs` of unsigned integers": "defined, as in NumPy",
     "`argmax`, `argmin` and gradients of `reduce_window` and `clamp` of complex numbers": "defined, by the same order",
     "`cummax`, `cummin`": "equal elements share the derivative equally, as in `reduce_max`; JAX halves it each step",

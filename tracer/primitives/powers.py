@@ -15,8 +15,9 @@ from tracer.ir.program import Literal
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType, Type, tangent_type
 from tracer.primitives.arithmetic import div, divide, mul, multiply, sub
+from tracer.primitives.bits import and_
 from tracer.primitives.broadcasting import full_like
-from tracer.primitives.comparison import eq, select
+from tracer.primitives.comparison import eq, ne, select
 from tracer.primitives.complex_arithmetic import joined, product
 from tracer.primitives.conversion import convert_element_type, dtype_of, expand_in_single, reference_in_single
 from tracer.primitives.exponential import log
@@ -112,8 +113,11 @@ def _one_for_zero(x: Operand) -> Any:
 
 
 def _pow_base_tangent(ctx: Any, dx: Any, x: Any, y: Any) -> Any:
-    """y x^(y-1) dx; 0 where y is 0, x being 0 included."""
-    return mul(dx, select(eq(y, 0), 0, mul(y, pow(x, sub(_one_for_zero(y), 1)))))
+    """y x^(y-1) dx; 0 where y is 0, x being 0 included, but with the derivative x^(y-1) by y there."""
+    inverse = div(1, x)
+    lost = and_(eq(y, 0), ne(sub(inverse, inverse), 0))  # 0 times what is not finite
+    power = pow(select(lost, _number(x, 1), x), sub(y, 1))
+    return mul(dx, mul(y, select(lost, 0, power)))
 
 
 def _pow_exponent_tangent(ctx: Any, dy: Any, x: Any, y: Any) -> Any:

@@ -70,8 +70,10 @@ def _reduced_last(x: Any, axes: tuple[int, ...]) -> Any:
 
 
 def _prod_reference(x: Any, *, axes: tuple[int, ...]) -> Any:
-    """NumPy's; over no axes the operand, whose complex parts a factor of 1 would change where one is not finite."""
-    return accumulated(np.prod)(x, axes=axes) if axes else x.copy()
+    """NumPy's; of one element that, whose complex parts a factor of 1 would change where one is not finite."""
+    if shape.size([x.shape[axis] for axis in axes]) == 1:
+        return x.reshape(shape.drop(x.shape, axes)).copy()
+    return accumulated(np.prod)(x, axes=axes)
 
 
 reduce_prod_p = Primitive(

@@ -73,7 +73,12 @@ def _lgamma_reference(x: Any) -> Any:
 
 
 def _digamma_reference(x: Any) -> Any:
-    return np.where((x <= 0) & (x == np.floor(x)), x.dtype.type(np.nan), scipy_special("psi")(x))
+    """SciPy's, but below 0 by reflection (Abramowitz & Stegun 6.3.7): the pole beside it is met to the bit."""
+    psi, finite = scipy_special("psi"), np.isfinite(x)
+    beside = np.where(finite, x - np.round(x), np.nan)
+    reflected = psi(1 - x) - np.pi / np.tan(np.pi * beside)
+    values = np.where(finite & (x < 0), reflected, psi(x))
+    return np.where((x <= 0) & (x == np.floor(x)), np.nan, values).astype(x.dtype)
 
 
 lgamma_p = Primitive(

@@ -57,6 +57,10 @@ UNIQUE: list[tuple[Shape, Shape, Numbers, Shape]] = [
     ((2, 5, 4), (2, 2, 1), ((2,), (1,), (1,), (0,), (0,)), (1, 1, 4)),
     ((40,), (37, 1), ((), (0,), (0,)), (1,)),
 ]
+SCATTERS: list[tuple[str, tuple[str, ...], Draw]] = [
+    ("scatter", (*ALL, "key"), anything), ("scatter_add", NUMBERS, additive), ("scatter_mul", NUMBERS, near_one),
+    ("scatter_min", NUMBERS, anything), ("scatter_max", NUMBERS, anything),
+]  # fmt: skip
 CHECKED, CLIP = GatherScatterMode.CHECKED, GatherScatterMode.CLIP
 FILL, PROMISE = GatherScatterMode.FILL_OR_DROP, GatherScatterMode.PROMISE_IN_BOUNDS
 INDEX_DTYPES = ("i64", "i32", "u8", "i8", "u32", "i16", "u64", "u16")
@@ -78,10 +82,7 @@ def indexing_cases() -> Iterator[Case]:
         for mode in GatherScatterMode:
             for short in ("f64", "i16"):
                 yield _gather(window, mode, short, "i32", unique=True)
-    for name, kinds, values in (
-        ("scatter", (*ALL, "key"), anything), ("scatter_add", NUMBERS, additive), ("scatter_mul", NUMBERS, near_one),
-        ("scatter_min", NUMBERS, anything), ("scatter_max", NUMBERS, anything),
-    ):  # fmt: skip
+    for name, kinds, values in SCATTERS:
         for turn, window in enumerate(WINDOWS):
             for mode in GatherScatterMode:
                 shorts = kinds if turn == 0 and mode is FILL else ("f64", kinds[(3 * turn) % len(kinds)])
@@ -166,20 +167,22 @@ def _masked() -> Iterator[Case]:
             window = WINDOWS[turn]
             for short in ("f64", "i16"):
                 yield _gather(window, mode, short, "i64", predicate=window[1][:-1])
+                for name, _, values in SCATTERS:
+                    yield _scatter(name, window, mode, short, "i64", values, predicate=window[1][:-1])
 
 
 def _scatter(
     name: str, window: tuple[Shape, Shape, Numbers, Shape], mode: GatherScatterMode, short: str, index: str,
-    values: Draw, unique: bool = False,
+    values: Draw, unique: bool = False, predicate: Shape | None = None,
 ) -> Case:  # fmt: skip
     shape, indices, numbers, sizes = window
     places = _apart(shape, numbers) if unique else _places(mode, shape, numbers, sizes)
     updates = _result_shape(shape, indices, numbers, sizes)
-    types = [typed(short, *shape), typed(index, *indices), typed(short, *updates), typed("bool")]
+    types = [typed(short, *shape), typed(index, *indices), typed(short, *updates), typed("bool", *(predicate or ()))]
     near = places if unique else _places(mode, shape, numbers, sizes, beyond=1, ends=False)
     smooth: Draw = distinct if name in ("scatter_min", "scatter_max") else direction
     factors: Draw = with_zeros if name == "scatter_mul" else smooth
-    flags = constant(True)
+    flags = constant(True) if predicate is None else anything
     return case(
         BY_NAME[name], types, [values, places, values, flags],
         [smooth, near, factors, flags] if short in WIDE else None,
