@@ -258,6 +258,14 @@ def by_neighbours(x: Any) -> Any:
     return lax.while_loop(lambda s: s[0].any(), step, (x < 4.0, x))[1]
 
 
+def by_first(v: Any) -> Any:
+    return lax.while_loop(lambda c: c[0] < 30.0, lambda c: c * 1.5 + 1.0, v)
+
+
+def by_sum_of_one(v: Any) -> Any:
+    return lax.while_loop(lambda c: tnp.sum(c[1:2]) < 30.0, lambda c: c[::-1] * 1.5 + 1.0, v)
+
+
 def with_axes(x: Any) -> Any:
     """Each lane carries a vector."""
     return lax.while_loop(lambda v: v.sum() < 9.0, lambda v: v * 1.5 + 0.5, x)
@@ -274,9 +282,11 @@ def unfrozen(x: Any) -> Any:
         (vmap(mean_of_lanes, axis_name="lanes"), axis(12)),
         (by_neighbours, axis(12)),
         (vmap(with_axes), axis(12, 0.1, 1).reshape(4, 3)),
+        (vmap(by_first), axis(12, 0.1, 9).reshape(4, 3)),
+        (vmap(by_sum_of_one), axis(12, 0.1, 9).reshape(6, 2)),
         (unfrozen, axis(12)),
     ],
-    ids=["psum", "neighbours", "axes", "unfrozen"],
+    ids=["psum", "neighbours", "axes", "first", "one", "unfrozen"],
 )
 def test_lanes_that_need_each_other_run_together(function: Any, x: Any) -> None:
     p, arrays = traced(function, x)

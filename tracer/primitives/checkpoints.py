@@ -18,7 +18,7 @@ from typing import Any
 
 from tracer.ir import dtypes
 from tracer.ir.program import Program
-from tracer.ir.types import Type, array_type, size, storage_type
+from tracer.ir.types import ArrayType, Type, array_type, size, storage_type
 from tracer.primitives.arithmetic import add, div, max, min, mul, sub
 from tracer.primitives.bits import and_
 from tracer.primitives.comparison import eq, gt, lt, select
@@ -68,8 +68,8 @@ def min_int(a: int, b: int) -> int:
 
 def pull_in_memory(sweep: Sweep, operands: Sequence[Any]) -> Values:
     """The cotangents of the constants and carries that move, from (cond_consts, consts, carry, cotangents)."""
-    run = _Run(sweep, operands)
-    shares = Shares(sweep)
+    operands = _as_declared(sweep, operands)
+    run, shares = _Run(sweep, operands), Shares(sweep)
     cotangents = sweep.split(operands)[3]
     trips, carry, stacks = run.recorded(sweep.split(operands)[2], lambda k: lt(k, shares.first))
     used, end, slots = run.checkpointed(carry, shares)
@@ -79,10 +79,21 @@ def pull_in_memory(sweep: Sweep, operands: Sequence[Any]) -> Values:
 
 def pull_on_stacks(sweep: Sweep, operands: Sequence[Any]) -> Values:
     """The same in no bounded memory: the residuals of all steps on stacks."""
+    operands = _as_declared(sweep, operands)
     run = _Run(sweep, operands)
     _, _, carry, cotangents = sweep.split(operands)
     trips, _, stacks = run.recorded(carry, None)
     return run.back(trips, stacks, [*run.no_sums(), *cotangents])
+
+
+def _as_declared(sweep: Sweep, operands: Sequence[Any]) -> Values:
+    """The operands, as weak as the programs' inputs are: what is pushed has the types that stacks are made for."""
+    types = (*sweep.cond.input_types[: sweep.cond_consts], *sweep.forward.input_types)
+    return [*map(_as_weak_as, types, operands), *operands[len(types) :]]
+
+
+def _as_weak_as(type: Type, x: Any) -> Any:
+    return convert_element_type(x, type.dtype, weak=type.weak) if isinstance(type, ArrayType) else x
 
 
 class _Run:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tracer.ir.primitive import Linear, Zero
-from tracer.ir.program import Program, Var
+from tracer.ir.primitive import Effect, Linear, Structured, Zero
+from tracer.ir.program import Equation, Program, Var
 from tracer.ir.types import Type, tangent_type
+from tracer.trace.memo import remembered
 from tracer.trace.trace import Operand
 
 Axes = Sequence[int | None]
@@ -51,13 +52,35 @@ def front_axes(batched: Sequence[bool]) -> list[int | None]:
     return [0 if on else None for on in batched]
 
 
-def reached_outputs(program: Program, flags: Sequence[bool]) -> tuple[bool, ...]:
+def reached_results(equation: Equation, flags: Sequence[bool]) -> list[bool]:
+    """Which results depend on the flagged operands: all of them, but of what holds programs those that these say."""
+    params = equation.params
+    if Effect.IO in equation.effects:
+        return [True] * len(equation.outputs)
+    match equation.primitive.lower:
+        case Structured("call"):
+            return list(reached_outputs(params["program"], tuple(flags)))
+        case Structured("cond") if not flags[0]:
+            each = [reached_outputs(branch, tuple(flags[1:])) for branch in params["branches"]]
+            return [any(found) for found in zip(*each, strict=True)]
+        case Structured("scan"):
+            body, consts, carries = params["body"], params["consts"], params["carries"]
+            before, after = flags[:consts], flags[consts + carries :]
+            carry = linear_carries(body, before, flags[consts : consts + carries], after)
+            return [*carry, *reached_outputs(body, (*before, *carry, *after))[carries:]]
+        case _:
+            return [True] * len(equation.outputs)
+
+
+@remembered
+def reached_outputs(program: Program, flags: tuple[bool, ...]) -> tuple[bool, ...]:
     """Which outputs depend on the flagged inputs."""
-    moving = {v for v, on in zip(program.inputs, flags, strict=True) if on}
+    found = {v for v, on in zip(program.inputs, flags, strict=True) if on}
     for equation in program.equations:
-        if any(atom in moving for atom in equation.inputs if isinstance(atom, Var)):
-            moving.update(equation.outputs)
-    return tuple(isinstance(atom, Var) and atom in moving for atom in program.outputs)
+        inner = [isinstance(atom, Var) and atom in found for atom in equation.inputs]
+        if any(inner):
+            found.update(v for v, on in zip(equation.outputs, reached_results(equation, inner), strict=True) if on)
+    return tuple(isinstance(atom, Var) and atom in found for atom in program.outputs)
 
 
 def claims(ctx: Any, xs: Sequence[Any]) -> list[Any]:

@@ -51,7 +51,9 @@ class Lane:
 
     def owns(self, index: Index, type: Type) -> bool:
         """Whether the element at an index of a value is the lane's."""
-        return not type.shape or position(index, self.shape) == position(self.index, self.shape)
+        if not type.shape:
+            return True
+        return type.shape == self.shape and position(index, self.shape) == position(self.index, self.shape)
 
 
 class _LanePuller(Puller):

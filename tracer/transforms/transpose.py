@@ -6,10 +6,21 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tracer.errors import InternalError, NoRuleError, message
-from tracer.ir.primitive import Linear, NoRule, Onto, Zero
+from tracer.ir.primitive import Effect, Linear, NoRule, Onto, Zero
 from tracer.ir.program import Equation, Literal, Program, Var
-from tracer.ir.types import Float0Type, is_differentiable, same_up_to_weakness, tangent_type
+from tracer.ir.types import (
+    ArrayType,
+    Float0Type,
+    Type,
+    is_differentiable,
+    same_up_to_weakness,
+    storage_type,
+    tangent_type,
+)
 from tracer.primitives.closing import closed
+from tracer.primitives.conversion import convert_element_type
+from tracer.primitives.nested import reached_results
+from tracer.primitives.zeros import zeros
 from tracer.trace.evaluate import Environment, read
 from tracer.trace.memo import remembered
 from tracer.trace.source import here
@@ -140,11 +151,30 @@ def _run_known(program: Program, environment: Environment, moving: set[Var]) -> 
             if part is not None and not all(flags[1:]):
                 _run(part(equation, [not on for on in flags[1:]]), environment)
                 equation = part(equation, flags[1:])
-            moving.update(equation.outputs)
+            reached = reached_results(equation, [isinstance(atom, Var) and atom in moving for atom in equation.inputs])
+            if not all(reached) and Effect.IO not in equation.effects:
+                _run_unreached(equation, reached, moving, environment)
+            moving.update(v for v, on in zip(equation.outputs, reached, strict=True) if on)
             tape.append(equation)
         else:
             _run(equation, environment)
     return tape
+
+
+def _run_unreached(equation: Equation, reached: Sequence[bool], moving: set[Var], environment: Environment) -> None:
+    """Compute the results that no linear operand reaches: whatever those are, so they are taken for zero."""
+    state.source = equation.source
+    inputs = [
+        _nothing(atom.type) if isinstance(atom, Var) and atom in moving else read(environment, atom)
+        for atom in equation.inputs
+    ]
+    outputs = bind_all(equation.primitive, inputs, equation.params)
+    environment.update((v, y) for v, y, on in zip(equation.outputs, outputs, reached, strict=True) if not on)
+
+
+def _nothing(type: Type) -> Operand:
+    weak = isinstance(type, ArrayType) and type.weak
+    return convert_element_type(zeros(type), storage_type(type).dtype, weak=True) if weak else zeros(type)
 
 
 def _check_operands(equation: Equation, flags: Sequence[bool], tape: Sequence[Equation]) -> None:
