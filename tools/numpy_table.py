@@ -81,6 +81,10 @@ DIFFERENT = (
     ("`tril` and `triu` of vectors", "of the matrix of equal rows", "refused"),
     ("`polydiv` and `partition`", "remainders cut short; in some order", "of a fixed length; sorted"),
     ("`polymul` of leading zeros", "cuts them off", "keeps them, as in JAX"),
+    (
+        "`convolve`, `correlate`, `polymul` with infinities in the shorter vector", "met by what is there",
+        "NaN where they meet the zeros beyond the ends, as in JAX",
+    ),
     ("quantiles between an infinity and itself", "NaN", "the infinity"),
     ("`nanargmax` and `nanargmin` where all is NaN", "ValueError", "-1, as in JAX"),
     ("`histogram` of a range that floats cannot divide", "ValueError", "bins of no width"),

@@ -83,8 +83,8 @@ def test_the_compilers_own_order_is_another() -> None:
 
 @pytest.mark.parametrize(
     "function",
-    [lambda x: tnp.dot(x, x), lambda x: tnp.convolve(x, x), lambda x: tnp.sum(tnp.tile(x, 100))],
-    ids=["dot", "convolve", "a long sum"],
+    [lambda x: tnp.dot(x, x), lambda x: tnp.sum(tnp.tile(x, 100))],
+    ids=["dot", "a long sum"],
 )
 def test_other_orders_have_no_such_program(function: Callable[[Any], Any]) -> None:
     assert exact_program(make_program(function)(np.arange(9.0))) is None

@@ -6,22 +6,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tracer.errors import ArgumentError, ShapeError, message
 from tracer.ir import dtypes, shape
+from tracer.lazy import LazyModule
 from tracer.numpy.conversion import array_of, broadcast
 from tracer.numpy.indexing import checked_places, get, known_places
 from tracer.numpy.manipulation import moveaxis, ravel
 from tracer.numpy.reductions import no_out
-from tracer.numpy.vectorizing import on_rows
 from tracer.primitives.broadcasting import axis_of
 from tracer.primitives.shapes import broadcasted_iota
 from tracer.runtime.handles import makes_new
 from tracer.trace.array import Array
 from tracer.trace.source import here
+
+if TYPE_CHECKING:
+    from tracer.numpy import vectorizing
+else:
+    vectorizing = LazyModule("tracer.numpy.vectorizing")
 
 
 def take(
@@ -162,6 +167,6 @@ def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any
     if not lead:
         return func1d(rows, *args, **kwargs)
     flat = rows.reshape(shape.size(lead), rows.shape[-1])
-    results = on_rows(lambda v: func1d(v, *args, **kwargs), [flat])
+    results = vectorizing.on_rows(lambda v: func1d(v, *args, **kwargs), [flat])
     shaped = results.reshape(*lead, *results.shape[1:])
     return moveaxis(shaped, tuple(range(len(lead), shaped.ndim)), tuple(range(along, along + shaped.ndim - len(lead))))
