@@ -60,8 +60,8 @@ APART = {
     "clamp": (Interval(-2.0, -1.0), Interval(-3.0, 3.0), Interval(1.0, 2.0)),
     "atan2": (Interval(-3.0, 3.0), Interval(0.3, 3.0)),
 }
-# Where the sign of an operand is read, which a NaN has none of: operations make it of either sign.
-SIGNED = {"copysign": 1}
+# Where the sign of an operand is read, or all of its bits: a NaN has no sign, for operations make it of either.
+SIGNED = {"copysign": 1, "bitcast_convert_type": 0}
 NOT_SMOOTH = {
     "stop_gradient": "its derivative is zero on purpose",
     "reduce_precision": "a step function, with the slope 1 by convention",

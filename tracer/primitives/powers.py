@@ -179,8 +179,13 @@ def _share(x: Operand, length: Operand) -> Any:
     return select(eq(length, 0), 0, div(x, _one_for_zero(length)))
 
 
+def _hypot_reference(x: Any, y: Any) -> Any:
+    """NumPy's, but infinite beside a signalling NaN, too."""
+    return np.where(np.isinf(x) | np.isinf(y), x.dtype.type(np.inf), np.hypot(x, y))
+
+
 hypot_p = Primitive(
-    name="hypot", infer=pointwise_infer("hypot", "f"), reference=np.hypot,
+    name="hypot", infer=pointwise_infer("hypot", "f"), reference=_hypot_reference,
     jvp=per_operand(
         lambda ctx, dx, x, y: mul(dx, _share(x, ctx.outputs[0])),
         lambda ctx, dy, x, y: mul(dy, _share(y, ctx.outputs[0])),
