@@ -112,20 +112,26 @@ def solve(a: Any, b: Any, /) -> Array:
     >>> tnp.linalg.solve(tnp.asarray([[2.0, 1.0], [0.0, 4.0]]), tnp.asarray([4.0, 8.0]))
     Array([1., 2.], f64)
     """
-    x, y = _both("solve", a, b)
-    matrices.matrix_type("solve", x.type)
+    x, side, vector = system("solve", a, b)
+    result = _solved(x, side)
+    return result[..., 0] if vector else result
+
+
+def system(name: str, a: Any, b: Any) -> tuple[Array, Array, bool]:
+    """Matrices and right-hand sides of one dtype, for a function of that name; whether b was one vector."""
+    x, y = _both(name, a, b)
+    matrices.matrix_type(name, x.type)
     vector = y.ndim == 1
     side = y[:, None] if vector else y
     if side.ndim < 2 or side.shape[-2] != x.shape[-1]:
         raise ShapeError(
             message(
-                f"solve{here()}: the sizes of the operands do not fit",
+                f"{name}{here()}: the sizes of the operands do not fit",
                 f"got {x.type} and {y.type}",
                 help="b is a vector [n] or matrices [*s, n, k]; one vector for each matrix is b[..., None]",
             )
         )
-    result = _solved(x, side)
-    return result[..., 0] if vector else result
+    return x, side, vector
 
 
 def _solved(x: Array, side: Array) -> Array:

@@ -42,8 +42,8 @@ class Lowered:
 
     @cached_property
     def _compiled(self) -> compiling.Compiled:
-        first = len(self._traced.captured)
-        return compiling.compile_program(self._traced.program, [first + n for n in self._signature.donated(self._call)])
+        donated = self._traced.inputs_of(self._signature.donated(self._call))
+        return compiling.compile_program(self._traced.program, donated)
 
     def program(self) -> Program:
         """As traced: captured arrays first, then the arguments' leaves."""

@@ -64,9 +64,8 @@ class Specialization:
         """The program as machine code."""
         with self.lock:
             if self._compiled is None:
-                first = len(self.traced.captured)
-                donated = [first + number for number in self._donated]
-                self._compiled = compiling.compile_program(self.traced.program, donated)
+                traced = self.traced
+                self._compiled = compiling.compile_program(traced.program, traced.inputs_of(self._donated))
             return self._compiled
 
     def bind(self, operands: Sequence[Array], *, inline: bool) -> list[Any]:

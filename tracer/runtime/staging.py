@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +36,10 @@ class Traced:
     structure: trees.Structure
     guards: tuple[Guard, ...]
     values: tuple[ValueGuard, ...] = ()
+
+    def inputs_of(self, leaves: Iterable[int]) -> list[int]:
+        """The program's inputs that leaves of the arguments are, by number."""
+        return [len(self.captured) + number for number in leaves]
 
     @property
     def is_closed(self) -> bool:

@@ -19,7 +19,7 @@ from tracer.schedule.arena import Arena
 from tracer.schedule.canonical import function_key
 from tracer.schedule.elements import Puller, literal_element
 from tracer.schedule.equal_nests import NestKey, Written, nest_key, written
-from tracer.schedule.fusion import BlockPlan, Nest, Other, Rename, Single, calls_functions, plan_block
+from tracer.schedule.fusion import BlockPlan, Nest, Other, Rename, Single, plan_block
 from tracer.schedule.nests import Argument, Invocation, NestWriter
 from tracer.schedule.sources import Element, Inline, Memory, Scalars, Source, StackSource, components, scalar_count
 from tracer.schedule.versions import Versions
@@ -60,7 +60,7 @@ class BlockWriter:
     """Writes one program. inputs: a source for each input. targets: where outputs must be stored, or None.
 
     owned: the inputs whose memory the block may overwrite once it has read them last.
-    calls: whether functions of scalars are called, as they are in whatever this block is a branch of.
+    calls: whether functions of scalars are called, as they are in what this block is a branch of; else it decides.
     """
 
     def __init__(
@@ -77,8 +77,7 @@ class BlockWriter:
         self.module = module
         self.builder = builder
         self.program = program
-        self.calls = calls or calls_functions(program)
-        self.plan: BlockPlan = plan_block(program, calls=self.calls)
+        self.plan: BlockPlan = plan_block(program, calls=calls)
         self.sources: dict[Var, Source] = dict(zip(program.inputs, inputs, strict=True))
         self.step = 0  # the number of the step that is being written
         self.invocations = 0

@@ -339,7 +339,7 @@ def _write_branches(writer: BlockWriter, index: Operand, branches: Sequence[Prog
 
 def _write_branch(writer: BlockWriter, b: Builder, program: Program, places: _Places) -> list[Operand]:
     block = BlockWriter(
-        writer.module, b, program, places.sources, places.targets, places.owned, calls=writer.calls
+        writer.module, b, program, places.sources, places.targets, places.owned, calls=writer.plan.calls
     )  # fmt: skip
     outputs = block.write()
     registers: list[Operand] = []

@@ -74,13 +74,14 @@ Step = Nest | Single | Rename | Other
 @dataclass(slots=True)
 class BlockPlan:
     """steps, the inline values, and for every value: the step that makes it, and the steps that read it last,
-    at all and at another index than their own."""
+    at all and at another index than their own. calls: whether functions of scalars are called."""
 
     steps: list[Step]
     inline: dict[Var, Equation]
     place: dict[Var, int]
     last_read: dict[Var, int]
     last_shifted_read: dict[Var, int]
+    calls: bool
 
     def may_overwrite(self, old: Var, new: Var, equation: Equation | None) -> bool:
         """Whether `new` can be stored where `old` is: nobody reads `old` later, or elsewhere while `new` is stored."""
@@ -92,12 +93,12 @@ class BlockPlan:
 def plan_block(program: Program, *, calls: bool = False) -> BlockPlan:
     """Plan the equations of one program; nested programs are planned on their own.
 
-    calls: whether functions of scalars are called, rather than written out.
+    calls: whether functions of scalars are called in any case, rather than written out where they are few.
     """
-    return _Planner(program, calls).plan()
+    return _Planner(program, calls or _has_many_functions(program)).plan()
 
 
-def calls_functions(program: Program) -> bool:
+def _has_many_functions(program: Program) -> bool:
     """Whether a program, with its branches, has so many functions of scalars that LLVM would take too long over them
     if all were written out. The bodies of its loops decide for themselves."""
     operations, waiting = 0, [program]
@@ -137,6 +138,7 @@ class _Planner:
         self.roots: dict[Var, dict[int, bool]] = {}  # roots that pull the value; whether at its own index
         self.inline: dict[Var, Equation] = {}
         self.operations: dict[Var, int] = {}  # of a root, with all that is inline before it
+        self.calls = calls
         self.called: set[Var] = self._functions() if calls else set()
         self._survey()
 
@@ -342,7 +344,7 @@ class _Planner:
                 read = last_read.get(new, 0)
                 last_read[old] = max(last_read.get(old, 0), read)
                 last_shifted[old] = max(last_shifted.get(old, 0), read)
-        return BlockPlan(steps, self.inline, place, last_read, last_shifted)
+        return BlockPlan(steps, self.inline, place, last_read, last_shifted, self.calls)
 
     def _is_rename(self, equation: Equation) -> bool:
         """Whether a stored value is its operand's memory under another name or shape."""

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracer.errors import ArgumentError, ShapeError, message
+from tracer.errors import ArgumentError, message
 from tracer.ir import shape as shapes
 from tracer.lax.linalg import lu_pivots_to_permutation
 from tracer.numpy import linalg
-from tracer.numpy.conversion import array_of, broadcast, unified
+from tracer.numpy.conversion import array_of, broadcast
 from tracer.numpy.promotion import promoted_inexact
-from tracer.numpy.solving import positive_factor
+from tracer.numpy.solving import positive_factor, system
 from tracer.primitives import factorizations, matrices, triangular
 from tracer.primitives.shapes import broadcasted_iota
 from tracer.primitives.solves import inverse_permutation
@@ -45,18 +45,7 @@ def _stack(name: str, a: Any, *, square: bool = True) -> Array:
 
 def _system(name: str, a: Any, b: Any) -> tuple[Array, Array, bool]:
     """A matrix and a right-hand side of one dtype and equal stacks; whether that was one vector."""
-    x, y = (promoted_inexact(name, v)[0] for v in unified(name, [array_of(name, v) for v in (a, b)]))
-    matrices.matrix_type(name, x.type)
-    vector = y.ndim == 1
-    side = y[:, None] if vector else y
-    if side.ndim < 2 or side.shape[-2] != x.shape[-1]:
-        raise ShapeError(
-            message(
-                f"{name}{here()}: the sizes of the operands do not fit",
-                f"got {x.type} and {y.type}",
-                help="b is a vector [n] or matrices [*s, n, k]",
-            )
-        )
+    x, side, vector = system(name, a, b)
     stack = shapes.broadcast(x.shape[:-2], side.shape[:-2], operation=name)
     return broadcast(x, (*stack, *x.shape[-2:])), broadcast(side, (*stack, *side.shape[-2:])), vector
 
