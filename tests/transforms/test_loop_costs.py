@@ -12,6 +12,7 @@ import tracer.numpy as tnp
 from tracer.ir.loop import Block, Constant, Copy, For, Invoke, Module, StackLength, Statement, While
 from tracer.ir.loop import Function as LoopFunction
 from tracer.ir.loop_walk import blocks_of
+from tracer.settings import config
 
 Function = Callable[[Any], Any]
 
@@ -127,3 +128,73 @@ def test_loops_that_read_an_element_a_step_have_gradients_as_long_as_they_are(ma
 
     short, long = gradient_work(64), gradient_work(256)
     assert 0 < long < 4.5 * short
+
+
+def read_by_unknown_steps(x: Any) -> Any:
+    steps = tnp.floor(x[0] * 10).astype(int)
+    return tracer.lax.fori_loop(0, steps, lambda i, c: c * tnp.sin(x[i]) + x[i - 1], 0.5)
+
+
+def read_until(x: Any) -> Any:
+    return tracer.lax.while_loop(lambda c: c[1] < 100.0, lambda c: (c[0] + 1, c[1] + x[c[0]] * c[1]), (0, 0.5))[1]
+
+
+def read_by_unknown_loops_in_loops(x: Any) -> Any:
+    steps = tnp.floor(x[0] * 10).astype(int)
+    inner = lambda i, c: tracer.lax.fori_loop(0, steps, lambda j, d: d * x[j + i], c)  # noqa: E731
+    return tracer.lax.fori_loop(0, steps, lambda i, c: c + inner(i, c), 0.5)
+
+
+def windows_by_unknown_steps(x: Any) -> Any:
+    steps = tnp.floor(x[0] * 10).astype(int)
+    window = lambda i: (tracer.lax.dynamic_slice(x, (i,), (3,)) ** 2).sum()  # noqa: E731
+    return tracer.lax.fori_loop(0, steps, lambda i, c: c + window(i), 0.5)
+
+
+def branches_by_unknown_steps(x: Any) -> Any:
+    steps = tnp.floor(x[0] * 10).astype(int)
+    step = lambda i, c: tracer.lax.cond(c > 3.0, lambda: x[i] * x[i - 1], lambda: tnp.sin(x[i]))  # noqa: E731
+    return tracer.lax.fori_loop(0, steps, lambda i, c: c + step(i, c), 0.5)
+
+
+def work_of_unknown_steps(block: Block, functions: dict[str, LoopFunction]) -> int:
+    """The work of one round of each loop whose length is known only at run time."""
+    total = 0
+    for statement in block.statements:
+        match statement:
+            case Invoke(function=name):
+                total += work_of_unknown_steps(functions[name].body, functions)
+            case While() | For() if not (isinstance(statement, For) and isinstance(statement.stop, Constant)):
+                total += sum(work(inner, functions) for inner in blocks_of(statement))
+            case _:
+                total += sum(work_of_unknown_steps(inner, functions) for inner in blocks_of(statement))
+    return total
+
+
+@pytest.mark.parametrize("memory", [None, 4096])
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize(
+    "function",
+    [
+        read_by_unknown_steps,
+        read_until,
+        read_by_unknown_loops_in_loops,
+        windows_by_unknown_steps,
+        branches_by_unknown_steps,
+    ],
+)
+def test_a_step_that_reads_an_element_costs_the_same_for_every_array(
+    function: Function, order: int, memory: int | None
+) -> None:
+    """Under a limit of memory, too, whose steps run again: none adds an array of zeros to a cotangent."""
+    derivative = tracer.grad(function)
+    if order == 2:
+        derivative = tracer.grad(lambda x: tracer.grad(function)(x)[1])
+
+    def steps_work(n: int) -> int:
+        with config.using(loop_memory=memory):
+            module: Module = tracer.jit(derivative).lower(tnp.ones(n)).loops()
+        functions = {f.name: f for f in module.functions}
+        return work_of_unknown_steps(functions[module.entry].body, functions)
+
+    assert 0 < steps_work(64) == steps_work(256)

@@ -28,7 +28,6 @@ from tracer.primitives.loops import while_program
 from tracer.primitives.rounding import ceil
 from tracer.primitives.stacks import empty, item, push, put
 from tracer.primitives.sweeps import Sweep
-from tracer.primitives.zeros import zeros
 from tracer.trace.evaluate import evaluate
 from tracer.trace.stage import stage
 from tracer.trace.trace import Operand, as_literal
@@ -67,13 +66,13 @@ def min_int(a: int, b: int) -> int:
 
 
 def pull_in_memory(sweep: Sweep, operands: Sequence[Any]) -> Values:
-    """The cotangents of the constants and carries that move, from (cond_consts, consts, carry, cotangents)."""
+    """The cotangents of the constants and carries that move, from (cond_consts, consts, carry, cotangents of both)."""
     operands = _as_declared(sweep, operands)
     run, shares = _Run(sweep, operands), Shares(sweep)
     cotangents = sweep.split(operands)[3]
     trips, carry, stacks = run.recorded(sweep.split(operands)[2], lambda k: lt(k, shares.first))
     used, end, slots = run.checkpointed(carry, shares)
-    moved = run.back_through(used, end, slots, [*run.no_sums(), *cotangents], shares)
+    moved = run.back_through(used, end, slots, cotangents, shares)
     return run.back(trips, stacks, moved)
 
 
@@ -83,7 +82,7 @@ def pull_on_stacks(sweep: Sweep, operands: Sequence[Any]) -> Values:
     run = _Run(sweep, operands)
     _, _, carry, cotangents = sweep.split(operands)
     trips, _, stacks = run.recorded(carry, None)
-    return run.back(trips, stacks, [*run.no_sums(), *cotangents])
+    return run.back(trips, stacks, cotangents)
 
 
 def _as_declared(sweep: Sweep, operands: Sequence[Any]) -> Values:
@@ -122,11 +121,6 @@ class _Run:
     def no_stacks(self) -> Values:
         return [empty(type) for type in self.sweep.residual_types]
 
-    def no_sums(self) -> Values:
-        """Zeros for what reaches the constants that move."""
-        assert self.sweep.backward is not None
-        return [zeros(type) for type in self.sweep.backward.output_types[: sum(self.sweep.moving_consts)]]
-
     def recorded(self, carry: Values, more: Callable[[Any], Any] | None) -> tuple[Any, Values, Values]:
         """The loop's steps, as long as `more` of their count holds: the count, the carries, the residuals."""
         n = self.sweep.carries
@@ -146,13 +140,12 @@ class _Run:
         return count(steps, lambda _, values: self.step(values), carry)
 
     def back(self, steps: Any, stacks: Values, moved: Values) -> Values:
-        """So many steps backwards, which read stacks: `moved` are sums for the constants, and cotangents."""
+        """So many steps backwards, which read stacks: `moved` are the cotangents of constants and carries."""
         assert self.sweep.backward is not None
-        backward, m = self.sweep.backward, sum(self.sweep.moving_consts)
+        backward = self.sweep.backward
 
         def step(k: Any, values: Values) -> Values:
-            results = evaluate(backward, [*self.consts, *(item(s, k) for s in stacks), *values[m:]])
-            return [*(add(s, y) for s, y in zip(values[:m], results[:m], strict=True)), *results[m:]]
+            return evaluate(backward, [*self.consts, *(item(s, k) for s in stacks), *values])
 
         return count(steps, step, moved, reverse=True)
 

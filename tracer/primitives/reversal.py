@@ -1,30 +1,38 @@
 """The derivative of a while_loop in bounded memory: primitives on sweeps (`sweeps`), linear in their last operands.
 
     loop_push(cond_consts, c, x, dc, dx) -> dx                 the tangents after the loop
-    loop_pull(cond_consts, c, x, ct x) -> ct c, ct x           its transpose; by checkpoints (`checkpoints`)
-    loop_bend(cond_consts, c, x, ct x, dc, dx, d ct x) -> d ct c, d ct x       the derivative of loop_pull
+    loop_pull(cond_consts, c, x, ct c, ct x) -> ct c, ct x     its transpose; by checkpoints (`checkpoints`)
+    loop_bend(cond_consts, c, x, ct, dc, dx, d ct) -> d ct     the derivative of loop_pull, ct for both cotangents
 
-Nothing is kept between the loop and its derivative but what entered it. The derivative of pulling back through a loop
-is pulling back through the loop that carries tangents along; and what it makes of dc and dx is a Hessian's, its own
-transpose. So derivatives of every order are sweeps, and bounded by the same limit.
+What pulls back adds to the cotangents of the constants that it is given. Nothing is kept between the loop and its
+derivative but what entered it. The derivative of pulling back through a loop is pulling back through the loop that
+carries tangents along; and what it makes of dc and dx is a Hessian's, its own transpose. So derivatives of every order
+are sweeps, and bounded by the same limit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from tracer.ir.primitive import Composite, Eager, Effect, Joint, Linearized, Primitive, Zero
 from tracer.ir.program import Program
-from tracer.ir.types import Type, storage_type, tangent_type
+from tracer.ir.types import Type, tangent_type
 from tracer.primitives.checkpoints import pull_in_memory, pull_on_stacks
 from tracer.primitives.loops import while_p
 from tracer.primitives.nested import Axes, active_of, batched_of, move_to_front, pick
 from tracer.primitives.reference import run_reference
 from tracer.primitives.rules import is_linear
-from tracer.primitives.sweeps import Jvp, Sweep, adjoint, batched_sweep, keeping_carries, pushed_forward, sweep_of
+from tracer.primitives.sweeps import (
+    Sweep,
+    adjoint,
+    batched_sweep,
+    jvp_of_split,
+    keeping_carries,
+    pushed_forward,
+    sweep_of,
+)
 from tracer.trace.evaluate import evaluate
 from tracer.trace.stage import stage
 from tracer.trace.trace import Operand, bind_all
@@ -126,10 +134,24 @@ def _push_transpose(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], **params: A
     known = sweep.cond_consts + len(sweep.moving)
     tangents = sum(sweep.moving)
     flags = (False,) * (len(sweep.linear.inputs) - tangents) + (True,) * tangents
-    backward = ctx.transform(sweep.linear, flags).program
-    arriving = [ctx.instantiate(ct) for ct in cts]
+    backward = ctx.transform(sweep.linear, flags, None, True, _constants_first(sweep)).program
+    arriving = [*_sums(ctx, xs, range(known, known + sum(sweep.moving_consts))), *(ctx.instantiate(ct) for ct in cts)]
     results = bind_all(loop_pull_p, [*xs[:known], *arriving], {**params, "backward": backward})
     return [None] * known + [ct if is_linear(x) else None for ct, x in zip(results, xs[known:], strict=True)]
+
+
+def _constants_first(sweep: Sweep) -> tuple[bool, ...]:
+    """Of all that moves, the constants."""
+    return (*[True] * sum(sweep.moving_consts), *[False] * sum(sweep.moving_carries))
+
+
+def _sums(ctx: Any, xs: Sequence[Any], positions: Sequence[int]) -> list[Any]:
+    """What else reaches the operands at these positions, or zeros."""
+    totals = [ctx.claim(i) if is_linear(xs[i]) else None for i in positions]
+    return [
+        ctx.zeros(tangent_type(xs[i].type)) if total is None else total
+        for i, total in zip(positions, totals, strict=True)
+    ]
 
 
 def _push_batch(ctx: Any, xs: Sequence[Any], axes: Axes, **params: Any) -> Any:
@@ -169,19 +191,17 @@ def _pull_reference(*values: Any, **params: Any) -> list[Any]:
         results = run_reference(sweep.forward, [*consts, *carry])
         carry = results[: sweep.carries]
         kept.append(results[sweep.carries :])
-    m = sum(sweep.moving_consts)
-    sums: list[Any] = [np.zeros(t.shape, storage_type(t).dtype) for t in sweep.backward.output_types[:m]]
     for residuals in reversed(kept):
-        results = run_reference(sweep.backward, [*consts, *residuals, *cotangents])
-        sums, cotangents = [s + y for s, y in zip(sums, results[:m], strict=True)], results[m:]
-    return [*sums, *cotangents]
+        cotangents = run_reference(sweep.backward, [*consts, *residuals, *cotangents])
+    return cotangents
 
 
 def _pushed_operands(sweep: Sweep, xs: Sequence[Any], tangents: Sequence[Any], moved: Sequence[Any]) -> list[Any]:
     """The operands of `loop_pull` of the loop that carries tangents, from those of this one."""
-    cond_consts, consts, carry, cotangents = sweep.split(xs)
+    cond_consts, consts, carry, cts = sweep.split(xs)
     m = sum(sweep.moving_consts)
-    return [*cond_consts, *consts, *tangents[:m], *carry, *tangents[m:], *moved, *cotangents]
+    arriving = [*moved[:m], *cts[:m], *moved[m:], *cts[m:]]
+    return [*cond_consts, *consts, *tangents[:m], *carry, *tangents[m:], *arriving]
 
 
 def _halves(sweep: Sweep, results: Sequence[Any]) -> tuple[list[Any], list[Any]]:
@@ -243,30 +263,6 @@ def _pull_linearize(
     return Linearized(bind_all(loop_pull_p, xs, params), list(xs), apply)
 
 
-def jvp_of_split(linearize: Jvp, program: Program, active: tuple[bool, ...], instantiate: Any) -> Any:
-    """The jvp of a program made of its linearisation, for rules that have only that."""
-    split = linearize(program, active, instantiate)
-    count = len(program.inputs)
-
-    def run(inputs: list[Any]) -> list[Operand]:
-        results = evaluate(split.forward, inputs[:count])
-        residuals = split.residuals(inputs[:count], results)
-        return [*results[: len(program.outputs)], *evaluate(split.linear, [*residuals, *inputs[count:]])]
-
-    tangents = [tangent_type(t) for t, on in zip(program.input_types, active, strict=True) if on]
-    return _Derived(stage(run, [*program.input_types, *tangents], name=program.name).program, split.active_outputs)
-
-
-class _Derived:
-    """A program and its active outputs, as `jvp_program` gives them."""
-
-    __slots__ = ("active_outputs", "program")
-
-    def __init__(self, program: Program, active_outputs: tuple[bool, ...]) -> None:
-        self.program = program
-        self.active_outputs = active_outputs
-
-
 def _pull_program(sweep: Sweep, types: Sequence[Type]) -> Program:
     """Pulling back with the residuals of all steps on stacks, in no bounded memory, by loops that have every rule."""
     return stage(lambda inputs: pull_on_stacks(sweep, inputs), types, name=sweep.forward.name).program
@@ -277,13 +273,14 @@ def _pull_transpose(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], **params: A
     known = sweep.cond_consts + len(sweep.moving)
     without = {name: value for name, value in params.items() if name != "backward"}
     results = bind_all(loop_push_p, [*xs[:known], *(ctx.instantiate(ct) for ct in cts)], without)
-    return [None] * known + [ct if is_linear(x) else None for ct, x in zip(results, xs[known:], strict=True)]
+    given = [*cts[: sum(sweep.moving_consts)], *results]
+    return [None] * known + [ct if is_linear(x) else None for ct, x in zip(given, xs[known:], strict=True)]
 
 
 def _pull_batch(ctx: Any, xs: Sequence[Any], axes: Axes, **params: Any) -> Any:
     """What moves becomes a batch with its cotangents, so that second derivatives are square, and in bounded memory."""
     sweep = sweep_of(params)
-    moving = (*[False] * sweep.cond_consts, *sweep.moving, *[False] * sum(sweep.moving_carries))
+    moving = (*[False] * sweep.cond_consts, *sweep.moving, *[False] * sum(sweep.moving))
     spread = [ctx.to_front(x, axis) if on else x for x, axis, on in zip(xs, axes, moving, strict=True)]
     wide, operands, cotangents = _batched(
         ctx, spread, [0 if on else axis for axis, on in zip(axes, moving, strict=True)], sweep
@@ -326,8 +323,8 @@ def _sweeps_of(params: Mapping[str, Any]) -> tuple[Sweep, Sweep]:
 
 def _bend_operands(sweep: Sweep, values: Sequence[Any]) -> list[Any]:
     """The operands of `loop_bend` as those of the wider `loop_pull`."""
-    known = sweep.cond_consts + len(sweep.moving) + sum(sweep.moving_carries)
     tangents = sum(sweep.moving)
+    known = sweep.cond_consts + len(sweep.moving) + tangents
     return _pushed_operands(sweep, values[:known], values[known : known + tangents], values[known + tangents :])
 
 
@@ -377,20 +374,23 @@ def _bend_transpose(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], **params: A
         assert wide.backward is not None
         other = adjoint(sweep, wide.forward, wide.backward, ctx.transform)
         assert other.backward is not None
-        flags = (False,) * (len(other.backward.inputs) - 2 * sum(sweep.moving_carries))
-        pushed = ctx.transform(other.backward, (*flags, *[True] * (2 * sum(sweep.moving_carries)))).program
+        cotangents = 2 * sum(sweep.moving)
+        flags = (*[False] * (len(other.backward.inputs) - cotangents), *[True] * cotangents)
+        pushed = ctx.transform(other.backward, flags).program
+        pushed = replace(pushed, outputs=pushed.outputs[2 * sum(sweep.moving_consts) :])
         params = {**params, "d_forward": other.forward, "d_linear": pushed, "d_backward": other.backward}
         own["linear"] = other.linear
-    tangents = sum(sweep.moving)
-    known = len(xs) - tangents - sum(sweep.moving_carries)
+    tangents, constants = sum(sweep.moving), sum(sweep.moving_consts)
+    known = len(xs) - 2 * tangents
     arriving = [ctx.instantiate(ct) for ct in cts]
     found: list[Any] = [None] * len(xs)
     if any(map(is_linear, xs[known : known + tangents])):
-        rest = [ctx.zeros(x.type) for x in xs[known + tangents :]]
+        sums = _sums(ctx, xs, range(known, known + constants))
+        rest = [*sums, *(ctx.zeros(x.type) for x in xs[known + tangents + constants :])]
         found[known : known + tangents] = bind_all(loop_bend_p, [*xs[:known], *arriving, *rest], params)
     if any(map(is_linear, xs[known + tangents :])):
         entry = xs[: sweep.cond_consts + len(sweep.moving)]
-        found[known + tangents :] = bind_all(loop_push_p, [*entry, *arriving], own)
+        found[known + tangents :] = [*arriving[:constants], *bind_all(loop_push_p, [*entry, *arriving], own)]
     return [ct if is_linear(x) else None for ct, x in zip(found, xs, strict=True)]
 
 

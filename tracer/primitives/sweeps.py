@@ -3,10 +3,12 @@
 With x the carries, c the constants and r the residuals of a step, all of a sweep's programs are closed:
 
     cond(cond_consts, x) -> bool[]              forward(c, x) -> x, r
-    linear(c, r, dc, dx) -> dx                  backward(c, r, ct x) -> ct c, ct x        the transpose of `linear`
+    linear(c, r, dc, dx) -> dx                  backward(c, r, ct c, ct x) -> ct c, ct x
 
-Only those constants and carries have tangents that `moving` flags. Differentiating each program gives the sweep of
-the loop that carries (x, dx): what pulls back through that loop is the derivative of what pulls back through this one.
+`backward` is the transpose of `linear` that adds to the cotangents of the constants, so that a step which reads one
+element of an array adds to that one. Only those constants and carries have tangents that `moving` flags.
+Differentiating each program gives the sweep of the loop that carries (x, dx): what pulls back through that loop is the
+derivative of what pulls back through this one.
 """
 
 from __future__ import annotations
@@ -16,8 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tracer.ir.program import Program
-from tracer.ir.types import Type, with_shape
-from tracer.primitives.arithmetic import add
+from tracer.ir.types import Type, tangent_type, with_shape
 from tracer.primitives.bits import and_
 from tracer.primitives.counted import LoopSplit, batched_function, where_live
 from tracer.primitives.nested import either, pick
@@ -127,12 +128,13 @@ def keeping_carries(sweep: Sweep) -> Sweep:
 def adjoint(sweep: Sweep, d_forward: Program, d_backward: Program, transpose: Callable[..., Any]) -> Sweep:
     """The sweep which transposes what `d_forward` and `d_backward` make of tangents, in a sweep that keeps carries.
 
-    With A, B and G the derivatives of a step, of its transpose by cotangents, and of that by what moves:
+    With A, B and G the derivatives of a step, of its transpose by cotangents, and of that by what moves, dx the
+    tangents of constants and carries, which are kept and stepped:
 
         dx <- A dx            forwards        dual t of the cotangents' tangents:   t <- B^T t
         dct <- B dct + G dx   back            dual u of dx:                         u <- A^T u + G^T t
 
-    So it is one of the same form, linear in (dc, dx) in place of (dc, dx) and in u in place of dct. `linear` is B^T.
+    So it is one of the same form, linear in t in place of dx and in u in place of dct. `linear` is B^T.
     """
     assert sweep.backward is not None
     backward, c, x = sweep.backward, sweep.consts, sweep.carries
@@ -140,13 +142,16 @@ def adjoint(sweep: Sweep, d_forward: Program, d_backward: Program, transpose: Ca
     steps = replace(d_forward, outputs=d_forward.outputs[x : x + n])
     pulls = replace(d_backward, outputs=(*d_backward.outputs[:m], *d_backward.outputs[2 * m : 2 * m + n]))
     moving = (*[False] * c, *[True] * m, *[False] * x, *[True] * n)
-    step_back = transpose(steps, moving).program  # (c, x, u) -> parts of dc, dx
-    pull_back = transpose(pulls, (*moving, *[True] * n, *[False] * n)).program  # (c, x, ct, t) -> of dc, dx, dct
+    cotangents = (*[True] * m, *[False] * m, *[True] * n, *[False] * n)
+    added = (*[True] * (m + n), *[False] * (m + n))
+    # (c, x, u) -> u; (c, x, ct, u, t) -> u, t
+    step_back = transpose(steps, moving, None, True, (*[True] * m, *[False] * n)).program
+    pull_back = transpose(pulls, (*moving, *cotangents), None, True, added).program
     own, tangents = sweep.forward.input_types, list(d_forward.input_types[c : c + m]) + list(steps.output_types)
 
     def push(inputs: list[Any]) -> list[Operand]:
-        nothing = [zeros(type) for type in backward.input_types[c + x :]]
-        return evaluate(pull_back, [*inputs[: c + x], *nothing, *inputs[c + x :]])[m + n :]
+        nothing = [zeros(type) for type in (*backward.input_types[c + x :], *backward.output_types)]
+        return evaluate(pull_back, [*inputs[: c + x], *nothing, *inputs[c + x :]])[2 * m + n :]
 
     pushing = stage(push, [*own, *tangents], name=sweep.linear.name).program
 
@@ -157,12 +162,12 @@ def adjoint(sweep: Sweep, d_forward: Program, d_backward: Program, transpose: Ca
 
     def back(inputs: list[Any]) -> list[Operand]:
         consts, dc, carry, rest = inputs[:c], inputs[c : c + m], inputs[c + m : c + m + x], inputs[c + m + x :]
-        dx, u, ct = rest[:n], rest[n : 2 * n], rest[2 * n :]
-        bent = evaluate(pull_back, [*consts, *carry, *ct, *dc, *dx])[: m + n]
+        tx, rest = rest[:n], rest[n:]
+        u, ct = [*rest[:m], *rest[2 * m : 2 * m + n]], [*rest[m : 2 * m], *rest[2 * m + n :]]
         pulled = evaluate(step_back, [*consts, *carry, *u])
-        total = [add(a, b) for a, b in zip(bent, pulled, strict=True)]
+        total = evaluate(pull_back, [*consts, *carry, *ct, *pulled, *dc, *tx])
         before = evaluate(backward, [*consts, *carry, *ct])
-        return [*total[:m], *before[:m], *total[m:], *before[m:]]
+        return [*total[:m], *before[:m], *total[m : m + n], *before[m:]]
 
     return replace(
         sweep,
@@ -175,7 +180,8 @@ def adjoint(sweep: Sweep, d_forward: Program, d_backward: Program, transpose: Ca
 def pushed_forward(sweep: Sweep, jvp: Jvp) -> Sweep:
     """The sweep of the loop that carries (x, dx), with constants (c, dc).
 
-    Its cotangents are those of (dx, x), in this order: (d ct x, ct x), which is the derivative of `backward`.
+    Its cotangents are those of (dc, c) and (dx, x), in this order: (d ct c, ct c, d ct x, ct x), so that pulling them
+    back is the derivative of `backward`.
     """
     assert sweep.backward is not None
     c, x, m = sweep.consts, sweep.carries, sum(sweep.moving_consts)
@@ -185,7 +191,7 @@ def pushed_forward(sweep: Sweep, jvp: Jvp) -> Sweep:
     varying = tuple(forward.active_outputs[x:])
     r, v = len(varying), sum(varying)
     linear = jvp(sweep.linear, (*sweep.moving_consts, *varying, *[True] * (m + n)), True).program
-    backward = jvp(sweep.backward, (*sweep.moving_consts, *varying, *[True] * n), True).program
+    backward = jvp(sweep.backward, (*sweep.moving_consts, *varying, *[True] * (m + n)), True).program
     consts, residuals = range(c), range(c, c + r)
     forward_inputs = [*consts, *range(c + x, c + x + m), *range(c, c + x), *range(c + x + m, c + x + m + n)]
     forward_outputs = [*range(x), *range(x + r, x + r + n), *range(x, x + r), *range(x + r + n, x + r + n + v)]
@@ -193,9 +199,7 @@ def pushed_forward(sweep: Sweep, jvp: Jvp) -> Sweep:
     own = [*consts, *range(given, given + m), *residuals, *range(given + m, given + m + v)]
     dc, dx = range(c + r, c + r + m), range(c + r + m, given)
     tangents = [*dc, *(given + m + v + i for i in range(m)), *dx, *(given + m + v + m + i for i in range(n))]
-    given = c + r + n  # of `backward`'s
-    back = [*consts, *range(given, given + m), *residuals, *range(given + m, given + m + v)]
-    back += [*(given + m + v + i for i in range(n)), *range(c + r, given)]
+    back = [*own, *(given + m + v + i for i in range(m)), *dc, *(given + m + v + m + i for i in range(n)), *dx]
     a, b = range(m), range(m, m + n)
     results = [*(m + n + i for i in a), *a, *(m + n + i for i in b), *b]
     return replace(
@@ -207,6 +211,30 @@ def pushed_forward(sweep: Sweep, jvp: Jvp) -> Sweep:
         consts=c + m,
         moving=(*sweep.moving_consts, *[True] * m, *sweep.moving_carries, *[True] * n),
     )
+
+
+def jvp_of_split(linearize: Jvp, program: Program, active: tuple[bool, ...], instantiate: Any) -> Any:
+    """The jvp of a program made of its linearisation, for rules that have only that."""
+    split = linearize(program, active, instantiate)
+    count = len(program.inputs)
+
+    def run(inputs: list[Any]) -> list[Operand]:
+        results = evaluate(split.forward, inputs[:count])
+        residuals = split.residuals(inputs[:count], results)
+        return [*results[: len(program.outputs)], *evaluate(split.linear, [*residuals, *inputs[count:]])]
+
+    tangents = [tangent_type(t) for t, on in zip(program.input_types, active, strict=True) if on]
+    return _Derived(stage(run, [*program.input_types, *tangents], name=program.name).program, split.active_outputs)
+
+
+class _Derived:
+    """A program and its active outputs, as `jvp_program` gives them."""
+
+    __slots__ = ("active_outputs", "program")
+
+    def __init__(self, program: Program, active_outputs: tuple[bool, ...]) -> None:
+        self.program = program
+        self.active_outputs = active_outputs
 
 
 def _reordered(program: Program, inputs: Sequence[int], outputs: Sequence[int] | None = None) -> Program:
@@ -309,7 +337,7 @@ def _batched_lanes(
         cond=cond,
         forward=program,
         linear=masked(sweep.linear, m + n, lambda given: given[m:]),
-        backward=masked(sweep.backward, n, list) if sweep.backward is not None else None,
+        backward=masked(sweep.backward, m + n, list) if sweep.backward is not None else None,
         cond_consts=0,
         consts=second,
         moving=(*[False] * first, *sweep.moving_consts, False, *sweep.moving_carries),
