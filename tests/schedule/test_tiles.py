@@ -9,12 +9,13 @@ import pytest
 
 from tests.codegen.llvm_programs import WIDTHS, executable
 from tests.schedule.running import agree, call, program, same, shared, staged
-from tracer.ir.loop import Invoke, Transpose
+from tracer.ir.loop import For, Invoke, Load, LoopKind, Share, Transpose
 from tracer.ir.loop_walk import statements_of
 from tracer.ir.types import array_type
 from tracer.passes.pipeline import optimize
 from tracer.primitives.arithmetic import add, mul
 from tracer.primitives.broadcasting import reduce_sum
+from tracer.primitives.contractions import dot_general
 from tracer.primitives.reductions import reduce_max
 from tracer.primitives.shapes import broadcasted_iota, transpose
 from tracer.schedule.lower import Scheduled, schedule
@@ -108,3 +109,26 @@ def test_sums_down_columns_have_the_same_bits_for_any_number_of_threads() -> Non
 def test_rows_may_be_shared_by_threads_while_they_stream() -> None:
     x = drawn((5, 40), "float64")
     same(shared(staged(lambda x: reduce_sum(x, axes=(0,)), [x]), [x])[0], x.sum(axis=0))
+
+
+def test_two_threads_share_two_blocks_of_columns() -> None:
+    p = program(lambda x: reduce_sum(x, axes=(0,)), array_type(np.dtype("float32"), (2048, 1024)))
+    module = schedule(optimize(p)).module
+    assert [s.share for f in module.functions for s in statements_of(f.body) if isinstance(s, Invoke)] == [Share(2, 1)]
+
+
+def test_what_all_columns_share_is_loaded_before_them() -> None:
+    type = array_type(np.dtype("float32"), (40, 70))
+    p = program(lambda v, x: dot_general(v, x, (((0,), (0,)), ((), ()))), array_type(np.dtype("float32"), (40,)), type)
+    loops = [
+        s
+        for f in schedule(optimize(p)).module.functions
+        for s in statements_of(f.body)
+        if isinstance(s, For) and s.kind is LoopKind.VECTOR
+    ]
+    vectors = [load for loop in loops for load in loop.body.statements if isinstance(load, Load)]
+    assert vectors
+    assert all(load.address.terms for load in vectors)
+    assert not any(load.buffer.size == 40 for load in vectors)
+    v, x = drawn((40,), "float32"), drawn((40, 70), "float32")
+    agree(lambda v, x: dot_general(v, x, (((0,), (0,)), ((), ()))), v, x)

@@ -31,6 +31,7 @@ from tracer.ir.loop import (
     Store,
     index_constant,
 )  # fmt: skip
+from tracer.ir.loop_varying import varying_registers
 from tracer.ir.loop_walk import operands_of, statements_of
 from tracer.ir.scalar import ScalarOp
 
@@ -149,7 +150,7 @@ class _Stream:
             statements += _at_row(innermost, row, number, names)
             sums = [names.get(y, y) if isinstance(y, Register) else y for y in innermost.body.yields]
         statements += [Store(b, own, total) for b, total in zip(self.buffers, sums, strict=True)]
-        body = Block((self._across(index, self._placed(index, statements)),))
+        body = Block(_with_shared_before(self._across(index, self._placed(index, statements))))
         return For(row, index_constant(start), index_constant(stop), body, LoopKind.SERIAL, times)
 
     def _finish(self) -> For:
@@ -175,6 +176,14 @@ class _Stream:
         for s in statements:
             moved.append(_renamed(s, column, renamed, ((index, 1), (self.block, self.width))))
         return moved
+
+
+def _with_shared_before(loop: For) -> tuple[Statement, ...]:
+    """The loop behind what it would load and compute alike for all columns, such as a vector's element at this row."""
+    varying = varying_registers(loop)
+    shared = [s for s in loop.body.statements if isinstance(s, Load | Compute) and s.result not in varying]
+    own = tuple(s for s in loop.body.statements if s not in shared)
+    return (*shared, replace(loop, body=Block(own)))
 
 
 def _at_row(loop: For, row: Register, number: int, names: dict[Register, Operand]) -> list[Statement]:

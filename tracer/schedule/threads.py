@@ -100,16 +100,17 @@ def _share(function: Function, least_work: float) -> tuple[Function, Share | Non
     loop, count = chain[chosen], trips(chain[chosen])
     begin, end = Register(I64, "begin"), Register(I64, "end")
     inner: tuple[Statement, ...] | Statement
-    lanes = 1
+    lanes = least = 1
     if loop.kind is LoopKind.VECTOR:
         if count % loop.lanes == 0 or (count > loop.lanes and _is_idempotent(loop)):
+            least = 1 if count % loop.lanes == 0 else 2  # a block that is moved back is run by whom its neighbour is
             inner, count = _blocks(loop, begin, end), -(-count // loop.lanes)
         else:
             inner, lanes = _part(loop, begin, end), loop.lanes
     else:
         inner = replace(loop, start=begin, stop=end, body=_without_last_rounds(loop.body))
     grain = max(1, int(GRAIN_WORK * count / total)) if least_work else 1
-    grain = -(-max(grain, 2) // lanes) * lanes  # two: a block that is moved back is run by whom its neighbour is
+    grain = -(-max(grain, least) // lanes) * lanes
     statements: tuple[Statement, ...] = inner if isinstance(inner, tuple) else (inner,)
     for outer in reversed(chain[:chosen]):
         statements = (replace(outer, body=Block(statements)),)
