@@ -87,3 +87,23 @@ def test_every_function_is_differentiated_or_says_why_not() -> None:
     tried = {word for case in SMOOTH for word in case.label.split()[:1]} | excused
     assert [sorted(names) for names in faces.values() if not names & tried] == []
     assert excused <= {name for names in faces.values() for name in names}
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_slopes_of_quotients_and_remainders_by_zero_and_at_infinity(mode: str) -> None:
+    """Those of floor_divide are 0; a remainder's slope by the modulus is the whole quotient, infinite by 0."""
+    inf, nan = np.inf, np.nan
+    x = tnp.asarray([1.0, -1.0, 0.0, inf, 2.0, 5.5, -5.5, nan, 3.0, inf])
+    y = tnp.asarray([0.0, 0.0, 0.0, 2.0, inf, -inf, inf, 1.0, -0.0, inf])
+
+    def slope(f: Any, place: int) -> Any:
+        if mode == "reverse":
+            return tracer.vmap(tracer.grad(f, place))(x, y)
+        along = (lambda v: f(x, v)) if place else (lambda v: f(v, y))
+        return tracer.jvp(along, (y if place else x,), (tnp.ones_like(x),))[1]
+
+    for place in (0, 1):
+        np.testing.assert_array_equal(slope(tnp.floor_divide, place), np.zeros(10))
+    for f, far in ((tnp.remainder, [0, 1, 1]), (tnp.fmod, [0, 0, 0])):
+        np.testing.assert_array_equal(slope(f, 0), np.ones(10))
+        np.testing.assert_array_equal(slope(f, 1), [-inf, inf, nan, -inf, *far, nan, inf, nan])

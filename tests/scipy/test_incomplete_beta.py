@@ -34,7 +34,18 @@ def test_ends_and_what_is_outside() -> None:
 
 
 @pytest.mark.parametrize("place", [0, 1, 2], ids=["a", "b", "x"])
-@pytest.mark.parametrize("point", [(2.5, 3.5, 0.3), (30.0, 2.0, 0.95), (0.1, 0.2, 0.7), (3.0, 40.0, 0.2)])
+@pytest.mark.parametrize(
+    "point",
+    [
+        (2.5, 3.5, 0.3),
+        (30.0, 2.0, 0.95),
+        (0.1, 0.2, 0.7),
+        (3.0, 40.0, 0.2),
+        (0.9, 1.0, 0.3),
+        (1.0, 4.0, 0.3),
+        (7.0, 2.0, 0.8),
+    ],
+)
 def test_derivatives_are_finite_differences(point: tuple[float, float, float], place: int) -> None:
     step = 1e-6 * point[place]
     up, down = (special.betainc(*(v + sign * step * (n == place) for n, v in enumerate(point))) for sign in (1, -1))

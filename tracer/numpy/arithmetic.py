@@ -151,7 +151,7 @@ def _float_divmod(x: Any, y: Any) -> tuple[Array, Array]:
     negated = arithmetic.neg(left)  # -0 + 0 is 0, and the derivative of left + 0 is 1 where that of |left| is none
     left = _where(below, arithmetic.neg(arithmetic.add(negated, zero)), arithmetic.add(left, zero))
     quotient = comparison.select(moved, arithmetic.sub(quotient, one), quotient)
-    quotient = comparison.select(comparison.eq(y, 0), ratio, rounding.round_even(quotient))
+    quotient = rounding.round_even(comparison.select(comparison.eq(y, 0), ratio, quotient))
     signed = rounding.copysign(zero, ratio)
     return comparison.select(comparison.eq(quotient, 0), signed, quotient), left
 

@@ -12,7 +12,7 @@ from tracer.ir import dtypes
 from tracer.ir.primitive import Composite, Narrow, NoRule, Pointwise, Primitive
 from tracer.ir.scalar import ScalarOp
 from tracer.primitives.arithmetic import add, div, mul, neg, sub, truncated_division
-from tracer.primitives.comparison import ge, select
+from tracer.primitives.comparison import eq, ge, select
 from tracer.primitives.complex import abs, sign
 from tracer.primitives.rules import Value, per_operand, pointwise, pointwise_batch, pointwise_infer, zero_jvp
 from tracer.trace.source import here
@@ -62,8 +62,8 @@ def _rem_reference(x: Any, y: Any) -> Any:
 
 
 def _whole_quotient(r: Operand, x: Operand, y: Operand) -> Any:
-    """x / y towards zero: x less the remainder is a multiple of y, so nothing is lost."""
-    return round_even(div(sub(x, r), y))
+    """x / y towards zero: x less the remainder is a multiple of y, so nothing is lost; infinite where there is none."""
+    return round_even(div(select(eq(r, r), sub(x, r), x), y))
 
 
 rem_p = Primitive(

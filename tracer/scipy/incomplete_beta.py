@@ -5,7 +5,7 @@ With D = x^a (1 - x)^b / (a B(a, b)) and F the continued fraction of DLMF 8.17.2
     I(a, b, x) = D F where x <= (a + 1) / (a + b + 2), otherwise 1 - I(b, a, 1 - x)
 
 There F settles after some 5 sqrt(max(a, b)) terms. The derivative by x is the density, those by `a` and `b` are the
-derivatives of the same terms.
+derivatives of the same terms: of so many, since where `a` or `b` is whole F itself may end after a few.
 NIST Digital Library of Mathematical Functions, 8.17; Lentz 1976, Applied Optics 15(3).
 """
 
@@ -18,7 +18,20 @@ from typing import Any
 
 from tracer.ir import dtypes
 from tracer.lax import while_loop
-from tracer.numpy import abs, any, broadcast_arrays, exp, isnan, log, log1p, logical_and, ones_like, where
+from tracer.numpy import (
+    abs,
+    any,
+    broadcast_arrays,
+    exp,
+    isnan,
+    log,
+    log1p,
+    logical_and,
+    maximum,
+    ones_like,
+    sqrt,
+    where,
+)
 from tracer.numpy.conversion import cast
 from tracer.primitives import special
 from tracer.trace.array import Array
@@ -41,13 +54,17 @@ def incomplete_beta(a: Array, b: Array, x: Array) -> Array:
 
 @custom_jvp
 def _inside(a: Array, b: Array, x: Array) -> Array:
-    return _terms(a, b, x)
+    return _terms(a, b, x, 0.0)
 
 
-def _terms(a: Array, b: Array, x: Array) -> Array:
+def _lasting(a: Array, b: Array, x: Array) -> Array:
+    return _terms(a, b, x, 15.0 + 5.0 * sqrt(maximum(a, b)))
+
+
+def _terms(a: Array, b: Array, x: Array, least: Any) -> Array:
     mirrored = x > (a + 1.0) / (a + b + 2.0)
     p, q, y = where(mirrored, b, a), where(mirrored, a, b), where(mirrored, 1.0 - x, x)
-    found = _weight(a, b, x) / p * _fraction(p, q, y)
+    found = _weight(a, b, x) / p * _fraction(p, q, y, least)
     return where(mirrored, 1.0 - found, found)
 
 
@@ -57,7 +74,9 @@ def _weight(a: Array, b: Array, x: Array) -> Array:
     return exp(a * log(x) + b * log1p(-x) - log_beta)
 
 
-def _fraction(a: Array, b: Array, x: Array) -> Array:
+def _fraction(a: Array, b: Array, x: Array, least: Any) -> Array:
+    """Of at least so many terms."""
+
     def goes_on(carry: Any) -> Any:
         return logical_and(any(carry[-1]), carry[0] < _TERMS)
 
@@ -71,7 +90,7 @@ def _fraction(a: Array, b: Array, x: Array) -> Array:
         new_c = 1.0 + odd / c_even
         ratio = new_d * new_c
         new = value * after_even * c_even * ratio
-        still = active & (abs(ratio - 1.0) > _SETTLED)
+        still = active & ((abs(ratio - 1.0) > _SETTLED) | (m < least))
         return m + 1.0, where(active, new_c, c), where(active, new_d, d), where(active, new, value), still
 
     first = 1.0 / (1.0 - (a + b) * x / (a + 1.0))
@@ -80,7 +99,7 @@ def _fraction(a: Array, b: Array, x: Array) -> Array:
 
 
 _inside.defjvps(
-    lambda t, _, a, b, x: jvp(lambda v: _terms(v, b, x), (a,), (t,))[1],
-    lambda t, _, a, b, x: jvp(lambda v: _terms(a, v, x), (b,), (t,))[1],
+    lambda t, _, a, b, x: jvp(lambda v: _lasting(v, b, x), (a,), (t,))[1],
+    lambda t, _, a, b, x: jvp(lambda v: _lasting(a, v, x), (b,), (t,))[1],
     lambda t, _, a, b, x: _weight(a, b, x) / (x * (1.0 - x)) * t,
 )

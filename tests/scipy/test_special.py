@@ -1,0 +1,110 @@
+"""Functions of scipy.special's names beside SciPy's: values eager and compiled, slopes by central differences."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.special
+
+import tracer.numpy as tnp
+from tracer import grad, jit, jvp
+from tracer.errors import ArgumentError
+from tracer.scipy import special
+
+INNER = np.asarray([-2.7, -0.6, -0.3, 0.1, 0.3, 0.45, 0.7, 1.9, 4.2])
+POSITIVE = np.asarray([0.3, 0.5, 0.9, 1.0, 1.7, 4.0, 20.0])
+ENDS = np.asarray([0.0, np.inf, -np.inf, np.nan])
+
+ONE = {
+    "exp10": INNER, "exprel": INNER, "cosm1": INNER, "cbrt": INNER, "exp2": INNER, "expm1": INNER, "log_expit": INNER,
+    "gamma": INNER, "rgamma": INNER, "gammaln": INNER, "factorial": POSITIVE, "log1p": POSITIVE,
+}  # fmt: skip
+TWO = [
+    "rel_entr", "kl_div", "xlogy", "xlog1py", "beta", "betaln", "binom", "boxcox", "boxcox1p", "inv_boxcox",
+    "inv_boxcox1p", "huber", "pseudo_huber", "poch", "gammainc", "gammaincc", "chdtr", "chdtrc", "stdtr",
+]  # fmt: skip
+
+
+def slopes(f: Any, *operands: Any) -> Any:
+    """The derivative along all ones, and its central difference."""
+    operands = tuple(map(tnp.asarray, operands))
+    step = 1e-6
+    up, down = (np.asarray(f(*(x + s for x in operands))) for s in (step, -step))
+    return jvp(f, operands, tuple(tnp.ones_like(x) for x in operands))[1], (up - down) / (2 * step)
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_functions_of_one(name: str) -> None:
+    f, expected = getattr(special, name), getattr(scipy.special, name)
+    x = np.concatenate([ONE[name], ENDS]) if name != "gammaln" else ONE[name]
+    for way in (f, jit(f)):
+        np.testing.assert_allclose(way(tnp.asarray(x)), expected(x), rtol=2e-14)
+    assert f(tnp.asarray([0.5, 2.0], "float32")).dtype == "float32"
+    ours, differences = slopes(f, ONE[name])
+    np.testing.assert_allclose(ours, differences, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", TWO)
+def test_functions_of_two(name: str) -> None:
+    f, expected = getattr(special, name), getattr(scipy.special, name)
+    a, b = (x.ravel() for x in np.meshgrid(POSITIVE + 0.01, POSITIVE / 3))
+    if name == "binom":
+        a = a + 7.0
+    for way in (f, jit(f)):
+        np.testing.assert_allclose(way(tnp.asarray(a), tnp.asarray(b)), expected(a, b), rtol=1e-12)
+    assert f(tnp.asarray(a, "float32"), tnp.asarray(b, "float32")).dtype == "float32"
+    ours, differences = slopes(f, a, b)
+    np.testing.assert_allclose(ours, differences, rtol=2e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["betainc", "betaincc", "fdtr", "fdtrc"])
+def test_functions_of_three(name: str) -> None:
+    f, expected = getattr(special, name), getattr(scipy.special, name)
+    a, b, c = (x.ravel() for x in np.meshgrid(POSITIVE, POSITIVE, np.asarray([1e-5, 0.3, 0.9])))
+    for way in (f, jit(f)):
+        np.testing.assert_allclose(way(a, b, c), expected(a, b, c), rtol=2e-12)
+    ours, differences = slopes(f, a[::5], b[::5], c[::5] + 0.01)
+    np.testing.assert_allclose(ours, differences, rtol=2e-6, atol=1e-8)
+
+
+def test_gamma_of_zeros_has_their_sign() -> None:
+    zeros = tnp.asarray([0.0, -0.0])
+    assert np.asarray(special.gamma(zeros)).tolist() == [math.inf, -math.inf]
+    assert np.asarray(special.gammasgn(zeros)).tolist() == [1.0, -1.0]
+    assert np.signbit(special.rgamma(zeros)).tolist() == [False, True]
+    assert np.isnan(special.gamma(tnp.asarray([-1.0, -2.0, -np.inf]))).all()
+
+
+def test_relative_entropy_of_numbers_far_apart() -> None:
+    p, q = np.asarray([1e300, 1e-300, 1.0, np.inf]), np.asarray([1e-300, 1e300, 1e-320, 1.0])
+    np.testing.assert_allclose(special.rel_entr(p, q), p * (np.log(p) - np.log(q)), rtol=1e-12)
+    close = special.rel_entr(1.0, 1.0 + 2.0**-50)
+    np.testing.assert_allclose(close, -(2.0**-50), rtol=1e-14)
+    assert np.isnan(special.rel_entr(tnp.asarray([0.0, np.nan, 1.0]), tnp.asarray([np.nan, 1.0, np.nan]))).all()
+    assert np.asarray(special.rel_entr(tnp.asarray([0.0, 1.0, -1.0]), tnp.asarray([0.0, 0.0, 1.0]))).tolist() == [
+        0, np.inf, np.inf,
+    ]  # fmt: skip
+    by_p, by_q = grad(special.rel_entr, (0, 1))(1e300, 1e-5)
+    np.testing.assert_allclose([by_p, by_q], [math.log(1e305) + 1, -1e305], rtol=1e-12)
+
+
+def test_products_with_logarithms_of_nan_are_nan() -> None:
+    for f in (special.xlogy, special.xlog1py):
+        assert np.isnan(f(0.0, tnp.asarray(np.nan)))
+        assert f(0.0, tnp.asarray(0.0)) == 0
+
+
+def test_student_of_many_degrees_is_normal_and_smooth_at_its_median() -> None:
+    t = np.asarray([-30.0, -2.0, -0.5, 0.0, 1.0, 3.0, np.inf, -np.inf])
+    for freedom in (0.1, 3.0, 1000.0, 1e8, 1e300, np.inf):
+        expected = scipy.special.stdtr(freedom, t)
+        np.testing.assert_allclose(special.stdtr(freedom, tnp.asarray(t)), expected, rtol=1e-8)
+    assert abs(float(grad(special.stdtr, 1)(3.0, 0.0)) - 0.36755259694786136) < 1e-15
+
+
+def test_exact_factorials_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="exact=True is for integers of any size"):
+        special.factorial(3, exact=True)

@@ -1,0 +1,171 @@
+"""Products with logarithms, and what is written with them: entropies, divergences, losses, power transformations."""
+
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tracer.numpy import absolute, exp, expm1, finfo, hypot, iscomplexobj, isfinite, isnan, log, log1p, where
+from tracer.numpy.conversion import array_of
+from tracer.numpy.promotion import promoted_inexact
+from tracer.trace.array import Array
+from tracer.transforms.custom import custom_jvp
+
+
+def xlogy(x: Any, y: Any) -> Array:
+    """x log(y), and 0 where x is 0 and y is not NaN. Where log(y) is not finite, too, derivatives are 0.
+
+    >>> tracer.scipy.special.xlogy(0.0, 0.0)
+    Array(0., f64*)
+    """
+    a, b = (array_of("xlogy", v) for v in (x, y))
+    gone = (a == 0) & ~isnan(b) & ~_has_log(b)
+    return where(gone, a * 0.0, a * log(where(gone, 1.0, b)))
+
+
+def _has_log(x: Array) -> Array:
+    """Whether log(x) is finite."""
+    return isfinite(x) & ((x != 0) if iscomplexobj(x) else (x > 0))
+
+
+def xlog1py(x: Any, y: Any) -> Array:
+    """x log(1 + y), and 0 where x is 0 and y is not NaN.
+
+    >>> tracer.scipy.special.xlog1py(0.0, -1.0)
+    Array(0., f64*)
+    """
+    a, b = (array_of("xlog1py", v) for v in (x, y))
+    gone = (a == 0) & ~isnan(b) & ~_has_log(b + 1)
+    return where(gone, a * 0.0, a * log1p(where(gone, 0.0, b)))
+
+
+def entr(x: Any) -> Array:
+    """-x log(x): 0 at 0, -inf below.
+
+    >>> tracer.scipy.special.entr(tnp.asarray([0.0, 1.0]))
+    Array([0., 0.], f64)
+    """
+    (value,) = promoted_inexact("entr", x)
+    return where(value < 0, -math.inf, 0.0 - xlogy(value, value))
+
+
+def rel_entr(p: Any, q: Any) -> Array:
+    """p log(p / q): 0 where p is 0 and q is not negative, inf outside of p > 0, q > 0.
+
+    The logarithms are subtracted where the quotient overflows or vanishes, and near 1 it is that of 1 + (p - q) / q.
+
+    >>> tracer.scipy.special.rel_entr(tnp.asarray([1.0, 1e300]), tnp.asarray([1.0, 1e-300]))
+    Array([0.00000000e+000, 1.38155106e+303], f64)
+    """
+    a, b = (_array(v) for v in promoted_inexact("rel_entr", p, q))
+    inside = (a > 0) & (b > 0)
+    x, y = where(inside, a, 1.0), where(inside, b, 1.0)
+    outside = where((a == 0) & (b >= 0), 0.0, math.inf)
+    return where(inside, x * _log_ratio(x, y), where((a != a) | (b != b), math.nan, outside))
+
+
+@custom_jvp
+def _log_ratio(x: Array, y: Array) -> Array:
+    ratio = x / y
+    close = (ratio > 0.5) & (ratio < 2.0)
+    fits = (ratio >= float(finfo(ratio.dtype).smallest_normal)) & (ratio < math.inf)
+    apart = where(fits, log(where(fits, ratio, 1.0)), log(x) - log(y))
+    return where(close, log1p(where(close, (x - y) / y, 0.0)), apart)
+
+
+_log_ratio.defjvps(lambda dx, _, x, y: dx / x, lambda dy, _, x, y: -(dy / y))
+
+
+def kl_div(p: Any, q: Any) -> Array:
+    """p log(p / q) - p + q.
+
+    >>> tracer.scipy.special.kl_div(tnp.asarray([1.0, 2.0]), 1.0)
+    Array([0.        , 0.38629436], f64)
+    """
+    a, b = (_array(v) for v in promoted_inexact("kl_div", p, q))
+    found = rel_entr(a, b)
+    defined = (a >= 0) & (b >= 0) & (found < math.inf)
+    return where(defined, where(defined, found, 0.0) - a + b, found)
+
+
+def boxcox(x: Any, lmbda: Any) -> Array:
+    """(x^lmbda - 1) / lmbda, and log(x) where lmbda is 0.
+
+    >>> tracer.scipy.special.boxcox(4.0, tnp.asarray([0.5, 0.0]))
+    Array([2.        , 1.38629436], f64)
+    """
+    value, power = (_array(v) for v in promoted_inexact("boxcox", x, lmbda))
+    return _powered(log(value), power)
+
+
+def boxcox1p(x: Any, lmbda: Any) -> Array:
+    """`boxcox` of 1 + x, exact for small x.
+
+    >>> tracer.scipy.special.boxcox1p(3.0, tnp.asarray([0.5, 0.0]))
+    Array([2.        , 1.38629436], f64)
+    """
+    value, power = (_array(v) for v in promoted_inexact("boxcox1p", x, lmbda))
+    return _powered(log1p(value), power)
+
+
+def _powered(logarithm: Any, power: Any) -> Array:
+    flat = power == 0
+    series = logarithm + 0.5 * power * where(isfinite(logarithm), logarithm, 0.0) ** 2
+    return where(flat, series, expm1(power * logarithm) / where(flat, 1.0, power))
+
+
+def inv_boxcox(y: Any, lmbda: Any) -> Array:
+    """The x of which `boxcox` is y.
+
+    >>> tracer.scipy.special.inv_boxcox(2.0, tnp.asarray([0.5, 0.0]))
+    Array([4.       , 7.3890561], f64)
+    """
+    value, power = (_array(v) for v in promoted_inexact("inv_boxcox", y, lmbda))
+    return exp(_unpowered(value, power))
+
+
+def inv_boxcox1p(y: Any, lmbda: Any) -> Array:
+    """The x of which `boxcox1p` is y.
+
+    >>> tracer.scipy.special.inv_boxcox1p(2.0, tnp.asarray([0.5, 0.0]))
+    Array([3.       , 6.3890561], f64)
+    """
+    value, power = (_array(v) for v in promoted_inexact("inv_boxcox1p", y, lmbda))
+    return expm1(_unpowered(value, power))
+
+
+def _unpowered(value: Any, power: Any) -> Array:
+    flat = power == 0
+    series = value - 0.5 * power * where(isfinite(value), value, 0.0) ** 2
+    return where(flat, series, log1p(power * value) / where(flat, 1.0, power))
+
+
+def huber(delta: Any, r: Any) -> Array:
+    """Huber's loss: r^2 / 2 up to delta, delta (|r| - delta / 2) beyond; inf where delta is negative.
+
+    >>> tracer.scipy.special.huber(1.0, tnp.asarray([0.5, 3.0]))
+    Array([0.125, 2.5  ], f64)
+    """
+    width, value = (_array(v) for v in promoted_inexact("huber", delta, r))
+    size = absolute(value)
+    return where(width < 0, math.inf, where(size <= width, 0.5 * value * value, width * (size - 0.5 * width)))
+
+
+def pseudo_huber(delta: Any, r: Any) -> Array:
+    """The smooth loss delta^2 (sqrt(1 + (r / delta)^2) - 1), 0 where delta is; inf where delta is negative.
+
+    >>> tracer.scipy.special.pseudo_huber(1.0, tnp.asarray([0.0, 3.0]))
+    Array([0.        , 2.16227766], f64)
+    """
+    width, value = (_array(v) for v in promoted_inexact("pseudo_huber", delta, r))
+    none, endless = width == 0, absolute(value) == math.inf
+    steps = where(none | endless, 0.0, value) / where(none, 1.0, width)
+    loss = width * width * (steps / (1.0 + hypot(1.0, steps)) * steps)
+    return where(width < 0, math.inf, where(endless & ~none, math.inf, loss))
+
+
+def _array(x: Any) -> Any:
+    return x if isinstance(x, Array) else x.value
