@@ -11,6 +11,7 @@ import pytest
 import tracer
 import tracer.numpy as tnp
 from tracer import lax
+from tracer.errors import NoRuleError
 
 X = np.array([1.0, 2.0])
 
@@ -63,6 +64,110 @@ def again(x: Any) -> Any:
 def carried(x: Any) -> Any:
     (a, b), (ps, qs) = lax.scan(lambda s, _: ((s[0] * 0.5, s[1] * s[0]), s), (2.0, x), None, length=3)
     return a * b, tnp.sum(ps[:, None] * qs, axis=0)
+
+
+def turned(s: Any, k: Any) -> Any:
+    """Linear in s, beside what depends on k alone."""
+    return s * k + s[::-1], tnp.sin(k) + 1.0
+
+
+@tracer.custom_jvp
+def halved(s: Any, k: Any) -> Any:
+    return s * k, 0.5 * k
+
+
+halved.defjvp(lambda p, t: (halved(*p), (t[0] * p[1] + p[0] * t[1], 0.5 * t[1])))
+
+BESIDE: dict[str, Callable[[Any, Any], Any]] = {
+    "plain": turned,
+    "jit": tracer.jit(turned),
+    "call in a call": tracer.jit(tracer.jit(turned)),
+    "checkpoint": tracer.checkpoint(tracer.jit(turned)),
+    "custom_jvp": halved,
+    "cond": lambda s, k: lax.cond(k.sum() > 2.0, turned, lambda s, k: (s, k), s, k),
+    "scan": lambda s, k: lax.scan(lambda c, _: (tracer.jit(turned)(*c), None), (s, k), None, length=2)[0],
+    "while": lambda s, k: lax.while_loop(lambda c: c[1].sum() < 3.0, lambda c: (c[0] * c[1], c[1] + 0.4), (s, k)),
+    "fori of unknown length": lambda s, k: lax.fori_loop(0, 1 + (k[0] > 0), lambda i, c: turned(*c), (s, k)),
+}
+K = tnp.asarray([0.7, -0.3])
+
+
+def scanning(step: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
+    return lambda s: lax.scan(lambda c, _: (step(*c), c[0].sum()), (s, K), None, length=3)
+
+
+def repeating(step: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
+    return lambda s: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, *step(c[1], c[2])), (0, s, K))[1:]
+
+
+def counting(step: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
+    return lambda s: lax.fori_loop(0, tnp.asarray(3), lambda i, c: step(c[0] * (i + 1), c[1]), (s, K))
+
+
+def within_limits(step: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
+    body = lambda c: (c[0] + 1, *step(0.5 * c[1], c[2]))  # noqa: E731
+    return lambda s: lax.while_loop(lambda c: c[0] < 20, body, (0, s, K), memory=200)[1]
+
+
+IN_LOOPS = {
+    f"{step} in {loop.__name__}": loop(BESIDE[step])
+    for step in BESIDE
+    for loop in (scanning, repeating, counting, within_limits)
+}
+
+
+@pytest.mark.parametrize("name", IN_LOOPS)
+def test_loops_pass_known_values_beside_linear_ones(name: str) -> None:
+    """Through calls, branches, rules and loops within; transposed, compiled, batched, and differentiated once more."""
+    f, rng = IN_LOOPS[name], np.random.default_rng(0)
+    cotangents = tracer.tree.map(lambda v: tnp.asarray(rng.standard_normal(v.shape)), f(X))
+    transposed = tracer.linear_transpose(f, X)
+    (expected,) = tracer.vjp(f, X)[1](cotangents)
+    np.testing.assert_allclose(transposed(cotangents)[0], expected, rtol=1e-12)
+    np.testing.assert_allclose(tracer.jit(transposed)(cotangents)[0], expected, rtol=1e-12)
+    lanes = tracer.tree.map(lambda v: tnp.stack([v, -2.0 * v]), cotangents)
+    np.testing.assert_allclose(tracer.vmap(transposed)(lanes)[0], tnp.stack([expected, -2.0 * expected]), rtol=1e-12)
+    np.testing.assert_allclose(tracer.jvp(transposed, (cotangents,), (cotangents,))[1][0], expected, rtol=1e-12)
+
+
+def test_carries_that_a_loop_makes_linear() -> None:
+    """One enters with a value that is known, and takes the other's place in every step."""
+    step = lambda c: (c[0] + 1, c[1] + c[2], 2.0 * c[1])  # noqa: E731
+    f = lambda s: lax.while_loop(lambda c: c[0] < 3, step, (0, s, tnp.zeros(2)))[1:]  # noqa: E731
+    np.testing.assert_allclose(tracer.linear_transpose(f, X)((X, X))[0], tracer.vjp(f, X)[1]((X, X))[0], rtol=1e-13)
+
+
+def test_carries_of_python_numbers() -> None:
+    halvings = lambda v: lax.while_loop(lambda s: s[0] > 1, lambda s: (s[0] // 2, 0.5 * s[1]), (8, v))[1]  # noqa: E731
+    assert tracer.linear_transpose(halvings, 1.0)(1.0) == (0.125,)
+    scaled = lambda v: lax.fori_loop(0, tnp.asarray(3), lambda i, s: (0.5 * s[0] * s[1], s[1] + 1.0), (v, 1.0))[0]  # noqa: E731
+    assert tracer.jit(tracer.linear_transpose(scaled, 1.0))(1.0) == (0.75,)
+
+
+def test_tangents_of_a_reversed_loop_have_a_transpose() -> None:
+    """The loop backwards carries values beside their tangents."""
+
+    def f(t: Any) -> Any:
+        power = lambda v: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, tnp.sin(c[1]) * v), (0, v))[1].sum()  # noqa: E731
+        return tracer.jvp(tracer.grad(power), (K,), (t,))[1]
+
+    for wrap in (lambda g: g, tracer.jit):
+        (found,) = tracer.linear_transpose(wrap(f), X)(X)
+        np.testing.assert_allclose(found, f(X), rtol=1e-12)  # a Hessian is its own transpose
+
+
+def test_while_loops_that_linear_values_end_have_no_transpose() -> None:
+    def f(s: Any) -> Any:
+        return lax.while_loop(lambda c: c.sum() < 10.0, lambda c: 2.0 * c, s)
+
+    with pytest.raises(NoRuleError) as error:
+        tracer.linear_transpose(f, X)(X)
+    place = f"test_transposed_loops.py:{f.__code__.co_firstlineno + 1}"
+    assert str(error.value) == (
+        f"transpose of while_loop at {place}: while_loop is not linear\n"
+        "  its condition reads what is transposed\n"
+        "  help: vjp differentiates what is not linear"
+    )
 
 
 @pytest.mark.parametrize("f", [counted, powers, backwards, nested, called, branched, again, carried])

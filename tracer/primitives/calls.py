@@ -32,7 +32,8 @@ def _linearize(ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], *, program
     return Linearized(results[: len(program.outputs)], split.residuals(xs, results), apply)
 
 
-def _transpose(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], *, program: Program, inline: bool) -> list[Any]:
+def transpose_call(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], *, program: Program, inline: bool) -> list[Any]:
+    """A call of the transposed program."""
     linear = tuple(map(is_linear, xs))
     sums = claims(ctx, xs)
     summed = tuple(s is not None for s, on in zip(sums, linear, strict=True) if on)
@@ -59,7 +60,7 @@ call_p = Primitive(
     name="call",
     infer=lambda *types, program, inline: program.output_types,
     reference=lambda *values, program, inline: run_reference(program, values),
-    jvp=Joint(_jvp), linearize=_linearize, transpose=_transpose, batch=_batch,
+    jvp=Joint(_jvp), linearize=_linearize, transpose=transpose_call, batch=_batch,
     lower=Structured("call"), effects=program_effects, multiple=True, eager=Eager.COMPILED,
 )  # fmt: skip
 

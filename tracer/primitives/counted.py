@@ -11,23 +11,26 @@ loop instead: its residuals are the loop's own operands, and the stacks live onl
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tracer.errors import CarryTypeError, NoRuleError, message
+from tracer.errors import CarryTypeError, message
 from tracer.ir import dtypes
 from tracer.ir.primitive import Eager, Effect, Joint, Linearized, Primitive, Structured, Zero
 from tracer.ir.program import Atom, Program
-from tracer.ir.types import StackType, Type, array_type, is_differentiable, tangent_type
+from tracer.ir.types import StackType, Type, array_type, tangent_type
 from tracer.primitives.calls import call
 from tracer.primitives.comparison import lt, select
 from tracer.primitives.guard import guarded_program, wants_guard
+from tracer.primitives.linear_parts import transpose_parts
 from tracer.primitives.nested import (
     Axes,
     active_of,
     batched_of,
     either,
+    linear_carries,
     move_to_front,
     nonzero,
     spread,
@@ -244,16 +247,14 @@ def _stacked(
 def _transpose(
     ctx: Any, cts: Sequence[Any], xs: Sequence[Any], *, body: Program, consts: int, reverse: bool
 ) -> list[Any]:
-    """The steps backwards: carries the cotangents of the linear constants and of the carries.
-
-    A carry that depends on nothing linear is a tangent that stays zero; its cotangent goes along, and is not read.
-    """
+    """The steps backwards: carries the cotangents of the linear constants and of the carries."""
     given = tuple(map(is_linear, xs))
-    carries = (True,) * (len(xs) - 1 - consts)
-    if given[0] or not all(is_differentiable(x.type) for x in xs[1 + consts :]):
-        raise NoRuleError(message(f"transpose of for_loop{here()}: every carry must be linear"))
+    constants, entering = _split(given, consts)
+    carries = linear_carries(body, (False, *constants), entering)
+    if not all(carries):
+        rule = partial(_linearize, body=body, consts=consts, reverse=reverse)
+        return transpose_parts(ctx, cts, xs, rule)
     linear = (*given[: 1 + consts], *carries)
-    constants = given[1 : 1 + consts]
     summed = (*[True] * sum(constants), *[False] * len(carries))
     derived = ctx.transform(body, linear, None, True, summed).program
     known = [x for x in xs[1 : 1 + consts] if not is_linear(x)]

@@ -13,6 +13,7 @@ from tracer.errors import ArgumentError, message
 from tracer.ir.primitive import Effect, Joint, Linearized, NoRule, Primitive, Structured, Zero
 from tracer.ir.program import Program
 from tracer.ir.types import Type, is_differentiable, tangent_type, with_shape
+from tracer.primitives.calls import transpose_call
 from tracer.primitives.closing import closed
 from tracer.primitives.custom_linear import custom_linear_p, linear_params, push_forward
 from tracer.primitives.custom_rules import JvpRule, Operands, VjpRule, batched_backward, is_moved, stage_forward
@@ -105,6 +106,12 @@ def split_jvp(rule: JvpRule, types: Sequence[Type], active: Sequence[bool]) -> S
     return SplitJvp(forward, *found)
 
 
+def _jvp_transpose(ctx: Any, cts: Sequence[Any], xs: Operands, *, program: Program, rule: JvpRule) -> list[Any]:
+    """That of the function itself: where it is linear, no rule is asked."""
+    found: list[Any] = transpose_call(ctx, cts, xs, program=program, inline=True)
+    return found
+
+
 def _jvp_batch(ctx: Any, xs: Operands, axes: Axes, *, program: Program, rule: JvpRule) -> Any:
     batched, size, transform = batched_of(axes), ctx.size, ctx.transform
     derived = transform(program, batched, size, ctx.axis_name, True).program
@@ -133,7 +140,7 @@ custom_jvp_p = Primitive(
     infer=lambda *types, program, rule: program.output_types,
     reference=lambda *values, program, rule: run_reference(program, values),
     jvp=Joint(_jvp_jvp), linearize=_jvp_linearize,
-    transpose=NoRule("a custom_jvp function is not linear"), batch=_jvp_batch,
+    transpose=_jvp_transpose, batch=_jvp_batch,
     lower=Structured("custom_jvp"), effects=_effects, multiple=True,
     laws={"text": "the user's rule is a Python function, which prints as its name"},
 )  # fmt: skip

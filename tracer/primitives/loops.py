@@ -7,13 +7,14 @@ Batching keeps a scalar condition where lanes agree; else lanes that are done ar
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tracer.errors import CarryTypeError, message
+from tracer.errors import CarryTypeError, NoRuleError, message
 from tracer.ir import dtypes
-from tracer.ir.primitive import Eager, Effect, Joint, Linearized, NoRule, Primitive, Structured
+from tracer.ir.primitive import Eager, Effect, Joint, Linearized, Primitive, Structured
 from tracer.ir.program import Program, Var
 from tracer.ir.types import StackType, Type, array_type
 from tracer.ir.visit import equations
@@ -30,9 +31,22 @@ from tracer.primitives.counted import (
 )
 from tracer.primitives.gradients import shared_scalars
 from tracer.primitives.lanes import mask_position
-from tracer.primitives.nested import Axes, active_of, batched_of, either, front_axes, move_to_front, nonzero, spread
+from tracer.primitives.linear_parts import transpose_parts
+from tracer.primitives.nested import (
+    Axes,
+    active_of,
+    batched_of,
+    either,
+    front_axes,
+    linear_carries,
+    move_to_front,
+    nonzero,
+    reached_outputs,
+    spread,
+)
 from tracer.primitives.reductions import reduce_or
 from tracer.primitives.reference import run_reference
+from tracer.primitives.rules import is_linear
 from tracer.primitives.shapes import broadcast_in_dim
 from tracer.primitives.stand_ins import in_live_lanes
 from tracer.primitives.sweeps import split_sweep
@@ -234,6 +248,24 @@ def _counting(body: Program) -> Program:
     return stage(run, [*body.input_types, array_type(dtypes.I64, ())], name=body.name).program
 
 
+def _transpose(
+    ctx: Any, cts: Sequence[Any], xs: Sequence[Any], *, cond: Program, body: Program, cond_consts: int, **params: Any
+) -> list[Any]:
+    """That of as many linear steps as the loop takes without what is linear, which its condition must not read."""
+    given = _split([is_linear(x) for x in xs], cond_consts, params["body_consts"])
+    carry = linear_carries(body, given.body_consts, given.carry)
+    if any(reached_outputs(cond, (*given.cond_consts, *carry))):
+        raise NoRuleError(
+            message(
+                f"transpose of while_loop{here()}: while_loop is not linear",
+                "its condition reads what is transposed",
+                help="vjp differentiates what is not linear",
+            )
+        )
+    rule = partial(_linearize, cond=cond, body=body, cond_consts=cond_consts, **params)
+    return transpose_parts(ctx, cts, xs, rule)
+
+
 def _batch(
     ctx: Any, xs: Sequence[Any], axes: Axes, *, cond: Program, body: Program, cond_consts: int, body_consts: int,
     **limit: int,
@@ -325,8 +357,7 @@ def _effects(params: Mapping[str, Any]) -> frozenset[Effect]:
 while_p = Primitive(
     name="while_loop", infer=_infer, reference=_reference,
     jvp=Joint(_jvp), linearize=_linearize,
-    transpose=NoRule("a loop with a trip count known at run time has no transpose of its own"),
-    batch=_batch,
+    transpose=_transpose, batch=_batch,
     lower=Structured("while"), effects=_effects, multiple=True, eager=Eager.COMPILED,
 )  # fmt: skip
 

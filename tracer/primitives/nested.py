@@ -58,7 +58,7 @@ def reached_results(equation: Equation, flags: Sequence[bool]) -> list[bool]:
     if Effect.IO in equation.effects:
         return [True] * len(equation.outputs)
     match equation.primitive.lower:
-        case Structured("call"):
+        case Structured("call" | "custom_jvp" | "custom_vjp"):
             return list(reached_outputs(params["program"], tuple(flags)))
         case Structured("cond") if not flags[0]:
             each = [reached_outputs(branch, tuple(flags[1:])) for branch in params["branches"]]
@@ -68,6 +68,14 @@ def reached_results(equation: Equation, flags: Sequence[bool]) -> list[bool]:
             before, after = flags[:consts], flags[consts + carries :]
             carry = linear_carries(body, before, flags[consts : consts + carries], after)
             return [*carry, *reached_outputs(body, (*before, *carry, *after))[carries:]]
+        case Structured("for"):
+            split = 1 + params["consts"]
+            return list(linear_carries(params["body"], (False, *flags[1:split]), flags[split:]))
+        case Structured("while"):
+            first, second = params["cond_consts"], params["cond_consts"] + params["body_consts"]
+            carry = linear_carries(params["body"], flags[first:second], flags[second:])
+            counted = not any(reached_outputs(params["cond"], (*flags[:first], *carry)))
+            return list(carry) if counted else [True] * len(carry)
         case _:
             return [True] * len(equation.outputs)
 

@@ -18,6 +18,7 @@ from tracer.ir.primitive import Eager, Effect, Joint, Linearized, Primitive, Str
 from tracer.ir.program import Atom, Program
 from tracer.ir.types import Type, storage_type, with_shape
 from tracer.ir.visit import live_equations
+from tracer.primitives.linear_parts import split_linear
 from tracer.primitives.nested import Axes, active_of, batched_of, either, linear_carries, nonzero, pick, spread
 from tracer.primitives.reference import run_reference
 from tracer.primitives.rules import is_linear
@@ -264,10 +265,13 @@ def _transpose_beside_known(
     known = [not on for on in flags.carry]
     inputs, outputs = split_parts(body.inputs, consts, carries), body.outputs
     operands, arriving = split_parts(xs, consts, carries), split_parts(cts, 0, carries)
-    told = split_parts([not on for on in (*flags.consts, *flags.carry, *flags.xs)], consts, carries)
+    linear = (*flags.consts, *flags.carry, *flags.xs)
+    told = split_parts([not on for on in linear], consts, carries)
+    forward = split_linear(body, linear).forward
+    entering = split_parts(forward.inputs, consts, carries)
     counting = Program(
-        (*pick(inputs.consts, told.consts), *pick(inputs.carry, known), *pick(inputs.xs, told.xs)),
-        body.equations, (*pick(outputs[:carries], known), *pick(inputs.carry, known)), body.name,
+        (*pick(entering.consts, told.consts), *pick(entering.carry, known), *pick(entering.xs, told.xs)),
+        forward.equations, (*pick(forward.outputs[:carries], known), *pick(entering.carry, known)), body.name,
     )  # fmt: skip
     counting = replace(counting, equations=live_equations(counting))
     before = scan_program(

@@ -5,28 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tracer.errors import InternalError, NoRuleError, message
-from tracer.ir.primitive import Effect, Linear, NoRule, Onto, Zero
+from tracer.errors import InternalError
+from tracer.ir.primitive import Linear, NoRule, Onto, Zero
 from tracer.ir.program import Equation, Literal, Program, Var
 from tracer.ir.types import (
-    ArrayType,
-    Float0Type,
-    Type,
-    is_differentiable,
     same_up_to_weakness,
-    storage_type,
     tangent_type,
 )
 from tracer.primitives.closing import closed
-from tracer.primitives.conversion import convert_element_type
-from tracer.primitives.nested import reached_results
-from tracer.primitives.zeros import zeros
-from tracer.trace.evaluate import Environment, read
+from tracer.primitives.linear_parts import run_known
+from tracer.trace.evaluate import Environment
 from tracer.trace.memo import remembered
-from tracer.trace.source import here
 from tracer.trace.stage import stage
 from tracer.trace.state import state
-from tracer.trace.trace import Operand, bind_all
+from tracer.trace.trace import Operand
 from tracer.transforms.context import Context, Tangent, raise_no_rule, zero_here
 
 
@@ -124,7 +116,7 @@ def pull_back(
     moving = set(moving_inputs)
     outer_source = state.source
     try:
-        tape = _run_known(program, environment, moving)
+        tape = run_known(program, environment, moving)
         pending: _Pending = {}
         for variable, total in zip(moving_inputs, sums, strict=False):
             if total is not None:
@@ -137,67 +129,6 @@ def pull_back(
         return [pending[v].whole() if v in pending else Zero(tangent_type(v.type)) for v in moving_inputs]
     finally:
         state.source = outer_source
-
-
-def _run_known(program: Program, environment: Environment, moving: set[Var]) -> list[Equation]:
-    """Run what does not depend on the linear inputs; return the rest, in order."""
-    tape: list[Equation] = []
-    for equation in program.equations:
-        flags = [isinstance(atom, Var) and atom in moving for atom in equation.inputs]
-        if any(flags):
-            if equation.outputs:
-                _check_operands(equation, flags, tape)
-            part = equation.primitive.part
-            if part is not None and not all(flags[1:]):
-                _run(part(equation, [not on for on in flags[1:]]), environment)
-                equation = part(equation, flags[1:])
-            reached = reached_results(equation, [isinstance(atom, Var) and atom in moving for atom in equation.inputs])
-            if not all(reached) and Effect.IO not in equation.effects:
-                _run_unreached(equation, reached, moving, environment)
-            moving.update(v for v, on in zip(equation.outputs, reached, strict=True) if on)
-            tape.append(equation)
-        else:
-            _run(equation, environment)
-    return tape
-
-
-def _run_unreached(equation: Equation, reached: Sequence[bool], moving: set[Var], environment: Environment) -> None:
-    """Compute the results that no linear operand reaches: whatever those are, so they are taken for zero."""
-    state.source = equation.source
-    inputs = [
-        _nothing(atom.type) if isinstance(atom, Var) and atom in moving else read(environment, atom)
-        for atom in equation.inputs
-    ]
-    outputs = bind_all(equation.primitive, inputs, equation.params)
-    environment.update((v, y) for v, y, on in zip(equation.outputs, outputs, reached, strict=True) if not on)
-
-
-def _nothing(type: Type) -> Operand:
-    weak = isinstance(type, ArrayType) and type.weak
-    return convert_element_type(zeros(type), storage_type(type).dtype, weak=True) if weak else zeros(type)
-
-
-def _check_operands(equation: Equation, flags: Sequence[bool], tape: Sequence[Equation]) -> None:
-    """Raise where an index or a predicate was computed from what is transposed."""
-    for atom, on in zip(equation.inputs, flags, strict=True):
-        if on and not is_differentiable(atom.type) and not isinstance(atom.type, Float0Type):
-            made = next((e for e in tape if atom in e.outputs), equation)
-            state.source = made.source
-            name = made.primitive.name
-            raise NoRuleError(
-                message(
-                    f"transpose of {name}{here()}: {name} is not linear",
-                    f"its result {atom.type} is used by {equation.primitive.name}",
-                    help="vjp differentiates what is not linear",
-                )
-            )
-
-
-def _run(equation: Equation, environment: Environment) -> None:
-    state.source = equation.source
-    inputs = [read(environment, atom) for atom in equation.inputs]
-    outputs = bind_all(equation.primitive, inputs, equation.params)
-    environment.update(zip(equation.outputs, outputs, strict=True))
 
 
 def _accumulate(pending: _Pending, variable: Var, cotangent: Operand | Onto) -> None:

@@ -256,6 +256,16 @@ def _loops() -> Iterator[Case]:
     draws = (Between(0, 4), constant(0), POINTS)
     yield program_case(while_p, types, faults_in_no_lane_that_runs, draws, draws)
 
+    def runs_down(factor: Any, left: Any, x: Any, y: Any) -> Sequence[Any]:
+        """Linear in two carries, beside a third that says how long, and is a factor."""
+        types = [factor.type, left.type, x.type, y.type]
+        cond = program_of(lambda k, a, b: [lt(0.0, k)], types[1:])
+        body = program_of(lambda w, k, a, b: [sub(k, 1.0), add(mul(a, w), b), mul(b, k)], types)
+        return while_program(cond, body, [], [factor], [left, x, y])
+
+    draws = (POINTS, Interval(1.3, 1.7), POINTS, POINTS)
+    yield program_case(while_p, [typed("f64")] * 4, runs_down, draws, draws)
+
     def swaps(n: Any, x: Any, y: Any) -> Sequence[Any]:
         """Carries that change places: neither may be overwritten before it is read."""
         types = [n.type, x.type, y.type]
