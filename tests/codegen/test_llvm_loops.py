@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
+import os
 import re
 from collections.abc import Callable
 from itertools import product
@@ -75,6 +78,36 @@ def test_lanes_load_with_every_stride(dtype: DType, bits: int) -> None:
             names = [("a", dtype, extent, False), ("o", dtype, count, True)]
             run(module_of(names, body), [source, out], vector_bits=bits)
             assert same(out, source[[base + stride * k for k in range(count)]]), (stride, lanes)
+
+
+def _before_a_page_nobody_may_read(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A copy whose last byte is the last of its page."""
+    page = mmap.PAGESIZE
+    whole = -(-values.nbytes // page) * page
+    memory = np.frombuffer(mmap.mmap(-1, whole + page), np.uint8)
+    assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(memory.ctypes.data + whole), page, 0) == 0
+    copied = memory[whole - values.nbytes : whole].view(values.dtype)
+    copied[:] = values
+    return copied
+
+
+@pytest.mark.skipif(os.name != "posix", reason="protects a page with mprotect")
+@pytest.mark.parametrize("bits", WIDTHS)
+@pytest.mark.parametrize("lanes", [2, 8, 16])
+def test_strided_loads_end_at_the_last_element(lanes: int, bits: int) -> None:
+    for stride, count in product((2, 3, 8), (1, 2, 3, 6, 7, 13, 16, 21)):
+        source = _before_a_page_nobody_may_read(values_of(F32, stride * (count - 1) + 1))
+
+        def body(a: Any, o: Any, stride: int = stride, count: int = count) -> list[Statement]:
+            def rounds(i: Register) -> list[Statement]:
+                x = Register(F32)
+                return [Load(x, a, at((i, stride))), Store(o, at((i, 1)), x)]
+
+            return [loop(count, rounds, lanes=lanes)]
+
+        out = np.zeros(count, F32)
+        run(module_of([("a", F32, source.size, False), ("o", F32, count, True)], body), [source, out], vector_bits=bits)
+        assert same(out, source[::stride]), (stride, count)
 
 
 @pytest.mark.parametrize("bits", WIDTHS)

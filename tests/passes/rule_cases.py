@@ -26,6 +26,7 @@ from tracer.primitives.reductions import argmax, reduce_max, reduce_or, reduce_p
 from tracer.primitives.rounding import ceil, floor
 from tracer.primitives.shapes import copy, reshape_p, rev_p, squeeze, transpose, transpose_p
 from tracer.primitives.slicing import dynamic_slice_p, dynamic_update_slice
+from tracer.primitives.sliding import sliding_windows
 from tracer.primitives.windows import GatherDimensionNumbers, ScatterDimensionNumbers
 from tracer.trace.trace import as_literal, bind, bind_all
 
@@ -170,6 +171,13 @@ LAYOUTS = (
         "a transpose that turns a broadcast's axes stays",
         lambda x: permute(broadcast_in_dim(x, (4, 2, 3), (1, 2)), 2, 0, 1), (f64(2, 3),),
     ),
+    Case(
+        "a transpose of inserted axes",
+        lambda x: permute(broadcast_in_dim(x, (2, 1, 3), (0, 2)), 2, 1, 0), (f64(2, 3),),
+    ),
+    Case("windows of a transpose", lambda x: sliding_windows(permute(x, 1, 0), (1,), (2,), (1,), (1,)), (f64(5, 3),)),
+    Case("long windows", lambda x: sliding_windows(x, (0, 1), (6, 5), (1, 1), (2, 2)), (f64(13, 11),)),
+    Case("windows that end early stay", lambda x: sliding_windows(x, (0,), (3,), (7,), (1,)), (f64(12),)),
     Case("a transpose of ones", lambda x: transpose(x, (1, 0, 2)), (f64(1, 3, 2),)),
     Case("turned twice", lambda x: (turn(turn(x, 0), 0), turn(turn(x, 0), 0, 1), turn(x, 2, 1)), (f64(2, 3, 1),)),
     Case("slices", lambda x: slice(slice(x, (1,), (11,), (2,)), (1,), (5,), (3,)), (f64(13),)),

@@ -20,6 +20,7 @@ from tracer.primitives.joining import concatenate_p, pad_p, slice_p
 from tracer.primitives.random import random_unwrap_p, random_wrap_p
 from tracer.primitives.shapes import copy_p, reshape_p, rev_p, squeeze_p, transpose_p
 from tracer.primitives.slicing import dynamic_slice_p
+from tracer.primitives.sliding import positions, sliding_windows_p
 
 _MOVERS = (reshape_p, transpose_p, rev_p, squeeze_p, slice_p, broadcast_in_dim_p, dynamic_slice_p)
 
@@ -163,6 +164,54 @@ def transpose_broadcast(equation: Equation, at: Rewriter) -> Atom | None:
     return at.spread(inner.inputs[0], equation.outputs[0].type.shape, dims)
 
 
+def transpose_expansion(equation: Equation, at: Rewriter) -> Atom | None:
+    """A transpose of an array with inserted axes of size 1 is a transpose, in which they are inserted."""
+    inner = at.definition(equation.inputs[0], broadcast_in_dim_p)
+    if inner is None or not _is_expansion(inner):
+        return None
+    back = shapes.inverse(equation.params["permutation"])
+    dims = [back[axis] for axis in inner.params["broadcast_dimensions"]]
+    order = tuple(sorted(range(len(dims)), key=dims.__getitem__))
+    moved = at.emit(transpose_p, inner.inputs[0], permutation=order)
+    return at.spread(moved, equation.outputs[0].type.shape, tuple(sorted(dims)))
+
+
+def windows_of_transpose(equation: Equation, at: Rewriter) -> Atom | None:
+    """Windows of a transpose are a transpose of windows."""
+    inner = at.definition(equation.inputs[0], transpose_p)
+    if inner is None:
+        return None
+    order, params = inner.params["permutation"], equation.params
+    source = inner.inputs[0]
+    windows = at.emit(sliding_windows_p, source, **{**params, "axes": tuple(order[axis] for axis in params["axes"])})
+    within = range(len(order), len(order) + len(params["axes"]))
+    return at.emit(transpose_p, windows, permutation=(*order, *within))
+
+
+def windows_longer_than_places(equation: Equation, at: Rewriter) -> Atom | None:
+    """Long windows at few places are short windows at many places, turned: i s + w d reads alike both ways.
+
+    A convolution and its gradient by the window then read the same windows.
+    """
+    x, params = equation.inputs[0], equation.params
+    axes, window = params["axes"], params["window"]
+    shape = equation.outputs[0].type.shape
+    places = tuple(shape[axis] for axis in axes)
+    turned = {"axes": axes, "window": places, "strides": params["dilations"], "dilations": params["strides"]}
+    fits = positions([x.type.shape[axis] for axis in axes], places, params["dilations"], params["strides"]) == window
+    if (
+        not fits
+        or not axes
+        or size(equation.outputs[0].type) == 0
+        or any(p >= w for p, w in zip(places, window, strict=True))
+    ):
+        return None
+    order = list(range(len(shape)))
+    for within, axis in enumerate(axes, len(shape) - len(axes)):
+        order[axis], order[within] = within, axis
+    return at.emit(transpose_p, at.emit(sliding_windows_p, x, **turned), permutation=tuple(order))
+
+
 def transpose_ones(equation: Equation, at: Rewriter) -> Atom | None:
     """A transpose that only moves axes of size 1 is a reshape."""
     order, sizes = equation.params["permutation"], equation.inputs[0].type.shape
@@ -299,7 +348,8 @@ LAYOUTS: Final[Rules] = (
     ((reshape_p,), (reshape_again, reshape_by_ones)),
     ((broadcast_in_dim_p,), (broadcast_again,)),
     ((squeeze_p,), (squeeze_again, squeeze_inserted)),
-    ((transpose_p,), (transpose_again, transpose_broadcast, transpose_ones)),
+    ((transpose_p,), (transpose_again, transpose_broadcast, transpose_expansion, transpose_ones)),
+    ((sliding_windows_p,), (windows_of_transpose, windows_longer_than_places)),
     ((rev_p,), (rev_again,)),
     ((slice_p,), (slice_again, slice_of_parts)),
     ((concatenate_p,), (concatenate_one, concatenate_one_value, concatenate_slices)),

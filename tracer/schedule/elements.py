@@ -7,18 +7,18 @@ wanted twice at the same index is computed once. The walk keeps its own stack, s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tracer.errors import InternalError
 from tracer.ir import dtypes
-from tracer.ir.loop import Address, Operand, Register
+from tracer.ir.loop import Address, Operand
 from tracer.ir.loop_build import Builder, constant
 from tracer.ir.primitive import Alias, Compare, Convert, Gather, Generate, IndexMap, Pointwise, Structured
 from tracer.ir.program import Atom, Equation, Literal, Var
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType, Type
-from tracer.schedule.index import Flat, Index, flatten, operand_of, plus, position, scaled, unflatten
+from tracer.schedule.index import Extents, Flat, Index, flatten, operand_of, plus, position, scaled, unflatten
 from tracer.schedule.index_maps import INDEX_MAPS
 from tracer.schedule.pointwise import pointwise_element
 from tracer.schedule.sources import Element, Inline, Memory, Scalars, Source, StackSource, components
@@ -60,7 +60,7 @@ class Puller:
     """Writes elements into a builder. `extents` bounds the loop registers; `sites` numbers what may fault."""
 
     def __init__(
-        self, builder: Builder, source_of: Callable[[Var], Source], extents: Mapping[Register, int], sites: FaultSites
+        self, builder: Builder, source_of: Callable[[Var], Source], extents: Extents, sites: FaultSites
     ) -> None:
         self.builder = builder
         self.source_of = source_of

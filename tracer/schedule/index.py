@@ -5,8 +5,10 @@ An index is a tuple of affine forms, one an axis, or `Flat`: the row-major posit
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
+from math import prod
+from typing import Final
 
 from tracer.ir import shape as shapes
 from tracer.ir.loop import Address, Operand, Register, index_constant
@@ -25,9 +27,10 @@ class Flat:
 
 
 Index = tuple[Affine, ...] | Flat
-Extents = Mapping[Register, int]  # loop registers run over range(extent)
+Extents = MutableMapping[Register, int]  # registers that stay within range(extent): those of loops, and quotients
 
 ZERO = Address()
+_MOST_MULTIPLIED: Final = 1 << 31  # of which the product with a rounded inverse fits into 63 bits
 
 
 def of_register(register: Register) -> Affine:
@@ -79,47 +82,79 @@ def operand_of(builder: Builder, affine: Affine) -> Operand:
 
 
 def unflatten(builder: Builder, index: Index, shape: tuple[int, ...], extents: Extents) -> tuple[Affine, ...]:
-    """One affine form an axis. Divisions are emitted only where the position does not split exactly."""
+    """One affine form an axis. Divisions are emitted only between axes that the position does not tell apart.
+
+    extents: learns how far the registers reach that are emitted.
+    """
     if not isinstance(index, Flat):
         return index
-    exact = split_exactly(index.position, shape, extents)
-    if exact is not None:
-        return exact
-    rest = operand_of(builder, index.position)
-    result = []
-    strides = shapes.strides(shape)
-    for axis, n in enumerate(shape):
-        if n == 1:
-            result.append(ZERO)
-            continue
-        quotient = rest if strides[axis] == 1 else builder.compute(ScalarOp.IDIV, rest, strides[axis])
-        result.append(of_operand(quotient))
-        if axis + 1 < len(shape):
-            rest = builder.compute(ScalarOp.IREM, rest, strides[axis]) if strides[axis] != 1 else index_constant(0)
+    result: list[Affine] = []
+    for part, sizes in _groups(index.position, shape, extents):
+        result += _divided(builder, part, sizes, extents)
     return tuple(result)
 
 
-def split_exactly(position: Affine, shape: Sequence[int], extents: Extents) -> tuple[Affine, ...] | None:
-    """Distribute the terms over the axes, largest strides first; None unless every axis stays within its size."""
-    strides = shapes.strides(shape)
-    parts: list[list[tuple[Register, int]]] = [[] for _ in shape]
-    reach = [0] * len(shape)
-    for register, coefficient in position.terms:
-        extent = extents.get(register)
-        if extent is None or coefficient < 0:
+def _groups(position: Affine, shape: Sequence[int], extents: Extents) -> Iterator[tuple[Affine, Sequence[int]]]:
+    """Runs of axes, and the position within each: between two runs the terms fall on one side or the other."""
+    begin = 0
+    for axis, stride in enumerate(shapes.strides(shape)):
+        split = _split(position, stride, extents) if axis + 1 < len(shape) and stride else None
+        if split is not None:
+            outer, position = split
+            yield outer, shape[begin : axis + 1]
+            begin = axis + 1
+    if shape:
+        yield position, shape[begin:]
+
+
+def _split(position: Affine, stride: int, extents: Extents) -> tuple[Affine, Affine] | None:
+    """The position's quotient and remainder by `stride`, where no term takes part in both."""
+    inner = [(r, c) for r, c in position.terms if c % stride]
+    low = high = 0
+    for register, coefficient in inner:
+        if register not in extents:
             return None
-        for axis, stride in enumerate(strides):
-            if shape[axis] != 1 and coefficient % stride == 0:
-                parts[axis].append((register, coefficient // stride))
-                reach[axis] += (extent - 1) * (coefficient // stride)
-                break
+        reach = coefficient * (extents[register] - 1)
+        low, high = low + min(reach, 0), high + max(reach, 0)
+    least = position.constant % stride
+    constant = least + -(-max(0, -low - least) // stride) * stride
+    if constant + high >= stride:
+        return None
+    outer = tuple((r, c // stride) for r, c in position.terms if c % stride == 0)
+    return Address((position.constant - constant) // stride, outer), Address(constant, tuple(inner))
+
+
+def _divided(builder: Builder, position: Affine, sizes: Sequence[int], extents: Extents) -> Iterator[Affine]:
+    """A position within some axes by axes."""
+    long = [axis for axis, n in enumerate(sizes) if n != 1]
+    rest = operand_of(builder, position) if len(long) > 1 else None
+    for axis, n in enumerate(sizes):
+        if n == 1:
+            yield ZERO
+        elif rest is None:
+            yield position
+        elif axis == long[-1]:
+            yield of_operand(rest)
         else:
-            return None
-    constants, rest = [0] * len(shape), position.constant
-    if rest < 0:
-        return None
-    for axis, stride in enumerate(strides):
-        constants[axis], rest = divmod(rest, stride) if shape[axis] != 1 else (0, rest)
-    if rest or any(c + r >= n for c, r, n in zip(constants, reach, shape, strict=True)):
-        return None
-    return tuple(Address(c, tuple(p)) for c, p in zip(constants, parts, strict=True))
+            inside = prod(sizes[axis + 1 :])
+            quotient, rest = _quotient_and_rest(builder, rest, inside, n * inside)
+            for register, reach in ((quotient, n), (rest, inside)):
+                if isinstance(register, Register):
+                    extents[register] = reach
+            yield of_operand(quotient)
+
+
+def _quotient_and_rest(builder: Builder, x: Operand, divisor: int, extent: int) -> tuple[Operand, Operand]:
+    """x divided by a constant, for 0 <= x < extent, with what vectors of i64 have instructions for.
+
+    By a multiplication: Granlund & Montgomery 1994, PLDI.
+    """
+    shift = divisor.bit_length() - 1
+    if divisor == 1 << shift:
+        return builder.compute(ScalarOp.SHR_LOGICAL, x, shift), builder.compute(ScalarOp.AND, x, divisor - 1)
+    if extent > _MOST_MULTIPLIED:
+        return builder.compute(ScalarOp.IDIV, x, divisor), builder.compute(ScalarOp.IREM, x, divisor)
+    shift = (extent * divisor).bit_length()
+    product = builder.compute(ScalarOp.MUL, x, -(-(1 << shift) // divisor))
+    quotient = builder.compute(ScalarOp.SHR_LOGICAL, product, shift)
+    return quotient, builder.compute(ScalarOp.SUB, x, builder.compute(ScalarOp.MUL, quotient, divisor))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from tracer.codegen.llvm.compute import apply
 from tracer.codegen.llvm.frame import Frame
 from tracer.codegen.llvm.memory import fill_value, guarded, read, update_at, write
-from tracer.codegen.llvm.types import MEMORY, indices, iota, splat, suffix, vector
+from tracer.codegen.llvm.types import MEMORY, indices, iota, leading_lanes, leading_mask, splat, suffix, vector
 from tracer.ir.dtypes import BOOL, DType
 from tracer.ir.loop import Address, Buffer, Load, Operand, Store, Update
 
@@ -102,8 +102,10 @@ def _load(f: Frame, a: Access, fill: str) -> str:
         return _load_row(f, a, a.pointer, a.mask, fill)
     if a.offsets is None and a.stride == -1:
         return _load_reversed(f, a, fill)
-    if a.offsets is None and 2 <= a.stride <= max(n // 2, 2) and a.stride <= _MOST_ROWS and a.mask is None and n > 1:
-        return _load_strided(f, a)
+    if a.offsets is None and 2 <= a.stride <= max(n // 2, 2) and a.stride <= _MOST_ROWS and n > 1:
+        live = n if a.mask is None else leading_lanes(a.mask)
+        if live is not None:
+            return _load_strided(f, a) if live == n else _load_strided_part(f, a, live)
     return _gather(f, a, fill)
 
 
@@ -139,6 +141,20 @@ def _load_strided(f: Frame, a: Access) -> str:
         before = [place if number == 1 and row == 0 else lane for lane, (row, place) in enumerate(places)]
         picked = [n + place - start if row == number else before[lane] for lane, (row, place) in enumerate(places)]
         value = f.w.let(f"shufflevector {kind} {value}, {kind} {rows[number]}, {indices(*picked)}")
+    return value
+
+
+def _load_strided_part(f: Frame, a: Access, live: int) -> str:
+    """The same for the first few lanes, from rows of which the last is cut at the last of their elements."""
+    n, stride, kind = f.lanes, a.stride, vector(MEMORY[a.buffer.dtype], f.lanes)
+    count = (live - 1) * stride + 1
+    value = "zeroinitializer"
+    for start in range(0, count, n):
+        mask = leading_mask(count - start, n) if count - start < n else None
+        row = _load_row(f, a, f.step(a.buffer, a.pointer, start), mask, "zeroinitializer")
+        places = [stride * lane - start for lane in range(n)]
+        picked = [n + place if 0 <= place < n else lane for lane, place in enumerate(places)]
+        value = f.w.let(f"shufflevector {kind} {value}, {kind} {row}, {indices(*picked)}")
     return value
 
 

@@ -71,6 +71,17 @@ def indices(*lanes: int) -> str:
     return f"<{len(lanes)} x i32> <" + ", ".join(f"i32 {lane}" for lane in lanes) + ">"
 
 
+@cache
+def leading_mask(count: int, lanes: int) -> str:
+    """The mask of the first `count` lanes."""
+    return "<" + ", ".join(f"i1 {'true' if lane < count else 'false'}" for lane in range(lanes)) + ">"
+
+
+def leading_lanes(mask: str) -> int | None:
+    """How many lanes such a mask has; None for one in a register."""
+    return mask.count("true") if mask.startswith("<") else None
+
+
 def splat(element: str, literal: str, lanes: int) -> str:
     """A constant in every lane."""
     return f"splat ({element} {literal})" if lanes else literal

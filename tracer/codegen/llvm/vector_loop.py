@@ -5,7 +5,7 @@ from __future__ import annotations
 from tracer.codegen.llvm.compute import apply
 from tracer.codegen.llvm.frame import Frame
 from tracer.codegen.llvm.loops import Rounds, first_value, phi, yields
-from tracer.codegen.llvm.types import ELEMENT, indices, iota, splat, vector
+from tracer.codegen.llvm.types import ELEMENT, indices, iota, leading_mask, splat, vector
 from tracer.codegen.llvm.varying import Variation
 from tracer.ir.loop import Carry, Constant, For
 from tracer.ir.scalar import ScalarOp
@@ -74,9 +74,7 @@ class VectorLoop:
             partial = self._rounds(str(full), done)
             w.open(done)
         if stop > full:
-            rest = stop - full
-            mask = "<" + ", ".join(f"i1 {'true' if i < rest else 'false'}" for i in range(lanes)) + ">"
-            partial = self._last_round(str(full), mask, partial)
+            partial = self._last_round(str(full), leading_mask(stop - full, lanes), partial)
         return partial
 
     def unknown(self, stop: str) -> list[str]:
