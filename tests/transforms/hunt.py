@@ -19,7 +19,7 @@ from random import Random
 from benchmarks.machine import head, revision
 from tests.laws.hunt import at_most
 from tests.transforms.combining import TRANSFORMS, Chain, allowed, check
-from tests.transforms.programs import EXAMPLES
+from tests.transforms.examples import EXAMPLES
 
 LONGEST = 300  # seconds, for one composition
 DERIVATIVES = 3  # at most: differences of differences of differences have no digits left
