@@ -160,6 +160,8 @@ def test_derivatives_of_rules_of_the_users_own_are_what_the_rules_say() -> None:
         lambda x: tracer.jvp(tracer.grad(loop), (x,), (direction,))[1],
         lambda x: tracer.vmap(bent)(tnp.stack([x, 2.0 * x])),
         tracer.grad(lambda x: (bent(x) * direction).sum()),
+        tracer.jacrev(tracer.jacrev(tracer.jacrev(loop))),
+        tracer.jacrev(tracer.jacfwd(tracer.jacrev(tracer.jacfwd(loop)))),
         lambda x: tracer.vjp(lambda d: tracer.jvp(tracer.grad(loop), (x,), (d,))[1], direction)[1](direction)[0],
         lambda x: tracer.linearize(tracer.grad(loop), x)[1](direction),
     ):
@@ -262,16 +264,53 @@ sine.defjvps(lambda dx, y, x: tnp.cos(x) * dx)
 square.defvjp(lambda x: (x * x, x), lambda x, ct: (2.0 * x * ct,))
 
 
+HIGHER: dict[str, Callable[[Function], Function]] = {
+    "grad of grad": lambda f: tracer.grad(tracer.grad(f)),
+    "hessian": tracer.hessian,
+    "third": lambda f: tracer.grad(tracer.grad(tracer.grad(f))),
+    "jacfwd of hessian": lambda f: tracer.jacfwd(tracer.jacfwd(tracer.jacrev(f))),
+}
+
+
 @pytest.mark.parametrize("rule", [sine, square, tracer.nn.relu, tnp.tanh], ids=["sine", "square", "relu", "tanh"])
-@pytest.mark.parametrize("second", [lambda f: tracer.grad(tracer.grad(f)), tracer.hessian], ids=["grad", "hessian"])
-def test_the_limit_holds_for_second_derivatives(rule: Function, second: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("derivative", HIGHER)
+def test_the_limit_holds_for_higher_derivatives(
+    rule: Function, derivative: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def flow(x: Any) -> Any:
         step = lambda c: (c[0] + 1, c[1] - 1e-4 * rule(c[1]) * c[1] * x)  # noqa: E731
         return tracer.lax.while_loop(lambda c: c[0] < 30_000, step, (0, x))[1]
 
-    memory, derivative = 2**17, second(flow)
-    expected, unlimited = limited(lambda: taken(derivative, 1.5, monkeypatch), None)
-    found, bounded = limited(lambda: taken(derivative, 1.5, monkeypatch), memory)
+    memory, function = 2**17, HIGHER[derivative](flow)
+    expected, unlimited = limited(lambda: taken(function, 1.5, monkeypatch), None)
+    found, bounded = limited(lambda: taken(function, 1.5, monkeypatch), memory)
+    assert found == pytest.approx(expected, rel=1e-9)
+    assert bounded <= 2 * memory < unlimited
+
+
+MIXED: dict[str, Callable[[Function], Function]] = {
+    "in what entered": lambda f: lambda x: tracer.grad(lambda w: tracer.grad(f)(x, w))(1.2),
+    "in a constant": lambda f: lambda w: tracer.grad(lambda x: tracer.grad(f, 1)(x, w))(1.5),
+    "twice": lambda f: lambda x: tracer.grad(lambda w: tracer.grad(tracer.grad(f))(x, w))(1.2),
+    "forwards": lambda f: lambda x: tracer.jvp(lambda w: tracer.grad(f)(x, w), (1.2,), (1.0,))[1],
+    "of what it moved": lambda f: tracer.grad(lambda x: tracer.grad(lambda w: tracer.grad(f)(x, w))(1.2)),
+}
+
+
+@pytest.mark.parametrize("rule", [sine, square, tnp.sin], ids=["sine", "square", "sin"])
+@pytest.mark.parametrize("derivative", MIXED)
+def test_the_limit_holds_for_mixed_derivatives(
+    rule: Function, derivative: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Derivatives in what the first held fixed."""
+
+    def flow(x: Any, w: Any) -> Any:
+        step = lambda c: (c[0] + 1, c[1] - 1e-4 * rule(c[1]) * c[2], c[2] - 1e-5 * w)  # noqa: E731
+        return tracer.lax.while_loop(lambda c: c[0] < 30_000, step, (0, x, tnp.cos(w)))[1]
+
+    memory, function = 2**17, MIXED[derivative](flow)
+    expected, unlimited = limited(lambda: taken(function, 1.3, monkeypatch), None)
+    found, bounded = limited(lambda: taken(function, 1.3, monkeypatch), memory)
     assert found == pytest.approx(expected, rel=1e-9)
     assert bounded <= 2 * memory < unlimited
 

@@ -76,15 +76,6 @@ def pull_in_memory(sweep: Sweep, operands: Sequence[Any]) -> Values:
     return run.back(trips, stacks, moved)
 
 
-def pull_on_stacks(sweep: Sweep, operands: Sequence[Any]) -> Values:
-    """The same in no bounded memory: the residuals of all steps on stacks."""
-    operands = _as_declared(sweep, operands)
-    run = _Run(sweep, operands)
-    _, _, carry, cotangents = sweep.split(operands)
-    trips, _, stacks = run.recorded(carry, None)
-    return run.back(trips, stacks, cotangents)
-
-
 def _as_declared(sweep: Sweep, operands: Sequence[Any]) -> Values:
     """The operands, as weak as the programs' inputs are: what is pushed has the types that stacks are made for."""
     types = (*sweep.cond.input_types[: sweep.cond_consts], *sweep.forward.input_types)
@@ -121,13 +112,12 @@ class _Run:
     def no_stacks(self) -> Values:
         return [empty(type) for type in self.sweep.residual_types]
 
-    def recorded(self, carry: Values, more: Callable[[Any], Any] | None) -> tuple[Any, Values, Values]:
+    def recorded(self, carry: Values, more: Callable[[Any], Any]) -> tuple[Any, Values, Values]:
         """The loop's steps, as long as `more` of their count holds: the count, the carries, the residuals."""
         n = self.sweep.carries
 
         def test(values: Values) -> Any:
-            going = self.holds(values[1 : 1 + n])
-            return going if more is None else and_(more(values[0]), going)
+            return and_(more(values[0]), self.holds(values[1 : 1 + n]))
 
         def step(values: Values) -> Values:
             return [add(values[0], 1), *self.recording(values[1 : 1 + n], values[1 + n :])]

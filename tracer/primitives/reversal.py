@@ -19,32 +19,53 @@ from typing import Any
 from tracer.ir.primitive import Composite, Eager, Effect, Joint, Linearized, Primitive, Zero
 from tracer.ir.program import Program
 from tracer.ir.types import Type, tangent_type
-from tracer.primitives.checkpoints import pull_in_memory, pull_on_stacks
+from tracer.primitives.checkpoints import pull_in_memory
 from tracer.primitives.loops import while_p
 from tracer.primitives.nested import Axes, active_of, batched_of, move_to_front, pick
 from tracer.primitives.reference import run_reference
 from tracer.primitives.rules import is_linear
-from tracer.primitives.sweeps import (
-    Sweep,
+from tracer.primitives.sweep_derivatives import (
+    Jvp,
     adjoint,
-    batched_sweep,
+    among,
+    is_square,
     jvp_of_split,
     keeping_carries,
+    own_of,
     pushed_forward,
-    sweep_of,
+    widened,
 )
+from tracer.primitives.sweeps import Sweep, batched_sweep, sweep_of
 from tracer.trace.evaluate import evaluate
 from tracer.trace.stage import stage
 from tracer.trace.trace import Operand, bind_all
 
 
-def _spread_tangents(sweep: Sweep, ctx: Any, xs: Sequence[Any], dxs: Sequence[Any]) -> list[Any] | None:
-    """Tangents of all constants and carries that move; None where others have tangents, too."""
-    _, consts, carry, _ = sweep.split(dxs)
-    given = [*consts, *carry]
-    if any(not isinstance(dx, Zero) and not on for dx, on in zip(given, sweep.moving, strict=True)):
-        return None
-    return [ctx.instantiate(dx) for dx in pick(given, sweep.moving)]
+def _more_moving(ctx: Any, sweep: Sweep, active: Sequence[bool], jvp: Jvp) -> Sweep:
+    """The sweep in which all constants and carries move that are flagged among the operands."""
+    _, consts, carry, _ = sweep.split(active)
+    return widened(sweep, (*consts, *carry), jvp)
+
+
+def _tangents(ctx: Any, sweep: Sweep, wider: Sweep, dxs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Tangents of the constants and carries that move in `wider`, and of all their cotangents."""
+    _, consts, carry, moved = sweep.split(dxs)
+    tangents = [ctx.instantiate(dx) for dx in pick([*consts, *carry], wider.moving)]
+    return tangents, _with_zeros(ctx, sweep, wider, [ctx.instantiate(dx) for dx in moved])
+
+
+def _with_zeros(ctx: Any, sweep: Sweep, wider: Sweep, cotangents: Sequence[Any]) -> list[Any]:
+    """Cotangents of all that moves in `wider`: zeros where nothing is pulled back."""
+    assert wider.backward is not None
+    if wider is sweep:
+        return list(cotangents)
+    return among(wider, sweep, cotangents, [ctx.zeros(type) for type in wider.backward.output_types])
+
+
+def _operands(ctx: Any, sweep: Sweep, wider: Sweep, xs: Sequence[Any]) -> list[Any]:
+    """The operands of `loop_pull` of the wider sweep, from those of the other."""
+    cond_consts, consts, carry, cotangents = sweep.split(xs)
+    return [*cond_consts, *consts, *carry, *_with_zeros(ctx, sweep, wider, cotangents)]
 
 
 def _effects(params: Mapping[str, Any]) -> frozenset[Effect]:
@@ -213,59 +234,36 @@ def _halves(sweep: Sweep, results: Sequence[Any]) -> tuple[list[Any], list[Any]]
 
 def _pull_jvp(ctx: Any, xs: Sequence[Any], dxs: Sequence[Any], **params: Any) -> Any:
     sweep = sweep_of(params)
-    tangents = _spread_tangents(sweep, ctx, xs, dxs)
-    if tangents is None:
-        derived = ctx.transform(_pull_program(sweep, [x.type for x in xs]), active_of(dxs), True)
-        results: list[Any] = evaluate(derived.program, [*xs, *(dx for dx in dxs if not isinstance(dx, Zero))])
-        half = len(results) // 2
-        return results[:half], results[half:]
-    moved = [ctx.instantiate(dx) for dx in sweep.split(dxs)[3]]
-    wide = pushed_forward(sweep, ctx.transform)
-    results = bind_all(loop_pull_p, _pushed_operands(sweep, xs, tangents, moved), wide.params)
-    return _halves(sweep, results)
+    wider = _more_moving(ctx, sweep, active_of(dxs), ctx.transform)
+    wide = pushed_forward(wider, ctx.transform)
+    tangents, moved = _tangents(ctx, sweep, wider, dxs)
+    operands = _pushed_operands(wider, _operands(ctx, sweep, wider, xs), tangents, moved)
+    results = bind_all(loop_pull_p, operands, wide.params)
+    ys, dys = _halves(wider, results)
+    return own_of(wider, sweep, ys), own_of(wider, sweep, dys)
 
 
-def _is_square(sweep: Sweep) -> bool:
-    """Whether what moves and its cotangents have equal types: not where only the cotangents are a batch."""
-    assert sweep.backward is not None
-    moving = pick(sweep.forward.input_types, sweep.moving)
-    return list(map(tangent_type, moving)) == list(sweep.backward.output_types)
-
-
-def _pull_linearize(
-    ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], bounded: bool = True, **params: Any
-) -> Linearized:
+def _pull_linearize(ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], **params: Any) -> Linearized:
     sweep = sweep_of(params)
-    _, consts, carry, _ = sweep.split(active)
-    others = any(on and not moves for on, moves in zip((*consts, *carry), sweep.moving, strict=True))
-    if others or not _is_square(sweep) or not bounded:
-        split = ctx.transform(_pull_program(sweep, [x.type for x in xs]), active, True)
-        results = evaluate(split.forward, xs)
-        outputs = results[: len(split.active_outputs)]
 
-        def apply_plain(residuals: Sequence[Any], dxs: Sequence[Any]) -> list[Any]:
-            return evaluate(split.linear, [*residuals, *dxs])
+    def jvp(*args: Any) -> Any:
+        return jvp_of_split(ctx.transform, *args)
 
-        return Linearized(outputs, split.residuals(xs, results), apply_plain)
-    base = sweep if sweep.symmetric else keeping_carries(sweep)
-    wide = pushed_forward(base, lambda *args: jvp_of_split(ctx.transform, *args))
+    wider = _more_moving(ctx, sweep, active, jvp)
+    tangent_types = map(tangent_type, pick(wider.forward.input_types, wider.moving))
+    base = wider if wider.symmetric and is_square(wider, list(tangent_types)) else keeping_carries(wider)
+    wide = pushed_forward(base, jvp)
     bend = {**base.params, "d_forward": wide.forward, "d_linear": wide.linear, "d_backward": wide.backward}
     types = [tangent_type(x.type) for x in xs]
 
     def apply(residuals: Sequence[Any], dxs: Sequence[Any]) -> list[Any]:
         given = iter(dxs)
         full = [next(given) if on else Zero(t) for on, t in zip(active, types, strict=True)]
-        tangents = _spread_tangents(sweep, ctx, residuals, full)
-        assert tangents is not None
-        moved = [ctx.instantiate(dx) for dx in sweep.split(full)[3]]
-        return bind_all(loop_bend_p, [*residuals, *tangents, *moved], bend)
+        tangents, moved = _tangents(ctx, sweep, wider, full)
+        operands = [*_operands(ctx, sweep, wider, residuals), *tangents, *moved]
+        return own_of(wider, sweep, bind_all(loop_bend_p, operands, bend))
 
     return Linearized(bind_all(loop_pull_p, xs, params), list(xs), apply)
-
-
-def _pull_program(sweep: Sweep, types: Sequence[Type]) -> Program:
-    """Pulling back with the residuals of all steps on stacks, in no bounded memory, by loops that have every rule."""
-    return stage(lambda inputs: pull_on_stacks(sweep, inputs), types, name=sweep.forward.name).program
 
 
 def _pull_transpose(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], **params: Any) -> list[Any]:
@@ -355,8 +353,7 @@ def _bend_linearize(ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], **par
     sweep, wide = _sweeps_of(params)
     order = _bend_operands(sweep, range(len(xs)))
     moved = tuple(active[i] for i in order)
-    bounded = sweep.symmetric  # a third derivative of rules of the user's own is kept on stacks
-    linearized = _pull_linearize(ctx, _bend_operands(sweep, xs), moved, bounded, **wide.params)
+    linearized = _pull_linearize(ctx, _bend_operands(sweep, xs), moved, **wide.params)
     positions = [i for i in range(len(xs)) if active[i]]
     given = [positions.index(i) for i in order if active[i]]
 
@@ -370,7 +367,10 @@ def _bend_transpose(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], **params: A
     """A Hessian is its own transpose, where it is one; what reaches the cotangents' tangents is pushed forward."""
     sweep, wide = _sweeps_of(params)
     own = {name: v for name, v in params.items() if not name.startswith("d_") and name != "backward"}
-    if not sweep.symmetric:
+    first, second = sweep.consts, len(sweep.moving) + sum(sweep.moving_consts)
+    types = wide.forward.input_types
+    moved = [*types[first : first + sum(sweep.moving_consts)], *types[second:]]
+    if not (sweep.symmetric and is_square(sweep, moved)):
         assert wide.backward is not None
         other = adjoint(sweep, wide.forward, wide.backward, ctx.transform)
         assert other.backward is not None
@@ -386,7 +386,7 @@ def _bend_transpose(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], **params: A
     found: list[Any] = [None] * len(xs)
     if any(map(is_linear, xs[known : known + tangents])):
         sums = _sums(ctx, xs, range(known, known + constants))
-        rest = [*sums, *(ctx.zeros(x.type) for x in xs[known + tangents + constants :])]
+        rest = [*sums, *(ctx.zeros(x.type) for x in xs[known + constants : known + tangents])]
         found[known : known + tangents] = bind_all(loop_bend_p, [*xs[:known], *arriving, *rest], params)
     if any(map(is_linear, xs[known + tangents :])):
         entry = xs[: sweep.cond_consts + len(sweep.moving)]

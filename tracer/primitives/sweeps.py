@@ -1,4 +1,4 @@
-"""A loop as its derivative needs it: a sweep forwards, and one back. How sweeps are differentiated and batched.
+"""A loop as its derivative needs it: a sweep forwards, and one back. How sweeps are batched.
 
 With x the carries, c the constants and r the residuals of a step, all of a sweep's programs are closed:
 
@@ -7,8 +7,6 @@ With x the carries, c the constants and r the residuals of a step, all of a swee
 
 `backward` is the transpose of `linear` that adds to the cotangents of the constants, so that a step which reads one
 element of an array adds to that one. Only those constants and carries have tangents that `moving` flags.
-Differentiating each program gives the sweep of the loop that carries (x, dx): what pulls back through that loop is the
-derivative of what pulls back through this one.
 """
 
 from __future__ import annotations
@@ -18,19 +16,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tracer.ir.program import Program
-from tracer.ir.types import Type, tangent_type, with_shape
+from tracer.ir.types import Type, with_shape
 from tracer.primitives.bits import and_
 from tracer.primitives.counted import LoopSplit, batched_function, where_live
-from tracer.primitives.nested import either, pick
+from tracer.primitives.nested import either
 from tracer.primitives.reductions import reduce_or
 from tracer.primitives.shapes import broadcast_in_dim
-from tracer.primitives.zeros import zeros
 from tracer.trace.evaluate import evaluate
 from tracer.trace.stage import stage
 from tracer.trace.trace import Operand
 
 Flags = tuple[bool, ...]
-Jvp = Callable[..., Any]  # as `jvp_program`: (program, active, instantiate) -> program, active outputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,156 +101,6 @@ def split_sweep(
     return Sweep(cond, kept, linear, None, cond_consts, consts, moving, memory, symmetric)
 
 
-def keeping_carries(sweep: Sweep) -> Sweep:
-    """The same sweep with the carries as the residuals of a step, from which the others are computed again."""
-    assert sweep.backward is not None
-    c, x = sweep.consts, sweep.carries
-
-    def forward(inputs: list[Any]) -> list[Operand]:
-        return [*evaluate(sweep.forward, inputs)[:x], *inputs[c:]]
-
-    def again(program: Program) -> Program:
-        def run(inputs: list[Any]) -> list[Operand]:
-            residuals = evaluate(sweep.forward, inputs[: c + x])[x:]
-            return evaluate(program, [*inputs[:c], *residuals, *inputs[c + x :]])
-
-        moved = program.input_types[c + len(sweep.residual_types) :]
-        return stage(run, [*sweep.forward.input_types, *moved], name=program.name).program
-
-    kept = stage(forward, sweep.forward.input_types, name=sweep.forward.name).program
-    return replace(sweep, forward=kept, linear=again(sweep.linear), backward=again(sweep.backward))
-
-
-def adjoint(sweep: Sweep, d_forward: Program, d_backward: Program, transpose: Callable[..., Any]) -> Sweep:
-    """The sweep which transposes what `d_forward` and `d_backward` make of tangents, in a sweep that keeps carries.
-
-    With A, B and G the derivatives of a step, of its transpose by cotangents, and of that by what moves, dx the
-    tangents of constants and carries, which are kept and stepped:
-
-        dx <- A dx            forwards        dual t of the cotangents' tangents:   t <- B^T t
-        dct <- B dct + G dx   back            dual u of dx:                         u <- A^T u + G^T t
-
-    So it is one of the same form, linear in t in place of dx and in u in place of dct. `linear` is B^T.
-    """
-    assert sweep.backward is not None
-    backward, c, x = sweep.backward, sweep.consts, sweep.carries
-    m, n = sum(sweep.moving_consts), sum(sweep.moving_carries)
-    steps = replace(d_forward, outputs=d_forward.outputs[x : x + n])
-    pulls = replace(d_backward, outputs=(*d_backward.outputs[:m], *d_backward.outputs[2 * m : 2 * m + n]))
-    moving = (*[False] * c, *[True] * m, *[False] * x, *[True] * n)
-    cotangents = (*[True] * m, *[False] * m, *[True] * n, *[False] * n)
-    added = (*[True] * (m + n), *[False] * (m + n))
-    # (c, x, u) -> u; (c, x, ct, u, t) -> u, t
-    step_back = transpose(steps, moving, None, True, (*[True] * m, *[False] * n)).program
-    pull_back = transpose(pulls, (*moving, *cotangents), None, True, added).program
-    own, tangents = sweep.forward.input_types, list(d_forward.input_types[c : c + m]) + list(steps.output_types)
-
-    def push(inputs: list[Any]) -> list[Operand]:
-        nothing = [zeros(type) for type in (*backward.input_types[c + x :], *backward.output_types)]
-        return evaluate(pull_back, [*inputs[: c + x], *nothing, *inputs[c + x :]])[2 * m + n :]
-
-    pushing = stage(push, [*own, *tangents], name=sweep.linear.name).program
-
-    def forward(inputs: list[Any]) -> list[Operand]:
-        consts, dc, carry, dx = inputs[:c], inputs[c : c + m], inputs[c + m : c + m + x], inputs[c + m + x :]
-        new = evaluate(sweep.forward, [*consts, *carry])[:x]
-        return [*new, *evaluate(pushing, [*consts, *carry, *dc, *dx]), *carry, *dx]
-
-    def back(inputs: list[Any]) -> list[Operand]:
-        consts, dc, carry, rest = inputs[:c], inputs[c : c + m], inputs[c + m : c + m + x], inputs[c + m + x :]
-        tx, rest = rest[:n], rest[n:]
-        u, ct = [*rest[:m], *rest[2 * m : 2 * m + n]], [*rest[m : 2 * m], *rest[2 * m + n :]]
-        pulled = evaluate(step_back, [*consts, *carry, *u])
-        total = evaluate(pull_back, [*consts, *carry, *ct, *pulled, *dc, *tx])
-        before = evaluate(backward, [*consts, *carry, *ct])
-        return [*total[:m], *before[:m], *total[m : m + n], *before[m:]]
-
-    return replace(
-        sweep,
-        forward=stage(forward, d_forward.input_types, name=d_forward.name).program,
-        linear=pushing,
-        backward=stage(back, d_backward.input_types, name=d_backward.name).program,
-    )
-
-
-def pushed_forward(sweep: Sweep, jvp: Jvp) -> Sweep:
-    """The sweep of the loop that carries (x, dx), with constants (c, dc).
-
-    Its cotangents are those of (dc, c) and (dx, x), in this order: (d ct c, ct c, d ct x, ct x), so that pulling them
-    back is the derivative of `backward`.
-    """
-    assert sweep.backward is not None
-    c, x, m = sweep.consts, sweep.carries, sum(sweep.moving_consts)
-    n = sum(sweep.moving_carries)
-    forward = jvp(sweep.forward, sweep.moving, (*sweep.moving_carries, *[False] * len(sweep.residual_types)))
-    assert tuple(forward.active_outputs[:x]) == sweep.moving_carries
-    varying = tuple(forward.active_outputs[x:])
-    r, v = len(varying), sum(varying)
-    linear = jvp(sweep.linear, (*sweep.moving_consts, *varying, *[True] * (m + n)), True).program
-    backward = jvp(sweep.backward, (*sweep.moving_consts, *varying, *[True] * (m + n)), True).program
-    consts, residuals = range(c), range(c, c + r)
-    forward_inputs = [*consts, *range(c + x, c + x + m), *range(c, c + x), *range(c + x + m, c + x + m + n)]
-    forward_outputs = [*range(x), *range(x + r, x + r + n), *range(x, x + r), *range(x + r + n, x + r + n + v)]
-    given = c + r + m + n  # of `linear`'s inputs, before their tangents
-    own = [*consts, *range(given, given + m), *residuals, *range(given + m, given + m + v)]
-    dc, dx = range(c + r, c + r + m), range(c + r + m, given)
-    tangents = [*dc, *(given + m + v + i for i in range(m)), *dx, *(given + m + v + m + i for i in range(n))]
-    back = [*own, *(given + m + v + i for i in range(m)), *dc, *(given + m + v + m + i for i in range(n)), *dx]
-    a, b = range(m), range(m, m + n)
-    results = [*(m + n + i for i in a), *a, *(m + n + i for i in b), *b]
-    return replace(
-        sweep,
-        cond=_longer(sweep.cond, pick(sweep.cond.input_types[sweep.cond_consts :], sweep.moving_carries)),
-        forward=_reordered(forward.program, forward_inputs, forward_outputs),
-        linear=_reordered(linear, [*own, *tangents]),
-        backward=_reordered(backward, back, results),
-        consts=c + m,
-        moving=(*sweep.moving_consts, *[True] * m, *sweep.moving_carries, *[True] * n),
-    )
-
-
-def jvp_of_split(linearize: Jvp, program: Program, active: tuple[bool, ...], instantiate: Any) -> Any:
-    """The jvp of a program made of its linearisation, for rules that have only that."""
-    split = linearize(program, active, instantiate)
-    count = len(program.inputs)
-
-    def run(inputs: list[Any]) -> list[Operand]:
-        results = evaluate(split.forward, inputs[:count])
-        residuals = split.residuals(inputs[:count], results)
-        return [*results[: len(program.outputs)], *evaluate(split.linear, [*residuals, *inputs[count:]])]
-
-    tangents = [tangent_type(t) for t, on in zip(program.input_types, active, strict=True) if on]
-    return _Derived(stage(run, [*program.input_types, *tangents], name=program.name).program, split.active_outputs)
-
-
-class _Derived:
-    """A program and its active outputs, as `jvp_program` gives them."""
-
-    __slots__ = ("active_outputs", "program")
-
-    def __init__(self, program: Program, active_outputs: tuple[bool, ...]) -> None:
-        self.program = program
-        self.active_outputs = active_outputs
-
-
-def _reordered(program: Program, inputs: Sequence[int], outputs: Sequence[int] | None = None) -> Program:
-    assert len(inputs) == len(program.inputs)
-    chosen = range(len(program.outputs)) if outputs is None else outputs
-    return Program(
-        tuple(program.inputs[i] for i in inputs), program.equations, tuple(program.outputs[i] for i in chosen),
-        program.name,
-    )  # fmt: skip
-
-
-def _longer(cond: Program, types: Sequence[Type]) -> Program:
-    """The condition with more carries, which it does not read."""
-
-    def run(inputs: list[Any]) -> list[Operand]:
-        return evaluate(cond, inputs[: len(cond.inputs)])
-
-    return stage(run, [*cond.input_types, *types], name=cond.name).program
-
-
 def batched_sweep(ctx: Any, sweep: Sweep, operands: Sequence[Any], batched: Flags) -> tuple[Sweep, list[Any]]:
     """The sweep over batches, all tangents batched, and its operands.
 
@@ -324,9 +170,7 @@ def _batched_lanes(
             known, mask = inputs[first : second + residuals], inputs[second + residuals]
             given = inputs[second + residuals + 1 :]
             results = moved(mask, [*known, *given])
-            olds = unchanged(given)
-            pairs = zip(results, [None] * (len(results) - len(olds)) + olds, strict=True)
-            return [where_live(mask, y, zeros(y.type) if old is None else old) for y, old in pairs]
+            return [where_live(mask, y, old) for y, old in zip(results, unchanged(given), strict=True)]
 
         wide = [with_shape(t, (ctx.size, *t.shape)) for t in original.input_types[len(original.inputs) - tangents :]]
         return stage(run, [*fixed, *kept, *wide], name=original.name).program
