@@ -14,11 +14,12 @@ from tracer.codegen.llvm.jit import LoadedModule, compile_object, load_object
 from tracer.codegen.llvm.machine import features, preferred_bits
 from tracer.codegen.llvm.matrix_kernels import products_text
 from tracer.codegen.llvm.matrix_products import is_own
+from tracer.codegen.llvm.transposes import SYMBOL, transpose_text
 
 Array = np.ndarray[Any, Any]
 DTYPES = {"f32": np.dtype("f4"), "f64": np.dtype("f8")}
 WIDTHS = tuple(bits for bits in (128, 256, 512) if bits <= preferred_bits())
-_FUNCTION = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 8)
+_FUNCTION = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 8, ctypes.c_void_p)
 
 
 @cache
@@ -27,13 +28,22 @@ def loaded(kind: str, bits: int) -> LoadedModule:
     return load_object(code, {}, export=f"tracer_product_{kind}")
 
 
+@cache
+def turns(size: int) -> LoadedModule:
+    return load_object(compile_object(transpose_text(size)), {}, export=f"{SYMBOL}{size}")
+
+
+def turn(size: int) -> int:
+    return turns(size).address(f"{SYMBOL}{size}")
+
+
 def product(kind: str, bits: int, a: Array, b: Array, *, margin: int = 0) -> Array:
     """a @ b by the kernel; a and b may be transposed views. `margin` elements follow each row of the result."""
     (m, k), n = a.shape, b.shape[1]
     out = np.full((m, n + margin), np.nan, DTYPES[kind])
     steps = [x // out.itemsize for array in (a, b) for x in array.strides]
     call = _FUNCTION(loaded(kind, bits).address(f"tracer_product_{kind}"))
-    call(a.ctypes.data, b.ctypes.data, out.ctypes.data, m, n, k, *steps, n + margin)
+    call(a.ctypes.data, b.ctypes.data, out.ctypes.data, m, n, k, *steps, n + margin, turn(out.itemsize))
     assert np.isnan(out[:, n:]).all()
     return out[:, :n]
 

@@ -12,7 +12,6 @@ from tracer.codegen.llvm.helpers import DECLARATIONS, HELPERS
 from tracer.codegen.llvm.library import library_texts
 from tracer.codegen.llvm.loops import if_, serial, while_
 from tracer.codegen.llvm.machine import converts_half, preferred_bits
-from tracer.codegen.llvm.transposes import TRANSPOSES
 from tracer.codegen.llvm.types import ELEMENT
 from tracer.codegen.llvm.vector_loop import vector_loop
 from tracer.codegen.llvm.writer import Writer
@@ -69,7 +68,7 @@ def emit_module(module: Module, *, vector_bits: int | None = None) -> str:
     if module.entry not in functions:
         raise InternalError(f"llvm: the module's entry '{module.entry}' is missing")
     bits = preferred_bits(vector_bits)
-    shared = [_apart(text, declarations) for name, text in (HELPERS | TRANSPOSES).items() if name in helpers]
+    shared = [_apart(text, declarations) for name, text in HELPERS.items() if name in helpers]
     shared += [_apart(text, declarations) for text in library_texts(helpers)]
     texts += [effects.part_definition(name, kinds) for name, kinds in parts.items()]
     attributes = [

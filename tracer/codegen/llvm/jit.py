@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 from tracer.codegen.llvm.abi import MAIN_SYMBOL
 from tracer.codegen.llvm.machine import llvm, target_machine
@@ -22,6 +22,12 @@ _MATH_FUNCTIONS = (
     "fma", "fmod", "floor", "ceil", "trunc", "rint", "roundeven", "nearbyint",
 )  # fmt: skip
 """What LLVM may call where the machine lacks an instruction; in f64, and in f32 with an `f` behind."""
+
+
+class Compile(Protocol):
+    """What turns text into object code. opt: LLVM's code generation level."""
+
+    def __call__(self, text: str, *, opt: int = 2) -> bytes: ...
 
 
 def _parse(text: str, machine: Any) -> Any:

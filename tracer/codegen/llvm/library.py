@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from tracer.codegen.llvm import lapack
-from tracer.codegen.llvm.jit import compile_object
+from tracer.codegen.llvm.jit import Compile, compile_object
 from tracer.codegen.llvm.matrix_kernels import KINDS as OWN_KINDS
-from tracer.codegen.llvm.matrix_kernels import product_symbols
 from tracer.codegen.llvm.matrix_products import (
     BLAS_KINDS,
     BLAS_LETTER,
@@ -30,8 +29,7 @@ from tracer.codegen.llvm.matrix_products import (
     gemm_calls,
     gemm_definition,
     gemm_split,
-    product_definition,
-    product_split,
+    product_declarations,
 )
 from tracer.codegen.llvm.ordering import (
     KINDS,
@@ -40,7 +38,7 @@ from tracer.codegen.llvm.ordering import (
     sort_definition,
     split_definition,
 )
-from tracer.codegen.llvm.pool import pool_symbols
+from tracer.codegen.llvm.shared import shared_symbols
 from tracer.errors import InternalError
 from tracer.ir.loop import Constant, Library, Module, Operand, View
 from tracer.ir.loop_walk import blocks_of
@@ -92,9 +90,7 @@ def _gemm(kind: str) -> Routine:
     alone = (THREADS, gemm_definition(kind))
     texts = {f"library.alone.gemm_{kind}": alone, f"library.split.gemm_{kind}": (*alone, gemm_split(kind))}
     if kind in OWN_KINDS:
-        own = product_definition(kind)
-        texts[f"library.alone.product_{kind}"] = (own,)
-        texts[f"library.split.product_{kind}"] = (own, product_split(kind))
+        texts |= {f"tracer_product_{way}_{kind}": (product_declarations(kind),) for way in ("alone", "shared")}
     return Routine(f"gemm_{kind}", texts, _gemm_spell, symbols, blas=True)
 
 
@@ -263,11 +259,9 @@ def library_symbols(names: Iterable[str], text: str | None = None) -> dict[str, 
     return addresses
 
 
-def outside_symbols(
-    text: str, names: Iterable[str], compile: Callable[[str], bytes] = compile_object
-) -> dict[str, int]:
+def outside_symbols(text: str, names: Iterable[str], compile: Compile = compile_object) -> dict[str, int]:
     """All that a module's text binds: of the named routines, of our kernels, and of the pool of threads.
 
     What is ours is made when it is first wanted, by `compile`, which turns text into object code.
     """
-    return {**library_symbols(names, text), **product_symbols(text, compile), **pool_symbols(text, compile)}
+    return {**library_symbols(names, text), **shared_symbols(text, compile)}

@@ -1,8 +1,9 @@
 """Matrix products by kernels of our own, in a module that is compiled once: 8 rows by 3 vectors of sums in registers.
 
     void tracer_product_f32(ptr a, ptr b, ptr out, i64 m, i64 n, i64 k,
-                            i64 a_row, i64 a_column, i64 b_row, i64 b_column, i64 out_row)
-    out = a @ b, m and n and k positive; steps in elements. One step of b is 1, those of a are free.
+                            i64 a_row, i64 a_column, i64 b_row, i64 b_column, i64 out_row, ptr turn)
+    out = a @ b, m and n and k positive; steps in elements. One step of b is 1, those of a are free. turn: what
+    transposes tiles (see `transposes`), where the columns of b are its rows in memory.
 
 The columns of b are taken in panels as wide as the sums, and `_DEPTH` deep, which are copied to where they follow each
 other (Goto & van de Geijn 2008, ACM Trans. Math. Softw. 34(3)); elements of a are read where they are, and spread over
@@ -13,14 +14,10 @@ neither the panels nor the width of vectors. One thread of a Zen 5 at 256, 1024 
 
 from __future__ import annotations
 
-import os
-import threading
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Final
 
-from tracer.codegen.llvm.jit import LoadedModule, compile_object, load_object
 from tracer.codegen.llvm.machine import features, is_x86, preferred_bits
-from tracer.codegen.llvm.transposes import TRANSPOSES
 
 KINDS: Final = {"f32": ("float", 4), "f64": ("double", 8)}
 _DEPTH: Final = 256  # of a panel of b: it stays in the nearest caches while all of a passes by
@@ -52,7 +49,6 @@ declare {s.vector} @llvm.masked.load.{s.suffix}.p0(ptr, i32, <{s.lanes} x i1>, {
 declare void @llvm.masked.store.{s.suffix}.p0({s.vector}, ptr, i32, <{s.lanes} x i1>)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare i64 @llvm.smin.i64(i64, i64)
-{TRANSPOSES[f"transpose{s.size}"]}
 {panels}
 {_product(s, kind)}
 attributes #0 = {{ nounwind "prefer-vector-width"="{s.bits}" }}
@@ -70,7 +66,7 @@ def _product(s: _Shape, kind: str) -> str:
     cases = " ".join(f"i64 {v}, label %panel{v}" for v in range(1, s.vectors))
     return f"""\
 define void @tracer_product_{kind}(ptr %a, ptr %b, ptr %out, i64 %m, i64 %n, i64 %k, i64 %a_row, i64 %a_column, \
-i64 %b_row, i64 %b_column, i64 %out_row) #0 {{
+i64 %b_row, i64 %b_column, i64 %out_row, ptr %turn) #0 {{
 entry:
   %packed = alloca [{_DEPTH * s.width} x {s.element}], align 64
   %is.plain = icmp eq i64 %b_column, 1
@@ -101,9 +97,9 @@ panel.loop:
   %b.skip = add i64 %b.row.skip, %b.column.skip
   %b.at = getelementptr {s.element}, ptr %b, i64 %b.skip
   %out.at = getelementptr {s.element}, ptr %out, i64 %j
-  br i1 %is.plain, label %copy, label %turn
-turn:
-  call void @tracer.transpose{s.size}(ptr %packed, i64 %stride, ptr %b.at, i64 %b_column, i64 %depth, i64 %columns)
+  br i1 %is.plain, label %copy, label %turned
+turned:
+  call void %turn(ptr %packed, i64 %stride, ptr %b.at, i64 %b_column, i64 %depth, i64 %columns)
   br label %multiply
 copy:
   %q = phi i64 [ 0, %panel.loop ], [ %q.next, %copy.row.end ]
@@ -181,7 +177,6 @@ def _panel(s: _Shape, vectors: int) -> str:
             f"  %all{r} = shufflevector {s.vector} %lane{r}, {s.vector} poison, <{s.lanes} x i32> zeroinitializer",
         ]
         work += [line for v in range(vectors) for line in _fused(s, f"{r}.{v}", f"%all{r}", f"%b{v}")]
-    ends = "\n".join(_row_end(s, r, vectors) for r in rows)
     newline = "\n"
     return f"""\
 define internal void @panel{vectors}(ptr %a, ptr %b, ptr %out, i64 %m, i64 %depth, i64 %a_row, i64 %a_column, \
@@ -203,8 +198,8 @@ step:
   %b.next = getelementptr {s.vector}, ptr %b.at, i64 {vectors}
   %q.next = add i64 %q, 1
   %q.more = icmp slt i64 %q.next, %depth
-  br i1 %q.more, label %step, label %end0
-{ends}
+  br i1 %q.more, label %step, label %steps.end
+{_ends(s, sums, vectors)}
 block.end:
   %i.next = add i64 %i, {s.rows}
   %i.more = icmp slt i64 %i.next, %m
@@ -225,75 +220,34 @@ def _fused(s: _Shape, name: str, x: str, y: str) -> list[str]:
     ]
 
 
-def _row_end(s: _Shape, r: int, vectors: int) -> str:
-    """Add row r to the result, or begin it, and go on to the next one if there is one."""
-    old, new = [], []
-    for v in range(vectors):
-        at = f"%out{r}.{v}"
-        old.append(f"  {at} = getelementptr {s.vector}, ptr %out.row{r}, i64 {v}")
+def _ends(s: _Shape, sums: Sequence[tuple[int, int]], vectors: int) -> str:
+    """Add the sums to the result, or begin it. Rows beyond the last are equal to it, and written before it was read."""
+    masked = f"<{s.lanes} x i1> %mask"
+    at, old, new, stores = [], [], [], []
+    for r in range(s.rows):
+        at.append(f"  %out.skip{r} = mul i64 %kept{r}, %out_row")
+        at.append(f"  %out{r} = getelementptr {s.element}, ptr %out, i64 %out.skip{r}")
+    for r, v in sums:
+        name, to = f"{r}.{v}", f"%out{r}.{v}"
+        at.append(f"  {to} = getelementptr {s.vector}, ptr %out{r}, i64 {v}")
         if v == vectors - 1:
-            old.append(
-                f"  %old{r}.{v} = call {s.vector} @llvm.masked.load.{s.suffix}.p0(ptr {at}, i32 {s.size}, "
-                f"<{s.lanes} x i1> %mask, {s.vector} zeroinitializer)"
-            )
+            given = f"ptr {to}, i32 {s.size}, {masked}"
+            load = f"call {s.vector} @llvm.masked.load.{s.suffix}.p0({given}, {s.vector} zeroinitializer)"
+            stores.append(f"  call void @llvm.masked.store.{s.suffix}.p0({s.vector} %all{name}, {given})")
         else:
-            old.append(f"  %old{r}.{v} = load {s.vector}, ptr {at}, align {s.size}")
-        old.append(f"  %both{r}.{v} = fadd {s.vector} %old{r}.{v}, %new{r}.{v}")
-        new.append(f"  %result{r}.{v} = phi {s.vector} [ %new{r}.{v}, %end{r} ], [ %both{r}.{v}, %more{r} ]")
-    stores = []
-    for v in range(vectors):
-        at = f"%to{r}.{v}"
-        stores.append(f"  {at} = getelementptr {s.vector}, ptr %out.row{r}, i64 {v}")
-        if v == vectors - 1:
-            stores.append(
-                f"  call void @llvm.masked.store.{s.suffix}.p0({s.vector} %result{r}.{v}, ptr {at}, i32 {s.size}, "
-                f"<{s.lanes} x i1> %mask)"
-            )
-        else:
-            stores.append(f"  store {s.vector} %result{r}.{v}, ptr {at}, align {s.size}")
-    if r + 1 < s.rows:
-        following = f"label %end{r + 1}, label %block.end"
-        onward = f"  %further{r} = icmp slt i64 %row{r + 1}, %m\n  br i1 %further{r}, {following}"
-    else:
-        onward = "  br label %block.end"
+            load = f"load {s.vector}, ptr {to}, align {s.size}"
+            stores.append(f"  store {s.vector} %all{name}, ptr {to}, align {s.size}")
+        old.append(f"  %old{name} = {load}")
+        old.append(f"  %both{name} = fadd {s.vector} %old{name}, %new{name}")
+        new.append(f"  %all{name} = phi {s.vector} [ %new{name}, %steps.end ], [ %both{name}, %more ]")
     newline = "\n"
     return f"""\
-end{r}:
-  %out.skip{r} = mul i64 %row{r}, %out_row
-  %out.row{r} = getelementptr {s.element}, ptr %out, i64 %out.skip{r}
-  br i1 %is.first, label %store{r}, label %more{r}
-more{r}:
+steps.end:
+{newline.join(at)}
+  br i1 %is.first, label %store, label %more
+more:
 {newline.join(old)}
-  br label %store{r}
-store{r}:
-{newline.join(new)}
-{newline.join(stores)}
-{onward}"""
-
-
-class _Products:
-    """The modules of this process, once there are any."""
-
-    def __init__(self) -> None:
-        self.made: dict[str, LoadedModule] = {}
-        self.forked()
-
-    def forked(self) -> None:
-        self.lock = threading.Lock()
-
-    def get(self, kind: str, compile: Callable[[str], bytes]) -> LoadedModule:
-        with self.lock:
-            if kind not in self.made:
-                self.made[kind] = load_object(compile(products_text(kind)), {}, export=f"tracer_product_{kind}")
-            return self.made[kind]
-
-
-_PRODUCTS = _Products()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_PRODUCTS.forked)
-
-
-def product_symbols(text: str, compile: Callable[[str], bytes] = compile_object) -> dict[str, int]:
-    """What a module's text binds of the kernels, which are made when they are first wanted, by `compile`."""
-    symbols = {kind: f"tracer_product_{kind}" for kind in KINDS}
-    return {s: _PRODUCTS.get(kind, compile).address(s) for kind, s in symbols.items() if f"@{s}(" in text}
+  br label %store
+store:
+{newline.join([*new, *stores])}
+  br label %block.end"""

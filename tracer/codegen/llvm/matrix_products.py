@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tracer.codegen.llvm.matrix_kernels import KINDS
+from tracer.codegen.llvm.transposes import SYMBOL
 
 BLAS_KINDS: Final = ("f32", "f64", "c64", "c128")
 BLAS_LETTER: Final = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}
@@ -43,12 +44,20 @@ def gemm_calls(kind: str, batch: int, m: int, n: int, k: int, spelled: Sequence[
         return []
     if not k:
         return [f"call void @llvm.memset.p0.i64({spelled[2]}, i8 0, i64 {batch * m * n * _ITEM[kind][1]}, i1 false)"]
-    name = f"product_{kind}" if is_own(kind, m, n) else f"gemm_{kind}"
-    panels = _own_panels(batch, m, n, k) if is_own(kind, m, n) else _panels(batch, m, n, k)
+    own = is_own(kind, m, n)
+    panels = _own_panels(batch, m, n, k) if own else _panels(batch, m, n, k)
+    given = list(spelled)
+    if own:
+        given[_TRANSPOSE_B] = "ptr null" if given[_TRANSPOSE_B] == "i64 0" else f"ptr @{SYMBOL}{_ITEM[kind][1]}"
     if panels is None:
-        return [f"call void @library.alone.{name}({', '.join(spelled)})"]
+        name = f"tracer_product_alone_{kind}" if own else f"library.alone.gemm_{kind}"
+        return [f"call void @{name}({', '.join(given)})"]
+    name = f"tracer_product_shared_{kind}" if own else f"library.split.gemm_{kind}"
     way, count, width = panels
-    return [f"call void @library.split.{name}({', '.join(spelled)}, i64 {way}, i64 {count}, i64 {width})"]
+    return [f"call void @{name}({', '.join(given)}, i64 {way}, i64 {count}, i64 {width})"]
+
+
+_TRANSPOSE_B: Final = 8  # its place among the arguments
 
 
 def is_own(kind: str, m: int, n: int) -> bool:
@@ -176,26 +185,36 @@ done:
 """
 
 
-def product_definition(kind: str) -> str:
-    """A loop over the batch around our kernel."""
+def product_declarations(kind: str) -> str:
+    """What a module declares to call our products."""
+    sizes = ", ".join(["i64"] * 5)
+    return f"""\
+declare void @{SYMBOL}{_ITEM[kind][1]}(ptr, i64, ptr, i64, i64, i64)
+declare void @tracer_product_alone_{kind}(ptr, ptr, ptr, {sizes}, ptr, i64, i64)
+declare void @tracer_product_shared_{kind}(ptr, ptr, ptr, {sizes}, ptr, i64, i64, i64, i64, i64)
+"""
+
+
+def product_calls_text(kind: str) -> str:
+    """The module of a loop over the batch around our kernel. `turn` is null where b is not transposed."""
     item = _ITEM[kind][0]
     return f"""\
-declare void @tracer_product_{kind}(ptr, ptr, ptr, i64, i64, i64, i64, i64, i64, i64, i64)
-define internal void @library.alone.product_{kind}(ptr %a, ptr %b, ptr %out, i64 %batch, i64 %m, i64 %n, i64 %k, \
-i64 %transpose.a, i64 %transpose.b, i64 %stride.a, i64 %stride.b) #2 {{
+declare void @tracer_product_{kind}(ptr, ptr, ptr, i64, i64, i64, i64, i64, i64, i64, i64, ptr)
+define void @tracer_product_alone_{kind}(ptr %a, ptr %b, ptr %out, i64 %batch, i64 %m, i64 %n, i64 %k, \
+i64 %transpose.a, ptr %turn, i64 %stride.a, i64 %stride.b) nounwind {{
   %ta.set = icmp ne i64 %transpose.a, 0
-  %tb.set = icmp ne i64 %transpose.b, 0
+  %tb.set = icmp ne ptr %turn, null
   %lda = select i1 %ta.set, i64 %m, i64 %k
   %ldb = select i1 %tb.set, i64 %k, i64 %n
-  call void @library.product_{kind}(ptr %a, ptr %b, ptr %out, i64 %batch, i64 %m, i64 %n, i64 %k, \
-i64 %transpose.a, i64 %transpose.b, i64 %stride.a, i64 %stride.b, i64 %lda, i64 %ldb, i64 %n)
+  call void @tracer_product_batch_{kind}(ptr %a, ptr %b, ptr %out, i64 %batch, i64 %m, i64 %n, i64 %k, \
+i64 %transpose.a, ptr %turn, i64 %stride.a, i64 %stride.b, i64 %lda, i64 %ldb, i64 %n)
   ret void
 }}
-define internal void @library.product_{kind}(ptr %a, ptr %b, ptr %out, i64 %batch, i64 %m, i64 %n, i64 %k, \
-i64 %transpose.a, i64 %transpose.b, i64 %stride.a, i64 %stride.b, i64 %lda, i64 %ldb, i64 %ldc) #2 {{
+define void @tracer_product_batch_{kind}(ptr %a, ptr %b, ptr %out, i64 %batch, i64 %m, i64 %n, i64 %k, \
+i64 %transpose.a, ptr %turn, i64 %stride.a, i64 %stride.b, i64 %lda, i64 %ldb, i64 %ldc) nounwind {{
 entry:
   %ta.set = icmp ne i64 %transpose.a, 0
-  %tb.set = icmp ne i64 %transpose.b, 0
+  %tb.set = icmp ne ptr %turn, null
   %a.row = select i1 %ta.set, i64 1, i64 %lda
   %a.column = select i1 %ta.set, i64 %lda, i64 1
   %b.row = select i1 %tb.set, i64 1, i64 %ldb
@@ -211,7 +230,7 @@ loop:
   %b.i = getelementptr {item}, ptr %b, i64 %b.at
   %out.i = getelementptr {item}, ptr %out, i64 %out.at
   call void @tracer_product_{kind}(ptr %a.i, ptr %b.i, ptr %out.i, i64 %m, i64 %n, i64 %k, \
-i64 %a.row, i64 %a.column, i64 %b.row, i64 %b.column, i64 %ldc)
+i64 %a.row, i64 %a.column, i64 %b.row, i64 %b.column, i64 %ldc, ptr %turn)
   %following = add i64 %i, 1
   %more = icmp slt i64 %following, %batch
   br i1 %more, label %loop, label %done
@@ -221,25 +240,25 @@ done:
 """
 
 
-_GIVEN: Final = (
-    "a", "b", "out", "batch", "m", "n", "k", "transpose.a", "transpose.b", "stride.a", "stride.b", "way", "width",
-)  # fmt: skip
-
-
-def _type(name: str) -> str:
-    return "ptr" if name in ("a", "b", "out") else "i64"
-
-
 def gemm_split(kind: str) -> str:
     """BLAS's product in panels."""
-    share = f"call void @tracer_share(ptr @library.part.gemm_{kind}, ptr %given, i64 %count, i64 1)"
-    return f"{_split(f'gemm_{kind}', on_one_thread(share))}{_part(f'gemm_{kind}', _ITEM[kind][0])}"
+    part = f"library.part.gemm_{kind}"
+    share = f"call void @tracer_share(ptr @{part}, ptr %given, i64 %count, i64 1)"
+    split = _split(f"internal void @library.split.gemm_{kind}", "i64 %transpose.b", on_one_thread(share))
+    return f"{split}{_part(part, f'library.gemm_{kind}', 'i64 %transpose.b', _ITEM[kind][0])}"
 
 
-def product_split(kind: str) -> str:
-    """Our product in panels."""
-    share = f"  call void @tracer_share(ptr @library.part.product_{kind}, ptr %given, i64 %count, i64 1)\n  ret void"
-    return f"{_split(f'product_{kind}', share)}{_part(f'product_{kind}', _ITEM[kind][0])}"
+def product_split_text(kind: str) -> str:
+    """The module of our product in panels."""
+    part, batch = f"part.product_{kind}", f"tracer_product_batch_{kind}"
+    share = f"  call void @tracer_share(ptr @{part}, ptr %given, i64 %count, i64 1)\n  ret void"
+    sizes = ", ".join(["i64"] * 5)
+    return f"""\
+declare void @{batch}(ptr, ptr, ptr, {sizes}, ptr, i64, i64, i64, i64, i64)
+{_split(f"void @tracer_product_shared_{kind}", "ptr %turn", share)}
+{_part(part, batch, "ptr %turn", _ITEM[kind][0])}
+attributes #2 = {{ nounwind }}
+"""
 
 
 def on_one_thread(call: str) -> str:
@@ -261,39 +280,50 @@ done:
   ret void"""
 
 
-def _split(name: str, share: str) -> str:
+def _given(transposed: str) -> list[str]:
+    """What threads are given, in words; `transposed` says whether b is."""
+    return [
+        "ptr %a", "ptr %b", "ptr %out", "i64 %batch", "i64 %m", "i64 %n", "i64 %k", "i64 %transpose.a", transposed,
+        "i64 %stride.a", "i64 %stride.b", "i64 %way", "i64 %width",
+    ]  # fmt: skip
+
+
+def _split(header: str, transposed: str, share: str) -> str:
     """The product in panels of batches, rows or columns, `width` of them each: what threads share."""
     stores = []
-    for number, given in enumerate(_GIVEN):
-        at = f"%{given}.at = getelementptr i64, ptr %given, i64 {number}"
-        stores += [f"  {at}", f"  store {_type(given)} %{given}, ptr %{given}.at, align 8"]
-    parameters = ", ".join(f"{_type(given)} %{given}" for given in _GIVEN if given != "width")
+    for number, given in enumerate(_given(transposed)):
+        name = given.split()[1]
+        stores += [f"  {name}.at = getelementptr i64, ptr %given, i64 {number}"]
+        stores += [f"  store {given}, ptr {name}.at, align 8"]
+    parameters = ", ".join(_given(transposed)[:-1])
     store = "\n".join(stores)
     return f"""\
 declare void @tracer_share(ptr, ptr, i64, i64)
-define internal void @library.split.{name}({parameters}, i64 %count, i64 %width) #2 {{
+define {header}({parameters}, i64 %count, i64 %width) #2 {{
 entry:
-  %given = alloca [{len(_GIVEN)} x i64], align 8
+  %given = alloca [{len(stores) // 2} x i64], align 8
 {store}
 {share}
 }}
 """
 
 
-def _part(name: str, item: str) -> str:
-    """The panels from `begin` to `end`."""
+def _part(name: str, product: str, transposed: str, item: str) -> str:
+    """The panels from `begin` to `end`, each a call of `product`."""
     loads = []
-    for number, given in enumerate(_GIVEN):
-        at = f"%{given}.at = getelementptr i64, ptr %given, i64 {number}"
-        loads += [f"  {at}", f"  %{given} = load {_type(given)}, ptr %{given}.at, align 8"]
+    for number, given in enumerate(_given(transposed)):
+        kind, word = given.split()
+        loads += [f"  {word}.at = getelementptr i64, ptr %given, i64 {number}"]
+        loads += [f"  {word} = load {kind}, ptr {word}.at, align 8"]
     load = "\n".join(loads)
+    none = "0" if transposed.startswith("i64") else "null"
     return f"""\
 declare i64 @llvm.smin.i64(i64, i64)
-define internal void @library.part.{name}(ptr %given, i64 %begin, i64 %end) #2 {{
+define internal void @{name}(ptr %given, i64 %begin, i64 %end) #2 {{
 entry:
 {load}
   %ta.set = icmp ne i64 %transpose.a, 0
-  %tb.set = icmp ne i64 %transpose.b, 0
+  %tb.set = icmp ne {transposed}, {none}
   %lda = select i1 %ta.set, i64 %m, i64 %k
   %ldb = select i1 %tb.set, i64 %k, i64 %n
   %by.batch = icmp eq i64 %way, {_BATCHES}
@@ -325,8 +355,8 @@ panel:
   %a.panel = getelementptr {item}, ptr %a, i64 %a.skip
   %b.panel = getelementptr {item}, ptr %b, i64 %b.skip
   %out.panel = getelementptr {item}, ptr %out, i64 %out.skip
-  call void @library.{name}(ptr %a.panel, ptr %b.panel, ptr %out.panel, i64 %panel.batch, i64 %panel.m, \
-i64 %panel.n, i64 %k, i64 %transpose.a, i64 %transpose.b, i64 %stride.a, i64 %stride.b, i64 %lda, i64 %ldb, i64 %n)
+  call void @{product}(ptr %a.panel, ptr %b.panel, ptr %out.panel, i64 %panel.batch, i64 %panel.m, \
+i64 %panel.n, i64 %k, i64 %transpose.a, {transposed}, i64 %stride.a, i64 %stride.b, i64 %lda, i64 %ldb, i64 %n)
   %following = add i64 %i, 1
   %more = icmp slt i64 %following, %end
   br i1 %more, label %panel, label %done

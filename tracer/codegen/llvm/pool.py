@@ -19,10 +19,9 @@ import ctypes
 import os
 import sys
 import threading
-from collections.abc import Callable
 from typing import Any, Final
 
-from tracer.codegen.llvm.jit import LoadedModule, compile_object, load_object, process_symbols
+from tracer.codegen.llvm.jit import Compile, LoadedModule, compile_object, load_object, process_symbols
 from tracer.codegen.llvm.machine import is_x86
 from tracer.settings import thread_count, thread_count_in_force
 
@@ -31,6 +30,7 @@ PARTS_A_THREAD: Final = 4
 """Parts that are claimed one by one even out what the machine does besides; more of them cost more."""
 SPINS: Final = 1500
 """How often an idle thread looks for work before it sleeps: some 30 µs, several times the waking of a thread."""
+_OPT: Final = 0  # 2.5 ms in place of 11
 _C_NAMES: Final = (
     "pthread_create", "pthread_join", "pthread_sigmask", "sigfillset", "pthread_mutex_init", "pthread_mutex_lock",
     "pthread_mutex_unlock", "pthread_cond_init", "pthread_cond_wait", "pthread_cond_broadcast", "sched_yield",
@@ -339,7 +339,7 @@ class _Pool:
     def forked(self) -> None:
         self.lock = threading.Lock()
 
-    def get(self, compile: Callable[[str], bytes]) -> LoadedModule:
+    def get(self, compile: Compile) -> LoadedModule:
         with self.lock:
             if self.made is None:
                 self.made = _make_pool(compile)
@@ -351,10 +351,10 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_POOL.forked)
 
 
-def _make_pool(compile: Callable[[str], bytes]) -> LoadedModule:
+def _make_pool(compile: Compile) -> LoadedModule:
     """A pool, which ends with the process."""
     symbols = {"tracer_threads": ctypes.addressof(thread_count), **process_symbols(_C_NAMES)}
-    loaded = load_object(compile(pool_text()), symbols, export="tracer_share")
+    loaded = load_object(compile(pool_text(), opt=_OPT), symbols, export="tracer_share")
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_function(loaded, "tracer_pool_reset"))
     atexit.register(_end, loaded)
@@ -371,7 +371,7 @@ def _end(loaded: LoadedModule) -> None:
     _function(loaded, "tracer_pool_stop")()
 
 
-def pool_symbols(text: str, compile: Callable[[str], bytes] = compile_object) -> dict[str, int]:
+def pool_symbols(text: str, compile: Compile = compile_object) -> dict[str, int]:
     """What a module's text binds of the pool: nothing, or its entry.
 
     The pool is made when it is first wanted, by `compile`, which turns text into object code.

@@ -10,29 +10,32 @@ from __future__ import annotations
 from typing import Final
 
 from tracer.codegen.llvm.frame import Frame
+from tracer.codegen.llvm.machine import preferred_bits
 from tracer.codegen.llvm.types import indices
 from tracer.ir.loop import Transpose
 
-_BLOCK: Final = {1: 16, 2: 16, 4: 16, 8: 8}  # rows of a block by bytes of an element
+SYMBOL: Final = "tracer_transpose"
+BLOCK: Final = {1: 16, 2: 16, 4: 16, 8: 8}  # rows of a block by bytes of an element
 
 
 def transpose(f: Frame, s: Transpose) -> None:
     """Call the helper for elements of this size."""
     size = s.target.buffer.dtype.itemsize
-    f.helpers[f"transpose{size}"] = None
     target = f.pointer(s.target.buffer, s.target.start)
     source = f.pointer(s.source.buffer, s.source.start)
     strides = f"ptr {target}, i64 {s.target_stride}, ptr {source}, i64 {s.source_stride}"
-    f.w.do(f"call void @tracer.transpose{size}({strides}, i64 {f.operand(s.rows)}, i64 {f.operand(s.columns)})")
+    name = f"@{SYMBOL}{size}"
+    f.w.declarations[name] = f"declare void {name}(ptr, i64, ptr, i64, i64, i64)"
+    f.w.do(f"call void {name}({strides}, i64 {f.operand(s.rows)}, i64 {f.operand(s.columns)})")
     f.polled = True
 
 
-def _definition(size: int) -> str:
-    """The helper for elements of `size` bytes."""
-    n, element = _BLOCK[size], f"i{8 * size}"
+def transpose_text(size: int) -> str:
+    """The module of what turns tiles of elements of `size` bytes."""
+    n, element = BLOCK[size], f"i{8 * size}"
     return f"""\
 declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
-define internal void @tracer.transpose{size}(ptr noalias %target, i64 %target.stride, ptr noalias %source, \
+define void @{SYMBOL}{size}(ptr noalias %target, i64 %target.stride, ptr noalias %source, \
 i64 %source.stride, i64 %rows, i64 %columns) #0 {{
 entry:
   %few.rows = icmp slt i64 %rows, {n}
@@ -94,6 +97,7 @@ single.row.end:
 done:
   ret void
 }}
+attributes #0 = {{ nounwind "prefer-vector-width"="{preferred_bits()}" }}
 """
 
 
@@ -118,7 +122,3 @@ def _block(n: int, element: str, size: int) -> str:
         lines.append(f"  %out{u} = getelementptr {element}, ptr %to, i64 %step{u}")
         lines.append(f"  store {kind} %w{stages}.{u}, ptr %out{u}, align {size}")
     return "\n".join(lines)
-
-
-TRANSPOSES: Final = {f"transpose{size}": _definition(size) for size in _BLOCK}
-"""The helpers by name."""

@@ -1,0 +1,87 @@
+"""Modules that programs share: each compiled once in a process, when the first program wants what it defines.
+
+Matrix products and transposes of tiles are text of a thousand lines that LLVM takes 30 ms for; programs call them by
+name. What is scalar throughout and only hands work on is compiled at level 0, in a fifth of the time.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from tracer.codegen.llvm.jit import Compile, LoadedModule, compile_object, load_object
+from tracer.codegen.llvm.matrix_kernels import KINDS, products_text
+from tracer.codegen.llvm.matrix_products import product_calls_text, product_split_text
+from tracer.codegen.llvm.pool import pool_symbols
+from tracer.codegen.llvm.transposes import BLOCK, SYMBOL, transpose_text
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Shared:
+    """One module. opt: LLVM's code generation level."""
+
+    names: tuple[str, ...]
+    text: Callable[[], str]
+    opt: int = 2
+
+    def is_wanted(self, text: str) -> bool:
+        """Whether another module calls what this one defines, or hands it on."""
+        return any(f"call void @{name}(" in text or f"ptr @{name}," in text for name in self.names)
+
+
+def _products(kind: str) -> list[_Shared]:
+    return [
+        _Shared((f"tracer_product_{kind}",), partial(products_text, kind)),
+        _Shared(
+            (f"tracer_product_alone_{kind}", f"tracer_product_batch_{kind}"), partial(product_calls_text, kind), opt=0
+        ),
+        _Shared((f"tracer_product_shared_{kind}",), partial(product_split_text, kind), opt=0),
+    ]
+
+
+_SHARED: Final = (
+    *(_Shared((f"{SYMBOL}{size}",), partial(transpose_text, size)) for size in BLOCK),
+    *(module for kind in KINDS for module in _products(kind)),
+)
+
+
+class _Modules:
+    """The modules of this process, as far as they are made."""
+
+    def __init__(self) -> None:
+        self.made: dict[_Shared, LoadedModule] = {}
+        self.forked()
+
+    def forked(self) -> None:
+        self.lock = threading.RLock()  # one module may want another
+
+    def get(self, shared: _Shared, compile: Compile) -> LoadedModule:
+        with self.lock:
+            if shared not in self.made:
+                text = shared.text()
+                code = compile(text, opt=shared.opt)
+                symbols = shared_symbols(text, compile, but=shared)
+                self.made[shared] = load_object(code, symbols, export=shared.names[0])
+            return self.made[shared]
+
+
+_MODULES = _Modules()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_MODULES.forked)
+
+
+def shared_symbols(text: str, compile: Compile = compile_object, *, but: _Shared | None = None) -> dict[str, int]:
+    """What a module's text binds of shared modules and of the pool, which are made when they are first wanted.
+
+    compile: turns text into object code. but: the module that the text is of.
+    """
+    found = pool_symbols(text, compile)
+    for shared in _SHARED:
+        if shared is not but and shared.is_wanted(text):
+            module = _MODULES.get(shared, compile)
+            found |= {name: module.address(name) for name in shared.names}
+    return found
