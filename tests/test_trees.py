@@ -175,7 +175,7 @@ def test_callbacks_run_python_from_compiled_code() -> None:
 
     assert f(np.array([1.0, 3.0, 2.0])).tolist() == [4.0, 3.0, 2.0]
     assert tracer.vmap(f)(np.array([[1.0, 3.0, 2.0]])).tolist() == [[4.0, 3.0, 2.0]]
-    with pytest.raises(ShapeError, match="a result has the wrong shape"):
+    with pytest.raises(ShapeError, match="result has the wrong shape"):
         tracer.pure_callback(lambda v: v[:2], wanted, np.ones(3))
 
 

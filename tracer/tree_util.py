@@ -33,8 +33,12 @@ def tree_flatten(tree: Any, is_leaf: Leaf = None) -> tuple[list[Any], PyTreeDef]
 
 
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
-    """The tree of a structure with the given leaves."""
-    return optree.tree_unflatten(treedef, leaves)
+    """The tree of a structure with the given leaves. Raises ArgumentError for any other number of them.
+
+    >>> tracer.tree_util.tree_unflatten(tracer.tree_util.tree_structure({"a": 0, "b": 0}), [1, 2])
+    {'a': 1, 'b': 2}
+    """
+    return trees.refilled(treedef, leaves)
 
 
 def tree_leaves(tree: Any, is_leaf: Leaf = None) -> list[Any]:

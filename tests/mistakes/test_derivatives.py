@@ -122,7 +122,8 @@ def test_cotangents_of_another_structure() -> None:
     fails(
         errors.ArgumentError,
         lambda: pullback(X),  # here
-        "cotangents of lambda at @here must have the structure of what they belong to\n  expected (*, *)\n  got *\n"
+        "vjp of lambda at @here: cotangents must have the structure of what they belong to\n"
+        "  expected (*, *)\n  got *\n"
         "  help: one leaf for each array, in the same containers",
     )
 
@@ -131,7 +132,8 @@ def test_tangents_of_another_type() -> None:
     fails(
         errors.ArgumentError,
         lambda: jvp(tnp.sin, (X,), (tnp.ones(3, "float32"),)),  # here
-        "tangents of sin at @here: tangents[0] has the wrong type\n  expected f64[3], got f32[3]\n"
+        "jvp of sin at @here: tangents[0], the tangent of argument 0, has the wrong type\n"
+        "  expected f64[3], got f32[3]\n"
         "  help: tangents and cotangents have the shape and dtype of the values they belong to",
     )
 
@@ -140,7 +142,7 @@ def test_tangents_of_another_structure_inside_a_tree() -> None:
     fails(
         errors.ArgumentError,
         lambda: jvp(lambda p: p["w"][0], ({"w": [X], "b": X},), ({"w": X, "b": X},)),  # here
-        "tangents of lambda at @here must have the structure of what they belong to\n"
+        "jvp of lambda at @here: tangents must have the structure of what they belong to\n"
         "  expected [*] for tangents[0]['w']\n  got *\n  help: one leaf for each array, in the same containers",
     )
 
@@ -149,7 +151,8 @@ def test_a_tangent_that_is_no_array() -> None:
     fails(
         errors.ArgumentError,
         lambda: jvp(lambda p: p["w"][0], ({"w": [X]},), ({"w": ["one"]},)),  # here
-        "tangents of lambda at @here: tangents[0]['w'][0] is no array\n  got str: 'one'\n"
+        "jvp of lambda at @here: tangents[0]['w'][0], the tangent of argument 0, p['w'][0], is no array\n"
+        "  got str: 'one'\n"
         "  help: pass an array, a number or a list of them",
     )
 
@@ -160,9 +163,32 @@ def test_tangents_of_integers(tangent: Any) -> None:
     fails(
         errors.ArgumentError,
         lambda: jvp(lambda p, n: p * n, (2.0, 3), (1.0, tangent)),  # here
-        f"tangents of lambda at @here: tangents[1] has the wrong type\n  expected float0[], got {got}\n"
+        "jvp of lambda at @here: tangents[1], the tangent of argument 1, has the wrong type\n"
+        f"  expected float0[], got {got}\n"
         "  help: i64*[] has no derivative: pass numpy.zeros((), tracer.dtypes.float0), or make it a float",
     )
+
+
+@pytest.mark.parametrize("name", ["jvp", "hvp", "linearize"])
+def test_a_tangent_of_an_integer_inside_a_tree(name: str) -> None:
+    def loss(params: Any) -> Any:
+        return params["w"][0] ** 2
+
+    params = {"w": [2.0, 3.0, 4]}
+    calls: dict[str, Any] = {
+        "jvp": lambda: jvp(loss, (params,), (params,)),
+        "hvp": lambda: tracer.hvp(loss, (params,), (params,)),
+        "linearize": lambda: tracer.linearize(loss, params)[1](params),
+    }
+    with pytest.raises(errors.ArgumentError) as caught:
+        calls[name]()
+    first, *rest = str(caught.value).splitlines()
+    assert first.startswith(f"{name} of loss at test_derivatives.py:")
+    assert first.endswith(": tangents[0]['w'][2], the tangent of argument 0, params['w'][2], has the wrong type")
+    assert rest == [
+        "  expected float0[], got i64*[]",
+        "  help: i64*[] has no derivative: pass numpy.zeros((), tracer.dtypes.float0), or make it a float",
+    ]
 
 
 def test_cotangents_of_integers() -> None:
@@ -170,7 +196,7 @@ def test_cotangents_of_integers() -> None:
     fails(
         errors.ArgumentError,
         lambda: pullback({"n": 0, "y": X}),  # here
-        "cotangents of lambda at @here: cotangents['n'] has the wrong type\n  expected float0[], got i64*[]\n"
+        "vjp of lambda at @here: cotangents['n'] has the wrong type\n  expected float0[], got i64*[]\n"
         "  help: i64[] has no derivative: pass numpy.zeros((), tracer.dtypes.float0), or make it a float",
     )
 
@@ -284,8 +310,9 @@ def test_transposing_what_gives_integers() -> None:
     fails(
         errors.DTypeError,
         lambda: linear_transpose(lambda x: x.astype(int), X),  # here
-        "linear_transpose of lambda at @here takes functions from floats or complex numbers to such\n"
-        "  got (f64[3]) -> (i64[3])\n  help: cast with .astype(float)",
+        "linear_transpose of lambda at @here: its result is neither floating nor complex\n"
+        "  expected a floating or complex dtype, got i64[3]\n"
+        "  help: only functions from such numbers to such are linear: cast with .astype(float)",
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tracer.errors import CheckError, InternalError, ShapeError, message
+from tracer.errors import CheckError, DTypeError, InternalError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.ir.primitive import FAULTS, IO, Effect, NoRule, Primitive, Structured
 from tracer.ir.program import Literal
@@ -77,13 +77,20 @@ _serials = itertools.count()
 
 
 class HostFunction:
-    """A Python function of NumPy arrays that compiled programs call, with what errors call it."""
+    """A Python function of NumPy arrays that compiled programs call.
 
-    __slots__ = ("__weakref__", "_serial", "function", "name")
+    called, results: what errors call the call, with its line, and each of its results.
+    """
 
-    def __init__(self, function: Callable[..., Sequence[Any]], name: str) -> None:
+    __slots__ = ("__weakref__", "_serial", "called", "function", "name", "results")
+
+    def __init__(
+        self, function: Callable[..., Sequence[Any]], name: str, called: str = "", results: Sequence[str] = ()
+    ) -> None:
         self.function = function
         self.name = name
+        self.called = called or f"callback {name}"
+        self.results = results
         self._serial = next(_serials)
 
     def __tracer_digest__(self) -> str:
@@ -94,24 +101,33 @@ class HostFunction:
         return f"<function {self.name}>"
 
     def __call__(self, arrays: Sequence[Any], types: Sequence[Type]) -> list[Any]:
-        """The results as NumPy arrays of the promised types; a different shape is an error, a dtype is cast."""
+        """The results as NumPy arrays of the promised types: of the same shapes, cast to dtypes of the same kind."""
         results = list(self.function(*arrays))
         if len(results) != len(types):
-            raise ShapeError(f"callback {self.name}: returned {len(results)} arrays, {len(types)} were promised")
-        checked = []
-        for result, type in zip(results, types, strict=True):
-            expected = storage_type(type)
-            array = np.asarray(result, expected.dtype)
-            if array.shape != expected.shape:
-                raise ShapeError(
-                    message(
-                        f"callback {self.name}: a result has the wrong shape",
-                        f"promised {type}, got {array.dtype} of shape {array.shape}",
-                        help="result_shape_dtypes must say what the function returns",
-                    )
-                )
-            checked.append(array)
-        return checked
+            raise ShapeError(f"{self.called}: returned {len(results)} arrays, {len(types)} were promised")
+        names = self.results or ["a result"] * len(types)
+        return [self._checked(*row) for row in zip(names, results, types, strict=True)]
+
+    def _checked(self, name: str, result: Any, type: Type) -> Any:
+        """One result as an array of the type. Raises ShapeError, or DTypeError where a cast would lose its kind."""
+        expected, array = storage_type(type), np.asarray(result)
+        known, alike = array.dtype in dtypes.SHORT_NAMES, array.shape == expected.shape
+        if known and alike and _kind(array.dtype) <= _kind(expected.dtype):
+            return np.asarray(array, expected.dtype)
+        got = array_type(array.dtype, array.shape) if known else f"{array.dtype} of shape {array.shape}"
+        raise (DTypeError if alike else ShapeError)(
+            message(
+                f"{self.called}: {name} has the wrong {'dtype' if alike else 'shape'}",
+                f"expected {type}, got {got}",
+                help="result_shape_dtypes must say what the function returns",
+            )
+        )
+
+
+def _kind(dtype: dtypes.DType) -> int:
+    """The place among booleans, integers, floats and complex numbers, each of which holds those before it."""
+    kinds = (dtypes.is_bool, dtypes.is_integer, dtypes.is_float, dtypes.is_complex)
+    return next(place for place, holds in enumerate(kinds) if holds(dtype))
 
 
 def _callback_infer(guard: Type, *types: Type, results: tuple[Type, ...], **params: Any) -> tuple[Type, ...]:

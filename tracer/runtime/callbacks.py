@@ -23,7 +23,8 @@ def pure_callback(
 
     result_shape_dtypes: a tree of what has `shape` and `dtype`, as the function returns it. vmap_method: "sequential"
     (one call a lane, the default), "expand_dims" or "broadcast_all" (one call, the function takes batches).
-    It has no derivative; see custom_jvp. Raises ShapeError where the results are not those promised.
+    It has no derivative; see custom_jvp. Raises ShapeError, DTypeError or ArgumentError where the results have not the
+    shapes, kinds of dtype or structure that were promised.
 
     >>> square = tracer.jit(lambda x: tracer.pure_callback(np.square, tracer.ShapeDtypeStruct((2,), "float64"), x))
     >>> square(tnp.asarray([2.0, 3.0]))
@@ -59,22 +60,27 @@ def _call(
     promised, out_structure = trees.flatten(results)
     types = [_promised_type(what, leaf) for leaf in promised]
 
+    called = f"{what} of {name_of(function)}{here()}"
+
     def host(*arrays: Any) -> Sequence[Any]:
         positional, keywords = trees.unflatten(structure, arrays)
-        return _leaves(what, function(*positional, **keywords), out_structure)
+        return _leaves(called, function(*positional, **keywords), out_structure)
 
     method = "sequential" if vmap_method == "sequential_unrolled" else vmap_method
-    outputs = callback(HostFunction(host, name_of(function)), leaves, types, ordered=ordered, vmap_method=method)
+    function_of_arrays = HostFunction(host, name_of(function), called, trees.leaf_names(results, "result"))
+    outputs = callback(function_of_arrays, leaves, types, ordered=ordered, vmap_method=method)
     return trees.unflatten(out_structure, outputs)
 
 
-def _leaves(what: str, result: Any, structure: trees.Structure) -> Sequence[Any]:
+def _leaves(called: str, result: Any, structure: trees.Structure) -> Sequence[Any]:
     leaves, found = trees.flatten(result)
     if found != structure:
+        path, wanted, got = trees.parting(structure, found, "result")
         raise ArgumentError(
             message(
-                f"{what}: the function returned another structure than it promised",
-                f"promised {trees.structure_text(structure)}, got {trees.structure_text(found)}",
+                f"{called}: {path} has the wrong structure",
+                f"expected {trees.structure_text(wanted)}, got {trees.structure_text(got)}",
+                help="result_shape_dtypes must say what the function returns",
             )
         )
     return leaves

@@ -71,7 +71,8 @@ def _subject(what: str) -> str:
 
 
 def _remedy(what: str, value: object) -> str:
-    if not any(f" {word} of " in f" {what}" for word in _TRANSFORMS):
+    argument = what.partition(": ")[2]
+    if argument.startswith(("tangents", "cotangents")) or not any(f" {word} of " in f" {what}" for word in _TRANSFORMS):
         return "pass an array, a number or a list of them"
     if isinstance(value, str | bytes):
         return f"leave it out of the traced arguments: {_STATIC.get(what.partition(' ')[0], 'let f capture it')}"

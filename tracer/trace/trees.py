@@ -5,7 +5,7 @@ None is an empty tree; dicts go in the order of their sorted keys, as in JAX.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import optree
@@ -24,6 +24,38 @@ def flatten(tree: Any) -> tuple[list[Any], Structure]:
 
 def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
     return optree.tree_unflatten(structure, leaves)
+
+
+def refilled(structure: Any, leaves: Iterable[Any]) -> Any:
+    """As `unflatten`, for what a user gives. Raises ArgumentError where the leaves do not fill the structure."""
+    if not isinstance(structure, optree.PyTreeSpec):
+        swapped = isinstance(leaves, optree.PyTreeSpec)
+        raise ArgumentError(
+            message(
+                f"tree.unflatten{here()} takes a structure and its leaves",
+                f"expected what tree.structure returns, got {type(structure).__name__}",
+                help="the structure comes first" if swapped else "tree.unflatten(tree.structure(like), leaves)",
+            )
+        )
+    try:
+        values = list(leaves)
+    except TypeError:
+        raise ArgumentError(
+            message(
+                f"tree.unflatten{here()}: the leaves must come in a sequence",
+                f"expected {structure.num_leaves} of them, got {type(leaves).__name__}",
+                help="a list, as tree.leaves returns",
+            )
+        ) from None
+    if len(values) != structure.num_leaves:
+        raise ArgumentError(
+            message(
+                f"tree.unflatten{here()}: the structure has another number of leaves",
+                f"expected {structure.num_leaves} for {structure_text(structure)}, got {len(values)}",
+                help="one leaf for each *, in the order of tree.leaves; None is no leaf",
+            )
+        )
+    return optree.tree_unflatten(structure, values)
 
 
 def tree_map(function: Callable[..., Any], tree: Any, *rest: Any) -> Any:

@@ -52,7 +52,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_ax
     @boundary
     def pullback(*cotangents: Any) -> Any:
         given = match_tangents(
-            _only(cotangents, "vjp", name), recorded.outputs, recorded.structure, f"cotangents of {name}"
+            _only(cotangents, "vjp", name), recorded.outputs, recorded.structure, f"vjp of {name}", "cotangents"
         )
         return trees.unflatten(structure, recorded.pull(given))
 
@@ -72,12 +72,16 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     """
     check_callable(fun, "linearize")
     name = name_of(fun)
-    leaves, structure = flatten_arguments(primals, f"linearize of {name}", lambda: argument_names(primals, of=fun))
+
+    def names() -> list[str]:
+        return argument_names(primals, of=fun)
+
+    leaves, structure = flatten_arguments(primals, f"linearize of {name}", names)
     recorded = record(fun, leaves, structure, has_aux, name, "linearize")
 
     @boundary
     def pushforward(*tangents: Any) -> Any:
-        given = match_tangents(tangents, leaves, structure, f"tangents of {name}")
+        given = match_tangents(tangents, leaves, structure, f"linearize of {name}", "tangents", names)
         return trees.unflatten(recorded.structure, recorded.push(given))
 
     outputs = trees.unflatten(recorded.structure, recorded.outputs)
@@ -115,8 +119,12 @@ def push(what: str, fun: Callable[..., Any], primals: Any, tangents: Any, has_au
     """As `jvp`. what: the transform that errors speak of."""
     name = name_of(fun)
     primals, tangents = tuple(primals), tuple(tangents)
-    leaves, structure = flatten_arguments(primals, f"{what} of {name}", lambda: argument_names(primals, of=fun))
-    given = match_tangents(tangents, leaves, structure, f"tangents of {name}")
+
+    def names() -> list[str]:
+        return argument_names(primals, of=fun)
+
+    leaves, structure = flatten_arguments(primals, f"{what} of {name}", names)
+    given = match_tangents(tangents, leaves, structure, f"{what} of {name}", "tangents", names)
     holder = Flattened(has_aux, f"{what} of {name}")
     outputs, moved = run_forward(holder.flat(fun, structure), leaves, given, name)
     count = holder.count
@@ -141,23 +149,27 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
     name = name_of(fun)
     shapes, structure = trees.flatten(primals)
     names = argument_names(primals, of=fun)
-    what, where = f"linear_transpose of {name}", f"cotangents of {name}"
+    what = f"linear_transpose of {name}"
     types = [abstract_type(leaf, f"{what}: {called}") for leaf, called in zip(shapes, names, strict=True)]
     holder = Flattened(False, what)
     staged = stage(holder.flat(fun, structure), types, name=name, protected=True)
-    if not all(map(is_differentiable, (*types, *staged.program.output_types))):
-        raise DTypeError(
-            message(
-                f"linear_transpose of {name}{here()} takes functions from floats or complex numbers to such",
-                f"got ({', '.join(map(str, types))}) -> ({', '.join(map(str, staged.program.output_types))})",
-                help="cast with .astype(float)",
+    results = trees.unflatten(holder.structure, [0] * holder.structure.num_leaves)
+    called = [*names, *(f"its {path}" for path in trees.leaf_names(results, "result"))]
+    for each, type in zip(called, (*types, *staged.program.output_types), strict=True):
+        if not is_differentiable(type):
+            raise DTypeError(
+                message(
+                    f"{what}{here()}: {each} is neither floating nor complex",
+                    f"expected a floating or complex dtype, got {type}",
+                    help="only functions from such numbers to such are linear: cast with .astype(float)",
+                )
             )
-        )
 
     @boundary
     def transposed(*cotangents: Any) -> Any:
         outputs = [Typed(type) for type in staged.program.output_types]
-        given = match_tangents(_only(cotangents, "linear_transpose", name), outputs, holder.structure, where)
+        arriving = _only(cotangents, "linear_transpose", name)
+        given = match_tangents(arriving, outputs, holder.structure, what, "cotangents")
         constants = len(staged.constants)
         linear = [i >= constants for i in range(len(staged.program.inputs))]
         results = pull_back(staged.program, linear, staged.constants, given)

@@ -28,23 +28,33 @@ FLOAT0 = np.dtype([("float0", np.void, 0)])
 """The dtype of tangents and gradients of integers and booleans, as JAX users know it."""
 
 
-def match_tangents(given: Any, like: Sequence[Any], structure: trees.Structure, what: str) -> list[Tangent]:
-    """Tangents or cotangents as operands: they must have the structure, shapes and tangent dtypes of `like`."""
+def match_tangents(
+    given: Any, like: Sequence[Any], structure: trees.Structure, what: str, root: str,
+    values: Callable[[], Sequence[str]] | None = None,
+) -> list[Tangent]:  # fmt: skip
+    """Tangents or cotangents as operands: they must have the structure, shapes and tangent dtypes of `like`.
+
+    what, root: the transform of a function, and what `given` is called there. values: what each value is called.
+    """
     leaves, got = trees.flatten(given)
-    root = what.partition(" ")[0]
     if got != structure:
         path, wanted, found = trees.parting(structure, got, root)
         where = f" for {path}" if path != root else ""
         raise ArgumentError(
             message(
-                f"{what}{here()} must have the structure of what they belong to",
+                f"{what}{here()}: {root} must have the structure of what they belong to",
                 f"expected {trees.structure_text(wanted)}{where}",
                 f"got {trees.structure_text(found)}",
                 help="one leaf for each array, in the same containers",
             )
         )
+
+    def name(number: int) -> str:
+        path = trees.leaf_names(given, root)[number]
+        return path if values is None else f"{path}, the tangent of {values()[number]},"
+
     return [
-        _matched(leaf, x.type, what, lambda number=number: trees.leaf_names(given, root)[number])  # type: ignore[misc]
+        _matched(leaf, x.type, what, lambda number=number: name(number))  # type: ignore[misc]
         for number, (leaf, x) in enumerate(zip(leaves, like, strict=True))
     ]
 
