@@ -13,6 +13,7 @@ import numpy as np
 
 import tracer.numpy as tnp
 from tools.jax_tables import ROOT, Stored
+from tracer.numpy import keywords
 from tracer.numpy.absent import ABSENT
 from tracer.numpy.absent_members import ABSENT_MEMBERS
 from tracer.trace.parameters import NOT_TAKEN as NOT_TAKEN_OF_NUMPY
@@ -30,7 +31,6 @@ NOT_TAKEN: dict[str, str] = {
     "b": "positional alone",
     "dtype": "cast the operand or the result",
     "fill_value": "with size=, in nonzero, where, unique and the functions of sets",
-    "initial": "nanmax, nanmin: fill with where=",
     "kwargs": "keywords are named",
     "method": "the algorithm is chosen by the sizes",
     "order": "all arrays are in C's order",
@@ -109,9 +109,10 @@ def not_taken_of_numpy() -> dict[str, list[str]]:
         function, ours = getattr(np, name), getattr(tnp, name)
         if not callable(function) or isinstance(function, type) or not inspect.isfunction(ours):
             continue
-        taken = inspect.signature(ours).parameters
-        if any(p.kind is p.VAR_KEYWORD for p in taken.values()):  # handed on to NumPy
+        own = inspect.signature(ours).parameters
+        if any(p.kind is p.VAR_KEYWORD for p in own.values()):  # handed on to NumPy
             continue
+        taken = own.keys() | keywords.taken(name)
         try:
             parameters = inspect.signature(function).parameters.values()
         except ValueError:  # written in C, without a signature

@@ -49,7 +49,7 @@ def test_an_axis_out_of_range_is_reported_by_the_function_called(name: str, run:
 
 
 DERIVED = [
-    ("mean", lambda: tnp.mean(X, axis=9)), ("std", lambda: tnp.std(X, out=np.zeros(3))),
+    ("mean", lambda: tnp.mean(X, axis=9)), ("std", lambda: tnp.std(X, out=np.zeros(7))),
     ("std", lambda: X.std(axis=9)), ("count_nonzero", lambda: tnp.count_nonzero(X, axis=9)),
     ("cross", lambda: tnp.cross(X, tnp.ones((4, 3)))), ("fliplr", lambda: tnp.fliplr(tnp.ones(3))),
     ("average", lambda: tnp.average(X, axis=9)), ("nanmax", lambda: tnp.nanmax(X, axis=9)),
@@ -105,9 +105,9 @@ WRONG: dict[str, tuple[Any, str]] = {
     "split": (lambda: tnp.split(X, None), "split at test_errors.py:LINE: an integer is wanted\n  got NoneType"),
     "round": (lambda: tnp.round(X, 1.5), "round at test_errors.py:LINE: an integer is wanted\n  got float"),
     "std": (lambda: tnp.std(X, ddof="a"), "std at test_errors.py:LINE: a number is wanted\n  got 'a'"),
-    "add out": (
-        lambda: tnp.add(X, X, out=X),  # type: ignore[call-arg]
-        "add at test_errors.py:LINE takes no out=\n  help: results are new arrays: x = f(y)",
+    "add signature": (
+        lambda: tnp.add(X, X, signature="dd->d"),  # type: ignore[call-arg]
+        "add at test_errors.py:LINE takes no signature=\n  help: of ufuncs: loops follow from the dtypes",
     ),
     "sum": (lambda: tnp.sum(X, along=0), "sum at test_errors.py:LINE takes no along="),  # type: ignore[call-arg]
     "multiply": (

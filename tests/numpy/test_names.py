@@ -23,6 +23,7 @@ from tools.numpy_table import (
     not_taken_of_numpy,
     text,
 )
+from tracer.errors import DTypeError, ShapeError
 from tracer.numpy import _REPLAYED, __all__
 from tracer.numpy.absent import ABSENT
 
@@ -117,12 +118,25 @@ ARGUMENTS = {
 
 
 @pytest.mark.parametrize("name", TAKING_OUT)
-def test_out_is_refused_and_never_ignored(name: str) -> None:
-    arguments = ARGUMENTS.get(name, ([[1.0, 2.0], [3.0, 4.0]],))
-    getattr(tnp, name)(*arguments, out=None)
-    function = getattr(tnp, name)
-    with pytest.raises(TypeError, match=rf"^{function.__name__} at .* takes no out="):
-        function(*arguments, out=np.zeros(2))
+def test_out_is_written_to_or_refused_and_never_ignored(name: str) -> None:
+    function, arguments = getattr(tnp, name), ARGUMENTS.get(name, ([[1.0, 2.0], [3.0, 4.0]],))
+    expected = function(*arguments, out=None)
+    if "out" not in signature_of(getattr(np, name, None)):
+        with pytest.raises(DTypeError, match=rf"^{function.__name__} at .* takes no out="):
+            function(*arguments, out=np.zeros(2))
+        return
+    for out in (tnp.zeros_like(expected), np.zeros_like(np.asarray(expected))):
+        assert function(*arguments, out=out) is out
+        np.testing.assert_array_equal(out, expected)
+    with pytest.raises(ShapeError, match=rf"^{function.__name__} at .*: out= must have the result's shape"):
+        function(*arguments, out=tnp.zeros((7, 7), expected.dtype))
+
+
+def signature_of(function: Any) -> Any:
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return ("out",) if isinstance(function, np.ufunc) else ()
 
 
 def test_every_parameter_of_numpy_is_taken_or_excused() -> None:

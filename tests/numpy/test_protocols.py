@@ -116,9 +116,9 @@ def test_casts_that_numpy_refuses_are_refused() -> None:
     for options in ({"dtype": np.int64}, {"dtype": np.float32, "casting": "safe"}):
         with pytest.raises(TypeError):
             np.add(X, 1.0, **options)
-        with pytest.raises(DTypeError, match=r"np.add at .*: the cast to \w+ is not \w+\n  got f64\[2,3\]"):
+        with pytest.raises(DTypeError, match=r"add at .*: the cast to \w+ is not \w+\n  got f64\[2,3\]"):
             np.add(x, 1.0, **options)
-    with pytest.raises(DTypeError, match=r"^sum at .* takes no out="):
+    with pytest.raises(MutationError, match=r"^sum at .*: a traced value cannot be written into a NumPy array"):
         tracer.jit(lambda x: np.sum(x, out=np.zeros(())))(X)
 
 

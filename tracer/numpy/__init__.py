@@ -2,7 +2,8 @@
 
 Names, arguments and meaning are NumPy's and the array API's; dtypes are promoted as in JAX with 64 bits on. Every
 function takes arrays, numbers, NumPy arrays and nested lists. Arrays are immutable values: `x[i] = v` makes the name
-x stand for another one.
+x stand for another one, and so does `out=x` of a function, which all have that NumPy's have. Functions of elements take
+NumPy's `where=`, `dtype=` and `casting=` as well.
 
 >>> x = tnp.linspace(0.0, 1.0, 3)
 >>> tnp.sum(x**2)
@@ -17,10 +18,13 @@ from functools import partial as _partial
 from importlib import import_module as _import_module
 from threading import RLock as _RLock
 from typing import TYPE_CHECKING
+from typing import Any as _Any
 
 from tracer.numpy.folds import attach as _attach
+from tracer.numpy.keywords import taken as _taken
 from tracer.runtime.replay import replayed as _replayed
 from tracer.trace.array import Array as ndarray  # noqa: N813  # the name that users know
+from tracer.trace.tracebacks import Options as _Options
 from tracer.trace.tracebacks import boundary as _boundary
 from tracer.trace.tracebacks import set_boundaries as _set_boundaries
 
@@ -198,7 +202,16 @@ _CHAPTER_OF = {name.rpartition(":")[2]: chapter for chapter, names in _CHAPTERS.
 __all__ = sorted((*_CHAPTER_OF, "__array_api_version__", "fft", "linalg", "ndarray"))  # noqa: PLE0605
 
 _loading = _RLock()
-_named = _partial(_boundary, named=True)
+
+
+def _with_options(make: _Any, function: _Any) -> _Any:
+    """What `make` makes of a function, with the keywords that NumPy's has beside its parameters."""
+    name = function.__name__
+    return make(function, named=True, options=_Options(_taken(name), _partial(_optioned, name)))
+
+
+def _optioned(*call: _Any) -> _Any:
+    return _import_module("tracer.numpy.options").called(*call)
 
 
 def __getattr__(name: str) -> object:
@@ -215,8 +228,8 @@ def __getattr__(name: str) -> object:
             pairs = [pair.partition(":") for pair in _CHAPTERS[chapter].split()]
             faces = {here or there: getattr(module, there) for there, _, here in pairs}
             namespace = {"__name__": __name__, **faces}
-            _set_boundaries(namespace, faces.keys() & _REPLAYED, _replayed)
-            _set_boundaries(namespace, faces.keys() - _REPLAYED, _named)
+            _set_boundaries(namespace, faces.keys() & _REPLAYED, _partial(_with_options, _replayed))
+            _set_boundaries(namespace, faces.keys() - _REPLAYED, _partial(_with_options, _boundary))
             for face in faces:
                 globals()[face] = namespace[face]
                 _attach(face, namespace[face])

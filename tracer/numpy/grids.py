@@ -153,8 +153,8 @@ def _matrix(name: str, arr: Any) -> Array:
     return x
 
 
-def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
-    """The coordinates of flat places in an array of a shape, in row-major order.
+def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Array, ...]:
+    """The coordinates of flat places in an array of a shape, in row-major order; in column-major order for "F".
 
     >>> tnp.unravel_index(5, (2, 3))
     (Array(1, i64), Array(2, i64))
@@ -166,11 +166,13 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
     if known is not None and known.size and not (known.min() >= -total and known.max() < total):
         raise OutOfBoundsError(message(f"unravel_index{here()}: an index is out of bounds of shape {sizes}"))
     places = places.astype(dtypes.I64) % total if total else places.astype(dtypes.I64)
+    if order not in ("C", "F"):
+        raise ArgumentError(message(f"unravel_index{here()}: order is 'C' or 'F'", f"got {order!r}"))
     coordinates = []
-    for n in reversed(sizes):
+    for n in reversed(sizes) if order == "C" else sizes:
         coordinates.append(places % n)
         places = places // n
-    return tuple(reversed(coordinates))
+    return tuple(reversed(coordinates) if order == "C" else coordinates)
 
 
 def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Array:

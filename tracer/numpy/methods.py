@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -34,12 +35,14 @@ from tracer.numpy.choosing import nonzero
 from tracer.numpy.dlpack import dlpack, dlpack_device
 from tracer.numpy.elements import getitem
 from tracer.numpy.joining import repeat
+from tracer.numpy.keywords import taken
+from tracer.numpy.options import called
 from tracer.numpy.updates import SET, At, AtIndex, updated
 from tracer.runtime.devices import device_of
 from tracer.runtime.replay import replayed
 from tracer.trace.array import KEY_DTYPE, Array, concrete, concrete_value, require_concrete
 from tracer.trace.source import here
-from tracer.trace.tracebacks import boundary, set_method_boundaries, tidy
+from tracer.trace.tracebacks import NO_OPTIONS, Options, boundary, set_method_boundaries, tidy
 
 Function = Callable[..., Any]
 
@@ -229,7 +232,9 @@ def install(cls: type[Array]) -> None:
     """Give the class its operators, methods, properties and protocols. Called once, by `tracer/__init__`."""
     for name, member in {**OPERATORS, **CONTAINER, **METHODS, **PROTOCOLS}.items():
         if callable(member) and name not in _QUICK:
-            member = replayed(member) if name in _REPLAYED else boundary(member, named=name not in PROTOCOLS)
+            options = Options(taken(name), partial(called, name)) if name in METHODS else NO_OPTIONS
+            make = replayed if name in _REPLAYED else boundary
+            member = make(member, named=name not in PROTOCOLS, options=options)
         setattr(cls, name, member)
     for name, getter in PROPERTIES.items():
         setattr(cls, name, property(replayed(getter) if name in _REPLAYED else getter))

@@ -12,7 +12,7 @@ import numpy as np
 from tracer.errors import ShapeError, message
 from tracer.ir import dtypes
 from tracer.numpy.choosing import where as where_
-from tracer.numpy.conversion import array_of, broadcast
+from tracer.numpy.conversion import array_of, broadcast, cast, dtype_of_argument
 from tracer.numpy.creation import full_like
 from tracer.numpy.joining import concatenate
 from tracer.numpy.logic import isnan, truth
@@ -74,24 +74,26 @@ def nanstd(
 
 def cov(
     m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None, fweights: Any = None,
-    aweights: Any = None,
+    aweights: Any = None, *, dtype: Any = None,
 ) -> Array:  # fmt: skip
     """The covariances of variables, which are the rows (or columns, without `rowvar`) of a matrix of observations.
 
     y: more variables. ddof: taken off the number of observations, 1 unless `bias`. fweights: how often each was made;
-    aweights: how much it counts.
+    aweights: how much it counts. dtype: what to compute in.
 
     >>> tnp.cov([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])
     Array([[ 1., -1.],
            [-1.,  1.]], f64)
     """
     (x,) = promoted_inexact("cov", array_of("cov", m))
+    if dtype is not None:
+        x = cast(x, dtype_of_argument("cov", dtype))
     if x.ndim > 2:
         raise ShapeError(message(f"cov{here()} takes a vector or a matrix", f"got {x.type}"))
     rows = atleast_2d(x)
     rows = rows.T if not rowvar and x.ndim == 2 and rows.shape[0] != 1 else rows
     if y is not None:
-        other = atleast_2d(array_of("cov", y))
+        other = atleast_2d(array_of("cov", y).astype(x.dtype) if dtype is not None else array_of("cov", y))
         rows = concatenate([rows, other.T if not rowvar and other.shape[0] != 1 else other])
     weights = None
     for given in (fweights, aweights):
@@ -113,14 +115,14 @@ def cov(
     return matmul(weighted, conjugate(centred).T).squeeze() / norm
 
 
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Array:
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Array:
     """The correlations of variables: their covariances over the product of their standard deviations.
 
     >>> tnp.corrcoef([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])
     Array([[ 1., -1.],
            [-1.,  1.]], f64)
     """
-    c = cov(x, y, rowvar)
+    c = cov(x, y, rowvar, dtype=dtype)
     if not c.ndim:
         return c / c
     spread = sqrt(real(diagonal(c)))

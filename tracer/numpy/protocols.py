@@ -14,11 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from tracer.errors import ArgumentError, DTypeError, ShapeError, TracerArrayError, message
-from tracer.numpy.choosing import where as where_
-from tracer.numpy.conversion import array_of, cast, dtype_of_argument
-from tracer.numpy.dtypes import can_cast, result_type
-from tracer.numpy.writing import written
+from tracer.errors import ArgumentError, TracerArrayError, message
+from tracer.numpy.options import cast_operands, masked, put
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.source import here
@@ -42,15 +39,16 @@ def array_ufunc(self: Array, ufunc: np.ufunc, method: str, *inputs: Any, **kwarg
     options = {k: v for k, v in kwargs.items() if v is not np._NoValue and k not in ("order", "out", "subok")}
     where = options.pop("where", True) if method == "__call__" else True
     if method in ("__call__", "outer"):
-        inputs = _cast(ufunc, inputs, options)
-    ours = _computed(ufunc, method, inputs, options)
+        inputs = cast_operands(ufunc, inputs, options.pop("dtype", None), options.pop("casting", None))
+    ours = _computed(ufunc, method, masked(ufunc, inputs, where), options)
     outs = kwargs.get("out")
     if outs is None and where is True:
         return None if method == "at" else ours
     results = ours if isinstance(ours, tuple) else (ours,)
     targets = outs if isinstance(outs, tuple) else (None,) * len(results)
-    written = tuple(_written(ufunc.__name__, r, t, where) for r, t in zip(results, targets, strict=True))
-    return written if isinstance(ours, tuple) else written[0]
+    casting, grows = kwargs.get("casting"), method == "__call__"
+    new = tuple(put(ufunc.__name__, r, t, where, casting, grows=grows) for r, t in zip(results, targets, strict=True))
+    return new if isinstance(ours, tuple) else new[0]
 
 
 def _known_operand(x: Any) -> bool:
@@ -62,26 +60,6 @@ def _known_operand(x: Any) -> bool:
 
 def _namespace() -> Any:
     return sys.modules["tracer.numpy"]
-
-
-def _cast(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
-    """The operands in the dtype that was asked for. Raises DTypeError where `casting` does not allow that."""
-    dtype, casting = options.pop("dtype", None), options.pop("casting", None)
-    if dtype is None and casting is None:
-        return inputs
-    name = ufunc.__name__
-    operands = [array_of(name, x) for x in inputs]
-    wanted = result_type(*operands) if dtype is None else dtype_of_argument(name, dtype)
-    for x in operands:
-        if not (x.weak_type and dtype is None) and not can_cast(x.dtype, wanted, casting or "same_kind"):
-            raise DTypeError(
-                message(
-                    f"np.{name}{here()}: the cast to {wanted} is not {casting or 'same_kind'}",
-                    f"got {x.type}",
-                    help='cast the operand with .astype(...), or pass casting="unsafe"',
-                )
-            )
-    return tuple(operands if dtype is None else [cast(x, wanted) for x in operands])
 
 
 def _computed(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -103,32 +81,6 @@ _OPTIONS = {
     "reduce": frozenset(("axis", "dtype", "initial", "keepdims", "where")),
     "accumulate": frozenset(("axis", "dtype")), "reduceat": frozenset(("axis", "dtype")),
 }  # fmt: skip
-
-
-def _written(name: str, result: Any, target: Any, where: Any) -> Any:
-    """The result, merged with `target` where `where` does not hold, and written to it."""
-    value = array_of(name, result)
-    if where is not True:
-        held = array_of(name, target) if target is not None else cast(array_of(name, 0), value.dtype)
-        value = where_(where, value, cast(held, value.dtype))
-    if target is None:
-        return value
-    if value.shape != target.shape:
-        raise ShapeError(
-            message(
-                f"np.{name}{here()}: out= must have the result's shape", f"got {target.shape}, expected {value.shape}"
-            )
-        )
-    if isinstance(target, np.ndarray) and not np.can_cast(value.dtype, target.dtype, "same_kind"):
-        raise DTypeError(
-            message(
-                f"np.{name}{here()}: the result does not fit in out=",
-                f"got {value.type} for an array of {target.dtype}",
-                help="give out= another dtype, or leave it out and cast the result",
-            )
-        )
-    written(f"np.{name}", target, value, True)
-    return target
 
 
 # Other functions

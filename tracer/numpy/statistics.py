@@ -205,32 +205,40 @@ def nanmean(
     return mean(x, axis, dtype, out, keepdims, where=present)
 
 
-def nanmax(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
-    """`max` of the elements that are not NaN; NaN where there is none.
+def nanmax(
+    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Array:
+    """`max` of the elements that are not NaN; NaN where there is none. initial: one more; where: which count.
 
     >>> tnp.nanmax(tnp.asarray([1.0, tnp.nan]))
     Array(1., f64)
     """
-    return _nan_extreme("nanmax", a, axis, out, keepdims, greatest=True)
+    return _nan_extreme("nanmax", a, axis, out, keepdims, initial, where, greatest=True)
 
 
-def nanmin(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
-    """`min` of the elements that are not NaN; NaN where there is none.
+def nanmin(
+    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Array:
+    """`min` of the elements that are not NaN; NaN where there is none. initial: one more; where: which count.
 
     >>> tnp.nanmin(tnp.asarray([1.0, tnp.nan]))
     Array(1., f64)
     """
-    return _nan_extreme("nanmin", a, axis, out, keepdims, greatest=False)
+    return _nan_extreme("nanmin", a, axis, out, keepdims, initial, where, greatest=False)
 
 
-def _nan_extreme(name: str, a: Any, axis: Axis, out: object, keepdims: bool, *, greatest: bool) -> Array:
+def _nan_extreme(
+    name: str, a: Any, axis: Axis, out: object, keepdims: bool, initial: Any, where: Any, *, greatest: bool
+) -> Array:
     no_out(name, out)
-    x = operand(name, a)
+    x, extreme = operand(name, a), max if greatest else min
     if not dtypes.is_inexact(x.dtype):
-        return (max if greatest else min)(x, axis, keepdims=keepdims)
+        return extreme(x, axis, keepdims=keepdims, initial=initial, where=where)
     filled, missing = without_nan(name, x, extreme_value(x.dtype, lowest=greatest))
-    result = (max if greatest else min)(filled, axis, keepdims=keepdims)
-    return comparison.select(all(missing, axis, keepdims=keepdims), x.dtype.type(np.nan), result)
+    result = extreme(filled, axis, keepdims=keepdims, initial=initial, where=where)
+    if initial is not None:
+        return result
+    return comparison.select(all(missing, axis, keepdims=keepdims, where=where), x.dtype.type(np.nan), result)
 
 
 def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Array:

@@ -32,7 +32,7 @@ from tracer.trace.array import Array, concrete
 from tracer.trace.convert import as_array
 from tracer.trace.stage import stage
 from tracer.trace.state import state
-from tracer.trace.tracebacks import name_caller, tidy
+from tracer.trace.tracebacks import NO_OPTIONS, Options, name_caller, tidy
 
 if TYPE_CHECKING:
     from tracer.passes import dce
@@ -154,17 +154,20 @@ def static(cls: T) -> T:
     return cls
 
 
-def replayed(function: Function, *, named: bool = True) -> Function:
+def replayed(function: Function, *, named: bool = True, options: Options = NO_OPTIONS) -> Function:
     """The function, a boundary for tracebacks, whose frequent kinds of calls are replayed.
 
     What it does must depend on the types of arrays alone, and on the values of its other arguments. Its results are
-    handles of their own. named: whether errors begin with its name, as those of `boundary`.
+    handles of their own. named, options: as those of `boundary`.
     """
     calls = _Calls(function)
+    names, optioned = options.names, options.call
 
     @wraps(function)
     def outermost(*args: Any, **kwargs: Any) -> Any:
         try:
+            if kwargs and optioned is not None and not names.isdisjoint(kwargs):
+                return optioned(calls.call, args, kwargs)
             return calls.call(*args, **kwargs)
         except BaseException as error:
             if named:

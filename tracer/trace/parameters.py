@@ -11,19 +11,13 @@ from tracer.trace.source import here
 NOT_TAKEN: dict[str, str] = {
     "axes": "matmul, matvec, vecdot, vecmat: moveaxis first",
     "axis": "matmul, matvec, vecmat: moveaxis first",
-    "casting": "operands are promoted; cast them otherwise",
-    "dtype": "cast the operands or the result",
     "einsum_call": "private to NumPy",
-    "initial": "nanmax, nanmin: fill with where=",
-    "keepdims": "vecdot: expand_dims of the result",
-    "kind": "partition, argpartition, isin: there is one algorithm, which is stable",
+    "keepdims": "matmul, matvec, vecdot, vecmat: expand_dims of the result",
     "like": "what is made are arrays of ours",
     "ndmax": "an array has the axes that its lists have",
-    "order": "all arrays are in C's order",
-    "out": "results are new arrays: x = f(y)",
+    "order": "partition, argpartition: elements have no fields",
     "signature": "of ufuncs: loops follow from the dtypes",
     "subok": "arrays have no subclasses",
-    "where": "of ufuncs: where(mask, f(x), x) says it",
 }
 
 _CALL = re.compile(r"[\w.<>]+\(\) (got an unexpected keyword argument '(\w+)'.*|(?:missing|takes) .* arguments?\b.*)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import update_wrapper, wraps
 from types import CodeType, FunctionType, TracebackType
 from typing import Any
@@ -27,15 +28,29 @@ def call_user(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     return function(*args, **kwargs)
 
 
-def boundary(function: Callable[..., Any], *, named: bool = False) -> Callable[..., Any]:
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Keywords that a function takes without having them as parameters, and who is called then, with the function."""
+
+    names: frozenset[str] = frozenset()
+    call: Callable[..., Any] | None = None
+
+
+NO_OPTIONS = Options()
+
+
+def boundary(function: Callable[..., Any], *, named: bool = False, options: Options = NO_OPTIONS) -> Callable[..., Any]:
     """The function, whose errors leave none of our frames in their tracebacks.
 
     named: whether they are of the function, though another one that it is written with raised them.
     """
+    names, optioned = options.names, options.call
 
     @wraps(function)
     def outermost(*args: Any, **kwargs: Any) -> Any:
         try:
+            if kwargs and optioned is not None and not names.isdisjoint(kwargs):
+                return optioned(function, args, kwargs)
             return function(*args, **kwargs)
         except BaseException as error:
             if named:
@@ -87,7 +102,7 @@ def name_caller(error: BaseException, name: str) -> None:
     name = name.lstrip("_")
     if type(error) is TypeError or type(error) is ValueError:
         codes = _codes(error)
-        handed_on = codes[-1].co_name in ("outermost", "slowly") if codes else False  # here, and in `runtime.replay`
+        handed_on = bool(codes) and codes[-1].co_name in _HANDING_ON
         if all(map(is_ours, codes)):
             text = refused_call(error, name) if handed_on else refused_value(error, name)
             if text is not None:
@@ -114,6 +129,7 @@ def _codes(error: BaseException) -> list[CodeType]:
     return codes
 
 
+_HANDING_ON = ("outermost", "slowly", "handed_on")  # here, in `runtime.replay` and in `numpy.options`
 _INNER = re.compile("([a-z_][a-z_0-9]*) at ")
 
 

@@ -1,0 +1,150 @@
+"""NumPy's keywords beside operands: `out=`, `where=`, `dtype=` and `casting=` of ufuncs, orders, kinds, casts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracer
+import tracer.numpy as tnp
+from tracer.errors import ArgumentError, DTypeError, MutationError, ShapeError
+from tracer.numpy.keywords import taken
+
+X = np.asarray([[0.5, -1.5, 0.0], [2.0, 3.5, -0.25]])
+MASK = np.asarray([True, False, True])
+UFUNCS = sorted(
+    name for name in tnp.__all__ if isinstance(f := getattr(np, name, None), np.ufunc) and f.signature is None
+)
+INTEGERS = {
+    "bitwise_count", "bitwise_invert", "bitwise_not", "bitwise_and", "bitwise_or", "bitwise_xor", "invert", "gcd",
+    "lcm", "bitwise_left_shift", "bitwise_right_shift", "left_shift", "right_shift",
+}  # fmt: skip
+
+
+def operands_of(name: str) -> list[Any]:
+    theirs = getattr(np, name)
+    x = np.asarray([[1, 2, 3], [4, 5, 6]]) if name in INTEGERS else np.abs(X) % 1 + 1 if name != "arctanh" else X / 4
+    x = x / 4 if name in ("atanh", "arcsin", "asin", "arccos", "acos") else x
+    second = np.asarray([1, 2, 1]) if name in INTEGERS | {"ldexp"} else np.asarray([0.5, 1.25, 2.0])
+    return [x, second][: theirs.nin]
+
+
+@pytest.mark.parametrize("name", UFUNCS)
+def test_ufuncs_write_where_they_are_told(name: str) -> None:
+    ours, theirs, operands = getattr(tnp, name), getattr(np, name), operands_of(name)
+    results = theirs(*operands)
+    results = results if isinstance(results, tuple) else (results,)
+    filled = [np.full(r.shape, 7).astype(r.dtype) for r in results]
+    theirs(*operands, out=tuple(f.copy() for f in filled), where=MASK)
+    for make in (tnp.asarray, np.copy):
+        held = tuple(make(f) for f in filled)
+        expected = tuple(f.copy() for f in filled)
+        theirs(*operands, out=expected, where=MASK)
+        returned = ours(*map(tnp.asarray, operands), out=held if len(held) > 1 else held[0], where=MASK)
+        for target, found, reference in zip(
+            held, returned if isinstance(returned, tuple) else (returned,), expected, strict=True
+        ):
+            assert found is target
+            np.testing.assert_allclose(np.asarray(target), reference, rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda p, x: p.add(x, 1, dtype="float32"),
+        lambda p, x: p.multiply(x, 2.0, dtype=np.complex128),
+        lambda p, x: p.equal(x, x, dtype=bool),
+        lambda p, x: p.add(x, 1.0, dtype=int, casting="unsafe"),
+        lambda p, x: p.add(1.0, 2.0, out=p.zeros(3)),
+        lambda p, x: p.sin(x, order="F", subok=False),
+        lambda p, x: p.add(x, 0.5, out=p.zeros((2, 3), int), casting="unsafe"),
+        lambda p, x: p.sum(x, axis=0, out=p.zeros(3, "float32")),
+        lambda p, x: x.cumsum(axis=1, out=p.zeros((2, 3))),
+        lambda p, x: x.round(1, out=p.zeros((2, 3))),
+        lambda p, x: p.round(x, out=p.zeros((2, 3))),
+        lambda p, x: p.concatenate([x, x], out=p.zeros((4, 3))),
+        lambda p, x: p.matmul(x, x.T, out=p.zeros((2, 2))),
+        lambda p, x: p.nanmax(x, axis=1, initial=3.0, where=MASK),
+        lambda p, x: p.nanmin(x, initial=-9.0),
+        lambda p, x: p.concatenate([x, x], dtype="float32", casting="same_kind"),
+        lambda p, x: p.zeros((2, 2), order="F") + p.full_like(x[:, :2], 2.0, order="A", subok=False),
+        lambda p, x: p.copy(x, order="K") + x.copy(order="C"),
+        lambda p, x: p.isin(x, [2.0, 3.5], kind="sort"),
+        lambda p, x: p.partition(x, 1, kind="introselect")[:, 1],
+        lambda p, x: p.stack(p.unravel_index(np.arange(6), (2, 3), order="F")),
+        lambda p, x: p.cov(x, dtype="float32"),
+        lambda p, x: p.corrcoef(x, dtype="float32"),
+    ],
+)
+def test_keywords_have_numpys_meaning(call: Callable[[Any, Any], Any]) -> None:
+    expected = call(np, X.copy())
+    for run in (lambda f, x: f(x), lambda f, x: tracer.jit(f)(x)):
+        found = run(lambda x: call(tnp, x), tnp.asarray(X))
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-6 if found.dtype == "float32" else 1e-14)
+
+
+def test_divisions_by_zero_that_where_leaves_out_have_slope_zero() -> None:
+    for p in (tnp, np):
+
+        def f(x: Any, p: Any = p) -> Any:
+            kept = p.divide(1.0, x, out=tnp.zeros_like(x), where=x != 0)
+            return (kept + p.log(x, out=tnp.full_like(x, 5.0), where=x > 0)).sum()
+
+        x = np.asarray([0.0, 2.0, -4.0])
+        for gradient in (tracer.grad(f), tracer.jit(tracer.grad(f))):
+            np.testing.assert_allclose(gradient(x), [0.0, 0.25, -0.0625])
+    assert tracer.grad(lambda x: tnp.arccosh(x, where=x > 1, out=tnp.zeros_like(x)).sum())(np.ones(1)).tolist() == [0]
+
+
+def test_traced_results_are_written_to_what_the_trace_made() -> None:
+    def f(x: Any) -> Any:
+        y = tnp.zeros_like(x)
+        tnp.multiply(x, 2.0, out=y)
+        tnp.sum(y, axis=0, keepdims=True, out=(total := tnp.zeros((1, 3))))
+        return y + total
+
+    np.testing.assert_array_equal(tracer.jit(f)(X), 2 * X + 2 * X.sum(0))
+    with pytest.raises(MutationError, match="does not own this array"):
+        tracer.jit(lambda x: tnp.add(x, 1.0, out=x))(X)
+    with pytest.raises(MutationError, match=r"^add at .*: a traced value cannot be written into a NumPy array"):
+        tracer.jit(lambda x: tnp.add(x, 1.0, out=np.zeros((2, 3))))(X)
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "text"),
+    [
+        (lambda x: tnp.add(x, 1.0, out=tnp.zeros(2)), ShapeError, r"add at .*: out= must have the result's shape"),
+        (
+            lambda x: tnp.add(x, 1.0, out=tnp.zeros((2, 3), int)),
+            DTypeError,
+            "add at .*: the result does not fit in out=",
+        ),
+        (lambda x: tnp.add(x, 1.0, out=3), DTypeError, r"add at .*: out= must be an array"),
+        (lambda x: tnp.add(x, 1.0, dtype=int), DTypeError, r"add at .*: the cast to int64 is not same_kind"),
+        (lambda x: tnp.sum(x, out=tnp.zeros(3)), ShapeError, r"sum at .*: out= must have the result's shape"),
+        (lambda x: tnp.zeros(3, order="Q"), ArgumentError, r"zeros at .*: order= is one of None, 'C', 'F', 'A', 'K'"),
+        (lambda x: tnp.sin(x, order=3), ArgumentError, r"sin at .*: order= is one of"),
+        (lambda x: tnp.isin(x, x, kind="fast"), ArgumentError, r"isin at .*: kind= is one of"),
+        (
+            lambda x: tnp.stack([x, x], dtype="float32", casting="safe"),
+            DTypeError,
+            r"stack at .*: the cast to float32 is not safe",
+        ),
+        (lambda x: tnp.unravel_index(1, (2, 2), order="K"), ArgumentError, r"unravel_index at .*: order is 'C' or 'F'"),
+        (lambda x: tnp.tensordot(x, x, out=x), TypeError, r"tensordot at .* takes no out="),
+        (lambda x: tnp.matmul(x, x.T, where=True), TypeError, r"matmul at .* takes no where="),
+    ],
+)
+def test_what_does_not_fit_is_refused(call: Callable[[Any], Any], kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind, match=rf"^{text}"):
+        call(tnp.asarray(X))
+
+
+def test_keywords_are_numpys() -> None:
+    assert taken("add") == {"casting", "dtype", "order", "out", "subok", "where"}
+    assert "where" not in taken("matmul")
+    assert taken("tensordot") == {"out"}

@@ -1,0 +1,31 @@
+"""Keywords of NumPy's functions that ours take without having them as parameters: see `tracer.numpy.options`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+OF_UFUNCS: Final = frozenset(("casting", "dtype", "order", "out", "subok"))
+OUT: Final = frozenset(("out",))
+LAYOUT: Final = frozenset(("order", "subok"))
+
+# Where NumPy is asked for an order of elements in memory, or for a subclass: there is one of each here.
+LAID_OUT: Final = frozenset(
+    "broadcast_arrays broadcast_to copy empty empty_like eye full full_like ones ones_like zeros zeros_like".split()  # noqa: SIM905
+)
+# Where NumPy may choose among algorithms: there is one here, which is stable.
+WITH_KINDS: Final = frozenset(("argpartition", "isin", "partition"))
+JOINING: Final = frozenset(("concat", "concatenate", "hstack", "stack", "vstack"))
+
+
+def taken(name: str) -> frozenset[str]:
+    """The keywords of a function, by its name."""
+    theirs = getattr(np, name, None)
+    if isinstance(theirs, np.ufunc):
+        return OF_UFUNCS if theirs.signature else OF_UFUNCS | {"where"}
+    if name in LAID_OUT:
+        return OUT | LAYOUT
+    if name in WITH_KINDS:
+        return OUT | {"kind"}
+    return OUT | {"casting"} if name in JOINING else OUT

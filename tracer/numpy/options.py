@@ -1,0 +1,162 @@
+"""What NumPy's functions take beside their operands: `out=` of all, `where=`, `dtype=` and `casting=` of ufuncs.
+
+An `out=` that is an array of ours stands for the result from then on, as by `x[...] = v`; NumPy's is written to.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, DTypeError, ShapeError, message
+from tracer.ir import dtypes
+from tracer.ir.dtypes import is_inexact
+from tracer.numpy import keywords
+from tracer.numpy.choosing import where as where_
+from tracer.numpy.conversion import array_of, cast, dtype_of_argument
+from tracer.numpy.dtypes import can_cast, result_type
+from tracer.numpy.manipulation import broadcast_to
+from tracer.numpy.writing import written
+from tracer.trace.array import Array
+from tracer.trace.source import here
+
+
+def called(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """A function of ours with the options of NumPy's of the name. What that has not is left to ours to refuse."""
+    theirs, options = getattr(np, name, None), dict(kwargs)
+    if isinstance(theirs, np.ufunc):
+        return _ufunc(theirs, function, args, options)
+    for keyword, allowed in _CHOICES.items():
+        if keyword in options and keyword in keywords.taken(name):
+            _check_choice(name, keyword, options.pop(keyword), allowed)
+    if name in keywords.JOINING and "casting" in options:
+        casting, dtype = options.pop("casting"), options.get("dtype")
+        arrays = [array_of(name, x) for x in args[0]] if args else []
+        _check_casts(name, arrays, result_type(*arrays) if dtype is None else dtype_of_argument(name, dtype), casting)
+    if "out" not in options or not _has_out(theirs):
+        return handed_on(function, args, options)
+    out = options.pop("out")
+    result = handed_on(function, args, options)
+    return result if out is None else put(name, result, out, True, "same_kind", grows=False)
+
+
+_CHOICES = {
+    "order": (None, "C", "F", "A", "K"), "subok": (True, False), "kind": (None, "introselect", "sort", "table"),
+}  # fmt: skip
+
+
+def _check_choice(name: str, keyword: str, given: Any, allowed: tuple[Any, ...]) -> None:
+    if given not in allowed:
+        shown = ", ".join(map(repr, allowed))
+        raise ArgumentError(message(f"{name}{here()}: {keyword}= is one of {shown}", f"got {given!r}"))
+
+
+def handed_on(function: Callable[..., Any], args: Any, options: Mapping[str, Any]) -> Any:
+    """The call of what the user called: an error that ends in this line is about its arguments."""
+    return function(*args, **options)
+
+
+def _has_out(theirs: Any) -> bool:
+    try:
+        return "out" in inspect.signature(theirs).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+def _ufunc(theirs: np.ufunc, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    name = theirs.__name__
+    outs = options.pop("out", None)
+    where, casting = options.pop("where", True), options.pop("casting", None)
+    dtype = options.pop("dtype", None)
+    for layout in keywords.LAYOUT & options.keys():
+        _check_choice(name, layout, options.pop(layout), _CHOICES[layout])
+    operands = masked(theirs, cast_operands(theirs, args, dtype, casting), where)
+    found = handed_on(function, operands, options)
+    results = found if isinstance(found, tuple) else (found,)
+    targets = outs if isinstance(outs, tuple) else (outs,) + (None,) * (len(results) - 1)
+    if all(target is None for target in targets) and where is True:
+        return found
+    grows = theirs.signature is None
+    new = tuple(put(name, r, t, where, casting, grows=grows) for r, t in zip(results, targets, strict=True))
+    return new if isinstance(found, tuple) else new[0]
+
+
+def cast_operands(ufunc: np.ufunc, operands: tuple[Any, ...], dtype: Any, casting: str | None) -> tuple[Any, ...]:
+    """The operands in the dtype that was asked for. Raises DTypeError where `casting` does not allow that."""
+    if (dtype is None and casting is None) or (dtype is not None and _is_predicate(ufunc, dtype)):
+        return operands
+    name = ufunc.__name__
+    arrays = [array_of(name, x) for x in operands]
+    wanted = result_type(*arrays) if dtype is None else dtype_of_argument(name, dtype)
+    _check_casts(name, [x for x in arrays if not (x.weak_type and dtype is None)], wanted, casting or "same_kind")
+    return operands if dtype is None else tuple(cast(x, wanted) for x in arrays)
+
+
+def _check_casts(name: str, arrays: list[Array], wanted: Any, casting: str) -> None:
+    for x in arrays:
+        if not can_cast(x.dtype, wanted, casting):
+            raise DTypeError(
+                message(
+                    f"{name}{here()}: the cast to {wanted} is not {casting}",
+                    f"got {x.type}",
+                    help='cast the operand with .astype(...), or pass casting="unsafe"',
+                )
+            )
+
+
+def _is_predicate(ufunc: np.ufunc, dtype: Any) -> bool:
+    """Whether the dtype is bool, and that of the results alone."""
+    kinds = [types for types in ufunc.types if "O" not in types]
+    return all(types.endswith("->?") for types in kinds) and dtype_of_argument(ufunc.__name__, dtype) == dtypes.BOOL
+
+
+def masked(ufunc: np.ufunc, operands: tuple[Any, ...], where: Any) -> tuple[Any, ...]:
+    """The operands, with numbers that every ufunc and its slope is finite at where `where` does not hold.
+
+    What is computed there is not used, but its derivative would be 0 times infinity, NaN, for divisions by zero.
+    """
+    if where is True:
+        return operands
+    safe = 2.0 if ufunc.__name__ == "arccosh" else 0.5
+    return tuple(where_(where, x, safe) if isinstance(x, Array) and is_inexact(x.dtype) else x for x in operands)
+
+
+def put(name: str, result: Any, target: Any, where: Any, casting: str | None = None, *, grows: bool = True) -> Any:
+    """The result, merged with `target` where `where` does not hold, and written to it; returns the target.
+
+    Without a target, 0 where `where` does not hold. grows: whether the result is spread over a target of more elements.
+    """
+    value = array_of(name, result)
+    if where is not True:
+        held = array_of(name, target) if target is not None else cast(array_of(name, 0), value.dtype)
+        value = where_(where, value, cast(held, value.dtype))
+    if target is None:
+        return value
+    if not isinstance(target, Array | np.ndarray):
+        raise DTypeError(
+            message(f"{name}{here()}: out= must be an array", f"got {type(target).__name__}", help="x = f(y)")
+        )
+    if grows and value.shape != target.shape and _spreads(value.shape, target.shape):
+        value = broadcast_to(value, target.shape)
+    if value.shape != target.shape:
+        raise ShapeError(
+            message(f"{name}{here()}: out= must have the result's shape", f"got {target.shape}, expected {value.shape}")
+        )
+    if not value.weak_type and not can_cast(value.dtype, target.dtype, casting or "same_kind"):
+        raise DTypeError(
+            message(
+                f"{name}{here()}: the result does not fit in out=",
+                f"got {value.type} for an array of {target.dtype}",
+                help="give out= another dtype, or leave it out and cast the result",
+            )
+        )
+    written(name, target, value, True)
+    return target
+
+
+def _spreads(shape: tuple[int, ...], over: tuple[int, ...]) -> bool:
+    trailing = over[len(over) - len(shape) :]
+    return len(shape) <= len(over) and all(n in (1, m) for n, m in zip(shape, trailing, strict=True))
