@@ -14,7 +14,6 @@ from tracer import lax
 from tracer.runtime.flops import equation_flops
 
 MOST = 5
-MORE = {"greatest_of_windows": 8}  # its place is found among four, by comparisons that the greatest itself does without
 N = 64
 
 rng = np.random.default_rng(0)
@@ -172,6 +171,26 @@ def product(x: Any) -> Any:
 
 def greatest_of_windows(x: Any) -> Any:
     return (lax.reduce_window(x, -tnp.inf, lax.max, (2, 2), (2, 2), "VALID") ** 2).sum()
+
+
+def greatest_of_windows_that_meet(x: Any) -> Any:
+    return (lax.reduce_window(x, -tnp.inf, lax.max, (3, 3), (2, 2), "SAME") ** 2).sum()
+
+
+def greatest_of_each_half(x: Any) -> Any:
+    return (lax.reduce_window(x, -tnp.inf, lax.max, (N, N // 2), (1, N // 2), "VALID") ** 2).sum()
+
+
+def least_of_neighbours(x: Any) -> Any:
+    return (lax.reduce_window(x, tnp.inf, lax.min, (3, 3), (1, 1), "SAME") ** 2).sum()
+
+
+def averages_of_windows(x: Any) -> Any:
+    return ((lax.reduce_window(x, 0.0, lax.add, (3, 3), (2, 2), "SAME") / 9.0) ** 2).sum()
+
+
+def running_maximum(x: Any) -> Any:
+    return (lax.cummax(x) ** 2).sum()
 
 
 def strided_convolution(x: Any) -> Any:
@@ -364,7 +383,9 @@ PROGRAMS: list[tuple[Callable[[Any], Any], Any]] = [
         window, first_elements, product,
     )),
     *((f, M) for f in (
-        quadratic_form, network, attention, rows_looked_up, convolution, greatest_of_windows, strided_convolution,
+        quadratic_form, network, attention, rows_looked_up, convolution, strided_convolution, greatest_of_windows,
+        greatest_of_windows_that_meet, greatest_of_each_half, least_of_neighbours, averages_of_windows,
+        running_maximum,
     )),
     (layer_norm, B),
     *MODELS,
@@ -379,7 +400,7 @@ def optimized_flops(function: Callable[..., Any], *arguments: Any) -> int:
 def test_a_gradient_costs_at_most_five_times_its_function(function: Callable[[Any], Any], argument: Any) -> None:
     forward = optimized_flops(function, argument)
     both = optimized_flops(tracer.value_and_grad(function), argument)
-    assert 0 < both <= MORE.get(function.__name__, MOST) * forward, f"{both / forward:.2f} times"
+    assert 0 < both <= MOST * forward, f"{both / forward:.2f} times"
 
 
 def test_the_weights_are_those_of_the_table() -> None:

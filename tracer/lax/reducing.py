@@ -21,10 +21,9 @@ from tracer.primitives.convolution_layouts import padtype_to_pads
 from tracer.primitives.joining import concatenate, slice_in_dim
 from tracer.primitives.reductions import reduce_and, reduce_max, reduce_min, reduce_or, reduce_prod, reduce_xor
 from tracer.primitives.shapes import reshape, transpose
-from tracer.primitives.sliding import dilated, positions, sliding_windows
+from tracer.primitives.sliding import dilated, padded, positions, sliding_windows
 from tracer.primitives.window_reductions import (
     neutral,
-    padded,
     reduce_window_max_p,
     reduce_window_min_p,
     reduce_window_sum_p,

@@ -21,8 +21,8 @@ from tracer.primitives.comparison import eq, ge_p, gt_p, le_p, lt_p
 from tracer.primitives.comparison import select as choose
 from tracer.primitives.conversion import convert_element_type
 from tracer.primitives.shapes import broadcasted_iota, iota, reshape, rev
-from tracer.primitives.sliding import sliding_windows
-from tracer.primitives.window_reductions import neutral, padded
+from tracer.primitives.sliding import padded, sliding_windows
+from tracer.primitives.window_reductions import neutral
 from tracer.primitives.windows import GatherScatterMode, ScatterDimensionNumbers
 from tracer.trace import trees
 from tracer.trace.array import Array

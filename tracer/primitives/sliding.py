@@ -24,6 +24,8 @@ from tracer.primitives.shapes import Batched, moveaxis, reshape, squeeze
 from tracer.trace.source import here
 from tracer.trace.trace import bind
 
+Padding = tuple[tuple[int, int], ...]
+
 
 def dilated(size: int, dilation: int) -> int:
     """The extent of `size` elements that lie `dilation` apart."""
@@ -34,6 +36,21 @@ def positions(sizes: Sequence[int], window: Sequence[int], strides: Sequence[int
     """In how many places the dilated window fits."""
     rows = zip(sizes, window, strides, dilations, strict=True)
     return tuple(shapes.slice_size(0, n - dilated(w, d) + 1, s) for n, w, s, d in rows)
+
+
+def padding_config(sizes: Shape, padding: Padding, base_dilation: Sequence[int]) -> tuple[tuple[int, int, int], ...]:
+    """As `pad` takes it; where more is cropped than there is, nothing is left."""
+    config = []
+    for n, (low, high), d in zip(sizes, padding, base_dilation, strict=True):
+        emptied = dilated(n, d) + low + high < 0
+        config.append((-dilated(n, d), 0, d - 1) if emptied else (low, high, d - 1))
+    return tuple(config)
+
+
+def padded(x: Any, value: Any, padding: Padding, base_dilation: Sequence[int]) -> Any:
+    """An operand as its windows see it."""
+    config = padding_config(x.type.shape, padding, base_dilation)
+    return pad(x, value, config) if any(map(any, config)) else x
 
 
 def _infer(x: Type, *, axes: Shape, window: Shape, strides: Shape, dilations: Shape) -> Type:

@@ -4,13 +4,14 @@
     of `sliding`, reduced
 
 The tangent of an extreme is that of the first element that attains it, so that its transpose sends every cotangent
-to one element, which XLA calls select and scatter.
+to one element, which XLA calls select and scatter: see `window_extremes`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from functools import partial
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -18,26 +19,33 @@ from tracer.errors import ArgumentError, message
 from tracer.ir import dtypes
 from tracer.ir import shape as shapes
 from tracer.ir.dtypes import DType
-from tracer.ir.primitive import Composite, NoRule, Primitive, Rule
+from tracer.ir.primitive import Composite, Joint, Linearized, NoRule, Primitive, Rule, Zero
 from tracer.ir.reductions import identity
 from tracer.ir.scalar import ScalarOp
-from tracer.ir.types import ArrayType, Shape, Type, with_shape
+from tracer.ir.types import ArrayType, Shape, Type, tangent_type, with_shape
 from tracer.primitives.arithmetic import add, max, min
-from tracer.primitives.broadcasting import broadcast_in_dim, full_like
-from tracer.primitives.comparison import eq, select
+from tracer.primitives.broadcasting import broadcast_in_dim
 from tracer.primitives.conversion import convert_element_type
-from tracer.primitives.joining import pad, pad_p, slice_in_dim
+from tracer.primitives.joining import pad_p, slice_in_dim
 from tracer.primitives.ordering import exact_extreme
-from tracer.primitives.reductions import argmax, argmin, reduce_max, reduce_min, reduce_sum
+from tracer.primitives.reductions import reduce_max, reduce_min, reduce_sum
 from tracer.primitives.rules import check_kinds, linear_jvp, operand_of
-from tracer.primitives.shapes import Batched, broadcasted_iota, reshape
-from tracer.primitives.sliding import dilated, positions, sliding_windows, sliding_windows_p
+from tracer.primitives.shapes import Batched
+from tracer.primitives.sliding import (
+    Padding,
+    dilated,
+    padded,
+    padding_config,
+    positions,
+    sliding_windows,
+    sliding_windows_p,
+)  # fmt: skip
+from tracer.primitives.window_extremes import Lattice
 from tracer.trace.source import here
 from tracer.trace.trace import as_literal, bind
 
-Padding = tuple[tuple[int, int], ...]
+_WRITTEN_OUT: Final = 12  # longer windows are loops
 _pad, _windows = cast(Any, pad_p.reference), cast(Any, sliding_windows_p.reference)
-_WRITTEN_OUT = 12  # longer windows are loops
 
 
 def _infer(name: str, kinds: str) -> Rule:
@@ -64,24 +72,15 @@ def _infer(name: str, kinds: str) -> Rule:
     return infer
 
 
+def _places(
+    sizes: Shape, *, window: Shape, strides: Shape, padding: Padding, base_dilation: Shape, window_dilation: Shape
+) -> Shape:
+    return positions(_padded_sizes(sizes, padding, base_dilation), window, strides, window_dilation)
+
+
 def _padded_sizes(sizes: Shape, padding: Padding, base_dilation: Shape) -> Shape:
     rows = zip(sizes, padding, base_dilation, strict=True)
     return tuple(int(np.maximum(0, dilated(n, d) + low + high)) for n, (low, high), d in rows)
-
-
-def _padding_config(sizes: Shape, padding: Padding, base_dilation: Sequence[int]) -> tuple[tuple[int, int, int], ...]:
-    """As `pad` takes it; where more is cropped than there is, nothing is left."""
-    config = []
-    for n, (low, high), d in zip(sizes, padding, base_dilation, strict=True):
-        emptied = dilated(n, d) + low + high < 0
-        config.append((-dilated(n, d), 0, d - 1) if emptied else (low, high, d - 1))
-    return tuple(config)
-
-
-def padded(x: Any, value: Any, padding: Padding, base_dilation: Sequence[int]) -> Any:
-    """An operand as its windows see it."""
-    config = _padding_config(x.type.shape, padding, base_dilation)
-    return pad(x, value, config) if any(map(any, config)) else x
 
 
 def neutral(op: ScalarOp, dtype: DType) -> Any:
@@ -97,7 +96,7 @@ def _reference(op: ScalarOp, function: Callable[..., Any]) -> Rule:
     def reference(
         x: Any, *, window: Shape, strides: Shape, padding: Padding, base_dilation: Shape, window_dilation: Shape
     ) -> Any:
-        config = _padding_config(x.shape, padding, base_dilation)
+        config = padding_config(x.shape, padding, base_dilation)
         grown = _pad(x, np.asarray(neutral(op, x.dtype)), padding_config=config)
         rank = x.ndim
         windows = _windows(grown, axes=tuple(range(rank)), window=window, strides=strides, dilations=window_dilation)
@@ -112,7 +111,10 @@ def _sum(windows: Any, *, axis: tuple[int, ...]) -> Any:
 
 
 def _expand(op: ScalarOp, combine: Callable[..., Any], reduce: Callable[..., Any]) -> Rule:
-    """Axis by axis: short windows as sums of strided slices, long ones as reductions of the windows."""
+    """One window along an axis is a reduction of all such axes at once, short ones are sums of strided slices.
+
+    Long windows at several places are reductions of windows, axis by axis.
+    """
 
     def expand(
         x: Any, *, window: Shape, strides: Shape, padding: Padding, base_dilation: Shape, window_dilation: Shape
@@ -121,11 +123,20 @@ def _expand(op: ScalarOp, combine: Callable[..., Any], reduce: Callable[..., Any
         x = padded(x, as_literal(neutral(op, dtype), dtype), padding, base_dilation)
         if op is ScalarOp.ADD:
             x = convert_element_type(x, dtypes.accumulator_dtype(dtype))
-        for axis, (size, step, dilation) in enumerate(zip(window, strides, window_dilation, strict=True)):
-            (places,) = positions((x.shape[axis],), (size,), (step,), (dilation,))
-            if places and size <= _WRITTEN_OUT:
+        counts = positions(x.shape, window, strides, window_dilation)
+        alone = tuple(a for a, (n, w) in enumerate(zip(counts, window, strict=True)) if n == 1 < w and 0 not in counts)
+        for axis in alone:
+            x = slice_in_dim(x, 0, dilated(window[axis], window_dilation[axis]), window_dilation[axis], axis)
+        if alone:
+            kept = tuple(axis for axis in range(x.ndim) if axis not in alone)
+            shape = tuple(1 if axis in alone else n for axis, n in enumerate(x.shape))
+            x = broadcast_in_dim(reduce(x, alone), shape, kept)
+        for axis, (n, size, step, dilation) in enumerate(zip(counts, window, strides, window_dilation, strict=True)):
+            if axis in alone:
+                continue
+            if n and size <= _WRITTEN_OUT:
                 starts = [w * dilation for w in range(size)]
-                parts = [slice_in_dim(x, at, at + dilated(places, step), step, axis) for at in starts]
+                parts = [slice_in_dim(x, at, at + dilated(n, step), step, axis) for at in starts]
                 x = parts[0]
                 for part in parts[1:]:
                     x = combine(x, part)
@@ -147,8 +158,12 @@ def _sum_transpose(
     ctx: Any, cts: Any, xs: Any, *, window: Shape, strides: Shape, padding: Padding, base_dilation: Shape,
     window_dilation: Shape,
 ) -> list[Any]:  # fmt: skip
-    """Sums of the cotangent, spread by the strides."""
+    """Sums of the cotangent, spread by the strides; the cotangent itself where no two windows meet."""
     (ct,), sizes = cts, xs[0].type.shape
+    if shapes.size(ct.shape):
+        lattice = Lattice.of(sizes, window, strides, padding, base_dilation, window_dilation)
+        if lattice.apart is not None:
+            return [lattice.from_windows(ct)]
     pads = []
     for axis, (low, _) in enumerate(padding):
         extent = dilated(window[axis], window_dilation[axis])
@@ -170,41 +185,42 @@ reduce_window_sum_p: Primitive = Primitive(
 )  # fmt: skip
 
 
-def _extreme_jvp(op: ScalarOp, locate: Callable[..., Any]) -> Rule:
-    def jvp(
-        ctx: Any, xs: Any, dxs: Any, *, window: Shape, strides: Shape, padding: Padding, base_dilation: Shape,
-        window_dilation: Shape,
-    ) -> list[Any]:  # fmt: skip
-        (x,), (dx,) = xs, dxs
-        dtype, rank, count = x.type.dtype, x.ndim, shapes.size(window)
-        if not shapes.size(ctx.outputs[0].type.shape):
-            return [full_like(ctx.outputs[0], 0)]
+def _located(primitive: Primitive, x: Any, params: Any) -> tuple[Any, Any, Lattice]:
+    """The extremes, the numbers of their places on the lattice, and this lattice."""
+    op = ScalarOp.MAX if primitive is reduce_window_max_p else ScalarOp.MIN
+    lattice = Lattice.of(x.type.shape, **params)
+    plain = {**params, "padding": ((0, 0),) * x.ndim, "base_dilation": (1,) * x.ndim}
+    reduce = partial(bind, primitive, **plain)
+    return *lattice.extremes(lattice.padded(x, neutral(op, x.type.dtype)), op, reduce), lattice
 
-        def windows(values: Any, outside: Any) -> Any:
-            values = padded(values, as_literal(outside, dtype), padding, base_dilation)
-            found = sliding_windows(values, tuple(range(rank)), window, strides, window_dilation)
-            return reshape(found, (*found.shape[:rank], count))
 
-        first = locate(windows(x, neutral(op, dtype)), rank, dtypes.I32)
-        tangents = windows(dx, dtype.type(0))
-        chosen = eq(
-            broadcast_in_dim(first, tangents.shape, tuple(range(rank))),
-            broadcasted_iota(dtypes.I32, tangents.shape, rank),
-        )
-        return [reduce_sum(select(chosen, tangents, full_like(tangents, 0)), (rank,))]
+def _extreme_jvp(ctx: Any, xs: Any, dxs: Any, **params: Any) -> tuple[list[Any], list[Any]]:
+    (x,), (dx,) = xs, dxs
+    if isinstance(dx, Zero) or 0 in _places(x.type.shape, **params):
+        y = bind(ctx.primitive, x, **params)
+        return [y], [Zero(tangent_type(y.type))]
+    y, numbers, lattice = _located(ctx.primitive, x, params)
+    return [y], [lattice.at_places(lattice.padded(dx, 0), numbers)]
 
-    return jvp
+
+def _extreme_linearize(ctx: Any, xs: Any, active: Sequence[bool], **params: Any) -> Linearized:
+    (x,) = xs
+    if 0 in _places(x.type.shape, **params):
+        y = bind(ctx.primitive, x, **params)
+        return Linearized([y], (), lambda residuals, dxs: [Zero(tangent_type(y.type))])
+    y, numbers, lattice = _located(ctx.primitive, x, params)
+    return Linearized([y], [numbers], lambda found, dxs: [lattice.at_places(lattice.padded(dxs[0], 0), found[0])])
 
 
 reduce_window_max_p, reduce_window_min_p = (
     Primitive(
         name=name, infer=_infer(name, "bifc"), reference=_reference(op, exact_extreme(function, greatest=greatest)),
-        jvp=_extreme_jvp(op, locate), transpose=NoRule(f"{name} is not linear"), batch=_batch,
+        jvp=Joint(_extreme_jvp), linearize=_extreme_linearize, transpose=NoRule(f"{name} is not linear"), batch=_batch,
         lower=Composite(_expand(op, combine, reduce), computes=True),
     )
-    for name, op, function, greatest, locate, combine, reduce in (
-        ("reduce_window_max", ScalarOp.MAX, np.max, True, argmax, max, reduce_max),
-        ("reduce_window_min", ScalarOp.MIN, np.min, False, argmin, min, reduce_min),
+    for name, op, function, greatest, combine, reduce in (
+        ("reduce_window_max", ScalarOp.MAX, np.max, True, max, reduce_max),
+        ("reduce_window_min", ScalarOp.MIN, np.min, False, min, reduce_min),
     )
 )  # fmt: skip
 

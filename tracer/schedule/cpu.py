@@ -105,17 +105,14 @@ def _plain(statement: Statement, index: Register) -> bool:
 def _better_inside(loop: For) -> bool:
     """Whether a loop within steps through memory more smoothly than this one."""
     mine = _smoothness(loop, loop.index)
-    inner = [s for s in loop.body.statements if isinstance(s, For)]
-    return any(
-        (_vectorizable(s) and _smoothness(s, s.index) >= mine) or stores_in_order(s) or _better_than(mine, s)
-        for s in inner
-    )
+    return _better_than(mine, loop)
 
 
 def _better_than(score: float, loop: For) -> bool:
+    inner = [s for s in loop.body.statements if isinstance(s, For)]
     return any(
-        isinstance(s, For) and ((_vectorizable(s) and _smoothness(s, s.index) >= score) or _better_than(score, s))
-        for s in loop.body.statements
+        (_vectorizable(s) and _smoothness(s, s.index) >= score) or stores_in_order(s) or _better_than(score, s)
+        for s in inner
     )
 
 

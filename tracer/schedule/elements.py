@@ -8,7 +8,7 @@ wanted twice at the same index is computed once. The walk keeps its own stack, s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tracer.errors import InternalError
 from tracer.ir import dtypes
@@ -25,6 +25,7 @@ from tracer.schedule.sources import Element, Inline, Memory, Scalars, Source, St
 from tracer.schedule.windows import FaultSites, Window, fill_element, gather_window, slice_window
 
 Demand = tuple[Atom, Index]
+_BOUND: Final = 2**31  # of numbers that fit into i32
 
 
 class Plan(NamedTuple):
@@ -145,10 +146,25 @@ class Puller:
 
     def _counter(self, along: Address, result: Type) -> Element:
         assert isinstance(result, ArrayType)
-        value = self.builder.convert(operand_of(self.builder, along), dtypes.real_dtype(result.dtype))
+        dtype = dtypes.real_dtype(result.dtype)
+        if dtype == dtypes.I32 and all(abs(c) < _BOUND for c in (along.constant, *(c for _, c in along.terms))):
+            value = self._counted(along)
+        else:
+            value = self.builder.convert(operand_of(self.builder, along), dtype)
         if dtypes.is_complex(result.dtype):
             return (value, constant(0, value.dtype))
         return (value,)
+
+    def _counted(self, along: Address) -> Operand:
+        """An affine form in arithmetic of i32, which wraps as its conversion does; outer loops come first."""
+        b = self.builder
+        total: Operand | None = constant(along.constant, dtypes.I32) if along.constant or not along.terms else None
+        for register, coefficient in along.terms:
+            part = b.convert(register, dtypes.I32)
+            part = part if coefficient == 1 else b.compute(ScalarOp.MUL, part, coefficient)
+            total = part if total is None else b.compute(ScalarOp.ADD, part, total)
+        assert total is not None
+        return total
 
     def _plan_alias(self, equation: Equation, index: Index, output: int) -> Plan:
         name, operand = equation.primitive.name, equation.inputs[output if len(equation.outputs) > 1 else 0]
