@@ -8,14 +8,14 @@ when the cotangents are there. Chen, Xu, Zhang & Guestrin 2016, "Training deep n
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from tracer.ir.digest import opaque
 from tracer.ir.primitive import Eager, Effect, Joint, Linearized, Primitive, Structured
 from tracer.ir.program import Program
 from tracer.ir.types import StackType
-from tracer.ir.visit import live_equations
+from tracer.ir.visit import equations, live_equations
 from tracer.primitives.calls import call_p, program_effects
 from tracer.primitives.nested import Axes, active_of, batched_of, claims, front_axes, move_to_front, nonzero, spread
 from tracer.primitives.recomputation import Divider, checkpoint_name_p
@@ -30,7 +30,10 @@ from tracer.trace.trace import Operand, bind_all
 
 
 class Policy:
-    """Which values a checkpoint keeps: saves(primitive, *operand types, **params) -> bool. Equal by that function."""
+    """Which values a checkpoint keeps: saves(primitive, *operand types, **params) -> bool. Equal by that function.
+
+    `a | b` keeps what either keeps.
+    """
 
     __slots__ = ("name", "saves")
 
@@ -42,10 +45,18 @@ class Policy:
         return bool(self.saves(primitive, *types, **params))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Policy) and other.saves is self.saves
+        return isinstance(other, Policy) and other.saves == self.saves
 
     def __hash__(self) -> int:
         return hash(self.saves)
+
+    def __or__(self, other: Policy) -> Policy:
+        parts = tuple(dict.fromkeys((*self._parts, *other._parts)))
+        return parts[0] if len(parts) == 1 else Policy(" or ".join(part.name for part in parts), _Any(parts))
+
+    @property
+    def _parts(self) -> tuple[Policy, ...]:
+        return self.saves.policies if isinstance(self.saves, _Any) else (self,)
 
     def __tracer_digest__(self) -> str:
         """Policies of one name are not one policy."""
@@ -53,6 +64,16 @@ class Policy:
 
     def __repr__(self) -> str:
         return self.name
+
+
+@dataclass(frozen=True)
+class _Any:
+    """What any of several policies keeps."""
+
+    policies: tuple[Policy, ...]
+
+    def __call__(self, primitive: Primitive, *types: Any, **params: Any) -> bool:
+        return any(policy(primitive, *types, **params) for policy in self.policies)
 
 
 def _jvp(
@@ -134,8 +155,11 @@ class _Split(NamedTuple):
 
 @remembered
 def _split(program: Program, policy: Policy, prevent_cse: bool, linearize: Any, active: tuple[bool, ...]) -> _Split:
-    """Linearise the program, keep what the policy says, and put the rest into the linear part once more."""
-    split = linearize(program, active, nested=False)
+    """Linearise the program, keep what the policy says, and put the rest into the linear part once more.
+
+    Checkpoints within keep what it says as well, for it is kept anyway.
+    """
+    split = linearize(_keeping(program, policy), active, nested=False)
     count, total = len(program.outputs), len(split.forward.outputs)
     found = split.residuals(split.forward.inputs, range(total))
     wanted = [a for a in found if isinstance(a, int)]
@@ -158,9 +182,26 @@ def _split(program: Program, policy: Policy, prevent_cse: bool, linearize: Any, 
     return _Split(first, linear, inputs, split.active_outputs)
 
 
+def _keeping(program: Program, policy: Policy) -> Program:
+    """The program, its checkpoints at any depth keeping what this policy keeps beside their own."""
+
+    def told(value: Any) -> Any:
+        if isinstance(value, Policy):
+            return value | policy
+        if isinstance(value, tuple) and any(isinstance(item, Program) for item in value):
+            return tuple(map(told, value))
+        return _keeping(value, policy) if isinstance(value, Program) else value
+
+    if not any(equation.primitive is checkpoint_p for equation in equations(program)):
+        return program
+    changed = [replace(e, params={key: told(value) for key, value in e.params.items()}) for e in program.equations]
+    return replace(program, equations=tuple(changed))
+
+
 def _live(program: Program) -> Program:
-    """The program without equations that nothing reads: outside jit, they would run."""
-    return replace(program, equations=live_equations(program, lambda equation: Effect.IO in equation.effects))
+    """The program without equations that nothing reads, which run outside jit; names stay, for policies around."""
+    stays = lambda equation: equation.primitive is checkpoint_name_p or Effect.IO in equation.effects  # noqa: E731
+    return replace(program, equations=live_equations(program, stays))
 
 
 CHECKPOINT = (checkpoint_p, checkpoint_name_p)

@@ -50,7 +50,10 @@ class Division:
 
 
 class Plain(NamedTuple):
-    """A program with its calls in line and names read through, and what the policy keeps of it."""
+    """A program with its calls in line and names read through, and what the policy keeps of it.
+
+    The names stay as equations that nothing reads, for the policy of a checkpoint around this one.
+    """
 
     program: Program
     kept: set[Var]
@@ -101,6 +104,7 @@ class Divider:
             values: tuple[Atom, ...] = equation.inputs
             if equation.primitive is checkpoint_name_p:
                 names[equation.outputs[0]] = equation.inputs[0]
+                equations.append(replace(equation, outputs=(Var(equation.outputs[0].type),)))
             else:
                 if called:
                     fresh = tuple(Var(v.type) for v in equation.outputs)

@@ -160,8 +160,7 @@ def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
 @lru_cache
 def save_from_both_policies(policy_1: Predicate, policy_2: Predicate) -> Policy:
     """Keep what either policy keeps."""
-    one, other = _policy(policy_1), _policy(policy_2)
-    return Policy(f"{one} or {other}", lambda *args, **params: one(*args, **params) or other(*args, **params))
+    return _policy(policy_1) | _policy(policy_2)
 
 
 POLICIES = (
