@@ -71,6 +71,10 @@ def _bias_relu(w: World) -> Any:
     return lambda a, b, c: w.np.relu(w.np.addmm(c, a, b))
 
 
+def _matmul_bf16(w: World) -> Any:
+    return lambda a, b: (a.view(w.np.bfloat16) @ b.view(w.np.bfloat16)).float()
+
+
 def _moved(w: World) -> Any:
     return lambda x: x.permute(0, 2, 3, 1).contiguous()
 
@@ -211,6 +215,7 @@ BY_BEGINNING: Final[dict[str, Maker]] = {
     "attention gradients": _gradient(_squares(_attention), of=3),
     "matmul f4": rows_arrays._matmul,
     "matmul f8": rows_arrays._matmul,
+    "matmul bf16": _matmul_bf16,
     "matmul transposed": rows_arrays._matmul_transposed,
     "matmul bias relu": _bias_relu,
     "matvec": rows_arrays._matmul,

@@ -71,6 +71,12 @@ def _matmul(w: World) -> Any:
     return lambda a, b: a @ b
 
 
+def _matmul_bf16(w: World) -> Any:
+    """Operands come as their bits, since NumPy has no bf16; the result is widened."""
+    bf16 = lambda x: w.lax.bitcast_convert_type(x, w.np.bfloat16)  # noqa: E731
+    return lambda a, b: (bf16(a) @ bf16(b)).astype(w.np.float32)
+
+
 def _matmul_transposed(w: World) -> Any:
     return lambda a, b: a.T @ b
 
@@ -145,6 +151,11 @@ def _sizes(n: int, dtype: str = "f4") -> Any:
     return lambda: (uniform(n, n, dtype=dtype, low=-1, high=1), uniform(n, n, dtype=dtype, low=-1, high=1, seed=1))
 
 
+def _bits(n: int) -> Any:
+    """The operands in bf16, as integers."""
+    return lambda: tuple((x.view(np.uint32) >> 16).astype(np.int16) for x in _sizes(n)())
+
+
 _NUMPY = ("numpy",)
 _ROWS = lambda: (uniform(1024, 1024, low=-3, high=3),)  # noqa: E731
 ROWS = [
@@ -186,6 +197,7 @@ ROWS = [
     *(Row(f"attention f4 8x{n}x64", "contractions", _queries(n), _attention, _NUMPY) for n in (256, 1024)),
     Row("attention gradients f4 8x1024x64", "derivatives", _queries(1024), _attention_gradients, tolerance=1e-3),
     *(Row(f"matmul f4 {n}", "contractions", _sizes(n), _matmul, _NUMPY) for n in (16, 64, 256, 1024, 2048)),
+    Row("matmul bf16 1024", "contractions", _bits(1024), _matmul_bf16, tolerance=1e-2),
     Row("matmul f8 512", "contractions", _sizes(512, "f8"), _matmul, _NUMPY),
     Row("matmul transposed f4 512", "contractions", _sizes(512), _matmul_transposed, _NUMPY),
     Row("matmul bias relu f4 512", "contractions", lambda: (*_sizes(512)(), uniform(512)), _bias_relu, _NUMPY),

@@ -1,4 +1,8 @@
-"""dot_general in the form that BLAS takes: [batch, m, k] x [batch, k, n], at most transposed within a batch."""
+"""dot_general in the form that BLAS takes: [batch, m, k] x [batch, k, n], at most transposed within a batch.
+
+Operands have the result's dtype, or are both bf16, with sums in f32: then the first lies as it is, and the second is
+transposed only where k is even, since pairs along k are multiplied.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,8 @@ from tracer.primitives.zeros import zeros
 
 _REAL = (dtypes.F32, dtypes.F64)
 _BLAS = (*_REAL, dtypes.C64, dtypes.C128)
+_LEAST_SHORT_COLUMNS = 8
+_LEAST_SHORT_WORK = 1 << 14  # multiplications: fewer are written as loops, in f32
 
 
 class _Side(NamedTuple):
@@ -59,9 +65,13 @@ def canonical_dot(equation: Equation) -> Callable[[Any, Any], Any] | None:
     loops = _is_row(x.sizes(x.free)) or _is_row(y.sizes(y.free)) or _is_row(x.sizes(x.contracted))
     if compute not in _BLAS or (compute in _REAL and loops):
         return lambda a, b: _by_sums(a, b, x, y, compute, result)
-    if _is_canonical(x) and _is_canonical(y) and lhs.dtype == rhs.dtype == result.dtype == compute:
+    short = compute == dtypes.F32 and precision is None and _multiplies_short(x, y)
+    forms = (False, None if _is_even(prod(x.sizes(x.contracted))) else True) if short else (None, None)
+    operands = dtypes.BF16 if short else compute
+    as_they_are = all(_is_canonical(side, form) for side, form in zip((x, y), forms, strict=True))
+    if as_they_are and lhs.dtype == rhs.dtype == operands and result.dtype == compute:
         return None
-    return lambda a, b: _by_blas(a, b, x, y, compute, result, precision)
+    return lambda a, b: _by_blas(a, b, x, y, forms, operands, compute, result, precision)
 
 
 def _is_row(sizes: Sequence[int]) -> bool:
@@ -69,14 +79,38 @@ def _is_row(sizes: Sequence[int]) -> bool:
     return prod(sizes) == 1
 
 
-def _is_canonical(side: _Side) -> bool:
+def _multiplies_short(x: _Side, y: _Side) -> bool:
+    """Whether bf16 matrices are multiplied as they are: where the product is no loop, nor as narrow as BLAS's."""
+    m, k, n = prod(x.sizes(x.free)), prod(x.sizes(x.contracted)), prod(y.sizes(y.free))
+    both = x.type.dtype == y.type.dtype == dtypes.BF16
+    return both and n >= _LEAST_SHORT_COLUMNS and m * n * k > _LEAST_SHORT_WORK
+
+
+def _is_even(size: int) -> bool:
+    return size % 2 == 0
+
+
+def _is_canonical(side: _Side, swapped: bool | None) -> bool:
+    """swapped: whether the contracted axis must come first, None where it may lie as it does."""
     rank = len(side.batch)
-    return rank <= 1 and side.batch == tuple(range(rank)) and len(side.free) == len(side.contracted) == 1
+    if rank > 1 or side.batch != tuple(range(rank)) or not len(side.free) == len(side.contracted) == 1:
+        return False
+    return swapped is None or swapped == (side.contracted < side.free)
 
 
-def _by_blas(a: Any, b: Any, x: _Side, y: _Side, compute: DType, result: Type, precision: Any) -> Any:
-    a, a_swapped = _arranged(a, x, compute)
-    b, b_swapped = _arranged(b, y, compute)
+def _by_blas(
+    a: Any,
+    b: Any,
+    x: _Side,
+    y: _Side,
+    forms: tuple[bool | None, bool | None],
+    operands: DType,
+    compute: DType,
+    result: Type,
+    precision: Any,
+) -> Any:
+    a, a_swapped = _arranged(a, x, operands, forms[0])
+    b, b_swapped = _arranged(b, y, operands, forms[1])
     rank = 1 if x.batch else 0
     contracted = ((rank if a_swapped else rank + 1,), (rank if b_swapped else rank + 1,))
     axes = tuple(range(rank))
@@ -125,9 +159,10 @@ def _finished(product: Any, x: _Side, y: _Side, result: Type) -> Any:
     return in_dtype(shaped, result.dtype)
 
 
-def _arranged(a: Any, side: _Side, dtype: DType) -> tuple[Any, bool]:
-    """The operand as [batch, free, contracted], or [batch, contracted, free] where it lies so; and which it is."""
-    swapped = side.batch + side.contracted + side.free == side.natural and bool(side.contracted) and bool(side.free)
+def _arranged(a: Any, side: _Side, dtype: DType, form: bool | None) -> tuple[Any, bool]:
+    """The operand as [batch, free, contracted], or [batch, contracted, free], as it lies or `form` says; and which."""
+    lies_so = side.batch + side.contracted + side.free == side.natural and bool(side.contracted) and bool(side.free)
+    swapped = lies_so if form is None else form
     order = side.batch + (side.contracted + side.free if swapped else side.free + side.contracted)
     sizes = [prod(side.sizes(side.free)), prod(side.sizes(side.contracted))]
     moved = a if order == side.natural else transpose(a, order)

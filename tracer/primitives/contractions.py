@@ -359,10 +359,10 @@ def dot_general(
     """Products summed over the contracted axes, for every index of the batch axes.
 
     lhs: [*s], rhs: [*t]; dimension_numbers: ((lhs contracted, rhs contracted), (lhs batch, rhs batch)), by position.
-    Returns [batch axes, lhs's free axes, rhs's free axes], of the operands' dtype or `preferred_element_type`.
-    Integers wrap, bool is `or` of `and`; f16 and bf16 accumulate in f32 and round once. Sums of floats and complex
-    numbers are made before they are converted to another preferred dtype; those of integers in that dtype.
-    Raises ShapeError where the sizes of paired axes differ, DTypeError where the dtypes do not fit.
+    Returns [batch axes, lhs's free axes, rhs's free axes], of the operands' dtype or `preferred_element_type`; sums of
+    floats and complex numbers are made before they are converted to that, those of integers in it. Integers wrap, bool
+    is `or` of `and`; f16 and bf16 accumulate in f32 and round once, bf16's subnormals being zeros to some processors
+    unless `precision` is "highest". Raises ShapeError where paired axes differ, DTypeError where dtypes do not fit.
 
     >>> dot_general(tnp.ones((2, 3)), tnp.ones((3, 4)), (((1,), (0,)), ((), ()))).shape
     (2, 4)

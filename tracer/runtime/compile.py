@@ -15,6 +15,7 @@ from tracer.codegen.llvm.emit import emit_module
 from tracer.codegen.llvm.executable import Executable
 from tracer.codegen.llvm.jit import LoadedModule, load_object
 from tracer.codegen.llvm.library import outside_symbols
+from tracer.codegen.llvm.short_products import has_dots
 from tracer.codegen.status import Status
 from tracer.ir.loop import Block, Library, Module
 from tracer.ir.loop_walk import blocks_of
@@ -113,7 +114,7 @@ def compile_program(program: Program, donated: Collection[int] = ()) -> Compiled
     donated: the inputs whose memory results may take over.
     """
     with collector_paused():
-        return compile_scheduled(program, schedule(optimize(program), donated=donated))
+        return compile_scheduled(program, schedule(optimize(program), donated=donated, short_products=has_dots()))
 
 
 def compile_scheduled(program: Program, scheduled: Scheduled) -> Compiled:

@@ -31,11 +31,13 @@ _MOST_IN_LINE = 32  # calls of nests without a branch: LLVM takes time in the sq
 class ModuleState:
     """What the blocks of one module share: functions (equal ones once), the arena, fault sites, callbacks.
 
-    write_other: the schedules of equations that are no plain nests.
+    write_other: the schedules of equations that are no plain nests. short_products: whether the machine multiplies
+    matrices of bf16.
     """
 
-    def __init__(self, write_other: Callable[[BlockWriter, Equation], None]) -> None:
+    def __init__(self, write_other: Callable[[BlockWriter, Equation], None], *, short_products: bool = False) -> None:
         self.write_other = write_other
+        self.short_products = short_products
         self.functions: list[Function] = []
         self.arena = Arena()
         self.sites = FaultSites()

@@ -13,7 +13,7 @@ from tracer.ir.loop import Carry, LoopKind, Register
 from tracer.ir.loop_build import constant
 from tracer.ir.program import Equation
 from tracer.ir.scalar import ScalarOp
-from tracer.ir.types import ArrayType
+from tracer.ir.types import ArrayType, array_type
 from tracer.schedule.blocks import BlockWriter
 from tracer.schedule.function_writer import FunctionWriter
 from tracer.schedule.index import Affine, of_register, plus, scaled, shifted
@@ -27,6 +27,8 @@ _TINY = 1 << 9  # m n k of products that are written so in any form: SciPy need 
 
 ROUTINES = {dtypes.F32: "gemm_f32", dtypes.F64: "gemm_f64", dtypes.C64: "gemm_c64", dtypes.C128: "gemm_c128"}
 """The matrix products by dtype: (a, b, out, batch, m, n, k, transpose a, transpose b, stride of a, stride of b)."""
+SHORT_ROUTINE = "gemm_bf16"
+"""The same for operands of bf16 and results of f32: a is not transposed, b only where k is even."""
 
 
 def write_dot(writer: BlockWriter, equation: Equation) -> None:
@@ -48,9 +50,17 @@ def write_dot(writer: BlockWriter, equation: Equation) -> None:
     if dtype in (dtypes.F32, dtypes.F64) and (small or 0 < m * n * k <= _TINY):
         _write_small(writer, (a, b, target), batch, m, n, k, transpose_a, transpose_b)
         return
+    routine, converted = ROUTINES[dtype], list[Memory]()
+    if a.buffer.dtype == dtypes.BF16:
+        if writer.module.short_products and not transpose_a and not (transpose_b and k % 2):
+            routine = SHORT_ROUTINE
+        else:
+            a, b = converted = [_widened(writer, operand) for operand in (a, b)]
     writer.builder.library(
-        ROUTINES[dtype], a.view, b.view, target.view, batch, m, n, k, int(transpose_a), int(transpose_b), m * k, k * n
+        routine, a.view, b.view, target.view, batch, m, n, k, int(transpose_a), int(transpose_b), m * k, k * n
     )
+    for memory in converted:
+        writer.release(memory)
 
 
 def _axes(equation: Equation) -> tuple[tuple[tuple[int], tuple[int]], tuple[tuple[int, ...], tuple[int, ...]]]:
@@ -60,6 +70,19 @@ def _axes(equation: Equation) -> tuple[tuple[tuple[int], tuple[int]], tuple[tupl
 
 def _other(shape: tuple[int, ...], batch_rank: int, contracted: int) -> int:
     return prod(n for axis, n in enumerate(shape) if axis >= batch_rank and axis != contracted)
+
+
+def _widened(writer: BlockWriter, source: Memory) -> Memory:
+    """A bf16 matrix in f32."""
+    assert isinstance(source.type, ArrayType)
+    target = writer.allocate(array_type(dtypes.F32, source.type.shape))
+    f = FunctionWriter(writer)
+    read, written = f.memory(source), f.memory(target, written=True)
+    with f.loops((prod(source.type.shape),), LoopKind.PARALLEL) as (at,):
+        value = f.builder.load(read.buffer, plus(read.start, at))
+        f.builder.store(written.buffer, plus(written.start, at), f.builder.convert(value, dtypes.F32))
+    f.invoke()
+    return target
 
 
 # -- small matrices ----------------------------------------------------------------------------------------------

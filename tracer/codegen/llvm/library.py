@@ -25,6 +25,7 @@ from tracer.codegen.llvm.matrix_kernels import KINDS as OWN_KINDS
 from tracer.codegen.llvm.matrix_products import (
     BLAS_KINDS,
     BLAS_LETTER,
+    SHORT_KIND,
     THREADS,
     gemm_calls,
     gemm_definition,
@@ -94,6 +95,15 @@ def _gemm(kind: str) -> Routine:
     return Routine(f"gemm_{kind}", texts, _gemm_spell, symbols, blas=True)
 
 
+def _short_gemm() -> Routine:
+    """The same with operands of bf16 and a result of f32, by our kernels alone; transpose_a is 0."""
+    declarations = (product_declarations(SHORT_KIND),)
+    texts: dict[str, tuple[str, ...]] = {
+        f"tracer_product_{way}_{SHORT_KIND}": declarations for way in ("alone", "shared")
+    }
+    return Routine(f"gemm_{SHORT_KIND}", texts, _gemm_spell, ())
+
+
 # -- factorisations ----------------------------------------------------------------------------------------------
 
 
@@ -150,6 +160,7 @@ LIBRARY: Final[dict[str, Routine]] = {
     routine.name: routine
     for routine in (
         *map(_gemm, BLAS_KINDS),
+        _short_gemm(),
         *(_lapack(routine, kind) for routine in lapack.ROUTINES for kind in BLAS_KINDS),
         *(routine for kind in KINDS for routine in _sorting(kind)),
     )

@@ -25,12 +25,12 @@ _SHAPES: Final = {512: (8, 3), 256: (6, 2), 128: (4, 2)}  # rows and vectors of 
 _MANY_REGISTERS: Final = (8, 3)  # where there are 32 registers of 128 bits
 
 
-class _Shape:
-    """The kernel's sizes on a machine."""
+class Shape:
+    """The kernel's sizes on a machine: of vectors, and of the block of sums in registers."""
 
-    def __init__(self, kind: str, vector_bits: int | None) -> None:
+    def __init__(self, kind: str, vector_bits: int | None, bits: int | None = None) -> None:
         self.element, self.size = KINDS[kind]
-        self.bits = bits = preferred_bits(vector_bits)
+        self.bits = bits = bits or preferred_bits(vector_bits)
         self.rows, self.vectors = _SHAPES[bits] if is_x86() else _MANY_REGISTERS
         self.lanes = bits // 8 // self.size
         self.vector = f"<{self.lanes} x {self.element}>"
@@ -38,10 +38,14 @@ class _Shape:
         self.width = self.lanes * self.vectors
         self.fused = dict(features(vector_bits)).get("fma", False) or not is_x86()
 
+    def narrow(self, vectors: int) -> None:
+        """Take so many vectors of sums in a row."""
+        self.vectors, self.width = vectors, self.lanes * vectors
+
 
 def products_text(kind: str, vector_bits: int | None = None) -> str:
     """The module of one dtype, for this machine or one like it with vectors of so many bits."""
-    s = _Shape(kind, vector_bits)
+    s = Shape(kind, vector_bits)
     panels = "\n".join(_panel(s, vectors) for vectors in range(1, s.vectors + 1))
     return f"""\
 declare {s.vector} @llvm.fma.{s.suffix}({s.vector}, {s.vector}, {s.vector})
@@ -55,7 +59,7 @@ attributes #0 = {{ nounwind "prefer-vector-width"="{s.bits}" }}
 """
 
 
-def _product(s: _Shape, kind: str) -> str:
+def _product(s: Shape, kind: str) -> str:
     """The loops over depths and panels."""
     names = [f"panel{v}" for v in range(1, s.vectors + 1)]
     given = (
@@ -120,7 +124,7 @@ copy.full:
   %c.next = add i64 %c, {s.lanes}
   br label %copy.row
 copy.rest:
-{_mask(s, "%rest")}
+{mask(s, "%rest")}
   %some = call {s.vector} @llvm.masked.load.{s.suffix}.p0(ptr %from.c, i32 {s.size}, <{s.lanes} x i1> %mask, \
 {s.vector} zeroinitializer)
   store {s.vector} %some, ptr %to.c, align {s.lanes * s.size}
@@ -145,7 +149,7 @@ done:
 }}"""
 
 
-def _mask(s: _Shape, count: str) -> str:
+def mask(s: Shape, count: str) -> str:
     """`%mask`: the first `count` lanes."""
     lanes = f"<{s.lanes} x i64>"
     numbers = ", ".join(f"i64 {lane}" for lane in range(s.lanes))
@@ -155,7 +159,7 @@ def _mask(s: _Shape, count: str) -> str:
   %mask = icmp ult {lanes} <{numbers}>, %count.all"""
 
 
-def _panel(s: _Shape, vectors: int) -> str:
+def _panel(s: Shape, vectors: int) -> str:
     """All rows of the result in one panel of columns, `vectors` wide, its last vector holding `rest` elements."""
     rows, lines = range(s.rows), []
     for r in rows:
@@ -183,7 +187,7 @@ define internal void @panel{vectors}(ptr %a, ptr %b, ptr %out, i64 %m, i64 %dept
 i64 %out_row, i64 %rest, i1 %is.first) #0 {{
 entry:
   %last = sub i64 %m, 1
-{_mask(s, "%rest")}
+{mask(s, "%rest")}
   br label %block
 block:
   %i = phi i64 [ 0, %entry ], [ %i.next, %block.end ]
@@ -199,7 +203,7 @@ step:
   %q.next = add i64 %q, 1
   %q.more = icmp slt i64 %q.next, %depth
   br i1 %q.more, label %step, label %steps.end
-{_ends(s, sums, vectors)}
+{ends(s, sums, vectors)}
 block.end:
   %i.next = add i64 %i, {s.rows}
   %i.more = icmp slt i64 %i.next, %m
@@ -210,7 +214,7 @@ done:
 """
 
 
-def _fused(s: _Shape, name: str, x: str, y: str) -> list[str]:
+def _fused(s: Shape, name: str, x: str, y: str) -> list[str]:
     if s.fused:
         given = f"{s.vector} {x}, {s.vector} {y}, {s.vector} %sum{name}"
         return [f"  %new{name} = call {s.vector} @llvm.fma.{s.suffix}({given})"]
@@ -220,7 +224,7 @@ def _fused(s: _Shape, name: str, x: str, y: str) -> list[str]:
     ]
 
 
-def _ends(s: _Shape, sums: Sequence[tuple[int, int]], vectors: int) -> str:
+def ends(s: Shape, sums: Sequence[tuple[int, int]], vectors: int) -> str:
     """Add the sums to the result, or begin it. Rows beyond the last are equal to it, and written before it was read."""
     masked = f"<{s.lanes} x i1> %mask"
     at, old, new, stores = [], [], [], []

@@ -15,6 +15,8 @@ from tracer.codegen.llvm.matrix_kernels import KINDS
 from tracer.codegen.llvm.transposes import SYMBOL
 
 BLAS_KINDS: Final = ("f32", "f64", "c64", "c128")
+SHORT_KIND: Final = "bf16"
+"""What our kernels alone multiply; results are of f32, and tiles of pairs are transposed."""
 BLAS_LETTER: Final = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}
 _ITEM: Final = {"f32": ("float", 4), "f64": ("double", 8), "c64": ("[2 x float]", 8), "c128": ("[2 x double]", 16)}
 _ONE: Final = {
@@ -43,12 +45,13 @@ def gemm_calls(kind: str, batch: int, m: int, n: int, k: int, spelled: Sequence[
     if not (batch and m and n):
         return []
     if not k:
-        return [f"call void @llvm.memset.p0.i64({spelled[2]}, i8 0, i64 {batch * m * n * _ITEM[kind][1]}, i1 false)"]
+        bytes = batch * m * n * _item_size(kind)
+        return [f"call void @llvm.memset.p0.i64({spelled[2]}, i8 0, i64 {bytes}, i1 false)"]
     own = is_own(kind, m, n)
     panels = _own_panels(batch, m, n, k) if own else _panels(batch, m, n, k)
     given = list(spelled)
     if own:
-        given[_TRANSPOSE_B] = "ptr null" if given[_TRANSPOSE_B] == "i64 0" else f"ptr @{SYMBOL}{_ITEM[kind][1]}"
+        given[_TRANSPOSE_B] = "ptr null" if given[_TRANSPOSE_B] == "i64 0" else f"ptr @{SYMBOL}{_item_size(kind)}"
     if panels is None:
         name = f"tracer_product_alone_{kind}" if own else f"library.alone.gemm_{kind}"
         return [f"call void @{name}({', '.join(given)})"]
@@ -60,9 +63,19 @@ def gemm_calls(kind: str, batch: int, m: int, n: int, k: int, spelled: Sequence[
 _TRANSPOSE_B: Final = 8  # its place among the arguments
 
 
+def _item_size(kind: str) -> int:
+    """Bytes of an element of the result, and of what is transposed."""
+    return _ITEM["f32" if kind == SHORT_KIND else kind][1]
+
+
+def _own_items(kind: str) -> tuple[str, str]:
+    """An element of an operand of our products, and one of the result."""
+    return ("i16", "float") if kind == SHORT_KIND else (_ITEM[kind][0], _ITEM[kind][0])
+
+
 def is_own(kind: str, m: int, n: int) -> bool:
     """Whether products of such a shape are our kernels' work."""
-    return kind in KINDS and m >= _LEAST_OWN_ROWS and n >= _LEAST_OWN_COLUMNS
+    return kind == SHORT_KIND or (kind in KINDS and m >= _LEAST_OWN_ROWS and n >= _LEAST_OWN_COLUMNS)
 
 
 _BATCHES, _ROWS, _COLUMNS = range(3)
@@ -189,7 +202,7 @@ def product_declarations(kind: str) -> str:
     """What a module declares to call our products."""
     sizes = ", ".join(["i64"] * 5)
     return f"""\
-declare void @{SYMBOL}{_ITEM[kind][1]}(ptr, i64, ptr, i64, i64, i64)
+declare void @{SYMBOL}{_item_size(kind)}(ptr, i64, ptr, i64, i64, i64)
 declare void @tracer_product_alone_{kind}(ptr, ptr, ptr, {sizes}, ptr, i64, i64)
 declare void @tracer_product_shared_{kind}(ptr, ptr, ptr, {sizes}, ptr, i64, i64, i64, i64, i64)
 """
@@ -197,7 +210,7 @@ declare void @tracer_product_shared_{kind}(ptr, ptr, ptr, {sizes}, ptr, i64, i64
 
 def product_calls_text(kind: str) -> str:
     """The module of a loop over the batch around our kernel. `turn` is null where b is not transposed."""
-    item = _ITEM[kind][0]
+    item, result = _own_items(kind)
     return f"""\
 declare void @tracer_product_{kind}(ptr, ptr, ptr, i64, i64, i64, i64, i64, i64, i64, i64, ptr)
 define void @tracer_product_alone_{kind}(ptr %a, ptr %b, ptr %out, i64 %batch, i64 %m, i64 %n, i64 %k, \
@@ -228,7 +241,7 @@ loop:
   %out.at = mul i64 %i, %stride.out
   %a.i = getelementptr {item}, ptr %a, i64 %a.at
   %b.i = getelementptr {item}, ptr %b, i64 %b.at
-  %out.i = getelementptr {item}, ptr %out, i64 %out.at
+  %out.i = getelementptr {result}, ptr %out, i64 %out.at
   call void @tracer_product_{kind}(ptr %a.i, ptr %b.i, ptr %out.i, i64 %m, i64 %n, i64 %k, \
 i64 %a.row, i64 %a.column, i64 %b.row, i64 %b.column, i64 %ldc, ptr %turn)
   %following = add i64 %i, 1
@@ -245,7 +258,7 @@ def gemm_split(kind: str) -> str:
     part = f"library.part.gemm_{kind}"
     share = f"call void @tracer_share(ptr @{part}, ptr %given, i64 %count, i64 1)"
     split = _split(f"internal void @library.split.gemm_{kind}", "i64 %transpose.b", on_one_thread(share))
-    return f"{split}{_part(part, f'library.gemm_{kind}', 'i64 %transpose.b', _ITEM[kind][0])}"
+    return f"{split}{_part(part, f'library.gemm_{kind}', 'i64 %transpose.b', _ITEM[kind][0], _ITEM[kind][0])}"
 
 
 def product_split_text(kind: str) -> str:
@@ -256,7 +269,7 @@ def product_split_text(kind: str) -> str:
     return f"""\
 declare void @{batch}(ptr, ptr, ptr, {sizes}, ptr, i64, i64, i64, i64, i64)
 {_split(f"void @tracer_product_shared_{kind}", "ptr %turn", share)}
-{_part(part, batch, "ptr %turn", _ITEM[kind][0])}
+{_part(part, batch, "ptr %turn", *_own_items(kind))}
 attributes #2 = {{ nounwind }}
 """
 
@@ -308,7 +321,7 @@ entry:
 """
 
 
-def _part(name: str, product: str, transposed: str, item: str) -> str:
+def _part(name: str, product: str, transposed: str, item: str, result: str) -> str:
     """The panels from `begin` to `end`, each a call of `product`."""
     loads = []
     for number, given in enumerate(_given(transposed)):
@@ -354,7 +367,7 @@ panel:
   %out.skip = mul i64 %first, %out.step
   %a.panel = getelementptr {item}, ptr %a, i64 %a.skip
   %b.panel = getelementptr {item}, ptr %b, i64 %b.skip
-  %out.panel = getelementptr {item}, ptr %out, i64 %out.skip
+  %out.panel = getelementptr {result}, ptr %out, i64 %out.skip
   call void @{product}(ptr %a.panel, ptr %b.panel, ptr %out.panel, i64 %panel.batch, i64 %panel.m, \
 i64 %panel.n, i64 %k, i64 %transpose.a, {transposed}, i64 %stride.a, i64 %stride.b, i64 %lda, i64 %ldb, i64 %n)
   %following = add i64 %i, 1

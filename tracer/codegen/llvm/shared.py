@@ -6,6 +6,7 @@ name. What is scalar throughout and only hands work on is compiled at level 0, i
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 from collections.abc import Callable
@@ -13,29 +14,42 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from tracer.codegen.llvm import tiles
 from tracer.codegen.llvm.jit import Compile, LoadedModule, compile_object, load_object
 from tracer.codegen.llvm.matrix_kernels import KINDS, products_text
-from tracer.codegen.llvm.matrix_products import product_calls_text, product_split_text
+from tracer.codegen.llvm.matrix_products import SHORT_KIND, product_calls_text, product_split_text
 from tracer.codegen.llvm.pool import pool_symbols
+from tracer.codegen.llvm.short_products import has_tiles, short_products_text
 from tracer.codegen.llvm.transposes import BLOCK, SYMBOL, transpose_text
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Shared:
-    """One module. opt: LLVM's code generation level."""
+    """One module. opt: LLVM's code generation level. made: what is done once with the module."""
 
     names: tuple[str, ...]
     text: Callable[[], str]
     opt: int = 2
+    made: Callable[[LoadedModule], None] = lambda loaded: None
 
     def is_wanted(self, text: str) -> bool:
         """Whether another module calls what this one defines, or hands it on."""
         return any(f"call void @{name}(" in text or f"ptr @{name}," in text for name in self.names)
 
 
-def _products(kind: str) -> list[_Shared]:
+PRODUCT: Final = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 8, ctypes.c_void_p)
+"""A kernel: a, b and out; m, n, k and steps; what transposes tiles."""
+_WORDS: Final = {"tracer_tiles": ctypes.addressof(tiles.in_use)}
+
+
+def _try_tiles(loaded: LoadedModule) -> None:
+    if has_tiles():
+        tiles.try_out(PRODUCT(loaded.address(f"tracer_product_{SHORT_KIND}")))
+
+
+def _products(kind: str, kernel: _Shared) -> list[_Shared]:
     return [
-        _Shared((f"tracer_product_{kind}",), partial(products_text, kind)),
+        kernel,
         _Shared(
             (f"tracer_product_alone_{kind}", f"tracer_product_batch_{kind}"), partial(product_calls_text, kind), opt=0
         ),
@@ -45,7 +59,8 @@ def _products(kind: str) -> list[_Shared]:
 
 _SHARED: Final = (
     *(_Shared((f"{SYMBOL}{size}",), partial(transpose_text, size)) for size in BLOCK),
-    *(module for kind in KINDS for module in _products(kind)),
+    *(m for kind in KINDS for m in _products(kind, _Shared((f"tracer_product_{kind}",), partial(products_text, kind)))),
+    *_products(SHORT_KIND, _Shared((f"tracer_product_{SHORT_KIND}",), short_products_text, made=_try_tiles)),
 )
 
 
@@ -65,7 +80,8 @@ class _Modules:
                 text = shared.text()
                 code = compile(text, opt=shared.opt)
                 symbols = shared_symbols(text, compile, but=shared)
-                self.made[shared] = load_object(code, symbols, export=shared.names[0])
+                self.made[shared] = load_object(code, symbols | _WORDS, export=shared.names[0])
+                shared.made(self.made[shared])
             return self.made[shared]
 
 

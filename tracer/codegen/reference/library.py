@@ -13,7 +13,24 @@ import numpy as np
 
 from tracer.codegen.reference.memory import Region, Violation
 from tracer.codegen.reference.races import Array, Clock
-from tracer.ir.dtypes import C64, C128, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, DType, real_dtype, short_name
+from tracer.ir.dtypes import (
+    BF16,
+    C64,
+    C128,
+    F32,
+    F64,
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+    DType,
+    real_dtype,
+    short_name,
+)
 from tracer.primitives.matrices import LETTERS, scipy_linalg
 
 
@@ -45,12 +62,13 @@ class Span:
         raise Violation(f"hands '{self.region.name}' of {short_name(held)} to a routine of {takes}")
 
 
-def _gemm(dtype: DType) -> Callable[..., None]:
+def _gemm(dtype: DType, operands: DType | None = None) -> Callable[..., None]:
     """out[i] = op(a[i]) @ op(b[i]) for each i of the batch, all row-major, [m, k] @ [k, n] -> [m, n].
 
     transpose_a, transpose_b: 0 or 1; a is then stored [k, m], b [n, k]. stride_a, stride_b: values of `dtype`
-    from one matrix to the next, 0 for one that all products share.
+    from one matrix to the next, 0 for one that all products share. operands: their dtype, where it is another.
     """
+    given = operands or dtype
 
     def run(a: Span, b: Span, out: Span, *numbers: Any) -> None:
         batch, m, n, k, transpose_a, transpose_b, stride_a, stride_b = (int(x) for x in numbers)
@@ -59,9 +77,9 @@ def _gemm(dtype: DType) -> Callable[..., None]:
         if not k:
             out.write(np.zeros(batch * m * n, dtype))
             return
-        left = _matrices(a.read((batch - 1) * stride_a + m * k, dtype), batch, m, k, transpose_a, stride_a)
-        right = _matrices(b.read((batch - 1) * stride_b + k * n, dtype), batch, k, n, transpose_b, stride_b)
-        out.write(np.matmul(left, right))
+        left = _matrices(a.read((batch - 1) * stride_a + m * k, given), batch, m, k, transpose_a, stride_a)
+        right = _matrices(b.read((batch - 1) * stride_b + k * n, given), batch, k, n, transpose_b, stride_b)
+        out.write(np.matmul(left.astype(dtype, copy=False), right.astype(dtype, copy=False)))
 
     return run
 
@@ -135,6 +153,7 @@ def _sorts(dtype: DType, *, positions: bool) -> Callable[..., None]:
 _SORTED: Final = (I8, I16, I32, I64, U8, U16, U32, U64, F32, F64)
 LIBRARY_REFERENCE: Final[dict[str, Callable[..., None]]] = {
     **{f"gemm_{short_name(dtype)}": _gemm(dtype) for dtype in (F32, F64, C64, C128)},
+    "gemm_bf16": _gemm(F32, BF16),
     **{
         f"{name}_{short_name(dtype)}": routine(dtype)
         for name, routine in (("potrf", _potrf), ("getrf", _getrf), ("trsm", _trsm))
