@@ -84,6 +84,7 @@ from tracer.primitives import sorting as _sorting
 from tracer.primitives import special as _special
 from tracer.primitives import trigonometric as _trigonometric
 from tracer.primitives.gradients import stop_gradient
+from tracer.runtime.replay import replayed, static
 from tracer.trace.tracebacks import set_boundaries
 
 Precision = _contractions.Precision
@@ -92,6 +93,8 @@ RoundingMethod = _rounding.RoundingMethod
 GatherDimensionNumbers = _slicing.GatherDimensionNumbers
 GatherScatterMode = _slicing.GatherScatterMode
 ScatterDimensionNumbers = _slicing.ScatterDimensionNumbers
+for _numbers in (ConvDimensionNumbers, GatherDimensionNumbers, ScatterDimensionNumbers, GatherScatterMode):
+    static(_numbers)
 
 add = strict(_arithmetic.add)
 sub = strict(_arithmetic.sub)
@@ -241,4 +244,13 @@ __all__ = [
     "stop_gradient", "sub", "switch", "tan", "tanh", "tile", "top_k", "transpose", "unstack", "while_loop",
 ]  # fmt: skip
 
-set_boundaries(globals(), __all__)
+# What is made of others, and looks at no elements; those above are replayed already.
+_REPLAYED = frozenset((
+    "approx_max_k", "approx_min_k", "broadcast", "broadcast_like", "broadcast_to_rank", "collapse",
+    "conv_general_dilated_local", "conv_general_dilated_patches", "dynamic_index_in_dim", "dynamic_slice_in_dim",
+    "dynamic_update_index_in_dim", "dynamic_update_slice_in_dim", "empty", "igamma", "igamma_grad_a", "igammac",
+    "index_in_dim", "index_take", "mulhi", "random_gamma_grad", "scatter_sub", "sort_key_val", "stack", "tile",
+    "unstack",
+))  # fmt: skip
+set_boundaries(globals(), _REPLAYED, replayed)
+set_boundaries(globals(), [name for name in __all__ if name not in _REPLAYED])

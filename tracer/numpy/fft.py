@@ -15,6 +15,7 @@ from tracer.numpy.conversion import array_of
 from tracer.numpy.creation import arange
 from tracer.numpy.joining import concatenate, roll
 from tracer.primitives.broadcasting import axis_of
+from tracer.runtime.replay import replayed
 from tracer.trace.array import Array
 from tracer.trace.source import here
 from tracer.trace.tracebacks import set_boundaries
@@ -104,4 +105,6 @@ _TRANSFORMS = {
 globals().update({name: by_value(getattr(np.fft, name), summary) for name, summary in _TRANSFORMS.items()})
 __all__ += list(_TRANSFORMS)
 
-set_boundaries(globals(), __all__)
+_REPLAYED = frozenset(("fftfreq", "fftshift", "ifftshift", "rfftfreq"))  # the rest is NumPy's
+set_boundaries(globals(), _REPLAYED, replayed)
+set_boundaries(globals(), [name for name in __all__ if name not in _REPLAYED])

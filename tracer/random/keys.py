@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 import numpy as np
 
@@ -14,8 +15,10 @@ from tracer.primitives.joining import split as split_axis
 from tracer.primitives.random import random_fold_in, random_seed, random_split, random_unwrap, random_wrap
 from tracer.primitives.shapes import squeeze
 from tracer.random.arguments import Parameter, cast, one_key, operand, shape_of, typed_keys
-from tracer.trace.array import Array
+from tracer.runtime.replay import replayed
+from tracer.trace.array import Array, concrete
 from tracer.trace.source import here
+from tracer.trace.state import state
 from tracer.trace.trace import Operand
 
 GENERATOR = "threefry2x32"
@@ -59,7 +62,7 @@ def key(seed: Parameter, *, impl: object = None, dtype: object = None) -> Array:
     Array(key[], words=[ 0, 42])
     """
     _check_generator("key", impl, dtype)
-    return random_seed(_scalar_integer("key", "seed", seed))
+    return _seeded(_apart(_scalar_integer("key", "seed", seed)))
 
 
 def PRNGKey(seed: Parameter, *, impl: object = None) -> Array:  # noqa: N802  # JAX's name
@@ -69,7 +72,17 @@ def PRNGKey(seed: Parameter, *, impl: object = None) -> Array:  # noqa: N802  # 
     Array([ 0, 42], u32)
     """
     _check_generator("PRNGKey", impl)
-    return random_unwrap(random_seed(_scalar_integer("PRNGKey", "seed", seed)))
+    return _words(_apart(_scalar_integer("PRNGKey", "seed", seed)))
+
+
+@partial(replayed, named=False)
+def _seeded(seed: Operand) -> Array:
+    return random_seed(seed)
+
+
+@partial(replayed, named=False)
+def _words(seed: Operand) -> Array:
+    return random_unwrap(random_seed(seed))
 
 
 def key_data(keys: Parameter) -> Array:
@@ -134,7 +147,7 @@ def fold_in(key: Parameter, data: Parameter) -> Array:
     >>> tracer.random.fold_in(tracer.random.key(0), 1)
     Array(key[], words=[ 928981903, 3453687069])
     """
-    keys = one_key("fold_in", key)
+    one_key("fold_in", key)
     number = _scalar_integer("fold_in", "data", data)
     if isinstance(number, Literal) and not isinstance(data, np.generic) and not 0 <= int(number.value) < 2**32:
         raise ArgumentError(
@@ -144,7 +157,19 @@ def fold_in(key: Parameter, data: Parameter) -> Array:
                 help="fold in data % 2**32, or the two halves one after the other",
             )
         )
-    return _as_given(key, random_fold_in(keys, cast(number, dtypes.U32)))
+    return _folded(key, _apart(cast(number, dtypes.U32)))
+
+
+@partial(replayed, named=False)
+def _folded(key: Array, number: Operand) -> Array:
+    return _as_given(key, random_fold_in(typed_keys("fold_in", key)[0], number))
+
+
+def _apart(number: Operand) -> Operand:
+    """A literal as an array where nothing is traced: calls with ever other numbers are of one kind then."""
+    if isinstance(number, Literal) and state.innermost is None:
+        return concrete(np.asarray(number.value, number.type.dtype), number.type.weak)
+    return number
 
 
 def _as_given(key: Parameter, keys: Array) -> Array:

@@ -22,6 +22,7 @@ from tracer.numpy.solving import positive_factor, system
 from tracer.primitives import factorizations, matrices, triangular
 from tracer.primitives.shapes import broadcasted_iota
 from tracer.primitives.solves import inverse_permutation
+from tracer.runtime.replay import replayed
 from tracer.trace.array import Array
 from tracer.trace.source import here
 from tracer.trace.tracebacks import set_boundaries
@@ -240,4 +241,6 @@ def solve_triangular(
     return _without_axis(result, vector)
 
 
-set_boundaries(globals(), __all__)
+_REPLAYED = frozenset(("cho_solve", "lu", "lu_factor", "lu_solve", "solve_triangular"))  # the rest looks at elements
+set_boundaries(globals(), _REPLAYED, replayed)
+set_boundaries(globals(), [name for name in __all__ if name not in _REPLAYED])
