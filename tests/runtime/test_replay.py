@@ -17,11 +17,13 @@ from tracer.ir.types import array_type
 from tracer.primitives.contractions import dot_general_p
 from tracer.runtime import compiled_plans, replay
 from tracer.runtime.replay import often, replayed
+from tracer.scipy import special
 from tracer.trace import trees
 
 RNG = np.random.default_rng(5)
 X = tnp.asarray(RNG.normal(size=(5, 7)))
 Y = tnp.asarray(RNG.normal(size=(7, 3)).astype(np.float32))
+RAW = random.PRNGKey(3)
 N = tnp.asarray(RNG.integers(0, 5, size=(4,)))
 
 CALLS: dict[str, Callable[[], Any]] = {
@@ -44,6 +46,19 @@ CALLS: dict[str, Callable[[], Any]] = {
     "several results": lambda: tnp.split(X, [2, 3]),
     "unstack": lambda: tnp.unstack(Y),
     "cumsum": lambda: tnp.cumsum(Y, axis=1),
+    "fmin": lambda: tnp.fmin(X, 0.5),
+    "gcd": lambda: tnp.gcd(N, 6),
+    "logical_or": lambda: tnp.logical_or(X > 0, False),
+    "frexp": lambda: tnp.frexp(X),
+    "packbits": lambda: tnp.packbits(N),
+    "triu_indices": lambda: tnp.triu_indices(4, 1),
+    "fftshift": lambda: tnp.fft.fftshift(Y),
+    "kl_div": lambda: special.kl_div(X, abs(X)),
+    "igamma": lambda: lax.igamma(2.0 + abs(Y), abs(Y)),
+    "lax.stack": lambda: lax.stack([X, X], 1),
+    "lu": lambda: lax.linalg.lu(X),
+    "fold_in": lambda: random.fold_in(RAW, 7),
+    "PRNGKey": lambda: random.PRNGKey(-1),
     "weak": lambda: tnp.sum(tnp.full((3,), 2.0)),
 }
 
@@ -326,3 +341,23 @@ def test_quick_products_have_the_bits_of_the_reference(dtype: Any, rng: np.rando
             assert found.tobytes() == expected.tobytes()
             assert found.flags.c_contiguous
             assert found.base is None
+
+
+@pytest.mark.parametrize("n", [1, 2, 4, 7, 8, 16, 33])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_products_of_small_matrices_keep_their_bits(
+    dtype: str, n: int, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
+    monkeypatch.setattr(often, "replays", 3)
+    multiply = replayed(tnp.matmul.__wrapped__)
+    for _ in range(20):
+        a, b = (rng.normal(size=(n, n)).astype(dtype) for _ in range(2))
+        assert np.asarray(multiply(tnp.asarray(a), tnp.asarray(b))).tobytes() == np.dot(a, b).tobytes()
+
+
+def test_seeds_and_folded_numbers_are_of_one_kind(planned: list[str]) -> None:
+    keys = [random.fold_in(random.key(np.uint16(n)), 2 * n) for n in range(8)]
+    assert planned.count("_seeded") == 1
+    assert planned.count("_folded") <= 1  # others may have folded in numbers before
+    again = random.fold_in(random.wrap_key_data(np.array([0, 7], np.uint32)), np.uint32(14))
+    assert random.key_data(keys[7]).tolist() == random.key_data(again).tolist()

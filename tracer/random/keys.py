@@ -62,7 +62,8 @@ def key(seed: Parameter, *, impl: object = None, dtype: object = None) -> Array:
     Array(key[], words=[ 0, 42])
     """
     _check_generator("key", impl, dtype)
-    return _seeded(_apart(_scalar_integer("key", "seed", seed)))
+    keys: Array = _seeded(_apart(_scalar_integer("key", "seed", seed)))
+    return keys
 
 
 def PRNGKey(seed: Parameter, *, impl: object = None) -> Array:  # noqa: N802  # JAX's name
@@ -72,7 +73,8 @@ def PRNGKey(seed: Parameter, *, impl: object = None) -> Array:  # noqa: N802  # 
     Array([ 0, 42], u32)
     """
     _check_generator("PRNGKey", impl)
-    return _words(_apart(_scalar_integer("PRNGKey", "seed", seed)))
+    words: Array = _words(_apart(_scalar_integer("PRNGKey", "seed", seed)))
+    return words
 
 
 @partial(replayed, named=False)
@@ -157,7 +159,8 @@ def fold_in(key: Parameter, data: Parameter) -> Array:
                 help="fold in data % 2**32, or the two halves one after the other",
             )
         )
-    return _folded(key, _apart(cast(number, dtypes.U32)))
+    keys: Array = _folded(key, _apart(cast(number, dtypes.U32)))
+    return keys
 
 
 @partial(replayed, named=False)

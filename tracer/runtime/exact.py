@@ -4,6 +4,7 @@ Eager execution runs most equations by NumPy. Elementwise operations, moves, com
 have one result; functions run by the same compiled loops either way. NumPy's sums of floats depend on its order, which
 for small arrays is written out here in additions: eight partial sums along contiguous elements (pairwise summation,
 NumPy's `loops_utils.h`), one after another along every other axis. Products and running sums go one after another.
+Products of small matrices are tried: see `is_small_product`.
 NaN is one value: which of several comes through is nobody's promise.
 """
 
@@ -49,6 +50,7 @@ from tracer.trace.trace import Operand, bind_all
 _EXACT = (Pointwise, Compare, Convert, IndexMap, Generate, Join, Gather, ArgReduce, Alias)
 _LANES = 8  # partial sums that NumPy keeps
 _MOST_ALONG = 128  # elements that NumPy adds up in one go; longer rows are halved
+_MOST_PRODUCTS = 1 << 18  # of numbers in a product of matrices: on one thread, here and there
 _MOST_STEPS = 32  # additions that follow one another, each an operation in the program
 
 
@@ -83,7 +85,7 @@ def _is_exact(equation: Equation) -> bool:
     if primitive.eager is Eager.COMPILED:
         return not equation.effects - {Effect.FAULT} and not any(map(_multiplies, _nested(equation)))
     if isinstance(lower, Library):
-        return lower.routine == "sort"
+        return lower.routine == "sort" or is_small_product(equation)
     if isinstance(lower, Composite):
         kernel = primitive.splat and _has(equation, dtypes.is_complex)  # of its own: see `runtime.eager`
         return kernel or all(map(_is_spelt_alike, _expanded(equation, lower)))
@@ -124,6 +126,21 @@ def _nested(equation: Equation) -> list[Equation]:
 def _multiplies(equation: Equation) -> bool:
     """Whether the equation goes to a library whose order may depend on what stands around it."""
     return isinstance(equation.primitive.lower, Library) and equation.primitive.lower.routine != "sort"
+
+
+def is_small_product(equation: Equation) -> bool:
+    """Whether the equation is a product of matrices that both ways may add up in the same order.
+
+    Our kernels add in the order of the inner axis, as OpenBLAS's do for small matrices of f64, and a few of f32; which
+    those are depends on the machine, so it must be tried.
+    """
+    lower = equation.primitive.lower
+    if not (isinstance(lower, Library) and lower.routine == "dot"):
+        return False
+    types = [x.type for x in (*equation.inputs, *equation.outputs)]
+    if not all(isinstance(t, ArrayType) and len(t.shape) == 2 and t.dtype in (dtypes.F32, dtypes.F64) for t in types):
+        return False
+    return math.prod(size for t in types for size in t.shape) <= _MOST_PRODUCTS**2
 
 
 def _has(equation: Equation, kind: Callable[[Any], bool]) -> bool:
