@@ -102,7 +102,10 @@ MISTAKES = [
     (
         lambda: lax.switch(0.5, [abs, abs], 1.0),
         ArgumentError,
-        "switch at test_branching.py\n  got an index f64*[] for 2 branches",
+        (
+            "switch at test_branching.py\n  got an index f64*[] for 2 branches\n"
+            "  help: cast the index, i.astype(int); cond takes a bool"
+        ),
     ),
 ]
 

@@ -158,7 +158,10 @@ MISTAKES = [
     (
         lambda: lax.fori_loop(0, 3.5, lambda i, x: x, 0.0),
         ArgumentError,
-        "fori_loop at test_loops.py\n  got i64*[] and f64*[]\n  help: see while_loop for other conditions",
+        (
+            "fori_loop at test_loops.py\n  got i64*[] and f64*[]\n"
+            "  help: cast them, int(n) or n.astype(int); while_loop takes other conditions"
+        ),
     ),
     (
         lambda: lax.while_loop(3, lambda u: u, 1.0),

@@ -49,7 +49,8 @@ def test_in_axes_that_are_no_integers() -> None:
     fails(
         errors.ArgumentError,
         lambda: vmap(lambda a, b: a * b, in_axes="01")(X, X),  # here
-        "vmap of lambda at @here: in_axes takes integers and None\n  got '01' for argument 0",
+        "vmap of lambda at @here: in_axes takes integers and None\n  got '01' for argument 0\n"
+        "  help: the axis to map over, counted from 0; None for what is the same for every example",
     )
 
 
@@ -76,7 +77,8 @@ def test_out_axes_that_are_no_integers() -> None:
     fails(
         errors.ArgumentError,
         lambda: vmap(lambda a: a, out_axes="0")(X),  # here
-        "vmap of lambda at @here: out_axes takes integers and None\n  got '0' for the result",
+        "vmap of lambda at @here: out_axes takes integers and None\n  got '0' for the result\n"
+        "  help: where the results are stacked, from 0",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -182,7 +183,8 @@ def test_an_associative_scan_whose_function_changes_the_structure() -> None:
     fails(
         errors.CarryTypeError,
         lambda: lax.associative_scan(lambda a, b: (a, b), X),  # here
-        "associative_scan at @here: fn must return what it takes\n  expected *, got (*, *)",
+        "associative_scan at @here\n  'elems' goes in as * but fn returns (*, *)\n"
+        "  help: return the structure that fn takes",
     )
 
 
@@ -200,7 +202,7 @@ def test_a_bound_of_a_loop_that_is_an_array() -> None:
         errors.ArgumentError,
         lambda: lax.fori_loop(0, X, lambda i, c: c, 0),  # here
         "fori_loop at @here: the bounds are integers without axes\n  got i64*[] and f64[3]\n"
-        "  help: see while_loop for other conditions",
+        "  help: cast them, int(n) or n.astype(int); while_loop takes other conditions",
     )
 
 
@@ -215,3 +217,87 @@ def test_a_batch_size_that_is_none_of_a_batch() -> None:
 def test_mapping_over_a_number() -> None:
     with pytest.raises(errors.ShapeError, match=r"^map at test_control_flow.py:\d+: the xs are scanned along axis 0"):
         lax.map(lambda v: v, {"a": X, "b": 2.0})
+
+
+WRONG_CALLS: dict[str, tuple[type[Exception], Any, list[str]]] = {
+    "the function of map second": (
+        errors.ArgumentError,
+        lambda: lax.map(X, lambda x: x),
+        ["map at @here takes a function", "got Array", "help: pass the function itself, not the result of a call"],
+    ),
+    "map to a string": (
+        errors.ArgumentError,
+        lambda: lax.map(lambda x: {"a": "b"}, X),
+        [
+            "the function of map at @here returned what is no array",
+            "got str for the result at ['a']",
+            "help: return arrays and numbers, or trees of them",
+        ],
+    ),
+    "map of a scalar": (
+        errors.ShapeError,
+        lambda: lax.map(lambda x: x, 3.0),
+        [
+            "map at @here: the xs are scanned along axis 0",
+            "xs has none",
+            "help: give it an axis, x[None]; what every step reads alike is captured",
+        ],
+    ),
+    "map of nothing": (
+        errors.ArgumentError,
+        lambda: lax.map(lambda x: x, None),
+        ["map at @here: how often to repeat is unknown", "got no arrays", "help: give arrays with an axis"],
+    ),
+    "a scan of negative length": (
+        errors.ArgumentError,
+        lambda: lax.scan(lambda c, x: (c, None), 0.0, None, length=-3),
+        ["scan at @here: the length is 0 or more", "got -3", "help: max(0, n) of what may be less"],
+    ),
+    "an associative scan without a return": (
+        errors.CarryTypeError,
+        lambda: lax.associative_scan(lambda a, b: None, {"m": X}),
+        ["associative_scan at @here", "'elems' goes in as {'m': *} but fn returns None", "help: is there a `return`?"],
+    ),
+    "no predicate": (
+        errors.ArgumentError,
+        lambda: lax.cond(None, lambda x: x, lambda x: x, X),
+        ["cond at @here: the predicate is no array", "got None", "help: pass an array, a number or a list of them"],
+    ),
+    "an index that is a float": (
+        errors.ArgumentError,
+        lambda: lax.switch(0.5, [lambda x: x, lambda x: -x], X),
+        [
+            "switch at @here: an integer chooses one of the branches",
+            "got an index f64*[] for 2 branches",
+            "help: cast the index, i.astype(int); cond takes a bool",
+        ],
+    ),
+    "no branches": (
+        errors.ArgumentError,
+        lambda: lax.switch(0, [], X),
+        [
+            "switch at @here: an integer chooses one of the branches",
+            "got an index i64*[] for 0 branches",
+            "help: give one branch at least",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_CALLS)
+def test_wrong_calls_of_control_flow(name: str) -> None:
+    kind, mistake, expected = WRONG_CALLS[name]
+    with pytest.raises(kind) as caught:
+        mistake()
+    assert type(caught.value) is kind
+    assert re.sub(r"test_control_flow\.py:\d+", "@here", str(caught.value)) == "\n  ".join(expected)
+
+
+def test_map_of_a_function_of_two() -> None:
+    fails(
+        errors.ArgumentError,
+        lambda: lax.map(lambda x, y: x, (X, X)),  # type: ignore[misc,arg-type]  # here
+        "the function of map at @here is called with 1 argument\n"
+        "  test_map_of_a_function_of_two.<locals>.<lambda>.<locals>.<lambda>() missing 1 required positional "
+        "argument: 'y'\n  help: give the function these parameters",
+    )

@@ -389,3 +389,45 @@ def test_what_is_no_array_rides_along_with_derivatives() -> None:
     assert jvp(f, (2.0,), (1.0,), has_aux=True)[2]["name"] == "square"
     assert vjp(f, 2.0, has_aux=True)[2]["name"] == "square"
     assert tracer.hessian(f, has_aux=True)(2.0)[1]["name"] == "square"
+
+
+def test_a_jacobian_of_integers() -> None:
+    fails(
+        errors.DTypeError,
+        lambda: tracer.jacrev(lambda x: {"n": (x > 0).sum(), "y": x})(X),  # here
+        "jacrev of lambda at @here: the result at ['n'] has no derivative\n"
+        "  expected a floating or complex dtype, got i64[]\n"
+        "  help: cast it with .astype(float), or return it beside the result: has_aux=True",
+    )
+
+
+def test_a_complex_cotangent_of_a_real_result() -> None:
+    _, pullback = vjp(lambda x: x.sum(), X)
+    fails(
+        errors.ArgumentError,
+        lambda: pullback(1j),  # here
+        "vjp of lambda at @here: cotangents has the wrong type\n  expected f64[], got c128*[]\n"
+        "  help: tangents and cotangents have the shape and dtype of the values they belong to",
+    )
+
+
+def test_the_item_of_what_is_differentiated() -> None:
+    fails(
+        errors.TracerFloatError,
+        lambda: grad(lambda x: x.item() ** 2)(tnp.asarray(2.0)),  # here
+        "a Python number from a traced value at @here\n"
+        "  item of f64*[], an argument of `lambda` called at @here: reading its value would lose its derivative\n"
+        "  help: keep it an array: tracer.numpy's functions in place of math's, "
+        "x.astype(float) in place of float(x)",
+    )
+    assert float(grad(lambda x: x * (x > 1.0).item())(2.0)) == 1.0  # truth values and integers have none
+
+
+def test_numpy_functions_that_read_values_are_named_by_the_line_that_calls_them() -> None:
+    fails(
+        errors.TracerArrayError,
+        lambda: grad(lambda x: np.sum([x, x]))(2.0),  # here
+        "a NumPy array from a traced value at @here\n"
+        "  a NumPy array of f64*[], an argument of `lambda` called at @here: reading its value would lose its "
+        "derivative\n  help: use tracer.numpy's function of the same name; NumPy's would lose the trace",
+    )

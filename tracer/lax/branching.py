@@ -45,7 +45,7 @@ def cond(
         true_fun, false_fun, operands = _each_with_its_own(true_fun, false_fun, *operands)
     for function in (true_fun, false_fun):
         check_callable(function, "cond")
-    flag = as_array(pred, "cond")
+    flag = as_array(pred, "cond: the predicate")
     if flag.ndim:
         raise ArgumentError(
             message(
@@ -87,12 +87,13 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
     _check_branches(branches)
     for function in branches:
         check_callable(function, "switch")
-    place = as_array(index, "switch")
+    place = as_array(index, "switch: the index")
     if not branches or place.ndim or not dtypes.is_integer(place.dtype):
         raise ArgumentError(
             message(
                 f"switch{here()}: an integer chooses one of the branches",
                 f"got an index {place.type} for {len(branches)} branches",
+                help="cast the index, i.astype(int); cond takes a bool" if branches else "give one branch at least",
             )
         )
     if len(branches) == 1:

@@ -139,7 +139,7 @@ def _bounds(low: Array, high: Array) -> tuple[Array, Array]:
             message(
                 f"fori_loop{here()}: the bounds are integers without axes",
                 f"got {low.type} and {high.type}",
-                help="see while_loop for other conditions",
+                help="cast them, int(n) or n.astype(int); while_loop takes other conditions",
             )
         )
     found = dtypes.promote((low.dtype, low.weak_type), (high.dtype, high.weak_type))
@@ -224,7 +224,8 @@ def scan_length(slices: list[Array], xs: Any, given: int | None, what: str = "sc
     names = trees.leaf_names(xs, "xs")
     if any(x.ndim == 0 for x in slices):
         name = next(name for name, x in zip(names, slices, strict=True) if x.ndim == 0)
-        remedy = "length=n repeats without xs; what every step reads alike is captured"
+        alike = "what every step reads alike is captured"
+        remedy = f"length=n repeats without xs; {alike}" if what == "scan" else f"give it an axis, x[None]; {alike}"
         raise ShapeError(message(f"{what}{here()}: the xs are scanned along axis 0", f"{name} has none", help=remedy))
     sizes = {name: x.shape[0] for name, x in zip(names, slices, strict=True)}
     if given is not None:
@@ -233,10 +234,19 @@ def scan_length(slices: list[Array], xs: Any, given: int | None, what: str = "sc
                 message(f"{what}{here()}: the length is an integer", f"got {given!r}", help="cast it, int(n)")
             )
         sizes["length"] = operator.index(given)
+        if sizes["length"] < 0:
+            raise ArgumentError(
+                message(
+                    f"{what}{here()}: the length is 0 or more", f"got {given}", help="max(0, n) of what may be less"
+                )
+            )
     if not sizes:
+        scans = what == "scan"
         raise ArgumentError(
             message(
-                f"{what}{here()}: how often to repeat is unknown", "got neither xs nor length", help="give length=n"
+                f"{what}{here()}: how often to repeat is unknown",
+                "got neither xs nor length" if scans else "got no arrays",
+                help="give length=n" if scans else "give arrays with an axis",
             )
         )
     if len(set(sizes.values())) > 1:

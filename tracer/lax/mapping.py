@@ -11,8 +11,7 @@ from tracer.primitives.joining import concatenate, slice_in_dim
 from tracer.primitives.shapes import reshape
 from tracer.trace import trees
 from tracer.trace.source import here
-from tracer.trace.tracebacks import call_user
-from tracer.transforms.functions import flatten_arguments
+from tracer.transforms.functions import as_outputs, call_rule, check_callable, flatten_arguments
 from tracer.transforms.vectorize import vmap
 
 
@@ -26,10 +25,11 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     >>> tracer.lax.map(lambda x: x * x, tnp.arange(3.0))
     Array([0., 1., 4.], f64)
     """
+    check_callable(f, "map")
     slices, structure = flatten_arguments(xs, "map", lambda: trees.leaf_names(xs, "xs"))
     size = scan_length(slices, xs, None, "map")
     if batch_size is None:
-        return scan(lambda _, x: (None, call_user(f, (x,), {})), None, xs)[1]
+        return scan(lambda _, x: (None, _applied(f, x)), None, xs)[1]
     _check_batch_size(batch_size)
     whole = size - size % batch_size
     grouped = [reshape(slice_in_dim(x, 0, whole), (whole // batch_size, batch_size, *x.shape[1:])) for x in slices]
@@ -39,6 +39,13 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
         return joined
     rest = vmap(f)(trees.unflatten(structure, [slice_in_dim(x, whole, size) for x in slices]))
     return trees.tree_map(lambda a, b: concatenate([a, b], 0), joined, rest)
+
+
+def _applied(f: Callable[[Any], Any], x: Any) -> Any:
+    """f(x), whose mistakes are called `map`'s."""
+    what = "the function of map"
+    values, structure = as_outputs(call_rule(f, (x,), what), what)
+    return trees.unflatten(structure, values)
 
 
 def _check_batch_size(batch_size: Any) -> None:

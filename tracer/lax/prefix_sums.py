@@ -57,10 +57,12 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
 def _check_result(outputs: list[Any], found: Any, structure: Any, xs: list[Array], elems: Any) -> None:
     """Raise CarryTypeError unless fn gives what it takes."""
     if found != structure:
+        path, given, returned = trees.parting(structure, found, "elems")
         raise CarryTypeError(
             message(
-                f"associative_scan{here()}: fn must return what it takes",
-                f"expected {trees.structure_text(structure)}, got {trees.structure_text(found)}",
+                f"associative_scan{here()}",
+                f"'{path}' goes in as {trees.structure_text(given)} but fn returns {trees.structure_text(returned)}",
+                help="return the structure that fn takes" if found.num_leaves else "is there a `return`?",
             )
         )
     for number, (y, x) in enumerate(zip(outputs, xs, strict=True)):

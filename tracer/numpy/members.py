@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tracer.errors import TracerFloatError
+from tracer.ir.types import is_differentiable
 from tracer.numpy import arithmetic, manipulation, rounding, sorting, taking
 from tracer.numpy import dtypes as dtypes_
 from tracer.numpy.conversion import dtype_of_argument
@@ -58,6 +59,8 @@ def astype(
 def item(self: Array, *args: Any) -> Any:
     """One element as a Python number: the only one, or that at an index.
 
+    Raises TracerFloatError for floats that are differentiated, whose gradient it would lose.
+
     >>> tnp.asarray([[1, 2], [3, 4]]).item(1, 0)
     3
     """
@@ -65,7 +68,7 @@ def item(self: Array, *args: Any) -> Any:
     if args:
         index = args[0] if len(args) == 1 else args
         chosen = manipulation.ravel(self)[index] if isinstance(index, int) and self.ndim > 1 else self[index]
-    return chosen._scalar(TracerFloatError, "item").item()
+    return chosen._scalar(TracerFloatError, "item", differentiated=not is_differentiable(chosen.type)).item()
 
 
 def tolist(self: Array) -> Any:

@@ -9,11 +9,14 @@ from collections.abc import Iterator
 from os.path import dirname, realpath
 from types import CodeType, FrameType
 
+import numpy as np
+
 from tracer.ir.program import Source
 from tracer.trace.state import state
 
 _PACKAGE = dirname(dirname(realpath(__file__))) + "/"
 _EXAMPLES = _PACKAGE + "examples/"  # written as a user would: their lines are user lines
+_NUMPY = dirname(realpath(np.__file__)) + "/"  # its functions hand our arrays on: what called them is the user's line
 _ours: dict[str, bool] = {}  # by file: hashing code reads all of it
 
 
@@ -27,7 +30,7 @@ def is_ours(code: CodeType) -> bool:
 
 
 def _is_ours(file: str) -> bool:
-    internal = file.startswith(_PACKAGE) and not file.startswith(_EXAMPLES)
+    internal = file.startswith((_PACKAGE, _NUMPY)) and not file.startswith(_EXAMPLES)
     library = "/optree/" in file or "/functools.py" in file or "/contextlib.py" in file
     return internal or library or file.startswith("<frozen")
 

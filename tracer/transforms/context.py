@@ -104,4 +104,5 @@ def zero_like(x: Operand) -> Zero:
 
 def raise_no_rule(primitive: Primitive, transform: str, rule: NoRule) -> NoReturn:
     """Turn an absent rule into the user's error."""
-    raise NoRuleError(message(f"{transform} of {primitive.name}{here()}: {rule.why}"))
+    remedy = "vjp differentiates what is not linear" if transform == "transpose" else None
+    raise NoRuleError(message(f"{transform} of {primitive.name}{here()}: {rule.why}", help=remedy))

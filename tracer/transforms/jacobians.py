@@ -124,7 +124,7 @@ def _jacobian(
             found, wanted = [y.type for y in recorded.outputs], (_check_complex if holomorphic else _check_real)
             names = partial(result_names, trees.unflatten(recorded.structure, recorded.outputs))
             wanted(found, names, f"{what} of {name}", "results")
-        entries = _nest(recorded, chosen.structure, blocks_of(recorded))
+        entries = _nest(recorded, chosen.structure, blocks_of(recorded), f"{what} of {name}")
         result = trees.unflatten(recorded.structure, [entry[0] if single else entry for entry in entries])
         return (result, recorded.aux) if has_aux else result
 
@@ -223,15 +223,18 @@ def _columns(batch_first: Array, inputs: Sequence[Array]) -> list[Array]:
     return result
 
 
-def _nest(recorded: Recorded, structure: trees.Structure, blocks: Blocks) -> list[Any]:
+def _nest(recorded: Recorded, structure: trees.Structure, blocks: Blocks, what: str) -> list[Any]:
     """For each output, a tree like the inputs."""
     rows = iter(blocks)
     entries = []
-    for y, on in zip(recorded.outputs, recorded.moving, strict=True):
+    for number, (y, on) in enumerate(zip(recorded.outputs, recorded.moving, strict=True)):
         if not on:
+            called = result_names(trees.unflatten(recorded.structure, recorded.outputs))[number]
             raise DTypeError(
                 message(
-                    f"jacobian{here()}: an output has no derivative", f"got {y.type}", help="return floats, or has_aux"
+                    f"{what}{here()}: {called} has no derivative",
+                    f"expected a floating or complex dtype, got {y.type}",
+                    help="cast it with .astype(float), or return it beside the result: has_aux=True",
                 )
             )
         given = iter(next(rows))

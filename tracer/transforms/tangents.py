@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tracer.errors import ArgumentError, DTypeError, message
+from tracer.ir.dtypes import is_complex
 from tracer.ir.primitive import Zero
 from tracer.ir.program import Literal
 from tracer.ir.types import Type, is_differentiable, same_up_to_weakness, tangent_type
@@ -70,7 +71,8 @@ def _matched(leaf: Any, type: Type, what: str, name: Callable[[], str]) -> Tange
         return Zero(wanted)
     if not empty:
         array: Any = leaf if isinstance(leaf, Array) else _converted(leaf, what, name)
-        if array.weak_type and array.shape == wanted.shape:
+        complex_given = is_complex(array.dtype) and not is_complex(wanted.dtype)  # type: ignore[union-attr]
+        if array.weak_type and array.shape == wanted.shape and not complex_given:
             array = convert_element_type(array, wanted.dtype)  # type: ignore[union-attr]
         if same_up_to_weakness(array.type, wanted):
             return array  # type: ignore[no-any-return]

@@ -97,7 +97,11 @@ def vmap(
 def _check_axis(x: Array, axis: object, name: str, argument: Callable[[], str]) -> None:
     if isinstance(axis, bool) or not isinstance(axis, int):
         raise ArgumentError(
-            message(f"vmap of {name}{here()}: in_axes takes integers and None", f"got {axis!r} for {argument()}")
+            message(
+                f"vmap of {name}{here()}: in_axes takes integers and None",
+                f"got {axis!r} for {argument()}",
+                help="the axis to map over, counted from 0; None for what is the same for every example",
+            )
         )
     if not -x.ndim <= axis < x.ndim:
         raise AxisError(
@@ -155,7 +159,9 @@ def _place(y: Any, found: Axis, wanted: Axis, size: int, name: str, result: Call
     """Move the batch axis of an output to where the user wants it."""
     if wanted is not None and (isinstance(wanted, bool) or not isinstance(wanted, int)):
         text = f"vmap of {name}{here()}: out_axes takes integers and None"
-        raise ArgumentError(message(text, f"got {wanted!r} for {result()}"))
+        raise ArgumentError(
+            message(text, f"got {wanted!r} for {result()}", help="where the results are stacked, from 0")
+        )
     if wanted is None:
         if found is not None:
             raise ArgumentError(
