@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from tracer.codegen.llvm import lapack
+from tracer.codegen.llvm.blocked_factors import LEAST as LEAST_BLOCKED
+from tracer.codegen.llvm.blocked_factors import blocked_text
 from tracer.codegen.llvm.jit import Compile, compile_object
 from tracer.codegen.llvm.matrix_kernels import KINDS as OWN_KINDS
 from tracer.codegen.llvm.matrix_products import (
@@ -109,14 +111,20 @@ def _short_gemm() -> Routine:
 
 def _lapack_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequence[str]) -> list[str]:
     """One call for all matrices; the arguments are listed in `lapack`."""
-    sizes = [_size(x, routine.name) for x in given if not isinstance(x, View)]
-    return [f"call void @library.alone.{routine.name}({', '.join(spelled)})"] if sizes[0] else []
+    batch, *sizes = (_size(x, routine.name) for x in given if not isinstance(x, View))
+    blocked = f"library.blocked.{routine.name}"
+    large = blocked in routine.texts and min(sizes) >= LEAST_BLOCKED
+    name = blocked if large else f"library.alone.{routine.name}"
+    return [f"call void @{name}({', '.join(spelled)})"] if batch else []
 
 
 def _lapack(routine: str, kind: str) -> Routine:
-    name = f"{routine}_{kind}"
+    name, symbols = f"{routine}_{kind}", [lapack.external(routine, kind)]
     texts = {f"library.alone.{name}": lapack.definition(routine, kind)}
-    return Routine(name, texts, _lapack_spell, (lapack.external(routine, kind),), blas=True)
+    if kind in OWN_KINDS and routine in ("getrf", "potrf"):
+        texts[f"library.blocked.{name}"] = blocked_text(routine, kind)
+        symbols.append(lapack.external("trsm", kind))
+    return Routine(name, texts, _lapack_spell, tuple(symbols), blas=True)
 
 
 # -- sorting -----------------------------------------------------------------------------------------------------

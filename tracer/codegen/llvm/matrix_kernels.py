@@ -5,6 +5,8 @@
     out = a @ b, m and n and k positive; steps in elements. One step of b is 1, those of a are free. turn: what
     transposes tiles (see `transposes`), where the columns of b are its rows in memory.
 
+    void tracer_product_add_f32(...)    out += a @ b
+
 The columns of b are taken in panels as wide as the sums, and `_DEPTH` deep, which are copied to where they follow each
 other (Goto & van de Geijn 2008, ACM Trans. Math. Softw. 34(3)); elements of a are read where they are, and spread over
 a vector. Every element of the result adds its products in the order of k, depth by depth, so that its bits depend on
@@ -59,6 +61,22 @@ attributes #0 = {{ nounwind "prefer-vector-width"="{s.bits}" }}
 """
 
 
+_PARAMETERS: Final = (
+    "ptr %a, ptr %b, ptr %out, i64 %m, i64 %n, i64 %k, i64 %a_row, i64 %a_column, i64 %b_row, i64 %b_column, "
+    "i64 %out_row, ptr %turn"
+)
+
+
+def _entry(name: str, *, adds: bool) -> str:
+    """The product, or one that is added to the result."""
+    starts = "false" if adds else "true"
+    return f"""\
+define void @{name}({_PARAMETERS}) #0 {{
+  call void @product({_PARAMETERS}, i1 {starts})
+  ret void
+}}"""
+
+
 def _product(s: Shape, kind: str) -> str:
     """The loops over depths and panels."""
     names = [f"panel{v}" for v in range(1, s.vectors + 1)]
@@ -69,8 +87,9 @@ def _product(s: Shape, kind: str) -> str:
     calls = "\n".join(f"{name}:\n  call void @{name}({given})\n  br label %panel.end" for name in names)
     cases = " ".join(f"i64 {v}, label %panel{v}" for v in range(1, s.vectors))
     return f"""\
-define void @tracer_product_{kind}(ptr %a, ptr %b, ptr %out, i64 %m, i64 %n, i64 %k, i64 %a_row, i64 %a_column, \
-i64 %b_row, i64 %b_column, i64 %out_row, ptr %turn) #0 {{
+{_entry(f"tracer_product_{kind}", adds=False)}
+{_entry(f"tracer_product_add_{kind}", adds=True)}
+define internal void @product({_PARAMETERS}, i1 %starts) #0 {{
 entry:
   %packed = alloca [{_DEPTH * s.width} x {s.element}], align 64
   %is.plain = icmp eq i64 %b_column, 1
@@ -82,7 +101,8 @@ depth.loop:
   %p = phi i64 [ 0, %entry ], [ 0, %clear ], [ %p.next, %depth.end ]
   %p.left = sub i64 %k, %p
   %depth = call i64 @llvm.smin.i64(i64 %p.left, i64 {_DEPTH})
-  %is.first = icmp eq i64 %p, 0
+  %is.top = icmp eq i64 %p, 0
+  %is.first = and i1 %is.top, %starts
   %a.skip = mul i64 %p, %a_column
   %a.at = getelementptr {s.element}, ptr %a, i64 %a.skip
   br label %panel.loop

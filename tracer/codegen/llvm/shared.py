@@ -47,6 +47,10 @@ def _try_tiles(loaded: LoadedModule) -> None:
         tiles.try_out(PRODUCT(loaded.address(f"tracer_product_{SHORT_KIND}")))
 
 
+def _kernel(kind: str) -> _Shared:
+    return _Shared((f"tracer_product_{kind}", f"tracer_product_add_{kind}"), partial(products_text, kind))
+
+
 def _products(kind: str, kernel: _Shared) -> list[_Shared]:
     return [
         kernel,
@@ -59,7 +63,7 @@ def _products(kind: str, kernel: _Shared) -> list[_Shared]:
 
 _SHARED: Final = (
     *(_Shared((f"{SYMBOL}{size}",), partial(transpose_text, size)) for size in BLOCK),
-    *(m for kind in KINDS for m in _products(kind, _Shared((f"tracer_product_{kind}",), partial(products_text, kind)))),
+    *(module for kind in KINDS for module in _products(kind, _kernel(kind))),
     *_products(SHORT_KIND, _Shared((f"tracer_product_{SHORT_KIND}",), short_products_text, made=_try_tiles)),
 )
 
