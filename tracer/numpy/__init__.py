@@ -30,6 +30,7 @@ from tracer.trace.tracebacks import set_boundaries as _set_boundaries
 
 if TYPE_CHECKING:
     from tracer.numpy import fft as fft
+    from tracer.numpy import lib as lib
     from tracer.numpy import linalg as linalg
     from tracer.numpy.arithmetic import *
     from tracer.numpy.bits import *
@@ -196,13 +197,14 @@ _REPLAYED = {
 
 _MODULES = {
     "fft": "tracer.numpy.fft",
+    "lib": "tracer.numpy.lib",
     "linalg": "tracer.numpy.linalg",
     "special": "tracer.scipy.special",  # where SciPy looks for an array's special functions (data-apis/array-api#725)
 }
 
 _CHAPTER_OF = {name.rpartition(":")[2]: chapter for chapter, names in _CHAPTERS.items() for name in names.split()}
 
-__all__ = sorted((*_CHAPTER_OF, "__array_api_version__", "fft", "linalg", "ndarray"))  # noqa: PLE0605
+__all__ = sorted((*_CHAPTER_OF, "__array_api_version__", "fft", "lib", "linalg", "ndarray"))  # noqa: PLE0605
 
 _loading = _RLock()
 

@@ -27,7 +27,7 @@ ABSENT: dict[str, str] = {
         ("ScalarType", "exceptions", "get_include", "getbufsize", "info", "little_endian", "mintypecode", "sctypeDict",
          "setbufsize", "show_config", "show_runtime", "test", "testing", "typecodes", "typename"), _THEIRS,
     ),
-    **dict.fromkeys(("core", "ctypeslib", "emath", "f2py", "lib"), _PARTS),
+    **dict.fromkeys(("core", "ctypeslib", "emath", "f2py"), _PARTS),
     "asfortranarray": "all arrays are in C's order, which the compiler reads in any",
     "broadcast": "it walks through memory; broadcast_arrays and broadcast_shapes say the same",
     "in1d": "NumPy has removed it; use isin",

@@ -8,7 +8,10 @@ Operands broadcast together and are promoted; see `tracer.numpy.promotion`. Inte
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
+
+import numpy as np
 
 from tracer.errors import DTypeError, message
 from tracer.ir import dtypes
@@ -303,9 +306,18 @@ def clip(
         raise DTypeError(message(f"clip{here()} takes no out=", "arrays are immutable", help="use what it returns"))
     low, high = a_min if min is None else min, a_max if max is None else max
     result = operand("clip", a)
+    low, high = (_within(result.dtype, bound) for bound in (low, high))
     if low is not None:
         result = maximum(low, result)
     return result if high is None else minimum(high, result)
+
+
+def _within(dtype: Any, bound: Any) -> Any:
+    """A Python integer, or the nearest of an integer dtype: what is beyond them all bounds none of them."""
+    if type(bound) is not int or not dtypes.is_integer(dtype) or dtypes.is_narrow(dtype):
+        return bound
+    limits = np.iinfo(dtype)
+    return builtins.min(builtins.max(bound, int(limits.min)), int(limits.max))
 
 
 @elementwise

@@ -13,6 +13,7 @@ from typing import Any
 from tracer.errors import ArgumentError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.numpy.conversion import array_of, cast, dtype_of_argument, unified
+from tracer.numpy.dtypes import check_cast
 from tracer.numpy.matrices import diagonal
 from tracer.numpy.reductions import no_out
 from tracer.primitives.broadcasting import reduce_sum
@@ -25,19 +26,25 @@ from tracer.trace.source import here
 
 def einsum(
     subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = "auto", precision: Any = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: Any = None, dtype: Any = None, casting: str = "safe",
 ) -> Array:  # fmt: skip
     """Sums of products by named axes: "ij,jk->ik" is a matrix product.
 
     A letter that is absent after the arrow is summed over; without an arrow, the letters that occur once are kept, in
     alphabetical order. "..." stands for axes that broadcast. Also einsum(x, [0, 1], y, [1, 2], [0, 2]).
-    optimize: how opt_einsum finds the order of the products. Raises ShapeError for sizes that do not agree.
+    optimize: how opt_einsum finds the order of the products. dtype: what operands are cast to first, if `casting`
+    allows that. Raises ShapeError for sizes that do not agree.
 
     >>> tnp.einsum("ij,j->i", tnp.ones((2, 3)), tnp.asarray([1.0, 2.0, 3.0]))
     Array([6., 6.], f64)
     """
     no_out("einsum", out)
     terms, result, arrays = _parsed(subscripts, operands)
+    if dtype is not None:
+        wanted = dtype_of_argument("einsum", dtype)
+        for x in arrays:
+            check_cast("einsum", x, wanted, casting)
+        arrays = [cast(x, wanted) for x in arrays]
     arrays = unified("einsum", arrays)
     sizes = _sizes(terms, arrays)
     pending = [_without_repeats(x, term) for x, term in zip(arrays, terms, strict=True)]

@@ -29,6 +29,8 @@ def array_of(name: str, x: Any, *, copy: bool = True) -> Array:
         return _nested(name, x)
     if hasattr(x, "__jax_array__"):
         return array_of(name, x.__jax_array__())
+    if type(x) is range:
+        return _nested(name, x)
     return as_array(x, name, copy=copy)
 
 
@@ -49,11 +51,15 @@ def _nested(name: str, x: Sequence[Any]) -> Array:
     if value.dtype.kind in "fc" and (value.size == 0 or not _holds_numpy(x)):
         default = config.default_float
         value = value.astype(default if value.dtype.kind == "f" else dtypes.complex_dtype(default), copy=False)
+    if value.dtype == np.object_ and not (found := _culprit(x)):
+        raise DTypeError(
+            message(f"{name}{here()}: an integer of the list does not fit in 64 bits", help="write it as a float")
+        )
     if value.dtype == np.object_:
         raise ArgumentError(
             message(
                 f"{name}{here()}: the list holds what is no number",
-                f"got {_culprit(x)}",
+                f"got {found}",
                 help="lists hold numbers and arrays, nested to one depth; NaN may stand for what is missing",
             )
         )

@@ -17,6 +17,7 @@ import numpy as np
 
 from tracer.errors import ArgumentError, ShapeError, TracedValueError, TracerIntegerError, message
 from tracer.ir import dtypes
+from tracer.ir import shape as sizes_
 from tracer.ir.dtypes import DType
 from tracer.numpy.conversion import array_of, broadcast, cast, common_pair, dtype_of_argument, native
 from tracer.numpy.dlpack import from_dlpack, speaks_dlpack_only
@@ -24,7 +25,7 @@ from tracer.numpy.dtypes import astype
 from tracer.numpy.powers import power
 from tracer.numpy.promotion import literal, promoted_inexact
 from tracer.primitives import arithmetic
-from tracer.primitives.broadcasting import broadcast_in_dim
+from tracer.primitives.broadcasting import axis_of, broadcast_in_dim
 from tracer.primitives.joining import concatenate, slice_in_dim
 from tracer.primitives.rounding import floor
 from tracer.primitives.shapes import broadcasted_iota, expand_dims, moveaxis, reshape
@@ -111,12 +112,13 @@ def array(
     return result
 
 
-def copy(a: Any) -> Array:
-    """The same values behind another handle: writing to one leaves the other as it is.
+def copy(a: Any, order: Any = None) -> Array:
+    """The same values behind another handle: writing to one leaves the other as it is. order: all are in C's.
 
     >>> x = tnp.asarray([1.0, 2.0]); y = tnp.copy(x); y[0] = 7.0; x
     Array([1., 2.], f64)
     """
+    del order
     return another(array_of("copy", a))
 
 
@@ -353,5 +355,15 @@ def logspace(
     >>> tnp.logspace(0.0, 2.0, 3)
     Array([  1.,  10., 100.], f64)
     """
-    result = power(base, linspace(start, stop, num, endpoint, axis=axis))
+    bases = array_of("logspace", base)
+    if bases.ndim:
+        ends = [array_of("logspace", end) for end in (start, stop)]
+        sizes = sizes_.broadcast(bases.shape, *(end.shape for end in ends), operation=f"logspace{here()}")
+        first, last = (broadcast(end, sizes) for end in ends)
+        exponents = linspace(first, last, num, endpoint, axis=axis)
+        at = axis_of("logspace", axis, exponents.ndim)
+        bases = broadcast(bases, sizes)
+        result = power(reshape(bases, (*sizes[:at], 1, *sizes[at:])), exponents)
+    else:
+        result = power(base, linspace(start, stop, num, endpoint, axis=axis))
     return result if dtype is None else cast(result, dtype_of_argument("logspace", dtype))

@@ -229,6 +229,18 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     return tests[kind](found)
 
 
+def check_cast(name: str, x: Array, wanted: dtypes.DType, casting: str) -> None:
+    """Raise where NumPy's rule `casting` does not allow a cast."""
+    if not can_cast(x.dtype, wanted, casting):
+        raise DTypeError(
+            message(
+                f"{name}{here()}: the cast to {wanted} is not {casting}",
+                f"got {x.type}",
+                help='cast the operand with .astype(...), or pass casting="unsafe"',
+            )
+        )
+
+
 def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
     """The array in another dtype. Floats become integers by truncation; complex to real raises.
 

@@ -144,6 +144,8 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     """
     first, last = promoted_inexact("geomspace", asarray(start), asarray(stop))
     count = operator.index(num)
+    if any(isinstance(end, int | float | complex) and end == 0 for end in (start, stop)):
+        raise ArgumentError(message(f"geomspace{here()}: no ratio leads from or to zero", f"got {start} and {stop}"))
     exponents = linspace(0.0 * first, log10(last / first), count, endpoint, axis=0)
     result = first * power(10.0, exponents)
     if count:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tracer.errors import ArgumentError, OutOfBoundsError, ShapeError, message
+from tracer.errors import ArgumentError, DTypeError, OutOfBoundsError, ShapeError, message
 from tracer.ir import dtypes, shape
 from tracer.numpy.choosing import nonzero
 from tracer.numpy.conversion import array_of
@@ -160,6 +160,8 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Array, ..
     (Array(1, i64), Array(2, i64))
     """
     places = array_of("unravel_index", indices)
+    if not dtypes.is_integer(places.dtype):
+        raise DTypeError(message(f"unravel_index{here()} takes integers", f"got {places.type}"))
     sizes = shape_argument("unravel_index", shape)
     total = int(np.prod(sizes))
     known = concrete_value(places)

@@ -15,6 +15,7 @@ from tracer.numpy.creation import asarray
 from tracer.numpy.dtypes import result_type
 from tracer.numpy.logic import isfinite
 from tracer.numpy.rounding import real
+from tracer.numpy.storing import stored
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.source import here
 
@@ -169,8 +170,9 @@ def savez_compressed(file: Any, *args: Any, allow_pickle: bool = True, **kwds: A
     >>> import io; buffer = io.BytesIO(); tnp.savez_compressed(buffer, x=tnp.arange(3)); buffer.getvalue()[:2]
     b'PK'
     """
-    named: dict[str, Any] = {name: np.asarray(x) for name, x in kwds.items()}
-    np.savez_compressed(file, *map(np.asarray, args), allow_pickle=allow_pickle, **named)
+    named: dict[str, Any] = {name: stored("savez_compressed", x) for name, x in kwds.items()}
+    arrays = (stored("savez_compressed", x) for x in args)
+    np.savez_compressed(file, *arrays, allow_pickle=allow_pickle, **named)
 
 
 def loadtxt(fname: Any, *args: Any, **options: Any) -> Any:

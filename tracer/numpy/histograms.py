@@ -164,6 +164,9 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Array:
         raise ShapeError(message(f"digitize{here()}: bins are a vector", f"got {edges.type}"))
     if not edges.shape[0]:
         return zeros(values.shape, dtypes.I64)
+    known = concrete_value(edges)
+    if known is not None and not (np.all(known[1:] >= known[:-1]) or np.all(known[1:] <= known[:-1])):
+        raise ArgumentError(message(f"digitize{here()}: the bins neither ascend nor descend"))
     side = "left" if right else "right"
     ascending = searchsorted(edges, values, side=side)
     descending = edges.shape[0] - searchsorted(edges[::-1], values, side=side)

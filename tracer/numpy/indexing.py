@@ -154,7 +154,7 @@ def _parts(item: Any) -> Iterator[_Part]:
 
 def _places(item: Any) -> Places:
     """Index arrays: NumPy's where the values are known now and for good, else ours."""
-    if isinstance(item, list | tuple):
+    if isinstance(item, list | tuple | range):
         item = np.zeros(0, np.int64) if len(item) == 0 else array_of("indexing", item)
     if isinstance(item, Array) and item._trace is None and state.staging is None and _has_places(item):
         value: np.ndarray[Any, Any] = concrete_value(item)

@@ -11,9 +11,10 @@ OUT: Final = frozenset(("out",))
 LAYOUT: Final = frozenset(("order", "subok"))
 
 # Where NumPy is asked for an order of elements in memory, or for a subclass: there is one of each here.
-LAID_OUT: Final = frozenset(
-    "broadcast_arrays broadcast_to copy empty empty_like eye full full_like ones ones_like zeros zeros_like".split()  # noqa: SIM905
-)
+LAID_OUT: Final = frozenset((
+    "broadcast_arrays", "broadcast_to", "copy", "einsum", "empty", "empty_like", "eye", "full", "full_like", "ones",
+    "ones_like", "zeros", "zeros_like",
+))  # fmt: skip
 # Where NumPy may choose among algorithms: there is one here, which is stable.
 WITH_KINDS: Final = frozenset(("argpartition", "isin", "partition"))
 JOINING: Final = frozenset(("concat", "concatenate", "hstack", "stack", "vstack"))

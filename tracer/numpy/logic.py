@@ -12,7 +12,7 @@ import numpy as np
 from tracer.errors import DTypeError, message
 from tracer.ir import dtypes
 from tracer.numpy.conversion import array_of, cast, common_pair
-from tracer.numpy.promotion import literal, operand, pointwise, promoted, promoted_inexact
+from tracer.numpy.promotion import literal, operand, promoted, promoted_inexact
 from tracer.primitives import arithmetic, bits, comparison
 from tracer.primitives import complex as parts
 from tracer.primitives.broadcasting import full_like
@@ -22,22 +22,24 @@ from tracer.trace.array import Array
 from tracer.trace.source import here
 
 
+@elementwise
 def equal(x1: Any, x2: Any, /) -> Array:
     """x1 == x2, of dtype bool.
 
     >>> tnp.equal(tnp.asarray([1.0, 2.0]), 2)
     Array([False,  True], bool)
     """
-    return pointwise(comparison.eq, "equal", x1, x2)
+    return comparison.eq(*_comparable("equal", x1, x2))
 
 
+@elementwise
 def not_equal(x1: Any, x2: Any, /) -> Array:
     """x1 != x2, of dtype bool; true for NaN.
 
     >>> tnp.not_equal(tnp.asarray([1.0, 2.0]), 2)
     Array([ True, False], bool)
     """
-    return pointwise(comparison.ne, "not_equal", x1, x2)
+    return comparison.ne(*_comparable("not_equal", x1, x2))
 
 
 @elementwise
@@ -80,8 +82,22 @@ def greater_equal(x1: Any, x2: Any, /) -> Array:
     return _ordered("greater_equal", comparison.ge, comparison.gt, x1, x2)
 
 
+def _comparable(name: str, x1: Any, x2: Any) -> list[Any]:
+    """The promoted operands. A Python integer beyond the other's is greater, or less, than all of them."""
+    try:
+        return promoted(name, x1, x2)
+    except DTypeError:
+        beyond, x = (x1, x2) if type(x1) is int else (x2, x1)
+        other = operand(name, x)
+        if type(beyond) is not int or type(x) is int or dtypes.is_inexact(other.dtype):
+            raise
+        zeros = full_like(cast(other, dtypes.I32), 0)
+        sign = literal(name, 1 if beyond > 0 else -1, dtypes.I32)
+        return [sign, zeros] if beyond is x1 else [zeros, sign]
+
+
 def _ordered(name: str, compare: Any, strictly: Any, x1: Any, x2: Any) -> Array:
-    x, y = promoted(name, x1, x2)
+    x, y = _comparable(name, x1, x2)
     if not dtypes.is_complex((x if isinstance(x, Array) else y).dtype):
         return compare(x, y)
     (a, b), (c, d) = ((parts.real(v), parts.imag(v)) for v in (x, y))

@@ -94,6 +94,7 @@ def ravel(a: Any, order: str = "C") -> Array:
     >>> tnp.ravel(tnp.asarray([[1, 2], [3, 4]]))
     Array([1, 2, 3, 4], i64)
     """
+    order = "C" if order in ("A", "K") else order  # as arrays lie in memory
     return reshape(a, (-1,), order) if size(a) else reshape(a, (0,))
 
 

@@ -13,7 +13,7 @@ from tracer.numpy import dtypes as dtypes_
 from tracer.numpy.conversion import dtype_of_argument
 from tracer.primitives.conversion import bitcast_convert_type
 from tracer.runtime.devices import check_device, device_of
-from tracer.runtime.handles import makes_new
+from tracer.runtime.handles import another, makes_new
 from tracer.trace.array import Array
 
 
@@ -46,14 +46,17 @@ def astype(
     *,
     device: Any = None,
 ) -> Array:
-    """The array in another dtype.
+    """The array in another dtype. casting: DTypeError for a cast that is not "safe", "same_kind" and so on.
 
     >>> tnp.asarray([1.7, -1.7]).astype(int)
     Array([ 1, -1], i64)
     """
-    del order, casting, subok, copy
+    del order, subok, copy
     check_device(device, "astype")
-    return dtypes_.astype(self, dtype)
+    result = dtypes_.astype(self, dtype)
+    if casting is not None:
+        dtypes_.check_cast("astype", self, result.dtype, casting)
+    return result
 
 
 def item(self: Array, *args: Any) -> Any:
@@ -108,12 +111,14 @@ def clip(self: Array, min: Any = None, max: Any = None) -> Array:
 
 
 @makes_new
-def view(self: Array, dtype: Any) -> Array:
-    """The same bytes read as another dtype.
+def view(self: Array, dtype: Any = None) -> Array:
+    """The same bytes read as another dtype; without one, the array behind another handle.
 
     >>> tnp.asarray([1.0], "float32").view("int32")
     Array([1065353216], i32)
     """
+    if dtype is None:
+        return another(self)
     wanted = dtype_of_argument("view", dtype)
     result: Array = bitcast_convert_type(self, wanted)
     if wanted.itemsize < self.dtype.itemsize:

@@ -17,7 +17,7 @@ from tracer.ir.dtypes import is_inexact
 from tracer.numpy import keywords
 from tracer.numpy.choosing import where as where_
 from tracer.numpy.conversion import array_of, cast, dtype_of_argument
-from tracer.numpy.dtypes import can_cast, result_type
+from tracer.numpy.dtypes import can_cast, check_cast, result_type
 from tracer.numpy.manipulation import broadcast_to
 from tracer.numpy.writing import written
 from tracer.trace.array import Array
@@ -35,7 +35,9 @@ def called(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwarg
     if name in keywords.JOINING and "casting" in options:
         casting, dtype = options.pop("casting"), options.get("dtype")
         arrays = [array_of(name, x) for x in args[0]] if args else []
-        _check_casts(name, arrays, result_type(*arrays) if dtype is None else dtype_of_argument(name, dtype), casting)
+        wanted = result_type(*arrays) if dtype is None else dtype_of_argument(name, dtype)
+        for x in arrays:
+            check_cast(name, x, wanted, casting)
     if "out" not in options or not _has_out(theirs):
         return handed_on(function, args, options)
     out = options.pop("out")
@@ -91,20 +93,10 @@ def cast_operands(ufunc: np.ufunc, operands: tuple[Any, ...], dtype: Any, castin
     name = ufunc.__name__
     arrays = [array_of(name, x) for x in operands]
     wanted = result_type(*arrays) if dtype is None else dtype_of_argument(name, dtype)
-    _check_casts(name, [x for x in arrays if not (x.weak_type and dtype is None)], wanted, casting or "same_kind")
-    return operands if dtype is None else tuple(cast(x, wanted) for x in arrays)
-
-
-def _check_casts(name: str, arrays: list[Array], wanted: Any, casting: str) -> None:
     for x in arrays:
-        if not can_cast(x.dtype, wanted, casting):
-            raise DTypeError(
-                message(
-                    f"{name}{here()}: the cast to {wanted} is not {casting}",
-                    f"got {x.type}",
-                    help='cast the operand with .astype(...), or pass casting="unsafe"',
-                )
-            )
+        if not (x.weak_type and dtype is None):
+            check_cast(name, x, wanted, casting or "same_kind")
+    return operands if dtype is None else tuple(cast(x, wanted) for x in arrays)
 
 
 def _is_predicate(ufunc: np.ufunc, dtype: Any) -> bool:

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from tracer.errors import ArgumentError, ShapeError, message
-from tracer.numpy import reductions, statistics
+from tracer.ir import dtypes
+from tracer.numpy import reductions, rounding, statistics
+from tracer.numpy.choosing import where
 from tracer.numpy.conversion import array_of, broadcast, cast
 from tracer.numpy.creation import linspace
 from tracer.numpy.joining import concatenate, take_places
@@ -30,7 +32,8 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> A
     pad_width: how many: a number, a pair (before, after), or one pair for each axis.
     mode: "constant" (constant_values=0), "edge" (the outermost again), "wrap" (from the other end), "reflect" and
     "symmetric" (mirrored about, or beside, the outermost), "linear_ramp" (end_values=0), "maximum", "minimum",
-    "mean", "median" (stat_length: of how many elements), "empty" (zeros), or a function as for `np.pad`.
+    "mean", "median" (stat_length: of how many elements), "empty" (zeros), or a function as for `np.pad`. With
+    reflect_type="odd" what is mirrored is taken from twice the outermost. ArgumentError for options of other modes.
 
     >>> tnp.pad(tnp.asarray([1, 2]), (1, 2))
     Array([0, 1, 2, 0, 0], i64)
@@ -41,25 +44,36 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> A
         raise ShapeError(message(f"pad{here()}: the widths must not be negative", f"got {pad_width}"))
     if callable(mode):
         return _by_function(x, widths, mode, options)
+    _check_options(mode, options)
     if mode in ("constant", "empty"):
         value = array_of("pad", options.pop("constant_values", 0))
         if not value.shape:
             return joining.pad(x, cast(value, x.dtype), [(before, after, 0) for before, after in widths])
         return _constant(x, widths, _pairs_of_values(value, x.ndim))
     if mode in _PLACES:
-        place = _PLACES[mode]
-        return _by_places(x, widths, place, options.pop("reflect_type", "even"))
+        return _by_places(x, widths, _PLACES[mode], odd=options.get("reflect_type", "even") == "odd")
     if mode == "linear_ramp":
         return _by_ends(x, widths, _ramps(_pairs_of_values(options.pop("end_values", 0), x.ndim)))
-    if mode in _STATISTICS:
-        lengths = options.pop("stat_length", None)
-        return _by_ends(
-            x,
-            widths,
-            _statistics(_STATISTICS[mode], None if lengths is None else _pairs("stat_length", lengths, x.ndim)),
-        )
-    known = ", ".join(["constant", "empty", *_PLACES, "linear_ramp", *_STATISTICS])
-    raise ArgumentError(message(f"pad{here()}: no mode {mode!r}", help=f"one of {known}"))
+    lengths = options.pop("stat_length", None)
+    lengths = None if lengths is None else _pairs("stat_length", lengths, x.ndim)
+    return _by_ends(x, widths, _statistics(_STATISTICS[mode], lengths))
+
+
+def _check_options(mode: Any, options: dict[str, Any]) -> None:
+    if mode not in _OPTIONS:
+        raise ArgumentError(message(f"pad{here()}: no mode {mode!r}", help=f"one of {', '.join(_OPTIONS)}"))
+    for option in sorted(options.keys() - _OPTIONS[mode]):
+        raise ArgumentError(message(f"pad{here()}: mode {mode!r} takes no {option}="))
+    kind = options.get("reflect_type", "even")
+    if kind not in ("even", "odd"):
+        raise ArgumentError(message(f'pad{here()}: reflect_type is "even" or "odd"', f"got {kind!r}"))
+
+
+_OPTIONS: dict[str, frozenset[str]] = {
+    "constant": frozenset(("constant_values",)), "empty": frozenset(), "edge": frozenset(), "wrap": frozenset(),
+    **dict.fromkeys(("reflect", "symmetric"), frozenset(("reflect_type",))), "linear_ramp": frozenset(("end_values",)),
+    **dict.fromkeys(("maximum", "minimum", "mean", "median"), frozenset(("stat_length",))),
+}  # fmt: skip
 
 
 def _pairs(name: str, given: Any, rank: int) -> Widths:
@@ -95,43 +109,61 @@ def _constant(x: Array, widths: Widths, values: list[tuple[Array, Array]]) -> Ar
 # Elements from elsewhere along the axis
 
 
-def _edge(place: Any, n: int) -> Any:
-    return np.clip(place, 0, n - 1)
+Place = tuple[Any, int]  # where an element comes from, and after how many elements the mirrored ones come again
 
 
-def _wrapped(place: Any, n: int) -> Any:
-    return place % n
+def _edge(place: Any, n: int) -> Place:
+    return np.clip(place, 0, n - 1), 0
 
 
-def _reflected(place: Any, n: int) -> Any:
-    if n == 1:
-        return np.zeros_like(place)
-    around = place % (2 * n - 2)
-    return np.where(around < n, around, 2 * n - 2 - around)
+def _wrapped(place: Any, n: int) -> Place:
+    return place % n, 0
 
 
-def _symmetric(place: Any, n: int) -> Any:
+def _reflected(place: Any, n: int) -> Place:
+    period = max(2 * n - 2, 1)
+    around = place % period
+    return np.where(around < n, around, 2 * n - 2 - around), period
+
+
+def _symmetric(place: Any, n: int) -> Place:
     around = place % (2 * n)
-    return np.where(around < n, around, 2 * n - 1 - around)
+    return np.where(around < n, around, 2 * n - 1 - around), 2 * n
 
 
-_PLACES: dict[str, Callable[[Any, int], Any]] = {
+_PLACES: dict[str, Callable[[Any, int], Place]] = {
     "edge": _edge, "wrap": _wrapped, "reflect": _reflected, "symmetric": _symmetric,
 }  # fmt: skip
 
 
-def _by_places(x: Array, widths: Widths, place: Callable[[Any, int], Any], reflect_type: str) -> Array:
-    if reflect_type != "even":
-        raise ArgumentError(message(f'pad{here()}: only reflect_type="even" is there', f"got {reflect_type!r}"))
+def _by_places(x: Array, widths: Widths, place: Callable[[Any, int], Place], *, odd: bool) -> Array:
     for axis, (before, after) in enumerate(widths):
         n = x.shape[axis]
         if not before and not after:
             continue
         if n == 0:
-            raise ShapeError(message(f"pad{here()}: an axis without elements has nothing to pad with", f"got {x.type}"))
-        places = place(np.arange(-before, n + after), n)
-        x = take_places(x, array_of("pad", places.astype(np.int64)), axis)
+            raise _nothing_to_pad_with(x)
+        at = np.arange(-before, n + after)
+        places, period = place(at, n)
+        padded = take_places(x, array_of("pad", places.astype(np.int64)), axis)
+        x = _mirrored(x, padded, axis, at, period) if odd and n > 1 else padded
     return x
+
+
+def _mirrored(x: Array, padded: Array, axis: int, at: Any, period: int) -> Array:
+    """2 last - x beyond the last element, and so on: a period later what it was, plus 2 (last - first)."""
+    n, column = x.shape[axis], [1 if d != axis else -1 for d in range(x.ndim)]
+    turns, turned = at // period, at % period >= n
+    first, last = slice_in_dim(x, 0, 1, axis=axis), slice_in_dim(x, n - 1, n, axis=axis)
+    for outermost, times in ((last, 2 * turns + 2 * turned), (first, -2 * turns)):
+        factors = array_of("pad", times.astype(x.dtype).reshape(column))
+        term = where(times.reshape(column) != 0, outermost, 0) * factors  # 0 times infinity is none
+        padded = where(turned.reshape(column), term - padded, padded + term) if outermost is last else padded + term
+    return padded
+
+
+def _nothing_to_pad_with(x: Array) -> ShapeError:
+    return ShapeError(message(f"pad{here()}: an axis without elements has nothing to pad with", f"got {x.type}"))
 
 
 # New values at the ends
@@ -166,9 +198,13 @@ def _statistics(
 ) -> Callable[[Array, int, int, int], tuple[Array, Array]]:
     def ends(x: Array, axis: int, before: int, after: int) -> tuple[Array, Array]:
         n = x.shape[axis]
+        if n == 0 and (before or after):
+            raise _nothing_to_pad_with(x)
         of = (n, n) if lengths is None else tuple(min(length, n) for length in lengths[axis])
         low = statistic(slice_in_dim(x, 0, of[0], axis=axis), axis, keepdims=True)
         high = statistic(slice_in_dim(x, n - of[1], n, axis=axis), axis, keepdims=True)
+        if dtypes.is_integer(x.dtype):
+            low, high = rounding.round(low), rounding.round(high)
         return _widened(low, axis, before), _widened(high, axis, after)
 
     return ends

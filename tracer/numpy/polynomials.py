@@ -116,9 +116,14 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     >>> tnp.polyint([2.0, 1.0], k=3)
     Array([1., 1., 3.], f64)
     """
-    (coefficients,) = promoted_inexact("polyint", atleast_1d(array_of("polyint", p)))
     count = _order("polyint", m)
-    constants = broadcast(array_of("polyint", 0 if k is None else k).reshape(-1), (count,))
+    if not count:
+        return atleast_1d(array_of("polyint", p))
+    (coefficients,) = promoted_inexact("polyint", atleast_1d(array_of("polyint", p)))
+    given = array_of("polyint", 0 if k is None else k).reshape(-1)
+    if 1 < given.size < count:
+        raise ShapeError(message(f"polyint{here()}: one constant, or one for each integration", f"got {given.type}"))
+    constants = broadcast(given[:count], (count,))
     for i in range(count):
         powers = np.arange(coefficients.shape[0], 0, -1)
         coefficients = append(coefficients / powers, constants[i])

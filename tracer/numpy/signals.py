@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from tracer.errors import ArgumentError, ShapeError, message
+from tracer.errors import ArgumentError, DTypeError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.numpy.choosing import where
 from tracer.numpy.conversion import array_of, unified
 from tracer.numpy.creation import asarray, full_like
+from tracer.numpy.dtypes import can_cast
 from tracer.numpy.joining import concatenate
 from tracer.numpy.manipulation import atleast_1d, flip, moveaxis, ravel
 from tracer.numpy.promotion import promoted_inexact
@@ -171,6 +172,9 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
     """
     x = ravel(array_of("ediff1d", ary))
     parts = [part if part is None else ravel(array_of("ediff1d", part)) for part in (to_begin, to_end)]
+    for part in parts:
+        if part is not None and not can_cast(part.dtype, x.dtype, "same_kind"):
+            raise DTypeError(message(f"ediff1d{here()}: {part.dtype} does not fit among differences of {x.dtype}"))
     joined = [part.astype(x.dtype) if part is not None else None for part in parts]
     return concatenate([p for p in (joined[0], diff(x), joined[1]) if p is not None])
 

@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
-from tracer.errors import ArgumentError, ShapeError, message
+import numpy as np
+
+from tracer.errors import ArgumentError, OutOfBoundsError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.numpy.conversion import array_of, unified
 from tracer.numpy.manipulation import ravel
@@ -82,24 +85,34 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
     return primitives.sort((*reversed(arrays), places), along, num_keys=len(arrays))[-1]
 
 
-def partition(a: Any, kth: int, axis: int = -1) -> Array:
+def partition(a: Any, kth: Any, axis: int | None = -1) -> Array:
     """The elements along an axis with the k-th smallest in its place, smaller ones before it: sorted, in fact.
+
+    kth: an integer, or several. Raises OutOfBoundsError for one beyond the axis.
 
     >>> tnp.partition(tnp.asarray([3, 1, 2]), 1)
     Array([1, 2, 3], i64)
     """
-    del kth
+    _check_kth("partition", a, kth, axis)
     return sort(a, axis)
 
 
-def argpartition(a: Any, kth: int, axis: int = -1) -> Array:
+def argpartition(a: Any, kth: Any, axis: int | None = -1) -> Array:
     """The indices that `partition` an array.
 
     >>> tnp.argpartition(tnp.asarray([3, 1, 2]), 1)
     Array([1, 2, 0], i64)
     """
-    del kth
+    _check_kth("argpartition", a, kth, axis)
     return argsort(a, axis)
+
+
+def _check_kth(name: str, a: Any, kth: Any, axis: int | None) -> None:
+    x = array_of(name, a)
+    n = x.size if axis is None else x.shape[axis_of(name, axis, x.ndim)]
+    for k in kth if isinstance(kth, list | tuple | np.ndarray) else (kth,):
+        if not -n <= operator.index(k) < n and x.size:
+            raise OutOfBoundsError(message(f"{name}{here()}: kth={k} is out of range for {n} elements"))
 
 
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan") -> Array:

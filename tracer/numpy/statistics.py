@@ -103,6 +103,8 @@ def var(
 ) -> Array:  # fmt: skip
     """The mean squared distance from the mean over axes, real for complex numbers; `ddof` is taken off the count.
 
+    Infinite where no count is left, or NaN.
+
     >>> tnp.var(tnp.asarray([1.0, 2.0, 3.0]))
     Array(0.66666667, f64)
     """
@@ -121,7 +123,9 @@ def var(
     total = sum(squares, axis, keepdims=keepdims, where=where)
     count = _count(x, axis, keepdims, where, total)
     taken_off = total.dtype.type(ddof if correction is None else correction)
-    left = arithmetic.sub(count, taken_off) if isinstance(count, Array) else count - taken_off
+    left: Any = arithmetic.sub(count, taken_off) if isinstance(count, Array) else builtins.max(count - taken_off, 0)
+    if isinstance(left, Array):
+        left = arithmetic.max(left, 0)
     return cast(arithmetic.div(total, left), dtypes.real_dtype(wanted))
 
 

@@ -7,17 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from tracer.errors import DTypeError, message
 from tracer.numpy.conversion import array_of
 from tracer.trace.array import Array
+from tracer.trace.source import here
 
 
 def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
-    """Write an array to a file of NumPy's .npy format.
+    """Write an array to a file of NumPy's .npy format. DTypeError for dtypes that the format has not, as bfloat16.
 
     >>> import io; buffer = io.BytesIO(); tnp.save(buffer, tnp.arange(3)); buffer.getvalue()[1:6]
     b'NUMPY'
     """
-    np.save(file, np.asarray(arr), allow_pickle=allow_pickle)
+    np.save(file, stored("save", arr), allow_pickle=allow_pickle)
 
 
 def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
@@ -27,8 +29,21 @@ def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None
     >>> tnp.load(buffer)["x"]
     array([0, 1, 2])
     """
-    named: dict[str, Any] = {name: np.asarray(x) for name, x in kwds.items()}
-    np.savez(file, *map(np.asarray, args), allow_pickle=allow_pickle, **named)
+    named: dict[str, Any] = {name: stored("savez", x) for name, x in kwds.items()}
+    np.savez(file, *(stored("savez", x) for x in args), allow_pickle=allow_pickle, **named)
+
+
+def stored(name: str, x: Any) -> np.ndarray[Any, Any]:
+    """What a file of NumPy's is to hold. DTypeError for a dtype of ml_dtypes', which would be read as bytes."""
+    value = np.asarray(x)
+    if value.dtype.kind == "V" and value.dtype.names is None:
+        raise DTypeError(
+            message(
+                f"{name}{here()}: files of NumPy's have no {value.dtype}",
+                help='save x.view("uint16"), of as many bytes, or pickle x',
+            )
+        )
+    return value
 
 
 def load(file: Any, *args: Any, **kwargs: Any) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 from tracer.errors import ArgumentError, ShapeError, message
 from tracer.ir import dtypes, shape
 from tracer.lazy import LazyModule
+from tracer.numpy.arithmetic import clip
 from tracer.numpy.conversion import array_of, broadcast
 from tracer.numpy.indexing import checked_places, get, known_places
 from tracer.numpy.manipulation import moveaxis, ravel
@@ -107,6 +108,8 @@ def choose(a: Any, choices: Sequence[Any] | Any, out: None = None, mode: str = "
     sizes = shape.broadcast(places.shape, *(c.shape for c in arrays), operation=f"choose{here()}")
     stacked = array_of("choose", [broadcast(c, sizes) for c in arrays])
     index = (broadcast(places, sizes), *(broadcasted_iota(dtypes.I64, sizes, d) for d in range(len(sizes))))
+    if mode == "clip":
+        index = (clip(index[0], 0, len(arrays) - 1), *index[1:])
     return get(stacked, index, mode=mode)
 
 

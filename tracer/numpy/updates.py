@@ -19,6 +19,7 @@ from tracer.numpy import arithmetic
 from tracer.numpy.conversion import array_of, broadcast, cast
 from tracer.numpy.indexing import CHECKED, Index, Taken, get, index_vectors, resolve, resolve_mode, take_slices
 from tracer.numpy.powers import power
+from tracer.numpy.promotion import literal
 from tracer.primitives import comparison
 from tracer.primitives import slicing as primitives
 from tracer.primitives.broadcasting import full_like
@@ -65,6 +66,8 @@ def updated(x: Array, index: Any, value: Any, how: Update, *, mode: Any = None, 
 
 
 def _value(x: Array, value: Any) -> Array:
+    if type(value) is int and dtypes.is_integer(x.dtype):
+        literal("x.at[i]", value, x.dtype)  # raises where it does not fit
     v = array_of("x.at[i]", value)
     if x.dtype is KEY_DTYPE or v.dtype is KEY_DTYPE:
         return v

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array as buffer
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ def as_array(value: Any, what: str = "an argument", *, copy: bool = True) -> Arr
             raise DTypeError(
                 message(f"{what}{here()}: {value} does not fit in 64 bits", help=f"write it as a float, {value:.4g}")
             ) from None
-    if hasattr(value, "__array__"):
+    if hasattr(value, "__array__") or isinstance(value, memoryview | buffer):
         return concrete(native(np.asarray(value), what, copy=copy))
     kind = type(value).__name__
     raise ArgumentError(
@@ -92,6 +93,13 @@ _STATIC = {
 
 def native(value: np.ndarray[Any, Any], what: str = "an argument", *, copy: bool = True) -> np.ndarray[Any, Any]:
     """The array in native byte order, C-contiguous and aligned, of a dtype that tracer has."""
+    if type(value) is not np.ndarray and np.any(getattr(value, "mask", False)):
+        raise ArgumentError(
+            message(
+                f"{_subject(what)} is a masked array, whose mask would be lost",
+                help="pass x.filled(...), and the mask as where=~x.mask",
+            )
+        )
     dtype = dtypes.ONE_OBJECT.get(value.dtype) or dtypes.ONE_OBJECT.get(value.dtype.newbyteorder("="))
     if dtype is None:
         raise DTypeError(
