@@ -31,6 +31,7 @@ from tracer.primitives.rounding import floor
 from tracer.primitives.shapes import broadcasted_iota, expand_dims, moveaxis, reshape
 from tracer.runtime.devices import check_device
 from tracer.runtime.handles import another
+from tracer.runtime.replay import replayed
 from tracer.settings import config
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.outside import looked_at
@@ -95,7 +96,10 @@ def _narrowed(array: Array, given: Any, wanted: DType) -> Array:
             for value in (int(known.min()), int(known.max())):
                 if not limits.min <= value <= limits.max:
                     literal("asarray", value, wanted)
-    return astype(array, wanted)
+    return _converted(array, wanted)
+
+
+_converted = replayed(astype, named=False)
 
 
 def array(

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from tracer.numpy.choosing import nonzero, where
@@ -15,7 +16,10 @@ from tracer.numpy.joining import concatenate
 from tracer.numpy.logic import isnan
 from tracer.numpy.manipulation import ravel
 from tracer.numpy.sorting import argsort, isin, searchsorted
+from tracer.runtime.replay import replayed
 from tracer.trace.array import Array
+
+_isin = replayed(isin, named=False)
 
 
 def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
@@ -45,7 +49,7 @@ def intersect1d(
     """
     del assume_unique
     x, y = unified("intersect1d", [ravel(array_of("intersect1d", a)) for a in (ar1, ar2)])
-    found, in_x = _selected(x, isin(x, y), size, fill_value)
+    found, in_x = _selected(x, _isin(x, y), size, fill_value)
     if not return_indices:
         return found
     if not y.shape[0]:
@@ -66,7 +70,7 @@ def setdiff1d(
     Array([1, 3], i64)
     """
     x = ravel(array_of("setdiff1d", ar1))
-    absent = isin(x, ar2, invert=True)
+    absent = _isin(x, ar2, invert=True)
     if assume_unique and size is None:
         return x[nonzero(absent)]
     return _selected(x, absent, size, fill_value)[0]
@@ -82,8 +86,14 @@ def setxor1d(
     """
     del assume_unique
     x, y = unified("setxor1d", [ravel(array_of("setxor1d", a)) for a in (ar1, ar2)])
-    alone = concatenate([isin(x, y, invert=True), isin(y, x, invert=True)])
-    return _selected(concatenate([x, y]), alone, size, fill_value, joint=x.shape[0])[0]
+    both, alone = _alone(x, y)
+    return _selected(both, alone, size, fill_value, joint=x.shape[0])[0]
+
+
+@partial(replayed, named=False)
+def _alone(x: Array, y: Array) -> tuple[Array, Array]:
+    """Both vectors, and which elements are in one alone."""
+    return concatenate([x, y]), concatenate([isin(x, y, invert=True), isin(y, x, invert=True)])
 
 
 def _selected(
@@ -97,12 +107,10 @@ def _selected(
     if not n:
         filled = cast(asarray(0 if fill_value is None else fill_value), x.dtype)
         return full(size or 0, filled), full(size or 0, 0)
-    order = argsort(x)
-    ordered = x[order]
-    distinct = distinct_from_before(ordered)
-    if joint is not None:
-        distinct = distinct | (isnan(ordered) & distinct_from_before(order >= joint))
-    (places,) = nonzero(distinct & wanted[order], size=size, fill_value=n)
+    ordered, order, chosen = _ordered(x, wanted, joint)
+    (places,) = nonzero(chosen, size=size, fill_value=n)
+    if size is None:
+        return _at(ordered, order, places)
     inside = places < n
     at = where(inside, places, 0)
     values, index = ordered[at], where(inside, order[at], n)
@@ -110,3 +118,19 @@ def _selected(
         least = where(inside[0], values[0], ordered[0])
         values = where(inside, values, least if fill_value is None else cast(asarray(fill_value), x.dtype))
     return values, index
+
+
+@partial(replayed, named=False)
+def _ordered(x: Array, wanted: Array, joint: int | None) -> tuple[Array, Array, Array]:
+    """A vector sorted, the order that sorts it, and which elements there are distinct and wanted."""
+    order = argsort(x)
+    ordered = x[order]
+    distinct = distinct_from_before(ordered)
+    if joint is not None:
+        distinct = distinct | (isnan(ordered) & distinct_from_before(order >= joint))
+    return ordered, order, distinct & wanted[order]
+
+
+@partial(replayed, named=False)
+def _at(ordered: Array, order: Array, places: Array) -> tuple[Array, Array]:
+    return ordered[places], order[places]

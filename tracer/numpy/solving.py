@@ -32,9 +32,12 @@ from tracer.numpy.transcendental import log
 from tracer.primitives import complex as parts
 from tracer.primitives import factorizations, matrices, solves
 from tracer.primitives.triangular import solve_triangular
+from tracer.runtime.quiet import quietly
 from tracer.runtime.replay import replayed
 from tracer.trace.array import Array, concrete_value
+from tracer.trace.convert import as_array
 from tracer.trace.source import here
+from tracer.trace.state import state
 from tracer.trace.tracebacks import set_boundaries
 from tracer.transforms.custom import custom_jvp
 
@@ -243,12 +246,14 @@ def det(a: Any, /) -> Array:
     Array(-2., f64)
     """
     x = _matrices("det", a)
-    return _formula(x, _det) if x._trace is not None else _known_det(x)
+    if state.innermost is not None:
+        return _formula(x, _det)
+    return _small_det(x) if x.shape[-1] <= 3 else as_array(quietly(np.linalg.det, x._value), copy=False)
 
 
 @partial(replayed, named=False)
-def _known_det(x: Array) -> Array:
-    return _formula(x, _by_factors)
+def _small_det(x: Array) -> Array:
+    return _formula(x, _det)
 
 
 def _formula(x: Array, of_larger: Callable[[Array], Array]) -> Array:
@@ -271,10 +276,6 @@ def _cross(x: Array, y: Array) -> Array:
 
 @custom_jvp
 def _det(x: Array) -> Array:
-    return _by_factors(x)
-
-
-def _by_factors(x: Array) -> Array:
     factors, pivots, _ = factorizations.lu(x)
     return _parity(pivots, x) * multiplied(diagonal(factors, axis1=-2, axis2=-1), axis=-1)
 
@@ -317,20 +318,13 @@ def slogdet(a: Any, /) -> SlogdetResult:
     SlogdetResult(sign=Array(1., f64), logabsdet=Array(0.69314718, f64))
     """
     x = _matrices("slogdet", a)
-    return SlogdetResult(*(_slogdet if x._trace is not None else _known_slogdet)(x))
+    if state.innermost is not None:
+        return SlogdetResult(*_slogdet(x))
+    return SlogdetResult(*[as_array(part, copy=False) for part in quietly(np.linalg.slogdet, x._value)])
 
 
 @custom_jvp
 def _slogdet(x: Array) -> tuple[Array, Array]:
-    return _sign_and_logarithm(x)
-
-
-@partial(replayed, named=False)
-def _known_slogdet(x: Array) -> tuple[Array, Array]:
-    return _sign_and_logarithm(x)
-
-
-def _sign_and_logarithm(x: Array) -> tuple[Array, Array]:
     factors, pivots, _ = factorizations.lu(x)
     pivot = diagonal(factors, axis1=-2, axis2=-1)
     signs = _parity(pivots, x) * multiplied(parts.sign(pivot), axis=-1)

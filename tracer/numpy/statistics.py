@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import builtins
 import operator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from tracer.primitives.gathering import scatter_add
 from tracer.primitives.joining import slice_in_dim
 from tracer.primitives.shapes import expand_dims, reshape, transpose
 from tracer.primitives.windows import ScatterDimensionNumbers
+from tracer.runtime.replay import replayed
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.source import here
 
@@ -302,8 +304,13 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
         if known.size and known.min() < 0:
             raise ShapeError(message(f"bincount{here()}: the numbers must not be negative", f"got {known.min()}"))
         length = builtins.max(int(known.max()) + 1 if known.size else 0, operator.index(minlength))
+    return _counted(numbers, None if weights is None else operand("bincount", weights), length)
+
+
+@partial(replayed, named=False)
+def _counted(numbers: Array, weights: Array | None, length: int) -> Array:
     count = numbers.shape[0]
-    added = full((count,), 1, dtypes.I64) if weights is None else operand("bincount", weights)
+    added = full((count,), 1, dtypes.I64) if weights is None else weights
     zeros = full((length,), 0, added.dtype)
     indices = reshape(arithmetic.max(numbers, 0), (count, 1))
     return scatter_add(zeros, indices, added, ScatterDimensionNumbers((), (0,), (0,)), mode="drop")

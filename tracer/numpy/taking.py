@@ -21,6 +21,7 @@ from tracer.numpy.reductions import no_out
 from tracer.primitives.broadcasting import axis_of
 from tracer.primitives.shapes import broadcasted_iota
 from tracer.runtime.handles import makes_new
+from tracer.runtime.replay import replayed
 from tracer.trace.array import Array
 from tracer.trace.source import here
 
@@ -126,7 +127,10 @@ def compress(condition: Any, a: Any, axis: int | None = None, out: None = None) 
         x, axis = ravel(x), 0
     places = np.nonzero(np.asarray(condition))[0]
     along = axis_of("compress", axis, x.ndim)
-    return take(x, checked_places(places, along, x.shape[along]), along)
+    return _taken(x, checked_places(places, along, x.shape[along]), along)
+
+
+_taken = replayed(take, named=False)
 
 
 def extract(condition: Any, arr: Any) -> Array:

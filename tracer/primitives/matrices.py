@@ -32,9 +32,8 @@ LAPACK_DTYPES: Final = (dtypes.F32, dtypes.F64, dtypes.C64, dtypes.C128)
 
 def matrix_type(name: str, type: Type, *, square: bool = True) -> ArrayType:
     """The type of a stack of matrices. Raises DTypeError but for f32, f64, c64, c128, ShapeError but for matrices."""
-    check_kinds(name, [type], "fc")
-    assert isinstance(type, ArrayType)
-    if type.dtype not in LAPACK_DTYPES:
+    if not isinstance(type, ArrayType) or type.dtype not in LAPACK_DTYPES:
+        check_kinds(name, [type], "fc")
         raise DTypeError(
             message(
                 f"{name}{here()} computes in f32, f64, c64 and c128",

@@ -12,6 +12,7 @@ This holds only for functions that look at no elements on the way; `replayed` is
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Hashable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,7 +24,7 @@ from tracer.ir.primitive import Eager, Effect
 from tracer.ir.program import Atom, Equation, Literal, Program
 from tracer.ir.types import ArrayType, KeyType, storage_type
 from tracer.lazy import LazyModule
-from tracer.runtime.eager import prepare
+from tracer.runtime.eager import execute, prepare
 from tracer.runtime.handles import another, apart
 from tracer.runtime.locks import ForkSafeLock
 from tracer.settings import gate
@@ -260,17 +261,19 @@ def _is_plain(program: Program) -> bool:
 
 def _plan(staged: compiled_plans.Staged, improve: Callable[[Plan, list[Array]], None]) -> Plan:
     program, structure = staged.program, staged.structure
-    places = {variable: n for n, variable in enumerate(program.inputs)}
-    fixed, steps = list(staged.constants), []
-    for equation in program.equations:
+    known, equations = _folded(program, staged.constants)
+    fixed, steps = list(known.values()), []
+    inputs = [*known, *program.inputs[len(staged.constants) :]]
+    places = {variable: n for n, variable in enumerate(inputs)}
+    for equation in equations:
         reads = [_place(atom, places) for atom in equation.inputs]
         call = _prepared(equation, reads)
         steps.append(_step(call, reads))
         for variable in equation.outputs:
             places[variable] = len(places)
-    results = [places[variable] for variable in program.outputs]  # type: ignore[index]  # no literals
-    single = results[0] if structure.is_leaf() and results[0] >= len(program.inputs) else None
-    given = len(program.inputs)
+    results = [places[variable] for variable in program.outputs]
+    given = len(inputs)
+    single = results[0] if structure.is_leaf() and results[0] >= given else None
     left = itertools.count(often.replays, -1)
     alone = call if single is not None and len(steps) == 1 and not fixed and reads == list(range(given)) else None
 
@@ -287,6 +290,24 @@ def _plan(staged: compiled_plans.Staged, improve: Callable[[Plan, list[Array]], 
         return trees.unflatten(structure, [another(known[n]) if n < given else known[n] for n in results])
 
     return run
+
+
+def _folded(program: Program, constants: Sequence[Array]) -> tuple[dict[Any, Array], list[Equation]]:
+    """What small values are known before a call, by variable, and the equations that are left."""
+    known: dict[Any, Array] = dict(zip(program.inputs, constants, strict=False))
+    left = []
+    for equation in program.equations:
+        ready = all(isinstance(atom, Literal) or atom in known for atom in equation.inputs)
+        small = all(isinstance(x.type, ArrayType) and math.prod(x.type.shape) <= _MOST_KEPT for x in equation.outputs)
+        if not (ready and small) or equation.effects or not set(equation.outputs).isdisjoint(program.outputs):
+            left.append(equation)
+            continue
+        operands = [atom if isinstance(atom, Literal) else known[atom] for atom in equation.inputs]
+        known |= zip(equation.outputs, execute(equation.primitive, operands, equation.params), strict=True)
+    return known, left
+
+
+_MOST_KEPT = 1 << 10  # elements of a value that a plan keeps
 
 
 def _place(atom: Atom, places: dict[Any, int]) -> int | Literal:
