@@ -36,6 +36,9 @@ FORMS: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
     "along the window, by strides": ((3, 4, 24, 27), (5, 4, 20, 20), {"strides": (1, 2), "padding": ((0, 0), (1, 1))}),
     "along a dilated window": ((3, 4, 32, 37), (16, 4, 15, 15), {"rhs_dilation": (2, 2), "padding": ((0, 0), (1, 1))}),
     "along the window, in groups": ((4, 8, 16, 17), (16, 4, 15, 15), {"feature_groups": 2}),
+    "along the window, in bands, for parts of the features": ((16, 2, 60, 59), (16, 2, 58, 57), {}),
+    "along the window, several images at once": ((3, 8, 12, 14), (9, 8, 10, 12), {}),
+    "along a window of one axis": ((3, 4, 102), (10, 4, 100), {}),
     "along the window, in groups of the batch": ((4, 4, 16, 17), (16, 4, 15, 15), {"batch_groups": 2}),
 }  # fmt: skip
 
@@ -109,5 +112,7 @@ def test_small_and_narrow_ones_and_other_dtypes_are_products_with_windows() -> N
     function, x, y = convolution("same")
     assert not is_kept(function, x[:, :, :7, :7], y)
     assert not is_kept(function, x[:1, :, :4, :12], y)
+    function, x, y = convolution("along the window")
+    assert not is_kept(function, x[..., :20, :20], y)  # at one position every term is read for one sum
     function, x, y = convolution("same", "complex64")
     assert not is_kept(function, x, y)

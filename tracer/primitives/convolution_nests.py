@@ -54,6 +54,8 @@ def has_nest(lhs: Type, rhs: Type, *, padding: Any, **params: Any) -> bool:
         return False
     reach = extents(outs, window, strides, dilations)
     if runs_along_window(outs, window):
+        if outs[-1] == 1:
+            return False  # every term would be loaded for one sum: a product keeps a tile of them
         along, written, planes = window[-1], outs[-1], 1
     else:
         along, written, planes = outs[-1], window[-1], rhs.shape[1]

@@ -26,6 +26,7 @@ _VECTOR_BYTES: Final = 64
 _SUMS: Final = {1: 16, 2: 8}  # most features of a tile by its vectors of positions
 _TAPS: Final = 3  # positions of a tile whose lanes run along the window
 _TILE_BYTES: Final = 1 << 15  # of rhs that such tiles read again: a first cache
+_PART_BYTES: Final = 1 << 18  # of rhs that a part of the features reads for every image: of a second cache
 _PARTS: Final = 8  # for threads to share, where there are so many
 
 Body = Callable[[list[Affine], Sequence[Operand]], Sequence[Operand]]
@@ -239,32 +240,44 @@ class _Nest:
     # -- lanes are elements of the window ------------------------------------------------------------------------
 
     def along_window(self) -> None:
-        """A tile is features by positions, each sum in lanes along the last axis of the window."""
+        """A tile is features by positions, each sum in lanes along the last axis of the window.
+
+        Images of lhs come one after another for the same part of rhs, which stays in a core's second cache.
+        """
         reach = extents(self.outs, self.window, self.strides, self.dilations)
-        wanted = -(-_PARTS // (self.batch * self.groups))
-        parts = _divisor(self.group, max(1, min(wanted, self.group // 8)))
-        share = self.group // parts
         planes = self._planes(reach)
-        with self.f.loops((self.batch, self.groups, parts), LoopKind.PARALLEL) as (n, g, part):
+        bands = self._bands(planes)
+        share = _divisor(self.group, max(8, _PART_BYTES // (planes * padded_bytes(self.dtype, self.window, 1))))
+        parts = self.group // share
+        chunk = self.batch // _divisor(self.batch, max(1, _PARTS // (parts * self.groups)))
+        with self.f.loops((self.groups, parts, self.batch // chunk), LoopKind.PARALLEL) as (g, part, images):
             buffer = self._local(planes, reach, self.dilations[-1])
-            o = plus(scaled(g, self.group), scaled(part, share))
-            self._clear(n, o, share)
-            with self.f.loops((self.into // planes,), LoopKind.SERIAL) as (block,):
-                first = scaled(block, planes)
+            o, start = plus(scaled(g, self.group), scaled(part, share)), scaled(images, chunk)
+            with self.f.loops((chunk,), LoopKind.SERIAL) as (image,):
+                self._clear(plus(start, image), o, share)
+            with self.f.loops((self.into // planes, chunk), LoopKind.SERIAL) as (block, image):
+                n, first = plus(start, image), scaled(block, planes)
                 self._fill(buffer, planes, first, n, g, ZERO)
                 for begin, size, count in _blocks(share, 8):
                     with self.f.loops((count,), LoopKind.SERIAL) as (tile,):
                         row = plus(o, shifted(scaled(tile, size), begin))
-                        with self.f.loops(self.outs[:-1], LoopKind.SERIAL) as at:
+                        with self.f.loops((bands, *self.outs[:-1]), LoopKind.SERIAL) as (band, *at):
                             for tap in range(0, self.outs[-1], _TAPS):
                                 taps = range(tap, min(tap + _TAPS, self.outs[-1]))
-                                self._taps(buffer, n, row, size, at, taps, planes, first)
+                                self._taps(buffer, n, row, size, at, taps, planes, first, band, bands)
         self.f.invoke()
 
     def _planes(self, reach: tuple[int, ...]) -> int:
         """How many input features are padded at once."""
         most = LOCAL_BYTES // padded_bytes(self.dtype, reach, 1)
         return _divisor(self.into, min(most, _TILE_BYTES // (8 * padded_bytes(self.dtype, self.window, 1))))
+
+    def _bands(self, planes: int) -> int:
+        """In how many bands of rows the window is read, so that a tile's part of it stays in a first cache."""
+        if len(self.window) == 1:
+            return 1
+        row = 8 * planes * padded_bytes(self.dtype, self.window[1:], 1)
+        return self.window[0] // _divisor(self.window[0], max(1, _TILE_BYTES // row))
 
     def _clear(self, n: Affine, o: Affine, share: int) -> None:
         """Zeros in this part's results."""
@@ -274,10 +287,11 @@ class _Nest:
 
     def _taps(
         self, buffer: Buffer, n: Affine, o: Affine, rows: int, at: Sequence[Affine], taps: range, planes: int,
-        first: Affine,
+        first: Affine, band: Affine, bands: int,
     ) -> None:  # fmt: skip
-        """Add to some features at a few positions what some input features contribute."""
+        """Add to some features at a few positions what some input features contribute in a band of the window."""
         b = self.b
+        counts = (self.window[0] // bands, *self.window[1:-1]) if len(self.window) > 1 else ()
         carries = [reduction(ScalarOp.ADD, constant(0, self.dtype)) for _ in range(rows * len(taps))]
         lanes = b.for_("x", 0, self.window[-1], kind=LoopKind.VECTOR, lanes=self.unit, carries=carries)
         with lanes:
@@ -286,6 +300,8 @@ class _Nest:
 
             def terms(index: list[Affine], sums: Sequence[Operand]) -> Sequence[Operand]:
                 i, *within = index
+                if within:
+                    within[0] = plus(within[0], scaled(band, counts[0]))
                 axes = zip(at, within, self.strides, self.dilations, strict=False)
                 leading = [plus(scaled(p, s), scaled(w, d)) for p, w, s, d in axes]
                 pull = self.f.puller()
@@ -294,7 +310,7 @@ class _Nest:
                 pairs = [(w, v) for w in weights for v in values]
                 return [b.compute(ScalarOp.FMA, w, v, s) for (w, v), s in zip(pairs, sums, strict=True)]
 
-            lanes.yields(*self._sums((planes, *self.window[:-1]), lanes.carries, terms))
+            lanes.yields(*self._sums((planes, *counts), lanes.carries, terms))
         results = iter(lanes.results)
         for r in range(rows):
             for t in taps:

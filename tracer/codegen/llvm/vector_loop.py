@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tracer.codegen.llvm.compute import apply
 from tracer.codegen.llvm.frame import Frame
 from tracer.codegen.llvm.loops import Rounds, first_value, phi, yields
@@ -9,6 +11,8 @@ from tracer.codegen.llvm.types import ELEMENT, indices, iota, leading_mask, spla
 from tracer.codegen.llvm.varying import Variation
 from tracer.ir.loop import Carry, Constant, For
 from tracer.ir.scalar import ScalarOp
+
+_MOST_HELD: Final = 8  # partial results that stay in registers beside those of a masked round
 
 
 def vector_loop(f: Frame, s: For) -> None:
@@ -123,18 +127,27 @@ class VectorLoop:
         return values
 
     def _last_round(self, index: str, mask: str, partial: list[str]) -> list[str]:
-        """The round in which only some lanes take part: the others keep their partial results."""
+        """The round in which only some lanes take part: the others keep their partial results.
+
+        Many of these wait in memory, so that the round has the registers for itself.
+        """
         f = self.f
+        kinds = [vector(ELEMENT[r.dtype], f.lanes) for r in self.registers]
+        memory = [f.scratch(f"partial{n}", kind) for n, kind in enumerate(kinds)] if len(kinds) > _MOST_HELD else []
+        for where, kind, value in zip(memory, kinds, partial, strict=False):
+            f.w.do(f"store {kind} {value}, ptr {where}, align 64")
         for register, value in zip(self.registers, partial, strict=True):
             f.define(register, value)
         f.mask = mask
         values = self._body(index)
         f.mask = None
+        held = (
+            [f.w.let(f"load {k}, ptr {m}, align 64") for k, m in zip(kinds, memory, strict=True)] if memory else partial
+        )
         lanes = f"{vector('i1', f.lanes)} {mask}"
-        kinds = [vector(ELEMENT[r.dtype], f.lanes) for r in self.registers]
         return [
             f.w.let(f"select {lanes}, {kind} {new}, {kind} {old}")
-            for kind, new, old in zip(kinds, values, partial, strict=True)
+            for kind, new, old in zip(kinds, values, held, strict=True)
         ]
 
     def _body(self, index: str) -> list[str]:
