@@ -176,7 +176,7 @@ def _batch_select(
     for number in reversed(range(len(branches))):
         mask = eq(index, as_literal(number, dtypes.I32))
         branch, given_batched = branches[number], batched
-        given = in_live_lanes(mask, operands, batched)
+        given = in_live_lanes(mask, operands, batched, branch)
         if wants_guard(branch):
             branch, given, given_batched = guarded_program(branch), [mask, *given], (True, *batched)
         program = ctx.transform(branch, given_batched, ctx.size, ctx.axis_name, True).program

@@ -304,7 +304,7 @@ def _batch_lanes(
         leading = [*([mask] if guarded else []), step]
         read = evaluate(reads, [*leading, *given])
         batched = (*in_consts, *[True] * (len(entry) + len(read)))
-        results = evaluate(rest, [*leading, *in_live_lanes(mask, [*given, *read], batched)])
+        results = evaluate(rest, [*leading, *in_live_lanes(mask, [*given, *read], batched, body)])
         return [where_live(mask, y, x) for y, x in zip(results, given[split:], strict=True)]
 
     operands = [counts, *consts, *entry]

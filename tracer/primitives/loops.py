@@ -321,7 +321,7 @@ def _batch_lanes(
 
     def run(inputs: list[Array]) -> list[Operand]:
         mask, carry = inputs[second], list(inputs[second + 1 :])
-        stepped = step(mask, in_live_lanes(mask, [*inputs[first:second], *carry], in_body + lanes))
+        stepped = step(mask, in_live_lanes(mask, [*inputs[first:second], *carry], in_body + lanes, body))
         carry = [where_live(mask, y, x) for x, y in zip(carry, stepped, strict=True)]
         (going,) = test(mask, [*inputs[:first], *carry])
         return [and_(mask, going), *carry]

@@ -17,8 +17,9 @@ from itertools import compress
 from typing import Any
 
 from tracer.ir.primitive import Composite, Joint, Linearized, Primitive, Zero
-from tracer.ir.program import Atom, Equation, Var
+from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.types import ArrayType, is_differentiable
+from tracer.ir.visit import equations
 from tracer.primitives.broadcasting import broadcast_in_dim
 from tracer.primitives.comparison import select
 from tracer.primitives.gathering import take_along
@@ -33,11 +34,14 @@ from tracer.trace.trace import bind_all
 Lanes = tuple[int, ...]
 
 
-def in_live_lanes(mask: Any, xs: Sequence[Any], batched: Sequence[bool]) -> list[Any]:
+def in_live_lanes(mask: Any, xs: Sequence[Any], batched: Sequence[bool], *programs: Program) -> list[Any]:
     """The operands of what runs in all lanes of a batch, of which only those that the mask names count.
 
-    mask: bool [lanes]. xs: [lanes, ...] where batched, else shared by all lanes.
+    mask: bool [lanes]. xs: [lanes, ...] where batched, else shared by all lanes. programs: what runs. Where there are
+    collectives in it, live lanes compute with what dead ones have, too, so all of them count.
     """
+    if any(map(_reaches_across, programs)):
+        return list(xs)
     values = [live(mask, x) if on else x for x, on in zip(xs, batched, strict=True)]
     if not any(_is_shared(x) and not on for x, on in zip(xs, batched, strict=True)):
         return values
@@ -49,15 +53,20 @@ def in_live_lanes(mask: Any, xs: Sequence[Any], batched: Sequence[bool]) -> list
     return values
 
 
+def _reaches_across(program: Program) -> bool:
+    """Whether lanes of a batch that is still to be made compute with each other's values."""
+    return any("axis_name" in equation.params and equation.inputs for equation in equations(program))
+
+
 def _is_shared(x: Any) -> bool:
     return isinstance(x, Array) and isinstance(x.type, ArrayType) and is_differentiable(x.type)
 
 
-def unchanged(equations: Sequence[Equation]) -> dict[Var, Atom]:
+def unchanged(tape: Sequence[Equation]) -> dict[Var, Atom]:
     """What all lanes share goes through as it is: the operand of each such output."""
     return {
         y: x
-        for equation in equations
+        for equation in tape
         if equation.primitive is stand_in_p
         for x, y, lanes in zip(equation.inputs[1:], equation.outputs, equation.params["lanes"], strict=True)
         if not lanes
