@@ -25,7 +25,7 @@ from enum import Enum
 from typing import Any, ClassVar, dataclass_transform
 
 from tracer.ir.scalar import ScalarOp
-from tracer.ir.types import Type
+from tracer.ir.types import Shape, Type
 
 Rule = Callable[..., Any]  # signatures above; the parameters differ from primitive to primitive
 Params = Mapping[str, Any]  # ints, floats, strings, dtypes, tuples, programs: see `ir.digest`
@@ -70,11 +70,14 @@ class Onto:
 
     add(total) -> total. alone() -> the cotangent, for nothing to add to; by default it is added to zeros. So loops that
     read an element a step have a gradient as long as they are, and no longer.
+    start, value: where in the operand it lies, if it is a box of it, and what is there.
     """
 
     type: Type
     add: Callable[[Any], Any]
     alone: Callable[[], Any] | None = None
+    start: Shape | None = None
+    value: Any = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,16 +73,21 @@ def _slice_transpose(
     for start, step, taken, n in zip(start_indices, strides, ct.shape, sizes, strict=True):
         last = start + (taken - 1) * step + 1 if taken else start
         config.append((start, n - last, step - 1 if taken else 0))
-    few = 0 < _FEW * shape.size(ct.shape) <= shape.size(sizes)
-    if not few or any(step != 1 for step in strides):
+    if any(step != 1 for step in strides):
         return [pad(ct, 0, config)]
+    few = 0 < _FEW * shape.size(ct.shape) <= shape.size(sizes)
     from tracer.primitives.slicing import dynamic_slice, dynamic_update_slice  # noqa: PLC0415  # a cycle of two
 
+    def alone() -> Any:
+        return pad(ct, 0, config)
+
     def add_to(total: Any) -> Any:
+        if not few:
+            return ctx.add(total, alone())
         there = dynamic_slice(total, start_indices, ct.shape)
         return dynamic_update_slice(total, ctx.add(there, ct), start_indices)
 
-    return [Onto(xs[0].type, add_to, lambda: pad(ct, 0, config))]
+    return [Onto(xs[0].type, add_to, alone, start_indices, ct)]
 
 
 def _slice_batch(

@@ -20,6 +20,7 @@ from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.trace.trace import Operand
 from tracer.transforms.context import Context, Tangent, raise_no_rule, zero_here
+from tracer.transforms.tiling import laid_out
 
 
 class TransposedProgram(NamedTuple):
@@ -90,6 +91,10 @@ class _Total:
 
     def whole(self) -> Operand:
         total, parts = self.sum, self.parts
+        if len(parts) > 1:
+            arrays, parts = laid_out(parts)
+            for array in arrays:
+                total = array if total is None else Context.add(total, array)
         if total is None:
             first = parts[0]
             total, parts = (zero_here(first.type), parts) if first.alone is None else (first.alone(), parts[1:])
