@@ -46,6 +46,7 @@ from tracer.primitives.nested import (
 )
 from tracer.primitives.reductions import reduce_or
 from tracer.primitives.reference import run_reference
+from tracer.primitives.rematerialization import economical
 from tracer.primitives.rules import is_linear
 from tracer.primitives.shapes import broadcast_in_dim
 from tracer.primitives.stand_ins import in_live_lanes
@@ -201,7 +202,8 @@ def _split_moving(ctx: Any, body: Program, flags: _Parts) -> tuple[Any, tuple[bo
         split = ctx.transform(body, (*flags.body_consts, *moving), moving, nested=True)
         grown = either(moving, split.active_outputs)
         if grown == moving:
-            return split, moving
+            at_hand = [True] * len(flags.body_consts) + [False] * len(moving)
+            return economical(split, len(moving), at_hand), moving
         moving = grown
 
 

@@ -21,6 +21,7 @@ from tracer.ir.visit import live_equations
 from tracer.primitives.linear_parts import split_linear
 from tracer.primitives.nested import Axes, active_of, batched_of, either, linear_carries, nonzero, pick, spread
 from tracer.primitives.reference import run_reference
+from tracer.primitives.rematerialization import economical
 from tracer.primitives.rules import is_linear
 from tracer.primitives.shapes import moveaxis
 from tracer.primitives.stacks import claimed
@@ -133,6 +134,8 @@ def _linearize(
 ) -> Linearized:
     flags = split_parts(active, consts, carries)
     split, moving = _active_fixpoint(ctx, body, flags, nested=True)
+    at_hand = [True] * consts + [False] * carries + [True] * len(flags.xs)
+    split = economical(split, carries, at_hand)
     forward, total = split.forward, len(body.outputs)
     fixed, stacked, extra = _place_residuals(split, body, consts, carries)
     extended = Program(forward.inputs, forward.equations, (*forward.outputs[:total], *extra), forward.name)

@@ -1,0 +1,215 @@
+"""What the derivative of a loop keeps of each step, and what it computes again from that.
+
+A loop's linear part reads values of the forward steps. Kept values go to memory and come back, so a sum of two of them
+had better be added again, and of a broadcast only its operand is kept. The cheapest set of kept values is a minimum cut
+between what a step starts from and what its linear part reads (as in the partitioner of PyTorch's AOTAutograd): a value
+that is kept costs its bytes, one that is computed again its operations, and only operations that are cheap and move no
+more than they read are candidates. Among equal cuts the one nearest to the readers is taken: it repeats least.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any, Final
+
+from tracer.ir import dtypes
+from tracer.ir.primitive import Compare, Convert, IndexMap, Join, Pointwise
+from tracer.ir.program import Atom, Equation, Program, Var
+from tracer.ir.scalar import MATH_FUNCTIONS, ScalarOp
+from tracer.ir.types import ArrayType, size
+from tracer.ir.visit import substitute, substitute_atoms
+
+_DEAR: Final = {*MATH_FUNCTIONS, ScalarOp.DIV, ScalarOp.REM, ScalarOp.SQRT, ScalarOp.IDIV, ScalarOp.IREM}
+_MOST_EQUATIONS: Final = 2000
+_SCALAR: Final = 4  # what an operation on one number costs, in bytes that move; one of many in a vector costs 1
+_KEY: Final = 8  # bytes of a random key
+_NEVER: Final = 1 << 60
+
+
+def economical(split: Any, carries: int, free: Sequence[bool]) -> Any:
+    """A body's linearisation that keeps the cheapest residuals.
+
+    split: a LinearizedProgram of the body of a loop. carries: how many of its outputs are carries; others are kept in
+    any case. free: inputs that come back at no cost, as constants and slices do.
+    """
+    forward, count = split.forward, len(split.active_outputs)
+    if len(forward.equations) > _MOST_EQUATIONS:
+        return split
+    read = [_atom(split, source) for source in split.sources]
+    wanted = {a for a in read if isinstance(a, Var)}
+    at_hand = {v for v, on in zip(forward.inputs, free, strict=True) if on}
+    at_hand.update(a for a in forward.outputs[carries:count] if isinstance(a, Var))
+    kept = _cheapest(forward, wanted, at_hand)
+    again = _repeated(forward.equations, wanted, kept)
+    if not again:
+        return split
+    return _rebuilt(split, read, again)
+
+
+def _atom(split: Any, source: tuple[str, int]) -> Atom:
+    """A residual as the forward program names it."""
+    kind, position = source
+    forward: Program = split.forward
+    if kind == "input":
+        return forward.inputs[position]
+    return forward.outputs[position if kind == "output" else len(split.active_outputs) + position]
+
+
+def _rebuilt(split: Any, read: Sequence[Atom], again: Sequence[Equation]) -> Any:
+    """The split whose linear program starts with the equations that run again."""
+    made = {v for e in again for v in e.outputs}
+    starts = [a for e in again for a in e.inputs if isinstance(a, Var) and a not in made]
+    kept = list(dict.fromkeys([*(a for a in read if isinstance(a, Var) and a not in made), *starts]))
+    linear: Program = split.linear
+    own: dict[Var, Atom] = {v: Var(v.type) for v in (*kept, *(v for e in again for v in e.outputs))}
+    own.update({v: own[a] if isinstance(a, Var) else a for v, a in zip(linear.inputs, read, strict=False)})
+    equations = [
+        *(replace(substitute(e, own), outputs=tuple(_variable(own[v]) for v in e.outputs)) for e in again),
+        *(substitute(e, own) for e in linear.equations),
+    ]
+    inputs = (*(_variable(own[v]) for v in kept), *linear.inputs[len(read) :])
+    outputs = substitute_atoms(linear.outputs, own)
+    forward: Program = split.forward
+    count = len(split.active_outputs)
+    known: dict[Var, tuple[str, int]] = {v: ("input", i) for i, v in enumerate(forward.inputs)}
+    known.update({a: ("output", i) for i, a in enumerate(forward.outputs[:count]) if isinstance(a, Var)})
+    fresh = [v for v in kept if v not in known]
+    known.update({v: ("residual", i) for i, v in enumerate(fresh)})
+    return replace(
+        split,
+        forward=replace(forward, outputs=(*forward.outputs[:count], *fresh)),
+        linear=Program(inputs, tuple(equations), outputs, linear.name),
+        sources=tuple(known[v] for v in kept),
+    )
+
+
+def _variable(atom: Atom) -> Var:
+    assert isinstance(atom, Var)
+    return atom
+
+
+def _repeated(equations: Sequence[Equation], wanted: Iterable[Var], kept: set[Var]) -> list[Equation]:
+    """The equations that give what is wanted and not kept."""
+    missing = {v for v in wanted if v not in kept}
+    found = []
+    for equation in reversed(equations):
+        if not missing.isdisjoint(equation.outputs):
+            found.append(equation)
+            missing.update(a for a in equation.inputs if isinstance(a, Var) and a not in kept)
+    return found[::-1]
+
+
+def _repeating_costs(equation: Equation) -> int | None:
+    """What it costs to run the equation again, in bytes that move; None where that is out of the question."""
+    if len(equation.outputs) != 1 or not isinstance(equation.outputs[0].type, ArrayType) or equation.effects:
+        return None
+    type = equation.outputs[0].type
+    match equation.primitive.lower:
+        case Pointwise(op) if op in _DEAR:
+            return None
+        case Pointwise() | Compare() | Convert() | IndexMap() | Join():
+            parts = 4 if dtypes.is_complex(type.dtype) else 1
+            return parts * (size(type) if type.shape else _SCALAR)
+        case _:
+            return None
+
+
+def _moved_bytes(variable: Var) -> int:
+    """What it costs to keep a value: it is written, and read."""
+    type = variable.type
+    return 2 * size(type) * (type.dtype.itemsize if isinstance(type, ArrayType) else _KEY)
+
+
+def _cheapest(program: Program, wanted: set[Var], at_hand: set[Var]) -> set[Var]:
+    """The values to keep, and what is at hand in any case."""
+    network, definition = _Network(), {v: e for e in program.equations for v in e.outputs}
+    waiting, seen = list(wanted), set(wanted)
+    for variable in wanted:
+        network.connect(("after", variable), "sink", _NEVER)
+    while waiting:
+        variable = waiting.pop()
+        if variable in at_hand:
+            continue
+        network.connect(("before", variable), ("after", variable), _moved_bytes(variable))
+        equation = definition.get(variable)
+        again = None if equation is None else _repeating_costs(equation)
+        network.connect("source", ("before", variable), _NEVER if again is None else again)
+        if equation is None or again is None:
+            continue
+        for atom in equation.inputs:
+            if isinstance(atom, Var) and atom not in at_hand:
+                network.connect(("after", atom), ("before", variable), _NEVER)
+                if atom not in seen:
+                    seen.add(atom)
+                    waiting.append(atom)
+    beyond = network.sink_side()
+    return at_hand | {v for v in seen if ("before", v) not in beyond and ("after", v) in beyond}
+
+
+@dataclass(slots=True)
+class _Network:
+    """A directed graph with capacities."""
+
+    room: dict[Any, dict[Any, int]] = field(default_factory=dict)
+
+    def connect(self, start: Any, end: Any, capacity: int) -> None:
+        """Add capacity to an edge; the one back takes what flows."""
+        forth, back = self.room.setdefault(start, {}), self.room.setdefault(end, {})
+        forth[end] = forth.get(end, 0) + capacity
+        back.setdefault(start, 0)
+
+    def sink_side(self) -> set[Any]:
+        """The nodes beyond the minimum cut that is nearest to the sink, by the longest flow (Dinic 1970)."""
+        while levels := self._levels():
+            self._block(levels)
+        found, waiting = {"sink"}, ["sink"]
+        while waiting:
+            node = waiting.pop()
+            for before in self.room.get(node, ()):
+                if before not in found and self.room[before][node]:
+                    found.add(before)
+                    waiting.append(before)
+        return found
+
+    def _levels(self) -> dict[Any, int]:
+        """How far nodes are from the source, as far as the sink; nothing where the sink is out of reach."""
+        levels, waiting = {"source": 0}, deque(["source"])
+        while waiting:
+            node = waiting.popleft()
+            for after, room in self.room.get(node, {}).items():
+                if room and after not in levels:
+                    levels[after] = levels[node] + 1
+                    waiting.append(after)
+        return levels if "sink" in levels else {}
+
+    def _block(self, levels: dict[Any, int]) -> None:
+        """Send what goes along shortest paths."""
+        untried = {node: list(self.room[node]) for node in levels}
+        path: list[Any] = ["source"]
+        while path:
+            node = path[-1]
+            if node == "sink":
+                self._send(path)
+                path = ["source"]
+                continue
+            while untried[node]:
+                after = untried[node][-1]
+                if self.room[node][after] and levels.get(after) == levels[node] + 1:
+                    path.append(after)
+                    break
+                untried[node].pop()
+            else:
+                path.pop()
+                if path:
+                    untried[path[-1]].pop()
+
+    def _send(self, path: Sequence[Any]) -> None:
+        """As much as goes along the path."""
+        edges = list(pairwise(path))
+        least = min(self.room[a][b] for a, b in edges)
+        for a, b in edges:
+            self.room[a][b] -= least
+            self.room[b][a] += least
