@@ -10,7 +10,8 @@ from tests.schedule.running import agree, program, vector
 from tracer.passes.pipeline import optimize
 from tracer.primitives.arithmetic import add, mul
 from tracer.primitives.trigonometric import sin, sin_p
-from tracer.schedule.fusion import Nest, plan_block
+from tracer.schedule.fusion import plan_block
+from tracer.schedule.plans import Nest
 
 
 def chain(steps: int) -> Any:

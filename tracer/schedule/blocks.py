@@ -19,8 +19,9 @@ from tracer.schedule.arena import Arena
 from tracer.schedule.canonical import function_key
 from tracer.schedule.elements import Puller, literal_element
 from tracer.schedule.equal_nests import NestKey, Written, nest_key, written
-from tracer.schedule.fusion import BlockPlan, Nest, Other, Rename, Single, plan_block
+from tracer.schedule.fusion import plan_block
 from tracer.schedule.nests import Argument, Invocation, NestWriter
+from tracer.schedule.plans import BlockPlan, Nest, Other, Rename, Single
 from tracer.schedule.sources import Element, Inline, Memory, Scalars, Source, StackSource, components, scalar_count
 from tracer.schedule.versions import Versions
 from tracer.schedule.windows import FaultSites
@@ -219,6 +220,11 @@ class BlockWriter:
             self.builder.leave()
 
     def _write_nest(self, nest: Nest) -> None:
+        if nest.boxes:
+            for box in nest.boxes:
+                writer = NestWriter(nest, self.source_of, self.target_of, self.module.sites, box)
+                self.invoke(writer.write(self.module.next_name()))
+            return
         key = nest_key(nest, self.source_of, self.target_of)
         before = self.module.written.get(key) if key is not None else None
         if key is not None and before is not None:

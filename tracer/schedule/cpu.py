@@ -117,11 +117,19 @@ def _better_than(score: float, loop: For) -> bool:
 
 
 def _smoothness(loop: For, index: Register) -> float:
-    """The share of accesses under the loop that are contiguous, or do not move, as its index steps."""
+    """The share of accesses under the loop that are contiguous, or do not move, as its index steps.
+
+    Where none is contiguous, it matters more how many lanes have something to do.
+    """
     steps = [_step(address, index) for _, address in _accesses(loop.body.statements)]
     if not steps:
         return 1.0
-    return sum(step == 1 or step == 0 for step in steps) / len(steps) + 0.01 * sum(step == 1 for step in steps)
+    share = sum(step == 1 or step == 0 for step in steps) / len(steps)
+    contiguous = sum(step == 1 for step in steps)
+    if contiguous or loop.carries or not isinstance(loop.stop, Constant):
+        return share + 0.01 * contiguous
+    rounds, lanes = int(loop.stop.value), max(1, _lanes(loop))
+    return (share + 0.1) * rounds / (-(-rounds // lanes) * lanes) if rounds else share
 
 
 def _step(address: Address, index: Register) -> int:

@@ -14,10 +14,13 @@ from tracer.errors import InternalError
 from tracer.ir import dtypes
 from tracer.ir.loop import Address, Operand
 from tracer.ir.loop_build import Builder, constant
-from tracer.ir.primitive import Alias, Compare, Convert, Gather, Generate, IndexMap, Pointwise, Structured
+from tracer.ir.primitive import (
+    Alias, Compare, Convert, Gather, Generate, IndexMap, Join, Pointwise, Reduce, Scatter, Structured,
+)  # fmt: skip
 from tracer.ir.program import Atom, Equation, Literal, Var
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType, Type
+from tracer.schedule.boxes import chosen
 from tracer.schedule.index import Extents, Flat, Index, flatten, operand_of, plus, position, scaled, unflatten
 from tracer.schedule.index_maps import INDEX_MAPS
 from tracer.schedule.pointwise import pointwise_element
@@ -55,6 +58,21 @@ def is_name(equation: Equation) -> bool:
             return len(equation.outputs) == 1
         case _:
             return False
+
+
+def is_scatter(equation: Equation) -> bool:
+    """Whether the equation puts updates at indices, one after another."""
+    return isinstance(equation.primitive.lower, Scatter) and equation.primitive.name != "dynamic_update_slice"
+
+
+def is_reduction(equation: Equation) -> bool:
+    """Whether the equation reduces with an operation that joins partial results."""
+    lower = equation.primitive.lower
+    if not isinstance(lower, Reduce):
+        return False
+    operand = equation.inputs[0]
+    complex_product = isinstance(operand.type, ArrayType) and dtypes.is_complex(operand.type.dtype)
+    return isinstance(operand, Var) and not (complex_product and lower.op is not ScalarOp.ADD)
 
 
 class Puller:
@@ -134,6 +152,11 @@ class Puller:
                 return self._plan_alias(equation, index, output)
             case Gather():
                 return self._plan_gather(equation, index)
+            case Join():
+                read = chosen(equation, self.axes(index, result), self.extents)
+                if read is None:
+                    raise InternalError(f"{primitive.name} is read across the border of its operands")
+                return Plan([read], lambda found: found[0])
             case _:
                 raise InternalError(f"{primitive.name} cannot be computed where it is read")
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from tracer.ir.digest import params_key
 from tracer.ir.loop import Address, Buffer, Constant, Operand, Register, View
 from tracer.ir.program import Equation, Literal, Var
-from tracer.schedule.fusion import Nest, is_reduction
+from tracer.schedule.elements import is_reduction
 from tracer.schedule.nests import Argument, Invocation
+from tracer.schedule.plans import Nest
 from tracer.schedule.sources import Inline, Memory, Scalars, Source
 
 Place = tuple[Buffer, Address] | Register

@@ -1,39 +1,22 @@
 """What becomes a loop nest: which values are stored, which are computed where they are read, and which share a loop.
 
-A plan is a list of steps in order of execution:
-
-    Nest     one loop over a domain, with roots: arrays stored in it and reductions over some of its axes
-    Single   one equation without axes, computed in registers; in long programs a function is a nest of its own, since
-             equal nests are written once
-    Rename   an array in memory under another shape: nothing is written
-    Other    everything with a schedule of its own: control flow, library calls, scatters, scans
-
-Values that are neither roots nor outputs of other steps are inline: pulled by their readers. A value is stored
-if something needs it in memory, if it is costly and would be computed again (by several nests, or under a broadcast).
+A plan is a list of steps, see `plans`. Values that are neither roots nor outputs of other steps are inline: pulled by
+their readers. A value is stored if something needs it in memory, if it is costly and would be computed again (by
+several nests, or under a broadcast). Joins are read in parts, see `boxes`, where nests alone read them and can be cut.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
-from tracer.ir import dtypes
-from tracer.ir.primitive import (
-    Composite,
-    Gather,
-    IndexMap,
-    Join,
-    Pointwise,
-    Reduce,
-    Scan,
-    Scatter,
-)
+from tracer.ir.primitive import Composite, Gather, IndexMap, Join, Pointwise, Scan
 from tracer.ir.program import Atom, Equation, Program, Var
-from tracer.ir.scalar import ScalarOp
-from tracer.ir.types import ArrayType, size
+from tracer.ir.types import size
+from tracer.schedule.boxes import boxes_of, is_parted
 from tracer.schedule.costs import cost_of, operations_of
-from tracer.schedule.elements import is_map, is_name
+from tracer.schedule.elements import is_map, is_name, is_reduction, is_scatter
 from tracer.schedule.lane_fits import shared_arrays
+from tracer.schedule.plans import BlockPlan, Nest, Other, Rename, Single, Step
 from tracer.schedule.updates import is_stored_at_once, is_update, reads_its_array
 
 _CHEAP = 2  # operations that may be repeated rather than stored
@@ -41,53 +24,7 @@ _CHEAP_ONCE = 8  # operations that a loop on one thread takes over
 _MOST_OPERATIONS = 800  # in one nest, functions written out: more would spill registers and cost compile time
 _MOST_ROOTS = 8
 _MOST_IN_REGISTERS = 2400  # operations on scalars in a block and its branches, functions written out
-
-
-@dataclass(slots=True)
-class Nest:
-    """One loop over `domain`. axes: the reduced ones, in case a root reduces."""
-
-    domain: tuple[int, ...]
-    axes: tuple[int, ...] | None = None
-    roots: list[Equation] = field(default_factory=list)
-    operations: int = 0
-
-
-@dataclass(slots=True)
-class Single:
-    equation: Equation
-
-
-@dataclass(slots=True)
-class Other:
-    equation: Equation
-
-
-@dataclass(slots=True)
-class Rename:
-    equation: Equation
-
-
-Step = Nest | Single | Rename | Other
-
-
-@dataclass(slots=True)
-class BlockPlan:
-    """steps, the inline values, and for every value: the step that makes it, and the steps that read it last,
-    at all and at another index than their own. calls: whether functions of scalars are called."""
-
-    steps: list[Step]
-    inline: dict[Var, Equation]
-    place: dict[Var, int]
-    last_read: dict[Var, int]
-    last_shifted_read: dict[Var, int]
-    calls: bool
-
-    def may_overwrite(self, old: Var, new: Var, equation: Equation | None) -> bool:
-        """Whether `new` can be stored where `old` is: nobody reads `old` later, or elsewhere while `new` is stored."""
-        at = self.place.get(new, -1)
-        pointwise = equation is not None and is_map(equation)
-        return pointwise and self.last_read.get(old, -1) <= at and self.last_shifted_read.get(old, -1) < at
+_MOVING = (IndexMap, Gather, Join)  # an element is read at another index than its own
 
 
 def plan_block(program: Program, *, calls: bool = False) -> BlockPlan:
@@ -95,7 +32,27 @@ def plan_block(program: Program, *, calls: bool = False) -> BlockPlan:
 
     calls: whether functions of scalars are called in any case, rather than written out where they are few.
     """
-    return _Planner(program, calls or _has_many_functions(program)).plan()
+    calls = calls or _has_many_functions(program)
+    parted = {e.outputs[0] for e in program.equations if is_parted(e)}
+    while True:
+        plan = _Planner(program, calls, parted).plan()
+        misfits = _cut_in_boxes(plan) if parted else set()
+        if not misfits:
+            return plan
+        parted -= misfits
+
+
+def _cut_in_boxes(plan: BlockPlan) -> set[Var]:
+    """Cut the nests that read joins in boxes. The joins of nests that cannot be cut: they must be stored."""
+    misfits: set[Var] = set()
+    for step in plan.steps:
+        if isinstance(step, Nest):
+            boxes = boxes_of(step.domain, step.roots, plan.inline, step.operations)
+            if isinstance(boxes, set):
+                misfits |= boxes
+            else:
+                step.boxes = boxes
+    return misfits
 
 
 def _has_many_functions(program: Program) -> bool:
@@ -111,24 +68,14 @@ def _has_many_functions(program: Program) -> bool:
     return operations > _MOST_IN_REGISTERS
 
 
-def is_scatter(equation: Equation) -> bool:
-    """Whether the equation puts updates at indices, one after another."""
-    return isinstance(equation.primitive.lower, Scatter) and equation.primitive.name != "dynamic_update_slice"
-
-
-def is_reduction(equation: Equation) -> bool:
-    """Whether the equation reduces with an operation that joins partial results."""
-    lower = equation.primitive.lower
-    if not isinstance(lower, Reduce):
-        return False
-    operand = equation.inputs[0]
-    complex_product = isinstance(operand.type, ArrayType) and dtypes.is_complex(operand.type.dtype)
-    return isinstance(operand, Var) and not (complex_product and lower.op is not ScalarOp.ADD)
-
-
 class _Planner:
-    def __init__(self, program: Program, calls: bool) -> None:
+    """parted: the joins whose operands are read in place of them, where that may be."""
+
+    def __init__(self, program: Program, calls: bool, parted: set[Var]) -> None:
         self.program = program
+        self.parted = parted
+        self.in_nests: set[Var] = set()  # values that are read at the elements of nests only
+        self.pulled_once: set[Var] = set()  # of these, values of which a nest computes an element once
         self.definition: dict[Var, Equation] = {v: e for e in program.equations for v in e.outputs}
         self.readers: dict[Var, list[Equation]] = {}
         self.in_memory: set[Var] = {a for a in program.outputs if isinstance(a, Var)}
@@ -154,7 +101,7 @@ class _Planner:
                 if isinstance(atom, Var):
                     self.readers.setdefault(atom, []).append(equation)
             self.in_memory.update(a for a in stored if isinstance(a, Var))
-            mapped = is_map(equation)
+            mapped = self._is_map(equation)
             inputs = [a for a in equation.inputs if isinstance(a, Var)]
             cost = cost_of(equation) + sum(self._cost_of_reading(v, equation) for v in inputs)
             barrier = max((self.barriers.get(v, 0) for v in inputs), default=0)
@@ -164,10 +111,15 @@ class _Planner:
                 self.cost[variable] = min(cost, 10**6) if mapped and variable.type.shape else 0
                 self.barriers[variable] = barrier if mapped else barrier + 1
 
+    def _is_map(self, equation: Equation) -> bool:
+        """Whether elements can be computed where they are read: those of a join are its operands'."""
+        return is_map(equation) or not self.parted.isdisjoint(equation.outputs)
+
     def _cost_of_reading(self, operand: Var, equation: Equation) -> int:
-        """What an operand adds to an element's cost: nothing where it is costly and spread, and so stored."""
+        """What an operand adds to an element's cost: nothing where it is costly and so stored, spread or joined."""
         cost = self.cost.get(operand, 0)
-        return 0 if cost > _CHEAP and _expands(equation, operand) else cost
+        stored = _expands(equation, operand) or not self.parted.isdisjoint(equation.outputs)
+        return 0 if cost > _CHEAP and stored else cost
 
     def _operands_in_memory(self, equation: Equation) -> Sequence[object]:
         """Operands that must be arrays in memory."""
@@ -200,6 +152,32 @@ class _Planner:
             atom = made.inputs[0]
         return atom
 
+    def _worth_storing_for(self, join: Equation) -> list[Var]:
+        """The operands of a join that are dear, unless each element is computed once: as they are, or the arrays that
+        most of their elements are taken from."""
+        dear = {self._mapped_from(a) for a in join.inputs if isinstance(a, Var) and self.cost.get(a, 0) > _CHEAP}
+        once = join.outputs[0] in self.pulled_once
+        return [array for array in dear if not (once and self._is_read_only_by(join, array))]
+
+    def _is_read_only_by(self, join: Equation, array: Var) -> bool:
+        """Whether an array's elements go to one join, directly or moved."""
+        readers = self.readers.get(array, [])
+        return all(
+            reader is join
+            or (isinstance(reader.primitive.lower, IndexMap) and self._is_read_only_by(join, reader.outputs[0]))
+            for reader in readers
+        )
+
+    def _mapped_from(self, variable: Var) -> Var:
+        """The array that a value's elements are taken from, if it is little more."""
+        array = variable
+        while (made := self.definition.get(array)) is not None and isinstance(made.primitive.lower, IndexMap):
+            operand = made.inputs[0]
+            if not isinstance(operand, Var) or 2 * size(variable.type) < size(operand.type):
+                break
+            array = operand
+        return array
+
     def _is_dear(self, operand: Var, scatter: Equation) -> bool:
         """Whether a scatter, which runs on one thread, had better read what others computed, once for each window."""
         once = size(operand.type) >= size(scatter.inputs[2].type)
@@ -214,7 +192,11 @@ class _Planner:
     # which values are stored
 
     def _decide(self, number: int, equation: Equation) -> None:
-        if not is_map(equation) or len(equation.outputs) != 1 or not equation.outputs[0].type.shape:
+        if self.parted:
+            self._note_readers(equation)
+        joined = self.parted.intersection(equation.outputs) & self.in_nests
+        mapped = is_map(equation) or joined
+        if not mapped or len(equation.outputs) != 1 or not equation.outputs[0].type.shape:
             for atom in equation.inputs:
                 if isinstance(atom, Var):
                     self._reach(atom, {number: is_reduction(equation)})
@@ -223,13 +205,35 @@ class _Planner:
         stored = variable in self.in_memory or self._worth_storing(variable)
         if not stored:
             self.inline[variable] = equation
+            if joined:
+                self.in_memory.update(self._worth_storing_for(equation))
         elif equation.primitive.name == "reshape" and equation.inputs[0] in self.moved:
             self.in_memory.update(a for a in equation.inputs if isinstance(a, Var))  # no division for the axes before
         reached = {number: True} if stored else self.roots.get(variable, {})
         for atom in equation.inputs:
             if isinstance(atom, Var):
-                identity = not isinstance(equation.primitive.lower, IndexMap | Gather)
+                identity = not isinstance(equation.primitive.lower, _MOVING)
                 self._reach(atom, {root: same and identity for root, same in reached.items()})
+
+    def _note_readers(self, equation: Equation) -> None:
+        """Whether the equation's results are read in nests only, and once; what comes later is decided."""
+        if all(self._is_read_in_nests(v) for v in equation.outputs):
+            self.in_nests.update(equation.outputs)
+            for variable in equation.outputs:
+                first, *others = self.readers.get(variable, [equation])
+                once = all(reader is first for reader in others) and not _expands(first, variable)
+                if once and (first.outputs[0] not in self.inline or first.outputs[0] in self.pulled_once):
+                    self.pulled_once.add(variable)
+
+    def _is_read_in_nests(self, variable: Var) -> bool:
+        """Whether all that read a value are elements of nests; of those that come later, it is known what they are."""
+        for reader in self.readers.get(variable, ()):
+            if len(reader.outputs) != 1 or not reader.outputs[0].type.shape:
+                return False
+            result = reader.outputs[0]
+            if result not in self.in_nests if result in self.inline else not is_map(reader):
+                return False
+        return True
 
     def _reach(self, variable: Var, roots: Mapping[int, bool]) -> None:
         present = self.roots.setdefault(variable, {})
@@ -357,7 +361,7 @@ class _Planner:
         """The values that are not inline which the equation reads, directly or through inline ones; at its index?"""
         found: dict[Var, bool] = {}
         seen: dict[Var, bool] = {}
-        identity = not isinstance(equation.primitive.lower, IndexMap | Gather)
+        identity = not isinstance(equation.primitive.lower, _MOVING)
         stack = [(a, identity) for a in equation.inputs if isinstance(a, Var)]
         while stack:
             variable, same = stack.pop()
@@ -366,7 +370,7 @@ class _Planner:
             seen[variable] = same
             if variable in self.inline:
                 inner = self.inline[variable]
-                keeps = same and not isinstance(inner.primitive.lower, IndexMap | Gather)
+                keeps = same and not isinstance(inner.primitive.lower, _MOVING)
                 stack.extend((a, keeps) for a in inner.inputs if isinstance(a, Var))
             else:
                 found[variable] = found.get(variable, True) and same

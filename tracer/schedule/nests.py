@@ -33,10 +33,11 @@ from tracer.ir.primitive import Reduce
 from tracer.ir.program import Equation, Var
 from tracer.ir.reductions import identity
 from tracer.ir.scalar import ScalarOp
+from tracer.schedule.boxes import Box
 from tracer.schedule.collapse import Axis, collapse
-from tracer.schedule.elements import Puller
-from tracer.schedule.fusion import Nest, is_reduction
-from tracer.schedule.index import ZERO, Affine, flatten, of_register, plus, scaled
+from tracer.schedule.elements import Puller, is_reduction
+from tracer.schedule.index import ZERO, Affine, flatten, of_register, plus, scaled, shifted
+from tracer.schedule.plans import Nest
 from tracer.schedule.pointwise import convert
 from tracer.schedule.sources import Element, Inline, Memory, Scalars, Source, StackSource, components
 from tracer.schedule.windows import FaultSites
@@ -95,26 +96,34 @@ class Parameters:
 
 
 class NestWriter:
-    """Writes one nest. `source_of` gives outer sources; `targets` says where roots are stored."""
+    """Writes one nest, or one box of it. `source_of` gives outer sources; `targets` says where roots are stored."""
 
     def __init__(
-        self, nest: Nest, source_of: Callable[[Var], Source], targets: Callable[[Var], Memory], sites: FaultSites
+        self,
+        nest: Nest,
+        source_of: Callable[[Var], Source],
+        targets: Callable[[Var], Memory],
+        sites: FaultSites,
+        box: Box | None = None,
     ) -> None:
         self.nest = nest
+        self.box = box or tuple((0, n) for n in nest.domain)
         self.outer = source_of
         self.targets = targets
         self.parameters = Parameters()
         self.own = {equation.outputs[0]: equation for equation in nest.roots if not is_reduction(equation)}
         self.body = Builder()
         self.registers = [Register(dtypes.I64, f"i{axis}") for axis in range(len(nest.domain))]
-        extents = dict(zip(self.registers, nest.domain, strict=True))
+        self.sizes = [stop - start for start, stop in self.box]
+        extents = dict(zip(self.registers, self.sizes, strict=True))
         self.puller = Puller(self.body, self._source, extents, sites)
 
     def write(self, name: str) -> Invocation:
         """The function and its arguments."""
         nest = self.nest
         stored = {v: self.parameters.memory(self.targets(v), written=True) for v in self._root_variables()}
-        index = tuple(ZERO if n == 1 else of_register(r) for r, n in zip(self.registers, nest.domain, strict=True))
+        places = zip(self.registers, self.sizes, self.box, strict=True)
+        index = tuple(Affine(start) if n == 1 else shifted(of_register(r), start) for r, n, (start, _) in places)
         sums: list[Sum] = []
         elements: dict[Var, Element] = {}
         for equation in nest.roots:
@@ -128,7 +137,7 @@ class NestWriter:
         tail = self._tail(sums, stored, index)
         axes = [
             Axis(r, n, axis in (nest.axes or ()))
-            for axis, (r, n) in enumerate(zip(self.registers, nest.domain, strict=True))
+            for axis, (r, n) in enumerate(zip(self.registers, self.sizes, strict=True))
             if n != 1
         ]
         faults = any(isinstance(s, Fault) for s in self.body.finish().statements)

@@ -9,7 +9,8 @@ from tracer.ir.primitive import Scatter, Structured
 from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.primitives.lanes import mask_position
 from tracer.schedule.elements import is_name
-from tracer.schedule.fusion import BlockPlan, Rename, plan_block
+from tracer.schedule.fusion import plan_block
+from tracer.schedule.plans import BlockPlan, Rename
 from tracer.schedule.updates import is_computed_in_place
 
 
