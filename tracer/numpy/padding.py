@@ -20,10 +20,13 @@ from tracer.numpy.joining import concatenate, take_places
 from tracer.numpy.manipulation import moveaxis
 from tracer.primitives import joining
 from tracer.primitives.joining import slice_in_dim
+from tracer.primitives.shapes import rev
 from tracer.trace.array import Array
 from tracer.trace.source import here
 
 Widths = list[tuple[int, int]]
+
+_FEW_RUNS = 8
 
 
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Array:
@@ -145,7 +148,7 @@ def _by_places(x: Array, widths: Widths, place: Callable[[Any, int], Place], *, 
             raise _nothing_to_pad_with(x)
         at = np.arange(-before, n + after)
         places, period = place(at, n)
-        padded = take_places(x, array_of("pad", places.astype(np.int64)), axis)
+        padded = _taken(x, places.astype(np.int64), axis)
         x = _mirrored(x, padded, axis, at, period) if odd and n > 1 else padded
     return x
 
@@ -164,6 +167,37 @@ def _mirrored(x: Array, padded: Array, axis: int, at: Any, period: int) -> Array
 
 def _nothing_to_pad_with(x: Array) -> ShapeError:
     return ShapeError(message(f"pad{here()}: an axis without elements has nothing to pad with", f"got {x.type}"))
+
+
+def _taken(x: Array, places: np.ndarray[Any, Any], axis: int) -> Array:
+    """The elements at these places along an axis: slices side by side, where those are few."""
+    runs = _runs(places.tolist())
+    if len(runs) > _FEW_RUNS:
+        return take_places(x, array_of("pad", places), axis)
+    parts = []
+    for start, step, count in runs:
+        if step == 0:
+            one = slice_in_dim(x, start, start + 1, axis=axis)
+            parts.append(broadcast(one, tuple(count if d == axis else n for d, n in enumerate(x.shape))))
+        elif step == 1:
+            parts.append(slice_in_dim(x, start, start + count, axis=axis))
+        else:
+            parts.append(rev(slice_in_dim(x, start - count + 1, start + 1, axis=axis), (axis,)))
+    return joining.concatenate(parts, axis)
+
+
+def _runs(places: list[int]) -> list[tuple[int, int, int]]:
+    """The places as runs (start, step, count) by steps of 1, -1 or 0."""
+    runs: list[tuple[int, int, int]] = []
+    for place in places:
+        start, step, count = runs[-1] if runs else (place, 2, 0)
+        if count == 1 and -1 <= place - start <= 1:
+            runs[-1] = (start, place - start, 2)
+        elif count > 1 and place == start + step * count:
+            runs[-1] = (start, step, count + 1)
+        else:
+            runs.append((place, 1, 1))
+    return runs
 
 
 # New values at the ends

@@ -13,7 +13,7 @@ from tracer.errors import ArgumentError, DTypeError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.numpy.choosing import where
 from tracer.numpy.conversion import array_of, unified
-from tracer.numpy.creation import asarray, full_like
+from tracer.numpy.creation import asarray
 from tracer.numpy.dtypes import can_cast
 from tracer.numpy.joining import concatenate
 from tracer.numpy.manipulation import atleast_1d, flip, moveaxis, ravel
@@ -24,6 +24,7 @@ from tracer.numpy.scans import cumsum, diff
 from tracer.numpy.sorting import searchsorted
 from tracer.primitives.broadcasting import axis_of
 from tracer.primitives.convolution_layouts import conv_general_dilated
+from tracer.primitives.joining import slice_in_dim
 from tracer.runtime.handles import makes_new
 from tracer.trace.array import Array
 from tracer.trace.source import here
@@ -125,27 +126,35 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
         raise ArgumentError(
             message(f"gradient{here()}: one spacing, or one for each axis; edge_order 1 or 2", f"got {len(varargs)}")
         )
-    results = [_slope(values, array_of("gradient", h), a, edge_order) for h, a in zip(spacings, axes, strict=True)]
+    results = [_slope(values, h, a, edge_order) for h, a in zip(spacings, axes, strict=True)]
     return results[0] if len(results) == 1 else results
 
 
-def _slope(values: Array, spacing: Array, axis: int, edge_order: int) -> Array:
-    y = moveaxis(values, axis, 0)
-    n = y.shape[0]
+def _slope(values: Array, spacing: Any, axis: int, edge_order: int) -> Array:
+    n = values.shape[axis]
     if n < edge_order + 1:
         raise ShapeError(message(f"gradient{here()}: an axis needs {edge_order + 1} elements", f"got {values.type}"))
-    if spacing.ndim > 1 or (spacing.ndim == 1 and spacing.shape[0] != n):
-        raise ShapeError(message(f"gradient{here()}: coordinates are as many as the axis has", f"got {spacing.type}"))
-    steps = diff(spacing) if spacing.ndim else full_like(y, 0, shape=n - 1) + spacing
-    steps = steps.reshape(n - 1, *[1] * (y.ndim - 1))
-    slopes = (y[1:] - y[:-1]) / steps
-    first, last = slopes[:1], slopes[-1:]
-    h0, h1 = steps[:-1], steps[1:]
-    middle = (h0 * slopes[1:] + h1 * slopes[:-1]) / (h0 + h1) if spacing.ndim else (y[2:] - y[:-2]) / (2 * spacing)
+    at: Any = spacing if isinstance(spacing, int | float) else array_of("gradient", spacing)
+    shape = getattr(at, "shape", ())
+    if shape not in ((), (n,)):
+        raise ShapeError(message(f"gradient{here()}: coordinates are as many as the axis has", f"got {at.type}"))
+    steps = diff(at).reshape(*[n - 1 if d == axis else 1 for d in range(values.ndim)]) if shape else at
+
+    def part(x: Any, start: int, stop: int) -> Any:
+        return slice_in_dim(x, start, stop, axis=axis) if getattr(x, "shape", ()) else x
+
+    slopes = (part(values, 1, n) - part(values, 0, n - 1)) / steps
+    first, last = part(slopes, 0, 1), part(slopes, n - 2, n - 1)
+    if shape:
+        h0, h1 = part(steps, 0, n - 2), part(steps, 1, n - 1)
+        middle = (h0 * part(slopes, 1, n - 1) + h1 * part(slopes, 0, n - 2)) / (h0 + h1)
+    else:
+        middle = (part(values, 2, n) - part(values, 0, n - 2)) / (2 * steps)
     if edge_order == 2:
-        first = first + (slopes[:1] - slopes[1:2]) * steps[:1] / (steps[:1] + steps[1:2])
-        last = last + (slopes[-1:] - slopes[-2:-1]) * steps[-1:] / (steps[-1:] + steps[-2:-1])
-    return moveaxis(concatenate([first, middle, last]), 0, axis)
+        near, far = part(steps, 0, 1), part(steps, n - 2, n - 1)
+        first = first + (first - part(slopes, 1, 2)) * near / (near + part(steps, 1, 2))
+        last = last + (last - part(slopes, n - 3, n - 2)) * far / (far + part(steps, n - 3, n - 2))
+    return concatenate([first, middle, last], axis)
 
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
