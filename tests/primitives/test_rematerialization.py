@@ -82,9 +82,13 @@ def test_gradients_of_loops_are_those_of_their_steps_written_out(step: Callable[
             x = step(x)
         return tnp.sum(x**2)
 
+    def counted(n: Any, x: Any) -> Any:
+        return tnp.sum(lax.fori_loop(0, n, lambda i, u: step(u), x) ** 2)
+
     loops = [
         lambda x: tnp.sum(lax.scan(lambda u, _: (step(u), None), x, None, length=3)[0] ** 2),
-        lambda x: tnp.sum(lax.fori_loop(0, 3, lambda i, u: step(u), x) ** 2),
+        lambda x: counted(3, x),
+        lambda x: tracer.jit(counted)(3, x),
         lambda x: tnp.sum(lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, step(s[1])), (0, x))[1] ** 2),
     ]
     wanted = np.asarray(tracer.grad(written_out)(X))

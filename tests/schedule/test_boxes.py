@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tracer
 import tracer.numpy as tnp
 from tests.codegen.llvm_programs import WIDTHS, executable
 from tests.schedule.random_programs import random_program
@@ -210,6 +211,16 @@ def test_random_programs_with_all_joins_read_in_parts(seed: int, steps: int) -> 
     rng = np.random.default_rng(seed)
     program = random_program(lambda n: int(rng.integers(n)), steps)
     agree_program(program, [rng.uniform(-1.0, 1.0, t.shape) for t in program.input_types])
+
+
+@pytest.mark.usefixtures("small_joins")
+def test_random_words_and_keys() -> None:
+    def function(seed: Any) -> Any:
+        keys = tracer.random.split(tracer.random.key(seed), 300)
+        draws = tracer.vmap(lambda key: tracer.random.uniform(tracer.random.split(key)[0], (2,)))(keys)
+        return tnp.roll(draws, 1, 0) + draws, tracer.random.key_data(keys)
+
+    agree(function, np.uint32(3))
 
 
 def test_no_join_of_a_stencil_takes_memory() -> None:

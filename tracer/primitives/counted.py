@@ -37,6 +37,7 @@ from tracer.primitives.nested import (
 )
 from tracer.primitives.reductions import reduce_max
 from tracer.primitives.reference import run_reference
+from tracer.primitives.rematerialization import economical
 from tracer.primitives.rules import is_linear
 from tracer.primitives.shapes import broadcast_in_dim
 from tracer.primitives.silence import silent
@@ -225,6 +226,7 @@ def _stacked(
 ) -> Linearized:
     parts, flags = _split(xs, consts), _split(active, consts)
     split, moving = _moving(ctx, body, flags.consts, flags.carry, nested=True)
+    split = economical(split, len(moving), [True] * (1 + consts) + [False] * len(moving))
     loop = split_body(split, consts, counted=True)
     stacks = empty_stacks(loop)
     results = for_program(pushing_body(loop, backwards=reverse), [*xs, *stacks], consts=consts, reverse=reverse)

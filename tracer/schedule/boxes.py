@@ -129,7 +129,9 @@ class _Walk:
             case Generate():
                 return []
             case _:
-                return [(a, index if a.type.shape else ()) for a in equation.inputs]
+                shape = equation.outputs[0].type.shape  # words of keys have an axis more, or one less
+                arrays = [(a, index if a.type.shape == shape else _LOST) for a in equation.inputs if a.type.shape]
+                return arrays + [(a, ()) for a in equation.inputs if not a.type.shape]
 
     def _cut(self, join: Equation, index: Axes) -> bool:
         for _, box in parts_of(join):

@@ -15,8 +15,18 @@ from tracer.ir import dtypes
 from tracer.ir.loop import Address, Operand
 from tracer.ir.loop_build import Builder, constant
 from tracer.ir.primitive import (
-    Alias, Compare, Convert, Gather, Generate, IndexMap, Join, Pointwise, Reduce, Scatter, Structured,
-)  # fmt: skip
+    Alias,
+    Compare,
+    Convert,
+    Gather,
+    Generate,
+    IndexMap,
+    Join,
+    Pointwise,
+    Reduce,
+    Scatter,
+    Structured,
+)
 from tracer.ir.program import Atom, Equation, Literal, Var
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType, Type
