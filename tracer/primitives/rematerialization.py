@@ -21,6 +21,7 @@ from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.scalar import MATH_FUNCTIONS, ScalarOp
 from tracer.ir.types import ArrayType, size
 from tracer.ir.visit import substitute, substitute_atoms
+from tracer.primitives.linear_parts import LinearParts
 
 _DEAR: Final = {*MATH_FUNCTIONS, ScalarOp.DIV, ScalarOp.REM, ScalarOp.SQRT, ScalarOp.IDIV, ScalarOp.IREM}
 _MOST_EQUATIONS: Final = 2000
@@ -32,8 +33,8 @@ _NEVER: Final = 1 << 60
 def economical(split: Any, carries: int, free: Sequence[bool]) -> Any:
     """A body's linearisation that keeps the cheapest residuals.
 
-    split: a LinearizedProgram of the body of a loop. carries: how many of its outputs are carries; others are kept in
-    any case. free: inputs that come back at no cost, as constants and slices do.
+    split: a LinearizedProgram, or LinearParts, of the body of a loop. carries: how many of its outputs are carries;
+    others are kept in any case. free: inputs that come back at no cost, as constants and slices do.
     """
     forward, count = split.forward, len(split.active_outputs)
     if len(forward.equations) > _MOST_EQUATIONS:
@@ -58,7 +59,7 @@ def _atom(split: Any, source: tuple[str, int]) -> Atom:
     return forward.outputs[position if kind == "output" else len(split.active_outputs) + position]
 
 
-def _rebuilt(split: Any, read: Sequence[Atom], again: Sequence[Equation]) -> Any:
+def _rebuilt(split: Any, read: Sequence[Atom], again: Sequence[Equation]) -> LinearParts:
     """The split whose linear program starts with the equations that run again."""
     made = {v for e in again for v in e.outputs}
     starts = [a for e in again for a in e.inputs if isinstance(a, Var) and a not in made]
@@ -78,11 +79,11 @@ def _rebuilt(split: Any, read: Sequence[Atom], again: Sequence[Equation]) -> Any
     known.update({a: ("output", i) for i, a in enumerate(forward.outputs[:count]) if isinstance(a, Var)})
     fresh = [v for v in kept if v not in known]
     known.update({v: ("residual", i) for i, v in enumerate(fresh)})
-    return replace(
-        split,
-        forward=replace(forward, outputs=(*forward.outputs[:count], *fresh)),
-        linear=Program(inputs, tuple(equations), outputs, linear.name),
-        sources=tuple(known[v] for v in kept),
+    return LinearParts(
+        replace(forward, outputs=(*forward.outputs[:count], *fresh)),
+        Program(inputs, tuple(equations), outputs, linear.name),
+        tuple(known[v] for v in kept),
+        split.active_outputs,
     )
 
 
