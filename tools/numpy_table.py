@@ -6,12 +6,14 @@ Run:  python -m tools.numpy_table  (JAX's names come from tests/numpy/jax_names.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 import tracer.numpy as tnp
+from tools.array_api_suite import WHY
 from tools.jax_tables import ROOT, Stored
 from tracer.numpy import keywords
 from tracer.numpy.absent import ABSENT
@@ -150,9 +152,34 @@ def _lines() -> Iterator[str]:
         yield f"| `{parameter}` | {why} |"
 
 
+def _of_the_suite() -> Iterator[str]:
+    """What the last run of the array API's public suite left, from its log."""
+    log = sorted((ROOT / "tests" / "numpy" / "results").glob("*-array-api-suite.txt"))[-1]
+    kept = log.read_text(encoding="utf-8")
+    facts = dict(re.findall(r"^(date|suite|standard|run) +(.*)$", kept, re.MULTILINE))
+    counts = re.findall(r"^  (tracer.numpy|array_api_strict) +(.*)$", kept, re.MULTILINE)
+    yield "\n## The public suite of the array API\n"
+    yield f"`tools/array_api_suite.py` ran {facts['suite'].split()[0]} on {facts['date']}, standard"
+    yield f"{facts['standard']}: {facts['run']}. No test was skipped by us.\n"
+    yield "| tests | `tracer.numpy` | array_api_strict |\n|---|---|---|"
+    for title, (ours, strict) in zip(
+        ("outside linalg and fft", "linalg and fft"), (counts[:2], counts[2:]), strict=True
+    ):
+        yield f"| {title} | {ours[1]} | {strict[1]} |"
+    lost = re.findall(r"^    (test_.*)$", kept, re.MULTILINE)
+    yield "\nWhat failed fails on array_api_strict, too:\n\n| tests whose name has | how many | why |\n|---|---|---|"
+    for part, why in WHY.items():
+        found = sum(part in test for test in lost)
+        if found:
+            yield f"| `{part}` | {found} | {why} |"
+    for test in lost:
+        if not any(part in test for part in WHY):
+            yield f"| `{test}` | 1 | open |"
+
+
 def text() -> str:
     """The page."""
-    return "\n".join(_lines()) + "\n"
+    return "\n".join((*_lines(), *_of_the_suite())) + "\n"
 
 
 if __name__ == "__main__":

@@ -244,3 +244,11 @@ def test_what_is_assigned_to_attributes_says_what_to_write() -> None:
     with pytest.raises(AttributeError, match="nothing changes them in place"):
         x.real = 1.0  # type: ignore[misc]
     assert x.shape == (6,)
+
+
+@pytest.mark.parametrize("name", ["__add__", "__rsub__", "__matmul__", "__lt__", "__rpow__"])
+def test_help_of_operators_names_them_and_has_an_example(name: str) -> None:
+    member = getattr(tracer.Array, name)
+    assert member.__name__ == name
+    assert member.__doc__.startswith("With the operands exchanged. ") == name.startswith("__r")
+    assert ">>> " in member.__doc__

@@ -199,3 +199,13 @@ def test_shapes_and_dtypes_that_do_not_fit_are_told() -> None:
         tnp.linalg.tensorinv(np.ones((2, 3)), ind=1)
     with pytest.raises(ShapeError, match=r"^tensorsolve at "):
         tnp.linalg.tensorsolve(np.ones((2, 3)), np.ones(2))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_eigenvalues_are_complex_whatever_the_values(dtype: str) -> None:
+    for matrix in ([[2.0, 1.0], [1.0, 3.0]], [[0.0, 1.0], [-1.0, 0.0]]):
+        given = np.asarray(matrix, dtype)
+        values, vectors = tnp.linalg.eig(given)
+        assert values.dtype == vectors.dtype == tnp.linalg.eigvals(given).dtype == np.result_type(dtype, "complex64")
+        np.testing.assert_allclose(given @ np.asarray(vectors), vectors * values, atol=1e-6)
+        assert type(tnp.linalg.eig(given)).__name__ == "EigResult"

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -209,9 +210,9 @@ LinAlgError = np.linalg.LinAlgError
 
 _FACTORISATIONS = {
     "cond": "How much errors may grow in a solution: the ratio of the extreme singular values, or by other norms.",
-    "eig": "The eigenvalues and right eigenvectors of matrices.",
+    "eig": "The eigenvalues and right eigenvectors of matrices: complex, also where all are real.",
     "eigh": "The eigenvalues, in ascending order, and eigenvectors of Hermitian matrices.",
-    "eigvals": "The eigenvalues of matrices.",
+    "eigvals": "The eigenvalues of matrices: complex, also where all are real.",
     "eigvalsh": "The eigenvalues of Hermitian matrices, in ascending order.",
     "lstsq": "The x that makes |A x - b| least, with residuals, rank and singular values.",
     "matrix_rank": "How many singular values are not negligible.",
@@ -221,7 +222,24 @@ _FACTORISATIONS = {
     "svdvals": "The singular values of matrices, in descending order.",
 }
 
-globals().update({name: by_value(getattr(np.linalg, name), summary) for name, summary in _FACTORISATIONS.items()})
+
+def _always_complex(theirs: Callable[..., Any]) -> Callable[..., Any]:
+    """Dtypes follow from dtypes, as in the array API and JAX; NumPy's follow from values."""
+
+    def complex_of(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return x.astype(np.result_type(x.dtype, np.complex64), copy=False)
+
+    @wraps(theirs)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        found = theirs(*args, **kwargs)
+        return type(found)(*map(complex_of, found)) if isinstance(found, tuple) else complex_of(found)
+
+    return function
+
+
+_THEIRS = {name: getattr(np.linalg, name) for name in _FACTORISATIONS}
+_THEIRS |= {name: _always_complex(_THEIRS[name]) for name in ("eig", "eigvals")}
+globals().update({name: by_value(_THEIRS[name], summary) for name, summary in _FACTORISATIONS.items()})
 __all__ += ["LinAlgError", *_FACTORISATIONS]  # noqa: PLE0604
 
 _REPLAYED = ("diagonal", "matrix_norm", "multi_dot", "norm", "outer", "trace", "vector_norm")  # by types alone

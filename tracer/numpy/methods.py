@@ -60,6 +60,7 @@ def _binary(function: Function) -> Function:
             error.__traceback__ = tidy(error)
             raise
 
+    method.__doc__ = function.__doc__
     return method
 
 
@@ -71,6 +72,7 @@ def _reflected(function: Function) -> Function:
             error.__traceback__ = tidy(error)
             raise
 
+    method.__doc__ = f"With the operands exchanged. {function.__doc__}"
     return method
 
 
@@ -235,6 +237,8 @@ def install(cls: type[Array]) -> None:
             options = Options(taken(name), partial(called, name)) if name in METHODS else NO_OPTIONS
             make = replayed if name in _REPLAYED else boundary
             member = make(member, named=name not in PROTOCOLS, options=options)
+        if name in _QUICK and member.__name__ == "method":
+            member.__name__, member.__qualname__ = name, f"{cls.__name__}.{name}"
         setattr(cls, name, member)
     for name, getter in PROPERTIES.items():
         setattr(cls, name, property(replayed(getter) if name in _REPLAYED else getter))

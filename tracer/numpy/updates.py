@@ -299,7 +299,11 @@ class AtIndex:
     def subtract(
         self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
     ) -> Array:
-        """A copy with values subtracted at i."""
+        """A copy with values subtracted at i.
+
+        >>> tnp.ones(3).at[1:].subtract(1.0)
+        Array([1., 0., 0.], f64)
+        """
         del indices_are_sorted
         negated = arithmetic.negative(_value(self._array, values))
         return updated(self._array, self._index, negated, ADD, mode=mode, unique_indices=unique_indices)
@@ -307,7 +311,11 @@ class AtIndex:
     def multiply(
         self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
     ) -> Array:
-        """A copy with the elements at i multiplied by values."""
+        """A copy with the elements at i multiplied by values.
+
+        >>> tnp.ones(3).at[:2].multiply(4.0)
+        Array([4., 4., 1.], f64)
+        """
         del indices_are_sorted
         return updated(self._array, self._index, values, MULTIPLY, mode=mode, unique_indices=unique_indices)
 
@@ -316,14 +324,22 @@ class AtIndex:
     def divide(
         self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
     ) -> Array:
-        """A copy with the elements at i divided by values; a float array, as of any division."""
+        """A copy with the elements at i divided by values; a float array, as of any division.
+
+        >>> tnp.ones(3).at[0].divide(4.0)
+        Array([0.25, 1.  , 1.  ], f64)
+        """
         del indices_are_sorted
         return arithmetic.divide(self._array, self._factors(values, mode, unique_indices))
 
     def power(
         self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
     ) -> Array:
-        """A copy with the elements at i raised to powers."""
+        """A copy with the elements at i raised to powers.
+
+        >>> tnp.arange(3).at[1:].power(2)
+        Array([0, 1, 4], i64)
+        """
         del indices_are_sorted
         return power(self._array, self._factors(values, mode, unique_indices))
 
@@ -335,14 +351,22 @@ class AtIndex:
     def min(
         self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
     ) -> Array:
-        """A copy with the lesser of elements and values at i."""
+        """A copy with the lesser of elements and values at i.
+
+        >>> tnp.arange(3).at[:].min(1)
+        Array([0, 1, 1], i64)
+        """
         del indices_are_sorted
         return updated(self._array, self._index, values, MIN, mode=mode, unique_indices=unique_indices)
 
     def max(
         self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
     ) -> Array:
-        """A copy with the greater of elements and values at i."""
+        """A copy with the greater of elements and values at i.
+
+        >>> tnp.arange(3).at[:].max(1)
+        Array([1, 1, 2], i64)
+        """
         del indices_are_sorted
         return updated(self._array, self._index, values, MAX, mode=mode, unique_indices=unique_indices)
 
