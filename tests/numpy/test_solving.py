@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import tracer
 import tracer.numpy as tnp
 from tests.laws.differences import difference
-from tracer.errors import DTypeError, MatrixError, ShapeError
+from tracer.errors import DTypeError, MatrixError, ShapeError, TracerArrayError
 
 DTYPES = ("float64", "float32", "complex128", "complex64", "int64")
 CLOSE = {"float32": 2e-3, "complex64": 2e-3}
@@ -209,3 +209,14 @@ def test_eigenvalues_are_complex_whatever_the_values(dtype: str) -> None:
         assert values.dtype == vectors.dtype == tnp.linalg.eigvals(given).dtype == np.result_type(dtype, "complex64")
         np.testing.assert_allclose(given @ np.asarray(vectors), vectors * values, atol=1e-6)
         assert type(tnp.linalg.eig(given)).__name__ == "EigResult"
+
+
+@pytest.mark.parametrize("order", [2, -2, "nuc"])
+def test_norms_by_singular_values_are_of_known_values(order: Any) -> None:
+    x = np.random.default_rng(0).normal(size=(2, 3, 4))
+    for keepdims in (False, True):
+        expected = np.linalg.norm(x, order, axis=(0, 2), keepdims=keepdims)
+        np.testing.assert_allclose(tnp.linalg.norm(x, order, axis=(0, 2), keepdims=keepdims), expected, rtol=1e-13)
+    np.testing.assert_allclose(tnp.linalg.matrix_norm(x, ord=order), np.linalg.matrix_norm(x, ord=order), rtol=1e-13)
+    with pytest.raises(TracerArrayError):
+        tracer.jit(lambda x: tnp.linalg.matrix_norm(x, ord=order))(x)

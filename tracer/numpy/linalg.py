@@ -17,8 +17,8 @@ from tracer.numpy.arithmetic import absolute
 from tracer.numpy.by_value import by_value
 from tracer.numpy.contraction import einsum
 from tracer.numpy.conversion import array_of, cast
+from tracer.numpy.manipulation import expand_dims, moveaxis, ravel
 from tracer.numpy.manipulation import matrix_transpose as matrix_transpose
-from tracer.numpy.manipulation import ravel
 from tracer.numpy.matrices import diagonal as _diagonal
 from tracer.numpy.matrices import eye
 from tracer.numpy.matrices import trace as _trace
@@ -102,7 +102,7 @@ def vector_norm(x: Any, /, *, axis: int | Sequence[int] | None = None, keepdims:
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
-    """The norm of matrices in the last two axes: "fro", 1, -1, inf or -inf.
+    """The norm of matrices in the last two axes: "fro", 1, -1, inf or -inf; of known values also 2, -2 and "nuc".
 
     >>> tnp.linalg.matrix_norm(tnp.asarray([[3.0, 0.0], [0.0, 4.0]]))
     Array(5., f64)
@@ -120,11 +120,12 @@ def _matrix_norm(x: Array, ord: Any, axes: tuple[int, ...], keepdims: bool) -> A
         totals = sum(absolute(x), summed, keepdims=True)
         extreme = (max if ord in (1, np.inf) else min)(totals, kept, keepdims=True)
         return extreme if keepdims else extreme.squeeze(axes)
+    if ord in (2, -2, "nuc"):
+        singular = by_value(np.linalg.svdvals, "")(moveaxis(x, axes, (-2, -1)))
+        found: Array = (max if ord == 2 else min if ord == -2 else sum)(singular, -1)
+        return expand_dims(found, axes) if keepdims else found
     raise ArgumentError(
-        message(
-            f"norm{here()}: no matrix norm {ord!r} yet",
-            help='"fro", 1, -1, inf and -inf; 2 and "nuc" need singular values',
-        )
+        message(f"norm{here()}: no matrix norm {ord!r}", help='"fro", "nuc", 1, -1, 2, -2, inf and -inf are there')
     )
 
 
