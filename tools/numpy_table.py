@@ -32,16 +32,12 @@ NOT_TAKEN: dict[str, str] = {
     "assume_unique_indices": "repeated indices are always allowed for",
     "b": "positional alone",
     "dtype": "cast the operand or the result",
-    "fill_value": "with size=, in nonzero, where, unique and the functions of sets",
     "kwargs": "keywords are named",
     "method": "the algorithm is chosen by the sizes",
-    "out": "results are new arrays; JAX takes None alone",
     "out_sharding": "arrays live on one device",
     "preferred_element_type": "cast the operands",
     "prototype": "positional, named x as the array API has it",
     "shapes": "any number of positional ones",
-    "size": "with size= are nonzero, where, unique and the functions of sets",
-    "where": "where(mask, f(x), x) says it",
     "wrap_negative_indices": "negative indices always count from the end",
     "x": "positional alone",
     "y": "positional alone",
@@ -105,6 +101,16 @@ Written by `tools/numpy_table.py`; compared with jax.numpy {jax}.
 """
 
 
+def not_taken_of_jax() -> dict[str, list[str]]:
+    """The parameters of JAX's functions that ours have not, nor take as NumPy's keywords; with the functions."""
+    lacking = ((parameter, name) for parameter, names in JAX.not_taken().items() for name in names)
+    found: dict[str, list[str]] = {}
+    for parameter, name in lacking:
+        if parameter not in keywords.taken(name):
+            found.setdefault(parameter, []).append(name)
+    return found
+
+
 def not_taken_of_numpy() -> dict[str, list[str]]:
     """As `not_taken`, for NumPy's functions: what may be given by name."""
     found: dict[str, list[str]] = {}
@@ -145,7 +151,7 @@ def _lines() -> Iterator[str]:
     for name, why in ABSENT_MEMBERS.items():
         yield f"| `{name}` | {why} |"
     yield "\n## Parameters of jax.numpy that are not taken\n\n| parameter | why |\n|---|---|"
-    for parameter in sorted(JAX.not_taken()):
+    for parameter in sorted(not_taken_of_jax()):
         yield f"| `{parameter}` | {NOT_TAKEN[parameter]} |"
     yield "\n## Parameters of NumPy that are not taken\n\n| parameter | why |\n|---|---|"
     for parameter, why in NOT_TAKEN_OF_NUMPY.items():

@@ -136,3 +136,17 @@ def test_what_numpy_refuses_is_refused(call: Callable[[Any], Any], kind: type[Ex
 
 def test_masks_that_hide_nothing_are_ignored() -> None:
     assert tnp.sum(np.ma.array([1, 2])) == 3
+
+
+def test_numbers_of_results_that_size_says() -> None:
+    x, mask = tnp.asarray(V), tnp.asarray([True, False, True, True, False])
+    jitted = tracer.jit(lambda m, x: tnp.compress(m, x, size=4, fill_value=-7.0))(mask, x)
+    assert jitted.tolist() == [3.0, 2.0, 2.0, -7.0]
+    assert tracer.jit(lambda m, x: tnp.extract(m, x, size=2))(mask, x).tolist() == [3.0, 2.0]
+    assert tracer.jit(lambda x: tnp.unique_values(x, size=5, fill_value=9.0))(x).tolist() == [-1.0, 1.0, 2.0, 3.0, 9.0]
+    assert tracer.jit(lambda x: tnp.unique_counts(x, size=4).counts)(x).tolist() == [1, 1, 2, 1]
+    assert tracer.jit(lambda x: tnp.unique_inverse(x, size=4).inverse_indices)(x).tolist() == [3, 1, 2, 2, 0]
+    assert tracer.jit(lambda x: tnp.unique_all(x, size=4).indices)(x).tolist() == [4, 1, 2, 0]
+    assert tracer.jit(lambda: tnp.mask_indices(2, tnp.triu, size=2))()[1].tolist() == [0, 1]
+    with pytest.raises(tracer.errors.TracerArrayError, match=r"^extract at .*: the number of results depends"):
+        tracer.jit(tnp.extract)(mask, x)

@@ -119,42 +119,44 @@ def _sized(x: Array, axis: int | None, size: int, fill_value: Any, *, equal_nan:
     return values, order[at], reshape(inverse, x.shape) if axis is None else inverse, counts
 
 
-def unique_values(x: Any, /) -> Array:
-    """The distinct elements in ascending order.
+def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Array:
+    """The distinct elements in ascending order; `size` as in `unique`.
 
     >>> tnp.unique_values(tnp.asarray([3, 1, 3]))
     Array([1, 3], i64)
     """
-    return unique(x, equal_nan=False)
+    return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
 
-def unique_all(x: Any, /) -> Unique:
-    """The distinct elements, where each first occurs, which one each element is, and how often each occurs.
+def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Unique:
+    """The distinct elements, where each first occurs, which one each element is, how often; `size` as in `unique`.
 
     >>> tnp.unique_all(tnp.asarray([3, 1, 3])).counts
     Array([1, 2], i64)
     """
     array = array_of("unique_all", x)
-    values, index, inverse, counts = unique(array, True, True, True, equal_nan=False)
+    values, index, inverse, counts = unique(array, True, True, True, equal_nan=False, size=size, fill_value=fill_value)
     return Unique(values, index, reshape(inverse, array.shape), counts)
 
 
-def unique_counts(x: Any, /) -> UniqueCounts:
-    """The distinct elements in ascending order, and how often each occurs. Every NaN is one of its own.
+def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueCounts:
+    """The distinct elements in ascending order, and how often each occurs; `size` as in `unique`.
+
+    Every NaN is one of its own.
 
     >>> tnp.unique_counts(tnp.asarray([3, 1, 3])).counts
     Array([1, 2], i64)
     """
-    values, counts = unique(x, return_counts=True, equal_nan=False)
+    values, counts = unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
     return UniqueCounts(values, counts)
 
 
-def unique_inverse(x: Any, /) -> UniqueInverse:
-    """The distinct elements in ascending order, and which one each element is, in the shape of x.
+def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueInverse:
+    """The distinct elements in ascending order, and which one each element is, in x.shape; `size` as in `unique`.
 
     >>> tnp.unique_inverse(tnp.asarray([3, 1, 3])).inverse_indices
     Array([1, 0, 1], i64)
     """
     array = array_of("unique_inverse", x)
-    values, inverse = unique(array, return_inverse=True, equal_nan=False)
+    values, inverse = unique(array, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
     return UniqueInverse(values, reshape(inverse, array.shape))

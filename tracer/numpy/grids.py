@@ -132,13 +132,13 @@ def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
     return triu_indices(rows, k, columns)
 
 
-def mask_indices(n: int, mask_func: Callable[..., Any], k: Any = 0) -> tuple[Array, ...]:
-    """The indices of the elements of an n×n matrix that a function such as `triu` keeps.
+def mask_indices(n: int, mask_func: Callable[..., Any], k: Any = 0, *, size: int | None = None) -> tuple[Array, ...]:
+    """The indices of the elements of an n×n matrix that a function such as `triu` keeps; `size` as in `nonzero`.
 
     >>> tnp.mask_indices(2, tnp.triu)
     (Array([0, 0, 1], i64), Array([0, 1, 1], i64))
     """
-    return nonzero(mask_func(asarray(np.ones((n, n), np.int64)), k))
+    return nonzero(mask_func(asarray(np.ones((n, n), np.int64)), k), size=size)
 
 
 def _pair(found: Any) -> tuple[Array, Array]:

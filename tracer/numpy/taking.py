@@ -14,6 +14,7 @@ from tracer.errors import ArgumentError, ShapeError, message
 from tracer.ir import dtypes, shape
 from tracer.lazy import LazyModule
 from tracer.numpy.arithmetic import clip
+from tracer.numpy.choosing import nonzero
 from tracer.numpy.conversion import array_of, broadcast
 from tracer.numpy.indexing import checked_places, get, known_places
 from tracer.numpy.manipulation import moveaxis, ravel
@@ -115,8 +116,12 @@ def choose(a: Any, choices: Sequence[Any] | Any, out: None = None, mode: str = "
 
 
 @makes_new
-def compress(condition: Any, a: Any, axis: int | None = None, out: None = None) -> Array:
-    """The slices along an axis for which a vector of conditions, known while tracing, holds.
+def compress(
+    condition: Any, a: Any, axis: int | None = None, out: None = None, *, size: int | None = None, fill_value: Any = 0
+) -> Array:
+    """The slices along an axis for which a vector of conditions holds.
+
+    Under `jit` their number is unknown: `size` says how many there are to be, cut off or filled up with `fill_value`.
 
     >>> tnp.compress([True, False, True], tnp.asarray([1, 2, 3]))
     Array([1, 3], i64)
@@ -125,21 +130,25 @@ def compress(condition: Any, a: Any, axis: int | None = None, out: None = None) 
     x = array_of("compress", a)
     if axis is None:
         x, axis = ravel(x), 0
-    places = np.nonzero(np.asarray(condition))[0]
     along = axis_of("compress", axis, x.ndim)
+    if size is not None:
+        (found,) = nonzero(array_of("compress", condition), size=size, fill_value=x.shape[along])
+        return take(x, found, along, mode="fill", fill_value=fill_value)
+    (known,) = nonzero(array_of("compress", condition))
+    places = np.asarray(known)
     return _taken(x, checked_places(places, along, x.shape[along]), along)
 
 
 _taken = replayed(take, named=False)
 
 
-def extract(condition: Any, arr: Any) -> Array:
-    """The elements, of the array made flat, for which a condition known while tracing holds.
+def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Array:
+    """The elements, of the array made flat, for which a condition holds; `size` as in `compress`.
 
     >>> tnp.extract(tnp.asarray([True, False]), tnp.asarray([1, 2]))
     Array([1], i64)
     """
-    return compress(np.asarray(condition).reshape(-1), arr)
+    return compress(ravel(array_of("extract", condition)), arr, size=size, fill_value=fill_value)
 
 
 @makes_new
