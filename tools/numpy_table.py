@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import textwrap
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -165,15 +166,15 @@ def _of_the_suite() -> Iterator[str]:
     facts = dict(re.findall(r"^(date|suite|standard|run) +(.*)$", kept, re.MULTILINE))
     counts = re.findall(r"^  (tracer.numpy|array_api_strict) +(.*)$", kept, re.MULTILINE)
     yield "\n## The public suite of the array API\n"
-    yield f"`tools/array_api_suite.py` ran {facts['suite'].split()[0]} on {facts['date']}, standard"
-    yield f"{facts['standard']}: {facts['run']}. No test was skipped by us.\n"
+    run = f"`tools/array_api_suite.py` ran {facts['suite'].split()[0]} on {facts['date']}, standard {facts['standard']}"
+    yield textwrap.fill(f"{run}; {facts['run']}. No test was skipped by us.", 120) + "\n"
     yield "| tests | `tracer.numpy` | array_api_strict |\n|---|---|---|"
     for title, (ours, strict) in zip(
         ("outside linalg and fft", "linalg and fft"), (counts[:2], counts[2:]), strict=True
     ):
         yield f"| {title} | {ours[1]} | {strict[1]} |"
     lost = re.findall(r"^    (test_.*)$", kept, re.MULTILINE)
-    yield "\nWhat failed fails on array_api_strict, too:\n\n| tests whose name has | how many | why |\n|---|---|---|"
+    yield "\nWhat failed; array_api_strict fails it, too, always or as luck has it:\n\n| tests whose name has | how many | why |\n|---|---|---|"
     for part, why in WHY.items():
         found = sum(part in test for test in lost)
         if found:
