@@ -123,7 +123,7 @@ def part_name(name: str) -> str:
 
 def part_definition(name: str, kinds: tuple[str, ...]) -> str:
     """The function that runs the part (begin, end) of another, its arguments (of these types) out of an array."""
-    lines = [f"define internal void {part_name(name)}(ptr %given, i64 %begin, i64 %end) #0 {{"]
+    lines = [f"define internal void {part_name(name)}(ptr %given, i64 %begin, i64 %end) noinline optnone #0 {{"]
     for i, kind in enumerate(kinds):
         lines.append(f"  %slot{i} = getelementptr i64, ptr %given, i64 {i}")
         lines.append(f"  %value{i} = load {kind}, ptr %slot{i}, align 8")
