@@ -42,19 +42,26 @@ def _check(f: Frame, s: For) -> None:
         f.fail("a vector loop with a serial carry")
 
 
+_REGISTER = 16  # bytes of the shortest vector that all machines have
+
+
 def _join(f: Frame, carry: Carry, value: str, lanes: int) -> str:
-    """Join partial results by halving, lane i with lane i + n/2, and the initial value last."""
+    """Join partial results by halving, lane i with lane i + n/2, and the initial value last.
+
+    Vectors of less than a register stay as long as one, which saves LLVM from making them so; their other lanes repeat.
+    """
     w, dtype, op = f.w, carry.register.dtype, carry.combine
-    element = ELEMENT[dtype]
+    element, wide = ELEMENT[dtype], lanes
     assert isinstance(op, ScalarOp)
     while lanes > 1:
-        kind, half = vector(element, lanes), lanes // 2
+        kind, half = vector(element, wide), lanes // 2
+        kept = max(half, min(wide, _REGISTER // dtype.itemsize))
         low, high = (
-            w.let(f"shufflevector {kind} {value}, {kind} poison, {indices(*range(first, first + half))}")
-            for first in (0, half)
+            w.let(f"shufflevector {kind} {value}, {kind} poison, {indices(*picked)}")
+            for picked in ([first + lane % half for lane in range(kept)] for first in (0, half))
         )
-        value, lanes = apply(w, op, dtype, low, high, half), half
-    joined = w.let(f"extractelement {vector(element, 1)} {value}, i64 0")
+        value, lanes, wide = apply(w, op, dtype, low, high, kept), half, kept
+    joined = w.let(f"extractelement {vector(element, wide)} {value}, i64 0")
     return apply(w, op, dtype, f.operand(carry.initial), joined, 0)
 
 
