@@ -293,6 +293,22 @@ def test_transposing_what_is_not_linear() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "product"),
+    [
+        ("dot_general", lambda x: x @ x),
+        ("conv", lambda x: tnp.convolve(x, x)),
+        ("scatter_mul", lambda x: x.at[tnp.asarray([1, 0])].multiply(x[:2])),
+    ],
+)
+def test_transposing_products_of_what_is_transposed(name: str, product: Any) -> None:
+    for wrap in (lambda f: f, tracer.jit):
+        with pytest.raises(
+            errors.NoRuleError, match=f"transpose of {name} at .*: it is linear in each operand, but not"
+        ):
+            linear_transpose(wrap(product), X)(product(X))
+
+
 def test_transposing_a_choice_by_what_is_transposed() -> None:
     for name, result, user, function in (
         ("gt", "bool[3]", "select", lambda x: tnp.where(x > 0, x, 0.0)),

@@ -228,7 +228,7 @@ def _operand_cotangent(
     """The cotangent of one operand. own, others: (contracted, batch) axes; ct_other: the other's free axes in ct."""
     (contracted, batch), (other_contracted, other_batch) = own, others
     other_free = free_axes(len(other.type.shape), other_contracted, other_batch)
-    ct, other = cotangent_operands(ct, other)
+    ct, other = cotangent_operands(ct, operand_of("dot_general", other))
     numbers = ((ct_other, other_free), (tuple(range(len(batch))), other_batch))
     result = contract(ct, other, numbers, precision, type.dtype)
     by_other = tuple(contracted[i] for i in np.argsort(other_contracted))

@@ -26,7 +26,7 @@ from tracer.ir.types import ArrayType, Shape, Type, array_type
 from tracer.primitives.contractions import contract, cotangent_operands, dot_general_p, products_jvp
 from tracer.primitives.convolution_nests import has_nest
 from tracer.primitives.joining import pad, slice_in_dim
-from tracer.primitives.rules import check_kinds, is_linear, quiet
+from tracer.primitives.rules import check_kinds, is_linear, one_linear, quiet
 from tracer.primitives.shapes import moveaxis, reshape, rev, transpose
 from tracer.primitives.sliding import dilated, positions, sliding_windows
 from tracer.trace.array import Array
@@ -300,7 +300,7 @@ def _rhs_cotangent(ct: Any, lhs: Any, rhs: Any, params: dict[str, Any]) -> Any:
 
 
 def _transpose(ctx: Any, cts: Any, xs: Any, **params: Any) -> list[Any]:
-    (ct,), (lhs, rhs) = cts, xs
+    (ct,), (lhs, rhs) = cts, one_linear("conv", xs)
     return [
         _lhs_cotangent(ct, lhs, rhs, params) if is_linear(lhs) else None,
         _rhs_cotangent(ct, lhs, rhs, params) if is_linear(rhs) else None,

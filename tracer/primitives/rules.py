@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -103,17 +103,28 @@ def operand_of(name: str, x: Value | Linear, dtype: DType | None = None) -> Oper
     if isinstance(x, bool | int | float | complex | np.generic):
         return as_literal(x, dtype)
     if isinstance(x, Linear):
-        raise NoRuleError(
-            message(
-                f"transpose of {name}{here()}: it is linear in each operand, but not in both together",
-                help="vjp differentiates what is not linear",
-            )
-        )
+        _raise_both_linear(name)
     raise ArgumentError(
         message(
             f"{name}{here()} takes arrays and scalars",
             f"got {type(x).__name__}",
             help="convert it with tracer.numpy.asarray",
+        )
+    )
+
+
+def one_linear(name: str, xs: Sequence[Any]) -> Sequence[Any]:
+    """The operands of a product, of which one is transposed. Raises NoRuleError where several are."""
+    if sum(map(is_linear, xs)) > 1:
+        _raise_both_linear(name)
+    return xs
+
+
+def _raise_both_linear(name: str) -> NoReturn:
+    raise NoRuleError(
+        message(
+            f"transpose of {name}{here()}: it is linear in each operand, but not in both together",
+            help="vjp differentiates what is not linear",
         )
     )
 

@@ -23,7 +23,7 @@ from tracer.primitives.gathering import (
     window_effects,
 )
 from tracer.primitives.ordering import ordered, unordered
-from tracer.primitives.rules import Value, is_linear
+from tracer.primitives.rules import Value, is_linear, one_linear
 from tracer.primitives.segments import products_of_others
 from tracer.primitives.shapes import broadcast_in_dim, iota, reshape
 from tracer.primitives.windows import GatherScatterMode, ScatterDimensionNumbers, scatter_reference
@@ -149,8 +149,8 @@ def _products_of_others(
 def _scatter_mul_transpose(
     ctx: Any, cts: Any, xs: Any, *, dimension_numbers: ScatterDimensionNumbers, mode: GatherScatterMode, **params: Any
 ) -> list[Any]:
-    (ct,), (operand, indices, updates, predicate), numbers = cts, xs, dimension_numbers
-    unique = params["unique_indices"]
+    (ct,), (operand, indices, updates, predicate) = cts, one_linear("scatter_mul", xs)
+    numbers, unique = dimension_numbers, params["unique_indices"]
     doperand = dupdates = None
     if is_linear(operand):
         doperand = bind_scatter(scatter_mul_p, ct, indices, updates, numbers, mode.settled, unique, predicate)
