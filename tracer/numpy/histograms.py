@@ -119,8 +119,10 @@ def histogramdd(
            [0., 2.]], f64)
     """
     points = asarray(sample) if not isinstance(sample, list | tuple) else stack([asarray(s) for s in sample], 1)
-    if points.ndim == 1:
-        points = reshape(points, (-1, 1))
+    if points.ndim > 2:
+        raise ShapeError(message(f"histogramdd{here()} takes points as rows of a matrix", f"got {points.type}"))
+    if points.ndim < 2:
+        points = reshape(points, (points.size, 1))
     dimensions = points.shape[1]
     each = bins if isinstance(bins, list | tuple) else [bins] * dimensions
     bounds = range if range is not None else [None] * dimensions

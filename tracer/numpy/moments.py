@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 import numpy as np
 
 from tracer.errors import ShapeError, message
 from tracer.ir import dtypes
+from tracer.numpy.arithmetic import maximum
 from tracer.numpy.choosing import where as where_
 from tracer.numpy.conversion import array_of, broadcast, cast, dtype_of_argument
 from tracer.numpy.creation import full_like
@@ -105,11 +107,11 @@ def cov(
     off = ddof if ddof is not None else 0 if bias else 1
     if weights is None:
         total: Any = rows.shape[1]
-        norm: Any = total - off
+        norm: Any = builtins.max(total - off, 0)
     else:
         total = sum(weights)
         share = sum(weights * array_of("cov", aweights)) / total if aweights is not None else 1
-        norm = total - off * share
+        norm = maximum(total - off * share, 0)
     centred = rows - average(rows, 1, weights)[:, None]
     weighted = centred if weights is None else centred * weights
     return matmul(weighted, conjugate(centred).T).squeeze() / norm

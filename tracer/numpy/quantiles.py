@@ -136,7 +136,8 @@ def _quantile(
     (parts,) = promoted_inexact(name, array_of(name, q))
     if dtypes.is_complex(x.dtype):
         raise DTypeError(message(f"{name}{here()}: complex numbers have no order", f"got {x.type}"))
-    if not x.size and not skip and parts.size:
+    axes = axes_argument(name, x, axis)
+    if not shape.size([x.shape[d] for d in axes]) and not skip and parts.size:
         raise ArgumentError(message(f"{name}{here()}: nothing has no quantiles", f"got {x.type}"))
     known = concrete_value(parts)
     if known is not None and not ((known >= 0) & (known <= 1)).all():
@@ -146,7 +147,7 @@ def _quantile(
         if method != "inverted_cdf":
             raise ArgumentError(message(f'{name}{here()} takes weights with method="inverted_cdf"', f"got {method!r}"))
         shares = spread_weights(name, x, weights, axis)
-    return _found(name, x, parts, axes_argument(name, x, axis), method, keepdims, skip, shares)
+    return _found(name, x, parts, axes, method, keepdims, skip, shares)
 
 
 @replayed

@@ -304,7 +304,12 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
         if known.size and known.min() < 0:
             raise ShapeError(message(f"bincount{here()}: the numbers must not be negative", f"got {known.min()}"))
         length = builtins.max(int(known.max()) + 1 if known.size else 0, operator.index(minlength))
-    return _counted(numbers, None if weights is None else operand("bincount", weights), length)
+    shares = None if weights is None else operand("bincount", weights)
+    if shares is not None and shares.shape != numbers.shape:
+        raise ShapeError(
+            message(f"bincount{here()}: a weight for each number", f"got {shares.type} for {numbers.type}")
+        )
+    return _counted(numbers, shares, length)
 
 
 @partial(replayed, named=False)
