@@ -15,13 +15,13 @@ from tracer.ir.types import size
 from tracer.schedule.boxes import boxes_of, is_parted
 from tracer.schedule.costs import cost_of, operations_of
 from tracer.schedule.elements import is_map, is_name, is_reduction, is_scatter
+from tracer.schedule.inline_limits import MOST_OPERATIONS, limited
 from tracer.schedule.lane_fits import shared_arrays
 from tracer.schedule.plans import BlockPlan, Nest, Other, Rename, Single, Step
 from tracer.schedule.updates import is_stored_at_once, is_update, reads_its_array
 
 _CHEAP = 2  # operations that may be repeated rather than stored
 _CHEAP_ONCE = 8  # operations that a loop on one thread takes over
-_MOST_OPERATIONS = 800  # in one nest, functions written out: more would spill registers and cost compile time
 _MOST_ROOTS = 8
 _MOST_IN_REGISTERS = 2400  # operations on scalars in a block and its branches, functions written out
 _MOVING = (IndexMap, Gather, Join)  # an element is read at another index than its own
@@ -186,7 +186,7 @@ class _Planner:
     def plan(self) -> BlockPlan:
         for number in range(len(self.program.equations) - 1, -1, -1):
             self._decide(number, self.program.equations[number])
-        self._limit_operations()
+        self.operations = limited(self.program.equations, self.inline)
         return self._group()
 
     # which values are stored
@@ -263,38 +263,6 @@ class _Planner:
     def _level(self, equation: Equation) -> int:
         """How many barriers lie before the equation's loop."""
         return max((self.barriers.get(a, 0) for a in equation.inputs if isinstance(a, Var)), default=0)
-
-    def _limit_operations(self) -> None:
-        """Store values where what is inline before one grows too much: the last that is read more than once, lest its
-        readers compute it again on either side of the cut."""
-        before: dict[Var, dict[int, int]] = {}  # of inline values: the equations pulled, and their operations
-        equations, number = self.program.equations, 0
-        while number < len(equations):
-            equation = equations[number]
-            pulled = {number: operations_of(equation)}
-            for atom in equation.inputs:
-                if isinstance(atom, Var) and atom in self.inline:
-                    pulled |= before[atom]
-            total = sum(pulled.values())
-            if total > _MOST_OPERATIONS and len(pulled) > 1:
-                number = self._cut(number, pulled)
-                continue
-            for variable in equation.outputs:
-                before[variable] = pulled
-                self.operations[variable] = total
-            number += 1
-
-    def _cut(self, number: int, pulled: Mapping[int, int]) -> int:
-        """Store a value among the equations pulled, and say from which equation on to count again."""
-        for earlier in sorted(pulled, reverse=True):
-            for variable in self.program.equations[earlier].outputs:
-                if earlier != number and variable in self.inline and len(self.readers[variable]) > 1:
-                    del self.inline[variable]
-                    return earlier + 1
-        for atom in self.program.equations[number].inputs:
-            if isinstance(atom, Var):
-                self.inline.pop(atom, None)
-        return number
 
     # which roots share a nest
 
@@ -383,7 +351,7 @@ class _Planner:
         axes = equation.params["axes"] if is_reduction(equation) else None
         if (axes is not None and nest.axes not in (None, axes)) or len(nest.roots) >= _MOST_ROOTS:
             return False
-        if nest.operations + self.operations.get(equation.outputs[0], 1) > _MOST_OPERATIONS:
+        if nest.operations + self.operations.get(equation.outputs[0], 1) > MOST_OPERATIONS:
             return False
         for variable, identity in pulled.items():
             at = place.get(variable, -1)
