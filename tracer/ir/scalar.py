@@ -38,6 +38,8 @@ class ScalarOp(Enum):
     `result` is "same" (the dtype of the last operand), "bool", or "target" (given by the statement).
     """
 
+    __hash__ = object.__hash__  # they are compared by identity; Enum's own runs Python at every look into a table
+
     # arithmetic on integers and floats
     ADD = ("add", Signature(2, "if"))
     SUB = ("sub", Signature(2, "if"))
