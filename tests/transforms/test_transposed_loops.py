@@ -14,6 +14,7 @@ from tracer import lax
 from tracer.errors import NoRuleError
 
 X = np.array([1.0, 2.0])
+W = tnp.asarray([[0.5, -0.2], [0.3, 0.4]])
 
 
 def counted(x: Any) -> Any:
@@ -71,6 +72,13 @@ def turned(s: Any, k: Any) -> Any:
     return s * k + s[::-1], tnp.sin(k) + 1.0
 
 
+def lanes(s: Any, k: Any) -> Any:
+    """Where lanes stop on their own, and share an array."""
+    step = lambda c: (c[0] + 1, c[1] * k + 0.3 * W[0] * c[1], c[2] * 0.9 + W[1] @ W[0] * 0.1)  # noqa: E731
+    end = lax.while_loop(lambda c: (c[0] < 3) & (c[2] < 0.8), step, (0, s * W[0], k))
+    return lax.cond(k > 0, lambda u: u.sum(), lambda u: u @ W[1], end[1]), end[2]
+
+
 @tracer.custom_jvp
 def halved(s: Any, k: Any) -> Any:
     return s * k, 0.5 * k
@@ -84,6 +92,8 @@ BESIDE: dict[str, Callable[[Any, Any], Any]] = {
     "call in a call": tracer.jit(tracer.jit(turned)),
     "checkpoint": tracer.checkpoint(tracer.jit(turned)),
     "custom_jvp": halved,
+    "barrier": lambda s, k: lax.optimization_barrier(turned(s, k)),
+    "lanes that part": tracer.vmap(lanes),
     "cond": lambda s, k: lax.cond(k.sum() > 2.0, turned, lambda s, k: (s, k), s, k),
     "scan": lambda s, k: lax.scan(lambda c, _: (tracer.jit(turned)(*c), None), (s, k), None, length=2)[0],
     "while": lambda s, k: lax.while_loop(lambda c: c[1].sum() < 3.0, lambda c: (c[0] * c[1], c[1] + 0.4), (s, k)),

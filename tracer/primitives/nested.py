@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tracer.ir.primitive import Effect, Linear, Structured, Zero
+from tracer.ir.primitive import Alias, Effect, Linear, Structured, Zero
 from tracer.ir.program import Equation, Program, Var
 from tracer.ir.types import Type, tangent_type
 from tracer.trace.memo import remembered
@@ -53,11 +53,18 @@ def front_axes(batched: Sequence[bool]) -> list[int | None]:
 
 
 def reached_results(equation: Equation, flags: Sequence[bool]) -> list[bool]:
-    """Which results depend on the flagged operands: all of them, but of what holds programs those that these say."""
+    """Which results depend on the flagged operands: all of them, but of what holds programs those that these say.
+
+    Where each result is one operand's, it depends on that.
+    """
     params = equation.params
     if Effect.IO in equation.effects:
         return [True] * len(equation.outputs)
+    if equation.primitive.part is not None and not flags[0]:
+        return list(flags[1:])
     match equation.primitive.lower:
+        case Alias():
+            return list(flags)
         case Structured("call" | "custom_jvp" | "custom_vjp"):
             return list(reached_outputs(params["program"], tuple(flags)))
         case Structured("cond") if not flags[0]:
