@@ -16,6 +16,7 @@ from tracer.primitives.bits import and_, not_, or_, shift_left, shift_right_arit
 from tracer.primitives.broadcasting import broadcast_in_dim, full, reduce_sum
 from tracer.primitives.comparison import eq, ge, gt, le, lt, ne, select
 from tracer.primitives.complex import abs, complex, conj, imag, real
+from tracer.primitives.contractions import dot_general
 from tracer.primitives.conversion import bitcast_convert_type, convert_element_type
 from tracer.primitives.effects import check_p
 from tracer.primitives.gathering import gather, scatter_add
@@ -226,4 +227,19 @@ REDUCING = (
     Case("the place of one", lambda x: argmax(x, 1), (f64(3, 1),)),
 )  # fmt: skip
 
-CASES = (*ARITHMETIC, *CHOICES, *LAYOUTS, *INDEXING, *REDUCING)
+TURNING = (
+    Case(
+        "a product of transposes",
+        lambda x, y: dot_general(permute(x, 1, 0), permute(y, 1, 0), (((1,), (0,)), ((), ()))), (f64(3, 2), f64(4, 3)),
+    ),
+    Case(
+        "a product of transposed stacks",
+        lambda x, y: dot_general(x, permute(y, 0, 2, 1), (((2,), (1,)), ((0,), (0,)))), (f64(5, 2, 3), f64(5, 4, 3)),
+    ),
+    Case(
+        "a product of what is transposed otherwise stays",
+        lambda x, y: dot_general(permute(x, 2, 1, 0), y, (((2,), (1,)), ((0,), (0,)))), (f64(3, 2, 5), f64(5, 3, 4)),
+    ),
+)  # fmt: skip
+
+CASES = (*ARITHMETIC, *CHOICES, *LAYOUTS, *INDEXING, *REDUCING, *TURNING)

@@ -69,6 +69,16 @@ def loss(q: Any, k: Any, v: Any) -> Any:
     return (attention(q, k, v) ** 2).sum()
 
 
+def test_keys_are_turned_once_before_the_blocks_that_read_them() -> None:
+    operands = values(SHAPE[1:], SHAPE[1:], SHAPE[1:])
+    blocked = cut(optimized(attention, operands), 20_000)
+    (scan,) = scans(blocked)
+    assert "transpose" in {e.primitive.name for e in blocked.equations[: blocked.equations.index(scan)]}
+    products = [e for e in equations(scan.params["body"]) if e.primitive.name == "dot_general"]
+    assert [e.params["dimension_numbers"][0] for e in products] == [((1,), (0,))] * 2
+    assert len(same(attention, operands, 20_000)) == 1
+
+
 def test_attention_is_cut_by_heads_then_by_queries() -> None:
     operands = values(SHAPE, SHAPE, SHAPE)
     assert same(attention, operands, 140_000) == [2]

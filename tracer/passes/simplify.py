@@ -1,4 +1,4 @@
-"""Algebraic simplification: the table of all rewrites that hold bit for bit, and the pass that applies them."""
+"""Algebraic simplification: the table of all rewrites, which hold bit for bit but for `turning`, and their pass."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from tracer.passes.layouts import LAYOUTS
 from tracer.passes.reducing import REDUCING
 from tracer.passes.rewriter import Rewriter, rewriting
 from tracer.passes.rules import Rules, by_primitive
+from tracer.passes.turning import TURNING
 from tracer.primitives.effects import check_p
 
-RULES: Final[Rules] = (*IDENTITIES, *CHOICES, *CONVERSIONS, *LAYOUTS, *INDEXING, *REDUCING)
+RULES: Final[Rules] = (*IDENTITIES, *CHOICES, *CONVERSIONS, *LAYOUTS, *INDEXING, *REDUCING, *TURNING)
 
 _rewrite = by_primitive(RULES)
 

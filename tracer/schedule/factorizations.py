@@ -140,10 +140,10 @@ def write_lu(writer: BlockWriter, equation: Equation) -> None:
         write_lanes(writer, stacks, count, max(m, n), partial(_lu, m, n))
         return
     work, chosen = (writer.allocate(t) for t in (x.type, array_type(dtypes.I32, (count, k))))
-    _write_turned(writer, source, work, (count, m, n))
+    write_turned(writer, source, work, (count, m, n))
     name = f"getrf_{dtypes.short_name(_dtype(x))}"
     writer.builder.library(name, work.view, chosen.view, count, m, n)
-    _write_turned(writer, work, targets[0], (count, n, m))
+    write_turned(writer, work, targets[0], (count, n, m))
     _write_permutation(writer, chosen, targets[1], targets[2], (count, m, k))
     writer.release(work)
     writer.release(chosen)
@@ -190,7 +190,7 @@ def _as_i32(b: Builder, index: Affine) -> Operand:
     return b.convert(operand_of(b, index), dtypes.I32)
 
 
-def _write_turned(writer: BlockWriter, source: Memory, target: Memory, sizes: tuple[int, int, int]) -> None:
+def write_turned(writer: BlockWriter, source: Memory, target: Memory, sizes: tuple[int, int, int]) -> None:
     """target[c, j, i] = source[c, i, j]."""
     f = FunctionWriter(writer)
     read, written = f.memory(source), f.memory(target, written=True)
