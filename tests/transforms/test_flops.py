@@ -354,6 +354,65 @@ def _normal(*shape: int) -> Any:
     return tnp.asarray(0.2 * rng.normal(size=shape))
 
 
+def solved(m: Any) -> Any:
+    return tnp.linalg.solve(m, V).sum()
+
+
+def solved_by_a_triangle(m: Any) -> Any:
+    return tracer.scipy.linalg.solve_triangular(m, M, lower=True).sum()
+
+
+def factored(m: Any) -> Any:
+    return tnp.linalg.cholesky(m).sum()
+
+
+def likelihood(m: Any) -> Any:
+    """Of a normal variable, by its covariances."""
+    factor = tnp.linalg.cholesky(m)
+    half = tracer.scipy.linalg.solve_triangular(factor, V, lower=True)
+    return (half**2).sum() / 2 + tnp.log(tnp.diagonal(factor)).sum()
+
+
+def inverse(m: Any) -> Any:
+    return tnp.linalg.inv(m).sum()
+
+
+def log_determinant(m: Any) -> Any:
+    return tnp.linalg.slogdet(m)[1]
+
+
+def scanned_affine_maps(x: Any) -> Any:
+    return lax.associative_scan(lambda a, b: (a[0] * b[0], a[1] * b[0] + b[1]), (x, x * x))[1].sum()
+
+
+def running_logarithms(x: Any) -> Any:
+    return lax.cumlogsumexp(x).sum()
+
+
+def running_minimum(x: Any) -> Any:
+    return (lax.cummin(x) * V).sum()
+
+
+def slice_updated_at(x: Any) -> Any:
+    return (lax.dynamic_update_slice(x, x[:4] ** 2, (PLACES[0],)) * V).sum()
+
+
+def greatest_scattered(x: Any) -> Any:
+    return x.at[PLACES].max(V[:40]).sum()
+
+
+def padded_between(x: Any) -> Any:
+    return lax.pad(x * x, 0.0, ((1, 2, 1),)).sum()
+
+
+def middle_value(x: Any) -> Any:
+    return tnp.median(x)
+
+
+def convolved(x: Any) -> Any:
+    return (tnp.convolve(x, V[:9]) ** 2).sum()
+
+
 IMAGES, LABELS = _normal(8, 3, 16, 16), tnp.asarray(rng.integers(0, 10, 8))
 A2 = tnp.asarray([[1.0, 0.1], [0.0, 1.0]])
 MODELS: list[tuple[Callable[[Any], Any], Any]] = [
@@ -380,12 +439,16 @@ PROGRAMS: list[tuple[Callable[[Any], Any], Any]] = [
         values_set, values_added, slice_updated, pieces_joined, padded, differences, heat, recurrence, masked,
         greatest_product, branches, outer_products, pairs, newton_steps, elements_in_scan, elements_in_counted_loop,
         elements_in_while_loop, elements_in_branches, elements_in_loops_in_loops, elements_carried, windows_in_loop,
-        window, first_elements, product,
+        window, first_elements, product, scanned_affine_maps, running_logarithms, running_minimum, slice_updated_at,
+        greatest_scattered, padded_between, middle_value, convolved,
     )),
     *((f, M) for f in (
         quadratic_form, network, attention, rows_looked_up, convolution, strided_convolution, greatest_of_windows,
         greatest_of_windows_that_meet, greatest_of_each_half, least_of_neighbours, averages_of_windows,
         running_maximum,
+    )),
+    *((f, M @ M.T + N * tnp.eye(N)) for f in (
+        solved, solved_by_a_triangle, factored, likelihood, inverse, log_determinant,
     )),
     (layer_norm, B),
     *MODELS,

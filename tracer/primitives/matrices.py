@@ -81,8 +81,8 @@ def triangle(x: Any, *, lower: bool, offset: int = 0, of_ones: bool = False) -> 
 def halved(x: Any) -> Any:
     """The lower triangle with half the diagonal: with its adjoint it makes the Hermitian matrix."""
     rows, columns = _places(x.type.shape[-2:], 0)
-    diagonal = spread(eq(rows, columns), x.type.shape)
-    return select(diagonal, mul(x, 0.5), triangle(x, lower=True))
+    weights = convert_element_type(select(eq(rows, columns), 0.5, 1.0), x.type.dtype)
+    return triangle(mul(x, spread(weights, x.type.shape)), lower=True)
 
 
 def _places(shape: Shape, offset: int) -> tuple[Any, Any]:
