@@ -33,6 +33,7 @@ from tracer.passes.pipeline import optimize
 from tracer.primitives.arithmetic import mul
 from tracer.primitives.reductions import reduce_sum
 from tracer.primitives.reference import run_reference
+from tracer.schedule.arena_plan import planned
 from tracer.schedule.lower import loops, schedule
 from tracer.schedule.row_buffers import keep_rows_local
 from tracer.schedule.rows import fuse_rows
@@ -98,7 +99,7 @@ def handed_on(*, stored: int = COLUMNS, shift: int = 0, read_first: bool = False
 
 
 def test_an_array_that_others_read_or_that_is_read_before_it_is_written_stays() -> None:
-    made = keep_rows_local(handed_on())
+    made = planned(keep_rows_local(handed_on()))
     check_module(made)
     assert made.arena == 0
     for kept in (
@@ -110,7 +111,7 @@ def test_an_array_that_others_read_or_that_is_read_before_it_is_written_stays() 
 def test_the_arena_closes_up_and_what_is_left_keeps_its_distance() -> None:
     p = gradient(normalised)
     before = fuse_rows(loops(optimize(p)).module, 0.0)
-    after = keep_rows_local(before)
+    after = planned(keep_rows_local(before))
     check_module(after)
     entry = next(f for f in after.functions if f.name == after.entry)
     left = [b for b in buffers_of(entry) if b.space is Space.ARENA]

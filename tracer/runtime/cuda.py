@@ -12,6 +12,7 @@ from tracer.codegen.cuda.source import CudaSource
 from tracer.errors import DeviceError, OutOfBoundsError, message
 from tracer.ir.primitive import Composite, Library, Structured
 from tracer.ir.program import Program
+from tracer.schedule.arena_plan import planned
 from tracer.schedule.gpu import GpuSchedule, map_to_gpu
 from tracer.schedule.lower import loops
 from tracer.schedule.math.legalise import expand_math
@@ -20,7 +21,7 @@ from tracer.schedule.windows import FaultSite
 
 def gpu_schedule(program: Program) -> GpuSchedule:
     """The program's loops mapped to a GPU, mathematical functions still in them."""
-    return map_to_gpu(loops(program).module)
+    return map_to_gpu(planned(loops(program).module))
 
 
 def cuda_source(program: Program) -> CudaSource:
@@ -51,7 +52,7 @@ def run_on_cuda(program: Program, inputs: Sequence[Any]) -> tuple[Any, ...]:
     Raises DeviceError for programs that need the host, and what the program's faults raise.
     """
     plain = loops(program)
-    module = map_to_gpu(plain.module).require(f"cuda of {program.name}")
+    module = map_to_gpu(planned(plain.module)).require(f"cuda of {program.name}")
     outcome = run(emit_cuda(expand_math(module)), inputs)
     if outcome.fault is not None:
         site, position = outcome.fault

@@ -88,8 +88,6 @@ class BlockWriter:
         self.wanted = targets
         own = owned or [False] * len(inputs)
         self.owned: set[Var] = {v for v, on in zip(program.inputs, own, strict=True) if on}
-        self.allocated: set[Buffer] = set()
-        self.renamed: set[Var] = set()  # names for memory that belongs to other values
         self.shared: set[Var] = set()  # values whose memory goes by several names
         self.framed: set[Var] = set()  # updates whose targets hold already what is around them
         self.versions = Versions(program, self.plan)
@@ -104,10 +102,6 @@ class BlockWriter:
 
     def write(self) -> list[Source]:
         """Write all steps; the outputs' sources, in their targets where there are any."""
-        dying: dict[int, list[Var]] = {}
-        for variable, last in self.plan.last_read.items():
-            dying.setdefault(last, []).append(variable)
-        inputs = set(self.program.inputs)
         for number, planned in enumerate(self.plan.steps):
             self.step = number
             match planned:
@@ -119,10 +113,6 @@ class BlockWriter:
                     self._rename(equation)
                 case Other(equation):
                     self.module.write_other(self, equation)
-            for variable in dying.get(number, ()):
-                source = self.sources.get(variable)
-                if isinstance(source, Memory) and variable not in inputs and variable not in self.renamed:
-                    self.release(source)
         return [self._output(a, t) for a, t in zip(self.program.outputs, self.wanted, strict=True)]
 
     # sources
@@ -143,16 +133,8 @@ class BlockWriter:
         return memory
 
     def allocate(self, type: Type) -> Memory:
-        """Arena memory that this block may release."""
-        memory = self.module.arena.allocate(type)
-        self.allocated.add(memory.buffer)
-        return memory
-
-    def release(self, memory: Memory) -> None:
-        """Give memory back, if it is this block's own."""
-        if memory.buffer in self.allocated:
-            self.allocated.discard(memory.buffer)
-            self.module.arena.release(memory)
+        """New memory in the arena."""
+        return self.module.arena.allocate(type)
 
     def memory_of(self, atom: Atom) -> Memory:
         """The value in memory: stored to the arena first where it is in registers. Arrays must be there already."""
@@ -264,7 +246,6 @@ class BlockWriter:
                 self.copy(target, source)
         else:
             self.sources[new] = Memory(source.buffer, source.start, new.type)
-            self.renamed.add(new)
             self.shared.update(v for v in (old, new) if isinstance(v, Var))
 
     def _output(self, atom: Atom, target: Memory | None) -> Source:

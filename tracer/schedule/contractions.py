@@ -54,17 +54,15 @@ def write_dot(writer: BlockWriter, equation: Equation) -> None:
         if turned is not None:
             writer.release(turned)
         return
-    routine, converted = ROUTINES[dtype], list[Memory]()
+    routine = ROUTINES[dtype]
     if a.buffer.dtype == dtypes.BF16:
         if writer.module.short_products and not transpose_a and not (transpose_b and k % 2):
             routine = SHORT_ROUTINE
         else:
-            a, b = converted = [_widened(writer, operand) for operand in (a, b)]
+            a, b = [_widened(writer, operand) for operand in (a, b)]
     writer.builder.library(
         routine, a.view, b.view, target.view, batch, m, n, k, int(transpose_a), int(transpose_b), m * k, k * n
     )
-    for memory in converted:
-        writer.release(memory)
 
 
 def _axes(equation: Equation) -> tuple[tuple[tuple[int], tuple[int]], tuple[tuple[int, ...], tuple[int, ...]]]:

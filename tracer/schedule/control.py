@@ -139,8 +139,6 @@ class Carries:
                 moves.append((buffer, source))
         _move_at_once(body, moves)
         _move_stacks(body, stacks)
-        for _, source in moves:
-            body.release(source)
         return yields
 
 
@@ -244,8 +242,6 @@ def write_scan(writer: BlockWriter, equation: Equation) -> None:
     registers = loop.results
     if length % steps:
         registers = step(registers, Address(length - 1))
-    for memory in carries.spare.values():
-        writer.release(memory)
     b.leave()
     _bind(writer, equation.outputs[:count], carries.sources(registers))
 
@@ -350,11 +346,7 @@ def _write_branch(writer: BlockWriter, b: Builder, program: Program, places: _Pl
             moves += [(memory, source)] if source != memory else []
         elif target is None:
             registers += _registers(block, source)
-            if isinstance(source, Memory):
-                block.release(source)
     _move_at_once(block, moves)
-    for _, source in moves:
-        block.release(source)
     return registers
 
 

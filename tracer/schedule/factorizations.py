@@ -62,7 +62,6 @@ def write_cholesky(writer: BlockWriter, equation: Equation) -> None:
             found = _select(f.builder, known, element, _filled(element, np.nan))
             f.store_at(result, at, _select(f.builder, inside, found, _filled(element, 0)))
     f.invoke()
-    writer.release(work)
 
 
 def _cholesky(n: int, lanes: Lanes, a: Cells) -> None:
@@ -145,8 +144,6 @@ def write_lu(writer: BlockWriter, equation: Equation) -> None:
     writer.builder.library(name, work.view, chosen.view, count, m, n)
     write_turned(writer, work, targets[0], (count, n, m))
     _write_permutation(writer, chosen, targets[1], targets[2], (count, m, k))
-    writer.release(work)
-    writer.release(chosen)
 
 
 def _lu(m: int, n: int, lanes: Lanes, a: Cells, pivots: Cells, permutation: Cells) -> None:
@@ -257,8 +254,6 @@ def write_triangular_solve(writer: BlockWriter, equation: Equation) -> None:
         f"trsm_{dtypes.short_name(_dtype(a))}", matrix.view, target.view, count, n, columns if left else rows,
         int(left), int(params["lower"]), int(form), int(params["unit_diagonal"]),
     )  # fmt: skip
-    if work is not None:
-        writer.release(work)
 
 
 def _triangular(equation: Equation, n: int, others: int, lanes: Lanes, a: Cells, x: Cells) -> None:

@@ -43,4 +43,3 @@ def copy_stack(writer: BlockWriter, target: StackSource, source: StackSource, ty
     with b.for_("item", 0, b.length(source.number, max(1, byte_size(item)))) as loop:
         b.read_item(source.number, loop.index, held.view, count)
         b.write_item(target.number, loop.index, held.view, count)
-    writer.release(held)

@@ -13,6 +13,7 @@ from tracer.ir.loop_build import Builder
 from tracer.ir.primitive import Effect
 from tracer.ir.program import Program
 from tracer.ir.types import Type
+from tracer.schedule.arena_plan import planned, written_over
 from tracer.schedule.blocks import BlockWriter, ModuleState, entry_buffer
 from tracer.schedule.cache_blocks import in_blocks
 from tracer.schedule.cpu import map_to_cpu
@@ -104,7 +105,7 @@ def schedule(
     bf16; elsewhere they are converted.
     """
     plain = loops(in_blocks(program), donated, short_products=short_products)
-    module = keep_rows_local(fuse_rows(plain.module, least_work))
+    module = planned(written_over(keep_rows_local(fuse_rows(plain.module, least_work))))
     module = split_reductions(module) if least_work else split_reductions(module, block=16)
     module = share_loops(expand_math(key_extremes(map_to_cpu(module))), least_work)
     return replace(plain, module=module)

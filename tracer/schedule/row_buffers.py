@@ -29,7 +29,7 @@ from tracer.ir.loop import (
     While,
     index_constant,
 )  # fmt: skip
-from tracer.ir.loop_walk import accesses_of, statements_of, with_buffers
+from tracer.ir.loop_walk import accesses_of, statements_of
 from tracer.schedule.rows import loop_over_rows, row_step
 from tracer.schedule.work import trips
 
@@ -39,7 +39,7 @@ _ALIGNMENT: Final = 64
 
 
 def keep_rows_local(module: Module) -> Module:
-    """The module with such arrays in local buffers, and an arena that has room for the others."""
+    """The module with such arrays in local buffers."""
     functions = {f.name: f for f in module.functions}
     entry = functions[module.entry]
     statements = list(statements_of(entry.body))
@@ -57,9 +57,9 @@ def keep_rows_local(module: Module) -> Module:
             local[name] = found
     if not local:
         return module
-    entry, arena = _closed_up(replace(entry, body=_without(entry.body, local)))
+    entry = replace(entry, body=_without(entry.body, local))
     changed = [_with_rows(f, local[f.name]) if f.name in local else f for f in module.functions if f.name != entry.name]
-    return replace(module, functions=(*changed, entry), arena=arena)
+    return replace(module, functions=(*changed, entry))
 
 
 def _local_parameters(function: Function, calls: list[Invoke], users: Mapping[Buffer, int]) -> dict[int, int]:
@@ -171,16 +171,3 @@ def _without(block: Block, local: Mapping[str, Mapping[int, int]]) -> Block:
                 return s
 
     return Block(tuple(map(changed, block.statements)), block.yields)
-
-
-def _closed_up(entry: Function) -> tuple[Function, int]:
-    """The entry with its arrays in the arena moved down over what is no longer used; how much the arena needs now."""
-    arrays = {b for s in statements_of(entry.body) for b, _, _ in accesses_of(s) if b.space is Space.ARENA}
-    names: dict[Buffer, Buffer] = {}
-    end = gap = 0
-    for buffer in sorted(arrays, key=lambda b: b.offset):
-        gap += max(0, buffer.offset - end)
-        end = max(end, -(-(buffer.offset + buffer.size * buffer.dtype.itemsize) // _ALIGNMENT) * _ALIGNMENT)
-        if gap:
-            names[buffer] = replace(buffer, offset=buffer.offset - gap)
-    return replace(entry, body=with_buffers(entry.body, names)), end - gap

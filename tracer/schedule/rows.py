@@ -33,7 +33,7 @@ from tracer.ir.loop import (
     While,
     index_constant,
 )  # fmt: skip
-from tracer.ir.loop_walk import statements_of, with_buffers
+from tracer.ir.loop_walk import statements_of
 from tracer.schedule.copying import copied
 from tracer.schedule.cpu import runs_lanes_inside
 from tracer.schedule.work import statements_written_out, trips, work
@@ -96,14 +96,12 @@ class _Fusion:
         self.functions = {f.name: f for f in module.functions}
         self.nests: dict[str, Nest | None] = {}
         self.made: dict[object, Function] = {}
-        self.renamed: dict[Buffer, Buffer] = {}  # of one place in the arena, those that another stands for
 
     def run(self) -> Module:
         entry = self.functions[self.module.entry]
         body = self._block(entry.body)
         if not self.made:
             return self.module
-        body = with_buffers(body, {buffer: self._name(buffer) for buffer in self.renamed})
         called = {s.function for s in statements_of(body) if isinstance(s, Invoke)}
         kept = [f for f in (*self.module.functions, *self.made.values()) if f.name in called]
         return replace(self.module, functions=(*kept, replace(entry, body=body)))
@@ -172,25 +170,11 @@ class _Fusion:
                 if key not in places:
                     places[key] = len(arguments)
                     arguments.append(argument)
-                elif isinstance(argument, View):
-                    self._rename(argument.buffer, arguments[places[key]])
             shared.append(tuple(places[_place(a) if isinstance(a, View) else a] for a in rows.invoke.arguments))
         name = (tuple(rows.nest.function.name for rows in run), tuple(shared))
         if name not in self.made:
             self.made[name] = _fused_function(f"rows{len(self.made)}", [rows.nest for rows in run], shared)
         return Invoke(self.made[name].name, tuple(arguments))
-
-    def _rename(self, buffer: Buffer, kept: View | Operand) -> None:
-        """What the fused nests hand on in one buffer is read from that one, whatever it was called."""
-        assert isinstance(kept, View)
-        old, stays = self._name(buffer), self._name(kept.buffer)
-        if old is not stays:
-            self.renamed[old] = stays
-
-    def _name(self, buffer: Buffer) -> Buffer:
-        while buffer in self.renamed:
-            buffer = self.renamed[buffer]
-        return buffer
 
 
 def _fused_function(name: str, nests: Sequence[Nest], shared: Sequence[tuple[int, ...]]) -> Function:
@@ -301,15 +285,9 @@ def _in_each_others_way(earlier: Rows, later: Rows) -> bool:
             if place == other:
                 if use.step is None or use.step != its.step:
                     return True
-            elif _overlap(use.view.buffer, its.view.buffer):
+            elif use.view.buffer == its.view.buffer:
                 return True
     return False
-
-
-def _overlap(a: Buffer, b: Buffer) -> bool:
-    if a.space is not Space.ARENA or b.space is not Space.ARENA:
-        return a is b
-    return a.offset < b.offset + b.size * b.dtype.itemsize and b.offset < a.offset + a.size * a.dtype.itemsize
 
 
 # -- size ----------------------------------------------------------------------------------------------------------

@@ -67,8 +67,6 @@ def write_sort(writer: BlockWriter, equation: Equation) -> None:
         half = _merge_runs(f.builder, moving, width)
         _store_row(f, equation, moving, half, row, results)
     f.invoke()
-    for memory in scratch:
-        writer.release(memory)
 
 
 # -- rows of simple keys, by a library ---------------------------------------------------------------------------
@@ -103,7 +101,6 @@ def _write_library_sort(writer: BlockWriter, equation: Equation, targets: Sequen
         for atom, result in zip(equation.inputs, results, strict=True):
             f.store(result, index, f.element(atom, origin))
     f.invoke()
-    writer.release(positions)
 
 
 def _scalar_dtypes(equation: Equation) -> list[DType]:

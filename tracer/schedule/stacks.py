@@ -71,8 +71,6 @@ def _spread(writer: BlockWriter, number: int, kind: Type, wide: Type) -> StackSo
             f.store(target, place, f.puller().load(source, place[1:]))
         f.invoke()
         b.push(spread.number, wider.view, scalar_count(wide))
-    writer.release(narrow)
-    writer.release(wider)
     return spread
 
 
@@ -94,7 +92,6 @@ def _add(writer: BlockWriter, number: int, index: Operand, value: Memory, kind: 
         f.store(total, place, join(f.builder, ScalarOp.ADD, puller.load(total, place), puller.load(part, place)))
     f.invoke()
     b.write_item(number, index, held.view, count)
-    writer.release(held)
 
 
 def _add_all(writer: BlockWriter, number: int, other: int, kind: Type) -> None:
@@ -104,4 +101,3 @@ def _add_all(writer: BlockWriter, number: int, other: int, kind: Type) -> None:
     with b.for_("item", 0, b.length(other, max(1, byte_size(kind)))) as loop:
         b.read_item(other, loop.index, items.view, scalar_count(kind))
         _add(writer, number, loop.index, items, kind)
-    writer.release(items)
