@@ -82,6 +82,7 @@ def test_a_stencil_is_one_nest_in_boxes(function: Callable[..., Any], count: int
     "function",
     [
         lambda u: tnp.max(tnp.roll(u, 1, 0) * u),  # a reduction
+        lambda u: [y := tnp.roll(u, 1, 0) * 2, tnp.max(y), tnp.min(y, 1)],  # of what is stored beside it, too
         lambda u: tnp.roll(u, 1, 0) @ tnp.ones((41, 3), np.float32),  # a library reads it
         lambda u: tnp.concatenate([u, u * 2], 1) + 1,  # half rows
         lambda u: tnp.stack([u, 2 * u, u * u], -1) * 3,

@@ -63,9 +63,17 @@ def within(index: Axes, box: Box) -> Axes:
 
 
 def boxes_of(
-    domain: Sequence[int], roots: Sequence[Equation], inline: Mapping[Var, Equation], operations: int
+    domain: Sequence[int],
+    roots: Sequence[Equation],
+    inline: Mapping[Var, Equation],
+    operations: int,
+    *,
+    whole: bool,
 ) -> tuple[Box, ...] | set[Var]:
-    """The boxes of a nest, none if it reads no join; or the joins that it reads, if it cannot be cut in boxes."""
+    """The boxes of a nest, none if it reads no join; or the joins that it reads, if it cannot be cut in boxes.
+
+    whole: whether it reduces, so that one loop must go over all elements.
+    """
     walk = _Walk(domain, inline)
     fits = True
     for root in roots:
@@ -75,7 +83,7 @@ def boxes_of(
     axes = [sorted({0, n, *cuts}) for n, cuts in zip(domain, walk.cuts, strict=True)]
     boxes = tuple(product(*(tuple(pairwise(places)) for places in axes)))
     few = len(boxes) <= _MOST_BOXES and len(boxes) * operations <= _MOST_OPERATIONS
-    return boxes if fits and few and _has_long_rows(domain, axes[-1]) else walk.joins
+    return boxes if fits and few and not whole and _has_long_rows(domain, axes[-1]) else walk.joins
 
 
 def _has_long_rows(domain: Sequence[int], places: Sequence[int]) -> bool:

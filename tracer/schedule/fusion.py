@@ -47,7 +47,7 @@ def _cut_in_boxes(plan: BlockPlan) -> set[Var]:
     misfits: set[Var] = set()
     for step in plan.steps:
         if isinstance(step, Nest):
-            boxes = boxes_of(step.domain, step.roots, plan.inline, step.operations)
+            boxes = boxes_of(step.domain, step.roots, plan.inline, step.operations, whole=step.axes is not None)
             if isinstance(boxes, set):
                 misfits |= boxes
             else:
