@@ -51,8 +51,6 @@ def write_dot(writer: BlockWriter, equation: Equation) -> None:
     if dtype in (dtypes.F32, dtypes.F64) and (small or tiny):
         turned = _turned(writer, b, batch, n, k) if transpose_b and not tiny else None
         _write_small(writer, (a, turned or b, target), batch, m, n, k, transpose_a, transpose_b and turned is None)
-        if turned is not None:
-            writer.release(turned)
         return
     routine = ROUTINES[dtype]
     if a.buffer.dtype == dtypes.BF16:
