@@ -203,6 +203,8 @@ def _accumulated_log_add_exp(x: Any, *, axis: int) -> Any:
     """NumPy's accumulation; it has none of complex numbers."""
     if not dtypes.is_complex(x.dtype):
         return np.logaddexp.accumulate(x, axis=axis)
+    if x.shape[axis] == 1:  # as it is, whatever it is: nothing is added to it
+        return np.array(x)
     found = np.moveaxis(np.array(x), axis, 0)
     before = np.full(found.shape[1:], -np.inf, x.dtype)
     for k in range(len(found)):
