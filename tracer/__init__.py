@@ -28,6 +28,7 @@ from tracer.primitives.effects import check
 from tracer.primitives.storage import widened as _widened
 from tracer.runtime.abstract import ShapeDtypeStruct
 from tracer.runtime.callbacks import io_callback, pure_callback
+from tracer.runtime.copying import copied as _copied
 from tracer.runtime.devices import default_device, device_put, devices
 from tracer.runtime.eager import execute as _execute
 from tracer.runtime.eager import prepare as _prepare
@@ -60,9 +61,9 @@ make_jaxpr = make_program
 einsum, tensordot = numpy.einsum, numpy.tensordot  # where opt_einsum looks for them: in the root of the type's module
 checkpoint_policies = ad_checkpoint.checkpoint_policies
 
-# The one place where lower layers are given what stands above them: how an operation runs outside any trace, and the
-# methods of Array; and where libraries that ask nobody are told of our arrays.
-_eager.execute, _eager.prepare, _eager.widened = _execute, _prepare, _widened
+# The one place where lower layers are given what stands above them: how an operation runs outside any trace, how
+# arrays are copied, and the methods of Array; and where libraries that ask nobody are told of our arrays.
+_eager.execute, _eager.prepare, _eager.widened, _eager.copied = _execute, _prepare, _widened, _copied
 _install(Array)
 _install_interop()
 

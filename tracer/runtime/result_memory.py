@@ -220,10 +220,17 @@ def install(loaded: Loaded) -> None:
     for thing in (handler, capsule, _CAPSULE_NAME, loaded):
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
     handler_word.value = id(capsule)
+    _capsules.append(capsule)
     _release.append(loaded.address("tracer_result_release"))
 
 
+_capsules: list[object] = []
 _release: list[int] = []
+
+
+def handler() -> object:
+    """NumPy's handler, once it is installed."""
+    return _capsules[0]
 
 
 @once

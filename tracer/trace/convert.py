@@ -14,6 +14,7 @@ from tracer.settings import config
 from tracer.trace.array import Array, concrete
 from tracer.trace.source import here
 from tracer.trace.state import state
+from tracer.trace.trace import eager
 
 
 def scalar_dtype(value: bool | int | float | complex) -> DType:
@@ -111,7 +112,7 @@ def native(value: np.ndarray[Any, Any], what: str = "an argument", *, copy: bool
         )
     if not copy and value.flags.c_contiguous and value.flags.aligned and value.dtype is dtype:
         return value if type(value) is np.ndarray else value.view(np.ndarray)
-    copied = np.array(value, dtype, order="C", copy=True)
+    copied = eager.copied(value, dtype)
     return copied if copied.dtype is dtype else copied.view(dtype)
 
 

@@ -177,14 +177,16 @@ class EagerSlot:
 
     execute: its outputs. prepare: what `execute` does for operands of such types, as a function of operands.
     widened: its outputs, computed in wide dtypes where narrow ones, which are for storage, stand; given what runs them.
+    copied: a NumPy array as one of ours has it, native and C-contiguous, in memory of its own.
     """
 
-    __slots__ = ("execute", "prepare", "widened")
+    __slots__ = ("copied", "execute", "prepare", "widened")
 
     def __init__(self) -> None:
         self.execute: Run = _not_installed
         self.prepare: Callable[..., Callable[..., Sequence[Array]]] = _not_installed
         self.widened: Callable[[Run, Primitive, Sequence[Operand], Mapping[str, Any]], list[Array]] = _not_installed
+        self.copied: Callable[[np.ndarray[Any, Any], dtypes.DType], np.ndarray[Any, Any]] = _not_installed
 
 
 def _not_installed(*_: Any) -> Any:
