@@ -148,7 +148,8 @@ def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: An
     >>> tnp.extract(tnp.asarray([True, False]), tnp.asarray([1, 2]))
     Array([1], i64)
     """
-    return compress(ravel(array_of("extract", condition)), arr, size=size, fill_value=fill_value)
+    flat = ravel(condition) if isinstance(condition, Array) else np.ravel(condition)  # what is known stays known
+    return compress(flat, arr, size=size, fill_value=fill_value)
 
 
 @makes_new
