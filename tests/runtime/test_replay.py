@@ -19,6 +19,7 @@ from tracer.runtime import compiled_plans, replay
 from tracer.runtime.replay import often, replayed
 from tracer.scipy import special
 from tracer.trace import trees
+from tracer.trace.array import concrete_value
 
 RNG = np.random.default_rng(5)
 X = tnp.asarray(RNG.normal(size=(5, 7)))
@@ -124,6 +125,58 @@ def test_errors_of_elements_are_those_of_the_first_call(replays: int, monkeypatc
                 messages.add(str(caught.value))
     assert len(messages) == 1
     assert "index 9 is out of bounds for axis 0 with size 5, at test_replay.py" in messages.pop()
+
+
+@pytest.mark.parametrize(
+    ("call", "good", "bad"),
+    [
+        (lambda x: tnp.digitize(X, x), [0.0, 1.0, 2.0], [0.0, 5.0, 2.0]),
+        (lambda x: tnp.quantile(X, x), [0.5, 1.0], [0.5, 1.5]),
+        (lambda x: tnp.repeat(tnp.ones(2), x), [1, 2], [1, -2]),
+        (tnp.bincount, [1, 2], [1, -2]),
+        (lambda x: tnp.histogram(x, 3), [1.0, 2.0], [1.0, np.inf]),
+        (lambda x: tnp.take(X, x), [1, 2], [1, 99]),
+        (lambda x: tnp.take_along_axis(N, x, 0), [1, 2], [1, 99]),
+        (lambda x: tnp.choose(x, [N, N]), [0, 1, 0, 1], [0, 1, 2, 0]),
+        (lambda x: tnp.delete(N, x), [1, 2], [1, 99]),
+        (lambda x: tnp.insert(N, x, 7), [1, 2], [1, 99]),
+        (lambda x: tnp.reshape(N, tuple(x)), [2, 2], [2, 3]),
+        (lambda x: X[x], [1, 2], [1, 99]),
+        (lambda x: X.at[x].get(), [1, 2], [1, 99]),
+        (lambda x: X.at[x].add(1.0), [1, 2], [1, 99]),
+        (N.take, [1, 2], [1, 99]),
+        (lambda x: tracer.ops.segment_sum(N, x), [0, 1, 1, 0], [0, 1, 1, 2]),
+    ],
+)
+@pytest.mark.parametrize("replays", [1, 500])
+def test_checks_of_elements_outlive_sixty_good_calls(
+    call: Callable[[Any], Any], good: list[Any], bad: list[Any], replays: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def outcome(elements: list[Any]) -> tuple[Any, ...]:
+        try:
+            leaves, _ = trees.flatten(call(tnp.asarray(elements)))
+            return tuple((x.type, np.asarray(x).tobytes()) for x in leaves)
+        except Exception as error:
+            return type(error), str(error)
+
+    monkeypatch.setattr(often, "replays", replays)
+    first = outcome(good), outcome(bad)
+    assert first[0] != first[1]
+    for _ in range(60):
+        assert outcome(good) == first[0]
+    assert outcome(bad) == first[1]
+
+
+def test_what_asks_for_elements_gets_no_plan(planned: list[str]) -> None:
+    @replayed
+    def halved(x: Any) -> Any:
+        known = concrete_value(x)
+        return x if known is not None and known.sum() > 1 else x / 2
+
+    for _ in range(60):
+        assert halved(tnp.ones(2)).tolist() == [1, 1]
+    assert halved(tnp.zeros(2) + 0.25).tolist() == [0.125, 0.125]
+    assert "halved" not in planned
 
 
 def test_calls_that_fail_fail_every_time() -> None:

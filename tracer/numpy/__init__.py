@@ -179,7 +179,7 @@ _REPLAYED = {
     "atleast_3d", "average", "bartlett", "bitwise_count", "blackman", "block", "broadcast_arrays", "broadcast_to",
     "choose", "clip", "column_stack", "concat", "concatenate", "conj", "conjugate", "convolve", "corrcoef", "correlate",
     "count_nonzero", "cov", "cross", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "delete", "diag",
-    "diagflat", "diagonal", "diff", "digitize", "divmod", "dot", "dsplit", "dstack", "ediff1d", "einsum", "empty",
+    "diagflat", "diagonal", "diff", "divmod", "dot", "dsplit", "dstack", "ediff1d", "einsum", "empty",
     "empty_like", "expand_dims", "eye", "flip", "fliplr", "flipud", "fmax", "fmin", "frexp", "full", "full_like", "gcd",
     "geomspace", "gradient", "hamming", "hanning", "hsplit", "hstack", "i0", "identity", "imag", "indices", "inner",
     "insert", "interp", "isclose", "iscomplex", "isin", "isneginf", "isposinf", "isreal", "kaiser", "kron", "lcm",

@@ -6,7 +6,8 @@ execution runs them, each by the same reference or kernel: results have the same
 What comes more often still is compiled where that keeps every bit, and recognised by compiled entries before any Python
 runs: see `compiled_plans` and `exact`.
 
-This holds only for functions that look at no elements on the way; `replayed` is for them alone.
+This holds only for functions that look at no elements on the way; `replayed` is for them alone. A call that asks for
+elements of its arrays while it is staged, to check them or to go one way or another, gets no plan.
 """
 
 from __future__ import annotations
@@ -233,9 +234,12 @@ def _staged(
         shape.append(found)
         return outputs
 
+    asked = state.asked
     try:
         staged = stage(flat, [leaves[place].type for place in places], name=function.__name__)
     except (TracerError, TypeError):
+        return None
+    if state.asked != asked:
         return None
     program = dce.dce(inlining.inline(staged.program))
     expected, wanted = trees.flatten(result)

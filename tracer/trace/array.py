@@ -306,7 +306,9 @@ def concrete_value(array: Array) -> Any:
     value = array._value
     while isinstance(value, Array):
         array, value = value, value._value
-    if state.outside is not None:
+    if value is None:
+        state.asked += 1
+    elif state.outside is not None:
         state.outside.look(array)
     return value
 

@@ -22,6 +22,7 @@ class State(threading.local):
     source: the line of the equation that is being rewritten; new equations inherit it.
     outside: what the innermost function that is traced to be compiled reads from outside it.
     enclosure: the innermost function with rules of its own that runs, or whose rule does.
+    asked: how often tracing asked for elements that only a running program knows.
     stand_ins: by id, for arrays from outside that a custom rule closes over: the operands that it runs on.
     """
 
@@ -30,6 +31,7 @@ class State(threading.local):
     source: Source | None = None
     outside: Outside | None = None
     enclosure: Enclosure | None = None
+    asked = 0
 
     def __init__(self) -> None:
         self.thread = threading.get_ident()
