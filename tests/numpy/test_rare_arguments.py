@@ -53,3 +53,17 @@ def test_what_depends_on_traced_values_is_told() -> None:
         tracer.jit(lambda x: x.astype(tnp.min_scalar_type(x)))(1.0)
     with pytest.raises(ArgumentError, match='trim is "f", "b" or "fb"'):
         tnp.trim_zeros([0, 1], "z")
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, (0, 1)])
+def test_roll_by_traced_places(axis: Any) -> None:
+    x = np.arange(12.0).reshape(3, 4)
+    rolled = tracer.jit(lambda x, n: tnp.roll(x, n, axis))
+    for shift in (-5, 0, 1, 100) if axis != (0, 1) else ((1, 2), (-4, 0)):
+        np.testing.assert_array_equal(rolled(x, np.asarray(shift)), np.roll(x, shift, axis))
+    if axis != (0, 1):
+        shifts = np.asarray([0, 2, -1])
+        wanted = np.stack([np.roll(x, n, axis) for n in shifts])
+        np.testing.assert_array_equal(tracer.vmap(lambda n: tnp.roll(tnp.asarray(x), n, axis))(shifts), wanted)
+        slopes = tracer.jit(tracer.grad(lambda x, n: tnp.sum(tnp.roll(x, n, axis) * x[0, 1])))(x, 2)
+        np.testing.assert_allclose(slopes, x[0, 1] + np.where(np.arange(12).reshape(3, 4) == 1, x.sum(), 0))

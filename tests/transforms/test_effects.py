@@ -290,3 +290,28 @@ def test_batches_are_called_for_as_long_as_one_lane_lives() -> None:
     ends = tracer.vmap(lambda x: lax.while_loop(lambda c: c < 4.0, f, x))(POINTS)
     np.testing.assert_allclose(ends, [4.0, 6.0, 5.0])
     assert sizes == [3, 3, 3]
+
+
+def test_effects_beside_known_carries_outlive_transposition() -> None:
+    """What a loop's known part does outside happens, though nobody reads the known carry."""
+    seen: list[float] = []
+
+    def scanned(v: Any) -> Any:
+        def step(carry: Any, u: Any) -> Any:
+            tracer.debug.callback(lambda w: seen.append(float(w)), u)
+            tracer.check(u < 2, "too large")
+            return (carry[0] * u, carry[1] + 1), None
+
+        return lambda us: lax.scan(step, (v, 0), us)[0][0]
+
+    def transposed(us: Any) -> Any:
+        return tracer.linear_transpose(lambda v: scanned(v)(us), 1.0)(1.0)[0]
+
+    for run in (transposed, tracer.jit(transposed)):
+        assert float(run(tnp.asarray([0.5, 1.5]))) == 0.75
+        tracer.effects_barrier()
+        assert seen == [0.5, 1.5]
+        seen.clear()
+        with pytest.raises(CheckError, match="too large"):
+            run(tnp.asarray([0.5, 2.5]))
+        seen.clear()

@@ -347,7 +347,8 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
         if not n:
             continue
         if isinstance(by, Array) and concrete_value(by) is None:
-            x = take_places(x, remainder(arithmetic.sub(iota(dtypes.I64, n), cast(by, dtypes.I64)), n), along)
+            moved = arithmetic.sub(iota(dtypes.I64, n), broadcast_in_dim(cast(by, dtypes.I64), (n,), ()))
+            x = take_places(x, remainder(moved, n), along)
             continue
         start = (-operator.index(by)) % n
         if start:

@@ -276,7 +276,7 @@ def _transpose_beside_known(
         (*pick(entering.consts, told.consts), *pick(entering.carry, known), *pick(entering.xs, told.xs)),
         forward.equations, (*pick(forward.outputs[:carries], known), *pick(entering.carry, known)), body.name,
     )  # fmt: skip
-    counting = replace(counting, equations=live_equations(counting))
+    counting = replace(counting, equations=live_equations(counting, lambda e: Effect.IO in e.effects))
     before = scan_program(
         counting, pick(operands.consts, told.consts), pick(operands.carry, known), pick(operands.xs, told.xs), **params
     )[sum(known) :]
