@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 import tracer
 import tracer.numpy as tnp
 from tracer.errors import ArgumentError, DTypeError, MutationError, ShapeError
-from tracer.numpy.keywords import taken
+from tracer.numpy.keywords import place_of_out, taken
 
 X = np.asarray([[0.5, -1.5, 0.0], [2.0, 3.5, -0.25]])
 MASK = np.asarray([True, False, True])
@@ -22,6 +23,16 @@ INTEGERS = {
     "bitwise_count", "bitwise_invert", "bitwise_not", "bitwise_and", "bitwise_or", "bitwise_xor", "invert", "gcd",
     "lcm", "bitwise_left_shift", "bitwise_right_shift", "left_shift", "right_shift",
 }  # fmt: skip
+
+
+def place_in_numpy(function: Any) -> int | None:
+    """How many arguments come before `out`; None where it is taken by name alone."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except ValueError:
+        return None
+    found = [n for n, p in enumerate(parameters) if p.name == "out" and p.kind is p.POSITIONAL_OR_KEYWORD]
+    return found[0] if found else None
 
 
 def operands_of(name: str) -> list[Any]:
@@ -77,6 +88,17 @@ def test_ufuncs_write_where_they_are_told(name: str) -> None:
         lambda p, x: p.stack(p.unravel_index(np.arange(6), (2, 3), order="F")),
         lambda p, x: p.cov(x, dtype="float32"),
         lambda p, x: p.corrcoef(x, dtype="float32"),
+        lambda p, x: p.add(p.asarray([1, 2], dtype="uint8"), 300, dtype="uint16"),
+        lambda p, x: p.add(x, x, p.zeros((2, 3))),
+        lambda p, x: p.matmul(x, x.T, p.zeros((2, 2))),
+        lambda p, x: p.modf(x, None, p.zeros((2, 3)))[1],
+        lambda p, x: p.modf(x, p.zeros((2, 3)))[0],
+        lambda p, x: p.sum(x, 0, None, p.zeros((1, 3)), True),
+        lambda p, x: p.take(x, [3, 0], 1, p.zeros((2, 2)), "clip"),
+        lambda p, x: p.concatenate([x, x], 0, p.zeros((4, 3))),
+        lambda p, x: p.dot(x, x.T, p.zeros((2, 2))),
+        lambda p, x: p.round(x, 1, None) + x.round(1, p.zeros((2, 3))),
+        lambda p, x: x.clip(0, 1, p.zeros((2, 3))) + p.clip(x, 0, 1, p.zeros((2, 3))),
     ],
 )
 def test_keywords_have_numpys_meaning(call: Callable[[Any, Any], Any]) -> None:
@@ -85,6 +107,29 @@ def test_keywords_have_numpys_meaning(call: Callable[[Any, Any], Any]) -> None:
         found = run(lambda x: call(tnp, x), tnp.asarray(X))
         assert found.dtype == expected.dtype
         np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-6 if found.dtype == "float32" else 1e-14)
+
+
+TAKING_OUT = [
+    name
+    for name in tnp.__all__
+    if callable(theirs := getattr(np, name, None)) and not isinstance(theirs, type | np.ufunc)
+    and place_in_numpy(theirs) is not None
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TAKING_OUT)
+def test_out_has_numpys_position(name: str) -> None:
+    assert place_of_out(name) == place_in_numpy(getattr(np, name))
+
+
+def test_out_by_position_stands_for_the_result_every_time() -> None:
+    x, targets = tnp.asarray(X), (tnp.zeros((2, 3)), np.zeros((2, 3)))
+    for n in range(40):
+        for target in targets:
+            assert tnp.add(x, n, target) is target
+            np.testing.assert_array_equal(target, X + n)
+            assert tnp.cumsum(x * n, 1, None, target) is target
+            np.testing.assert_array_equal(target, (X * n).cumsum(1))
 
 
 def test_divisions_by_zero_that_where_leaves_out_have_slope_zero() -> None:

@@ -262,3 +262,15 @@ def test_arguments_that_ours_does_not_take_are_left_to_numpys_where_values_are_k
         tracer.jit(lambda x: np.broadcast_arrays(x, None))(X)
     with pytest.raises(ArgumentError, match="None"):
         np.stack([x, None, "text"], axis=5)  # NumPy's error would be about the axis
+
+
+def test_numpys_view_of_an_array_shares_its_memory() -> None:
+    x = tnp.arange(6)
+    for shares in (np.shares_memory, np.may_share_memory, tnp.shares_memory):
+        assert shares(x, np.asarray(x))
+        assert shares(np.asarray(x)[1:], x)
+        assert not shares(x, np.arange(6))
+        assert not shares(x, x)  # a value
+    assert not tracer.jit(lambda x: tnp.where(tnp.shares_memory(x, np.ones(2)), 1, 0))(tnp.ones(2))
+    for generator in (np.random.default_rng(0), np.random.RandomState(0)):
+        assert sorted(generator.permutation(x).tolist()) == x.tolist() == list(range(6))

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from typing import Any as _Any
 
 from tracer.numpy.folds import attach as _attach
+from tracer.numpy.keywords import place_of_out as _place_of_out
 from tracer.numpy.keywords import taken as _taken
 from tracer.runtime.replay import replayed as _replayed
 from tracer.trace.array import Array as ndarray  # noqa: N813  # the name that users know
@@ -212,7 +213,7 @@ _loading = _RLock()
 def _with_options(make: _Any, function: _Any) -> _Any:
     """What `make` makes of a function, with the keywords that NumPy's has beside its parameters."""
     name = function.__name__
-    return make(function, named=True, options=_Options(_taken(name), _partial(_optioned, name)))
+    return make(function, named=True, options=_Options(_taken(name), _partial(_optioned, name), _place_of_out(name)))
 
 
 def _optioned(*call: _Any) -> _Any:

@@ -16,6 +16,7 @@ import numpy as np
 from tracer.errors import DTypeError, message
 from tracer.ir import dtypes
 from tracer.ir.program import Literal
+from tracer.numpy.conversion import no_out
 from tracer.numpy.promotion import (
     literal,
     operand,
@@ -302,8 +303,7 @@ def clip(
     >>> tnp.clip(tnp.asarray([-1.0, 0.5, 2.0]), 0.0, 1.0)
     Array([0. , 0.5, 1. ], f64)
     """
-    if out is not None:
-        raise DTypeError(message(f"clip{here()} takes no out=", "arrays are immutable", help="use what it returns"))
+    no_out("clip", out)
     low, high = a_min if min is None else min, a_max if max is None else max
     result = operand("clip", a)
     low, high = (_within(result.dtype, bound) for bound in (low, high))

@@ -12,10 +12,9 @@ from typing import Any
 
 from tracer.errors import ArgumentError, ShapeError, message
 from tracer.ir import dtypes
-from tracer.numpy.conversion import array_of, cast, dtype_of_argument, unified
+from tracer.numpy.conversion import array_of, cast, dtype_of_argument, no_out, unified
 from tracer.numpy.dtypes import check_cast
 from tracer.numpy.matrices import diagonal
-from tracer.numpy.reductions import no_out
 from tracer.primitives.broadcasting import reduce_sum
 from tracer.primitives.contractions import dot_general
 from tracer.primitives.reductions import reduce_or

@@ -195,3 +195,11 @@ def broadcast(x: Array, shape: tuple[int, ...]) -> Array:
 def strong(x: Array) -> Array:
     """The array without its weak flag."""
     return convert_element_type(x, x.dtype) if x.weak_type else x
+
+
+def no_out(name: str, out: object) -> None:
+    """Raise if something other than an array is to be written to: see `tracer.numpy.options`."""
+    if out is not None:
+        raise DTypeError(
+            message(f"{name}{here()}: out= must be an array", f"got {type(out).__name__}", help="x = f(y)")
+        )

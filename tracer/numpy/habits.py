@@ -114,15 +114,16 @@ def isfortran(a: Any) -> bool:
 
 
 def shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
-    """Whether writing into one array could be seen in another; false for arrays of ours, which are values.
+    """Whether writing into one array could be seen in another: not in arrays of ours, which are values.
+
+    NumPy's view of one, as `np.asarray` gives it, has its memory.
 
     >>> x = tnp.arange(3)
-    >>> tnp.shares_memory(x, x[1:])
-    False
+    >>> tnp.shares_memory(x, x[1:]), tnp.shares_memory(x, np.asarray(x))
+    (False, True)
     """
-    if isinstance(a, Array) or isinstance(b, Array):
-        return False
-    return bool(np.shares_memory(a, b, max_work))
+    found = _memories(a, b)
+    return found is not None and bool(np.shares_memory(*found, max_work))
 
 
 def may_share_memory(a: Any, b: Any, max_work: Any = None) -> bool:
@@ -131,9 +132,16 @@ def may_share_memory(a: Any, b: Any, max_work: Any = None) -> bool:
     >>> tnp.may_share_memory(tnp.arange(3), tnp.arange(3))
     False
     """
-    if isinstance(a, Array) or isinstance(b, Array):
-        return False
-    return bool(np.may_share_memory(a, b, max_work))
+    found = _memories(a, b)
+    return found is not None and bool(np.may_share_memory(*found, max_work))
+
+
+def _memories(a: Any, b: Any) -> tuple[Any, Any] | None:
+    """What NumPy can compare; None for two arrays of ours, and for one that has no memory while it is traced."""
+    if isinstance(a, Array) and isinstance(b, Array):
+        return None
+    first, second = (concrete_value(x) if isinstance(x, Array) else x for x in (a, b))
+    return None if first is None or second is None else (first, second)
 
 
 def ndindex(*shape: Any) -> Iterator[tuple[int, ...]]:

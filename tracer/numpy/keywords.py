@@ -6,6 +6,8 @@ from typing import Final
 
 import numpy as np
 
+from tracer.trace.tracebacks import NOWHERE
+
 OF_UFUNCS: Final = frozenset(("casting", "dtype", "order", "out", "subok"))
 OUT: Final = frozenset(("out",))
 LAYOUT: Final = frozenset(("order", "subok"))
@@ -18,6 +20,30 @@ LAID_OUT: Final = frozenset((
 # Where NumPy may choose among algorithms: there is one here, which is stable.
 WITH_KINDS: Final = frozenset(("argpartition", "isin", "partition"))
 JOINING: Final = frozenset(("concat", "concatenate", "hstack", "stack", "vstack"))
+
+# Where NumPy's functions that are no ufuncs take `out` by position.
+_PLACES: Final = {
+    name: place
+    for place, names in {
+        1: "fix isneginf isposinf",
+        2: (
+            "all amax amin any argmax argmin around choose concat concatenate dot max median min nanargmax nanargmin "
+            "nanmax nanmedian nanmin outer ptp round stack"
+        ),
+        3: (
+            "clip compress cumprod cumsum mean nancumprod nancumsum nanmean nanpercentile nanprod nanquantile nanstd "
+            "nansum nanvar percentile prod quantile std sum take var"
+        ),
+        5: "trace",
+    }.items()
+    for name in names.split()
+}
+
+
+def place_of_out(name: str) -> int:
+    """How many arguments of a function come before its `out` or outs; `NOWHERE` if that has no position."""
+    theirs = getattr(np, name, None)
+    return theirs.nin if isinstance(theirs, np.ufunc) else _PLACES.get(name, NOWHERE)
 
 
 def taken(name: str) -> frozenset[str]:

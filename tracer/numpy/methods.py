@@ -35,7 +35,7 @@ from tracer.numpy.choosing import nonzero
 from tracer.numpy.dlpack import dlpack, dlpack_device
 from tracer.numpy.elements import getitem
 from tracer.numpy.joining import repeat
-from tracer.numpy.keywords import taken
+from tracer.numpy.keywords import place_of_out, taken
 from tracer.numpy.options import called
 from tracer.numpy.updates import SET, At, AtIndex, updated
 from tracer.runtime.devices import device_of
@@ -234,7 +234,7 @@ def install(cls: type[Array]) -> None:
     """Give the class its operators, methods, properties and protocols. Called once, by `tracer/__init__`."""
     for name, member in {**OPERATORS, **CONTAINER, **METHODS, **PROTOCOLS}.items():
         if callable(member) and name not in _QUICK:
-            options = Options(taken(name), partial(called, name)) if name in METHODS else NO_OPTIONS
+            options = Options(taken(name), partial(called, name), place_of_out(name)) if name in METHODS else NO_OPTIONS
             make = replayed if name in _REPLAYED else boundary
             member = make(member, named=name not in PROTOCOLS, options=options)
         if name in _QUICK and member.__name__ == "method":

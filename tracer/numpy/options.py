@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tracer.errors import ArgumentError, DTypeError, ShapeError, message
 from tracer.ir import dtypes
-from tracer.ir.dtypes import is_inexact
+from tracer.ir.dtypes import DType, is_inexact, is_integer
 from tracer.numpy import keywords
 from tracer.numpy.choosing import where as where_
 from tracer.numpy.conversion import array_of, cast, dtype_of_argument
 from tracer.numpy.dtypes import can_cast, check_cast, result_type
 from tracer.numpy.manipulation import broadcast_to
+from tracer.numpy.promotion import literal
 from tracer.numpy.writing import written
 from tracer.trace.array import Array
 from tracer.trace.source import here
@@ -27,6 +29,11 @@ from tracer.trace.source import here
 def called(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """A function of ours with the options of NumPy's of the name. What that has not is left to ours to refuse."""
     theirs, options = getattr(np, name, None), dict(kwargs)
+    place = keywords.place_of_out(name)
+    if len(args) > place and (outs := _outs(theirs, args[place:])) and "out" not in options:
+        options["out"] = outs if isinstance(theirs, np.ufunc) else outs[0]
+        rest = args[place + len(outs) :]
+        args = (*args[:place], None, *rest) if rest else args[:place]
     if isinstance(theirs, np.ufunc):
         return _ufunc(theirs, function, args, options)
     for keyword, allowed in _CHOICES.items():
@@ -48,6 +55,13 @@ def called(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwarg
 _CHOICES = {
     "order": (None, "C", "F", "A", "K"), "subok": (True, False), "kind": (None, "introselect", "sort", "table"),
 }  # fmt: skip
+
+
+def _outs(theirs: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments from the place of `out` on that are for results: arrays, or None where there is nothing else."""
+    outs = given[: theirs.nout if isinstance(theirs, np.ufunc) else 1]
+    meant = all(x is None or isinstance(x, Array | np.ndarray) for x in outs)
+    return outs if meant and (len(given) == len(outs) or outs[0] is not None) else ()
 
 
 def _check_choice(name: str, keyword: str, given: Any, allowed: tuple[Any, ...]) -> None:
@@ -78,7 +92,8 @@ def _ufunc(theirs: np.ufunc, function: Callable[..., Any], args: tuple[Any, ...]
     operands = masked(theirs, cast_operands(theirs, args, dtype, casting), where)
     found = handed_on(function, operands, options)
     results = found if isinstance(found, tuple) else (found,)
-    targets = outs if isinstance(outs, tuple) else (outs,) + (None,) * (len(results) - 1)
+    targets = outs if isinstance(outs, tuple) else (outs,)
+    targets += (None,) * (len(results) - len(targets))
     if all(target is None for target in targets) and where is True:
         return found
     grows = theirs.signature is None
@@ -93,10 +108,17 @@ def cast_operands(ufunc: np.ufunc, operands: tuple[Any, ...], dtype: Any, castin
     name = ufunc.__name__
     arrays = [array_of(name, x) for x in operands]
     wanted = result_type(*arrays) if dtype is None else dtype_of_argument(name, dtype)
-    for x in arrays:
-        if not (x.weak_type and dtype is None):
+    for x, given in zip(arrays, operands, strict=True):
+        if not (x.weak_type and (dtype is None or (type(given) is int and is_integer(wanted)))):
             check_cast(name, x, wanted, casting or "same_kind")
-    return operands if dtype is None else tuple(cast(x, wanted) for x in arrays)
+    return operands if dtype is None else tuple(map(partial(_cast_operand, name, wanted), operands, arrays))
+
+
+def _cast_operand(name: str, wanted: DType, given: Any, x: Array) -> Array:
+    """An operand in a dtype, which a Python integer has to fit in."""
+    if type(given) is int and is_integer(wanted):
+        return array_of(name, literal(name, given, wanted).value)
+    return cast(x, wanted)
 
 
 def _is_predicate(ufunc: np.ufunc, dtype: Any) -> bool:

@@ -12,10 +12,9 @@ from tracer.errors import ShapeError, message
 from tracer.ir import shape
 from tracer.ir.dtypes import DType
 from tracer.numpy.arithmetic import multiply, subtract
-from tracer.numpy.conversion import array_of, broadcast, cast, dtype_of_argument, unified
+from tracer.numpy.conversion import array_of, broadcast, cast, dtype_of_argument, no_out, unified
 from tracer.numpy.joining import stack
 from tracer.numpy.manipulation import moveaxis, ravel
-from tracer.numpy.reductions import no_out
 from tracer.numpy.rounding import conjugate
 from tracer.primitives.broadcasting import axis_of
 from tracer.primitives.contractions import dot_general

@@ -13,12 +13,12 @@ import numpy as np
 from tracer.errors import ArgumentError, DTypeError, message
 from tracer.ir import dtypes, shape
 from tracer.numpy.choosing import where
-from tracer.numpy.conversion import array_of, cast
+from tracer.numpy.conversion import array_of, cast, no_out
 from tracer.numpy.creation import full
 from tracer.numpy.logic import isnan
 from tracer.numpy.manipulation import expand_dims, moveaxis
 from tracer.numpy.promotion import promoted_inexact
-from tracer.numpy.reductions import Axis, axes_argument, no_out, sum
+from tracer.numpy.reductions import Axis, axes_argument, sum
 from tracer.numpy.rounding import floor
 from tracer.numpy.scans import cumsum
 from tracer.numpy.sorting import argsort, sort

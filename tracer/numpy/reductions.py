@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from tracer.errors import DTypeError, ShapeError, message
+from tracer.errors import ShapeError, message
 from tracer.ir import dtypes, shape
-from tracer.numpy.conversion import array_of, broadcast, cast, common_pair, dtype_of_argument, strong
+from tracer.numpy.conversion import array_of, broadcast, cast, common_pair, dtype_of_argument, no_out, strong
 from tracer.numpy.logic import truth
 from tracer.numpy.manipulation import ravel
 from tracer.numpy.matrices import sum_dtype
@@ -100,14 +100,6 @@ def _for_sums(name: str, a: Any, dtype: Any, promote: bool) -> Array:
     if dtype is not None:
         return cast(x, dtype_of_argument(name, dtype))
     return cast(x, sum_dtype(x)) if promote or x.dtype == dtypes.BOOL else x
-
-
-def no_out(name: str, out: object) -> None:
-    """Raise if a result is to be written into an array."""
-    if out is not None:
-        raise DTypeError(
-            message(f"{name}{here()} takes no out=", "arrays are immutable", help="use what the function returns")
-        )
 
 
 # Extremes

@@ -11,13 +11,12 @@ from typing import Any
 
 from tracer.errors import ShapeError, message
 from tracer.ir import dtypes
-from tracer.numpy.conversion import array_of, cast, dtype_of_argument, strong
+from tracer.numpy.conversion import array_of, cast, dtype_of_argument, no_out, strong
 from tracer.numpy.joining import concatenate
 from tracer.numpy.logic import not_equal
 from tracer.numpy.manipulation import broadcast_to, ravel
 from tracer.numpy.matrices import sum_dtype
 from tracer.numpy.promotion import operand
-from tracer.numpy.reductions import no_out
 from tracer.numpy.statistics import without_nan
 from tracer.primitives import arithmetic, scans
 from tracer.primitives.broadcasting import axis_of, full

@@ -14,11 +14,11 @@ import numpy as np
 
 from tracer.errors import DTypeError, ShapeError, TracerArrayError, message
 from tracer.ir import dtypes, shape
-from tracer.numpy.conversion import broadcast, cast, dtype_of_argument, inexact_dtype
+from tracer.numpy.conversion import broadcast, cast, dtype_of_argument, inexact_dtype, no_out
 from tracer.numpy.logic import isnan, truth
 from tracer.numpy.manipulation import moveaxis
 from tracer.numpy.promotion import operand, promoted_inexact
-from tracer.numpy.reductions import Axis, all, argmax, argmin, axes_argument, extreme_value, max, min, no_out, sum
+from tracer.numpy.reductions import Axis, all, argmax, argmin, axes_argument, extreme_value, max, min, sum
 from tracer.numpy.sorting import sort
 from tracer.primitives import arithmetic, bits, comparison, powers
 from tracer.primitives import complex as parts

@@ -15,10 +15,9 @@ from tracer.ir import dtypes, shape
 from tracer.lazy import LazyModule
 from tracer.numpy.arithmetic import clip
 from tracer.numpy.choosing import nonzero
-from tracer.numpy.conversion import array_of, broadcast
+from tracer.numpy.conversion import array_of, broadcast, no_out
 from tracer.numpy.indexing import checked_places, get, known_places
 from tracer.numpy.manipulation import moveaxis, ravel
-from tracer.numpy.reductions import no_out
 from tracer.primitives.broadcasting import axis_of
 from tracer.primitives.shapes import broadcasted_iota
 from tracer.runtime.handles import makes_new

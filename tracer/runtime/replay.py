@@ -163,12 +163,12 @@ def replayed(function: Function, *, named: bool = True, options: Options = NO_OP
     handles of their own. named, options: as those of `boundary`.
     """
     calls = _Calls(function)
-    names, optioned = options.names, options.call
+    names, optioned, place = options.names, options.call, options.place
 
     @wraps(function)
     def outermost(*args: Any, **kwargs: Any) -> Any:
         try:
-            if kwargs and optioned is not None and not names.isdisjoint(kwargs):
+            if len(args) > place or (kwargs and not names.isdisjoint(kwargs)):
                 return optioned(calls.call, args, kwargs)
             return calls.call(*args, **kwargs)
         except BaseException as error:

@@ -13,6 +13,8 @@ from tracer.errors import AxisError, InternalError, TracerError
 from tracer.trace.parameters import refused_call, refused_value
 from tracer.trace.source import is_ours
 
+NOWHERE = 1 << 30  # beyond all arguments of a call
+
 
 class Raised:
     """An exception that a compiled entry raises for Python code of ours, which so leaves no frame."""
@@ -30,10 +32,14 @@ def call_user(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Keywords that a function takes without having them as parameters, and who is called then, with the function."""
+    """Keywords that a function takes without having them as parameters, and who is called then, with the function.
+
+    place: of the first argument by position that is meant for `call`, too.
+    """
 
     names: frozenset[str] = frozenset()
-    call: Callable[..., Any] | None = None
+    call: Callable[..., Any] = call_user
+    place: int = NOWHERE
 
 
 NO_OPTIONS = Options()
@@ -44,12 +50,12 @@ def boundary(function: Callable[..., Any], *, named: bool = False, options: Opti
 
     named: whether they are of the function, though another one that it is written with raised them.
     """
-    names, optioned = options.names, options.call
+    names, optioned, place = options.names, options.call, options.place
 
     @wraps(function)
     def outermost(*args: Any, **kwargs: Any) -> Any:
         try:
-            if kwargs and optioned is not None and not names.isdisjoint(kwargs):
+            if len(args) > place or (kwargs and not names.isdisjoint(kwargs)):
                 return optioned(function, args, kwargs)
             return function(*args, **kwargs)
         except BaseException as error:
