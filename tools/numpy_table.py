@@ -90,6 +90,7 @@ DIFFERENT = (
     ("`roots` that are all real", "real", "complex, as in JAX: dtypes follow from dtypes"),
     ("`reciprocal` of integers", "integers, cut short", "floats, as in JAX"),
     ("complex to real", "a warning", "DTypeError: take `.real`"),
+    ("integers to negative powers in an array", "ValueError", "no meaningful number, as in JAX: take floats"),
     ("in-place operators and `x[i] = v`", "write to memory that views share", "the name stands for a new value"),
     ("`x[a][b] = v`, `x.T[i] = v`", "write through a view", "MutationError: nobody would see it; `x[a, b] = v`"),
 )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
-from tracer.errors import DTypeError, TracerError
+from tracer.errors import ArgumentError, DTypeError, OutOfBoundsError, ShapeError, TracerError
 from tracer.numpy import __all__
 
 X = tnp.ones((2, 3))
@@ -124,3 +125,32 @@ def test_arguments_that_python_refuses_are_told_of_the_function(call: Any, text:
         call()
     assert re.sub(r"\.py:\d+", ".py:LINE", str(caught.value)) == text
     assert [frame.name for frame in caught.traceback][-1:] == ["<lambda>"]
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "text"),
+    [
+        (lambda x: tnp.choose(x - 2, [x, x]), OutOfBoundsError, "choose at .*: choices are counted from 0"),
+        (lambda x: tnp.histogram(x, x[::-1]), ArgumentError, "histogram at .*: the edges of bins must not descend"),
+        (lambda x: tnp.cov(x, aweights=x - 1), ArgumentError, "cov at .*: weights must not be negative"),
+        (lambda x: tnp.interp(x, x, x, period=0), ArgumentError, "interp at .*: the period is a number other than 0"),
+        (lambda x: tnp.sum(x, where=tnp.eye(3) > 0), ShapeError, "sum at .*: where= has no more axes than the array"),
+        (lambda x: tnp.nanmean(x / 2, dtype=int), DTypeError, "nanmean at .*: averages of floats are floats"),
+        (lambda x: tnp.nanvar(x / 2, dtype=int), DTypeError, "nanvar at .*: averages of floats are floats"),
+        (lambda x: tnp.int8(300), DTypeError, "int8 at .*: the integer 300 does not fit in int8"),
+        (lambda x: tnp.uint8(-1), DTypeError, "uint8 at .*: the integer -1 does not fit in uint8"),
+    ],
+)
+def test_bad_values_are_refused_as_by_numpy_however_often(
+    call: Callable[[Any], Any], kind: type[Exception], text: str
+) -> None:
+    for _ in range(40):
+        with pytest.raises(kind, match=f"^{text}"):
+            call(tnp.arange(3))
+
+
+def test_traced_choices_are_counted_from_zero() -> None:
+    choose = tracer.jit(lambda i: tnp.choose(i, [tnp.arange(2), tnp.arange(2)]))
+    assert choose(tnp.asarray([1, 0])).tolist() == [0, 1]
+    with pytest.raises(OutOfBoundsError):
+        choose(tnp.asarray([-1, 0]))

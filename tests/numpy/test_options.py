@@ -193,3 +193,15 @@ def test_keywords_are_numpys() -> None:
     assert taken("add") == {"casting", "dtype", "order", "out", "subok", "where"}
     assert "where" not in taken("matmul")
     assert taken("tensordot") == {"out"}
+
+
+def test_nan_to_num_writes_where_it_is_told() -> None:
+    for _ in range(40):
+        for x in (tnp.asarray([1.0, np.nan]), np.asarray([1.0, np.nan])):
+            assert tnp.nan_to_num(x)[1] == 0
+            assert np.isnan(x[1])
+            tnp.nan_to_num(x, copy=False, nan=3.0)
+            assert x.tolist() == [1.0, 3.0]
+    assert tracer.jit(lambda x: tnp.nan_to_num(x / x, copy=False))(np.zeros(2)).tolist() == [0, 0]
+    with pytest.raises(MutationError, match="does not own this array"):
+        tracer.jit(lambda x: tnp.nan_to_num(x, copy=False))(X)

@@ -152,9 +152,7 @@ _CHAPTERS = {
     "products": "cross dot inner kron matmul matvec outer tensordot vdot vecdot vecmat",
     "quantiles": "nanmedian nanpercentile nanquantile percentile quantile",
     "reductions": "all amax amin any argmax argmin count_nonzero max min prod ptp sum",
-    "rounding": (
-        "around ceil conj conjugate copysign fix floor imag modf nan_to_num nextafter real rint round signbit trunc"
-    ),
+    "rounding": "around ceil conj conjugate copysign fix floor imag modf nextafter real rint round signbit trunc",
     "scans": "cumprod cumsum cumulative_prod cumulative_sum diff nancumprod nancumsum",
     "sets": "intersect1d setdiff1d setxor1d union1d",
     "signals": "convolve correlate ediff1d gradient interp trapezoid unwrap",
@@ -170,7 +168,7 @@ _CHAPTERS = {
     "ufuncs": "frompyfunc ufunc",
     "vectorizing": "vectorize",
     "windows": "bartlett blackman hamming hanning i0 kaiser",
-    "writing": "copyto fill_diagonal place put put_along_axis putmask",
+    "writing": "copyto fill_diagonal nan_to_num place put put_along_axis putmask",
 }
 
 # Those that come often when small arrays are explored, and look at no elements: see `tracer.runtime.replay`.
@@ -178,14 +176,14 @@ _REPLAYED = {
     "all", "allclose", "amax", "amin", "angle", "any", "append", "arange", "argmax", "argmin", "argpartition",
     "argsort", "around", "array_equal", "array_equiv", "array_split", "astype", "atleast_1d", "atleast_2d",
     "atleast_3d", "average", "bartlett", "bitwise_count", "blackman", "block", "broadcast_arrays", "broadcast_to",
-    "choose", "clip", "column_stack", "concat", "concatenate", "conj", "conjugate", "convolve", "corrcoef", "correlate",
+    "clip", "column_stack", "concat", "concatenate", "conj", "conjugate", "convolve", "corrcoef", "correlate",
     "count_nonzero", "cov", "cross", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "delete", "diag",
     "diagflat", "diagonal", "diff", "divmod", "dot", "dsplit", "dstack", "ediff1d", "einsum", "empty",
     "empty_like", "expand_dims", "eye", "flip", "fliplr", "flipud", "fmax", "fmin", "frexp", "full", "full_like", "gcd",
     "geomspace", "gradient", "hamming", "hanning", "hsplit", "hstack", "i0", "identity", "imag", "indices", "inner",
     "insert", "interp", "isclose", "iscomplex", "isin", "isneginf", "isposinf", "isreal", "kaiser", "kron", "lcm",
     "ldexp", "lexsort", "linspace", "logaddexp2", "logical_and", "logical_or", "logical_xor", "logspace", "matmul",
-    "matrix_transpose", "matvec", "max", "mean", "median", "meshgrid", "min", "modf", "moveaxis", "nan_to_num",
+    "matrix_transpose", "matvec", "max", "mean", "median", "meshgrid", "min", "modf", "moveaxis",
     "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin", "nanprod",
     "nanstd", "nansum", "nanvar", "ones", "ones_like", "outer", "packbits", "pad", "partition", "permute_dims", "poly",
     "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval", "prod", "ptp", "ravel",

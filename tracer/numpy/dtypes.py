@@ -29,7 +29,11 @@ class ScalarType(type):
     dtype: DType
 
     def __call__(cls, x: Any = 0) -> Array:  # makes arrays, not instances
-        """An array of the dtype, as `asarray(x, dtype)`."""
+        """An array of the dtype, as `asarray(x, dtype)`. DTypeError for a Python integer that does not fit."""
+        if type(x) is int and dtypes.is_integer(cls.dtype):
+            limits = dtypes.iinfo(cls.dtype)
+            if not limits.min <= x <= limits.max:
+                raise DTypeError(message(f"{cls.__name__}{here()}: the integer {x} does not fit in {cls.dtype.name}"))
         return cast(array_of(cls.__name__, x), cls.dtype)
 
     def __eq__(cls, other: object) -> bool:

@@ -47,6 +47,9 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Bounds = None, weights: A
         return asarray(np.histogram_bin_edges(concrete_value(x), bins, bounds, weights))
     edges = array_of("histogram", bins)
     if edges.ndim == 1:
+        known = concrete_value(edges)
+        if known is not None and (known[1:] < known[:-1]).any():
+            raise ArgumentError(message(f"histogram{here()}: the edges of bins must not descend", f"got {edges}"))
         return edges
     count = operator.index(bins)
     if count < 1:

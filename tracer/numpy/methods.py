@@ -223,7 +223,7 @@ _QUICK: Final = frozenset(
 
 _REPLAYED: Final = frozenset((
     "T", "all", "any", "argmax", "argmin", "argsort", "astype", "conj", "conjugate", "cumprod", "cumsum", "diagonal",
-    "argpartition", "choose", "clip", "dot", "flatten", "imag", "mT", "max", "mean", "min", "prod", "ptp", "ravel",
+    "argpartition", "clip", "dot", "flatten", "imag", "mT", "max", "mean", "min", "prod", "ptp", "ravel",
     "real", "repeat", "reshape", "round", "searchsorted", "sort", "squeeze", "std", "sum", "swapaxes", "take", "trace",
     "transpose", "var",
 ))  # fmt: skip

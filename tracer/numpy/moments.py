@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tracer.errors import ShapeError, message
+from tracer.errors import ArgumentError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.numpy.arithmetic import maximum
 from tracer.numpy.choosing import where as where_
@@ -25,8 +25,8 @@ from tracer.numpy.products import matmul
 from tracer.numpy.promotion import operand, promoted_inexact
 from tracer.numpy.reductions import Axis, prod, sum
 from tracer.numpy.rounding import conjugate, imag, real
-from tracer.numpy.statistics import average, var, without_nan
-from tracer.trace.array import Array
+from tracer.numpy.statistics import average, inexact_stays, var, without_nan
+from tracer.trace.array import Array, concrete_value
 from tracer.trace.source import here
 
 
@@ -52,6 +52,7 @@ def nanvar(
     Array(1., f64)
     """
     x = operand("nanvar", a)
+    inexact_stays("nanvar", x, dtype)
     present = ~isnan(x)
     if where is not None:
         present = present & broadcast(truth("nanvar", where), x.shape)
@@ -101,6 +102,9 @@ def cov(
     for given in (fweights, aweights):
         if given is not None:
             factor = array_of("cov", given)
+            known = concrete_value(factor)
+            if known is not None and (known < 0).any():
+                raise ArgumentError(message(f"cov{here()}: weights must not be negative", f"got {factor}"))
             weights = factor if weights is None else weights * factor
     if not rows.shape[1]:
         return full_like(rows, np.nan, shape=(rows.shape[0],) * 2).squeeze()

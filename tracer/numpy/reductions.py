@@ -47,6 +47,10 @@ def _masked(name: str, x: Array, where: Any, neutral: Any) -> Array:
     if where is None:
         return x
     mask = truth(name, where)
+    if mask.ndim > x.ndim:
+        raise ShapeError(
+            message(f"{name}{here()}: where= has no more axes than the array", f"got {mask.shape} for {x.shape}")
+        )
     sizes = shape.broadcast(x.shape, mask.shape, operation=f"{name}{here()}")
     return comparison.select(broadcast(mask, sizes), broadcast(x, sizes), literal(name, neutral, x.dtype))
 

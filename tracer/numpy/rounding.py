@@ -201,17 +201,10 @@ def nextafter(x1: Any, x2: Any, /) -> Array:
     return pointwise_inexact(rounding.nextafter, "nextafter", x1, x2)
 
 
-@makes_new
-def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Array:
-    """NaN and infinities replaced: by 0 and the largest finite numbers, unless given.
-
-    >>> tnp.nan_to_num(tnp.asarray([tnp.nan, 1.0]))
-    Array([0., 1.], f64)
-    """
-    del copy  # the result is another array in any case
-    value = operand("nan_to_num", x)
+def finite(value: Array, nan: Any, posinf: Any, neginf: Any) -> Array:
+    """The array with NaN and infinities replaced: by 0 and the largest finite numbers, unless given."""
     if dtypes.is_complex(value.dtype):
-        return parts.complex(*(nan_to_num(part(value), True, nan, posinf, neginf) for part in (parts.real, parts.imag)))
+        return parts.complex(*(finite(part(value), nan, posinf, neginf) for part in (parts.real, parts.imag)))
     if not dtypes.is_float(value.dtype):
         return value
     limits = dtypes.finfo(value.dtype)

@@ -76,7 +76,7 @@ def _slid(name: str, x: Array, y: Array, mode: str, precision: Any) -> Array:
     return conv_general_dilated(x[None, None], y[None, None], (1,), [widths[mode]], precision=precision)[0, 0]
 
 
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: float | None = None) -> Array:
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Array:
     """The piecewise linear function through the points (xp, fp) at x; xp must ascend.
 
     left, right: its values outside, those at the ends by default. period: of x, with which xp need not ascend.
@@ -92,6 +92,8 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
             message(f"interp{here()}: xp and fp are vectors of one size", f"got {points.type} and {values.type}")
         )
     if period is not None:
+        if not isinstance(period, Array) and period == 0:
+            raise ArgumentError(message(f"interp{here()}: the period is a number other than 0", f"got {period}"))
         points, at = points % period, at % period
         order = points.argsort()
         points, values = points[order], values[order]

@@ -196,6 +196,14 @@ def nansum(
     return sum(without_nan("nansum", a, 0)[0], axis, dtype, out, keepdims, initial, where)
 
 
+def inexact_stays(name: str, x: Array, dtype: Any) -> None:
+    """DTypeError for an average of floats that is to be an integer."""
+    if dtype is not None and dtypes.is_inexact(x.dtype) and not dtypes.is_inexact(dtype_of_argument(name, dtype)):
+        raise DTypeError(
+            message(f"{name}{here()}: averages of floats are floats", f"got dtype={dtype}", help="cast the result")
+        )
+
+
 def nanmean(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
 ) -> Array:
@@ -205,6 +213,7 @@ def nanmean(
     Array(2., f64)
     """
     x = operand("nanmean", a)
+    inexact_stays("nanmean", x, dtype)
     present = bits.not_(isnan(x))
     if where is not None:
         present = bits.and_(present, broadcast(truth("nanmean", where), x.shape))

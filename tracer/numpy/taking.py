@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tracer.errors import ArgumentError, ShapeError, message
+from tracer.errors import ArgumentError, OutOfBoundsError, ShapeError, message
 from tracer.ir import dtypes, shape
 from tracer.lazy import LazyModule
 from tracer.numpy.arithmetic import clip
-from tracer.numpy.choosing import nonzero
+from tracer.numpy.choosing import nonzero, where
 from tracer.numpy.conversion import array_of, broadcast, no_out
 from tracer.numpy.indexing import checked_places, get, known_places
 from tracer.numpy.manipulation import moveaxis, ravel
@@ -22,7 +22,7 @@ from tracer.primitives.broadcasting import axis_of
 from tracer.primitives.shapes import broadcasted_iota
 from tracer.runtime.handles import makes_new
 from tracer.runtime.replay import replayed
-from tracer.trace.array import Array
+from tracer.trace.array import Array, concrete_value
 from tracer.trace.source import here
 
 if TYPE_CHECKING:
@@ -106,6 +106,13 @@ def choose(a: Any, choices: Sequence[Any] | Any, out: None = None, mode: str = "
     if places.dtype == dtypes.BOOL:
         places = places.astype(int)
     arrays = [array_of("choose", c) for c in choices]
+    if mode == "raise":
+        known = concrete_value(places)
+        if known is not None and (known < 0).any():
+            raise OutOfBoundsError(
+                message(f"choose{here()}: choices are counted from 0", f"got {known.min()}", help='mode="wrap"')
+            )
+        places = where(places < 0, len(arrays), places)  # out of bounds
     sizes = shape.broadcast(places.shape, *(c.shape for c in arrays), operation=f"choose{here()}")
     stacked = array_of("choose", [broadcast(c, sizes) for c in arrays])
     index = (broadcast(places, sizes), *(broadcasted_iota(dtypes.I64, sizes, d) for d in range(len(sizes))))

@@ -16,8 +16,11 @@ from tracer.numpy.dtypes import can_cast
 from tracer.numpy.editing import resize
 from tracer.numpy.logic import truth
 from tracer.numpy.manipulation import ravel, reshape
+from tracer.numpy.promotion import operand
+from tracer.numpy.rounding import finite
 from tracer.numpy.taking import along, take
 from tracer.numpy.updates import SET, updated
+from tracer.runtime.replay import replayed
 from tracer.trace.array import Array
 from tracer.trace.source import here
 
@@ -47,6 +50,22 @@ def written(name: str, target: Any, new: Array, inplace: bool) -> Array:
         )
     np.copyto(target, np.asarray(new), casting="unsafe")
     return new
+
+
+def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Array:
+    """NaN and infinities replaced: by 0 and the largest finite numbers, unless given.
+
+    copy: whether the array stays as it is, or stands for the new values from then on, as by x[...] = v.
+
+    >>> tnp.nan_to_num(tnp.asarray([tnp.nan, 1.0]))
+    Array([0., 1.], f64)
+    """
+    value = operand("nan_to_num", x)
+    inplace = not copy and isinstance(x, Array | np.ndarray)
+    return written("nan_to_num", x, _finite(value, nan, posinf, neginf), inplace)
+
+
+_finite = replayed(finite, named=False)
 
 
 def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:
