@@ -257,3 +257,18 @@ def test_arguments_may_be_static_by_name(way: Any) -> None:
 
     assert float(way(tracer.grad(lambda x: f(x, 2)))(1.0)) == pytest.approx(np.sin(2.0))
     assert float(way(tracer.grad(lambda x: f(x, power=2, negate=True)))(1.0)) == pytest.approx(-np.sin(2.0))
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner", "products"),
+    [
+        ("nothing", "nothing", 14), ("nothing", "dots", 12), ("nothing", "everything", 12),
+        ("dots", "nothing", 9), ("everything", "dots", 9),
+    ],
+)  # fmt: skip
+def test_a_checkpoint_within_keeps_what_its_own_policy_says(outer: str, inner: str, products: int) -> None:
+    """The products of a gradient, as many as JAX 0.10.2 has: what the outer one computes again, the inner one keeps."""
+    within = checkpoint(lambda x: tnp.sin(tnp.sin(x @ x) @ x), policy=POLICIES[inner])
+    around = checkpoint(lambda x: tnp.sin(within(tnp.cos(x)) @ x), policy=POLICIES[outer])
+    program = tracer.make_program(grad(lambda x: around(x).sum()))(W)
+    assert sum(e.primitive.name == "dot_general" for e in equations(program)) == products
