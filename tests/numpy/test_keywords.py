@@ -119,6 +119,11 @@ REFUSED: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
         "save at .*: files of NumPy's have no bf",
     ),
     (
+        lambda x: tnp.save(io.BytesIO(), x.astype("float8_e5m2")),
+        DTypeError,
+        r'save at .*: files of NumPy\'s have no float8_e5m2\n  help: save np.asarray\(x\).view\("uint8"\)',
+    ),
+    (
         lambda x: tnp.lib.stride_tricks.sliding_window_view(x, 6),
         ShapeError,
         "sliding_window_view at .*: a window of 6 does not fit an axis of 5",

@@ -30,6 +30,16 @@ ABSENT: dict[str, str] = {
     **dict.fromkeys(("core", "ctypeslib", "emath", "f2py"), _PARTS),
     "asfortranarray": "all arrays are in C's order, which the compiler reads in any",
     "broadcast": "it walks through memory; broadcast_arrays and broadcast_shapes say the same",
+    **{
+        old: f"NumPy has removed it; use {new}"
+        for old, new in (
+            ("Inf", "inf"), ("Infinity", "inf"), ("NAN", "nan"), ("NINF", "-inf"), ("NaN", "nan"), ("PINF", "inf"),
+            ("alltrue", "all"), ("asfarray", "asarray(x, dtype=float)"), ("cast", "x.astype"),
+            ("cumproduct", "cumprod"), ("find_common_type", "result_type"), ("infty", "inf"),
+            ("issctype", "issubdtype(x, generic)"), ("msort", "sort(x, axis=0)"), ("round_", "round"),
+            ("safe_eval", "ast.literal_eval"), ("sometrue", "any"),
+        )
+    },
     "in1d": "NumPy has removed it; use isin",
     "ma": "masks are arrays: where, the nan-functions and the where= of reductions take them",
     "poly1d": "NumPy advises against it; polyval, polyadd and their like take the coefficients",

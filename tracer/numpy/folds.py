@@ -28,8 +28,11 @@ _UPDATES = {"add": "add", "multiply": "multiply", "maximum": "max", "minimum": "
 
 
 def attach(name: str, function: Callable[..., Any]) -> None:
-    """Give a function the methods, if NumPy's of the name is a ufunc of two arrays and one result."""
+    """Give a function what NumPy's ufunc of the name says of itself; and the methods, if that is of two arrays."""
     theirs = getattr(np, name, None)
+    if isinstance(theirs, np.ufunc):
+        for field in ("nin", "nout", "nargs", "identity", "signature"):
+            setattr(function, field, getattr(theirs, field))
     if isinstance(theirs, np.ufunc) and (theirs.nin, theirs.nout, theirs.signature) == (2, 1, None):
         for method in METHODS:
             setattr(function, method, boundary(partial(_call, theirs.__name__, method, function)))

@@ -36,11 +36,11 @@ def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None
 def stored(name: str, x: Any) -> np.ndarray[Any, Any]:
     """What a file of NumPy's is to hold. DTypeError for a dtype of ml_dtypes', which would be read as bytes."""
     value = np.asarray(x)
-    if value.dtype.kind == "V" and value.dtype.names is None:
+    if value.dtype.isbuiltin == 2:
         raise DTypeError(
             message(
                 f"{name}{here()}: files of NumPy's have no {value.dtype}",
-                help='save x.view("uint16"), of as many bytes, or pickle x',
+                help=f'save np.asarray(x).view("uint{8 * value.dtype.itemsize}"), of as many bytes, or pickle x',
             )
         )
     return value
