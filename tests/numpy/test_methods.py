@@ -282,3 +282,14 @@ def test_sort_as_a_statement_sorts_in_place_and_else_gives_another() -> None:
     assert tracer.jit(lambda x: x.sort())(np.asarray([3, 1])).tolist() == [1, 3]
     with pytest.raises(MutationError, match="does not own this array"):
         tracer.jit(argument)(np.asarray([3, 1]))
+
+
+@pytest.mark.parametrize(("given", "wanted"), [("complex64", "f4"), ("complex128", "i8"), ("bool", "u1")])
+def test_views_of_complex_numbers_and_bools_are_numpys(given: str, wanted: str) -> None:
+    x = np.asarray([[1, 0, -2.5], [np.nan, 3, -0.0]]) * (1j if given.startswith("c") else 1)
+    x = x.astype(given)
+    for run in (lambda f: f, tracer.jit):
+        found = run(lambda x: x.view(wanted))(tnp.asarray(x))
+        assert found.dtype == wanted
+        assert found.shape == x.view(wanted).shape
+        assert found.tobytes() == x.view(wanted).tobytes()

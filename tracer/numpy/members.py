@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from tracer.errors import TracerFloatError
+from tracer.ir.dtypes import BOOL, is_complex
 from tracer.ir.types import is_differentiable
-from tracer.numpy import arithmetic, manipulation, rounding, sorting, taking
+from tracer.numpy import arithmetic, joining, manipulation, rounding, sorting, taking
 from tracer.numpy import dtypes as dtypes_
 from tracer.numpy.conversion import dtype_of_argument
 from tracer.primitives.conversion import bitcast_convert_type
@@ -120,6 +121,11 @@ def view(self: Array, dtype: Any = None) -> Array:
     if dtype is None:
         return another(self)
     wanted = dtype_of_argument("view", dtype)
+    if self.dtype == BOOL and wanted != BOOL:
+        return view(dtypes_.astype(self, np.uint8), wanted)
+    if is_complex(self.dtype) and not is_complex(wanted) and self.ndim:
+        halves = joining.stack([rounding.real(self), rounding.imag(self)], -1)
+        return view(manipulation.reshape(halves, (*self.shape[:-1], 2 * self.shape[-1])), wanted)
     result: Array = bitcast_convert_type(self, wanted)
     if wanted.itemsize < self.dtype.itemsize:
         return manipulation.reshape(result, (*self.shape[:-1], -1))
