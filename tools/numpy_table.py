@@ -92,9 +92,7 @@ DIFFERENT = (
     ("complex to real", "a warning", "DTypeError: take `.real`"),
     ("integers to negative powers in an array", "ValueError", "no meaningful number, as in JAX: take floats"),
     ("in-place operators and `x[i] = v`", "write to memory that views share", "the name stands for a new value"),
-    ("`x.sort()`", "sorts in place, returns None",
-     "returns another array, as in JAX; as a statement, x stands for it from then on"),
-    ("`x[a].sort()` as a statement", "sorts a view", "MutationError: nobody would see it; `x[a] = x[a].sort()`"),
+    ("`x.sort()`", "sorts in place, returns None", "returns another array and leaves x, as in JAX: `x = x.sort()`"),
     ("`x.at[i].apply(f)` of repeated places", "`ufunc.at`: once for each occurrence", "once for each place"),
     ("`x[a][b] = v`, `x.T[i] = v`", "write through a view", "MutationError: nobody would see it; `x[a, b] = v`"),
 )  # fmt: skip

@@ -32,9 +32,6 @@ class _Probe:
     def __setitem__(self, index: Any, value: Any) -> None:
         value.append(references(self))
 
-    def count(self) -> int:
-        return references(self)
-
 
 def _count_without_name() -> int:
     """What `references(self)` is in `__setitem__` of an object that the assignment alone holds; 0 if unknown."""
@@ -46,35 +43,7 @@ def _count_without_name() -> int:
     return without[0] if without[0] < named[0] else 0
 
 
-def _count_of_calls() -> int:
-    """The same in a method."""
-    named = _Probe()
-    without = _Probe().count()
-    return without if without < named.count() else 0
-
-
-_WITHOUT_NAME, _WITHOUT_NAME_IN_CALLS = _count_without_name(), _count_of_calls()
-_CACHE, _POP_TOP = opcode.opmap["CACHE"], opcode.opmap["POP_TOP"]
-
-
-def is_statement(caller: FrameType) -> bool:
-    """Whether the call that a frame is at is a statement, whose result nobody takes."""
-    code, place = caller.f_code.co_code, caller.f_lasti + 2
-    while code[place] == _CACHE:
-        place += 2
-    return code[place] == _POP_TOP
-
-
-def refuse_lost_sorts(count: int, x: Array) -> None:
-    """MutationError for an array that is sorted in place and that nobody holds, by the count that the method found."""
-    if count <= _WITHOUT_NAME_IN_CALLS:
-        raise MutationError(
-            message(
-                f"x[a].sort(){here()}: the sorted elements would be lost, as x[a] is a copy that nothing else holds",
-                f"got {x.type} to sort",
-                help="put them back: x[a] = x[a].sort()",
-            )
-        )
+_WITHOUT_NAME = _count_without_name()
 
 
 def refuse_lost_writes(count: int, x: Array, caller: FrameType) -> None:

@@ -141,10 +141,7 @@ def sort(
     stable: bool = True,
     descending: bool = False,
 ) -> Array:
-    """The elements in ascending order: a new array, as in JAX.
-
-    A statement, `x.sort()`, can only be meant as NumPy's: x stands for the sorted elements from then on, as by
-    x[...] = v. MutationError in a trace that does not own x, and for a part of an array, which nobody would see.
+    """The elements in ascending order: a new array, unlike ndarray's method.
 
     >>> tnp.asarray([3, 1, 2]).sort()
     Array([1, 2, 3], i64)

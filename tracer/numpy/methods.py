@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tracer.errors import ArgumentError, MutationError, ShapeError, TracerFloatError, message
+from tracer.errors import ArgumentError, MutationError, TracerFloatError, message
 from tracer.ir.types import KeyType
 from tracer.numpy import (
     arithmetic,
@@ -30,7 +30,7 @@ from tracer.numpy import (
     taking,
 )
 from tracer.numpy.absent_members import ABSENT_MEMBERS, ASSIGNED, Absent, present, refusing
-from tracer.numpy.chained import is_statement, references, refuse_lost_sorts, refuse_lost_writes
+from tracer.numpy.chained import references, refuse_lost_writes
 from tracer.numpy.choosing import nonzero
 from tracer.numpy.dlpack import dlpack, dlpack_device
 from tracer.numpy.elements import getitem
@@ -92,31 +92,6 @@ def _setitem(self: Array, index: Any, value: Any) -> None:
     except BaseException as error:
         error.__traceback__ = tidy(error)
         raise
-
-
-_sorted = replayed(members.sort)
-
-
-def _sort(
-    self: Array, axis: int | None = -1, kind: None = None, order: None = None, *, stable: bool = True,
-    descending: bool = False,
-) -> Array:  # fmt: skip
-    try:
-        result: Array = _sorted(self, axis, kind, order, stable=stable, descending=descending)
-        if is_statement(sys._getframe(1)):
-            refuse_lost_sorts(references(self), self)
-            if result.shape != self.shape:
-                raise ShapeError(
-                    message(f"sort{here()}: x.sort() keeps its shape", f"got axis={axis}", help="x = x.sort(axis=None)")
-                )
-            self._rebind(result)
-        return result
-    except BaseException as error:
-        error.__traceback__ = tidy(error)
-        raise
-
-
-_sort.__doc__, _sort.__name__ = members.sort.__doc__, "sort"
 
 
 def _delitem(self: Array, index: Any) -> None:
@@ -224,7 +199,7 @@ METHODS: Final[dict[str, Function]] = {
     "flatten": members.flatten, "item": members.item, "max": reductions.max, "mean": statistics.mean,
     "min": reductions.min, "nonzero": nonzero, "prod": reductions.prod, "ptp": reductions.ptp,
     "ravel": manipulation.ravel, "repeat": repeat, "reshape": members.reshape, "round": rounding.round,
-    "searchsorted": sorting.searchsorted, "sort": _sort, "squeeze": manipulation.squeeze,
+    "searchsorted": sorting.searchsorted, "sort": members.sort, "squeeze": manipulation.squeeze,
     "std": statistics.std, "sum": reductions.sum, "swapaxes": manipulation.swapaxes, "take": taking.take,
     "to_device": members.to_device, "to_numpy": members.to_numpy, "tobytes": members.tobytes, "tolist": members.tolist,
     "trace": matrices.trace, "transpose": members.transpose, "var": statistics.var, "view": members.view,
@@ -242,14 +217,14 @@ PROTOCOLS: Final[dict[str, Any]] = {
 }  # fmt: skip
 
 _QUICK: Final = frozenset(
-    (*(name for name, member in OPERATORS.items() if member.__name__ == "method"), "__getitem__", "__setitem__", "sort")
+    (*(name for name, member in OPERATORS.items() if member.__name__ == "method"), "__getitem__", "__setitem__")
 )
 """Those that are boundaries themselves: a call less, where it counts."""
 
 _REPLAYED: Final = frozenset((
     "T", "all", "any", "argmax", "argmin", "argsort", "astype", "conj", "conjugate", "cumprod", "cumsum", "diagonal",
     "argpartition", "clip", "dot", "flatten", "imag", "mT", "max", "mean", "min", "prod", "ptp", "ravel",
-    "real", "repeat", "reshape", "round", "searchsorted", "squeeze", "std", "sum", "swapaxes", "take", "trace",
+    "real", "repeat", "reshape", "round", "searchsorted", "sort", "squeeze", "std", "sum", "swapaxes", "take", "trace",
     "transpose", "var",
 ))  # fmt: skip
 """Those that look at no elements: see `tracer.runtime.replay`."""
