@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from tests.codegen.llvm_programs import WIDTHS, at, constant, executable, integer, loop, main_of, module_of, run
+from tests.counted_calls import python_calls
 from tracer.codegen.llvm.abi import Status
 from tracer.codegen.llvm.emit import emit_module
 from tracer.codegen.llvm.jit import assembly, compile_object, load_object
@@ -25,7 +26,6 @@ from tracer.ir.loop import (
     Callback,
     Carry,
     Compute,
-    Constant,
     Copy,
     Fault,
     Function,
@@ -351,21 +351,21 @@ def test_missing_symbols_and_invalid_text_are_internal_errors() -> None:
         compile_object("define i32 @tracer_main() {\n  ret i64 0\n}\n")
 
 
-def test_ten_thousand_statements_neither_recurse_nor_take_long() -> None:
-    def body(a: Any, o: Any) -> list[Statement]:
-        x = Register(F64)
-        statements: list[Statement] = [Load(x, a, at())]
-        for _ in range(10_000):
-            y = Register(F64)
-            statements.append(Compute(y, ScalarOp.ADD, (x, constant_one)))
-            x = y
-        return [*statements, Store(o, at(), x)]
+def test_ten_thousand_statements_do_not_recurse_and_are_written_in_linear_time() -> None:
+    def chain(length: int) -> Module:
+        def body(a: Any, o: Any) -> list[Statement]:
+            x = Register(F64)
+            statements: list[Statement] = [Load(x, a, at())]
+            for _ in range(length):
+                y = Register(F64)
+                statements.append(Compute(y, ScalarOp.ADD, (x, constant(1.0, F64))))
+                x = y
+            return [*statements, Store(o, at(), x)]
 
-    constant_one: Constant = constant(1.0, F64)
-    module = module_of([("a", F64, 1, False), ("o", F64, 1, True)], body)
-    start = time.perf_counter()
-    emit_module(module)
-    assert time.perf_counter() - start < 0.5  # some 30 ms where nothing else runs
+        return module_of([("a", F64, 1, False), ("o", F64, 1, True)], body)
+
+    module, short = chain(10_000), chain(2_500)
+    assert 10_000 < python_calls(lambda: emit_module(module)) < 4.2 * python_calls(lambda: emit_module(short))
     out = np.zeros(1)
     run(module, [np.array([0.5]), out])
     assert out[0] == 10_000.5

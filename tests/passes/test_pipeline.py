@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.counted_calls import python_calls
 from tests.passes.programs import apply, body, f64, i32, traced
 from tests.passes.structures import along, branch, repeat, through
 from tracer.errors import InternalError
@@ -111,19 +111,9 @@ def chain(length: int) -> Program:
 
 def test_ten_thousand_equations_are_optimised_in_linear_time() -> None:
     def calls(count: int) -> int:
-        """How many functions of Python's are called."""
-        program, seen = chain(count), [0]
-
-        def note(frame: Any, event: str, argument: Any) -> None:
-            seen[0] += event == "call"
-
-        sys.setprofile(note)
-        try:
-            after = optimize(program)
-        finally:
-            sys.setprofile(None)
-        assert len(after.equations) == count
-        return seen[0]
+        program = chain(count)
+        assert len(optimize(program).equations) == count
+        return python_calls(lambda: optimize(chain(count)))
 
     assert calls(10_000) < 4.2 * calls(2_500)
 

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 import tracer
 import tracer.numpy as tnp
 from tracer import lax
+from tracer.ir.linearized import LinearizedProgram
 from tracer.ir.program import Program, Var
 from tracer.ir.types import size
 from tracer.primitives import rematerialization
 from tracer.primitives.rematerialization import economical
-from tracer.transforms.linearize import LinearizedProgram, linearize_program
+from tracer.transforms.linearize import linearize_program
 
 X = np.random.default_rng(1).standard_normal((4, 16))
 
@@ -32,12 +33,9 @@ def split_of(body: Callable[..., Any], *xs: Any) -> LinearizedProgram:
 def kept_bytes(split: LinearizedProgram, free: tuple[bool, ...]) -> int:
     """What a step writes for its linear part."""
     total = 0
-    for kind, position in split.sources:
+    for (kind, position), atom in zip(split.sources, split.residual_atoms(), strict=True):
         if kind == "input" and free[position]:
             continue
-        count = len(split.active_outputs)
-        atoms = {"input": split.forward.inputs, "output": split.forward.outputs, "residual": split.forward.outputs}
-        atom = atoms[kind][position + count if kind == "residual" else position]
         total += size(atom.type) * atom.type.dtype.itemsize
     return total
 
@@ -117,7 +115,7 @@ def test_the_cut_is_a_minimum(seed: int) -> None:
 
     split = split_of(body, X)
     forward: Program = split.forward
-    wanted = {a for a in (rematerialization._atom(split, s) for s in split.sources) if isinstance(a, Var)}
+    wanted = {a for a in split.residual_atoms() if isinstance(a, Var)}
     costs = {e.outputs[0]: rematerialization._repeating_costs(e) for e in forward.equations}
     definition = {e.outputs[0]: e for e in forward.equations}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from operator import is_
@@ -72,6 +72,23 @@ def statements_of(block: Block) -> Iterator[Statement]:
         yield statement
         for inner in blocks_of(statement):
             yield from statements_of(inner)
+
+
+def with_statements(block: Block, change: Callable[[Statement], Sequence[Statement]]) -> Block:
+    """The block with others in the place of each statement; inner blocks are changed before what stands around."""
+    statements: list[Statement] = []
+    for s in block.statements:
+        match s:
+            case For():
+                s = replace(s, body=with_statements(s.body, change))
+            case While():
+                s = replace(s, condition=with_statements(s.condition, change), body=with_statements(s.body, change))
+            case If():
+                s = replace(s, then=with_statements(s.then, change), otherwise=with_statements(s.otherwise, change))
+            case _:
+                pass
+        statements += change(s)
+    return Block(tuple(statements), block.yields)
 
 
 def results_of(statement: Statement) -> tuple[Register, ...]:

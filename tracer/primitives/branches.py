@@ -13,6 +13,7 @@ import numpy as np
 
 from tracer.errors import CarryTypeError, message
 from tracer.ir import dtypes
+from tracer.ir.linearized import LinearizedProgram
 from tracer.ir.primitive import Eager, Effect, Joint, Linearized, Primitive, Structured
 from tracer.ir.program import Program
 from tracer.ir.types import ArrayType, Type, array_type, same_up_to_weakness
@@ -100,7 +101,7 @@ def _linearize(ctx: Any, xs: Sequence[Any], active: tuple[bool, ...], *, branche
     return Linearized(results[:count], [index, *results[count:], *operands], apply)
 
 
-def _place_residuals(split: Any, slots: list[Type]) -> list[tuple[str, int, Any]]:
+def _place_residuals(split: LinearizedProgram, slots: list[Type]) -> list[tuple[str, int, Any]]:
     """For each residual of a branch ("input", i, None), or ("slot", n, the atom that fills it). Adds slots at need."""
     taken: set[int] = set()
     places: list[tuple[str, int, Any]] = []
@@ -117,7 +118,9 @@ def _place_residuals(split: Any, slots: list[Type]) -> list[tuple[str, int, Any]
     return places
 
 
-def _forward_branch(split: Any, places: Sequence[tuple[str, int, Any]], slots: Sequence[Type], count: int) -> Program:
+def _forward_branch(
+    split: LinearizedProgram, places: Sequence[tuple[str, int, Any]], slots: Sequence[Type], count: int
+) -> Program:
     """The branch returning (outputs..., every slot), with zeros in the slots that only other branches use."""
     forward = split.forward
     mine = {n: atom for kind, n, atom in places if kind == "slot"}
@@ -132,7 +135,7 @@ def _forward_branch(split: Any, places: Sequence[tuple[str, int, Any]], slots: S
 
 
 def _linear_branch(
-    split: Any, places: Sequence[tuple[str, int, Any]], known_types: Sequence[Type], slots: int
+    split: LinearizedProgram, places: Sequence[tuple[str, int, Any]], known_types: Sequence[Type], slots: int
 ) -> Program:
     """The branch's linear program on (every slot..., operands..., tangents...)."""
     linear = split.linear

@@ -18,6 +18,7 @@ import numpy as np
 
 from tracer.errors import CarryTypeError, message
 from tracer.ir import dtypes
+from tracer.ir.linearized import LinearizedProgram
 from tracer.ir.primitive import Eager, Effect, Joint, Linearized, Primitive, Structured, Zero
 from tracer.ir.program import Atom, Program
 from tracer.ir.types import StackType, Type, array_type, tangent_type
@@ -118,26 +119,23 @@ def _jvp(ctx: Any, xs: Sequence[Any], dxs: Sequence[Any], *, body: Program, cons
 class LoopSplit(NamedTuple):
     """A body split for reverse mode: what is pushed every step, and where each residual is found again."""
 
-    split: Any  # LinearizedProgram of the body
+    split: LinearizedProgram  # of the body
     pushed: tuple[Atom, ...]
     places: tuple[tuple[str, int], ...]  # ("step", 0), ("const", i) or ("stack", i), for each residual
 
 
-def split_body(split: Any, consts: int, *, counted: bool) -> LoopSplit:
+def split_body(split: LinearizedProgram, consts: int, *, counted: bool) -> LoopSplit:
     """Constants need no keeping; other residuals are pushed, equal ones once.
 
     counted: whether the body's first input is the step.
     """
     first_const = 1 if counted else 0
-    forward = split.forward
     pushed: list[Atom] = []
     places: list[tuple[str, int]] = []
-    for kind, position in split.sources:
+    for (kind, position), atom in zip(split.sources, split.residual_atoms(), strict=True):
         if kind == "input" and position < first_const + consts:
             places.append(("const", position - first_const) if position >= first_const else ("step", 0))
             continue
-        base = {"input": forward.inputs, "output": forward.outputs, "residual": forward.outputs}[kind]
-        atom = base[position + (len(split.active_outputs) if kind == "residual" else 0)]
         if atom not in pushed:
             pushed.append(atom)
         places.append(("stack", pushed.index(atom)))

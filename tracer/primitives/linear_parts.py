@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 from tracer.errors import NoRuleError, message
+from tracer.ir.linearized import LinearizedProgram
 from tracer.ir.primitive import Effect, Linearized, Zero
 from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.types import ArrayType, Float0Type, Type, is_differentiable, storage_type, tangent_type
@@ -109,24 +110,14 @@ def _check_operands(equation: Equation, flags: Sequence[bool], tape: Sequence[Eq
             )
 
 
-class LinearParts(NamedTuple):
-    """What `linearize_program` returns, of a program that is linear in its active inputs.
-
-    forward: inputs -> (outputs..., residuals...), with zeros for the active inputs and the outputs that they reach.
-    linear: (residuals..., active inputs...) -> the outputs that those reach. sources: where each residual comes from.
-    """
-
-    forward: Program
-    linear: Program
-    sources: tuple[tuple[str, int], ...]
-    active_outputs: tuple[bool, ...]
-
-
 @remembered
 def split_linear(
     program: Program, active: tuple[bool, ...], instantiate: tuple[bool, ...] | bool = False, nested: bool = True
-) -> LinearParts:
-    """Take a program apart that is linear in its active inputs. instantiate: which outputs count as reached anyway."""
+) -> LinearizedProgram:
+    """Take a program apart that is linear in its active inputs. instantiate: which outputs count as reached anyway.
+
+    What `linearize_program` would return, without derivatives of anything.
+    """
     wanted = (instantiate,) * len(program.outputs) if isinstance(instantiate, bool) else instantiate
     inputs = program.inputs
     moving = {v for v, on in zip(inputs, active, strict=True) if on}
@@ -168,7 +159,7 @@ def split_linear(
     finally:
         state.source = outer_source
     sources = tuple(_source(v, program, fresh) for v in kept)
-    return LinearParts(first, second, sources, active_outputs)
+    return LinearizedProgram(first, second, sources, active_outputs)
 
 
 def _source(variable: Var, program: Program, fresh: Sequence[Var]) -> tuple[str, int]:

@@ -16,12 +16,12 @@ from itertools import pairwise
 from typing import Any, Final
 
 from tracer.ir import dtypes
+from tracer.ir.linearized import LinearizedProgram
 from tracer.ir.primitive import Compare, Convert, IndexMap, Join, Pointwise
 from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.scalar import MATH_FUNCTIONS, ScalarOp
 from tracer.ir.types import ArrayType, size
 from tracer.ir.visit import substitute, substitute_atoms
-from tracer.primitives.linear_parts import LinearParts
 
 _DEAR: Final = {*MATH_FUNCTIONS, ScalarOp.DIV, ScalarOp.REM, ScalarOp.SQRT, ScalarOp.IDIV, ScalarOp.IREM}
 _MOST_EQUATIONS: Final = 2000
@@ -30,16 +30,16 @@ _KEY: Final = 8  # bytes of a random key
 _NEVER: Final = 1 << 60
 
 
-def economical(split: Any, carries: int, free: Sequence[bool]) -> Any:
+def economical(split: LinearizedProgram, carries: int, free: Sequence[bool]) -> LinearizedProgram:
     """A body's linearisation that keeps the cheapest residuals.
 
-    split: a LinearizedProgram, or LinearParts, of the body of a loop. carries: how many of its outputs are carries;
+    split: of the body of a loop. carries: how many of its outputs are carries;
     others are kept in any case. free: inputs that come back at no cost, as constants and slices do.
     """
     forward, count = split.forward, len(split.active_outputs)
     if len(forward.equations) > _MOST_EQUATIONS:
         return split
-    read = [_atom(split, source) for source in split.sources]
+    read = split.residual_atoms()
     wanted = {a for a in read if isinstance(a, Var)}
     at_hand = {v for v, on in zip(forward.inputs, free, strict=True) if on}
     at_hand.update(a for a in forward.outputs[carries:count] if isinstance(a, Var))
@@ -50,21 +50,12 @@ def economical(split: Any, carries: int, free: Sequence[bool]) -> Any:
     return _rebuilt(split, read, again)
 
 
-def _atom(split: Any, source: tuple[str, int]) -> Atom:
-    """A residual as the forward program names it."""
-    kind, position = source
-    forward: Program = split.forward
-    if kind == "input":
-        return forward.inputs[position]
-    return forward.outputs[position if kind == "output" else len(split.active_outputs) + position]
-
-
-def _rebuilt(split: Any, read: Sequence[Atom], again: Sequence[Equation]) -> LinearParts:
+def _rebuilt(split: LinearizedProgram, read: Sequence[Atom], again: Sequence[Equation]) -> LinearizedProgram:
     """The split whose linear program starts with the equations that run again."""
     made = {v for e in again for v in e.outputs}
     starts = [a for e in again for a in e.inputs if isinstance(a, Var) and a not in made]
     kept = list(dict.fromkeys([*(a for a in read if isinstance(a, Var) and a not in made), *starts]))
-    linear: Program = split.linear
+    linear = split.linear
     own: dict[Var, Atom] = {v: Var(v.type) for v in (*kept, *(v for e in again for v in e.outputs))}
     own.update({v: own[a] if isinstance(a, Var) else a for v, a in zip(linear.inputs, read, strict=False)})
     equations = [
@@ -73,13 +64,13 @@ def _rebuilt(split: Any, read: Sequence[Atom], again: Sequence[Equation]) -> Lin
     ]
     inputs = (*(_variable(own[v]) for v in kept), *linear.inputs[len(read) :])
     outputs = substitute_atoms(linear.outputs, own)
-    forward: Program = split.forward
+    forward = split.forward
     count = len(split.active_outputs)
     known: dict[Var, tuple[str, int]] = {v: ("input", i) for i, v in enumerate(forward.inputs)}
     known.update({a: ("output", i) for i, a in enumerate(forward.outputs[:count]) if isinstance(a, Var)})
     fresh = [v for v in kept if v not in known]
     known.update({v: ("residual", i) for i, v in enumerate(fresh)})
-    return LinearParts(
+    return LinearizedProgram(
         replace(forward, outputs=(*forward.outputs[:count], *fresh)),
         Program(inputs, tuple(equations), outputs, linear.name),
         tuple(known[v] for v in kept),

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tracer.errors import CarryTypeError, ShapeError, message
+from tracer.ir.linearized import LinearizedProgram
 from tracer.ir.primitive import Eager, Effect, Joint, Linearized, Primitive, Structured
 from tracer.ir.program import Atom, Program
 from tracer.ir.types import Type, storage_type, with_shape
@@ -172,7 +173,7 @@ Place = tuple[str, int, int]  # where the value is after the forward scan, its i
 
 
 def _place_residuals(
-    split: Any, body: Program, consts: int, carries: int
+    split: LinearizedProgram, body: Program, consts: int, carries: int
 ) -> tuple[list[Place], list[Place], list[Atom]]:
     """Residuals that never change, residuals of each step, and what the forward body must return for them."""
     fixed: list[Place] = []

@@ -19,15 +19,12 @@ from tracer.ir.loop import (
     Buffer,
     For,
     Function,
-    If,
     Invoke,
     Module,
     Space,
-    Statement,
     View,
-    While,
 )  # fmt: skip
-from tracer.ir.loop_walk import accesses_of, blocks_of, statements_of, with_buffers
+from tracer.ir.loop_walk import accesses_of, blocks_of, statements_of, with_buffers, with_statements
 from tracer.schedule.arena import aligned
 from tracer.schedule.rows import loop_over_rows, row_step
 from tracer.schedule.work import trips
@@ -107,7 +104,8 @@ def written_over(module: Module) -> Module:
         roots[made.buffer] = roots.get(died.buffer, died.buffer)
     if not calls:
         return module
-    functions[entry.name] = replace(entry, body=with_buffers(_calling(entry.body, calls), roots))
+    body = with_statements(entry.body, lambda s: (calls.get(s, s) if isinstance(s, Invoke) else s,))
+    functions[entry.name] = replace(entry, body=with_buffers(body, roots))
     used = {s.function for s in statements_of(functions[entry.name].body) if isinstance(s, Invoke)} | {entry.name}
     return replace(module, functions=tuple(f for f in functions.values() if f.name in used))
 
@@ -139,25 +137,6 @@ def _in_place(function: Function, name: str, new: int, old: int) -> Function:
     both = replace(read, written=True)
     parameters = tuple(both if n == old else p for n, p in enumerate(function.parameters) if n != new)
     return Function(name, parameters, with_buffers(function.body, {written: both, read: both}))
-
-
-def _calling(block: Block, calls: Mapping[Invoke, Invoke]) -> Block:
-    """The block with other calls in the place of some."""
-
-    def changed(s: Statement) -> Statement:
-        match s:
-            case Invoke():
-                return calls.get(s, s)
-            case For():
-                return replace(s, body=_calling(s.body, calls))
-            case While():
-                return replace(s, condition=_calling(s.condition, calls), body=_calling(s.body, calls))
-            case If():
-                return replace(s, then=_calling(s.then, calls), otherwise=_calling(s.otherwise, calls))
-            case _:
-                return s
-
-    return Block(tuple(map(changed, block.statements)), block.yields)
 
 
 def _bytes(buffer: Buffer) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise, product
-from math import prod
 
 from tracer.ir import dtypes
 from tracer.ir.loop import Register
@@ -186,8 +185,3 @@ def _span(index: Affine, extents: Mapping[Register, int]) -> tuple[int, int]:
         reach = step * (extents[register] - 1)
         low, high = low + min(reach, 0), high + max(reach, 0)
     return low, high
-
-
-def element_count(box: Box) -> int:
-    """How many elements lie in a box."""
-    return prod(stop - start for start, stop in box)

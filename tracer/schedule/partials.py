@@ -6,6 +6,7 @@ results lie behind everything else in the arena, where one reduction after anoth
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -20,7 +21,6 @@ from tracer.ir.loop import (
     Fault,
     For,
     Function,
-    If,
     Invoke,
     Load,
     LoopKind,
@@ -31,9 +31,9 @@ from tracer.ir.loop import (
     Statement,
     Store,
     View,
-    While,
     index_constant,
 )  # fmt: skip
+from tracer.ir.loop_walk import with_statements
 from tracer.schedule.moving import moved
 
 BLOCK: Final = 1 << 15  # elements: some microseconds of one core
@@ -63,30 +63,20 @@ def split_reductions(module: Module, block: int = BLOCK) -> Module:
         functions += parts[:2]
     if not split:
         return module
-    functions = [replace(f, body=_invoking(f.body, split)) if f.name == module.entry else f for f in functions]
+    functions = [
+        replace(f, body=with_statements(f.body, lambda s: _in_two_steps(s, split))) if f.name == module.entry else f
+        for f in functions
+    ]
     return replace(module, functions=tuple(functions), arena=size)
 
 
-def _invoking(block: Block, split: dict[str, tuple[Function, Function, list[Buffer]]]) -> Block:
-    """The block with both steps in the place of one."""
-    statements: list[Statement] = []
-    for s in block.statements:
-        match s:
-            case Invoke(name, arguments) if name in split:
-                first, second, buffers = split[name]
-                given = (*arguments, *map(View, buffers))
-                statements += [Invoke(first.name, given), Invoke(second.name, given)]
-            case For():
-                statements.append(replace(s, body=_invoking(s.body, split)))
-            case While():
-                condition, body = _invoking(s.condition, split), _invoking(s.body, split)
-                statements.append(replace(s, condition=condition, body=body))
-            case If():
-                then, otherwise = _invoking(s.then, split), _invoking(s.otherwise, split)
-                statements.append(replace(s, then=then, otherwise=otherwise))
-            case _:
-                statements.append(s)
-    return Block(tuple(statements), block.yields)
+def _in_two_steps(s: Statement, split: Mapping[str, tuple[Function, Function, list[Buffer]]]) -> Sequence[Statement]:
+    """Both steps in the place of a call of what is split."""
+    if not isinstance(s, Invoke) or s.function not in split:
+        return (s,)
+    first, second, buffers = split[s.function]
+    given = (*s.arguments, *map(View, buffers))
+    return Invoke(first.name, given), Invoke(second.name, given)
 
 
 def _split(function: Function, block: int) -> tuple[Function, Function, list[Buffer]] | None:

@@ -6,7 +6,7 @@ memory is enough: it stays in the nearest cache, and the arena needs no room for
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -29,7 +29,7 @@ from tracer.ir.loop import (
     While,
     index_constant,
 )  # fmt: skip
-from tracer.ir.loop_walk import accesses_of, statements_of
+from tracer.ir.loop_walk import accesses_of, statements_of, with_statements
 from tracer.schedule.rows import loop_over_rows, row_step
 from tracer.schedule.work import trips
 
@@ -57,7 +57,7 @@ def keep_rows_local(module: Module) -> Module:
             local[name] = found
     if not local:
         return module
-    entry = replace(entry, body=_without(entry.body, local))
+    entry = replace(entry, body=with_statements(entry.body, lambda s: _without(s, local)))
     changed = [_with_rows(f, local[f.name]) if f.name in local else f for f in module.functions if f.name != entry.name]
     return replace(module, functions=(*changed, entry))
 
@@ -130,44 +130,22 @@ def _with_rows(function: Function, local: Mapping[int, int]) -> Function:
         old = function.parameters[number]
         assert isinstance(old, Buffer)
         names[old] = replace(old, name=f"row{number}", size=row, space=Space.LOCAL, alignment=_ALIGNMENT, written=True)
-    body = _placed(loop.body, names, loop.index)
+    body = with_statements(loop.body, lambda s: _moved(s, names, loop.index))
     body = Block((*map(Alloc, names.values()), *body.statements), body.yields)
     kept = tuple(p for number, p in enumerate(function.parameters) if number not in local)
     return replace(function, parameters=kept, body=Block((replace(loop, body=body),)))
 
 
-def _placed(block: Block, names: Mapping[Buffer, Buffer], row: Register) -> Block:
-    """The block with accesses to the buffers named moved to the local ones, counted from the start of the row."""
-
-    def changed(s: Statement) -> Statement:
-        match s:
-            case Load() | Store() if s.buffer in names:
-                terms = tuple((r, c) for r, c in s.address.terms if r is not row)
-                return replace(s, buffer=names[s.buffer], address=Address(s.address.constant, terms))
-            case For():
-                return replace(s, body=_placed(s.body, names, row))
-            case If():
-                return replace(s, then=_placed(s.then, names, row), otherwise=_placed(s.otherwise, names, row))
-            case _:
-                return s
-
-    return Block(tuple(map(changed, block.statements)), block.yields)
+def _moved(s: Statement, names: Mapping[Buffer, Buffer], row: Register) -> Sequence[Statement]:
+    """An access to a buffer named moved to the local one, counted from the start of the row."""
+    if not isinstance(s, Load | Store) or s.buffer not in names:
+        return (s,)
+    terms = tuple((r, c) for r, c in s.address.terms if r is not row)
+    return (replace(s, buffer=names[s.buffer], address=Address(s.address.constant, terms)),)
 
 
-def _without(block: Block, local: Mapping[str, Mapping[int, int]]) -> Block:
-    """The block with calls that no longer hand on what became local."""
-
-    def changed(s: Statement) -> Statement:
-        match s:
-            case Invoke(name) if name in local:
-                return replace(s, arguments=tuple(a for n, a in enumerate(s.arguments) if n not in local[name]))
-            case For():
-                return replace(s, body=_without(s.body, local))
-            case While():
-                return replace(s, condition=_without(s.condition, local), body=_without(s.body, local))
-            case If():
-                return replace(s, then=_without(s.then, local), otherwise=_without(s.otherwise, local))
-            case _:
-                return s
-
-    return Block(tuple(map(changed, block.statements)), block.yields)
+def _without(s: Statement, local: Mapping[str, Mapping[int, int]]) -> Sequence[Statement]:
+    """A call that no longer hands on what became local."""
+    if not isinstance(s, Invoke) or s.function not in local:
+        return (s,)
+    return (replace(s, arguments=tuple(a for n, a in enumerate(s.arguments) if n not in local[s.function])),)

@@ -10,7 +10,7 @@ last round from the end backwards: some elements are computed twice, and no mask
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -39,7 +39,7 @@ from tracer.ir.loop import (
     index_constant,
 )  # fmt: skip
 from tracer.ir.loop_varying import varying_registers
-from tracer.ir.loop_walk import blocks_of, statements_of
+from tracer.ir.loop_walk import blocks_of, statements_of, with_statements
 from tracer.ir.scalar import ScalarOp
 from tracer.schedule.moving import moved
 from tracer.schedule.work import trips, work
@@ -67,27 +67,16 @@ def share_loops(module: Module, least_work: float = LEAST_WORK) -> Module:
                 shares[function.name] = share
         functions.append(function)
     if shares:
-        functions = [replace(f, body=_invoking(f.body, shares)) if f.name == module.entry else f for f in functions]
+        functions = [
+            replace(f, body=with_statements(f.body, lambda s: _sharing(s, shares))) if f.name == module.entry else f
+            for f in functions
+        ]
     return replace(module, functions=tuple(functions))
 
 
-def _invoking(block: Block, shares: dict[str, Share]) -> Block:
-    """The block with shares in its invocations."""
-
-    def changed(s: Statement) -> Statement:
-        match s:
-            case Invoke(name) if name in shares:
-                return replace(s, share=shares[name])
-            case For():
-                return replace(s, body=_invoking(s.body, shares))
-            case While():
-                return replace(s, condition=_invoking(s.condition, shares), body=_invoking(s.body, shares))
-            case If():
-                return replace(s, then=_invoking(s.then, shares), otherwise=_invoking(s.otherwise, shares))
-            case _:
-                return s
-
-    return Block(tuple(map(changed, block.statements)), block.yields)
+def _sharing(s: Statement, shares: Mapping[str, Share]) -> Sequence[Statement]:
+    """A call with the share that its function takes."""
+    return (replace(s, share=shares[s.function]) if isinstance(s, Invoke) and s.function in shares else s,)
 
 
 def _share(function: Function, least_work: float) -> tuple[Function, Share | None]:

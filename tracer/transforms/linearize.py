@@ -7,10 +7,11 @@ the jvp rules compute happens at the enclosing level, and enters the linear prog
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from tracer.ir.linearized import LinearizedProgram
 from tracer.ir.primitive import Joint, Linearized, NoRule, Primitive, Zero
 from tracer.ir.program import Atom, Literal, Program, Var
 from tracer.ir.types import StackType, is_differentiable, tangent_type
@@ -26,34 +27,6 @@ from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all, open_trace, stage_process
 from tracer.transforms.context import Context, Tangent, raise_no_rule, zero_like
 from tracer.transforms.jvp import jvp_equation, jvp_program, tangents_of
-
-
-@dataclass(frozen=True, slots=True)
-class LinearizedProgram:
-    """A program split in two.
-
-    forward: inputs -> (outputs..., new residuals...). linear: (residuals..., active tangents...) -> active tangents.
-    sources: where each residual comes from: ("input", i), ("output", i), or ("residual", i) of `forward`.
-    """
-
-    forward: Program
-    linear: Program
-    sources: tuple[tuple[str, int], ...]
-    active_outputs: tuple[bool, ...]
-
-    @property
-    def residual_count(self) -> int:
-        return len(self.sources)
-
-    def residuals(self, inputs: Sequence[Any], results: Sequence[Any]) -> list[Any]:
-        """The residuals, from the forward program's inputs and results."""
-        outputs = len(self.active_outputs)
-        pick: dict[str, Callable[[int], Any]] = {
-            "input": lambda i: inputs[i],
-            "output": lambda i: results[i],
-            "residual": lambda i: results[outputs + i],
-        }
-        return [pick[kind](i) for kind, i in self.sources]
 
 
 @remembered

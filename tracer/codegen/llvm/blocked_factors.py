@@ -30,7 +30,6 @@ def blocked_text(routine: str, kind: str) -> tuple[str, ...]:
 _DECLARED: Final = """\
 declare void @tracer_share(ptr, ptr, i64, i64)
 declare i64 @llvm.smin.i64(i64, i64)
-declare i64 @llvm.smax.i64(i64, i64)
 """
 
 
@@ -84,6 +83,16 @@ def _narrow(**sizes: str) -> str:
 
 def _slots(*names: str) -> str:
     return "\n".join(f"  %{name}.slot = alloca i32, align 4" for name in names)
+
+
+def _sides(letters: str) -> str:
+    """What trsm is told in letters: the factor's side, its triangle, its form and its diagonal."""
+    names = enumerate(("triangle", "form", "diagonal"), 1)
+    places = "\n".join(f"  %{name} = getelementptr i8, ptr %side, i64 {n}" for n, name in names)
+    return f"""\
+  %side = alloca [4 x i8], align 4
+  store [4 x i8] c"{letters}", ptr %side
+{places}"""
 
 
 def _keep(*values: str) -> str:
@@ -149,7 +158,6 @@ entry:
 {_slots("rows", "width", "lda", "info")}
   %given = alloca [6 x i64], align 8
 {_narrow(lda="%m")}
-  %last = sub i64 %m, 1
   %strips.up = add i64 %n, {_BLOCK - 1}
   %strips = udiv i64 %strips.up, {_BLOCK}
   br label %block
@@ -188,11 +196,7 @@ done:
 define internal void @blocks.getrf.strips_{kind}(ptr %given, i64 %begin, i64 %end) #2 {{
 entry:
 {_slots("width", "columns", "lda")}
-  %side = alloca [4 x i8], align 4
-  store [4 x i8] c"LLNU", ptr %side
-  %triangle = getelementptr i8, ptr %side, i64 1
-  %form = getelementptr i8, ptr %side, i64 2
-  %diagonal = getelementptr i8, ptr %side, i64 3
+{_sides("LLNU")}
 {_kept(*parameters)}
 {_narrow(width="%width", lda="%m")}
   %stop = add i64 %j, %width
@@ -271,11 +275,7 @@ def _potrf(kind: str) -> str:
     strip = f"""\
 entry:
 {_slots("width", "rows", "lda")}
-  %side = alloca [4 x i8], align 4
-  store [4 x i8] c"LUTN", ptr %side
-  %triangle = getelementptr i8, ptr %side, i64 1
-  %form = getelementptr i8, ptr %side, i64 2
-  %diagonal = getelementptr i8, ptr %side, i64 3
+{_sides("LUTN")}
 {_kept(*parameters)}
 {_narrow(width="%width", lda="%n")}
   %stop = add i64 %j, %width

@@ -108,19 +108,7 @@ depth.loop:
   br label %panel.loop
 panel.loop:
   %j = phi i64 [ 0, %depth.loop ], [ %j.next, %panel.end ]
-  %j.left = sub i64 %n, %j
-  %columns = call i64 @llvm.smin.i64(i64 %j.left, i64 {s.width})
-  %columns.up = add i64 %columns, {s.lanes - 1}
-  %vectors = udiv i64 %columns.up, {s.lanes}
-  %before = sub i64 %vectors, 1
-  %full = mul i64 %before, {s.lanes}
-  %rest = sub i64 %columns, %full
-  %stride = mul i64 %vectors, {s.lanes}
-  %b.row.skip = mul i64 %p, %b_row
-  %b.column.skip = mul i64 %j, %b_column
-  %b.skip = add i64 %b.row.skip, %b.column.skip
-  %b.at = getelementptr {s.element}, ptr %b, i64 %b.skip
-  %out.at = getelementptr {s.element}, ptr %out, i64 %j
+{panel_text(s, s.element, s.element)}
   br i1 %is.plain, label %copy, label %turned
 turned:
   call void %turn(ptr %packed, i64 %stride, ptr %b.at, i64 %b_column, i64 %depth, i64 %columns)
@@ -167,6 +155,24 @@ depth.end:
 done:
   ret void
 }}"""
+
+
+def panel_text(s: Shape, b_element: str, out_element: str) -> str:
+    """The columns of the panel from %j on, how many vectors they are, the last one's part, where b and out begin."""
+    return f"""\
+  %j.left = sub i64 %n, %j
+  %columns = call i64 @llvm.smin.i64(i64 %j.left, i64 {s.width})
+  %columns.up = add i64 %columns, {s.lanes - 1}
+  %vectors = udiv i64 %columns.up, {s.lanes}
+  %before = sub i64 %vectors, 1
+  %full = mul i64 %before, {s.lanes}
+  %rest = sub i64 %columns, %full
+  %stride = mul i64 %vectors, {s.lanes}
+  %b.row.skip = mul i64 %p, %b_row
+  %b.column.skip = mul i64 %j, %b_column
+  %b.skip = add i64 %b.row.skip, %b.column.skip
+  %b.at = getelementptr {b_element}, ptr %b, i64 %b.skip
+  %out.at = getelementptr {out_element}, ptr %out, i64 %j"""
 
 
 def mask(s: Shape, count: str) -> str:

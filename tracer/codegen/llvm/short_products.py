@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Final
 
 from tracer.codegen.llvm.machine import features
-from tracer.codegen.llvm.matrix_kernels import Shape, ends, mask
+from tracer.codegen.llvm.matrix_kernels import Shape, ends, mask, panel_text
 from tracer.codegen.llvm.tiles import LEAST_ROWS, TILE_PAIRS, TILE_VECTORS, tiles_text
 
 _DEPTH: Final = 512  # of a panel of b, in elements: as many bytes as one of f32
@@ -107,19 +107,7 @@ depth.loop:
   br label %panel.loop
 panel.loop:
   %j = phi i64 [ 0, %depth.loop ], [ %j.next, %panel.end ]
-  %j.left = sub i64 %n, %j
-  %columns = call i64 @llvm.smin.i64(i64 %j.left, i64 {s.width})
-  %columns.up = add i64 %columns, {s.lanes - 1}
-  %vectors = udiv i64 %columns.up, {s.lanes}
-  %before = sub i64 %vectors, 1
-  %full = mul i64 %before, {s.lanes}
-  %rest = sub i64 %columns, %full
-  %stride = mul i64 %vectors, {s.lanes}
-  %b.row.skip = mul i64 %p, %b_row
-  %b.column.skip = mul i64 %j, %b_column
-  %b.skip = add i64 %b.row.skip, %b.column.skip
-  %b.at = getelementptr i16, ptr %b, i64 %b.skip
-  %out.at = getelementptr float, ptr %out, i64 %j
+{panel_text(s, "i16", "float")}
   %end.skip = mul i64 %steps, %stride
   %end = getelementptr i32, ptr %packed, i64 %end.skip
   %end.elements = mul i64 %beyond, %stride
