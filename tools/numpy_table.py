@@ -93,7 +93,6 @@ DIFFERENT = (
     ("integers to negative powers in an array", "ValueError", "no meaningful number, as in JAX: take floats"),
     ("in-place operators and `x[i] = v`", "write to memory that views share", "the name stands for a new value"),
     ("`x.sort()`", "sorts in place, returns None", "returns another array and leaves x, as in JAX: `x = x.sort()`"),
-    ("`x.at[i].apply(f)` of repeated places", "`ufunc.at`: once for each occurrence", "once for each place"),
     ("`x[a][b] = v`, `x.T[i] = v`", "write through a view", "MutationError: nobody would see it; `x[a, b] = v`"),
 )  # fmt: skip
 

@@ -70,6 +70,7 @@ QUANTILES = [
     ],
     Case("nanpercentile", lambda xp, x: xp.nanpercentile(x, 30), (WITH_NAN,)),
     Case("nanmedian", lambda xp, x: xp.nanmedian(x, axis=1, keepdims=True), (WITH_NAN,)),
+    Case("nanmedian of complex numbers", lambda xp: xp.nanmedian(np.array([[1 + 1j, 3j, 2], [np.nan, 2j, 1]]), axis=1)),
     Case("nanvar", lambda xp, x: xp.nanvar(x, axis=0, ddof=1), (WITH_NAN,)),
     Case("nanstd", lambda xp, x: xp.nanstd(x, axis=1, keepdims=True), (WITH_NAN,)),
     Case("nanprod", lambda xp, x: xp.nanprod(x, axis=1), (WITH_NAN,)),

@@ -51,6 +51,9 @@ def cases(jnp: Any) -> dict[str, Callable[[], Any]]:
             y = jnp.ones(2, other)
             for name in BINARY:
                 found[f"{name} {dtype} {other}"] = lambda name=name, x=x, y=y: call_two(jnp, name, x, y)
+            if not any(kind in dtype + other for kind in ("complex", "bfloat16")):
+                values = jnp.ones(2, "float32")
+                found[f"interp {dtype} {other}"] = lambda x=x, y=y, values=values: jnp.interp(x, y, values)
     return found
 
 

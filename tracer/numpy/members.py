@@ -1,21 +1,26 @@
 """Methods and attributes of `Array` that are not functions of `tracer.numpy`, or differ from them."""
 
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
 
-from tracer.errors import TracerFloatError
-from tracer.ir.dtypes import BOOL, is_complex
+from tracer.errors import ShapeError, TracerFloatError, message
+from tracer.ir.dtypes import BOOL, DType, is_complex, real_dtype
 from tracer.ir.types import is_differentiable
-from tracer.numpy import arithmetic, joining, manipulation, rounding, sorting, taking
+from tracer.numpy import arithmetic, joining, logic, manipulation, rounding, sorting, taking
 from tracer.numpy import dtypes as dtypes_
 from tracer.numpy.conversion import dtype_of_argument
+from tracer.primitives.complex import complex as join
 from tracer.primitives.conversion import bitcast_convert_type
 from tracer.runtime.devices import check_device, device_of
 from tracer.runtime.handles import another, makes_new
 from tracer.trace.array import Array
+from tracer.trace.source import here
 
 
 def reshape(self: Array, *shape: Any, order: str = "C", copy: bool | None = None) -> Array:
@@ -115,21 +120,56 @@ def clip(self: Array, min: Any = None, max: Any = None) -> Array:
 def view(self: Array, dtype: Any = None) -> Array:
     """The same bytes read as another dtype; without one, the array behind another handle.
 
+    The last axis has as many elements as its bytes make; ShapeError where they make none, and for other numbers of
+    bytes without an axis. Bytes read as bools are true unless they are 0.
+
     >>> tnp.asarray([1.0], "float32").view("int32")
     Array([1065353216], i32)
     """
     if dtype is None:
         return another(self)
     wanted = dtype_of_argument("view", dtype)
-    if self.dtype == BOOL and wanted != BOOL:
-        return view(dtypes_.astype(self, np.uint8), wanted)
-    if is_complex(self.dtype) and not is_complex(wanted) and self.ndim:
-        halves = joining.stack([rounding.real(self), rounding.imag(self)], -1)
-        return view(manipulation.reshape(halves, (*self.shape[:-1], 2 * self.shape[-1])), wanted)
-    result: Array = bitcast_convert_type(self, wanted)
-    if wanted.itemsize < self.dtype.itemsize:
-        return manipulation.reshape(result, (*self.shape[:-1], -1))
-    return result
+    if wanted == self.dtype:
+        return another(self)
+    if self.ndim == 0 and wanted.itemsize != self.dtype.itemsize:
+        raise ShapeError(
+            message(
+                f"view{here()}: an array without axes keeps its number of bytes",
+                f"got {self.type} as {wanted}",
+                help="give it an axis, x[None].view(dtype)",
+            )
+        )
+    if is_complex(wanted):
+        halves = _regrouped(self, real_dtype(wanted))
+        parts = manipulation.reshape(halves, (*halves.shape[:-1], -1, 2) if self.ndim else (2,))
+        return join(parts[..., 0], parts[..., 1])
+    return manipulation.reshape(found, ()) if (found := _regrouped(self, wanted)).ndim > self.ndim else found
+
+
+def _regrouped(x: Array, wanted: DType) -> Array:
+    """The bytes along the last axis as elements of a real dtype; of an array without axes as a vector if need be."""
+    if is_complex(x.dtype):
+        halves = joining.stack([rounding.real(x), rounding.imag(x)], -1)
+        return _regrouped(manipulation.reshape(halves, (*x.shape[:-1], 2 * x.shape[-1]) if x.ndim else (2,)), wanted)
+    if x.dtype == BOOL:
+        x = dtypes_.astype(x, np.uint8)
+    if wanted == BOOL:
+        return logic.not_equal(_regrouped(x, np.dtype(np.uint8)), 0)
+    old, new = x.dtype.itemsize, wanted.itemsize
+    if old < new and (not x.ndim or (x.shape[-1] * old) % new):
+        raise ShapeError(
+            message(
+                f"view{here()}: the last axis must hold whole elements of {wanted}, of {new} bytes",
+                f"got {x.type}",
+                help=f"its size must be a multiple of {new // old}",
+            )
+        )
+    if old == new:
+        return x if x.dtype == wanted else bitcast_convert_type(x, wanted)
+    if old < new:
+        return bitcast_convert_type(manipulation.reshape(x, (*x.shape[:-1], -1, new // old)), wanted)
+    found: Array = bitcast_convert_type(x, wanted)
+    return manipulation.reshape(found, (*x.shape[:-1], -1) if x.ndim else (-1,))
 
 
 def sort(

@@ -121,6 +121,8 @@ def nanmedian(
 ) -> Array:
     """The median of the elements that are not NaN; NaN where there is none.
 
+    Complex numbers are sorted by real, then by imaginary part.
+
     >>> tnp.nanmedian([1.0, tnp.nan, 3.0])
     Array(2., f64)
     """
@@ -134,7 +136,7 @@ def _quantile(
     no_out(name, out)
     (x,) = promoted_inexact(name, a)
     (parts,) = promoted_inexact(name, array_of(name, q))
-    if dtypes.is_complex(x.dtype):
+    if dtypes.is_complex(x.dtype) and name != "nanmedian":
         raise DTypeError(message(f"{name}{here()}: complex numbers have no order", f"got {x.type}"))
     axes = axes_argument(name, x, axis)
     if not shape.size([x.shape[d] for d in axes]) and not skip and parts.size:
@@ -204,7 +206,7 @@ def _of_sorted(name: str, ordered: Array, count: Any, parts: Array, method: str)
     last = count - 1
     indices = [where(i < 0, 0, where(i > last, last, i)).clip(0, size - 1).astype(dtypes.I64) for i in (low, low + 1)]
     lower, upper = (_taken(ordered, i) for i in indices)
-    share = share.astype(ordered.dtype)
+    share = share.astype(dtypes.real_dtype(ordered.dtype))
     between = where(share < 0.5, lower + share * (upper - lower), upper - (1 - share) * (upper - lower))
     return where((share == 0) | (lower == upper), lower, where(share == 1, upper, between))
 

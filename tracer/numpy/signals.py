@@ -84,9 +84,9 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     >>> tnp.interp(2.5, [1.0, 2.0, 3.0], [3.0, 2.0, 0.0])
     Array(1., f64)
     """
-    places, knots = promoted_inexact("interp", asarray(x)), promoted_inexact("interp", asarray(xp))
+    places = unified("interp", [asarray(x), asarray(xp)])
+    at, points = unified("interp", [promoted_inexact("interp", v)[0] for v in places])
     values = promoted_inexact("interp", asarray(fp))[0]
-    at, points = unified("interp", [places[0], knots[0]])
     if points.ndim != 1 or values.shape != points.shape or not points.shape[0]:
         raise ShapeError(
             message(f"interp{here()}: xp and fp are vectors of one size", f"got {points.type} and {values.type}")

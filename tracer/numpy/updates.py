@@ -9,12 +9,13 @@ Slices known while tracing are updated in place of a slice; everything else is a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from tracer.errors import DTypeError, ShapeError, message
 from tracer.ir import dtypes, shape
+from tracer.lazy import LazyModule
 from tracer.numpy import arithmetic
 from tracer.numpy.conversion import array_of, broadcast, cast
 from tracer.numpy.indexing import CHECKED, Index, Taken, get, index_vectors, resolve, resolve_mode, take_slices
@@ -28,6 +29,11 @@ from tracer.primitives.windows import GatherScatterMode, ScatterDimensionNumbers
 from tracer.runtime.replay import replayed, static
 from tracer.trace.array import KEY_DTYPE, Array, concrete_value
 from tracer.trace.source import here
+
+if TYPE_CHECKING:
+    from tracer.numpy import applying
+else:
+    applying = LazyModule("tracer.numpy.applying")
 
 
 @static
@@ -374,9 +380,14 @@ class AtIndex:
         self, func: Callable[[Array], Any], *, indices_are_sorted: bool = False, unique_indices: bool = False,
         mode: Any = None,
     ) -> Array:  # fmt: skip
-        """A copy with a function applied to the elements at i, once for each.
+        """A copy with a function of elements applied to those at i, as often as i names them.
+
+        func: of an array, element by element; what it returns is cast to the array's dtype.
 
         >>> tnp.arange(3).at[1:].apply(lambda v: 10 * v)
         Array([ 0, 10, 20], i64)
+        >>> tnp.arange(3).at[tnp.asarray([1, 1])].apply(lambda v: 10 * v)
+        Array([  0, 100,   2], i64)
         """
-        return self.set(func(self.get(mode=mode)), mode=mode, unique_indices=unique_indices)
+        del indices_are_sorted
+        return applying.applied(self._array, self._index, func, mode, unique_indices)
