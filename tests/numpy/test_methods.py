@@ -17,7 +17,7 @@ import pytest
 import tracer
 import tracer.numpy as tnp
 import tracer.trace.array
-from tracer.errors import ArgumentError, DeviceError, TracerFloatError
+from tracer.errors import ArgumentError, DeviceError, ShapeError, TracerFloatError
 from tracer.numpy.absent_members import ABSENT_MEMBERS
 from tracer.numpy.methods import CONTAINER, METHODS, OPERATORS, PROPERTIES, PROTOCOLS
 
