@@ -17,7 +17,7 @@ from tracer.codegen.reference.interpreter import Order
 from tracer.ir.types import KeyType, array_type
 from tracer.passes.pipeline import optimize
 from tracer.primitives.reference import run_reference
-from tracer.primitives.shapes import broadcasted_iota
+from tracer.primitives.shapes import broadcasted_iota, rev
 from tracer.primitives.sorting import sort, top_k
 from tracer.schedule.lower import schedule
 from tracer.settings import config
@@ -138,3 +138,61 @@ def test_many_rows_are_shared_by_threads() -> None:
             check(lambda x: sort([x, broadcasted_iota("int64", (300, 90), 1)], 1, num_keys=1), x)
     program = staged(lambda x: sort(x, 1), [x])
     assert "library.split.sort_f32" in emit_module(schedule(optimize(program)).module)
+
+
+def order_of(x: Array) -> tuple[Array, Array]:
+    """Positions and keys as compiled, both wanted."""
+    program = staged(lambda x: sort((x, broadcasted_iota("int64", x.type.shape, x.ndim - 1)), -1), [x])
+    scheduled, runnable = compiled(program)
+    assert "radix" in emit_module(scheduled.module)
+    ordered, positions = call(scheduled, runnable, program, [x])
+    return positions, ordered
+
+
+@pytest.mark.parametrize(
+    "dtype", [d for d in DTYPES if d not in ("bool", "float16", "bfloat16") and "complex" not in d]
+)
+def test_positions_of_long_rows_are_numpys_stable_ones(dtype: str) -> None:
+    rng = np.random.default_rng(5)
+    kind = np.dtype(dtype)
+    spread = rng.standard_normal(3000) * 1e6 if kind.kind == "f" else rng.integers(
+        np.iinfo(kind).min, np.iinfo(kind).max, 3000, kind, endpoint=True
+    )  # fmt: skip
+    for x in (spread.astype(kind), values(dtype, 3000), values(dtype, 2, 2049)):
+        positions, ordered = order_of(x)
+        np.testing.assert_array_equal(positions, np.argsort(x, axis=-1, kind="stable"))
+        np.testing.assert_array_equal(ordered, np.take_along_axis(x, positions, -1))
+        if kind.kind == "f":
+            np.testing.assert_array_equal(np.signbit(ordered), np.signbit(np.take_along_axis(x, positions, -1)))
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.full(5000, 7.0), np.arange(5000.0), np.arange(5000.0)[::-1].copy(), np.arange(5000.0) % 50,
+        np.append(1 + 1e-13 * (np.arange(9999) * 7919 % 1000), -1e300),
+        np.repeat(np.arange(2000.0), 2) ** 2 + 1e-8 * (np.arange(4000) % 2 == 0),
+        np.append(np.arange(4999.0), 0.5), np.append(np.full(3000, np.nan), -np.inf),
+        5e-324 * (np.arange(3000) % 7 - 3),
+    ],
+    ids=["equal", "ascending", "descending", "few", "refused", "pairs", "last-first", "nan", "subnormal"],
+)  # fmt: skip
+def test_positions_of_long_rows_whatever_their_values(x: Array) -> None:
+    np.testing.assert_array_equal(order_of(x)[0], np.argsort(x, kind="stable"))
+
+
+def test_rows_of_positions_are_shared_by_threads() -> None:
+    x = np.random.default_rng(6).standard_normal((40, 2500))
+    with config.using(threads=3):
+        np.testing.assert_array_equal(order_of(x)[0], np.argsort(x, axis=1, kind="stable"))
+
+
+def test_only_what_is_wanted_of_a_sort_is_stored() -> None:
+    x = values("float64", 4000)
+    places = lambda x: sort((x, broadcasted_iota("int64", (4000,), 0)), 0)[1]  # noqa: E731
+    module = schedule(optimize(staged(places, [x]))).module
+    assert [function.name for function in module.functions] == ["main"]
+    check(places, x)
+    check(lambda x: sort((broadcasted_iota("int64", (4000,), 0), x), 0)[1], x)
+    check(lambda x: sort((x, rev(broadcasted_iota("int64", (4000,), 0), (0,))), 0)[1], x)
+    check(lambda x: sort((x, broadcasted_iota("int64", (40, 100), 0)), 1), x.reshape(40, 100))

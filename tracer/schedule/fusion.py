@@ -126,6 +126,9 @@ class _Planner:
         lower = equation.primitive.lower
         if isinstance(lower, Gather):
             return equation.inputs[:1]
+        if equation.primitive.name == "sort":
+            keys = equation.params["num_keys"]
+            return [a for number, a in enumerate(equation.inputs) if number < keys or not self._is_count(a)]
         if isinstance(lower, Composite):  # a convolution by its own nest, which reads rhs again and again
             lhs, rhs = equation.inputs
             dear = isinstance(lhs, Var) and self.cost.get(lhs, 0) > _CHEAP
@@ -142,6 +145,11 @@ class _Planner:
         if is_map(equation) or is_reduction(equation) or isinstance(lower, Join | Scan):
             return ()
         return equation.inputs
+
+    def _is_count(self, atom: Atom) -> bool:
+        """Whether a value is the positions along an axis, in either direction."""
+        made = self.definition.get(array) if isinstance(array := self._turned(atom), Var) else None
+        return made is not None and made.primitive.name == "iota"
 
     def _turned(self, atom: Atom) -> Atom:
         """The array that a value is, but for the order of its axes and their directions."""

@@ -18,7 +18,7 @@ from tracer.ir import dtypes
 from tracer.ir.dtypes import DType, short_name
 from tracer.ir.loop import Carry, LoopKind, Operand, Register, index_constant
 from tracer.ir.loop_build import Builder, address, constant
-from tracer.ir.program import Equation
+from tracer.ir.program import Atom, Equation, Var
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType, array_type, size
 from tracer.schedule.blocks import BlockWriter
@@ -29,6 +29,7 @@ from tracer.schedule.sources import Element, Memory, components
 _BLOCK, _SMALL_BLOCK = 8, 4  # elements put in order at once; fewer where a comparison takes several steps
 _NARROW = 2**31 - 1
 _LONG = 32  # elements of a row from which on a call of the library pays
+_LEAST_RADIX, _MOST_RADIX = 2048, 2**32 - 1  # elements of a row whose positions a radix sort finds sooner
 _LIBRARY_DTYPES = (
     dtypes.I8, dtypes.I16, dtypes.I32, dtypes.I64, dtypes.U8, dtypes.U16, dtypes.U32, dtypes.U64, dtypes.F32,
     dtypes.F64,
@@ -48,12 +49,12 @@ class Moving:
 
 def write_sort(writer: BlockWriter, equation: Equation) -> None:
     """Sort every row along the dimension; the operands behind the keys follow."""
-    targets = [writer.target_of(variable) for variable in equation.outputs]
     shape, axis = equation.inputs[0].type.shape, equation.params["dimension"]
-    if size(equation.inputs[0].type) == 0:
+    if size(equation.inputs[0].type) and _by_library(equation):
+        _write_library_sort(writer, equation)
         return
-    if _by_library(equation):
-        _write_library_sort(writer, equation, targets)
+    targets = [writer.target_of(variable) for variable in equation.outputs]
+    if size(equation.inputs[0].type) == 0:
         return
     f = FunctionWriter(writer)
     scalars = _scalar_dtypes(equation)
@@ -80,27 +81,52 @@ def _by_library(equation: Equation) -> bool:
     return known and equation.params["num_keys"] == 1 and all(n == 1 for n in behind) and key.type.shape[axis] >= _LONG
 
 
-def _write_library_sort(writer: BlockWriter, equation: Equation, targets: Sequence[Memory]) -> None:
-    """One call for all rows; where operands follow the key, it gives positions, and a loop fetches everything."""
+def _write_library_sort(writer: BlockWriter, equation: Equation) -> None:
+    """One call for all rows. Where operands that somebody wants follow the key, it gives positions, and a loop fetches
+    what is not one of them."""
     key, axis = equation.inputs[0], equation.params["dimension"]
     source, shape = writer.memory_of(key), key.type.shape
     n, rows = shape[axis], size(key.type) // shape[axis]
     assert isinstance(key.type, ArrayType)
     name = short_name(key.type.dtype)
-    if len(targets) == 1:
-        writer.builder.library(f"sort_{name}", source.view, targets[0].view, rows, n)
+    if len(equation.inputs) == 1:
+        writer.builder.library(f"sort_{name}", source.view, writer.target_of(equation.outputs[0]).view, rows, n)
         return
-    positions = writer.allocate(array_type(dtypes.I64, shape))
-    writer.builder.library(f"argsort_{name}", source.view, positions.view, rows, n)
+    wanted = [
+        (atom, writer.target_of(variable))
+        for atom, variable in zip(equation.inputs, equation.outputs, strict=True)
+        if variable in writer.plan.last_read
+    ]
+    counted = [target for atom, target in wanted if _counts(writer, atom, axis)]
+    positions = counted[0] if counted else writer.allocate(array_type(dtypes.I64, shape))
+    if _LEAST_RADIX <= n <= _MOST_RADIX:
+        spare = writer.allocate(array_type(dtypes.I64, shape))
+        writer.builder.library(f"radix_{name}", source.view, positions.view, spare.view, rows, n)
+    else:
+        writer.builder.library(f"argsort_{name}", source.view, positions.view, rows, n)
+    fetched = [(atom, target) for atom, target in wanted if target is not positions]
+    if not fetched:
+        return
     f = FunctionWriter(writer)
     places = f.memory(positions)
-    results = [f.memory(target, written=True) for target in targets]
+    results = [(atom, f.memory(target, written=True)) for atom, target in fetched]
     with f.loops(shape, LoopKind.PARALLEL) as index:
         position = f.builder.load(places.buffer, plus(places.start, flatten(index, shape)))
         origin = tuple(of_operand(position) if a == axis else i for a, i in enumerate(index))
-        for atom, result in zip(equation.inputs, results, strict=True):
+        for atom, result in results:
             f.store(result, index, f.element(atom, origin))
     f.invoke()
+
+
+def _counts(writer: BlockWriter, atom: Atom, axis: int) -> bool:
+    """Whether an operand is the positions along the axis, as the library gives them."""
+    made = writer.plan.inline.get(atom) if isinstance(atom, Var) else None
+    return (
+        made is not None
+        and made.primitive.name == "iota"
+        and made.params["dimension"] == axis
+        and (made.params["dtype"] == dtypes.I64)
+    )
 
 
 def _scalar_dtypes(equation: Equation) -> list[DType]:

@@ -38,6 +38,7 @@ from tracer.codegen.llvm.ordering import (
     KINDS,
     argsort_definition,
     numpy_address,
+    radix_definition,
     sort_definition,
     split_definition,
 )
@@ -137,9 +138,10 @@ _SHARED_ELEMENTS: Final = 1 << 14
 def _sort_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequence[str]) -> list[str]:
     """target = each row of source sorted, or the positions (i64) of its elements in order, equal ones as they come.
 
-    Arguments: views source, target, which do not overlap; constants rows, n.
+    Arguments: views source and target, which do not overlap, and for a radix sort one more, as large as the target;
+    constants rows, n.
     """
-    rows, n = (int(x.value) for x in given[2:4] if isinstance(x, Constant))
+    rows, n = (int(x.value) for x in given if isinstance(x, Constant))
     if not (rows and n):
         return []
     if rows > 1 and rows * n >= _SHARED_ELEMENTS:
@@ -151,17 +153,21 @@ def _sort_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequ
 def _sorting(kind: str) -> list[Routine]:
     sort = (f"tracer_sort_{kind}", "numpy", f"sort_{kind}")
     arg = ((f"tracer_argsort_{kind}", "numpy", f"argsort_{kind}"), ("tracer_sort_positions", "numpy", "sort_positions"))
+    positions = argsort_definition(kind)
+    made: tuple[tuple[str, tuple[str, ...], tuple[tuple[str, str, str], ...]], ...] = (
+        (f"sort_{kind}", (sort_definition(kind),), (sort,)),
+        (f"argsort_{kind}", (positions,), arg),
+        (f"radix_{kind}", (positions, radix_definition(kind)), arg),
+    )
     return [
         Routine(
             name,
-            {f"library.{name}": (text,), f"library.split.{name}": (text, split_definition(name, kind))},
+            {f"library.{name}": texts, f"library.split.{name}": (*texts, split_definition(name, kind))},
             _sort_spell,
             symbols,
         )
-        for name, text, symbols in (
-            (f"sort_{kind}", sort_definition(kind), (sort,)), (f"argsort_{kind}", argsort_definition(kind), arg),
-        )
-    ]  # fmt: skip
+        for name, texts, symbols in made
+    ]
 
 
 LIBRARY: Final[dict[str, Routine]] = {

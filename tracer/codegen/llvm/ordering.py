@@ -2,7 +2,8 @@
 
 NumPy's C interface hands out, for every dtype, functions that sort memory in place, NaN last. They are not stable;
 what that leaves to do is done here: among floats -0 equals +0, so a row that holds a -0 gets its zeros back in the
-order in which they came, and equal keys of an argsort get their positions in order.
+order in which they came, and equal keys of an argsort get their positions in order. Positions of long rows come from
+our own radix sort (`radix`), which leaves to NumPy what it cannot tell apart.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ _Sort = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int64, ctypes.c
 _Argsort = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
 
 
-def _size(kind: str) -> int:
+def item_size(kind: str) -> int:
+    """Bytes of an element."""
     return int(kind[1:]) // 8
 
 
@@ -39,7 +41,7 @@ def sort_definition(kind: str) -> str:
 {_zeros_definition(kind)}declare i32 @tracer_sort_{kind}(ptr, i64, ptr)
 define internal void @library.sort_{kind}(ptr %source, ptr %target, i64 %rows, i64 %n) #2 {{
 entry:
-  %bytes = mul i64 %n, {_size(kind)}
+  %bytes = mul i64 %n, {item_size(kind)}
   br label %row
 row:
   %i = phi i64 [ 0, %entry ], [ %following, %row ]
@@ -62,7 +64,7 @@ def _zeros_definition(kind: str) -> str:
     if kind not in _FLOATS:
         return ""
     element, (bits, sign) = KINDS[kind], _FLOATS[kind]
-    lanes = 64 // _size(kind)
+    lanes = 64 // item_size(kind)
     vector = f"<{lanes} x {bits}>"
     return f"""\
 declare i1 @llvm.vector.reduce.or.v{lanes}i1(<{lanes} x i1>)
@@ -76,7 +78,7 @@ block:
   br i1 %b.more, label %scan, label %rest
 scan:
   %b.at = getelementptr {bits}, ptr %source, i64 %b
-  %words = load {vector}, ptr %b.at, align {_size(kind)}
+  %words = load {vector}, ptr %b.at, align {item_size(kind)}
   %negative = icmp eq {vector} %words, splat ({bits} {sign})
   %found = call i1 @llvm.vector.reduce.or.v{lanes}i1(<{lanes} x i1> %negative)
   %b.next = add i64 %b, {lanes}
@@ -87,14 +89,14 @@ rest:
   br i1 %r.more, label %look, label %done
 look:
   %r.at = getelementptr {bits}, ptr %source, i64 %r
-  %word = load {bits}, ptr %r.at, align {_size(kind)}
+  %word = load {bits}, ptr %r.at, align {item_size(kind)}
   %is.negative = icmp eq {bits} %word, {sign}
   %r.next = add i64 %r, 1
   br i1 %is.negative, label %first, label %rest
 first:
   %z = phi i64 [ 0, %scan ], [ 0, %look ], [ %z.next, %first ]
   %z.at = getelementptr {element}, ptr %target, i64 %z
-  %z.value = load {element}, ptr %z.at, align {_size(kind)}
+  %z.value = load {element}, ptr %z.at, align {item_size(kind)}
   %below = fcmp olt {element} %z.value, 0.0
   %z.next = add i64 %z, 1
   br i1 %below, label %first, label %copy
@@ -102,12 +104,12 @@ copy:
   %i = phi i64 [ 0, %first ], [ %i.next, %next ]
   %to = phi i64 [ %z, %first ], [ %to.next, %next ]
   %i.at = getelementptr {element}, ptr %source, i64 %i
-  %value = load {element}, ptr %i.at, align {_size(kind)}
+  %value = load {element}, ptr %i.at, align {item_size(kind)}
   %is.zero = fcmp oeq {element} %value, 0.0
   br i1 %is.zero, label %put, label %next
 put:
   %to.at = getelementptr {element}, ptr %target, i64 %to
-  store {element} %value, ptr %to.at, align {_size(kind)}
+  store {element} %value, ptr %to.at, align {item_size(kind)}
   br label %next
 next:
   %step = zext i1 %is.zero to i64
@@ -156,7 +158,7 @@ order:
   %status = call i32 @tracer_argsort_{kind}(ptr %keys, ptr %places, i64 %n, ptr null)
   %first = load i64, ptr %places, align 8
   %first.at = getelementptr {element}, ptr %keys, i64 %first
-  %first.key = load {element}, ptr %first.at, align {_size(kind)}
+  %first.key = load {element}, ptr %first.at, align {item_size(kind)}
   br label %walk
 walk:
   %j = phi i64 [ 1, %order ], [ %j.next, %walked ]
@@ -168,7 +170,7 @@ read:
   %j.at = getelementptr i64, ptr %places, i64 %j
   %place = load i64, ptr %j.at, align 8
   %key.at = getelementptr {element}, ptr %keys, i64 %place
-  %key = load {element}, ptr %key.at, align {_size(kind)}
+  %key = load {element}, ptr %key.at, align {item_size(kind)}
 {same}
   br i1 %same, label %walked, label %run
 run: ; ends before j
@@ -198,32 +200,62 @@ done:
 """
 
 
+def radix_definition(kind: str) -> str:
+    """The same by the radix sort, and by NumPy for the rows that it refuses. spare: as much memory as the target."""
+    return f"""\
+declare i1 @tracer_radix_{kind}(ptr, ptr, ptr, i64)
+define internal void @library.radix_{kind}(ptr %source, ptr %target, ptr %spare, i64 %rows, i64 %n) #2 {{
+entry:
+  br label %row
+row:
+  %i = phi i64 [ 0, %entry ], [ %following, %row.end ]
+  %at = mul i64 %i, %n
+  %keys = getelementptr {KINDS[kind]}, ptr %source, i64 %at
+  %places = getelementptr i64, ptr %target, i64 %at
+  %spare.row = getelementptr i64, ptr %spare, i64 %at
+  %is.done = call i1 @tracer_radix_{kind}(ptr %keys, ptr %places, ptr %spare.row, i64 %n)
+  br i1 %is.done, label %row.end, label %refused
+refused:
+  call void @library.argsort_{kind}(ptr %keys, ptr %places, i64 1, i64 %n)
+  br label %row.end
+row.end:
+  %following = add i64 %i, 1
+  %more = icmp slt i64 %following, %rows
+  br i1 %more, label %row, label %done
+done:
+  ret void
+}}
+"""
+
+
 def split_definition(name: str, kind: str) -> str:
     """The routine over rows that threads share; `grain` rows at least in a part."""
-    target = KINDS[kind] if name.startswith("sort") else "i64"
+    what, _, _ = name.partition("_")
+    views = {"source": KINDS[kind], "target": KINDS[kind] if what == "sort" else "i64"}
+    if what == "radix":
+        views["spare"] = "i64"
+    slots = "\n".join(f"  %{v}.slot = getelementptr i64, ptr %given, i64 {i}" for i, v in enumerate((*views, "n")))
+    stores = "\n".join(f"  store ptr %{v}, ptr %{v}.slot, align 8" for v in views)
+    loads = "\n".join(f"  %{v} = load ptr, ptr %{v}.slot, align 8" for v in views)
+    parts = "\n".join(f"  %{v}.part = getelementptr {e}, ptr %{v}, i64 %skip" for v, e in views.items())
     return f"""\
 declare void @tracer_share(ptr, ptr, i64, i64)
-define internal void @library.split.{name}(ptr %source, ptr %target, i64 %rows, i64 %n, i64 %grain) #2 {{
-  %given = alloca [3 x i64], align 8
-  %target.slot = getelementptr i64, ptr %given, i64 1
-  %n.slot = getelementptr i64, ptr %given, i64 2
-  store ptr %source, ptr %given, align 8
-  store ptr %target, ptr %target.slot, align 8
+define internal void @library.split.{name}({", ".join(f"ptr %{v}" for v in views)}, i64 %rows, i64 %n, i64 %grain) #2 {{
+  %given = alloca [{len(views) + 1} x i64], align 8
+{slots}
+{stores}
   store i64 %n, ptr %n.slot, align 8
   call void @tracer_share(ptr @library.part.{name}, ptr %given, i64 %rows, i64 %grain)
   ret void
 }}
 define internal void @library.part.{name}(ptr %given, i64 %begin, i64 %end) #2 {{
-  %target.slot = getelementptr i64, ptr %given, i64 1
-  %n.slot = getelementptr i64, ptr %given, i64 2
-  %source = load ptr, ptr %given, align 8
-  %target = load ptr, ptr %target.slot, align 8
+{slots}
+{loads}
   %n = load i64, ptr %n.slot, align 8
   %skip = mul i64 %begin, %n
   %rows = sub i64 %end, %begin
-  %source.part = getelementptr {KINDS[kind]}, ptr %source, i64 %skip
-  %target.part = getelementptr {target}, ptr %target, i64 %skip
-  call void @library.{name}(ptr %source.part, ptr %target.part, i64 %rows, i64 %n)
+{parts}
+  call void @library.{name}({", ".join(f"ptr %{v}.part" for v in views)}, i64 %rows, i64 %n)
   ret void
 }}
 """
@@ -233,7 +265,7 @@ define internal void @library.part.{name}(ptr %given, i64 %begin, i64 %end) #2 {
 def numpy_address(name: str) -> int:
     """The address of `sort_f32`, `argsort_i64`, `sort_positions` and so on: NumPy's, where it does what it should."""
     what, _, kind = name.partition("_")
-    dtype = np.dtype(np.int64 if kind == "positions" else f"{kind[0]}{_size(kind)}")
+    dtype = np.dtype(np.int64 if kind == "positions" else f"{kind[0]}{item_size(kind)}")
     try:
         found = _in_numpy(dtype, _SORT if what == "sort" else _ARGSORT)
     except (AttributeError, ValueError):

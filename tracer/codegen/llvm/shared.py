@@ -1,7 +1,8 @@
 """Modules that programs share: each compiled once in a process, when the first program wants what it defines.
 
-Matrix products and transposes of tiles are text of a thousand lines that LLVM takes 30 ms for; programs call them by
-name. What is scalar throughout and only hands work on is compiled at level 0, in a fifth of the time.
+Matrix products and transposes of tiles are text of a thousand lines that LLVM takes 30 ms for, a radix sort takes it
+10; programs call them by name. What is scalar throughout and only hands work on is compiled at level 0, in a fifth of
+the time.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ from tracer.codegen.llvm import tiles
 from tracer.codegen.llvm.jit import Compile, LoadedModule, compile_object, load_object
 from tracer.codegen.llvm.matrix_kernels import KINDS, products_text
 from tracer.codegen.llvm.matrix_products import SHORT_KIND, product_calls_text, product_split_text
+from tracer.codegen.llvm.ordering import KINDS as SORTED_KINDS
 from tracer.codegen.llvm.pool import pool_symbols
+from tracer.codegen.llvm.radix import SYMBOL as RADIX
+from tracer.codegen.llvm.radix import radix_text
 from tracer.codegen.llvm.short_products import has_tiles, short_products_text
 from tracer.codegen.llvm.transposes import BLOCK, SYMBOL, transpose_text
 
@@ -34,7 +38,8 @@ class _Shared:
 
     def is_wanted(self, text: str) -> bool:
         """Whether another module calls what this one defines, or hands it on."""
-        return any(f"call void @{name}(" in text or f"ptr @{name}," in text for name in self.names)
+        ways = ("call void", "call i1")
+        return any(f"ptr @{name}," in text or any(f"{way} @{name}(" in text for way in ways) for name in self.names)
 
 
 PRODUCT: Final = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 8, ctypes.c_void_p)
@@ -65,6 +70,7 @@ _SHARED: Final = (
     *(_Shared((f"{SYMBOL}{size}",), partial(transpose_text, size)) for size in BLOCK),
     *(module for kind in KINDS for module in _products(kind, _kernel(kind))),
     *_products(SHORT_KIND, _Shared((f"tracer_product_{SHORT_KIND}",), short_products_text, made=_try_tiles)),
+    *(_Shared((f"{RADIX}{kind}",), partial(radix_text, kind)) for kind in SORTED_KINDS),
 )
 
 

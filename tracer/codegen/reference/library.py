@@ -140,9 +140,13 @@ def _trsm(dtype: DType) -> Callable[..., None]:
 
 
 def _sorts(dtype: DType, *, positions: bool) -> Callable[..., None]:
-    """Every row of `rows` by n in order, NaN last, equal elements as they come; or the positions that say so."""
+    """Every row of `rows` by n in order, NaN last, equal elements as they come; or the positions that say so.
 
-    def run(source: Span, target: Span, rows: Any, n: Any) -> None:
+    What a routine is given to work in, between target and rows, is left as it is.
+    """
+
+    def run(source: Span, target: Span, *others: Any) -> None:
+        rows, n = others[-2:]
         keys = source.read(int(rows) * int(n), dtype).reshape(int(rows), int(n))
         order = np.argsort(keys, axis=1, kind="stable")
         target.write(order if positions else np.take_along_axis(keys, order, axis=1))
@@ -160,5 +164,9 @@ LIBRARY_REFERENCE: Final[dict[str, Callable[..., None]]] = {
         for dtype in (F32, F64, C64, C128)
     },
     **{f"sort_{short_name(dtype)}": _sorts(dtype, positions=False) for dtype in _SORTED},
-    **{f"argsort_{short_name(dtype)}": _sorts(dtype, positions=True) for dtype in _SORTED},
+    **{
+        f"{name}_{short_name(dtype)}": _sorts(dtype, positions=True)
+        for name in ("argsort", "radix")
+        for dtype in _SORTED
+    },
 }
