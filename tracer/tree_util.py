@@ -15,6 +15,7 @@ import optree
 
 from tracer.errors import ArgumentError, message
 from tracer.trace import trees
+from tracer.trace.partials import Partial as Partial
 from tracer.trace.source import here
 from tracer.trace.tracebacks import set_boundaries
 
@@ -310,12 +311,7 @@ def register_pytree_node(
     def unflatten(aux: Any, children: Iterable[Any]) -> T:
         return unflatten_func(aux, tuple(children))
 
-    _register(nodetype, flatten, unflatten, optree.FlattenedEntry)
-
-
-def _register(nodetype: Any, flatten: Any, unflatten: Any, entry: Any) -> None:
-    """Any class may be registered, though optree's types speak of collections."""
-    optree.register_pytree_node(nodetype, flatten, unflatten, path_entry_type=entry, namespace=trees.NAMESPACE)
+    trees.register(nodetype, flatten, unflatten)
 
 
 def register_pytree_node_class(cls: type[T]) -> type[T]:
@@ -343,7 +339,7 @@ def register_pytree_with_keys(
         keys, children = zip(*pairs, strict=True) if pairs else ((), ())
         return children, aux, keys
 
-    _register(nodetype, flatten, lambda aux, children: unflatten_func(aux, tuple(children)), _OwnEntry)
+    trees.register(nodetype, flatten, lambda aux, children: unflatten_func(aux, tuple(children)), _OwnEntry)
 
 
 def register_pytree_with_keys_class(cls: type[T]) -> type[T]:
@@ -392,19 +388,8 @@ def register_dataclass(
     def unflatten(aux: Any, children: Any) -> T:
         return nodetype(**dict(zip(data, children, strict=True)), **dict(zip(meta, aux, strict=True)))
 
-    _register(nodetype, flatten, unflatten, optree.GetAttrEntry)
+    trees.register(nodetype, flatten, unflatten, optree.GetAttrEntry)
     return nodetype
-
-
-class Partial(functools.partial[Any]):
-    """A `functools.partial` that is a node: its arguments are its children, its function belongs to the structure."""
-
-
-register_pytree_node(
-    Partial,
-    lambda p: ((p.args, p.keywords), p.func),
-    lambda func, children: Partial(func, *children[0], **children[1]),
-)
 
 
 set_boundaries(globals())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from tracer.ir.program import Source
@@ -40,6 +40,35 @@ class State(threading.local):
 
 
 state = State()
+
+
+class Level(NamedTuple):
+    """Where operations went at some time; see `State`."""
+
+    staging: Trace | None
+    innermost: Trace | None
+    outside: Outside | None
+    axes: dict[object, int]
+
+    @classmethod
+    def current(cls) -> Level:
+        """Where they go now."""
+        return cls(state.staging, state.innermost, state.outside, state.axes)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether they may go there still."""
+        return all(t is None or (t.is_open and t.thread == state.thread) for t in (self.staging, self.innermost))
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Let them go there again."""
+        outer = Level.current()
+        state.staging, state.innermost, state.outside, state.axes = self
+        try:
+            yield
+        finally:
+            state.staging, state.innermost, state.outside, state.axes = outer
 
 
 @contextmanager

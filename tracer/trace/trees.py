@@ -22,6 +22,15 @@ def flatten(tree: Any) -> tuple[list[Any], Structure]:
     return optree.tree_flatten(tree, namespace=NAMESPACE)
 
 
+def register(kind: Any, take_apart: Callable[[Any], Any], put_together: Callable[..., Any], entry: Any = None) -> None:
+    """Make a class a node: take_apart(x) -> (children, what else it is), put_together(what else, children) -> x.
+
+    entry: what paths call the children. Any class may be registered, though optree's types speak of collections.
+    """
+    how = optree.FlattenedEntry if entry is None else entry
+    optree.register_pytree_node(kind, take_apart, put_together, path_entry_type=how, namespace=NAMESPACE)
+
+
 def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
     return optree.tree_unflatten(structure, leaves)
 

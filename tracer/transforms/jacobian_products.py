@@ -18,25 +18,20 @@ from tracer.trace.array import Array
 from tracer.trace.convert import as_array
 from tracer.trace.source import here
 from tracer.trace.stage import stage
-from tracer.trace.tracebacks import boundary
-from tracer.transforms.functions import (
-    argument_names,
-    check_callable,
-    flatten_arguments,
-    name_of,
-)
+from tracer.transforms.functions import argument_names, check_callable, flatten_arguments, name_of
 from tracer.transforms.gradient_arguments import refuse_reduce_axes
+from tracer.transforms.linear_functions import Known, Pullback, Pushforward
 from tracer.transforms.recording import Flattened, record
 from tracer.transforms.run import run_forward
 from tracer.transforms.tangents import match_tangents, tangent_array
-from tracer.transforms.transpose import pull_back
 
 
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Sequence[object] = ()) -> Any:
     """Run a function, and return its outputs with the function from cotangents of outputs to those of the inputs.
 
     Returns (outputs, pullback), or (outputs, pullback, aux) if `has_aux`. pullback(cotangents) takes a tree like
-    the outputs and returns a tuple, one entry for each of `primals`. It may be called any number of times.
+    the outputs and returns a tuple, one entry for each of `primals`. It may be called any number of times, and is a
+    tree of the arrays that it keeps: jit, vmap and scan take it and return it.
 
     >>> import tracer, tracer.numpy as tnp
     >>> y, pullback = tracer.vjp(tnp.sin, 0.0)
@@ -49,13 +44,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_ax
     leaves, structure = flatten_arguments(primals, f"vjp of {name}", lambda: argument_names(primals, of=fun))
     recorded = record(fun, leaves, structure, has_aux, name, "vjp")
 
-    @boundary
-    def pullback(*cotangents: Any) -> Any:
-        given = match_tangents(
-            _only(cotangents, "vjp", name), recorded.outputs, recorded.structure, f"vjp of {name}", "cotangents"
-        )
-        return trees.unflatten(structure, recorded.pull(given))
-
+    pullback = Pullback(recorded, structure, recorded.structure, "vjp", name)
     outputs = trees.unflatten(recorded.structure, recorded.outputs)
     return (outputs, pullback, recorded.aux) if has_aux else (outputs, pullback)
 
@@ -63,7 +52,8 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_ax
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """Run a function, and return its outputs with its derivative there, a function from tangents to tangents.
 
-    Returns (outputs, pushforward), or (outputs, pushforward, aux) if `has_aux`.
+    Returns (outputs, pushforward), or (outputs, pushforward, aux) if `has_aux`. What is returned is a tree of the
+    arrays that it keeps, as a pullback is: see `vjp`.
 
     >>> import tracer, tracer.numpy as tnp
     >>> y, pushforward = tracer.linearize(tnp.sin, 0.0)
@@ -79,11 +69,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     leaves, structure = flatten_arguments(primals, f"linearize of {name}", names)
     recorded = record(fun, leaves, structure, has_aux, name, "linearize")
 
-    @boundary
-    def pushforward(*tangents: Any) -> Any:
-        given = match_tangents(tangents, leaves, structure, f"linearize of {name}", "tangents", names)
-        return trees.unflatten(recorded.structure, recorded.push(given))
-
+    pushforward = Pushforward(recorded, structure, recorded.structure, "linearize", name, names)
     outputs = trees.unflatten(recorded.structure, recorded.outputs)
     return (outputs, pushforward, recorded.aux) if has_aux else (outputs, pushforward)
 
@@ -165,39 +151,8 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
                 )
             )
 
-    @boundary
-    def transposed(*cotangents: Any) -> Any:
-        outputs = [Typed(type) for type in staged.program.output_types]
-        arriving = _only(cotangents, "linear_transpose", name)
-        given = match_tangents(arriving, outputs, holder.structure, what, "cotangents")
-        constants = len(staged.constants)
-        linear = [i >= constants for i in range(len(staged.program.inputs))]
-        results = pull_back(staged.program, linear, staged.constants, given)
-        return trees.unflatten(structure, [tangent_array(r) for r in results])
-
-    return transposed
-
-
-def _only(cotangents: tuple[Any, ...], what: str, name: str) -> Any:
-    """The one argument of a pullback. Raises ArgumentError for any other number of them."""
-    if len(cotangents) != 1:
-        raise ArgumentError(
-            message(
-                f"{what} of {name}{here()}: what it returns takes one argument, a tree like the result of {name}",
-                f"got {len(cotangents)} arguments",
-                help="pass a tuple for a function that returns one: pullback((a, b))",
-            )
-        )
-    return cotangents[0]
-
-
-class Typed:
-    """Stands for a value of which only the type is known."""
-
-    __slots__ = ("type",)
-
-    def __init__(self, type: Any) -> None:
-        self.type = type
+    known = Known(staged.program, staged.constants, types, staged.program.output_types, what)
+    return Pullback(known, structure, holder.structure, "linear_transpose", name)
 
 
 def abstract_type(leaf: Any, what: str = "an argument") -> Any:

@@ -158,7 +158,7 @@ def _check_complex(types: Sequence[Type], names: Callable[[], list[str]], where:
 
 def _push_basis(recorded: Recorded) -> Blocks:
     """By columns: the linear part on every basis vector of the inputs."""
-    inputs = [x for x, on in zip(recorded.leaves, recorded.active, strict=True) if on]
+    inputs = [x for x, on in zip(recorded.inputs, recorded.active, strict=True) if on]
     total = sum(x.size for x in inputs)
     tape = recorded.tape
     axes = [None] * len(tape.residuals) + [0] * len(inputs)
@@ -170,7 +170,7 @@ def _push_basis(recorded: Recorded) -> Blocks:
 def _pull_basis(recorded: Recorded) -> Blocks:
     """By rows: the transpose of the linear part on every basis vector of the outputs."""
     outputs = [y for y, on in zip(recorded.outputs, recorded.moving, strict=True) if on]
-    inputs = [x for x, on in zip(recorded.leaves, recorded.active, strict=True) if on]
+    inputs = [x for x, on in zip(recorded.inputs, recorded.active, strict=True) if on]
     total = sum(size(y.type) for y in outputs)
     tape = recorded.tape
     count = len(tape.residuals)
@@ -240,7 +240,7 @@ def _nest(recorded: Recorded, structure: trees.Structure, blocks: Blocks, what: 
         given = iter(next(rows))
         leaves = [
             next(given) if active else np.zeros((*y.type.shape, *x.shape), FLOAT0)
-            for x, active in zip(recorded.leaves, recorded.active, strict=True)
+            for x, active in zip(recorded.inputs, recorded.active, strict=True)
         ]
         entries.append(trees.unflatten(structure, leaves))
     return entries

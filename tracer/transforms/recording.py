@@ -5,27 +5,26 @@ Outside jit it runs with values, define by run; under jit into the program (see 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 from tracer.errors import ArgumentError, message
-from tracer.ir.primitive import Zero
-from tracer.ir.program import Literal
-from tracer.ir.types import is_differentiable, tangent_type
+from tracer.ir.program import Literal, Program
+from tracer.ir.types import is_differentiable
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.convert import is_array_like
-from tracer.trace.evaluate import evaluate
 from tracer.trace.source import here
+from tracer.trace.state import Level, state
 from tracer.trace.trace import Operand
 from tracer.trace.tracebacks import call_user
-from tracer.transforms.functions import (
-    as_output,
-    as_outputs,
-)
-from tracer.transforms.paths import dense, pull
+from tracer.transforms.context import Tangent
+from tracer.transforms.functions import as_output, as_outputs
+from tracer.transforms.linear_functions import Derivative
+from tracer.transforms.paths import pull
 from tracer.transforms.run import LinearTape, Tape, linear_tape, run_reverse
-from tracer.transforms.tangents import tangent_array
 
 
 class Flattened:
@@ -74,45 +73,49 @@ def _is_operand(leaf: Any) -> bool:
     return isinstance(leaf, Literal) or is_array_like(leaf) or hasattr(leaf, "__array__")
 
 
-class Recorded:
+class Recorded(Derivative):
     """A user's function run at a point, with its derivative there."""
 
-    def __init__(
-        self, leaves: list[Array], active: list[bool], holder: Flattened, outputs: list[Operand], run: Tape
-    ) -> None:
-        self.leaves = leaves
-        self.active = active
+    outputs: list[Any]
+
+    def __init__(self, leaves: list[Array], holder: Flattened, outputs: list[Operand], run: Tape) -> None:
+        super().__init__(leaves, outputs[: holder.count])
         self.structure = holder.structure
-        self.outputs: list[Any] = outputs[: holder.count]
         self.aux = holder.aux_value(outputs[holder.count :])
         self.run = run
-        self._linear: LinearTape | None = None
-        self.moving = [is_differentiable(y.type) for y in self.outputs]
+        self._level = Level.current()
+        self._written: dict[bool, LinearTape] = {}
 
     @property
     def tape(self) -> LinearTape:
         """The derivative as a linear program, written once."""
-        if self._linear is None:
-            self._linear = linear_tape(self.run)
-        return self._linear
+        return self._write(loose=False)
 
-    def pull(self, cotangents: Sequence[Any]) -> list[Any]:
-        """Gradients of every leaf; float0 for those without."""
-        given = [c for c, on in zip(cotangents, self.moving, strict=True) if on]
-        results = iter(pull(self.run, self._linear, given))
-        return [
-            tangent_array(next(results) if on else Zero(tangent_type(x.type)))
-            for x, on in zip(self.leaves, self.active, strict=True)
-        ]
+    def linear(self) -> tuple[Program, Sequence[Any]]:
+        """As said there."""
+        return self.tape
 
-    def push(self, tangents: Sequence[Any]) -> list[Any]:
-        """Tangents of every output."""
-        given = [dense(t) for t, on in zip(tangents, self.active, strict=True) if on]
-        results = iter(evaluate(self.tape.program, [*self.tape.residuals, *given]))
-        return [
-            tangent_array(next(results) if on else Zero(tangent_type(y.type)))
-            for y, on in zip(self.outputs, self.moving, strict=True)
-        ]
+    def parts(self) -> tuple[Program, Sequence[Any]]:
+        """As said there; a loop that keeps stacks, which no other program takes, is run again in their place."""
+        return self._write(loose=any(entry.of_fixed_size for entry in self.run.entries))
+
+    def _write(self, *, loose: bool) -> LinearTape:
+        """The program, without stacks if `loose`: written where the function ran, as what is computed for it may be
+        read anywhere within. Once that is over, it is written here."""
+        found = self._written.get(loose)
+        if found is None:
+            is_open = self._level.is_open
+            with self._level.entered() if is_open else nullcontext():
+                run = self.run
+                if loose:
+                    run = replace(run, entries=[entry.without_stacks() for entry in run.entries])
+                found = linear_tape(run)
+            if is_open or state.innermost is None:
+                self._written[loose] = found
+        return found
+
+    def _pulled(self, cotangents: Sequence[Operand]) -> Iterable[Tangent]:
+        return pull(self.run, self._written.get(False), cotangents)
 
 
 def record(
@@ -124,4 +127,4 @@ def record(
     tape = run_reverse(holder.flat(function, structure), leaves, active, name)
     outputs = list(tape.outputs)
     del tape.outputs[holder.count :], tape.output_vars[holder.count :]
-    return Recorded(leaves, active, holder, outputs, tape)
+    return Recorded(leaves, holder, outputs, tape)

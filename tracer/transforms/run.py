@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from tracer.ir.primitive import NoRule, Primitive, Zero
+from tracer.ir.primitive import Linearized, NoRule, Primitive, Zero
 from tracer.ir.program import Literal, Program, Source, Var
-from tracer.ir.types import Type, is_differentiable, tangent_type
+from tracer.ir.types import StackType, Type, is_differentiable, tangent_type
 from tracer.primitives.rules import zero_jvp
 from tracer.trace.array import PROTECTED, Array, fixed, renewed, traced
 from tracer.trace.enclosures import check_enclosed
@@ -30,7 +30,10 @@ Function = Callable[[list[Array]], Sequence[Operand]]
 
 
 class Entry(NamedTuple):
-    """One operation on the tape. `apply` takes the residuals and the tangents of `inputs`."""
+    """One operation on the tape. `apply` takes the residuals and the tangents of `inputs`.
+
+    of_fixed_size: the operation's other linearisation, where this one has stacks among its residuals.
+    """
 
     apply: Callable[..., Any]
     values: Sequence[Any]  # the residuals that differ from call to call of one path
@@ -38,12 +41,21 @@ class Entry(NamedTuple):
     inputs: tuple[Var, ...]  # the active ones
     outputs: tuple[Var | None, ...]  # None for outputs without tangents
     source: Source | None
+    of_fixed_size: Callable[[], Linearized] | None = None
 
     @property
     def residuals(self) -> list[Any]:
         """All that `apply` takes; what it does not read is a phantom."""
         values = iter(self.values)
         return [next(values) if r is None else r for r in self.template]
+
+    def without_stacks(self) -> Entry:
+        """The entry, or the same whose linear part runs a loop again in place of keeping stacks."""
+        if self.of_fixed_size is None:
+            return self
+        linearized = self.of_fixed_size()
+        template = [None] * len(linearized.residuals)
+        return self._replace(apply=linearized.apply, values=linearized.residuals, template=template)
 
 
 class _Key:
@@ -141,6 +153,8 @@ def _record(
         _keep(tuple(kind), _Recipe(run, linearized.apply, takes, template, moving, key))
     values = [residuals[place] for place in takes]
     entry = Entry(linearized.apply, values, template, tuple(inputs), (), source)
+    if any(isinstance(r.type, StackType) for r in values):
+        entry = entry._replace(of_fixed_size=lambda: linearize_equation(primitive, xs, active, params, nested=True))
     return _outputs(trace, entry, key, ys, moving)
 
 
