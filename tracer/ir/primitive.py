@@ -9,6 +9,8 @@ Rules take their context first, then the values, then the equation's parameters 
     jvp(ctx, xs, dxs, **params) -> [dy, ...]                    tangents alone; ctx.outputs holds the ys
       or Joint(rule) with rule(ctx, xs, dxs, **params) -> ys, dys    where they are computed together
     linearize(ctx, xs, active, **params) -> Linearized          structured primitives only
+    settle(xs, **params) -> xs, params                          of what may fault: operands and parameters with which
+                                                                what derivatives read has been checked
     transpose(ctx, cotangents, xs, **params) -> [cotangent of x | Onto | None, ...]    linear xs come as `Linear`
     batch(ctx, xs, axes, **params) -> [y, ...], [axis | None, ...]
     lower                                                       data: see the `Lowering` records
@@ -158,6 +160,10 @@ class Convert(Data):
     """A change of dtype at every element."""
 
 
+class Checked(Data):
+    """The first operand at every element; a fault where it is out of `bounds` and the second operand holds."""
+
+
 class IndexMap(Data):
     """Reads one operand element for each output element: broadcast, reshape, transpose, slice, reverse."""
 
@@ -227,7 +233,7 @@ class Alias(Data):
 
 
 Lowering = (
-    Pointwise | Compare | Convert | IndexMap | Generate | Join | Gather | Scatter | Reduce | ArgReduce | Scan
+    Pointwise | Compare | Convert | Checked | IndexMap | Generate | Join | Gather | Scatter | Reduce | ArgReduce | Scan
     | Library | Structured | Composite | Alias
 )  # fmt: skip
 
@@ -265,6 +271,7 @@ class Primitive:
     batch: Rule | NoRule
     lower: Lowering | NoRule
     linearize: Rule | None = None
+    settle: Rule | None = None
     effects: Callable[[Params], frozenset[Effect]] | frozenset[Effect] = NO_EFFECTS
     multiple: bool = False
     splat: bool = False

@@ -18,12 +18,14 @@ from tracer.ir.primitive import FAULTS, NO_EFFECTS, Effect, Gather, Onto, Params
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType, Shape, Type, same_up_to_weakness, with_shape
 from tracer.primitives.broadcasting import broadcast_in_dim
+from tracer.primitives.checked_indices import checked_indices
 from tracer.primitives.rules import Value, check_kinds, is_linear, operand_of, shift_axes
 from tracer.primitives.shapes import Batched, expand_dims, moveaxis
 from tracer.primitives.windows import (
     GatherDimensionNumbers,
     GatherScatterMode,
     ScatterDimensionNumbers,
+    bounds_of,
     gather_reference,
     scatter_reference,
     window_shape,
@@ -39,7 +41,32 @@ def window_effects(params: Params) -> frozenset[Effect]:
     return FAULTS if params["mode"] is GatherScatterMode.CHECKED else NO_EFFECTS
 
 
+def _settled(
+    operand: Any, indices: Any, predicate: Any, numbers: GatherDimensionNumbers, sizes: Sequence[int]
+) -> tuple[Any, GatherScatterMode]:
+    """Checked indices, and the mode for them: where a window never fits, there is nothing to clip."""
+    bounds = bounds_of(operand.type.shape, numbers, sizes)
+    mode = GatherScatterMode.CLIP if all(bound.last >= 0 for bound in bounds) else GatherScatterMode.FILL_OR_DROP
+    return checked_indices(indices, predicate, bounds), mode
+
+
+def settle_scatter(xs: Any, *, dimension_numbers: ScatterDimensionNumbers, **params: Any) -> tuple[list[Any], Params]:
+    """The `settle` rule of every scatter."""
+    operand, indices, updates, predicate = xs
+    sizes = window_sizes(dimension_numbers, operand, updates)
+    indices, mode = _settled(operand, indices, predicate, dimension_numbers.as_gather, sizes)
+    params.update(dimension_numbers=dimension_numbers, mode=mode)
+    return [operand, indices, updates, predicate], params
+
+
 # gather
+
+
+def _gather_settle(xs: Any, *, slice_sizes: Shape, **params: Any) -> tuple[list[Any], Params]:
+    operand, indices, predicate = xs
+    indices, mode = _settled(operand, indices, predicate, params["dimension_numbers"], slice_sizes)
+    params.update(slice_sizes=slice_sizes, mode=mode, fill_value=_fill(mode, 0))
+    return [operand, indices, predicate], params
 
 
 def _gather_infer(
@@ -84,7 +111,7 @@ def _gather_transpose(
 
     def add_to(total: Any) -> Any:
         return scatter_add(
-            total, indices, cts[0], numbers, mode=mode.settled, unique_indices=unique_indices, predicate=predicate
+            total, indices, cts[0], numbers, mode=mode, unique_indices=unique_indices, predicate=predicate
         )
 
     return [Onto(operand.type, add_to), None, None]
@@ -169,7 +196,7 @@ def batched_indices(
 
 gather_p = Primitive(
     name="gather", infer=_gather_infer, reference=gather_reference,
-    jvp=_gather_jvp, transpose=_gather_transpose, batch=gather_batch, lower=Gather(),
+    jvp=_gather_jvp, settle=_gather_settle, transpose=_gather_transpose, batch=gather_batch, lower=Gather(),
     effects=window_effects, guard=2,
 )  # fmt: skip
 
@@ -291,8 +318,7 @@ def gather_back(
 ) -> Any:
     """What an array of the operand's shape holds where a scatter writes: zero where it does not write."""
     sizes = window_sizes(numbers, operand, updates)
-    settled = GatherScatterMode.from_any(mode).settled
-    return gather(x, indices, numbers.as_gather, sizes, mode=settled, fill_value=0, predicate=predicate)
+    return gather(x, indices, numbers.as_gather, sizes, mode=mode, fill_value=0, predicate=predicate)
 
 
 def scatter_batch(ctx: Any, xs: Any, axes: Any, **params: Any) -> Batched:
@@ -344,8 +370,8 @@ def _scatter_add_transpose(
 
 scatter_add_p = Primitive(
     name="scatter_add", infer=scatter_infer("scatter_add", "bifc"), reference=scatter_reference(np.add),
-    jvp=_scatter_add_jvp, transpose=_scatter_add_transpose, batch=scatter_batch, lower=Scatter(ScalarOp.ADD),
-    effects=window_effects, guard=3,
+    jvp=_scatter_add_jvp, settle=settle_scatter, transpose=_scatter_add_transpose, batch=scatter_batch,
+    lower=Scatter(ScalarOp.ADD), effects=window_effects, guard=3,
 )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from tracer.ir import dtypes
 from tracer.ir.linearized import LinearizedProgram
-from tracer.ir.primitive import Compare, Convert, IndexMap, Join, Pointwise
+from tracer.ir.primitive import Checked, Compare, Convert, IndexMap, Join, Pointwise
 from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.scalar import MATH_FUNCTIONS, ScalarOp
 from tracer.ir.types import ArrayType, size
@@ -96,13 +96,16 @@ def _repeated(equations: Sequence[Equation], wanted: Iterable[Var], kept: set[Va
 
 def _repeating_costs(equation: Equation) -> int | None:
     """What it costs to run the equation again, in bytes that move; None where that is out of the question."""
-    if len(equation.outputs) != 1 or not isinstance(equation.outputs[0].type, ArrayType) or equation.effects:
+    checks = isinstance(equation.primitive.lower, Checked)  # whoever reads the indices has the check
+    if len(equation.outputs) != 1 or not isinstance(equation.outputs[0].type, ArrayType):
+        return None
+    if equation.effects and not checks:
         return None
     type = equation.outputs[0].type
     match equation.primitive.lower:
         case Pointwise(op) if op in _DEAR:
             return None
-        case Pointwise() | Compare() | Convert() | IndexMap() | Join():
+        case Pointwise() | Compare() | Convert() | Checked() | IndexMap() | Join():
             parts = 4 if dtypes.is_complex(type.dtype) else 1
             return parts * (size(type) if type.shape else _SCALAR)
         case _:

@@ -20,6 +20,7 @@ from tracer.primitives.gathering import (
     scatter_add,
     scatter_batch,
     scatter_infer,
+    settle_scatter,
     window_effects,
 )
 from tracer.primitives.ordering import ordered, unordered
@@ -56,7 +57,7 @@ def _scatter_transpose(
             dupdates = select(wins, dupdates, full_like(dupdates, 0))
     if is_linear(operand):
         nothing = full_like(updates, 0)
-        doperand = bind_scatter(scatter_p, ct, indices, nothing, numbers, mode.settled, unique_indices, predicate)
+        doperand = bind_scatter(scatter_p, ct, indices, nothing, numbers, mode, unique_indices, predicate)
     return [doperand, None, dupdates, None]
 
 
@@ -76,7 +77,7 @@ def _winners(
 
 scatter_p = Primitive(
     name="scatter", infer=scatter_infer("scatter", ""), reference=scatter_reference(None),
-    jvp=_scatter_jvp, transpose=_scatter_transpose, batch=scatter_batch, lower=Scatter(),
+    jvp=_scatter_jvp, settle=settle_scatter, transpose=_scatter_transpose, batch=scatter_batch, lower=Scatter(),
     effects=window_effects, guard=3,
 )  # fmt: skip
 
@@ -153,7 +154,7 @@ def _scatter_mul_transpose(
     numbers, unique = dimension_numbers, params["unique_indices"]
     doperand = dupdates = None
     if is_linear(operand):
-        doperand = bind_scatter(scatter_mul_p, ct, indices, updates, numbers, mode.settled, unique, predicate)
+        doperand = bind_scatter(scatter_mul_p, ct, indices, updates, numbers, mode, unique, predicate)
     if is_linear(updates):
         dupdates = gather_back(mul(ct, operand), operand, indices, updates, predicate, numbers, mode)
     return [doperand, None, dupdates, None]
@@ -161,8 +162,8 @@ def _scatter_mul_transpose(
 
 scatter_mul_p = Primitive(
     name="scatter_mul", infer=scatter_infer("scatter_mul", "bifc"), reference=scatter_reference(np.multiply),
-    jvp=_scatter_mul_jvp, transpose=_scatter_mul_transpose, batch=scatter_batch, lower=Scatter(ScalarOp.MUL),
-    effects=window_effects, guard=3,
+    jvp=_scatter_mul_jvp, settle=settle_scatter, transpose=_scatter_mul_transpose, batch=scatter_batch,
+    lower=Scatter(ScalarOp.MUL), effects=window_effects, guard=3,
 )  # fmt: skip
 
 
@@ -237,8 +238,8 @@ scatter_min_p, scatter_max_p = (
     Primitive(
         name=name, infer=scatter_infer(name, "bifc"),
         reference=_extreme_reference(function, greatest=op is ScalarOp.MAX),
-        jvp=_extreme_jvp, transpose=NoRule(f"{name} is not linear"), batch=scatter_batch, lower=Scatter(op),
-        effects=window_effects, guard=3,
+        jvp=_extreme_jvp, settle=settle_scatter, transpose=NoRule(f"{name} is not linear"), batch=scatter_batch,
+        lower=Scatter(op), effects=window_effects, guard=3,
     )
     for name, function, op in (
         ("scatter_min", np.minimum, ScalarOp.MIN),

@@ -15,6 +15,7 @@ from tracer.ir.types import ArrayType, Shape, Type, same_up_to_weakness, with_sh
 from tracer.primitives.arithmetic import add
 from tracer.primitives.arithmetic import min as least
 from tracer.primitives.broadcasting import full_like
+from tracer.primitives.checked_indices import checked_indices_p
 from tracer.primitives.comparison import lt, select
 from tracer.primitives.conversion import convert_element_type
 from tracer.primitives.gathering import batch_scatter, gather_batch, gather_p, scatter_add_p
@@ -235,6 +236,6 @@ def dynamic_update_slice(operand: Operand, update: Operand, start_indices: Any) 
 
 
 SLICING: tuple[Primitive, ...] = (
-    dynamic_slice_p, dynamic_update_slice_p, gather_p,
+    dynamic_slice_p, dynamic_update_slice_p, checked_indices_p, gather_p,
     scatter_p, scatter_add_p, scatter_mul_p, scatter_min_p, scatter_max_p,
 )  # fmt: skip

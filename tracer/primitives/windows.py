@@ -263,7 +263,7 @@ def find_windows(
     inside = (given >= 0) & (given <= last)
     wanted = np.broadcast_to(predicate, batch).reshape(count)
     if mode is GatherScatterMode.CHECKED:
-        _raise_first_fault(given, wanted[:, None] & ~inside, numbers, operand)
+        raise_first_fault(indices, predicate, bounds_of(operand, numbers, slice_sizes))
     starts[:, mapped] = np.clip(given, 0, np.maximum(last, 0))
     drops = mode in (GatherScatterMode.CHECKED, GatherScatterMode.FILL_OR_DROP)
     return Windows(starts, wanted & inside.all(1) if drops else wanted, wanted)
@@ -276,13 +276,37 @@ def _lane(batch: Shape, axis: int) -> Any:
     return np.broadcast_to(np.arange(batch[axis]).reshape(inner), batch).reshape(-1)
 
 
-def _raise_first_fault(given: Any, faults: Any, numbers: GatherDimensionNumbers, operand: Shape) -> None:
+class Bound(NamedTuple):
+    """Of a component of index vectors: its greatest value, and what errors call its axis and that one's size."""
+
+    last: int
+    axis: int
+    size: int
+
+
+def bounds_of(operand: Shape, numbers: GatherDimensionNumbers, slice_sizes: Sequence[int]) -> tuple[Bound, ...]:
+    """Of the index vectors of windows of an operand."""
+    mapped = numbers.start_index_map
+    named = mapped if numbers.reported_axes is None else numbers.reported_axes
+    return tuple(
+        Bound(operand[axis] - slice_sizes[axis], name, operand[axis]) for axis, name in zip(mapped, named, strict=True)
+    )
+
+
+def raise_first_fault(indices: Any, predicate: Any, bounds: Sequence[Bound]) -> None:
+    """OutOfBoundsError for the first component, in row-major order, that is out of bounds where the predicate holds.
+
+    indices: NumPy's array [*batch, k], k = len(bounds); predicate: bool, [] or [*batch].
+    """
+    batch = indices.shape[:-1]
+    given = signed_values(indices).reshape(shape.size(batch), len(bounds))
+    last = np.array([bound.last for bound in bounds], np.int64)
+    wanted = np.broadcast_to(predicate, batch).reshape(-1, 1)
+    faults = wanted & ((given < 0) | (given > last))
     if faults.any():
-        window, component = divmod(int(faults.argmax()), faults.shape[1])
-        axis = numbers.start_index_map[component]
-        named = axis if numbers.reported_axes is None else numbers.reported_axes[component]
-        index = int(given[window, component])
-        raise OutOfBoundsError(out_of_bounds_message(index, named, operand[axis], user_source()))
+        window, component = divmod(int(faults.argmax()), len(bounds))
+        index, (_, axis, size) = int(given[window, component]), bounds[component]
+        raise OutOfBoundsError(out_of_bounds_message(index, axis, size, user_source()))
 
 
 class View(NamedTuple):

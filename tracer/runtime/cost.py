@@ -13,6 +13,7 @@ from typing import Any
 from tracer.ir.primitive import (
     Alias,
     ArgReduce,
+    Checked,
     Compare,
     Composite,
     Convert,
@@ -181,7 +182,7 @@ def _arithmetic(lower: Any, equation: Equation) -> tuple[int, int]:
             return (0, out) if op in _MATH else (out, 0)
         case Composite(_, has_nest) if has_nest is not None:  # a convolution
             return 2 * out * prod(equation.inputs[1].type.shape[1:]), 0
-        case Compare() | Composite():
+        case Compare() | Checked() | Composite():
             return out, 0
         case Reduce() | ArgReduce() | Scan():
             return entering, 0

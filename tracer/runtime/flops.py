@@ -23,6 +23,7 @@ from typing import Any, Final
 from tracer.ir.primitive import (
     Alias,
     ArgReduce,
+    Checked,
     Compare,
     Composite,
     Convert,
@@ -63,7 +64,7 @@ def equation_flops(equation: Equation) -> int:
             return results if _changes_dtype(equation) else 0
         case Composite(_, has_nest) if has_nest is not None:  # a convolution
             return MULTIPLY_ADD * results * math.prod(equation.inputs[1].type.shape[1:])
-        case Compare() | Composite() | Gather():
+        case Compare() | Checked() | Composite() | Gather():
             return results
         case Join():
             return sum(size(atom.type) for atom in equation.inputs if atom.type.shape)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tracer.ir import dtypes
-from tracer.ir.primitive import Compare, Convert, Effect, Gather, Generate, Pointwise
+from tracer.ir.primitive import Checked, Compare, Convert, Effect, Gather, Generate, Pointwise
 from tracer.ir.program import Equation
 from tracer.ir.scalar import MATH_FUNCTIONS, ScalarOp
 from tracer.ir.types import ArrayType, KeyType
@@ -26,6 +26,8 @@ def cost_of(equation: Equation) -> int:
             return _EXPENSIVE.get(op, 1) * factor
         case Compare() | Convert() | Generate():
             return 1
+        case Checked():
+            return 2
         case Gather():
             return 4 if Effect.FAULT not in equation.effects else 6
         case _:

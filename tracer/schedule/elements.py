@@ -16,6 +16,7 @@ from tracer.ir.loop import Address, Operand
 from tracer.ir.loop_build import Builder, constant
 from tracer.ir.primitive import (
     Alias,
+    Checked,
     Compare,
     Convert,
     Gather,
@@ -35,7 +36,15 @@ from tracer.schedule.index import Extents, Flat, Index, flatten, operand_of, plu
 from tracer.schedule.index_maps import INDEX_MAPS
 from tracer.schedule.pointwise import pointwise_element
 from tracer.schedule.sources import Element, Inline, Memory, Scalars, Source, StackSource, components
-from tracer.schedule.windows import FaultSites, Window, fill_element, gather_window, slice_window
+from tracer.schedule.windows import (
+    FaultSites,
+    Window,
+    fill_element,
+    gather_window,
+    is_always,
+    slice_window,
+    write_check,
+)
 
 Demand = tuple[Atom, Index]
 _BOUND: Final = 2**31  # of numbers that fit into i32
@@ -51,7 +60,9 @@ class Plan(NamedTuple):
 def is_map(equation: Equation) -> bool:
     """Whether every element can be computed on its own, where it is read."""
     match equation.primitive.lower:
-        case Pointwise() | Compare() | Convert() | IndexMap() | Generate() | Gather() | Structured("imag" | "complex"):
+        case Pointwise() | Compare() | Convert() | Checked() | IndexMap() | Generate() | Gather():
+            return True
+        case Structured("imag" | "complex"):
             return True
         case Alias():
             return len(equation.outputs) == 1
@@ -153,6 +164,8 @@ class Puller:
             case Pointwise() | Compare() | Convert() | Structured("imag" | "complex"):
                 demands = [(atom, operand_index(atom, index, result)) for atom in equation.inputs]
                 return Plan(demands, lambda found: pointwise_element(self.builder, equation, found))
+            case Checked():
+                return self._plan_checked(equation, index)
             case IndexMap():
                 return Plan([(equation.inputs[0], self._mapped(equation, index))], lambda found: found[0])
             case Generate():
@@ -215,6 +228,22 @@ class Puller:
             return key[word.constant]
         first = self.builder.compute(ScalarOp.EQ, operand_of(self.builder, word), 0)
         return self.builder.apply(ScalarOp.SELECT, first, *key)
+
+    def _plan_checked(self, equation: Equation, index: Index) -> Plan:
+        indices, predicate = equation.inputs
+        by_axes = self.axes(index, indices.type)
+        always = is_always(predicate)
+        demands: list[Demand] = [(indices, by_axes)]
+        if not always:
+            demands.append((predicate, by_axes[:-1] if predicate.type.shape else ()))
+
+        def finish(found: Sequence[Element]) -> Element:
+            wanted = None if always else found[1][0]
+            flat = flatten(by_axes, indices.type.shape)
+            write_check(self.builder, self.sites, equation, found[0][0], wanted, by_axes[-1], flat)
+            return found[0]
+
+        return Plan(demands, finish)
 
     def _plan_gather(self, equation: Equation, index: Index) -> Plan:
         result = equation.outputs[0].type

@@ -13,7 +13,7 @@ from tracer.ir.loop_build import Builder, constant
 from tracer.ir.program import Atom, Equation, Literal, Source
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType, KeyType, Type
-from tracer.primitives.windows import GatherDimensionNumbers, GatherScatterMode, out_of_bounds_message
+from tracer.primitives.windows import Bound, GatherDimensionNumbers, GatherScatterMode, out_of_bounds_message
 from tracer.schedule.index import ZERO, Affine, Index, of_operand, operand_of, plus, shifted
 from tracer.schedule.sources import Element
 
@@ -104,7 +104,7 @@ def _window(
         base[axis] = batch[lane]
     count = len(numbers.start_index_map)
     demands: list[Demand] = [(indices, (*batch, Address(component))) for component in range(count)]
-    always = isinstance(predicate, Literal) and bool(predicate.value)
+    always = is_always(predicate)
     if not always:
         demands.append((predicate, tuple(batch) if predicate.type.shape else ()))
     mode: GatherScatterMode = equation.params["mode"]
@@ -130,6 +130,47 @@ def _window(
         return place, live
 
     return Window(demands, fill, locate, None if always else count)
+
+
+def is_always(predicate: Atom) -> bool:
+    """Whether a predicate is known to hold."""
+    return isinstance(predicate, Literal) and bool(predicate.value)
+
+
+def write_check(
+    b: Builder,
+    sites: FaultSites,
+    equation: Equation,
+    index: Operand,
+    wanted: Operand | None,
+    component: Affine,
+    flat: Affine,
+) -> None:
+    """A fault where a component of an index vector is out of its bounds and wanted."""
+    bounds: Sequence[Bound] = equation.params["bounds"]
+    if not bounds:  # there are no elements
+        return
+    start = _signed(b, index)
+    last: Operand | int
+    axis: Operand | int
+    size: Operand | int
+    if component.terms:
+        number = operand_of(b, component)
+        last, axis, size = (_chosen(b, number, column) for column in zip(*bounds, strict=True))
+        outside = b.compute(ScalarOp.OR, b.compute(ScalarOp.LT, start, 0), b.compute(ScalarOp.GT, start, last))
+    else:
+        last, axis, size = bounds[component.constant]
+        outside = _outside(b, start, last)
+    bad = outside if wanted is None else b.apply(ScalarOp.AND, outside, wanted)
+    b.fault(sites.number(equation), bad, operand_of(b, flat), start, axis, size)
+
+
+def _chosen(b: Builder, number: Operand, values: Sequence[int]) -> Operand:
+    """The value of that number."""
+    found: Operand = constant(values[0], dtypes.I64)
+    for n, value in enumerate(values[1:], 1):
+        found = b.compute(ScalarOp.SELECT, b.compute(ScalarOp.EQ, number, n), constant(value, dtypes.I64), found)
+    return found
 
 
 def _signed(b: Builder, start: Operand) -> Operand:

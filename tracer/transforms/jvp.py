@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tracer.errors import InternalError
-from tracer.ir.primitive import Joint, NoRule, Primitive, Zero
+from tracer.ir.primitive import Effect, Joint, NoRule, Primitive, Zero
 from tracer.ir.program import Literal, Program, Var
 from tracer.ir.types import is_differentiable, same_up_to_weakness, tangent_type
 from tracer.primitives.closing import closed
+from tracer.trace.array import Array
 from tracer.trace.evaluate import Environment, read
 from tracer.trace.memo import remembered
 from tracer.trace.stage import stage
@@ -87,10 +88,23 @@ def push_forward(
     return outputs, outgoing
 
 
+def settled(
+    primitive: Primitive, xs: Sequence[Operand], params: Mapping[str, Any]
+) -> tuple[Sequence[Operand], Mapping[str, Any]]:
+    """Operands and parameters of an operation with which its derivatives share its checks; eagerly they hold by now."""
+    if primitive.settle is None or Effect.FAULT not in primitive.effects_of(params):
+        return xs, params
+    if state.staging is None and not any(isinstance(x, Array) and x._trace is not None for x in xs):
+        return xs, params
+    found: tuple[Sequence[Operand], Mapping[str, Any]] = primitive.settle(xs, **params)
+    return found
+
+
 def jvp_equation(
     primitive: Primitive, xs: Sequence[Operand], dxs: Sequence[Tangent], params: Mapping[str, Any]
 ) -> tuple[Sequence[Operand], Sequence[Tangent]]:
     """One operation and its tangents, at the current level."""
+    xs, params = settled(primitive, xs, params)
     rule = primitive.jvp
     if isinstance(rule, NoRule) and params.get("program", rule) is None:  # a user's function that has no program yet
         raise_no_rule(primitive, "derivative", rule)

@@ -26,7 +26,7 @@ from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all, open_trace, stage_process
 from tracer.transforms.context import Context, Tangent, raise_no_rule, zero_like
-from tracer.transforms.jvp import jvp_equation, jvp_program, tangents_of
+from tracer.transforms.jvp import jvp_equation, jvp_program, settled, tangents_of
 
 
 @remembered
@@ -157,6 +157,7 @@ def linearize_equation(
     nested: bool = False,
 ) -> Linearized:
     """One operation at the current level, and its tangents as a function of residuals and active tangents."""
+    xs, params = settled(primitive, xs, params)
     if primitive.linearize is not None:
         context = Context(primitive, transform=_TRANSFORMS[nested], nested=nested)
         result: Linearized = primitive.linearize(context, xs, tuple(active), **params)

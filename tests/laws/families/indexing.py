@@ -22,7 +22,7 @@ from tests.laws.values import (
 )
 from tracer.ir import dtypes
 from tracer.primitives.catalogue import BY_NAME
-from tracer.primitives.windows import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
+from tracer.primitives.windows import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, bounds_of
 
 Shape = tuple[int, ...]
 Numbers = tuple[Any, ...]
@@ -75,6 +75,9 @@ def indexing_cases() -> Iterator[Case]:
             for short in shorts:
                 yield _gather(window, mode, short, INDEX_DTYPES[turn % 8])
     yield from _masked()
+    for turn, window in enumerate(WINDOWS):
+        yield _checked(window, INDEX_DTYPES[turn % 8])
+        yield _checked(window, "i64", window[1][:-1])
     for index, window in LONG:
         for mode in (CLIP, FILL):
             yield _gather(window, mode, "f64", index)
@@ -158,6 +161,16 @@ def _gather(
         dimension_numbers=GatherDimensionNumbers(*numbers), slice_sizes=sizes, mode=mode, fill_value=fill,
         unique_indices=unique,
     )  # fmt: skip
+
+
+def _checked(window: tuple[Shape, Shape, Numbers, Shape], index: str, predicate: Shape = ()) -> Case:
+    """Where the predicate may be false, an index may be anywhere."""
+    shape, indices, numbers, sizes = window
+    places = _places(CLIP if predicate else CHECKED, shape, numbers, sizes)
+    types = [typed(index, *indices), typed("bool", *predicate)]
+    bounds = bounds_of(shape, GatherDimensionNumbers(*numbers), sizes)
+    flags = constant(False) if predicate else constant(True)
+    return case(BY_NAME["checked_indices"], types, [places, flags], None, bounds=bounds)
 
 
 def _masked() -> Iterator[Case]:
