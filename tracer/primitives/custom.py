@@ -193,8 +193,8 @@ def _vjp_batch(ctx: Any, xs: Operands, axes: Axes, *, program: Program, rule: Vj
         results = evaluate(mapped, [*staged.constants, *operands])
         return results[:count], results[count:]
 
-    def backward(residuals: Operands, cotangents: Sequence[Any]) -> list[Any]:
-        results = batched_backward(rule, ctx, residuals, [True] * len(residuals), cotangents)
+    def backward(residuals: Operands, cotangents: Sequence[Any], active: tuple[bool, ...]) -> list[Any]:
+        results = batched_backward(rule, ctx, residuals, [True] * len(residuals), cotangents, active)
         return [
             Zero(tangent_type(t)) if r is None else r if on else reduce_sum(r, (0,))
             for r, on, t in zip(results, batched, program.input_types, strict=True)

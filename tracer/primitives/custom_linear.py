@@ -42,11 +42,11 @@ def linear_params(
 
 
 def _transposed(
-    *, rule: VjpRule, types: Sequence[Type], differentiated: Sequence[bool], results: Sequence[Type],
+    *, rule: VjpRule, types: Sequence[Type], differentiated: tuple[bool, ...], results: Sequence[Type],
     kept: Sequence[Type],
 ) -> tuple[Staged, list[bool]]:  # fmt: skip
     """The tangents written out, of (constants..., residuals..., those active tangents that `reached` flags)."""
-    staged, nonzeros = stage_backward(rule, kept, results, [True] * len(results))
+    staged, nonzeros = stage_backward(rule, kept, results, [True] * len(results), differentiated)
     given = iter(staged.program.outputs)
     found = [next(given) if on else None for on in nonzeros]
     moving = pick(found, differentiated)
@@ -117,19 +117,19 @@ def _derivative(params: Mapping[str, Any], active: Sequence[bool], jvp: Any) -> 
     Backwards it takes the cotangents of both: those of the second are what the user's function takes, those of the
     first are its tangents.
     """
-    rule, results, kept = params["rule"], params["results"], params["kept"]
+    rule, results, kept, differentiated = (params[name] for name in ("rule", "results", "kept", "differentiated"))
 
-    def backward(residuals: Operands, cotangents: Sequence[Any]) -> list[Any]:
+    def backward(residuals: Operands, cotangents: Sequence[Any], _: tuple[bool, ...]) -> list[Any]:
         dense = [zeros(c.type) if isinstance(c, Zero) else c for c in cotangents]
         tangents, primals = dense[: len(results)], dense[len(results) :]
-        staged, reached = stage_backward(rule, kept, results, [True] * len(results))
+        staged, reached = stage_backward(rule, kept, results, [True] * len(results), differentiated)
         flags = (False,) * len(staged.constants) + (*active, *[True] * len(results))
         derived = jvp(staged.program, flags, True).program
         operands = [*staged.constants, *residuals[: len(kept)], *primals, *residuals[len(kept) :], *tangents]
         found = evaluate(derived, operands)
         half = len(found) // 2
         ends = [_placed(part, reached, params["types"]) for part in (found[half:], found[:half])]
-        return [*pick(ends[0], params["differentiated"]), *pick(ends[1], params["differentiated"])]
+        return [*pick(ends[0], differentiated), *pick(ends[1], differentiated)]
 
     return VjpRule(rule.name, rule.forward, backward, rule.transpose)
 
@@ -172,7 +172,8 @@ def _transpose(ctx: Any, cts: Sequence[Any], xs: Sequence[Any], **params: Any) -
         known = [x for x in operands if not is_linear(x)]
         given = iter(evaluate(derived, [*known, *map(ctx.instantiate, cts)]))
         return [next(given) if reads and is_linear(x) else None for x, reads in zip(xs, read, strict=True)]
-    gradients = pick(params["rule"].backward(xs[:count], cts), params["differentiated"])
+    differentiated = params["differentiated"]
+    gradients = pick(params["rule"].backward(xs[:count], cts, differentiated), differentiated)
     return [None] * count + [
         g if not is_linear(x) or not isinstance(g, Zero) else None for g, x in zip(gradients, xs[count:], strict=True)
     ]
@@ -186,8 +187,8 @@ def _batch(ctx: Any, xs: Sequence[Any], axes: Axes, **params: Any) -> Any:
     tangents = [ctx.to_front(x, axis) for x, axis in zip(xs[count:], axes[count:], strict=True)]
     arguments = [with_shape(t, (size, *t.shape)) for t in params["types"]]
 
-    def backward(values: Operands, cotangents: Sequence[Any]) -> list[Any]:
-        results = batched_backward(rule, ctx, values, batched, cotangents)
+    def backward(values: Operands, cotangents: Sequence[Any], active: tuple[bool, ...]) -> list[Any]:
+        results = batched_backward(rule, ctx, values, batched, cotangents, active)
         return [Zero(tangent_type(t)) if r is None else r for r, t in zip(results, arguments, strict=True)]
 
     new = {

@@ -54,15 +54,15 @@ class JvpRule:
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class VjpRule:
-    """forward(xs, active) -> (ys, residuals). backward(residuals, cotangents) -> those of xs, or Zero.
+    """forward(xs, active) -> (ys, residuals). backward(residuals, cotangents, active) -> those of xs, or Zero.
 
-    active: which of the xs are differentiated. closure: the first of them. transpose: as `transpose_program`, for what
-    wants `backward` forwards.
+    active: which of the xs are differentiated; the residuals may differ with it. closure: the first of them. transpose:
+    as `transpose_program`, for what wants `backward` forwards.
     """
 
     name: str
     forward: Callable[[Operands, tuple[bool, ...]], tuple[list[Any], list[Any]]]
-    backward: Callable[[Operands, Sequence[Any]], list[Any]]
+    backward: Callable[[Operands, Sequence[Any], tuple[bool, ...]], list[Any]]
     transpose: Callable[[Program, tuple[bool, ...]], Any]
     closure: Closure = ()
     serial: int = field(default_factory=_serials.__next__)
@@ -148,11 +148,11 @@ def closed_over(rule: JvpRule | VjpRule, closing: Closing) -> JvpRule | VjpRule:
             ys, residuals = ([stood_in(y) for y in part] for part in results)
         return ys, [*residuals, *xs[:count]]
 
-    def backward(residuals: Operands, cts: Sequence[Any]) -> list[Any]:
+    def backward(residuals: Operands, cts: Sequence[Any], active: tuple[bool, ...]) -> list[Any]:
         split = len(residuals) - count
         gone = [Zero(tangent_type(x.type)) for x in residuals[split:]]
         with stand_ins(residuals[split:]):
-            found = vjp.backward(residuals[:split], cts)
+            found = vjp.backward(residuals[:split], cts, active[count:])
             return [*gone, *(ct if isinstance(ct, Zero) else stood_in(ct) for ct in found)]
 
     return VjpRule(vjp.name, forward, backward, vjp.transpose, closure)
@@ -178,9 +178,9 @@ def enclosing(rule: JvpRule | VjpRule, what: str, level: int | None) -> JvpRule 
         with enclosed(what, level, since):
             return vjp.forward(xs, active)
 
-    def backward(residuals: Operands, cts: Sequence[Any]) -> list[Any]:
+    def backward(residuals: Operands, cts: Sequence[Any], active: tuple[bool, ...]) -> list[Any]:
         with enclosed(what, level, since):
-            return vjp.backward(residuals, cts)
+            return vjp.backward(residuals, cts, active)
 
     return VjpRule(vjp.name, forward, backward, vjp.transpose)
 
@@ -193,15 +193,19 @@ def stage_forward(rule: VjpRule, types: Sequence[Type], active: tuple[bool, ...]
 
 
 def stage_backward(
-    rule: VjpRule, residuals: Sequence[Type], cotangents: Sequence[Type], present: Sequence[bool]
-) -> tuple[Staged, list[bool]]:
-    """The backward function as a program of (residuals..., present cotangents...), and which results are not zero."""
+    rule: VjpRule, residuals: Sequence[Type], cotangents: Sequence[Type], present: Sequence[bool],
+    active: tuple[bool, ...],
+) -> tuple[Staged, list[bool]]:  # fmt: skip
+    """The backward function as a program of (residuals..., present cotangents...), and which results are not zero.
+
+    active: of the forward function that gave such residuals.
+    """
     kept: list[bool] = []
 
     def run(inputs: list[Any]) -> list[Operand]:
         given = iter(inputs[len(residuals) :])
         full = [next(given) if on else Zero(t) for on, t in zip(present, cotangents, strict=True)]
-        results = rule.backward(inputs[: len(residuals)], full)
+        results = rule.backward(inputs[: len(residuals)], full, active)
         kept.extend(not isinstance(r, Zero) for r in results)
         return nonzero(results)
 
@@ -210,17 +214,18 @@ def stage_backward(
 
 
 def batched_backward(
-    rule: VjpRule, ctx: Any, residuals: Operands, batched: Sequence[bool], cotangents: Sequence[Any]
-) -> list[Any]:
+    rule: VjpRule, ctx: Any, residuals: Operands, batched: Sequence[bool], cotangents: Sequence[Any],
+    active: tuple[bool, ...],
+) -> list[Any]:  # fmt: skip
     """What the backward function gives in a batch, batched along axis 0 as the cotangents are; None for zeros.
 
-    batched: which residuals are. ctx: of the batch rule that wants it.
+    batched: which residuals are. ctx: of the batch rule that wants it. active: see `stage_backward`.
     """
     lanes = [with_shape(x.type, x.type.shape[1:]) if on else x.type for x, on in zip(residuals, batched, strict=True)]
     arriving = [with_shape(c.type, c.type.shape[1:]) for c in cotangents]
     present = [not isinstance(c, Zero) for c in cotangents]
     with named_axis(ctx.axis_name, ctx.size):
-        staged, kept = stage_backward(rule, lanes, arriving, present)
+        staged, kept = stage_backward(rule, lanes, arriving, present, active)
     flags = (False,) * len(staged.constants) + (*batched, *[True] * sum(present))
     mapped = ctx.transform(staged.program, flags, ctx.size, ctx.axis_name, True).program
     given = iter(evaluate(mapped, [*staged.constants, *residuals, *nonzero(cotangents)]))

@@ -145,10 +145,10 @@ def _guarded_vjp(rule: VjpRule, program: Program) -> VjpRule:
         results = run_guarded(staged.program, mask, [*staged.constants, *primals])
         return results[:count], [*results[count:], mask]
 
-    def backward(residuals: Sequence[Operand], cts: Sequence[Any]) -> list[Any]:
+    def backward(residuals: Sequence[Operand], cts: Sequence[Any], active: tuple[bool, ...]) -> list[Any]:
         *kept, mask = residuals
         present = active_of(cts)
-        staged, reached = stage_backward(rule, [r.type for r in kept], [c.type for c in cts], present)
+        staged, reached = stage_backward(rule, [r.type for r in kept], [c.type for c in cts], present, active[1:])
         given = iter(run_guarded(staged.program, mask, [*staged.constants, *kept, *nonzero(cts)]))
         types = map(tangent_type, program.input_types)
         return [

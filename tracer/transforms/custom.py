@@ -22,7 +22,7 @@ from tracer.trace.source import here
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all, stage_process
 from tracer.trace.tracebacks import call_user
-from tracer.transforms.custom_results import checked_gradients, checked_tangents
+from tracer.transforms.custom_results import Residuals, checked_gradients, checked_tangents
 from tracer.transforms.functions import (
     argument_names,
     as_output,
@@ -247,6 +247,7 @@ class custom_vjp(_Custom):  # noqa: N801  # the name that users know
     ) -> None:  # fmt: skip
         """Set the rules.
 
+        Numbers and NumPy arrays among the residuals reach backward as they are, arrays perhaps as traced ones.
         symbolic_zeros: forward takes every leaf as an object with `value` and `perturbed`, whether it is
         differentiated; backward takes cotangents that are zero by construction as `SymbolicZero`.
         `optimize_remat` is accepted as JAX's.
@@ -265,7 +266,7 @@ class custom_vjp(_Custom):  # noqa: N801  # the name that users know
         functions = (*self._rules(), *fixed)
         leaves, structure = flatten_arguments(tuple(moving), name, lambda: argument_names(moving))
         types = [x.type for x in leaves]
-        holder: dict[str, Any] = {}
+        holder: dict[Any, Any] = {}  # residuals by what was differentiated, which they may depend on
 
         def flat(inputs: list[Any]) -> list[Any]:
             result = call_user(self.fun, self._merge(fixed, fixed_at, trees.unflatten(structure, inputs)), {})
@@ -285,17 +286,17 @@ class custom_vjp(_Custom):  # noqa: N801  # the name that users know
                     )
                 )
             ys, holder["out"] = trees.flatten(result[0])
-            residuals, holder["residuals"] = trees.flatten(result[1])
+            holder[active], residuals = Residuals.of(result[1], name)
             outputs = [as_output(y, name) for y in ys]
             holder["types"] = [y.type for y in outputs]
-            return outputs, [as_output(r, name) for r in residuals]
+            return outputs, residuals
 
-        def backward(residuals: Sequence[Operand], cts: Sequence[Any]) -> list[Any]:
+        def backward(residuals: Sequence[Operand], cts: Sequence[Any], active: tuple[bool, ...]) -> list[Any]:
             arriving = iter(cts)
             every = [next(arriving) if is_differentiable(t) else Zero(tangent_type(t)) for t in holder["types"]]
             given = [symbolic_zero(c) if self.symbolic_zeros else dense_zero(c) for c in every]
             cotangents = trees.unflatten(holder["out"], given)
-            arguments = [*fixed, trees.unflatten(holder["residuals"], residuals), cotangents]
+            arguments = [*fixed, holder[active].tree(residuals), cotangents]
             result = call_rule(bwd, arguments, f"the backward function of custom_vjp {name}")
             return checked_gradients(result, moving, structure, types, name)
 

@@ -1,18 +1,53 @@
-"""What a user's rule returned, as operands: tangents like the outputs, gradients like the arguments, or an error."""
+"""What a user's rule returned, as operands: tangents like the outputs, gradients like the arguments, or an error.
+
+Of residuals only arrays are operands. Numbers and NumPy's arrays, which are the same whenever the function runs, are
+kept as they are, so that the backward function may compute with them in Python.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from tracer.errors import ArgumentError, message
 from tracer.ir.primitive import Zero
 from tracer.ir.types import is_differentiable, same_up_to_weakness, tangent_type
 from tracer.primitives.conversion import convert_element_type
 from tracer.trace import trees
+from tracer.trace.convert import native
 from tracer.trace.source import here
 from tracer.transforms.functions import argument_names, as_output
 from tracer.transforms.symbolic_zeros import SymbolicZero
+
+
+class Residuals(NamedTuple):
+    """A tree of residuals without the arrays in it. fixed: its leaves, and None where an array stands."""
+
+    structure: trees.Structure
+    fixed: list[tuple[Any] | None]
+
+    @classmethod
+    def of(cls, tree: Any, name: str) -> tuple[Residuals, list[Any]]:
+        """The tree without its arrays, and these."""
+        leaves, structure = trees.flatten(tree)
+        fixed = [(_copied(leaf, name),) if isinstance(leaf, _FIXED) else None for leaf in leaves]
+        arrays = [as_output(leaf, name) for leaf, one in zip(leaves, fixed, strict=True) if one is None]
+        return cls(structure, fixed), arrays
+
+    def tree(self, arrays: Sequence[Any]) -> Any:
+        """The tree with such arrays."""
+        given = iter(arrays)
+        return trees.unflatten(self.structure, [next(given) if one is None else one[0] for one in self.fixed])
+
+
+_FIXED = bool | int | float | complex | np.generic | np.ndarray
+
+
+def _copied(leaf: Any, name: str) -> Any:
+    """A leaf that nobody else writes to."""
+    return native(leaf, f"a residual of custom_vjp {name}") if isinstance(leaf, np.ndarray) else leaf
 
 
 def checked_tangents(ys: Sequence[Any], structure: Any, dys: Any, name: str) -> tuple[list[Any], list[Any]]:
