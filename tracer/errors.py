@@ -6,7 +6,7 @@
     │   └── AxisError (np.exceptions.AxisError)  an axis out of range or given twice
     ├── DTypeError (TypeError)       dtypes that do not fit an operation
     │   └── StorageDTypeError        an operation that does not compute on a dtype for storage
-    ├── ArgumentError (TypeError)    an argument that is no array, a wrong structure, a wrong option
+    ├── ArgumentError (TypeError, ValueError)  an argument that is no array, a wrong structure, a wrong option
     ├── CarryTypeError (TypeError)   a loop's body or a branch returns other types than it must
     ├── TracedValueError (TypeError) Python asked for the value of a traced array
     │   ├── TracerBoolError          `if`, `while`, `and`, `not`, `assert`
@@ -77,8 +77,11 @@ class StorageDTypeError(DTypeError):
     """A dtype for storage where the operation computes; most operations then compute in a wider one."""
 
 
-class ArgumentError(TracerError, TypeError):
-    """An argument of the wrong sort: no array, a wrong tree structure, an option that does not exist."""
+class ArgumentError(TracerError, TypeError, ValueError):
+    """An argument of the wrong sort: no array, a wrong tree structure, an option that does not exist.
+
+    NumPy raises now a TypeError, now a ValueError for these: handlers of either take it.
+    """
 
 
 class CarryTypeError(TracerError, TypeError):

@@ -6,7 +6,7 @@ import math
 import operator
 from collections.abc import Iterable, Sequence
 
-from tracer.errors import ArgumentError, AxisError, ShapeError, TracerError, message
+from tracer.errors import ArgumentError, AxisError, ShapeError, TracedValueError, TracerIntegerError, message
 
 Shape = tuple[int, ...]
 
@@ -36,9 +36,15 @@ def axis_index(axis: object, rank: int, operation: str) -> int:
     """A single axis, counted from either end, as 0 <= axis < rank."""
     try:
         index = operator.index(axis)  # type: ignore[arg-type]  # any integer-like object
-    except TypeError as error:
-        if isinstance(error, TracerError):
-            raise
+    except TracedValueError:
+        raise TracerIntegerError(
+            message(
+                f"{operation}: an axis must be known while tracing",
+                f"got {axis!r}",
+                help="mark the argument static: jit(f, static_argnums=...)",
+            )
+        ) from None
+    except TypeError:
         raise ArgumentError(message(f"{operation}: an axis is an integer", f"got {axis!r}")) from None
     if not -rank <= index < rank:
         raise AxisError(
@@ -54,7 +60,7 @@ def axes_tuple(axes: object, rank: int, operation: str) -> tuple[int, ...]:
     """None (all axes), one axis or several, as a sorted tuple without repeats."""
     if axes is None:
         return tuple(range(rank))
-    given = tuple(axes) if isinstance(axes, Iterable) else (axes,)
+    given = tuple(axes) if isinstance(axes, Iterable) and getattr(axes, "ndim", None) != 0 else (axes,)
     result = tuple(sorted(axis_index(axis, rank, operation) for axis in given))
     if len(set(result)) != len(result):
         raise AxisError(message(f"{operation}: repeated axis in {given}", help="name every axis once"))

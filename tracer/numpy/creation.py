@@ -42,8 +42,19 @@ ShapeLike = int | Sequence[int]
 
 def shape_argument(name: str, shape: Any) -> tuple[int, ...]:
     """A shape as a tuple of Python ints. TracerIntegerError for traced sizes, ShapeError for negative ones."""
+    sizes = sizes_argument(name, shape)
+    if any(n < 0 for n in sizes):
+        raise ShapeError(message(f"{name}{here()}: sizes must not be negative", f"got {sizes}"))
+    return sizes
+
+
+def sizes_argument(name: str, shape: Any) -> tuple[int, ...]:
+    """As `shape_argument`, with negative ones: an integer, a sequence of them, or an array of at most one axis."""
+    known = concrete_value(shape) if isinstance(shape, Array) else None
+    given = shape if known is None else known
+    several = given.ndim == 1 if isinstance(given, np.ndarray | Array) else isinstance(given, Sequence)
     try:
-        sizes = (operator.index(shape),) if not isinstance(shape, list | tuple) else tuple(map(operator.index, shape))
+        return tuple(map(operator.index, given)) if several else (operator.index(given),)
     except TracedValueError:
         raise TracerIntegerError(
             message(
@@ -53,8 +64,6 @@ def shape_argument(name: str, shape: Any) -> tuple[int, ...]:
             )
         ) from None
     except TypeError:
-        if isinstance(shape, np.ndarray | Array) and shape.ndim == 1:
-            return shape_argument(name, list(shape))
         raise ArgumentError(
             message(
                 f"{name}{here()}: a shape is an integer or a tuple of them",
@@ -62,16 +71,14 @@ def shape_argument(name: str, shape: Any) -> tuple[int, ...]:
                 help="round and cast sizes with int(...)",
             )
         ) from None
-    if any(n < 0 for n in sizes):
-        raise ShapeError(message(f"{name}{here()}: sizes must not be negative", f"got {sizes}"))
-    return sizes
 
 
 def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = None, device: Any = None) -> Array:
     """A value as an array: numbers, NumPy arrays (copied), nested lists, whatever has `__array__` or `__dlpack__`.
 
     Arrays of ours come back as they are. Python numbers give weak arrays; a dtype makes them strong. `order` changes
-    nothing. Raises ArgumentError for what is no number, ShapeError for ragged lists.
+    nothing. copy: True for another handle, False for the very memory of what has a buffer, which nobody may write to
+    afterwards. Raises ArgumentError for what is no number and where copy=False cannot be, ShapeError for ragged lists.
 
     >>> tnp.asarray([[1, 2], [3, 4]], dtype="float32")
     Array([[1., 2.],
@@ -79,11 +86,33 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None =
     """
     del order
     check_device(device, "asarray")
+    if copy is False:
+        return _uncopied(a, dtype)
     array = from_dlpack(a, copy=copy) if speaks_dlpack_only(a) else array_of("asarray", a)
     if dtype is not None:
         wanted = dtype_of_argument("asarray", dtype)
         array = _narrowed(array, a, wanted) if not isinstance(a, Array) else astype(array, wanted)
     return another(array) if copy and array is a else array
+
+
+def _uncopied(a: Any, dtype: Any) -> Array:
+    """The memory of a value as an array. ArgumentError where that must be copied."""
+    wanted = None if dtype is None else dtype_of_argument("asarray", dtype)
+    if not isinstance(a, Array):
+        try:
+            a = from_dlpack(a if speaks_dlpack_only(a) else np.asarray(a, copy=False), copy=False)
+        except (BufferError, ValueError):
+            how = f" with strides {a.strides}" if isinstance(a, np.ndarray) else ", which is no buffer of an array"
+            raise _must_copy(f"got {type(a).__name__}{how}") from None
+    if wanted is not None and a.dtype != wanted:
+        raise _must_copy(f"got {a.type} for {wanted}")
+    return a
+
+
+def _must_copy(why: str) -> ArgumentError:
+    return ArgumentError(
+        message(f"asarray{here()}: this must be copied, and copy=False forbids it", why, help="leave copy out")
+    )
 
 
 def _narrowed(array: Array, given: Any, wanted: DType) -> Array:
@@ -105,12 +134,12 @@ _converted = replayed(astype, named=False)
 def array(
     object: Any, dtype: Any = None, copy: bool = True, order: Any = None, ndmin: int = 0, *, device: Any = None
 ) -> Array:
-    """As `asarray`, with axes of size 1 put in front until there are `ndmin`.
+    """As `asarray`, with axes of size 1 put in front until there are `ndmin`; copy=False copies where it must.
 
     >>> tnp.array([1.0, 2.0], ndmin=2)
     Array([[1., 2.]], f64)
     """
-    result = asarray(object, dtype, order, copy=copy, device=device)
+    result = asarray(object, dtype, order, copy=copy or None, device=device)
     if result.ndim < ndmin:
         return reshape(result, (*[1] * (ndmin - result.ndim), *result.shape))
     return result
@@ -240,6 +269,14 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     first, last = (0, start) if stop is None else (start, stop)
     by = 1 if step is None else step
     first, last, by = (_static_number("arange", v) for v in (first, last, by))
+    if any(isinstance(v, complex) for v in (first, last, by)):
+        raise ArgumentError(
+            message(
+                f"arange{here()}: complex numbers have no order to count in",
+                f"got start={first}, stop={last}, step={by}",
+                help="linspace takes complex ends",
+            )
+        )
     if by == 0:
         raise ArgumentError(message(f"arange{here()}: the step must not be 0"))
     if dtype is None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -100,7 +101,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     >>> tnp.tril_indices(2)
     (Array([0, 1, 1], i64), Array([0, 0, 1], i64))
     """
-    return _pair(np.tril_indices(n, k, m))
+    return _pair(np.tril_indices(*_triangle("tril_indices", n, k, m)))
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
@@ -109,7 +110,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     >>> tnp.triu_indices(2)
     (Array([0, 0, 1], i64), Array([0, 1, 1], i64))
     """
-    return _pair(np.triu_indices(n, k, m))
+    return _pair(np.triu_indices(*_triangle("triu_indices", n, k, m)))
 
 
 def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
@@ -139,6 +140,11 @@ def mask_indices(n: int, mask_func: Callable[..., Any], k: Any = 0, *, size: int
     (Array([0, 0, 1], i64), Array([0, 1, 1], i64))
     """
     return nonzero(mask_func(asarray(np.ones((n, n), np.int64)), k), size=size)
+
+
+def _triangle(name: str, n: int, k: int, m: int | None) -> tuple[int, int, int]:
+    rows, columns = shape_argument(name, (n, n if m is None else m))
+    return rows, operator.index(k), columns
 
 
 def _pair(found: Any) -> tuple[Array, Array]:

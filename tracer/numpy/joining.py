@@ -15,6 +15,7 @@ from tracer.errors import ArgumentError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.numpy.arithmetic import remainder
 from tracer.numpy.conversion import array_of, cast, dtype_of_argument, unified
+from tracer.numpy.creation import shape_argument
 from tracer.numpy.manipulation import atleast_1d, atleast_2d, atleast_3d, expand_dims, moveaxis, ravel, transpose
 from tracer.primitives import arithmetic, joining
 from tracer.primitives.broadcasting import axis_of, broadcast_in_dim, full
@@ -261,7 +262,7 @@ def tile(A: Any, reps: Any) -> Array:
     Array([1, 2, 1, 2], i64)
     """
     x = array_of("tile", A)
-    times = tuple(map(operator.index, reps)) if isinstance(reps, list | tuple) else (operator.index(reps),)
+    times = shape_argument("tile", reps)
     rank = max(x.ndim, len(times))
     times = (1,) * (rank - len(times)) + times
     sizes = (1,) * (rank - x.ndim) + x.shape

@@ -9,15 +9,17 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from tracer.errors import ArgumentError, ShapeError, message
 from tracer.ir import shape as shapes
 from tracer.numpy.conversion import array_of
 from tracer.numpy.conversion import broadcast as _broadcast
-from tracer.numpy.creation import shape_argument
+from tracer.numpy.creation import shape_argument, sizes_argument
 from tracer.primitives import shapes as primitives
 from tracer.primitives.broadcasting import axes_of, axis_of
 from tracer.runtime.handles import makes_new
-from tracer.trace.array import Array
+from tracer.trace.array import Array, concrete_value
 from tracer.trace.source import here
 
 
@@ -71,11 +73,11 @@ def reshape(a: Any, shape: Any = None, order: str = "C", *, copy: bool | None = 
 
 
 def _inferred(x: Array, shape: Any) -> tuple[int, ...]:
-    given = (shape,) if not isinstance(shape, list | tuple) else tuple(shape)
-    unknown = [i for i, n in enumerate(given) if isinstance(n, int) and n == -1]
+    given = sizes_argument("reshape", shape)
+    unknown = [i for i, n in enumerate(given) if n == -1]
+    known = shape_argument("reshape", [n for n in given if n != -1])
     if not unknown:
-        return shape_argument("reshape", given)
-    known = shape_argument("reshape", tuple(n for i, n in enumerate(given) if i != unknown[0]))
+        return known
     rest = shapes.size(known)
     if len(unknown) > 1 or rest == 0 or x.size % rest:
         raise ShapeError(
@@ -108,7 +110,7 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
     if axes is None:
         order: Sequence[int] = range(x.ndim)[::-1]
     else:
-        order = axes_of("transpose", axes, x.ndim)
+        order = axes_of("transpose", _several(axes), x.ndim)
         if len(order) != x.ndim:
             raise ShapeError(
                 message(f"transpose{here()}: name every axis once", f"got axes={tuple(axes)} for {x.type}")
@@ -163,8 +165,11 @@ def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[in
     return primitives.transpose(x, order)
 
 
-def _several(axis: int | Sequence[int]) -> Sequence[int]:
-    return (axis,) if isinstance(axis, int) or not isinstance(axis, Sequence) else tuple(axis)
+def _several(axis: Any) -> Sequence[int]:
+    if isinstance(axis, np.ndarray | Array) and axis.ndim:
+        known = concrete_value(axis) if isinstance(axis, Array) else axis
+        return tuple(axis if known is None else known)
+    return tuple(axis) if isinstance(axis, Sequence) else (axis,)
 
 
 @makes_new

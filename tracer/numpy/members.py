@@ -38,8 +38,9 @@ def transpose(self: Array, *axes: Any) -> Array:
     >>> tnp.ones((2, 3, 4)).transpose(2, 0, 1).shape
     (4, 2, 3)
     """
-    order = axes[0] if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], list | tuple)) else axes or None
-    return manipulation.transpose(self, order)
+    if len(axes) == 1 and (axes[0] is None or np.ndim(axes[0])):
+        return manipulation.transpose(self, axes[0])
+    return manipulation.transpose(self, axes or None)
 
 
 def astype(
@@ -131,12 +132,21 @@ def view(self: Array, dtype: Any = None) -> Array:
     wanted = dtype_of_argument("view", dtype)
     if wanted == self.dtype:
         return another(self)
-    if self.ndim == 0 and wanted.itemsize != self.dtype.itemsize:
+    old, new = self.dtype.itemsize, wanted.itemsize
+    if not self.ndim and old != new:
         raise ShapeError(
             message(
                 f"view{here()}: an array without axes keeps its number of bytes",
                 f"got {self.type} as {wanted}",
                 help="give it an axis, x[None].view(dtype)",
+            )
+        )
+    if self.ndim and (self.shape[-1] * old) % new:
+        raise ShapeError(
+            message(
+                f"view{here()}: the last axis must hold whole elements of {wanted}, of {new} bytes",
+                f"got {self.type}",
+                help=f"its size must be a multiple of {new // old}",
             )
         )
     if is_complex(wanted):
@@ -156,14 +166,6 @@ def _regrouped(x: Array, wanted: DType) -> Array:
     if wanted == BOOL:
         return logic.not_equal(_regrouped(x, np.dtype(np.uint8)), 0)
     old, new = x.dtype.itemsize, wanted.itemsize
-    if old < new and (not x.ndim or (x.shape[-1] * old) % new):
-        raise ShapeError(
-            message(
-                f"view{here()}: the last axis must hold whole elements of {wanted}, of {new} bytes",
-                f"got {x.type}",
-                help=f"its size must be a multiple of {new // old}",
-            )
-        )
     if old == new:
         return x if x.dtype == wanted else bitcast_convert_type(x, wanted)
     if old < new:

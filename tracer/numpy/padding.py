@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tracer.errors import ArgumentError, ShapeError, message
+from tracer.errors import ArgumentError, ShapeError, TracerIntegerError, message
 from tracer.ir import dtypes
 from tracer.numpy import reductions, rounding, statistics
 from tracer.numpy.choosing import where
@@ -21,7 +21,8 @@ from tracer.numpy.manipulation import moveaxis
 from tracer.primitives import joining
 from tracer.primitives.joining import slice_in_dim
 from tracer.primitives.shapes import rev
-from tracer.trace.array import Array
+from tracer.trace import trees
+from tracer.trace.array import Array, concrete_value
 from tracer.trace.source import here
 
 Widths = list[tuple[int, int]]
@@ -84,6 +85,14 @@ def _pairs(name: str, given: Any, rank: int) -> Widths:
     if isinstance(given, dict):
         pairs = [given.get(d, given.get(d - rank, 0)) for d in range(rank)]
         given = [(p, p) if isinstance(p, int) else p for p in pairs]
+    if any(isinstance(x, Array) and concrete_value(x) is None for x in trees.flatten(given)[0]):
+        raise TracerIntegerError(
+            message(
+                f"pad{here()}: {name} must be known while tracing",
+                f"got {given!r}",
+                help="mark the argument static: jit(f, static_argnums=...)",
+            )
+        )
     try:
         table = np.broadcast_to(np.asarray(given), (rank, 2)).tolist() if rank else []
     except ValueError:
