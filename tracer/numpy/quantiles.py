@@ -169,7 +169,7 @@ def _found(
     else:
         found = _weighted(ordered, take_along_axis(_rows(weights, axes), argsort(rows, axis=-1), -1), flat)
     last = ordered[..., -1:] if not skip else ordered[..., :1]
-    found = where(isnan(last), last, found)
+    found = where(isnan(last), np.nan, found)
     result = cast(reshape(moveaxis(found, -1, 0), (*parts.shape, *lead)), x.dtype)
     return expand_dims(result, tuple(parts.ndim + d for d in axes)) if keepdims and axes else result
 

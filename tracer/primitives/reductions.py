@@ -14,7 +14,7 @@ from tracer.ir.primitive import ArgReduce, NoRule, Primitive, Reduce, Zero
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import Type, array_type, tangent_type
 from tracer.primitives.arithmetic import div, mul
-from tracer.primitives.bits import and_, not_
+from tracer.primitives.bits import and_, not_, or_
 from tracer.primitives.broadcasting import (
     accumulated,
     axis_of,
@@ -27,7 +27,7 @@ from tracer.primitives.broadcasting import (
     reduce_sum_p,
 )
 from tracer.primitives.broadcasting import reduce_sum as reduce_sum
-from tracer.primitives.comparison import eq, select
+from tracer.primitives.comparison import eq, gt, lt, ne, select
 from tracer.primitives.complex import imag, real
 from tracer.primitives.conversion import convert_element_type, dtype_of
 from tracer.primitives.joining import concatenate, slice_in_dim, split
@@ -98,12 +98,16 @@ def reduce_prod(operand: Value, axes: Sequence[int]) -> Any:
 
 
 def _extreme_jvp(ctx: Any, xs: Any, dxs: Any, *, axes: tuple[int, ...]) -> list[Any]:
-    """The elements that attain the extreme share in its tangent equally."""
+    """The elements that attain the extreme share in its tangent equally; where it is NaN, the tangent is."""
     (x,), (dx,), (y,) = xs, dxs, ctx.outputs
-    kept = [axis for axis in range(x.ndim) if axis not in axes]
-    attains = eq(x, broadcast_in_dim(y, x.shape, kept))
+    extreme = broadcast_in_dim(y, x.shape, [axis for axis in range(x.ndim) if axis not in axes])
+    if dtypes.is_complex(y.dtype):
+        attains = or_(eq(x, extreme), ne(extreme, extreme))
+    else:  # none is behind NaN
+        attains = not_((lt if ctx.primitive is reduce_max_p else gt)(x, extreme))
     count = reduce_sum(convert_element_type(attains, y.dtype), axes)
-    return [div(reduce_sum(select(attains, dx, full_like(dx, 0)), axes), count)]
+    total = reduce_sum(select(attains, dx, full_like(dx, 0)), axes)
+    return [div(total, select(eq(y, y), count, full_like(count, np.nan)))]
 
 
 def _over_axes(function: Callable[..., Any], *, greatest: bool) -> Callable[..., Any]:

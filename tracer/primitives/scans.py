@@ -135,27 +135,33 @@ cumprod_p = Primitive(
 
 
 def _extreme_jvp(ctx: Any, xs: Any, dxs: Any, *, axis: int, reverse: bool) -> list[Any]:
-    """The elements so far that attain the extreme share in its tangent equally, as in a reduction."""
+    """The elements so far that attain the extreme share in its tangent equally, as in a reduction.
+
+    From a NaN on, tangents are 0.
+    """
     (x,), (dx,), (y,) = xs, dxs, ctx.outputs
     if not x.shape[axis]:
         return [dx]
     attains = eq(x, y)
-    shares = [select(attains, dx, full_like(dx, 0)), convert_element_type(attains, y.dtype)]
-    total, count = (_sums_since_the_last(y, share, axis, reverse) for share in shares)
+    total = _sums_since_the_last(y, select(attains, dx, full_like(dx, 0)), axis, reverse)
+    count = _sums_since_the_last(y, convert_element_type(attains, y.dtype), axis, reverse, first=1)
     return [div(total, count)]
 
 
-def _sums_since_the_last(y: Any, shares: Any, axis: int, reverse: bool) -> Any:
-    """Cumulative sums that begin anew where y changes."""
+def _sums_since_the_last(y: Any, shares: Any, axis: int, reverse: bool, first: int | None = None) -> Any:
+    """Cumulative sums that begin anew where y changes, with the share there, or what is given as the first."""
     n = y.shape[axis]
     earlier, later = (slice_in_dim(y, start, n - 1 + start, axis=axis) for start in (0, 1))
-    first = full((*y.shape[:axis], 1, *y.shape[axis + 1 :]), True)
-    changes = concatenate([ne(earlier, later), first] if reverse else [first, ne(earlier, later)], axis)
+    begins = full((*y.shape[:axis], 1, *y.shape[axis + 1 :]), True)
+    changes = concatenate([ne(earlier, later), begins] if reverse else [begins, ne(earlier, later)], axis)
     rows = [moveaxis(v, axis, 0) for v in (changes, shares)]
 
     def step(inputs: list[Any]) -> list[Any]:
         so_far, anew, share = inputs
-        total = add(select(anew, full_like(so_far, 0), so_far), share)
+        if first is None:
+            total = add(select(anew, full_like(so_far, 0), so_far), share)
+        else:
+            total = select(anew, full_like(so_far, first), add(so_far, share))
         return [total, total]
 
     row = slice_type(rows[1].type)

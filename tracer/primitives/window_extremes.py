@@ -2,7 +2,7 @@
 
 The lattice is the padded operand that windows slide over, its elements numbered row by row along the axes of windows.
 Places are found beside the extremes, in one pass: pairs of an extreme and its number meet axis by axis, the last axis
-first, so that of equal elements the first one of the window stays. Where a window has NaN, any place may be given.
+first, so that of equal elements the first one of the window stays. Of a window with NaN it is the first NaN's.
 
 Tangents are gathered from the places, and transposed, scattered to them: in parallel along axes without windows, and
 along all where no two windows meet.
@@ -21,8 +21,9 @@ from tracer.ir import shape as shapes
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import Shape
 from tracer.primitives.arithmetic import add, div, max, min, mul
+from tracer.primitives.bits import and_, or_
 from tracer.primitives.broadcasting import broadcast_in_dim, full_like
-from tracer.primitives.comparison import gt, lt, select
+from tracer.primitives.comparison import eq, gt, lt, ne, select
 from tracer.primitives.gathering import gather
 from tracer.primitives.joining import pad, slice_in_dim
 from tracer.primitives.reductions import argmax, argmin, reduce_min
@@ -87,11 +88,11 @@ class Lattice:
         if dtypes.is_complex(x.type.dtype) or sum(self.window) > len(self.window) + _MOST_PAIRS:
             values = reduce(x)
             return values, self._numbers(x, values, op, numbers)
-        beyond, combine = (lt, max) if op is ScalarOp.MAX else (gt, min)
+        combine = max if op is ScalarOp.MAX else min
         for axis in reversed(range(len(self.shape))):
             (value, number), *others = zip(self._shifts(x, axis), self._shifts(numbers, axis), strict=True)
             for other, place in others:
-                number = select(beyond(value, other), place, number)
+                number = select(_is_behind(value, other, op), place, number)
                 value = combine(value, other)
             x, numbers = value, number
         return x, numbers
@@ -120,7 +121,7 @@ class Lattice:
     def _numbers(self, x: Any, values: Any, op: ScalarOp, numbers: Any) -> Any:
         """The numbers of known extremes: of the first elements that are not behind them, or by argmax."""
         if self.apart is not None and not dtypes.is_complex(x.type.dtype):
-            behind = (lt if op is ScalarOp.MAX else gt)(x, self._spread(values))
+            behind = _is_behind(x, self._spread(values), op)
             rest = full_like(numbers, np.iinfo(numbers.dtype).max)
             return reduce_min(reshape(select(behind, rest, numbers), self._split), self._within)
         rank, count = len(self.shape), shapes.size(self.window)
@@ -178,3 +179,9 @@ class Lattice:
         for axis, (_, _, inner) in enumerate(self.config):
             result = slice_in_dim(result, 0, result.shape[axis], inner + 1, axis) if inner else result
         return result
+
+
+def _is_behind(x: Any, y: Any, op: ScalarOp) -> Any:
+    """Whether real numbers are less extreme than others: NaN is the most extreme, as for argmax."""
+    behind = (lt if op is ScalarOp.MAX else gt)(x, y)
+    return or_(behind, and_(ne(y, y), eq(x, x))) if dtypes.is_float(x.dtype) else behind
