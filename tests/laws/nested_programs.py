@@ -109,7 +109,7 @@ def draw_custom_vjp(writer: Writer) -> Sequence[Any]:
     body = writer.body(inputs, outputs)
     active = tuple(map(is_differentiable, inputs))
 
-    def backward(xs: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+    def backward(xs: Sequence[Any], cotangents: Sequence[Any], _: tuple[bool, ...]) -> list[Any]:
         split = linearize_program(body, active)
         residuals = split.residuals(list(xs), evaluate(split.forward, list(xs)))
         reached = [dense(ct) for ct, on in zip(cotangents, split.active_outputs, strict=True) if on]

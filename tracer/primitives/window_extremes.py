@@ -2,7 +2,8 @@
 
 The lattice is the padded operand that windows slide over, its elements numbered row by row along the axes of windows.
 Places are found beside the extremes, in one pass: pairs of an extreme and its number meet axis by axis, the last axis
-first, so that of equal elements the first one of the window stays. Of a window with NaN it is the first NaN's.
+first, so that of equal elements the first one of the window stays. Of a window with NaN it is the first NaN's, but for
+long windows that do not meet: there it is the first element's.
 
 Tangents are gathered from the places, and transposed, scattered to them: in parallel along axes without windows, and
 along all where no two windows meet.
@@ -121,7 +122,7 @@ class Lattice:
     def _numbers(self, x: Any, values: Any, op: ScalarOp, numbers: Any) -> Any:
         """The numbers of known extremes: of the first elements that are not behind them, or by argmax."""
         if self.apart is not None and not dtypes.is_complex(x.type.dtype):
-            behind = _is_behind(x, self._spread(values), op)
+            behind = (lt if op is ScalarOp.MAX else gt)(x, self._spread(values))
             rest = full_like(numbers, np.iinfo(numbers.dtype).max)
             return reduce_min(reshape(select(behind, rest, numbers), self._split), self._within)
         rank, count = len(self.shape), shapes.size(self.window)

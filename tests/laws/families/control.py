@@ -512,8 +512,7 @@ def _customs() -> Iterator[Case]:
     def forward(xs: Any, active: Any) -> Any:
         return _product(*xs), list(xs)
 
-    def backward(residuals: Any, cts: Any) -> Any:
-
+    def backward(residuals: Any, cts: Any, active: Any) -> Any:
         (x, y), (ct, other) = residuals, map(dense, cts)
         return [add(mul(ct, mul(cos(x), y)), other), add(mul(ct, sin(x)), other)]
 
