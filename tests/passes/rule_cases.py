@@ -25,6 +25,7 @@ from tracer.primitives.powers import integer_pow
 from tracer.primitives.random import random_unwrap, random_wrap
 from tracer.primitives.reductions import argmax, reduce_max, reduce_or, reduce_prod
 from tracer.primitives.rounding import ceil, floor
+from tracer.primitives.scattering import scatter
 from tracer.primitives.shapes import copy, reshape_p, rev_p, squeeze, transpose, transpose_p
 from tracer.primitives.slicing import dynamic_slice_p, dynamic_update_slice
 from tracer.primitives.sliding import sliding_windows
@@ -60,6 +61,7 @@ def window(x: Any, *starts: Any, sizes: tuple[int, ...]) -> Any:
 
 ROWS = GatherDimensionNumbers(offset_dims=(1,), collapsed_slice_dims=(0,), start_index_map=(0,))
 POINT = GatherDimensionNumbers(offset_dims=(), collapsed_slice_dims=(0, 1), start_index_map=(0, 1))
+LANES = ScatterDimensionNumbers((), (1,), (1,), (0,), (0,))
 ADD_ROWS = ScatterDimensionNumbers((1,), (0,), (0,))
 
 
@@ -70,6 +72,22 @@ def pick_row(x: Any, at: int, **options: Any) -> Any:
 def pick_point(x: Any) -> Any:
     place = concatenate([full((1,), 1, dtypes.I64), full((1,), 2, dtypes.I64)], 0)
     return gather(x, place, POINT, (1, 1))
+
+
+def number(p: Any) -> Any:
+    return convert_element_type(p, dtypes.I32)
+
+
+def by_lane(mask: Any) -> Any:
+    return broadcast_in_dim(mask, (3, 5), (0,))
+
+
+def put(x: Any, n: Any, u: Any, mode: str = "clip", **options: Any) -> Any:
+    return scatter(x, n, u, LANES, mode=mode, **options)
+
+
+def add_to(x: Any, n: Any, u: Any) -> Any:
+    return scatter_add(x, n, u, LANES, mode="fill")
 
 
 def check_true(x: Any) -> Any:
@@ -109,6 +127,16 @@ CHOICES = (
     Case("compared with limits", lambda n: (lt(n, 0), ge(n, 0), gt(n, 255), le(n, 255), lt(n, 1)), (array(U8, 8),)),
     Case("chosen for certain", lambda p, x: (select(p, x, x), select(p, 1.5, 1.5)), (flag(13), f64(13))),
     Case("chosen by negation", lambda p, x, y: select(not_(p), x, y), (flag(13), f64(13), f64(13))),
+    Case(
+        "chosen by a negation that is broadcast",
+        lambda p, x, y: select(broadcast_in_dim(not_(p), (3, 5), (0,)), x, y), (flag(3), f64(3, 5), f64(3, 5)),
+    ),
+    Case(
+        "flags as numbers",
+        lambda p: [eq(min(max(number(p), 0), 1), n) for n in (0, 1, 2)] + [ne(0, number(p)), ne(number(p), 1)],
+        (flag(5),),
+    ),
+    Case("extremes of flags that stay", lambda p: (max(number(p), 1), min(0, number(p))), (flag(5),)),
     Case("truth chosen", lambda p, q: (select(p, eq(q, q), False), select(p, False, True)), (flag(5), i32(5))),
     Case("chosen again", lambda p, x, y: select(p, select(p, x, y), select(p, 2.0, x)), (flag(13), f64(13), f64(13))),
     Case("conversions to the same", lambda x: convert_element_type(add(x, 1.0), dtypes.F64), (f64(13),)),
@@ -206,6 +234,37 @@ INDEXING = (
     Case(
         "a scatter of nothing",
         lambda x, n, u: scatter_add(x, n, u, ADD_ROWS, predicate=False), (f64(2, 3), i64(4, 1), f64(4, 3)),
+    ),
+    Case(
+        "lanes of updates",
+        lambda m, x, n, u: (
+            select(by_lane(m), put(x, n, u), x), select(not_(by_lane(m)), x, add_to(put(x, n, u), n, u)),
+        ),
+        (flag(3), f64(3, 5), i64(3, 2, 1), f64(3, 2)),
+    ),
+    Case(
+        "updates where more than the choice holds",
+        lambda m, p, x, n, u: select(
+            by_lane(m),
+            put(x, clamp(0, n, 4), u, mode="checked", predicate=and_(p, broadcast_in_dim(m, (3, 2), (0,)))), x,
+        ),
+        (flag(3), flag(3, 2), f64(3, 5), i64(3, 2, 1), f64(3, 2)),
+    ),
+    Case(
+        "updates where a predicate holds",
+        lambda m, p, q, x, n, u: (
+            select(by_lane(m), put(x, n, u, predicate=p), x), select(by_lane(m), put(x, n, u, predicate=q), x),
+            select(q, put(x, n, u, predicate=p), x), select(q, put(x, n, u, predicate=q), x),
+        ),
+        (flag(3), flag(3, 2), flag(), f64(3, 5), i64(3, 2, 1), f64(3, 2)),
+    ),
+    Case(
+        "choices within updates, of checked ones and between others stay",
+        lambda m, w, x, n, u: (
+            select(w, put(x, n, u), x), select(by_lane(m), put(x, clamp(0, n, 4), u, mode="checked"), x),
+            select(by_lane(m), put(x, n, u), add(x, 1.0)), select(by_lane(m), x, put(x, n, u)),
+        ),
+        (flag(3), flag(3, 5), f64(3, 5), i64(3, 2, 1), f64(3, 2)),
     ),
     Case("a check that holds", check_true, (f64(3),)),
 )  # fmt: skip

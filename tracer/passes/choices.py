@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from tracer.ir import dtypes
 from tracer.ir.program import Atom, Equation, Literal
 from tracer.passes.identities import dtype_of, is_exact, is_literal, limits_of, same
 from tracer.passes.rewriter import Rewriter
 from tracer.passes.rules import Rules
+from tracer.primitives.arithmetic import max_p, min_p
 from tracer.primitives.bits import not_p
+from tracer.primitives.broadcasting import broadcast_in_dim_p
 from tracer.primitives.comparison import eq_p, ge_p, gt_p, le_p, lt_p, ne_p, select_p
+from tracer.primitives.conversion import convert_element_type_p
 
 _REFLEXIVE = {eq_p: True, le_p: True, ge_p: True, ne_p: False, lt_p: False, gt_p: False}
 
@@ -33,6 +36,35 @@ def compare_with_limit(equation: Equation, at: Rewriter) -> Atom | None:
     return at.number(equation.primitive in (ge_p, le_p), equation.outputs[0].type) if is_literal(y, limit) else None
 
 
+def _flag_beside_number(equation: Equation, at: Rewriter) -> tuple[Atom, Equation, Any] | None:
+    """Of two operands, one a bool as a number and the other a number: the former, its conversion, the latter."""
+    for x, y in (equation.inputs, equation.inputs[::-1]):
+        made = at.definition(x, convert_element_type_p)
+        if made is not None and dtype_of(made.inputs[0]) == dtypes.BOOL and isinstance(y, Literal):
+            return x, made, y.value
+    return None
+
+
+def compare_flag(equation: Equation, at: Rewriter) -> Atom | None:
+    """A bool as a number, compared with 0 or 1, is the bool or its negation."""
+    found = _flag_beside_number(equation, at)
+    if found is None or found[2] not in (0, 1):
+        return None
+    _, made, number = found
+    holds = bool(number) is (equation.primitive is eq_p)
+    return made.inputs[0] if holds else at.emit(not_p, made.inputs[0])
+
+
+def extreme_of_flag(equation: Equation, at: Rewriter) -> Atom | None:
+    """max(x, 0) = x and min(x, 1) = x for a bool as a number x."""
+    found = _flag_beside_number(equation, at)
+    if found is None:
+        return None
+    x, _, number = found
+    stays = number <= 0 if equation.primitive is max_p else number >= 1
+    return at.fit(x, equation.outputs[0].type) if stays else None
+
+
 def choose_for_certain(equation: Equation, at: Rewriter) -> Atom | None:
     """select by a literal, or between equals."""
     which, on_true, on_false = equation.inputs
@@ -46,10 +78,16 @@ def choose_for_certain(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def choose_by_negation(equation: Equation, at: Rewriter) -> Atom | None:
-    """select(~p, x, y) = select(p, y, x)."""
+    """select(~p, x, y) = select(p, y, x), whether or not ~p is broadcast."""
     which, on_true, on_false = equation.inputs
-    inner = at.definition(which, not_p)
-    return at.emit(select_p, inner.inputs[0], on_false, on_true) if inner is not None else None
+    spread = at.definition(which, broadcast_in_dim_p)
+    inner = at.definition(which if spread is None else spread.inputs[0], not_p)
+    if inner is None:
+        return None
+    flag = inner.inputs[0]
+    if spread is not None:
+        flag = at.emit(broadcast_in_dim_p, flag, **spread.params)
+    return at.emit(select_p, flag, on_false, on_true)
 
 
 def choose_truth(equation: Equation, at: Rewriter) -> Atom | None:
@@ -78,6 +116,8 @@ def choose_again(equation: Equation, at: Rewriter) -> Atom | None:
 
 CHOICES: Final[Rules] = (
     ((eq_p, ne_p, lt_p, le_p, gt_p, ge_p), (compare_with_itself,)),
+    ((eq_p, ne_p), (compare_flag,)),
+    ((max_p, min_p), (extreme_of_flag,)),
     ((lt_p, le_p, gt_p, ge_p), (compare_with_limit,)),
     ((select_p,), (choose_for_certain, choose_by_negation, choose_truth, choose_again)),
 )

@@ -10,6 +10,9 @@ from tracer.passes.fold import splat_value
 from tracer.passes.layouts import slice_of
 from tracer.passes.rewriter import Rewriter
 from tracer.passes.rules import Rules
+from tracer.primitives.bits import and_p
+from tracer.primitives.broadcasting import broadcast_in_dim_p
+from tracer.primitives.comparison import select_p
 from tracer.primitives.gathering import gather_p, scatter_add_p
 from tracer.primitives.joining import concatenate_p
 from tracer.primitives.scattering import scatter_max_p, scatter_min_p, scatter_mul_p, scatter_p
@@ -102,6 +105,66 @@ def _known_vector(indices: Atom, at: Rewriter) -> list[int] | None:
     return vector
 
 
+def update_where_chosen(equation: Equation, at: Rewriter) -> Atom | None:
+    """select(p, x with updates, x) is x with updates where p holds, if p is one for each update.
+
+    So lanes that have stopped do without a choice between arrays at every step of the others.
+    """
+    which, updated, x = equation.inputs
+    chain: list[Equation] = []
+    while updated is not x:
+        update = at.definition(updated, *SCATTERS)
+        if update is None or len(chain) == _MOST_UPDATES:
+            return None
+        chain.append(update)
+        updated = update.inputs[0]
+    for update in reversed(chain):
+        _, indices, updates, predicate = update.inputs
+        chosen = _by_update(which, update, at)
+        if chosen is None:
+            return None
+        if _implies(predicate, chosen, at):
+            chosen = predicate
+        elif update.params["mode"] is GatherScatterMode.CHECKED:  # faults are of all that are wanted
+            return None
+        elif not _is_true(predicate, at):
+            batch = indices.type.shape[:-1] if chosen.type.shape or predicate.type.shape else ()
+            both = (at.spread(p, batch, range(len(p.type.shape))) for p in (predicate, chosen))
+            chosen = at.emit(and_p, *both)
+        x = at.emit(update.primitive, x, indices, updates, chosen, **update.params)
+    return x
+
+
+def _implies(predicate: Atom, other: Atom, at: Rewriter) -> bool:
+    """Whether a predicate is another one, or both of it and more."""
+    parts, spread = [predicate], at.definition(other, broadcast_in_dim_p)
+    for part in parts:
+        found = at.definition(part, broadcast_in_dim_p) if spread is not None else None
+        if part is other or (
+            found is not None and spread is not None and (found.inputs, found.params) == (spread.inputs, spread.params)
+        ):
+            return True
+        both = at.definition(part, and_p)
+        if both is not None and len(parts) < _MOST_PARTS:
+            parts += both.inputs
+    return False
+
+
+def _by_update(which: Atom, update: Equation, at: Rewriter) -> Atom | None:
+    """A predicate of an updated array as one for each index vector; None where it differs within a window."""
+    if not which.type.shape:
+        return which
+    spread = at.definition(which, broadcast_in_dim_p)
+    if spread is None:
+        return None
+    mask, numbers = spread.inputs[0], update.params["dimension_numbers"]
+    paired = dict(zip(numbers.operand_batching_dims, numbers.scatter_indices_batching_dims, strict=True))
+    dims = [paired.get(axis, -1) for axis in spread.params["broadcast_dimensions"]]
+    batch = update.inputs[1].type.shape[:-1]
+    fits = -1 not in dims and dims == sorted(dims) and mask.type.shape == tuple(batch[d] for d in dims)
+    return at.spread(mask, batch, dims) if fits else None
+
+
 def check_what_holds(equation: Equation, at: Rewriter) -> Sequence[Atom] | None:
     """A check of what is known to hold, or that is never live, has no effect left."""
     condition, guard = equation.inputs
@@ -110,9 +173,14 @@ def check_what_holds(equation: Equation, at: Rewriter) -> Sequence[Atom] | None:
     return () if holds or dead else None
 
 
+SCATTERS: Final = (scatter_p, scatter_add_p, scatter_mul_p, scatter_min_p, scatter_max_p)
+_MOST_UPDATES: Final = 16  # of an array between which nothing else happens to it
+_MOST_PARTS: Final = 16  # of a predicate that are looked at
+
 INDEXING: Final[Rules] = (
     ((dynamic_slice_p,), (slice_at_literals,)),
     ((dynamic_update_slice_p,), (update_all,)),
     ((gather_p,), (gather_nothing, gather_one_window)),
-    ((scatter_p, scatter_add_p, scatter_mul_p, scatter_min_p, scatter_max_p), (scatter_nothing,)),
+    (SCATTERS, (scatter_nothing,)),
+    ((select_p,), (update_where_chosen,)),
 )
