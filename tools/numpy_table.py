@@ -104,6 +104,24 @@ Written by `tools/numpy_table.py`; compared with jax.numpy {jax}.
 """
 
 
+# Names without an example of their own: numbers, which are weak in promotion, and classes of NumPy's.
+CONSTANTS = (
+    "ComplexWarning", "False_", "True_", "__array_api_version__", "character", "complexfloating", "e", "euler_gamma",
+    "flexible", "floating", "generic", "inexact", "inf", "integer", "nan", "newaxis", "number", "object_", "pi",
+    "signedinteger", "unsignedinteger",
+)  # fmt: skip
+
+
+def constant(name: str) -> str:
+    """What a name stands for that is neither a function nor a dtype with an example."""
+    value = getattr(tnp, name)
+    if not isinstance(value, type):
+        return f"`{value!r}`"
+    kinds = [kind for kind in ("int8", "uint8", "float16", "complex64") if tnp.issubdtype(getattr(tnp, kind), value)]
+    shown = ", ".join(f"`{kind}`" for kind in kinds)
+    return f"`numpy.{value.__name__}`{f', for `issubdtype`, of {shown} and wider ones' if kinds else ''}"
+
+
 def not_taken_of_jax() -> dict[str, list[str]]:
     """The parameters of JAX's functions that ours have not, nor take as NumPy's keywords; with the functions."""
     lacking = ((parameter, name) for parameter, names in JAX.not_taken().items() for name in names)
@@ -147,6 +165,9 @@ def _lines() -> Iterator[str]:
     yield "\n## Where results differ from NumPy's\n\n| what | NumPy | here |\n|---|---|---|"
     for row in DIFFERENT:
         yield f"| {' | '.join(row)} |"
+    yield "\n## Constants, and what is NumPy's own\n\n| name | what |\n|---|---|"
+    for name in CONSTANTS:
+        yield f"| `{name}` | {constant(name)} |"
     yield "\n## Names that are not here\n\n| name | why |\n|---|---|"
     for name in sorted(ABSENT):
         yield f"| `{name}` | {ABSENT[name]} |"

@@ -58,3 +58,7 @@ __all__ = [
     "bfloat16", "canonicalize_dtype", "default_float", "extended", "float0", "issubdtype", "prng_key", "result_type",
     "scalar_type_of",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -18,3 +18,7 @@ Shape: TypeAlias = tuple[int, ...]
 """The sizes of an array's axes."""
 
 __all__ = ["Array", "ArrayLike", "DTypeLike", "Shape"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

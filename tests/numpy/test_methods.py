@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import collections.abc
 import copy
 import inspect
 import math
@@ -190,6 +191,16 @@ def test_methods_are_numpys(call: Any) -> None:
     result = call(tnp.asarray(X))
     assert type(result) is tracer.Array
     np.testing.assert_allclose(np.asarray(result), call(X), rtol=1e-14)
+
+
+def test_arrays_are_not_hashable() -> None:
+    x = tnp.ones(2)
+    assert not isinstance(x, collections.abc.Hashable)
+    assert isinstance(x, collections.abc.Collection)
+    with pytest.raises(TypeError, match="unhashable type: 'Array'"):
+        hash(x)
+    with pytest.raises(TypeError, match="unhashable type: 'Array'"):
+        tracer.jit(lambda x: {x: 1})(x)
 
 
 def test_properties_say_what_the_array_is() -> None:

@@ -15,10 +15,10 @@ from tracer.trace.array import Array
 from tracer.trace.source import here
 
 
-def by_value(theirs: Callable[..., Any], summary: str) -> Any:
+def by_value(theirs: Callable[..., Any], summary: str, call: str = "", shown: str = "") -> Any:
     """NumPy's function on arrays, whose results are arrays of ours; TracerArrayError for a traced one.
 
-    Tuples with names keep their names.
+    Tuples with names keep their names. summary, call, shown: of the docstring, the last two an example.
     """
     name = theirs.__name__
 
@@ -44,6 +44,8 @@ def by_value(theirs: Callable[..., Any], summary: str) -> Any:
         f"{summary}\n\n    Arguments are those of {theirs.__module__}.{name}, and results have its dtypes. Raises "
         "TracerArrayError under\n    jit, vmap and grad: there is no primitive for it yet.\n"
     )
+    if call:
+        function.__doc__ += "\n".join(("", f"    >>> {call}", *(f"    {line}" for line in shown.splitlines()), ""))
     return function
 
 

@@ -53,7 +53,10 @@ class ScalarType(type):
 
 
 def _scalar_type(dtype: DType, name: str) -> Any:
-    return ScalarType(name, (), {"dtype": dtype, "__doc__": f"The dtype {name}; called, it makes an array of it."})
+    least = 0 if name == "int1" else 1
+    example = f">>> tnp.{name}({least}).dtype\n    {dtype!r}"
+    text = f"The dtype {name}; called, it makes an array of it.\n\n    {example}\n    "
+    return ScalarType(name, (), {"dtype": dtype, "__doc__": text})
 
 
 bool_ = _scalar_type(dtypes.BOOL, "bool")

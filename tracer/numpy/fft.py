@@ -100,9 +100,29 @@ _TRANSFORMS = {
     "rfft2": "The first half of the transform of real numbers over two axes.",
     "rfftn": "The first half of the transform of real numbers over several axes.",
 }
+_EXAMPLES = {
+    "fft": ("tnp.fft.fft(tnp.asarray([1.0, 0.0, -1.0, 0.0]))", "Array([0.+0.j, 2.+0.j, 0.+0.j, 2.+0.j], c128)"),
+    "fft2": ("tnp.fft.fft2(tnp.ones((2, 2)))", "Array([[4.+0.j, 0.+0.j],\n       [0.+0.j, 0.+0.j]], c128)"),
+    "fftn": ("tnp.fft.fftn(tnp.ones((2, 1, 2))).shape", "(2, 1, 2)"),
+    "hfft": ("tnp.fft.hfft(tnp.asarray([1.0, 2.0]))", "Array([ 3., -1.], f64)"),
+    "ifft": ("tnp.fft.ifft(tnp.asarray([2.0, 0.0]))", "Array([1.+0.j, 1.+0.j], c128)"),
+    "ifft2": (
+        "tnp.fft.ifft2(tnp.asarray([[4.0, 0.0], [0.0, 0.0]]))",
+        "Array([[1.+0.j, 1.+0.j],\n       [1.+0.j, 1.+0.j]], c128)",
+    ),
+    "ifftn": ("tnp.fft.ifftn(tnp.ones((2, 1, 2))).shape", "(2, 1, 2)"),
+    "ihfft": ("tnp.fft.ihfft(tnp.asarray([5.0, -3.0]))", "Array([1.-0.j, 4.-0.j], c128)"),
+    "irfft": ("tnp.fft.irfft(tnp.asarray([2.0, 0.0]))", "Array([1., 1.], f64)"),
+    "irfft2": ("tnp.fft.irfft2(tnp.asarray([[4.0, 0.0], [0.0, 0.0]]))", "Array([[1., 1.],\n       [1., 1.]], f64)"),
+    "irfftn": ("tnp.fft.irfftn(tnp.ones((2, 3))).shape", "(2, 4)"),
+    "rfft": ("tnp.fft.rfft(tnp.asarray([1.0, 2.0, 3.0, 4.0]))", "Array([10.+0.j, -2.+2.j, -2.+0.j], c128)"),
+    "rfft2": ("tnp.fft.rfft2(tnp.ones((2, 4))).shape", "(2, 3)"),
+    "rfftn": ("tnp.fft.rfftn(tnp.ones((2, 3, 4))).shape", "(2, 3, 3)"),
+}
 
-
-globals().update({name: by_value(getattr(np.fft, name), summary) for name, summary in _TRANSFORMS.items()})
+globals().update(
+    {name: by_value(getattr(np.fft, name), summary, *_EXAMPLES[name]) for name, summary in _TRANSFORMS.items()}
+)
 __all__ += list(_TRANSFORMS)
 
 _REPLAYED = frozenset(("fftfreq", "fftshift", "ifftshift", "rfftfreq"))  # the rest is NumPy's

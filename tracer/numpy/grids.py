@@ -38,14 +38,22 @@ def ix_(*args: Any) -> tuple[Array, ...]:
 
 
 class _Slices:
-    """`s_[1:3, ...]` gives the index itself."""
+    """`s_[1:3, ...]` gives the index itself.
+
+    >>> tnp.arange(5)[tnp.s_[1:3]]
+    Array([1, 2], i64)
+    """
 
     def __getitem__(self, item: Any) -> Any:
         return item
 
 
 class _TupleOfSlices:
-    """`index_exp[1:3]` gives the index as a tuple."""
+    """`index_exp[1:3]` gives the index as a tuple.
+
+    >>> tnp.index_exp[1:3]
+    (slice(1, 3, None),)
+    """
 
     def __getitem__(self, item: Any) -> Any:
         return item if isinstance(item, tuple) else (item,)
@@ -60,7 +68,15 @@ def _counted(part: slice) -> Array:
 
 
 class _Grid:
-    """`mgrid[0:2, 0:3]` gives the coordinates of a grid as one array, `ogrid` as arrays that broadcast to it."""
+    """`mgrid[0:2, 0:3]` gives the coordinates of a grid as one array, `ogrid` as arrays that broadcast to it.
+
+    An imaginary step counts the values, the last of which is the end.
+
+    >>> tnp.mgrid[0:2, 0:3].shape, [x.shape for x in tnp.ogrid[0:2, 0:3]]
+    ((2, 2, 3), [(2, 1), (1, 3)])
+    >>> tnp.mgrid[0:1:3j]
+    Array([0. , 0.5, 1. ], f64)
+    """
 
     def __init__(self, *, is_open: bool) -> None:
         self._is_open = is_open
@@ -75,7 +91,14 @@ class _Grid:
 
 
 class _Joined:
-    """`r_[1:4, 0, x]` joins slices, numbers and arrays along the first axis, `c_` as columns."""
+    """`r_[1:4, 0, x]` joins slices, numbers and arrays along the first axis, `c_` as columns.
+
+    >>> tnp.r_[1:4, 0, tnp.asarray([7, 8])]
+    Array([1, 2, 3, 0, 7, 8], i64)
+    >>> tnp.c_[tnp.asarray([1, 2]), tnp.asarray([3, 4])]
+    Array([[1, 3],
+           [2, 4]], i64)
+    """
 
     def __init__(self, *, columns: bool) -> None:
         self._columns = columns

@@ -223,6 +223,20 @@ _FACTORISATIONS = {
     "svdvals": "The singular values of matrices, in descending order.",
 }
 
+_EXAMPLES = {
+    "cond": ("tnp.linalg.cond(tnp.asarray([[2.0, 0.0], [0.0, 4.0]]))", "Array(2., f64)"),
+    "eig": ("tnp.linalg.eig(tnp.asarray([[2.0, 0.0], [0.0, 3.0]])).eigenvalues", "Array([2.+0.j, 3.+0.j], c128)"),
+    "eigh": ("tnp.linalg.eigh(tnp.asarray([[3.0, 0.0], [0.0, 2.0]])).eigenvalues", "Array([2., 3.], f64)"),
+    "eigvals": ("tnp.linalg.eigvals(tnp.asarray([[0.0, -1.0], [1.0, 0.0]]))", "Array([0.+1.j, 0.-1.j], c128)"),
+    "eigvalsh": ("tnp.linalg.eigvalsh(tnp.asarray([[3.0, 0.0], [0.0, 2.0]]))", "Array([2., 3.], f64)"),
+    "lstsq": ("tnp.linalg.lstsq(tnp.asarray([[1.0], [1.0]]), tnp.asarray([1.0, 3.0]))[0]", "Array([2.], f64)"),
+    "matrix_rank": ("tnp.linalg.matrix_rank(tnp.ones((2, 2)))", "Array(1, i64)"),
+    "pinv": ("tnp.linalg.pinv(tnp.asarray([[2.0], [0.0]]))", "Array([[0.5, 0. ]], f64)"),
+    "qr": ("tnp.linalg.qr(tnp.ones((3, 2))).R.shape", "(2, 2)"),
+    "svd": ("tnp.linalg.svd(tnp.asarray([[3.0, 0.0], [0.0, 4.0]])).S", "Array([4., 3.], f64)"),
+    "svdvals": ("tnp.linalg.svdvals(tnp.asarray([[3.0, 0.0], [0.0, 4.0]]))", "Array([4., 3.], f64)"),
+}
+
 
 def _always_complex(theirs: Callable[..., Any]) -> Callable[..., Any]:
     """Dtypes follow from dtypes, as in the array API and JAX; NumPy's follow from values."""
@@ -240,7 +254,9 @@ def _always_complex(theirs: Callable[..., Any]) -> Callable[..., Any]:
 
 _THEIRS = {name: getattr(np.linalg, name) for name in _FACTORISATIONS}
 _THEIRS |= {name: _always_complex(_THEIRS[name]) for name in ("eig", "eigvals")}
-globals().update({name: by_value(_THEIRS[name], summary) for name, summary in _FACTORISATIONS.items()})
+globals().update(
+    {name: by_value(_THEIRS[name], summary, *_EXAMPLES[name]) for name, summary in _FACTORISATIONS.items()}
+)
 __all__ += ["LinAlgError", *_FACTORISATIONS]  # noqa: PLE0604
 
 _REPLAYED = ("diagonal", "matrix_norm", "multi_dot", "norm", "outer", "trace", "vector_norm")  # by types alone

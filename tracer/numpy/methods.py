@@ -246,6 +246,6 @@ def install(cls: type[Array]) -> None:
         setattr(cls, name, vars(cls)[name].setter(refusing(name, remedy)))
     for name, why in ABSENT_MEMBERS.items():
         setattr(cls, name, Absent(name, why))
-    for name in ("__array__", "__bool__", "__complex__", "__float__", "__hash__", "__index__", "__int__", "__len__"):
+    for name in ("__array__", "__bool__", "__complex__", "__float__", "__index__", "__int__", "__len__"):
         setattr(cls, name, boundary(vars(cls)[name]))
     set_method_boundaries(AtIndex)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,19 @@ from tracer.trace.source import here
 from tracer.trace.tracebacks import set_method_boundaries
 
 
-class ufunc:  # noqa: N801  # NumPy's name
+class _Kind(type):
+    """The class of `ufunc`: functions of elements, as `tracer.numpy.add`, count as instances."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return super().__instancecheck__(instance) or (
+            isinstance(instance, FunctionType) and hasattr(instance, "ntypes")
+        )
+
+
+class ufunc(metaclass=_Kind):  # noqa: N801  # NumPy's name
     """A function of scalars that maps over arrays which broadcast, and folds along axes. Made by `frompyfunc`.
+
+    The functions of elements of `tracer.numpy` that are ufuncs in NumPy count as instances.
 
     nin, nout: how many arguments and results it has. identity: what a fold starts with, if there is such a value.
 

@@ -3,3 +3,7 @@
 from tracer.scipy import linalg, special, stats
 
 __all__ = ["linalg", "special", "stats"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -218,8 +218,7 @@ class Array(Surface):
             raise ArgumentError(message(f"len{here()}: an array without axes has no length", f"got {self.type}"))
         return self.shape[0]
 
-    def __hash__(self) -> int:
-        raise ArgumentError(message(f"hash{here()}: arrays are not hashable", help="hash x.tobytes(), or use id(x)"))
+    __hash__ = None  # type: ignore[assignment]  # not `collections.abc.Hashable`, as NumPy's: equality is by elements
 
     def __repr__(self) -> str:
         type = self.type

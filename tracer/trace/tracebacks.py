@@ -78,8 +78,10 @@ def set_boundaries(
     """Put boundaries around a public namespace's functions, by default its own, and make them its own.
 
     So they are found again, by pickle for one, where users find them; another name of a function stays another name.
+    `dir` lists the public names alone.
     """
     own = namespace["__name__"]
+    namespace.setdefault("__dir__", lambda: public_names(namespace))
     if names is None:
         names = [k for k, v in namespace.items() if k[0] != "_" and getattr(v, "__module__", None) == own]
     made: dict[FunctionType, Any] = {}
@@ -90,6 +92,13 @@ def set_boundaries(
                 face = made[function] = make(function)
                 face.__module__, face.__qualname__ = own, name
             namespace[name] = made[function]
+
+
+def public_names(namespace: dict[str, Any]) -> list[str]:
+    """The names of a module that are for users: those in `__all__`, else what it defines without an underscore."""
+    own = namespace["__name__"]
+    defined = (k for k, v in namespace.items() if k[0] != "_" and getattr(v, "__module__", None) == own)
+    return sorted(namespace.get("__all__", defined))
 
 
 def set_method_boundaries(cls: type) -> None:

@@ -3,3 +3,7 @@
 from tracer.scipy.stats import norm
 
 __all__ = ["norm"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
