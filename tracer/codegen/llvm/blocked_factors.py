@@ -95,15 +95,16 @@ def _sides(letters: str) -> str:
 {places}"""
 
 
-def _keep(*values: str) -> str:
-    """Values, each with its type, in the order in which `_kept` finds them."""
+def keep(*values: str) -> str:
+    """Values, each with its type, in the order in which `kept` finds them."""
     return "\n".join(
         f"  %given.{n} = getelementptr i64, ptr %given, i64 {n}\n  store {value}, ptr %given.{n}, align 8"
         for n, value in enumerate(values)
     )
 
 
-def _kept(*names: str) -> str:
+def kept(*names: str) -> str:
+    """The values that `keep` stored, under their names."""
     return "\n".join(
         f"  %given.{n} = getelementptr i64, ptr %given, i64 {n}\n"
         f"  {name.split()[1]} = load {name.split()[0]}, ptr %given.{n}, align 8"
@@ -185,7 +186,7 @@ number:
   %k.more = icmp slt i64 %k.next, %width
   br i1 %k.more, label %number, label %share
 share:
-{_keep(*parameters)}
+{keep(*parameters)}
   call void @tracer_share(ptr @blocks.getrf.strips_{kind}, ptr %given, i64 %strips, i64 1)
   %j.next = add i64 %j, {_BLOCK}
   %j.more = icmp slt i64 %j.next, %steps
@@ -197,7 +198,7 @@ define internal void @blocks.getrf.strips_{kind}(ptr %given, i64 %begin, i64 %en
 entry:
 {_slots("width", "columns", "lda")}
 {_sides("LLNU")}
-{_kept(*parameters)}
+{kept(*parameters)}
 {_narrow(width="%width", lda="%m")}
   %stop = add i64 %j, %width
   %below = sub i64 %m, %stop
@@ -276,7 +277,7 @@ def _potrf(kind: str) -> str:
 entry:
 {_slots("width", "rows", "lda")}
 {_sides("LUTN")}
-{_kept(*parameters)}
+{kept(*parameters)}
 {_narrow(width="%width", lda="%n")}
   %stop = add i64 %j, %width
   %corner.skip = mul i64 %j, %n
@@ -344,7 +345,7 @@ share:
   %is.last = icmp eq i64 %below, 0
   br i1 %is.last, label %onward, label %strips.share
 strips.share:
-{_keep(*parameters)}
+{keep(*parameters)}
   call void @tracer_share(ptr @blocks.potrf.solve_{kind}, ptr %given, i64 %strips, i64 1)
   call void @tracer_share(ptr @blocks.potrf.take_{kind}, ptr %given, i64 %strips, i64 1)
   br label %onward

@@ -22,6 +22,8 @@ from typing import Any, Final
 from tracer.codegen.llvm import lapack
 from tracer.codegen.llvm.blocked_factors import LEAST as LEAST_BLOCKED
 from tracer.codegen.llvm.blocked_factors import blocked_text
+from tracer.codegen.llvm.blocked_systems import LEAST as LEAST_SYSTEM
+from tracer.codegen.llvm.blocked_systems import systems_call, systems_text
 from tracer.codegen.llvm.jit import Compile, compile_object
 from tracer.codegen.llvm.matrix_kernels import KINDS as OWN_KINDS
 from tracer.codegen.llvm.matrix_products import (
@@ -119,13 +121,26 @@ def _lapack_spell(routine: Routine, given: Sequence[View | Operand], spelled: Se
     return [f"call void @{name}({', '.join(spelled)})"] if batch else []
 
 
+def _systems_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequence[str]) -> list[str]:
+    """One call for all systems."""
+    batch, n, others = (_size(x, routine.name) for x in given[2:5])
+    if not (batch and others):
+        return []
+    if n >= LEAST_SYSTEM and f"library.blocked.{routine.name}" in routine.texts:
+        return [systems_call(routine.name.removeprefix("trsm_"), spelled, batch, n, others)]
+    return [f"call void @library.alone.{routine.name}({', '.join(spelled)})"]
+
+
 def _lapack(routine: str, kind: str) -> Routine:
     name, symbols = f"{routine}_{kind}", [lapack.external(routine, kind)]
     texts = {f"library.alone.{name}": lapack.definition(routine, kind)}
     if kind in OWN_KINDS and routine in ("getrf", "potrf"):
         texts[f"library.blocked.{name}"] = blocked_text(routine, kind)
         symbols.append(lapack.external("trsm", kind))
-    return Routine(name, texts, _lapack_spell, tuple(symbols), blas=True)
+    if kind in OWN_KINDS and routine == "trsm":
+        texts[f"library.blocked.{name}"] = systems_text(kind)
+    spell = _systems_spell if routine == "trsm" else _lapack_spell
+    return Routine(name, texts, spell, tuple(symbols), blas=True)
 
 
 # -- sorting -----------------------------------------------------------------------------------------------------
