@@ -205,3 +205,28 @@ def test_nan_to_num_writes_where_it_is_told() -> None:
     assert tracer.jit(lambda x: tnp.nan_to_num(x / x, copy=False))(np.zeros(2)).tolist() == [0, 0]
     with pytest.raises(MutationError, match="does not own this array"):
         tracer.jit(lambda x: tnp.nan_to_num(x, copy=False))(X)
+
+
+@pytest.mark.parametrize("way", [lambda f: f, tracer.jit], ids=["eager", "jit"])
+def test_what_stands_for_nan_and_infinities_may_be_arrays(way: Any) -> None:
+    x = np.array([1.0, np.nan, np.inf, -np.inf])
+    found = way(lambda q: tnp.nan_to_num(x, nan=q, posinf=2 * q, neginf=tnp.arange(4.0)))(5.0)
+    np.testing.assert_array_equal(found, [1.0, 5.0, 10.0, 3.0])
+    wide = way(lambda q: tnp.nan_to_num(tnp.asarray(np.nan, "float32"), nan=q))(np.arange(2.0))
+    assert (str(wide.dtype), wide.tolist()) == ("float32", [0.0, 1.0])
+    slope = way(tracer.grad(lambda q: tnp.nan_to_num(x, nan=q, posinf=q * q)[:3].sum()))(2.0)
+    assert float(slope) == 5.0
+    by_lane = way(tracer.vmap(lambda v, q: tnp.nan_to_num(v, nan=q)))(x[:2], np.array([7.0, 8.0]))
+    np.testing.assert_array_equal(by_lane, [1.0, 8.0])
+
+
+@pytest.mark.parametrize("way", [lambda f: f, tracer.jit], ids=["eager", "jit"])
+def test_tolerances_may_be_arrays(way: Any) -> None:
+    a, b = np.array([1.0, 2.0, 3.0, 100.0]), np.array([1.1, 2.0, 3.5, 101.0])
+    for relative, absolute in ((0.0, 0.2), (0.2, 0.0), (0.05, 0.05), (0.0, np.array([0.2, 0.2, 0.2, 2.0]))):
+        found = way(lambda r, t: tnp.isclose(a, b, rtol=r, atol=t))(relative, absolute)
+        np.testing.assert_array_equal(found, np.isclose(a, b, rtol=relative, atol=absolute))
+        whole = way(lambda r, t: tnp.allclose(a, b, rtol=r, atol=t))(relative, absolute)
+        assert bool(whole) == np.allclose(a, b, rtol=relative, atol=absolute)
+    assert way(lambda t: tnp.isclose(1.0, 1.1, atol=t))(np.array([0.2, 0.01])).tolist() == [True, False]
+    assert way(lambda t: tnp.isclose(np.arange(2), np.arange(2) + 1, atol=t))(1).tolist() == [True, True]

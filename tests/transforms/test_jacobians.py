@@ -132,3 +132,17 @@ def test_what_has_no_derivative_is_said(way: Any, call: Any, text: str) -> None:
     first, *rest = str(caught.value).splitlines()
     start, _, end = first.partition(" at ")
     assert "\n".join([f"{start} @: {end.partition(': ')[2]}", *rest]) == text
+
+
+@pytest.mark.parametrize("way", [lambda f: f, jit], ids=["eager", "jit"])
+def test_jacobians_by_columns_of_integers_are_zeros_of_their_dtype(way: Any) -> None:
+    """As JAX's; by rows there is nothing to start from, which both say."""
+    x = tnp.asarray([0.3, -0.4, 0.9])
+    found = way(jacfwd(lambda v, w: {"y": v * w, "n": (v > 0).sum().astype("int32")}, argnums=(0, 1)))(x, 2.0)
+    np.testing.assert_array_equal(found["y"][0], 2 * np.eye(3))
+    assert [(str(n.dtype), n.shape, n.tolist()) for n in found["n"]] == [("int32", (3,), [0, 0, 0]), ("int32", (), 0)]
+    twice = way(jacfwd(jacfwd(tnp.argsort)))(x)
+    assert (str(twice.dtype), twice.shape, bool(twice.any())) == ("int64", (3, 3, 3), False)
+    for transform, f in ((jacrev, tnp.argmax), (hessian, tnp.argmax), (jacfwd, lambda v: v > 0)):
+        with pytest.raises(errors.DTypeError, match="has no derivative"):
+            transform(f)(x)

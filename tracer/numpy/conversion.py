@@ -9,6 +9,7 @@ import numpy as np
 
 from tracer.errors import ArgumentError, DTypeError, ShapeError, message
 from tracer.ir import dtypes
+from tracer.ir import shape as shapes
 from tracer.ir.dtypes import DType
 from tracer.primitives.broadcasting import broadcast_in_dim, expand_dims
 from tracer.primitives.conversion import convert_element_type, dtype_named
@@ -190,6 +191,12 @@ def broadcast(x: Array, shape: tuple[int, ...]) -> Array:
         return x
     first = len(shape) - x.ndim
     return broadcast_in_dim(x, shape, range(first, len(shape)))  # type: ignore[no-any-return]
+
+
+def aligned(name: str, *operands: Any) -> list[Any]:
+    """Operands of one elementwise function: arrays repeated to their common shape, numbers as they are."""
+    shape = shapes.broadcast(*(x.shape for x in operands if isinstance(x, Array)), operation=name)
+    return [broadcast(x, shape) if isinstance(x, Array) else x for x in operands]
 
 
 def strong(x: Array) -> Array:

@@ -11,8 +11,8 @@ import numpy as np
 
 from tracer.errors import DTypeError, message
 from tracer.ir import dtypes
-from tracer.numpy.conversion import array_of, cast, common_pair
-from tracer.numpy.promotion import literal, operand, promoted, promoted_inexact
+from tracer.numpy.conversion import aligned, array_of, cast, common_pair
+from tracer.numpy.promotion import literal, operand, parameter, promoted, promoted_inexact
 from tracer.primitives import arithmetic, bits, comparison
 from tracer.primitives import complex as parts
 from tracer.primitives.broadcasting import full_like
@@ -234,12 +234,16 @@ def _everywhere(x: Array, value: bool) -> Array:
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
     """Whether |a - b| <= atol + rtol |b|, of dtype bool. Equal infinities are close; NaN only if `equal_nan`.
 
+    The tolerances are numbers, or arrays, traced ones too, that broadcast with a and b.
+
     >>> tnp.isclose(tnp.asarray([1.0, 2.0]), tnp.asarray([1.0 + 1e-9, 2.1]))
     Array([ True, False], bool)
     """
     x, y = promoted_inexact("isclose", a, b)
     real = dtypes.real_dtype((x if isinstance(x, Array) else y).dtype)
-    slack = arithmetic.add(arithmetic.mul(parts.abs(y), real.type(rtol)), real.type(atol))
+    relative, absolute = (parameter("isclose", tolerance, real) for tolerance in (rtol, atol))
+    x, y, relative, absolute = aligned("isclose", x, y, relative, absolute)
+    slack = arithmetic.add(arithmetic.mul(parts.abs(y), relative), absolute)
     near = comparison.le(parts.abs(arithmetic.sub(x, y)), slack)
     finite = isfinite(y) if isinstance(y, Array) else bool(np.isfinite(y.value))
     result = bits.or_(bits.and_(near, finite), comparison.eq(x, y))

@@ -122,6 +122,13 @@ def _common_shape(name: str, arguments: list[Any]) -> tuple[int, ...]:
     return shape.broadcast(*shapes, operation=f"{name}{here()}")
 
 
+def parameter(name: str, value: Any, dtype: DType) -> Any:
+    """A number that a function takes beside its arrays, in their dtype: a literal, or an array where it is one."""
+    if isinstance(value, bool | int | float | complex | np.generic):
+        return literal(name, value, dtype)
+    return cast(array_of(name, value), dtype)
+
+
 def literal(name: str, value: Any, dtype: DType, weak: bool = False) -> Literal:
     """A number as a literal of a dtype. DTypeError where an integer does not fit."""
     try:

@@ -14,8 +14,8 @@ import numpy as np
 
 from tracer.errors import DTypeError, message
 from tracer.ir import dtypes
-from tracer.numpy.conversion import cast
-from tracer.numpy.promotion import literal, operand, pointwise_inexact, promoted_inexact
+from tracer.numpy.conversion import aligned, cast
+from tracer.numpy.promotion import operand, parameter, pointwise_inexact, promoted_inexact
 from tracer.primitives import arithmetic, bits, comparison, conversion, rounding
 from tracer.primitives import complex as parts
 from tracer.primitives.broadcasting import full_like
@@ -209,6 +209,10 @@ def finite(value: Array, nan: Any, posinf: Any, neginf: Any) -> Array:
         return value
     limits = dtypes.finfo(value.dtype)
     high, low = (limits.max if posinf is None else posinf), (limits.min if neginf is None else neginf)
-    value = comparison.select(comparison.ne(value, value), literal("nan_to_num", nan, value.dtype), value)
-    value = comparison.select(comparison.eq(value, np.inf), literal("nan_to_num", high, value.dtype), value)
-    return comparison.select(comparison.eq(value, -np.inf), literal("nan_to_num", low, value.dtype), value)
+    value = _replaced(value, comparison.ne(value, value), nan)
+    value = _replaced(value, comparison.eq(value, np.inf), high)
+    return _replaced(value, comparison.eq(value, -np.inf), low)
+
+
+def _replaced(value: Array, where: Array, by: Any) -> Array:
+    return comparison.select(*aligned("nan_to_num", where, parameter("nan_to_num", by, value.dtype), value))

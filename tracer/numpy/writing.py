@@ -55,6 +55,7 @@ def written(name: str, target: Any, new: Array, inplace: bool) -> Array:
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Array:
     """NaN and infinities replaced: by 0 and the largest finite numbers, unless given.
 
+    nan, posinf, neginf: numbers, or arrays, traced ones too, that broadcast with x.
     copy: whether the array stays as it is, or stands for the new values from then on, as by x[...] = v.
 
     >>> tnp.nan_to_num(tnp.asarray([tnp.nan, 1.0]))

@@ -13,12 +13,13 @@ import numpy as np
 
 from tracer.errors import DTypeError, message
 from tracer.ir import dtypes
-from tracer.ir.types import ArrayType, Type, size, tangent_type
+from tracer.ir.types import ArrayType, Type, array_type, size, tangent_type
 from tracer.primitives.arithmetic import add
 from tracer.primitives.comparison import eq
 from tracer.primitives.conversion import convert_element_type
 from tracer.primitives.joining import slice_in_dim
 from tracer.primitives.shapes import broadcasted_iota, moveaxis, reshape
+from tracer.primitives.zeros import zeros
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.source import here
@@ -43,7 +44,7 @@ Argnums = int | Sequence[int]
 def jacfwd(fun: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
     """The Jacobian by forward mode, one tangent an input element: for functions with few inputs.
 
-    Each leaf of the result has the shape [*output, *input].
+    Each leaf of the result has the shape [*output, *input]; of an integer output it is zero, in the output's dtype.
 
     >>> import tracer, tracer.numpy as tnp
     >>> tracer.jacfwd(lambda x: x * x)(tnp.asarray([1.0, 2.0]))
@@ -124,7 +125,8 @@ def _jacobian(
             found, wanted = [y.type for y in recorded.outputs], (_check_complex if holomorphic else _check_real)
             names = partial(result_names, trees.unflatten(recorded.structure, recorded.outputs))
             wanted(found, names, f"{what} of {name}", "results")
-        entries = _nest(recorded, chosen.structure, blocks_of(recorded), f"{what} of {name}")
+        blocks = blocks_of(recorded)
+        entries = _nest(recorded, chosen.structure, blocks, f"{what} of {name}", still=blocks_of is _push_basis)
         result = trees.unflatten(recorded.structure, [entry[0] if single else entry for entry in entries])
         return (result, recorded.aux) if has_aux else result
 
@@ -223,11 +225,15 @@ def _columns(batch_first: Array, inputs: Sequence[Array]) -> list[Array]:
     return result
 
 
-def _nest(recorded: Recorded, structure: trees.Structure, blocks: Blocks, what: str) -> list[Any]:
-    """For each output, a tree like the inputs."""
+def _nest(recorded: Recorded, structure: trees.Structure, blocks: Blocks, what: str, *, still: bool) -> list[Any]:
+    """For each output, a tree like the inputs. still: whether integers among the outputs have zeros, or are refused."""
     rows = iter(blocks)
     entries = []
     for number, (y, on) in enumerate(zip(recorded.outputs, recorded.moving, strict=True)):
+        if still and isinstance(y.type, ArrayType) and dtypes.is_integer(y.type.dtype):
+            shapes = [(*y.type.shape, *x.shape) for x in recorded.inputs]
+            entries.append(trees.unflatten(structure, [zeros(array_type(y.type.dtype, shape)) for shape in shapes]))
+            continue
         if not on:
             called = result_names(trees.unflatten(recorded.structure, recorded.outputs))[number]
             raise DTypeError(
