@@ -13,7 +13,7 @@ import tracer
 import tracer.numpy as tnp
 from tests.foreign.outcomes import OURS, PLAIN, REFUSED, record
 from tests.foreign.requirements import installed
-from tracer.errors import ExportError, TracerArrayError
+from tracer.errors import DTypeError, ExportError, TracerArrayError
 
 pytestmark = installed("torch")
 
@@ -74,13 +74,32 @@ def test_dtypes_go_both_ways(torch: Any, dtype: str) -> None:
     assert torch.from_dlpack(x).dtype == tensor.dtype
 
 
-def test_what_capsules_do_not_have_goes_by_its_bits(torch: Any) -> None:
-    x = tnp.asarray([1.5, -2.0], "bfloat16")
-    with pytest.raises(ExportError, match=r'x.view\("uint16"\)'):
-        torch.from_dlpack(x)
-    assert torch.from_dlpack(x.view("uint16")).view(torch.bfloat16).tolist() == [1.5, -2.0]
-    back = tnp.from_dlpack(torch.tensor([1.5, -2.0], dtype=torch.bfloat16).view(torch.int16)).view("bfloat16")
-    assert back.tolist() == [1.5, -2.0]
+@pytest.mark.parametrize(
+    "dtype",
+    ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu", "complex64"],
+)
+def test_narrow_floats_share_memory_both_ways(torch: Any, dtype: str) -> None:
+    tensor = torch.tensor([0.5, 2.0, 1.0]).to(getattr(torch, dtype))
+    x = tnp.from_dlpack(tensor)
+    assert x.dtype == dtype
+    assert x._value.ctypes.data == tensor.data_ptr()
+    assert x.astype("complex64").real.tolist() == [0.5, 2.0, 1.0]
+    back = torch.from_dlpack(x)
+    assert back.dtype == tensor.dtype
+    assert back.data_ptr() == tensor.data_ptr()
+    made = tnp.asarray([0.5, 2.0, 1.0], dtype)
+    theirs = torch.from_dlpack(made)
+    assert theirs.dtype == tensor.dtype
+    assert theirs.data_ptr() == made._value.ctypes.data
+    assert theirs.to(torch.complex64).real.tolist() == [0.5, 2.0, 1.0]
+    record(LIBRARY, f"from_dlpack both ways of {dtype}, no copy", "eager", OURS)
+
+
+def test_what_torch_packs_is_refused(torch: Any) -> None:
+    with pytest.raises(DTypeError, match=r"arrays here have no such dtype\n  got torch\.complex32"):
+        tnp.from_dlpack(torch.zeros(2, dtype=torch.complex32))
+    with pytest.raises(ExportError, match="elements of fewer than 8 bits"):
+        torch.from_dlpack(tnp.ones(2, "int4"))
 
 
 def test_tensors_are_arguments_of_our_functions(torch: Any) -> None:

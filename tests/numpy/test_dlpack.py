@@ -12,6 +12,7 @@ import pytest
 import tracer
 import tracer.numpy as tnp
 from tracer.errors import ArgumentError, DeviceError, DTypeError, ExportError, TracerArrayError
+from tracer.numpy.capsules import _CODES, _named
 
 X = np.linspace(0.5, 2.0, 6).reshape(2, 3)
 DTYPES = [
@@ -154,8 +155,8 @@ def test_what_cannot_be_exported_is_refused(options: Any, error: Any, text: str)
 
 
 def test_dtypes_and_values_without_capsules_are_refused() -> None:
-    for dtype in ("bfloat16", "float8_e5m2"):
-        with pytest.raises(ExportError, match=r"NumPy makes no capsules of this dtype"):
+    for dtype in ("int4", "float4_e2m1fn", "float6_e2m3fn"):
+        with pytest.raises(ExportError, match="elements of fewer than 8 bits, which lie in bytes here"):
             np.from_dlpack(tnp.ones(2, dtype))
     with pytest.raises(ExportError, match="random keys have no memory to share"):
         np.from_dlpack(tracer.random.key(0))
@@ -172,13 +173,46 @@ def test_what_cannot_be_taken_is_refused() -> None:
         tnp.from_dlpack(X, device="cuda:0")
 
     class Strange(Theirs):
-        dtype = "bfloat16"
+        dtype = "complex32"
 
         def __dlpack__(self, **options: Any) -> Any:
-            raise RuntimeError("Unsupported dtype in DLTensor.")
+            capsule = np.ones(2, np.float32).__dlpack__(**options)
+            _named(capsule)[0] = 200
+            return capsule
 
-    with pytest.raises(DTypeError, match="NumPy does not know the dtype\n  got bfloat16"):
+    with pytest.raises(DTypeError, match="arrays here have no such dtype\n  got complex32"):
         tnp.from_dlpack(Strange(X))
+
+
+NARROW = ["bfloat16", *(name for name in tnp.__all__ if name.startswith("float8_"))]
+
+
+@pytest.mark.parametrize("version", [None, (1, 0)])
+@pytest.mark.parametrize("dtype", NARROW)
+def test_dtypes_that_numpy_lacks_go_both_ways_without_a_copy(dtype: str, version: Any) -> None:
+    """The capsule of bfloat16 or float8 says so, by a code of DLPack's; one that says so is taken."""
+    x = tnp.asarray([0.5, 2.0, 1.0], dtype)
+
+    class Says(Theirs):
+        def __dlpack__(self, **options: Any) -> Any:
+            if version is None and options:
+                raise TypeError("__dlpack__() takes no options")
+            return self.value.__dlpack__(max_version=version)
+
+    capsule = x.__dlpack__(max_version=version)
+    assert tuple(_named(capsule)) == (_CODES[x.dtype], 8 * x.dtype.itemsize)
+    back = tnp.from_dlpack(Says(x))
+    assert back.dtype == x.dtype
+    assert back.tolist() == x.tolist() == [0.5, 2.0, 1.0]
+    assert np.shares_memory(back._value, x._value)
+    held = weakref.ref(x._value)
+    del x
+    gc.collect()
+    assert held() is not None
+    assert back.astype("float32").sum() == 3.5
+    del back, capsule
+    gc.collect()
+    assert held() is None
 
 
 def test_asarray_takes_what_speaks_dlpack_alone() -> None:

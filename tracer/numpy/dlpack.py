@@ -7,17 +7,23 @@ some consumers ignore what the capsule says and write.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tracer.errors import ArgumentError, DeviceError, DTypeError, ExportError, TracerArrayError, message
-from tracer.ir import dtypes
+from tracer.ir.dtypes import DType
+from tracer.lazy import LazyModule
 from tracer.runtime.devices import check_device
 from tracer.runtime.handles import another
 from tracer.trace.array import KEY_DTYPE, Array
 from tracer.trace.convert import as_array
 from tracer.trace.source import here
+
+if TYPE_CHECKING:
+    from tracer.numpy import capsules
+else:
+    capsules = LazyModule("tracer.numpy.capsules")
 
 CPU = (1, 0)  # DLPack's kind and number of the device
 
@@ -39,14 +45,20 @@ def dlpack(
             message(f"DLPack{here()}: a traced array has no memory", f"got {self.type}", help="return it first")
         )
     _check_request(self, stream, dl_device)
-    value: np.ndarray[Any, Any] = self._value
+    if not _is_numpys(self.dtype):
+        capsule = _exported(self, capsules.bytes_of(self._value), max_version, copy)
+        return capsules.renamed(capsule, self.dtype)
+    return _exported(self, self._value, max_version, copy)
+
+
+def _exported(x: Array, value: np.ndarray[Any, Any], max_version: Any, copy: bool | None) -> Any:
     constant = not value.flags.writeable
     if max_version is None or max_version[0] < 1 or not _VERSIONED:
         if constant and copy is False:
             raise ExportError(
                 message(
                     f'DLPack{here()}: a constant cannot be shared by a capsule that cannot say "read-only"',
-                    f"got {self.type}, max_version={max_version}, copy=False",
+                    f"got {x.type}, max_version={max_version}, copy=False",
                     help="ask for max_version=(1, 0), or leave copy out",
                 )
             )
@@ -73,16 +85,19 @@ def _check_request(x: Array, stream: Any, dl_device: Any) -> None:
         raise ExportError(
             message(f"DLPack{here()}: random keys have no memory to share", help="share tracer.random.key_data(key)")
         )
-    if x.dtype.kind not in "biufc" or x.dtype.isbuiltin != 1:
+    if not _is_numpys(x.dtype) and not capsules.has_code(x.dtype):
         raise ExportError(
             message(
-                f"DLPack{here()}: NumPy makes no capsules of this dtype",
+                f"DLPack{here()}: elements of fewer than 8 bits, which lie in bytes here, have no capsules",
                 f"got {x.type}",
-                help="cast it"
-                if dtypes.bits(x.dtype) < 8
-                else f'share its bits, x.view("uint{8 * x.dtype.itemsize}"), or cast it',
+                help="cast it, or share x.astype(...) of a wider dtype",
             )
         )
+
+
+def _is_numpys(dtype: DType) -> bool:
+    """Whether NumPy makes capsules of the dtype."""
+    return dtype.kind in "biufc" and dtype.isbuiltin == 1
 
 
 def dlpack_device(self: Array) -> tuple[int, int]:
@@ -100,7 +115,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     """An array from another library, without a copy where its memory is in C order. Do not write to it afterwards.
 
     copy: True for a copy, False for an error where there must be one. Raises DeviceError for memory that is not the
-    CPU's, DTypeError for a dtype that NumPy has not, ExportError where copy=False cannot be.
+    CPU's, DTypeError for a dtype that is none of ours, ExportError where copy=False cannot be.
 
     >>> tnp.from_dlpack(np.arange(3.0))
     Array([0., 1., 2.], f64)
@@ -143,10 +158,13 @@ def _viewed(x: Any) -> np.ndarray[Any, Any]:
     except RuntimeError as error:
         if "dtype" not in str(error):
             raise
+    theirs = capsules.Bytes(x)
+    if theirs.dtype is None:
         raise DTypeError(
             message(
-                f"from_dlpack{here()}: NumPy does not know the dtype",
+                f"from_dlpack{here()}: arrays here have no such dtype",
                 f"got {getattr(x, 'dtype', type(x).__name__)}",
                 help="cast it, or share its bits as an integer dtype and .view() them here",
             )
-        ) from None
+        )
+    return np.from_dlpack(theirs).view(theirs.dtype)
