@@ -82,7 +82,7 @@ def test_every_width_of_vectors_gives_the_same_bits(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", DTYPES)
 def test_elements_do_not_depend_on_their_neighbours(kind: str) -> None:
-    a, b = operands(kind, 40, 130, 300, False, False)
+    a, b = operands(kind, 40, 130, 600, False, False)
     whole = product(kind, WIDTHS[-1], a, b)
     part = product(kind, WIDTHS[-1], a[5:25], b[:, 48:96])
     assert part.tobytes() == np.ascontiguousarray(whole[5:25, 48:96]).tobytes()

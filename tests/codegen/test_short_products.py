@@ -15,7 +15,7 @@ from tests.laws.tolerances import TOLERANCES, close
 from tracer.codegen.llvm.jit import LoadedModule, compile_object, load_object
 from tracer.codegen.llvm.machine import is_x86, llvm
 from tracer.codegen.llvm.shared import PRODUCT
-from tracer.codegen.llvm.short_products import has_dots, has_tiles, short_products_text
+from tracer.codegen.llvm.short_products import DEPTH, has_dots, has_tiles, short_products_text
 from tracer.codegen.llvm.tiles import agrees, permitted
 from tracer.codegen.llvm.transposes import SYMBOL, transpose_text
 
@@ -46,7 +46,15 @@ SHAPES: list[Sizes] = [
     (1, 1, 2), (3, 5, 7), (8, 48, 256), (9, 49, 257), (100, 17, 1300), (7, 100, 513), (33, 200, 40), (13, 97, 1),
     (5, 70, 1026),
 ]  # fmt: skip
-TILED: list[Sizes] = [(32, 32, 32), (33, 64, 96), (40, 33, 31), (64, 48, 513), (70, 95, 1090), (95, 17, 64)]
+TILED: list[Sizes] = [
+    (32, 32, 32),
+    (33, 64, 96),
+    (40, 33, 31),
+    (64, 48, 513),
+    (64, 48, 1025),
+    (70, 95, 1090),
+    (95, 17, 64),
+]
 
 
 @cache
@@ -151,9 +159,9 @@ def test_tiles_multiply(sizes: Sizes, transposed: bool) -> None:
     assert not unit.faults
     m, n, k = sizes
     wide = n // 32 + (n % 32 > 16)  # panels of columns that fill two tiles
-    steps = sum(-(-min(512, k - p) // 32) for p in range(0, k, 512))
+    steps = sum(-(-min(DEPTH, k - p) // 32) for p in range(0, k, DEPTH))
     assert unit.counts["tdpbf16ps"] == 4 * wide * -(-m // 32) * steps
-    assert unit.counts["ldtilecfg"] == unit.counts["tilerelease"] == wide * -(-k // 512)
+    assert unit.counts["ldtilecfg"] == unit.counts["tilerelease"] == wide * -(-k // DEPTH)
 
 
 def test_tiles_are_left_alone_unless_they_may_be_used() -> None:

@@ -22,7 +22,7 @@ from typing import Final
 from tracer.codegen.llvm.machine import features, is_x86, preferred_bits
 
 KINDS: Final = {"f32": ("float", 4), "f64": ("double", 8)}
-_DEPTH: Final = 256  # of a panel of b: it stays in the nearest caches while all of a passes by
+_DEPTH: Final = 512  # of a panel of b, 96 KB: it stays in the second cache while all of a passes by
 _SHAPES: Final = {512: (8, 3), 256: (6, 2), 128: (4, 2)}  # rows and vectors of sums by the bits of a vector
 _MANY_REGISTERS: Final = (8, 3)  # where there are 32 registers of 128 bits
 
@@ -95,7 +95,9 @@ entry:
   %is.plain = icmp eq i64 %b_column, 1
   br i1 %is.plain, label %depth.loop, label %clear
 clear:
-  call void @llvm.memset.p0.i64(ptr %packed, i8 0, i64 {_DEPTH * s.width * s.size}, i1 false)
+  %deepest = call i64 @llvm.smin.i64(i64 %k, i64 {_DEPTH})
+  %cleared = mul i64 %deepest, {s.width * s.size}
+  call void @llvm.memset.p0.i64(ptr align 64 %packed, i8 0, i64 %cleared, i1 false)
   br label %depth.loop
 depth.loop:
   %p = phi i64 [ 0, %entry ], [ 0, %clear ], [ %p.next, %depth.end ]

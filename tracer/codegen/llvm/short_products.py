@@ -6,7 +6,7 @@
     in `matrix_kernels`, for elements as large as pairs.
 
 As `matrix_kernels`, but what is copied of b are pairs of rows, element by element next to each other (Intel calls the
-layout VNNI), `_DEPTH` deep; pairs of a are read where they are. Two kernels take the same panels: AVX512-BF16's dot
+layout VNNI), `DEPTH` deep; pairs of a are read where they are. Two kernels take the same panels: AVX512-BF16's dot
 products of pairs, and AMX's tiles (`tiles`) where the word `tracer_tiles` is not 0. Both take subnormal numbers for
 zeros. One thread of a Zen 5 at 256 and 512 squared: 372 and 392 GF/s, where f32 has 204 and 193. Machines with neither
 convert their matrices: two fused multiplications of both halves of each pair took three times as long.
@@ -20,7 +20,7 @@ from tracer.codegen.llvm.machine import features
 from tracer.codegen.llvm.matrix_kernels import Shape, ends, mask, panel_text
 from tracer.codegen.llvm.tiles import LEAST_ROWS, TILE_PAIRS, TILE_VECTORS, tiles_text
 
-_DEPTH: Final = 512  # of a panel of b, in elements: as many bytes as one of f32
+DEPTH: Final = 1024  # of a panel of b, in elements: as many bytes as one of f32
 _PAIRS: Final = "<32 x bfloat>"
 
 
@@ -81,7 +81,7 @@ registers:
 define void @tracer_product_bf16(ptr %a, ptr %b, ptr %out, i64 %m, i64 %n, i64 %k, i64 %a_row, i64 %a_column, \
 i64 %b_row, i64 %b_column, i64 %out_row, ptr %turn) #0 {{
 entry:
-  %packed = alloca [{_DEPTH // 2 * s.width} x i32], align 64
+  %packed = alloca [{DEPTH // 2 * s.width} x i32], align 64
   %allowed = load i32, ptr @tracer_tiles, align 4
   %has.tiles = icmp ne i32 %allowed, 0
   %has.rows = icmp sge i64 %m, {LEAST_ROWS}
@@ -90,12 +90,14 @@ entry:
   %pair.step = lshr i64 %b_column, 1
   br i1 %is.plain, label %depth.loop, label %clear
 clear:
-  call void @llvm.memset.p0.i64(ptr align 64 %packed, i8 0, i64 {_DEPTH * s.width * 2}, i1 false)
+  %deepest = call i64 @llvm.smin.i64(i64 %k, i64 {DEPTH})
+  %cleared = mul i64 %deepest, {s.width * 2}
+  call void @llvm.memset.p0.i64(ptr align 64 %packed, i8 0, i64 %cleared, i1 false)
   br label %depth.loop
 depth.loop:
   %p = phi i64 [ 0, %entry ], [ 0, %clear ], [ %p.next, %depth.end ]
   %p.left = sub i64 %k, %p
-  %depth = call i64 @llvm.smin.i64(i64 %p.left, i64 {_DEPTH})
+  %depth = call i64 @llvm.smin.i64(i64 %p.left, i64 {DEPTH})
   %depth.up = add i64 %depth, 1
   %steps = lshr i64 %depth.up, 1
   %pairs = lshr i64 %depth, 1
@@ -172,7 +174,7 @@ panel.end:
   %j.more = icmp slt i64 %j.next, %n
   br i1 %j.more, label %panel.loop, label %depth.end
 depth.end:
-  %p.next = add i64 %p, {_DEPTH}
+  %p.next = add i64 %p, {DEPTH}
   %p.more = icmp slt i64 %p.next, %k
   br i1 %p.more, label %depth.loop, label %done
 done:
