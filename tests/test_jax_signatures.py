@@ -45,9 +45,7 @@ ABSENT = {
         **dict.fromkeys(("Ref", "empty_ref", "free_ref", "freeze", "new_ref"), "arrays are values here"),
         "clear_caches": "f.clear_cache() forgets what jit of f compiled",
         "ds": "a slice of Pallas kernels",
-        "ensure_compile_time_eval": "what reads no traced value is computed while tracing where it is NumPy's",
         "fwd_and_bwd": "vjp gives both halves",
-        "named_scope": "named_call gives a name to a part of a program",
     },
     "jax.ad_checkpoint": dict.fromkeys(("Offloadable", "Recompute", "Saveable"), INSIDE),
     "jax.checkpoint_policies": dict.fromkeys(

@@ -30,7 +30,7 @@ ABSENT: dict[str, str] = {
     "bessel_i0e": "tracer.scipy.special.i0e",
     "bessel_i1e": "tracer.scipy.special.i1e",
     "betainc": "tracer.scipy.special.betainc",
-    "zeta": "not yet: it needs an algorithm of its own",
+    "zeta": "tracer.scipy.special.zeta",
     **dict.fromkeys(("RaggedDotDimensionNumbers", "ragged_dot", "ragged_dot_general"), "not yet: products by groups"),
     "FftType": "not yet: Fourier transforms",
     "conv_general_permutations": "conv_dimension_numbers gives the axes",

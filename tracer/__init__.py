@@ -38,11 +38,12 @@ from tracer.runtime.staging import eval_shape, make_program
 from tracer.runtime.transfer import device_get, typeof
 from tracer.settings import config
 from tracer.trace.array import Array
+from tracer.trace.known import ensure_compile_time_eval
 from tracer.trace.trace import eager as _eager
 from tracer.trace.tracebacks import set_boundaries as _set_boundaries
 from tracer.trace.tracebacks import set_method_boundaries as _set_method_boundaries
 from tracer.transforms.checkpoint import checkpoint, remat
-from tracer.transforms.closures import closure_convert, custom_gradient, named_call
+from tracer.transforms.closures import closure_convert, custom_gradient, named_call, named_scope
 from tracer.transforms.custom import custom_jvp, custom_vjp
 from tracer.transforms.custom_batching import custom_vmap as _custom_vmap
 from tracer.transforms.gradients import grad, value_and_grad
@@ -83,10 +84,10 @@ __all__ = [
     "Array", "ShapeDtypeStruct", "ad_checkpoint", "block_until_ready", "check", "checkpoint", "checkpoint_policies",
     "closure_convert", "config", "custom_batching", "custom_derivatives", "custom_gradient", "custom_jvp",
     "custom_vjp", "debug", "default_device", "device_get", "device_put", "devices", "disable_jit", "dtypes",
-    "effects_barrier", "errors", "eval_shape", "experimental", "flatten_util", "float0", "grad", "hessian", "hvp",
-    "io_callback", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize",
-    "make_jaxpr", "make_program", "named_call", "nn", "numpy", "ops", "pure_callback", "random", "remat", "scipy",
-    "test_util", "tree", "tree_util", "typeof", "typing", "value_and_grad", "vjp", "vmap",
+    "effects_barrier", "ensure_compile_time_eval", "errors", "eval_shape", "experimental", "flatten_util", "float0",
+    "grad", "hessian", "hvp", "io_callback", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose",
+    "linearize", "make_jaxpr", "make_program", "named_call", "named_scope", "nn", "numpy", "ops", "pure_callback",
+    "random", "remat", "scipy", "test_util", "tree", "tree_util", "typeof", "typing", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
 
 _set_boundaries(globals(), __all__)

@@ -11,7 +11,8 @@ import scipy.linalg
 import tracer
 import tracer.numpy as tnp
 from tests.laws.differences import difference
-from tracer.errors import ArgumentError, MatrixError
+from tracer.errors import ArgumentError, MatrixError, ShapeError
+from tracer.scipy import linalg
 
 RNG = np.random.default_rng(7)
 N = 5
@@ -99,3 +100,44 @@ def test_mistakes_are_told() -> None:
         tracer.scipy.linalg.solve(GENERAL, B, assume_a="banded")
     with pytest.raises(MatrixError, match=r"^cho_factor at .*: Matrix is not positive definite\n  got f64\[5,5\]\n"):
         tracer.scipy.linalg.cho_factor(-POSITIVE)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "complex64"])
+@pytest.mark.parametrize("size", [1e-3, 0.3, 3.0, 30.0])
+def test_exponentials_of_every_size(dtype: str, size: float) -> None:
+    a = (MOVED if dtype.startswith("c") else GENERAL) * (size / np.abs(MOVED).sum(0).max())
+    a, single = a.astype(dtype), dtype in ("float32", "complex64")
+    expected = scipy.linalg.expm(a.astype("complex128"))
+    for way in (linalg.expm, tracer.jit(linalg.expm)):
+        found = way(a)
+        assert found.dtype == dtype
+        np.testing.assert_allclose(found, expected, rtol=0, atol=np.abs(expected).max() * (1e-5 if single else 1e-13))
+
+
+def test_exponentials_in_stacks_and_at_the_edges() -> None:
+    stack = np.stack([GENERAL, 30 * GENERAL, 1e-9 * GENERAL])[:, None]
+    expected = scipy.linalg.expm(stack)
+    for way in (linalg.expm, tracer.jit(linalg.expm), tracer.jit(tracer.vmap(linalg.expm))):
+        np.testing.assert_allclose(way(stack), expected, rtol=1e-9, atol=1e-12)
+    assert linalg.expm(np.zeros((2, 2), int)).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    assert linalg.expm(np.zeros((3, 0, 0))).shape == (3, 0, 0)
+    for wild in (np.full((2, 2), np.nan), np.full((2, 2), np.inf), 1e7 * np.eye(2)):
+        assert np.isnan(linalg.expm(wild)).all()
+    assert np.isnan(linalg.expm(10 * np.eye(2), max_squarings=0)).all()
+    np.testing.assert_allclose(
+        linalg.expm(np.triu(GENERAL), upper_triangular=True), scipy.linalg.expm(np.triu(GENERAL))
+    )
+    with pytest.raises(ShapeError, match=r"expm at .* takes square matrices"):
+        linalg.expm(np.ones((2, 3)))
+
+
+@pytest.mark.parametrize("size", [0.1, 1.0, 10.0])
+def test_derivatives_of_exponentials(size: float) -> None:
+    """Fréchet's, by SciPy's block method; and a second one, a @ a @ expm(a) along a."""
+    a, e = size * GENERAL / 5, RNG.standard_normal((N, N))
+    forward = tracer.jvp(linalg.expm, (tnp.asarray(a),), (tnp.asarray(e),))[1]
+    np.testing.assert_allclose(forward, scipy.linalg.expm_frechet(a, e, compute_expm=False), rtol=1e-9)
+    (backward,) = tracer.jit(lambda a, e: tracer.vjp(linalg.expm, a)[1](e))(a, e)
+    np.testing.assert_allclose(backward, scipy.linalg.expm_frechet(a.T, e, compute_expm=False), rtol=1e-9)
+    second = tracer.grad(tracer.grad(lambda t: linalg.expm(t * a)[0, 1]))(1.0)
+    np.testing.assert_allclose(second, (a @ a @ scipy.linalg.expm(a))[0, 1], rtol=1e-9)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 import scipy.special
@@ -108,3 +109,30 @@ def test_student_of_many_degrees_is_normal_and_smooth_at_its_median() -> None:
 def test_exact_factorials_are_refused() -> None:
     with pytest.raises(ArgumentError, match="exact=True is for integers of any size"):
         special.factorial(3, exact=True)
+
+
+def test_hurwitz_zeta() -> None:
+    s, q = (
+        grid.ravel() for grid in np.meshgrid([1.0001, 1.5, 2.0, 3.7, 12.0, 33.0, 150.0], [0.1, 1.0, 5.0, 50.0, 1e4])
+    )
+    edges = np.array([[1.0, 2.0, 2.0, 0.5, np.nan, 2.0, np.inf, 2.0], [2.0, 0.0, -1.0, 2.0, 1.0, np.nan, 1.0, np.inf]])
+    for way in (special.zeta, jit(special.zeta)):
+        np.testing.assert_allclose(way(s, q), scipy.special.zeta(s, q), rtol=2e-14)
+        np.testing.assert_allclose(way(*edges), scipy.special.zeta(*edges))
+    by_q = grad(lambda s, q: special.zeta(s, q).sum(), 1)(s[s < 40], q[s < 40])
+    np.testing.assert_allclose(by_q, -s[s < 40] * scipy.special.zeta(s[s < 40] + 1, q[s < 40]), rtol=1e-12)
+    with mpmath.workdps(30):
+        expected = [float(mpmath.diff(lambda t, a=a: mpmath.zeta(t, a), b)) for b, a in ((1.5, 0.1), (3.7, 5.0))]
+    np.testing.assert_allclose(grad(lambda s: special.zeta(s, np.array([0.1])).sum())(1.5), expected[0], rtol=1e-12)
+    np.testing.assert_allclose(grad(lambda s: special.zeta(s, 5.0))(3.7), expected[1], rtol=1e-12)
+    assert special.zeta(np.float32(2.0), np.float32(1.0)).dtype == "float32"
+    assert np.isnan(special.zeta(2.0, -0.5))
+
+
+def test_riemann_zeta() -> None:
+    s = np.array([-50.3, -20.5, -7.0, -3.5, -2.0, -1.0, -0.1, 0.0, 0.3, 0.5, 0.99, 1.0, 2.0, 9.5, 60.0, np.inf, np.nan])
+    expected = [float(mpmath.zeta(v)) if v == v and v != 1 else np.inf if v == 1 else np.nan for v in s]
+    for way in (special.zeta, jit(special.zeta)):
+        np.testing.assert_allclose(way(s), expected, rtol=1e-13, atol=1e-300)
+    for v in (-3.5, -2.0, 0.5, 3.0):
+        np.testing.assert_allclose(grad(special.zeta)(v), float(mpmath.zeta(v, derivative=1)), rtol=1e-12)

@@ -13,7 +13,9 @@ import tracer.numpy as tnp
 from tracer import custom_jvp, custom_vjp, grad, jacfwd, jacrev, jit, jvp, lax, vmap
 from tracer.custom_batching import custom_vmap
 from tracer.custom_derivatives import SymbolicZero, zero_from_primal
-from tracer.errors import ArgumentError
+from tracer.errors import ArgumentError, TracerBoolError
+from tracer.ir.read import read_program
+from tracer.primitives.catalogue import BY_NAME
 
 WAYS = [lambda f: f, jit]
 
@@ -357,3 +359,36 @@ def test_none_stands_for_the_gradient_of_any_part_of_an_argument(way: Any) -> No
     assert found["w"][0].tolist() == X.tolist()
     assert found["w"][1]["v"].tolist() == [0.0] * 3
     assert float(found["b"]) == 5.0
+
+
+def test_scopes_name_operations_and_what_transforms_make_of_them() -> None:
+    @tracer.named_scope("model")
+    def f(x: Any) -> Any:
+        with tracer.named_scope("two words"):
+            return tnp.sin(x)
+
+    program = tracer.make_program(lambda x: tracer.grad(f)(x) + 1.0)(1.0)
+    scopes = {e.primitive.name: e.source.scope for e in program.equations if e.source is not None}
+    assert {scopes[name] for name in ("sin", "cos")} == {"model/two words"}
+    assert scopes["add"] == ""
+    read = read_program(str(program), BY_NAME)
+    assert str(read) == str(program)
+    assert " in model/two words" in str(read)
+    with pytest.raises(ArgumentError, match=r"named_scope at .* takes a string\n  got int"):
+        tracer.named_scope(3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("way", [lambda f: f, tracer.jit, tracer.grad, lambda f: tracer.jit(tracer.grad(f))])
+def test_what_is_known_is_computed_at_once_where_that_is_asked(way: Any) -> None:
+    known = tnp.arange(4.0)
+
+    def f(x: Any) -> Any:
+        with tracer.ensure_compile_time_eval():
+            total = tnp.sin(known).sum() + tracer.lax.fori_loop(0, 3, lambda _, c: c + 1.0, 0.0)
+            steps = int(known.max()) if total > 1.0 else 0
+            return x * steps + 0.0 * total
+
+    assert float(way(f)(2.0)) in (6.0, 3.0)
+    assert tracer.lax.scan(lambda c, x: (c, f(x)), 0, tnp.ones(2))[1].tolist() == [3.0, 3.0]
+    with pytest.raises(TracerBoolError):
+        tracer.jit(lambda x: x if tnp.sin(known).sum() > 0 else 2 * x)(1.0)

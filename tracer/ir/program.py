@@ -30,11 +30,12 @@ else:
 
 
 class Source(NamedTuple):
-    """A place in the user's code."""
+    """A place in the user's code. scope: the names that `named_scope` gave it, parted by slashes."""
 
     file: str
     line: int
     function: str
+    scope: str = ""
 
     def __str__(self) -> str:
         name = self.file.replace("\\", "/").rsplit("/", 1)[-1]

@@ -19,7 +19,7 @@ from tracer.ir.primitive import Primitive
 from tracer.ir.program import Atom, Equation, Literal, Program, Source, Var
 from tracer.ir.types import ArrayType, Float0Type, KeyType, StackType, Type, array_type
 
-_PLACE = re.compile(r"# ?(.*):(\d+)\s*")
+_PLACE = re.compile(r"# ?(.*):(\d+)(?: in (.*?))?\s*")
 
 
 def read_program(
@@ -137,7 +137,7 @@ class _Reader(Cursor):
     def source(self) -> Source | None:
         """What the comment after the last token says."""
         place = _PLACE.fullmatch(self.comments.get(self.position - 1, ""))
-        return Source(place[1], int(place[2]), "") if place else None
+        return Source(place[1], int(place[2]), "", place[3] or "") if place else None
 
     def atom(self, scope: Mapping[str, Var]) -> Atom:
         token = self.token

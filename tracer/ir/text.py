@@ -205,10 +205,10 @@ def name_text(name: str) -> str:
 
 
 def source_text(source: Source | None) -> str | None:
-    """`demo.py:15`; None where the equation has no source."""
+    """`demo.py:15`, or `demo.py:15 in attention/scores`; None where the equation has no source."""
     if source is None:
         return None
-    text = str(source)
+    text = f"{source} in {source.scope}" if source.scope else str(source)
     return text if text.isprintable() else re.sub(r"[^ -~]", "?", text)
 
 

@@ -1,4 +1,4 @@
-"""Linear algebra with SciPy's names: factors of matrices, and solutions from them.
+"""Linear algebra with SciPy's names: factors of matrices, solutions from them, and the exponential.
 
 `overwrite_*` and `check_finite` are taken and change nothing: arrays are values, and NaN goes where it goes. Leading
 axes are stacks of matrices. Where values are known, singular matrices and ones that are not positive definite raise
@@ -23,12 +23,14 @@ from tracer.primitives import factorizations, matrices, triangular
 from tracer.primitives.shapes import broadcasted_iota
 from tracer.primitives.solves import inverse_permutation
 from tracer.runtime.replay import replayed
+from tracer.scipy.matrix_functions import expm
 from tracer.trace.array import Array
 from tracer.trace.source import here
 from tracer.trace.tracebacks import set_boundaries
 
 __all__ = [
-    "cho_factor", "cho_solve", "cholesky", "det", "inv", "lu", "lu_factor", "lu_solve", "solve", "solve_triangular",
+    "cho_factor", "cho_solve", "cholesky", "det", "expm", "inv", "lu", "lu_factor", "lu_solve", "solve",
+    "solve_triangular",
 ]  # fmt: skip
 
 _FORMS = {0: 0, "N": 0, 1: 1, "T": 1, 2: 2, "C": 2}

@@ -52,6 +52,7 @@ from tracer.scipy.gammas import (
     rgamma,
 )
 from tracer.scipy.normal import log_ndtr, ndtr, ndtri
+from tracer.scipy.zetas import zeta
 from tracer.trace.array import Array
 from tracer.trace.tracebacks import set_boundaries
 from tracer.transforms.custom import custom_jvp
@@ -267,6 +268,7 @@ __all__ = [
     "stdtr",
     "xlog1py",
     "xlogy",
+    "zeta",
 ]  # fmt: skip
 
 set_boundaries(globals(), __all__, replayed)  # they look at no elements

@@ -40,7 +40,9 @@ def user_source() -> Source | None:
     if state.source is not None:
         return state.source
     frame = user_frame(sys._getframe(1))
-    return None if frame is None else Source(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+    if frame is None:
+        return None
+    return Source(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, state.scope)
 
 
 def user_frame(frame: FrameType | None) -> FrameType | None:

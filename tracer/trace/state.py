@@ -19,6 +19,7 @@ class State(threading.local):
 
     innermost: the innermost open trace of any kind; it owns the handles that are made.
     axes: the sizes of named batch axes.
+    scope: the names of the part of the program that is traced: see `named_scope`.
     source: the line of the equation that is being rewritten; new equations inherit it.
     outside: what the innermost function that is traced to be compiled reads from outside it.
     enclosure: the innermost function with rules of its own that runs, or whose rule does.
@@ -28,6 +29,7 @@ class State(threading.local):
 
     staging: Trace | None = None
     innermost: Trace | None = None
+    scope = ""
     source: Source | None = None
     outside: Outside | None = None
     enclosure: Enclosure | None = None

@@ -1,0 +1,66 @@
+"""Riemann's and Hurwitz's zeta functions, by Euler and Maclaurin's formula."""
+
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tracer.numpy import floor, minimum, power, sin, where
+from tracer.numpy.conversion import array_of
+from tracer.numpy.promotion import promoted_inexact
+from tracer.scipy.gammas import gamma
+from tracer.trace.array import Array
+
+_BERNOULLI = (  # B2, B4, ..., B24
+    1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330,
+    854513 / 138, -236364091 / 2730,
+)  # fmt: skip
+_SUMMED = 10  # terms that are added as they are
+_STEEPEST = 1e4  # beyond this exponent nothing of the others is left
+
+
+def zeta(x: Any, q: Any = None) -> Array:
+    """The sum of (q + k)^-x over k = 0, 1, 2, ...: Hurwitz's zeta function; Riemann's where q is not given.
+
+    x: above 1 where q is given: infinite at 1, NaN below. Riemann's is continued to all other x but 1. q: positive;
+    infinite at 0, -1, -2, ..., NaN between them. Derivatives by both. Johansson 2015, Numerical Algorithms 69.
+
+    >>> tracer.scipy.special.zeta(tnp.asarray([2.0, 4.0]), 1.0)
+    Array([1.64493407, 1.08232323], f64)
+    >>> tracer.scipy.special.zeta(-1.0)
+    Array(-0.08333333, f64*)
+    """
+    if q is None:
+        (s,) = promoted_inexact("zeta", x)
+        here = _continued(where(s < 0, 2.0, s), 1.0)
+        left = where(s < 0, s, -1.0)
+        turned = _sine(left) * power(2.0, left) * power(math.pi, left - 1) * gamma(1 - left) * _continued(1 - left, 1.0)
+        return where(s < 0, turned, here)
+    s, first = promoted_inexact("zeta", array_of("zeta", x), array_of("zeta", q))
+    usual = first > 0
+    found = _continued(s, where(usual, first, 1.0))
+    outside = where(floor(first) == first, math.inf, math.nan)
+    return where(s == s, where(s < 1, math.nan, where(usual, found, outside)), s)
+
+
+def _continued(s: Any, q: Any) -> Array:
+    """The sum where it has one, and its continuation where it has none: for s >= 0 and q > 0."""
+    slow = minimum(s, _STEEPEST)
+    a = q + _SUMMED
+    rest = power(a, -slow)
+    term, tail = rest * slow / a, power(a, 1 - slow) / (slow - 1) + 0.5 * rest
+    for k, bernoulli in enumerate(_BERNOULLI, 1):
+        tail = tail + bernoulli / math.factorial(2 * k) * term
+        term = term * ((slow + (2 * k - 1)) / a) * ((slow + 2 * k) / a)
+    for k in reversed(range(_SUMMED)):
+        tail = tail + power(q + k, -s)
+    return tail
+
+
+def _sine(s: Any) -> Array:
+    """sin(π s / 2), zero at even s."""
+    turn = s % 4
+    return sin(math.pi / 2 * where(turn > 3, turn - 4, where(turn > 1, 2 - turn, turn)))
