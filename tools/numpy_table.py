@@ -58,6 +58,7 @@ DTYPES: tuple[tuple[str, Callable[[Any], Any]], ...] = (
         for name, dtype in (("sin", "int8"), ("sin", "int32"), ("mean", "int32"), ("mean", "bool"))
     ),
     ("cumsum(ones(1, int8))", lambda p: p.cumsum(p.ones(1, p.int8))),
+    ("conj(ones(1, bool))", lambda p: p.conj(p.ones(1, p.bool_))),
     ("asarray(1.0) + ones(1, float32)", lambda p: p.asarray(1.0) + p.ones(1, p.float32)),
     ("asarray(1) + ones(1, int8)", lambda p: p.asarray(1) + p.ones(1, p.int8)),
     ("full(2, 1) + ones(2, int8)", lambda p: p.full(2, 1) + p.ones(2, p.int8)),
@@ -83,6 +84,7 @@ DIFFERENT = (
         "`convolve`, `correlate`, `polymul` with infinities in the shorter vector", "met by what is there",
         "NaN where they meet the zeros beyond the ends, as in JAX",
     ),
+    ("quantiles of integers by methods that choose an element", "integers", "floats, as in JAX"),
     ("quantiles between an infinity and itself", "NaN", "the infinity"),
     ("`nanargmax` and `nanargmin` where all is NaN", "ValueError", "-1, as in JAX"),
     ("`histogram` of a range that floats cannot divide", "ValueError", "bins of no width"),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from tracer.errors import ArgumentError, DTypeError, ShapeError, message
+from tracer.errors import ArgumentError, DTypeError, ShapeError, TracedValueError, TracerIntegerError, message
 from tracer.ir import dtypes
 from tracer.ir import shape as shapes
 from tracer.ir.dtypes import DType
@@ -15,7 +16,7 @@ from tracer.primitives.broadcasting import broadcast_in_dim, expand_dims
 from tracer.primitives.conversion import convert_element_type, dtype_named
 from tracer.primitives.joining import concatenate
 from tracer.settings import config
-from tracer.trace.array import KEY_DTYPE, Array
+from tracer.trace.array import KEY_DTYPE, Array, concrete_value
 from tracer.trace.convert import as_array
 from tracer.trace.source import here
 
@@ -98,6 +99,42 @@ def _ragged(name: str, x: Sequence[Any]) -> ShapeError:
             help="pad them, or keep a list of arrays",
         )
     )
+
+
+# Shapes
+
+
+def shape_argument(name: str, shape: Any) -> tuple[int, ...]:
+    """A shape as a tuple of Python ints. TracerIntegerError for traced sizes, ShapeError for negative ones."""
+    sizes = sizes_argument(name, shape)
+    if any(n < 0 for n in sizes):
+        raise ShapeError(message(f"{name}{here()}: sizes must not be negative", f"got {sizes}"))
+    return sizes
+
+
+def sizes_argument(name: str, shape: Any) -> tuple[int, ...]:
+    """As `shape_argument`, with negative ones: an integer, a sequence of them, or an array of at most one axis."""
+    known = concrete_value(shape) if isinstance(shape, Array) else None
+    given = shape if known is None else known
+    several = given.ndim == 1 if isinstance(given, np.ndarray | Array) else isinstance(given, Sequence)
+    try:
+        return tuple(map(operator.index, given)) if several else (operator.index(given),)
+    except TracedValueError:
+        raise TracerIntegerError(
+            message(
+                f"{name}{here()}: a shape must be known while tracing",
+                f"got {shape!r}",
+                help="take it from x.shape, or mark the argument static: jit(f, static_argnums=...)",
+            )
+        ) from None
+    except TypeError:
+        raise ArgumentError(
+            message(
+                f"{name}{here()}: a shape is an integer or a tuple of them",
+                f"got {shape!r}",
+                help="round and cast sizes with int(...)",
+            )
+        ) from None
 
 
 # dtypes

@@ -15,11 +15,11 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from tracer.errors import ArgumentError, ShapeError, TracedValueError, TracerIntegerError, message
+from tracer.errors import ArgumentError, ShapeError, TracerIntegerError, message
 from tracer.ir import dtypes
 from tracer.ir import shape as sizes_
 from tracer.ir.dtypes import DType
-from tracer.numpy.conversion import array_of, broadcast, cast, common_pair, dtype_of_argument, native
+from tracer.numpy.conversion import array_of, broadcast, cast, common_pair, dtype_of_argument, native, shape_argument
 from tracer.numpy.dlpack import from_dlpack, speaks_dlpack_only
 from tracer.numpy.dtypes import astype
 from tracer.numpy.powers import power
@@ -38,39 +38,6 @@ from tracer.trace.outside import looked_at
 from tracer.trace.source import here
 
 ShapeLike = int | Sequence[int]
-
-
-def shape_argument(name: str, shape: Any) -> tuple[int, ...]:
-    """A shape as a tuple of Python ints. TracerIntegerError for traced sizes, ShapeError for negative ones."""
-    sizes = sizes_argument(name, shape)
-    if any(n < 0 for n in sizes):
-        raise ShapeError(message(f"{name}{here()}: sizes must not be negative", f"got {sizes}"))
-    return sizes
-
-
-def sizes_argument(name: str, shape: Any) -> tuple[int, ...]:
-    """As `shape_argument`, with negative ones: an integer, a sequence of them, or an array of at most one axis."""
-    known = concrete_value(shape) if isinstance(shape, Array) else None
-    given = shape if known is None else known
-    several = given.ndim == 1 if isinstance(given, np.ndarray | Array) else isinstance(given, Sequence)
-    try:
-        return tuple(map(operator.index, given)) if several else (operator.index(given),)
-    except TracedValueError:
-        raise TracerIntegerError(
-            message(
-                f"{name}{here()}: a shape must be known while tracing",
-                f"got {shape!r}",
-                help="take it from x.shape, or mark the argument static: jit(f, static_argnums=...)",
-            )
-        ) from None
-    except TypeError:
-        raise ArgumentError(
-            message(
-                f"{name}{here()}: a shape is an integer or a tuple of them",
-                f"got {shape!r}",
-                help="round and cast sizes with int(...)",
-            )
-        ) from None
 
 
 def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = None, device: Any = None) -> Array:
@@ -166,8 +133,13 @@ def full(shape: ShapeLike, fill_value: Any, dtype: Any = None, *, device: Any = 
            [7., 7.]], f64*)
     """
     check_device(device, "full")
-    sizes = shape_argument("full", shape)
-    value = asarray(fill_value, dtype)
+    return _spread("full", asarray(fill_value, dtype), shape_argument("full", shape))
+
+
+def _spread(name: str, value: Array, sizes: tuple[int, ...]) -> Array:
+    if sizes_.broadcast(value.shape, sizes, operation=f"{name}{here()}") != sizes:
+        got = f"got {value.type} for {sizes_.show(sizes)}"
+        raise ShapeError(message(f"{name}{here()}: the value must broadcast to the shape", got))
     return broadcast(value, sizes) if value.ndim else broadcast_in_dim(value, sizes, ())
 
 
@@ -212,9 +184,9 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, 
     Array([7, 7], i64)
     """
     like, sizes = _like("full_like", a, dtype, shape)
-    value = astype(asarray(fill_value), like)
+    value = astype(asarray(fill_value), like) if isinstance(fill_value, Array) else asarray(fill_value, like)
     check_device(device, "full_like")
-    return broadcast(value, sizes) if value.ndim else broadcast_in_dim(value, sizes, ())
+    return _spread("full_like", value, sizes)
 
 
 def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:

@@ -14,8 +14,9 @@ import numpy as np
 from tracer.errors import ArgumentError, message
 from tracer.ir import shape
 from tracer.numpy.choosing import where
-from tracer.numpy.conversion import array_of, broadcast, cast, unified
-from tracer.numpy.creation import asarray, linspace, shape_argument, zeros, zeros_like
+from tracer.numpy.conversion import array_of, broadcast, cast, shape_argument, unified
+from tracer.numpy.creation import asarray, linspace, zeros, zeros_like
+from tracer.numpy.dtypes import astype
 from tracer.numpy.indexing import checked_places, known_places
 from tracer.numpy.joining import concatenate
 from tracer.numpy.logic import truth
@@ -47,8 +48,9 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     if given.dtype == np.bool_:
         given = np.nonzero(given)[0]
     single = given.ndim == 0
-    places = checked_places(np.where(given < 0, given + n, given).reshape(-1), along, n + 1)
-    added = cast(array_of("insert", values), x.dtype)
+    checked_places(given[given != n], along, n)
+    places = np.where(given < 0, given + n, given).reshape(-1).astype(np.int64)
+    added = astype(array_of("insert", values), x.dtype)
     if single:
         added = moveaxis(added, 0, along) if added.ndim == x.ndim and added.ndim > 0 else added
         count = added.shape[along] if added.ndim == x.ndim and added.ndim else 1

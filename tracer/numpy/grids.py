@@ -14,8 +14,8 @@ import numpy as np
 from tracer.errors import ArgumentError, DTypeError, OutOfBoundsError, ShapeError, message
 from tracer.ir import dtypes, shape
 from tracer.numpy.choosing import nonzero
-from tracer.numpy.conversion import array_of
-from tracer.numpy.creation import arange, asarray, linspace, shape_argument
+from tracer.numpy.conversion import array_of, shape_argument
+from tracer.numpy.creation import arange, asarray, linspace
 from tracer.numpy.joining import concatenate, stack
 from tracer.numpy.manipulation import atleast_1d, broadcast_arrays, reshape
 from tracer.runtime.handles import makes_new
@@ -30,7 +30,7 @@ def ix_(*args: Any) -> tuple[Array, ...]:
     >>> [v.shape for v in tnp.ix_([0, 1], [2, 3, 4])]
     [(2, 1), (1, 3)]
     """
-    vectors = [array_of("ix_", a) for a in args]
+    vectors = [array_of("ix_", np.zeros(0, np.int64) if isinstance(a, list | tuple) and not a else a) for a in args]
     if any(v.ndim != 1 for v in vectors):
         raise ShapeError(message(f"ix_{here()} takes vectors", f"got {', '.join(str(v.type) for v in vectors)}"))
     vectors = [nonzero(v)[0] if v.dtype == dtypes.BOOL else v for v in vectors]

@@ -14,8 +14,7 @@ import numpy as np
 from tracer.errors import ArgumentError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.numpy.arithmetic import remainder
-from tracer.numpy.conversion import array_of, cast, dtype_of_argument, unified
-from tracer.numpy.creation import shape_argument
+from tracer.numpy.conversion import array_of, cast, dtype_of_argument, shape_argument, unified
 from tracer.numpy.manipulation import atleast_1d, atleast_2d, atleast_3d, expand_dims, moveaxis, ravel, transpose
 from tracer.primitives import arithmetic, joining
 from tracer.primitives.broadcasting import axis_of, broadcast_in_dim, full

@@ -17,7 +17,7 @@ from tracer.numpy.arithmetic import absolute
 from tracer.numpy.by_value import by_value
 from tracer.numpy.contraction import einsum
 from tracer.numpy.conversion import array_of, cast
-from tracer.numpy.manipulation import expand_dims, moveaxis, ravel
+from tracer.numpy.manipulation import broadcast_to, expand_dims, moveaxis, ravel
 from tracer.numpy.manipulation import matrix_transpose as matrix_transpose
 from tracer.numpy.matrices import diagonal as _diagonal
 from tracer.numpy.matrices import eye
@@ -118,11 +118,12 @@ def _matrix_norm(x: Array, ord: Any, axes: tuple[int, ...], keepdims: bool) -> A
     if ord in (1, -1, np.inf, -np.inf):
         summed, kept = (rows, columns) if ord in (1, -1) else (columns, rows)
         totals = sum(absolute(x), summed, keepdims=True)
-        extreme = (max if ord in (1, np.inf) else min)(totals, kept, keepdims=True)
+        greatest = ord in (1, np.inf)
+        extreme = max(totals, kept, keepdims=True, initial=0) if greatest else min(totals, kept, keepdims=True)
         return extreme if keepdims else extreme.squeeze(axes)
     if ord in (2, -2, "nuc"):
         singular = by_value(np.linalg.svdvals, "")(moveaxis(x, axes, (-2, -1)))
-        found: Array = (max if ord == 2 else min if ord == -2 else sum)(singular, -1)
+        found: Array = max(singular, -1, initial=0) if ord == 2 else (min if ord == -2 else sum)(singular, -1)
         return expand_dims(found, axes) if keepdims else found
     raise ArgumentError(
         message(f"norm{here()}: no matrix norm {ord!r}", help='"fro", "nuc", 1, -1, 2, -2, inf and -inf are there')
@@ -184,7 +185,7 @@ def matrix_power(a: Any, n: int) -> Array:
         if n & 1:
             result = x if result is None else matmul(result, x)
         x, n = (matmul(x, x) if n > 1 else x), n >> 1
-    return eye(x.shape[-1], dtype=x.dtype) + (x - x) if result is None else result
+    return broadcast_to(eye(x.shape[-1], dtype=x.dtype), x.shape) if result is None else result
 
 
 @makes_new

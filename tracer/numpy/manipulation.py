@@ -13,9 +13,8 @@ import numpy as np
 
 from tracer.errors import ArgumentError, ShapeError, message
 from tracer.ir import shape as shapes
-from tracer.numpy.conversion import array_of
+from tracer.numpy.conversion import array_of, shape_argument, sizes_argument
 from tracer.numpy.conversion import broadcast as _broadcast
-from tracer.numpy.creation import shape_argument, sizes_argument
 from tracer.primitives import shapes as primitives
 from tracer.primitives.broadcasting import axes_of, axis_of
 from tracer.runtime.handles import makes_new

@@ -10,8 +10,7 @@ from typing import Any
 
 from tracer.errors import ShapeError, message
 from tracer.ir import dtypes
-from tracer.numpy.conversion import array_of, broadcast, cast, dtype_of_argument
-from tracer.numpy.creation import shape_argument
+from tracer.numpy.conversion import array_of, broadcast, cast, dtype_of_argument, shape_argument
 from tracer.primitives import comparison
 from tracer.primitives.arithmetic import add
 from tracer.primitives.broadcasting import axis_of, broadcast_in_dim, full_like

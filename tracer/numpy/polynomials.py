@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from tracer.errors import ArgumentError, ShapeError, TracerArrayError, message
-from tracer.ir import shape
-from tracer.numpy.conversion import array_of, broadcast, unified
+from tracer.ir import dtypes, shape
+from tracer.numpy.conversion import array_of, broadcast, cast, unified
 from tracer.numpy.creation import full_like, zeros
 from tracer.numpy.joining import append, concatenate, stack
 from tracer.numpy.manipulation import atleast_1d
@@ -165,6 +165,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
            [9, 3, 1]], i64)
     """
     values = array_of("vander", x)
+    values = cast(values, dtypes.I64) if values.dtype == dtypes.BOOL else values
     if values.ndim != 1:
         raise ShapeError(message(f"vander{here()} takes a vector", f"got {values.type}"))
     columns = values.shape[0] if N is None else operator.index(N)

@@ -11,6 +11,7 @@ import numpy as np
 
 from tracer.errors import ArgumentError, DTypeError, ShapeError, message
 from tracer.ir import dtypes
+from tracer.numpy.arithmetic import subtract
 from tracer.numpy.choosing import where
 from tracer.numpy.conversion import array_of, unified
 from tracer.numpy.creation import asarray
@@ -79,7 +80,8 @@ def _slid(name: str, x: Array, y: Array, mode: str, precision: Any) -> Array:
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Array:
     """The piecewise linear function through the points (xp, fp) at x; xp must ascend.
 
-    left, right: its values outside, those at the ends by default. period: of x, with which xp need not ascend.
+    x, xp: real. left, right: the values outside, those at the ends by default. period: of x, with which xp need not
+    ascend.
 
     >>> tnp.interp(2.5, [1.0, 2.0, 3.0], [3.0, 2.0, 0.0])
     Array(1., f64)
@@ -87,6 +89,10 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     places = unified("interp", [asarray(x), asarray(xp)])
     at, points = unified("interp", [promoted_inexact("interp", v)[0] for v in places])
     values = promoted_inexact("interp", asarray(fp))[0]
+    if dtypes.is_complex(at.dtype):
+        raise DTypeError(
+            message(f"interp{here()}: x and xp are real, on a line", f"got {at.type}", help="interpolate in x.real")
+        )
     if points.ndim != 1 or values.shape != points.shape or not points.shape[0]:
         raise ShapeError(
             message(f"interp{here()}: xp and fp are vectors of one size", f"got {points.type} and {values.type}")
@@ -104,12 +110,20 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     low, high = right_one - 1, (right_one if n > 1 else right_one - 1)
     width = points[high] - points[low]
     share = where(width == 0, 0.0, (at - points[low]) / where(width == 0, 1.0, width))
-    result = values[low] + share * (values[high] - values[low])
-    result = where(at == points[high], values[high], result)
+    result = _between(values[low], values[high], share, at == points[high])
     if period is None:
         result = where(at < points[0], values[0] if left is None else left, result)
         result = where(at > points[-1], values[-1] if right is None else right, result)
     return where(at != at, at, result) if n > 1 else result  # NaN
+
+
+def _between(low: Array, high: Array, share: Array, at_high: Array) -> Array:
+    """From one value to the next by a share, exact at both ends, and finite there whatever the other value is."""
+    rise = high - low
+    upward, downward = low + share * rise, high + (share - 1) * rise
+    line = where(at_high | (upward != upward), downward, upward)
+    missing = line != line
+    return where(missing & ((share == 0) | (low == high)), low, where(missing & at_high, high, line))
 
 
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
@@ -176,7 +190,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
 
 
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
-    """The differences of neighbours in the array made flat, with values put before and behind them.
+    """The differences of neighbours in the array made flat, with values put before and behind them. No bools.
 
     >>> tnp.ediff1d([1, 2, 4, 7])
     Array([1, 2, 3], i64)
@@ -187,7 +201,8 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
         if part is not None and not can_cast(part.dtype, x.dtype, "same_kind"):
             raise DTypeError(message(f"ediff1d{here()}: {part.dtype} does not fit among differences of {x.dtype}"))
     joined = [part.astype(x.dtype) if part is not None else None for part in parts]
-    return concatenate([p for p in (joined[0], diff(x), joined[1]) if p is not None])
+    differences = subtract(x[1:], x[:-1])
+    return concatenate([p for p in (joined[0], differences, joined[1]) if p is not None])
 
 
 @makes_new
