@@ -84,7 +84,17 @@ def linear_sets(case: Case, rng: np.random.Generator) -> list[tuple[bool, ...]]:
         for count in range(1, len(places) + 1)
         for chosen in itertools.combinations(places, count)
     ]
-    return [linear for linear in candidates if all(_is_affine(case, linear, rng) for _ in range(16))]
+    tried = [linear for linear in candidates if not _is_refused(case, linear)]
+    return [linear for linear in tried if all(_is_affine(case, linear, rng) for _ in range(16))]
+
+
+def _is_refused(case: Case, linear: tuple[bool, ...]) -> bool:
+    """Products at places that might be one, of which only the draw says that they are not."""
+    (equation,) = case.program.equations
+    if equation.primitive.name != "scatter_mul" or not linear[2]:
+        return False
+    indices = case.program.input_types[1]
+    return not equation.params["unique_indices"] and size(indices) > indices.shape[-1]
 
 
 def _is_affine(case: Case, linear: tuple[bool, ...], rng: np.random.Generator) -> bool:

@@ -13,6 +13,7 @@ import tracer
 import tracer.numpy as tnp
 from tests.primitives.structural import lax
 from tracer import grad, hessian, jacfwd, jacrev, jit, ops, vmap
+from tracer.errors import NoRuleError
 from tracer.primitives.slicing import ScatterDimensionNumbers
 
 POINT = ScatterDimensionNumbers((), (0,), (0,))
@@ -129,3 +130,21 @@ def test_products_of_segments() -> None:
     second[1, 4] = second[4, 1] = 1.0
     np.testing.assert_array_equal(hessian(f)(d), second)
     assert grad(lambda d: ops.segment_prod(d, tnp.zeros(0, dtype=int), 2).sum())(tnp.zeros(0)).shape == (0,)
+
+
+def test_products_of_several_updates_are_not_linear_in_them() -> None:
+    """As JAX says; in the operand they are, and in updates of which no two are said to meet."""
+    x, u, ct = np.arange(1.0, 5.0), np.array([2.0, 3.0, 5.0]), np.array([1.0, 10.0, 100.0, 1000.0])
+    repeated, distinct = np.array([[0], [0], [2]]), np.array([[3], [0], [2]])
+
+    def product(operand: Any, places: Any, updates: Any, unique: bool = False) -> Any:
+        return tracer.lax.scatter_mul(operand, places, updates, POINT, unique_indices=unique)
+
+    (back,) = tracer.linear_transpose(lambda v: product(v, repeated, u), x)(ct)
+    np.testing.assert_array_equal(back, [6.0, 10.0, 500.0, 1000.0])
+    (back,) = tracer.linear_transpose(lambda v: product(x, distinct, v, unique=True), u)(ct)
+    np.testing.assert_array_equal(back, [4000.0, 1.0, 300.0])
+    (back,) = tracer.linear_transpose(lambda v: product(x, repeated[:1], v), u[:1])(ct)
+    np.testing.assert_array_equal(back, [1.0])
+    with pytest.raises(NoRuleError, match="updates that go to one place are multiplied with each other"):
+        tracer.linear_transpose(lambda v: product(x, repeated, v), u)(ct)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tracer.errors import NoRuleError, message
 from tracer.ir import dtypes, shape
 from tracer.ir.primitive import NoRule, Primitive, Scatter, Zero
 from tracer.ir.scalar import ScalarOp
@@ -28,6 +29,7 @@ from tracer.primitives.rules import Value, is_linear, one_linear
 from tracer.primitives.segments import products_of_others
 from tracer.primitives.shapes import broadcast_in_dim, iota, reshape
 from tracer.primitives.windows import GatherScatterMode, ScatterDimensionNumbers, scatter_reference
+from tracer.trace.source import here
 from tracer.trace.trace import Operand, bind
 
 # scatter
@@ -156,6 +158,13 @@ def _scatter_mul_transpose(
     if is_linear(operand):
         doperand = bind_scatter(scatter_mul_p, ct, indices, updates, numbers, mode, unique, predicate)
     if is_linear(updates):
+        if not unique and shape.size(indices.type.shape[:-1]) > 1:
+            raise NoRuleError(
+                message(
+                    f"transpose of scatter_mul{here()}: updates that go to one place are multiplied with each other",
+                    help="say unique_indices=True where no two do; vjp differentiates what is not linear",
+                )
+            )
         dupdates = gather_back(mul(ct, operand), operand, indices, updates, predicate, numbers, mode)
     return [doperand, None, dupdates, None]
 
