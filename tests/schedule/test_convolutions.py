@@ -116,3 +116,29 @@ def test_small_and_narrow_ones_and_other_dtypes_are_products_with_windows() -> N
     assert not is_kept(function, x[..., :20, :20], y)  # at one position every term is read for one sum
     function, x, y = convolution("same", "complex64")
     assert not is_kept(function, x, y)
+
+
+SPREAD: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
+    ((2, 3, 7, 9), (4, 3, 4, 4), {"lhs_dilation": (2, 2), "padding": ((2, 2), (1, 3))}),
+    ((2, 3, 7, 9), (4, 3, 3, 5), {"lhs_dilation": (3, 2), "padding": ((6, 0), (-2, -3))}),
+    ((2, 3, 7, 9), (4, 3, 2, 1), {"lhs_dilation": (3, 4), "padding": ((1, 5), (0, 7))}),
+    ((1, 2, 5, 11), (6, 2, 3, 3), {"lhs_dilation": (1, 2), "strides": (2, 1), "rhs_dilation": (2, 1),
+                                   "padding": ((2, 1), (1, 2))}),
+    ((2, 6, 8, 8), (4, 3, 3, 3), {"lhs_dilation": (2, 2), "padding": ((-5, 1), (1, -4)), "feature_groups": 2}),
+    ((2, 3, 20), (4, 3, 7), {"lhs_dilation": (5,), "padding": ((3, 3),)}),
+    ((1, 2, 3, 4, 5), (3, 2, 2, 3, 2), {"lhs_dilation": (2, 1, 3), "padding": ((1, 1), (1, 1), (0, 2))}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(SPREAD)))
+def test_no_zero_between_spread_elements_is_multiplied(number: int) -> None:
+    left, right, given = SPREAD[number]
+    rank = len(left) - 2
+    params = {
+        "strides": (1,) * rank, "rhs_dilation": (1,) * rank, "preferred_element_type": np.dtype("float64"), **given,
+    }  # fmt: skip
+    x, y = RNG.standard_normal(left), RNG.standard_normal(right)
+    agree(lambda a, b: conv(a, b, **params), x, y)
+    equations = optimize(staged(lambda a, b: conv(a, b, **params), [x, y])).equations
+    assert all(set(e.params["lhs_dilation"]) == {1} for e in equations if e.primitive.name == "conv")
+    assert not any(steps for e in equations if e.primitive.name == "pad" for *_, steps in e.params["padding_config"])

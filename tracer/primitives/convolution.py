@@ -147,16 +147,23 @@ def _expand(
 ) -> Any:  # fmt: skip
     """Windows as a matrix, by rhs: the axis that is longer, positions or window, innermost in memory.
 
-    Where it has a nest of its own once lhs is spread, that is all that happens.
+    Where lhs is spread, its phases are convolved in place of zeros, if that can be; where it has a nest of its own once
+    it is spread, that is all that happens.
     """
     rank, groups = len(strides), feature_groups * batch_groups
     spatial, window = tuple(range(2, 2 + rank)), rhs.type.shape[2:]
-    padded = padded_operand(lhs, padding, lhs_dilation)
-    alone: dict[str, Any] = {
-        "strides": strides, "padding": ((0, 0),) * rank, "lhs_dilation": (1,) * rank, "rhs_dilation": rhs_dilation,
-        "feature_groups": feature_groups, "batch_groups": batch_groups, "precision": precision,
-        "preferred_element_type": preferred_element_type,
+    given: dict[str, Any] = {
+        "rhs_dilation": rhs_dilation, "feature_groups": feature_groups, "batch_groups": batch_groups,
+        "precision": precision, "preferred_element_type": preferred_element_type,
     }  # fmt: skip
+    sizes = positions(padded_sizes(lhs.type.shape[2:], padding, lhs_dilation), window, strides, rhs_dilation)
+    if batch_groups == 1 and _has_phases(lhs_dilation, strides, rhs_dilation) and 0 not in (*lhs.type.shape, *sizes):
+        rows = zip(window, rhs_dilation, padding, strict=True)
+        before = tuple((dilated(w, r) - 1 - low, 0) for w, r, (low, _) in rows)
+        exchanged = {**given, "strides": lhs_dilation, "lhs_dilation": strides, "padding": before}
+        return _in_phases(lhs, sizes, rev(rhs, spatial), exchanged)
+    padded = padded_operand(lhs, padding, lhs_dilation)
+    alone = {**given, "strides": strides, "padding": ((0, 0),) * rank, "lhs_dilation": (1,) * rank}
     if has_nest(padded.type, rhs.type, **alone):
         return conv(padded, rhs, **alone)
     windows = sliding_windows(padded, spatial, window, strides, rhs_dilation)
@@ -199,10 +206,12 @@ def _lhs_cotangent(ct: Any, lhs: Any, rhs: Any, params: dict[str, Any]) -> Any:
     out_features, in_features, *window = rhs.type.shape
     weights = reshape(rhs, (groups, out_features // groups, in_features, *window))
     weights = reshape(moveaxis(weights, 1, 2), (groups * in_features, out_features // groups, *window))
-    rows = zip(params["strides"], params["lhs_dilation"], params["rhs_dilation"], strict=True)
-    in_phases = any(s > 1 for s in params["strides"]) and all(s == 1 or (a, b) == (1, 1) for s, a, b in rows)
-    transposed = _cotangent_in_phases if in_phases and 0 not in (*ct.shape, *lhs.type.shape) else _spread_cotangent
-    result = transposed(ct, lhs, weights, params)
+    in_phases = _has_phases(params["strides"], params["lhs_dilation"], params["rhs_dilation"])
+    if in_phases and 0 not in (*ct.shape, *lhs.type.shape):
+        dtype = lhs.type.dtype
+        result = _in_phases(ct, lhs.type.shape[2:], weights, {**params, "preferred_element_type": dtype})
+    else:
+        result = _spread_cotangent(ct, lhs, weights, params)
     if params["batch_groups"] > 1:  # [N', groups * C, ...]: the groups belong to the batch
         split = reshape(result, (result.shape[0], groups, in_features, *result.shape[2:]))
         result = reshape(moveaxis(split, 1, 0), lhs.type.shape)
@@ -227,17 +236,23 @@ def _spread_cotangent(ct: Any, lhs: Any, weights: Any, params: dict[str, Any]) -
     )  # fmt: skip
 
 
-def _cotangent_in_phases(ct: Any, lhs: Any, weights: Any, params: dict[str, Any]) -> Any:
+def _has_phases(spread: Shape, steps: Shape, rhs_dilation: Shape) -> bool:
+    """Whether an operand that is spread can be convolved phase by phase: no step along the axes where it is."""
+    rows = zip(spread, steps, rhs_dilation, strict=True)
+    return any(d > 1 for d in spread) and all(d == 1 or (s, r) == (1, 1) for d, s, r in rows)
+
+
+def _in_phases(ct: Any, sizes: Shape, weights: Any, params: dict[str, Any]) -> Any:
     """Each residue of the places modulo the strides on its own, as features: no zero is multiplied.
 
-    With j + p = q s + r, the cotangent of lhs at j is the sum over t of ct[q - t] window[t s + r].
+    With j + p = q s + r, the cotangent at j of what has `sizes` is the sum over t of ct[q - t] window[t s + r].
     """
     rank, features = len(params["strides"]), weights.shape[0]
     phases: list[int] = []
     padding: list[tuple[int, int]] = []
     starts: list[int] = []
     for axis, (stride, (low, _)) in enumerate(zip(params["strides"], params["padding"], strict=True)):
-        n, size, width = lhs.type.shape[2 + axis], ct.shape[2 + axis], weights.shape[2 + axis]
+        n, size, width = sizes[axis], ct.type.shape[2 + axis], weights.type.shape[2 + axis]
         if stride == 1:
             dilation = params["rhs_dilation"][axis]
             before = dilated(width, dilation) - low - 1
@@ -262,7 +277,7 @@ def _cotangent_in_phases(ct: Any, lhs: Any, weights: Any, params: dict[str, Any]
         ct, rev(weights, tuple(range(2, 2 + rank))), strides=params["lhs_dilation"], padding=tuple(padding),
         lhs_dilation=(1,) * rank, rhs_dilation=params["rhs_dilation"],
         feature_groups=params["feature_groups"] * params["batch_groups"],
-        precision=params["precision"], preferred_element_type=lhs.type.dtype,
+        precision=params["precision"], preferred_element_type=params["preferred_element_type"],
     )  # fmt: skip
     places = result.shape[2:]
     result = reshape(result, (result.shape[0], features, *phases, *places))
@@ -272,7 +287,7 @@ def _cotangent_in_phases(ct: Any, lhs: Any, weights: Any, params: dict[str, Any]
         result = pad(result, 0, _at_end(result.ndim, 3 + 2 * axis, stride - phase)) if phase < stride else result
     result = reshape(result, (result.shape[0], features, *(n * s for n, s in zip(places, strides, strict=True))))
     for axis, start in enumerate(starts):
-        result = slice_in_dim(result, start, start + lhs.type.shape[2 + axis], axis=2 + axis)
+        result = slice_in_dim(result, start, start + sizes[axis], axis=2 + axis)
     return result
 
 
