@@ -90,7 +90,7 @@ def linear_sets(case: Case, rng: np.random.Generator) -> list[tuple[bool, ...]]:
 
 def _is_refused(case: Case, linear: tuple[bool, ...]) -> bool:
     """Products at places that might be one, of which only the draw says that they are not."""
-    (equation,) = case.program.equations
+    equation = case.program.equations[-1]
     if equation.primitive.name != "scatter_mul" or not linear[2]:
         return False
     indices = case.program.input_types[1]
