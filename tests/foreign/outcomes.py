@@ -33,7 +33,7 @@ class Case:
     call: Callable[..., Any]
     operands: tuple[Any, ...]
     eager: str = OURS
-    jit: str = OURS
+    jit: str | None = OURS
     grad: str | None = OURS
     tolerance: float = 1e-9
 

@@ -55,6 +55,8 @@ EINOPS = [
     *[_einops("reduce", "a (b c) -> a b", operation, b=2) for operation in ("mean", "sum", "max", "min", "prod")],
     _einops("repeat", "a b -> a c b", c=3),
     _einops("einsum", "a b, c b -> a c", operands=(X, Y)),
+    _einops("repeat", "... b -> ... b c", c=3),
+    _einops("reduce", "a b -> a", lambda x, axes: x.sum(axes)),
     Case("rearrange of a list", _listed, (X, Y)),
     Case("pack and unpack", _packed, (X, Y)),
     Case("array_api.rearrange", _standard, (X,)),
@@ -91,12 +93,25 @@ def _expression(x: Any, y: Any) -> Any:
     return opt_einsum.contract_expression("ij,kj->ik", x.shape, y.shape)(x, y)
 
 
+def _with_constants(y: Any) -> Any:
+    return opt_einsum.contract_expression("ij,kj->ik", X, y.shape, constants=[0])(y)
+
+
+def _shared(x: Any, y: Any) -> Any:
+    with opt_einsum.shared_intermediates():
+        return opt_einsum.contract("ij,kj->ik", x, y)
+
+
 OPT_EINSUM = [
     Case("contract", _chain, (X, Y)),
     Case("contract of one operand", _diagonal, (X,)),
     Case("contract to a number", lambda x, y: opt_einsum.contract("ij,ij->", x, y), (X, Y)),
     Case("contract with a path", lambda x, y: opt_einsum.contract("ij,kj,kl->il", x, y, x, optimize="optimal"), (X, Y)),
     Case("contract_expression", _expression, (X, Y)),
+    Case("contract by indices", lambda x, y: opt_einsum.contract(x, [0, 1], y, [0, 1], [0]), (X, Y)),
+    Case("contract with an ellipsis", lambda x, y: opt_einsum.contract("...j,...j->...", x, y), (X, Y)),
+    Case("contract_expression with constants", _with_constants, (Y,)),
+    Case("shared_intermediates", _shared, (X, Y)),
     Case("contract_path", lambda x, y: opt_einsum.contract_path("ij,kj->ik", x, y)[0], (X, Y), PLAIN, PLAIN, None),
 ]
 O_RUNS = [(case, mode) for case in OPT_EINSUM for mode in MODES if case.expected(mode) is not None]

@@ -9,6 +9,7 @@ import pytest
 
 import tracer.numpy as tnp
 from tests.foreign.numpy_calls import CASES, NOT_CALLED
+from tests.foreign.numpy_parts import POLYNOMIALS, TESTING
 from tests.foreign.outcomes import MODES, NUMPY, OURS, REFUSED, Case, check
 
 
@@ -31,6 +32,14 @@ RUNS = [(as_it_is(case), mode) for case in CASES for mode in MODES if case.expec
 
 @pytest.mark.parametrize(("case", "mode"), RUNS, ids=[f"{case.function} {mode}" for case, mode in RUNS])
 def test_numpys_functions(case: Case, mode: str) -> None:
+    check("NumPy", case, mode)
+
+
+PARTS = [(case, mode) for case in (*POLYNOMIALS, *TESTING) for mode in MODES if case.expected(mode) is not None]
+
+
+@pytest.mark.parametrize(("case", "mode"), PARTS, ids=[f"{case.function} {mode}" for case, mode in PARTS])
+def test_polynomials_and_checks(case: Case, mode: str) -> None:
     check("NumPy", case, mode)
 
 
