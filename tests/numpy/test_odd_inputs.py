@@ -9,7 +9,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
-from tracer.errors import DTypeError, OutOfBoundsError, ShapeError
+from tracer.errors import ArgumentError, DTypeError, OutOfBoundsError, ShapeError
 
 KNOTS = np.array([0.0, 1.0, 2.0])
 AT = np.array([-1.0, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0, np.nan])
@@ -72,6 +72,8 @@ def test_what_numpy_refuses_is_refused(call: Any, error: type[Exception], text: 
         lambda p: p.linalg.norm(p.zeros((3, 0)), 1), lambda p: p.linalg.norm(p.zeros((0, 3)), 2),
         lambda p: p.linalg.matrix_power(p.full((2, 2), p.inf), 0), lambda p: p.ix_([], [1, 0])[0],
         lambda p: p.linalg.matrix_power(p.ones((3, 2, 2), bool), 0), lambda p: p.vander(p.asarray([True, False])),
+        lambda p: p.polyval(p.ones((2, 3)), 2.0),
+        lambda p: p.round(p.asarray([complex(np.nan, np.inf), complex(np.inf, -12.0), 26 - 14j]), -1),
         lambda p: p.full_like(p.zeros(2, p.uint8), 1.7), lambda p: p.full((2, 3), [1, 2, 3]),
     ],
 )  # fmt: skip
@@ -79,3 +81,31 @@ def test_values_and_dtypes_are_numpys(call: Any) -> None:
     found, expected = call(tnp), np.asarray(call(np))
     assert found.dtype == expected.dtype
     np.testing.assert_array_equal(found, expected)
+
+
+X = tnp.ones((2, 3))
+WRONG: dict[str, Any] = {
+    "repeat": (lambda: tnp.repeat(X, [1, 2, 3, 4], axis=1), ShapeError, "one count for all places, or one for each"),
+    "repeat of floats": (lambda: tnp.repeat(X, [1.0, 2.0], axis=0), DTypeError, "counts are integers"),
+    "roll": (lambda: tnp.roll(X, (1, 2), (0, 1, 0)), ShapeError, "one shift for all axes, or one for each"),
+    "polyval": (lambda: tnp.polyval(2.0, X), ShapeError, "the coefficients lie along an axis"),
+    "trim_zeros": (lambda: tnp.trim_zeros(X[0], 1), ArgumentError, "trim"),
+    "compress": (lambda: tnp.compress(X > 0, X), ShapeError, "the condition is a vector"),
+    "histogramdd": (lambda: tnp.histogramdd(X, [2, 2]), ShapeError, "bins has an entry for each of the 3 dimensions"),
+    "histogramdd of a range": (lambda: tnp.histogramdd(X, 2, [(0, 1)]), ShapeError, "range has an entry for"),
+    "ravel_multi_index": (lambda: tnp.ravel_multi_index((1, 2, 3), (4, 5)), ShapeError, "a coordinate and a mode"),
+    "result_type": (lambda: tnp.result_type(np.array(["a"])), DTypeError, "dtype"),
+    "promote_types": (lambda: tnp.promote_types(np.zeros(1, "M8[s]"), "f4"), DTypeError, "dtype"),
+    "transpose": (lambda: tnp.transpose(X, 1), ShapeError, "name every axis once"),
+    "convolve": (lambda: tnp.convolve(X[0], X[0], X[0]), ArgumentError, 'mode is "full", "same" or "valid"'),
+    "arange": (lambda: tnp.arange(X[0]), ArgumentError, "its bounds are single numbers"),
+    "indexing": (lambda: X.copy().__setitem__("a", 1.0), ArgumentError, "an index is an integer"),
+    "indexing by at": (lambda: X.at["a"].set(1.0), ArgumentError, "an index is an integer"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_mistakes_are_told_of_the_function(name: str) -> None:
+    call, error, text = WRONG[name]
+    with pytest.raises(error, match=rf"^{name.split()[0]} at test_odd_inputs\.py:\d+.*{text}"):
+        call()

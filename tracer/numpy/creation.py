@@ -280,7 +280,9 @@ def _static_number(name: str, value: Any) -> Any:
                     help="take them from x.shape, or mark the argument static: jit(f, static_argnums=...)",
                 )
             )
-        return (looked_at(value) if isinstance(value, np.ndarray) else np.asarray(value))[()].item()
+        if value.size != 1:
+            raise ArgumentError(message(f"{name}{here()}: its bounds are single numbers", f"got {value!r}"))
+        return (looked_at(value) if isinstance(value, np.ndarray) else np.asarray(value)).item()
     if not isinstance(value, int | float | complex | np.generic):
         raise ArgumentError(
             message(f"{name}{here()}: its bounds are numbers", f"got {type(value).__name__}: {value!r}"[:80])

@@ -162,7 +162,7 @@ def _pair(name: str, x: Any) -> tuple[DType, bool]:
     if isinstance(x, Array):
         return x.dtype, x.weak_type
     if isinstance(x, np.ndarray | np.generic):
-        return native(x.dtype), False
+        return dtype_named(name, native(x.dtype)), False
     if isinstance(x, bool | int | float | complex):
         return default_pair(x)
     if isinstance(x, list | tuple):

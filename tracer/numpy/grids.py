@@ -217,6 +217,13 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
     sizes = shape_argument("ravel_multi_index", dims)
     columns = [array_of("ravel_multi_index", i).astype(dtypes.I64) for i in multi_index]
     modes = mode if isinstance(mode, tuple) else (mode,) * len(sizes)
+    if not len(columns) == len(sizes) == len(modes):
+        raise ShapeError(
+            message(
+                f"ravel_multi_index{here()}: a coordinate and a mode for each axis",
+                f"got {len(columns)} coordinates and mode={mode!r} for {shape.show(sizes)}",
+            )
+        )
     shape.broadcast(*(c.shape for c in columns), operation=f"ravel_multi_index{here()}")
     result: Any = 0
     pairs = list(zip(columns, sizes, modes, strict=True))

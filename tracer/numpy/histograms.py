@@ -129,6 +129,13 @@ def histogramdd(
     dimensions = points.shape[1]
     each = bins if isinstance(bins, list | tuple) else [bins] * dimensions
     bounds = range if range is not None else [None] * dimensions
+    for name, given in (("bins", each), ("range", bounds)):
+        if len(given) != dimensions:
+            raise ShapeError(
+                message(
+                    f"histogramdd{here()}: {name} has an entry for each of the {dimensions} dimensions", f"got {given}"
+                )
+            )
     columns = [points[:, d] for d in np.arange(dimensions)]
     edges = [histogram_bin_edges(x, b, r) for x, b, r in zip(columns, each, bounds, strict=True)]
     found = [_bin("histogramdd", x, e) for x, e in zip(columns, edges, strict=True)]
@@ -136,8 +143,8 @@ def histogramdd(
     flat, inside = found[0]
     for (place, within), size in zip(found[1:], sizes[1:], strict=True):
         flat, inside = flat * size + place, inside & within
-    given = asarray(weights, float) if weights is not None else None
-    counts = reshape(_counted(where(inside, flat, 0), inside, int(np.prod(sizes)), given), sizes).astype(float)
+    heavy = asarray(weights, float) if weights is not None else None
+    counts = reshape(_counted(where(inside, flat, 0), inside, int(np.prod(sizes)), heavy), sizes).astype(float)
     if density:
         counts = counts / sum(counts)
         for d, e in enumerate(edges):

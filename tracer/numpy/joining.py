@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tracer.errors import ArgumentError, ShapeError, message
+from tracer.errors import ArgumentError, DTypeError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.numpy.arithmetic import remainder
 from tracer.numpy.conversion import array_of, cast, dtype_of_argument, shape_argument, unified
@@ -296,6 +296,14 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
 
 def _repeat_each(x: Array, repeats: Array, axis: int, total: int | None) -> Array:
     n = x.shape[axis]
+    if dtypes.is_inexact(repeats.dtype):
+        raise DTypeError(
+            message(f"repeat{here()}: counts are integers", f"got {repeats.type}", help="cast them, n.astype(int)")
+        )
+    if repeats.ndim > 1 or (repeats.ndim == 1 and repeats.shape[0] not in (1, n)):
+        raise ShapeError(
+            message(f"repeat{here()}: one count for all places, or one for each of the {n}", f"got {repeats.type}")
+        )
     known = concrete_value(repeats)
     if repeats.ndim == 0 or repeats.shape == (1,):
         repeats = broadcast_in_dim(reshape(repeats, ()), (n,), ())
@@ -341,6 +349,10 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
     shifts = tuple(shift) if isinstance(shift, list | tuple) else (shift,) * len(axes)
     if len(axes) == 1 and len(shifts) > 1:
         axes = axes * len(shifts)
+    if len(axes) != len(shifts):
+        raise ShapeError(
+            message(f"roll{here()}: one shift for all axes, or one for each", f"got {shifts} for axis={axis}")
+        )
     for by, one in zip(shifts, axes, strict=True):
         along = axis_of("roll", one, x.ndim)
         n = x.shape[along]

@@ -111,9 +111,7 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
     else:
         order = axes_of("transpose", _several(axes), x.ndim)
         if len(order) != x.ndim:
-            raise ShapeError(
-                message(f"transpose{here()}: name every axis once", f"got axes={tuple(axes)} for {x.type}")
-            )
+            raise ShapeError(message(f"transpose{here()}: name every axis once", f"got axes={axes} for {x.type}"))
     return primitives.transpose(x, order)
 
 

@@ -31,6 +31,8 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
     """
     del unroll
     coefficients, places = array_of("polyval", p), array_of("polyval", x)
+    if not coefficients.ndim:
+        raise ShapeError(message(f"polyval{here()}: the coefficients lie along an axis", f"got {coefficients.type}"))
     result = full_like(places, 0)
     for i in range(coefficients.shape[0]):
         result = result * places + coefficients[i]
@@ -179,7 +181,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
 
 
 @makes_new
-def trim_zeros(filt: Any, trim: str = "fb", axis: int | tuple[int, ...] | None = None) -> Array:
+def trim_zeros(filt: Any, trim: Any = "fb", axis: int | tuple[int, ...] | None = None) -> Array:
     """An array without the zeros at its front ("f"), its back ("b") or both, along some axes or all.
 
     Its values must be known.
@@ -188,7 +190,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | tuple[int, ...] | None =
     Array([1, 2], i64)
     """
     x = array_of("trim_zeros", filt)
-    if set(trim.lower()) - set("fb"):
+    if not isinstance(trim, str) or set(trim.lower()) - set("fb"):
         raise ArgumentError(message(f'trim_zeros{here()}: trim is "f", "b" or "fb"', f"got {trim!r}"))
     axes = shape.axes_tuple(axis, x.ndim, f"trim_zeros{here()}")
     known = concrete_value(x)

@@ -103,7 +103,7 @@ def round(a: Any, decimals: int = 0) -> Array:
         return _of_parts(value, rounding.round_even)
     scale = 10.0 ** builtins.abs(decimals)
     shift, back = (arithmetic.mul, arithmetic.div) if decimals > 0 else (arithmetic.div, arithmetic.mul)
-    return back(_of_parts(shift(value, scale), rounding.round_even), scale)
+    return _of_parts(value, lambda part: back(rounding.round_even(shift(part, scale)), scale))
 
 
 around = round

@@ -68,11 +68,11 @@ def _vectors(name: str, a: Any, v: Any) -> list[Array]:
     return arrays
 
 
-def _slid(name: str, x: Array, y: Array, mode: str, precision: Any) -> Array:
+def _slid(name: str, x: Array, y: Array, mode: Any, precision: Any) -> Array:
     """The products of y, the shorter one, with every stretch of x."""
     m = y.shape[0]
     widths = {"full": (m - 1, m - 1), "same": (m // 2, (m - 1) // 2), "valid": (0, 0)}
-    if mode not in widths:
+    if not isinstance(mode, str) or mode not in widths:
         raise ArgumentError(message(f'{name}{here()}: mode is "full", "same" or "valid"', f"got {mode!r}"))
     return conv_general_dilated(x[None, None], y[None, None], (1,), [widths[mode]], precision=precision)[0, 0]
 

@@ -137,10 +137,17 @@ def compress(
     if axis is None:
         x, axis = ravel(x), 0
     along = axis_of("compress", axis, x.ndim)
+    holds = array_of("compress", condition)
+    if holds.ndim != 1:
+        raise ShapeError(
+            message(
+                f"compress{here()}: the condition is a vector", f"got {holds.type}", help="x[condition] takes masks"
+            )
+        )
     if size is not None:
-        (found,) = nonzero(array_of("compress", condition), size=size, fill_value=x.shape[along])
+        (found,) = nonzero(holds, size=size, fill_value=x.shape[along])
         return take(x, found, along, mode="fill", fill_value=fill_value)
-    (known,) = nonzero(array_of("compress", condition))
+    (known,) = nonzero(holds)
     places = np.asarray(known)
     return _taken(x, checked_places(places, along, x.shape[along]), along)
 

@@ -9,6 +9,7 @@ Slices known while tracing are updated in place of a slice; everything else is a
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -51,7 +52,7 @@ MIN = Update(arithmetic.minimum, primitives.scatter_min)
 MAX = Update(arithmetic.maximum, primitives.scatter_max)
 
 
-@replayed
+@partial(replayed, named=False)
 def updated(x: Array, index: Any, value: Any, how: Update, *, mode: Any = None, unique_indices: bool = False) -> Array:
     """A copy of the array with the elements at an index updated."""
     v = _value(x, value)
