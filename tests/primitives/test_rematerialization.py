@@ -63,6 +63,17 @@ def test_what_comes_back_anyway_is_not_kept() -> None:
     assert kept_bytes(split, (False, True, True)) == 0
 
 
+def test_what_is_an_output_of_every_step_is_not_kept_in_parts() -> None:
+    """The product of two of its rows is made again of the output itself."""
+
+    def body(x: Any) -> Any:
+        y = tnp.exp(lax.stop_gradient(x))
+        return x * (y[:1] * y[1:2]), y
+
+    split = economical(linearize_program(tracer.make_program(body)(X), (True,), (True, True), nested=True), 1, (False,))
+    assert [kind for kind, _ in split.sources] == ["output"]
+
+
 @pytest.mark.parametrize(
     "step",
     [

@@ -93,6 +93,7 @@ def test_a_stencil_is_one_nest_in_boxes(function: Callable[..., Any], count: int
         lambda u: tnp.concatenate([u[i : i + 1] for i in range(30)]) * 2,  # many operands
         lambda u: sum(tnp.roll(u, (i, j), (0, 1)) for i in range(8) for j in range(8)),  # many boxes
         lambda u: tnp.sort(tnp.roll(u, 1, 0), 1) * 2,
+        lambda u: lax.pad(u, np.float32(0.5), ((0, 0, 0), (0, -38, 1))) * 2 + 1,  # padded between elements
     ],
 )
 def test_what_cannot_be_cut_is_stored(function: Callable[..., Any]) -> None:

@@ -221,3 +221,18 @@ def test_second_derivatives_of_calls_within_a_loop_in_bounded_memory(wrap: Calla
             found = wrap(tracer.grad(tracer.grad(f)))(0.3)
         expected = tracer.grad(tracer.grad(lambda v, n=count: lax.fori_loop(0, n, lambda _, x: tnp.sin(x), v)))(0.3)
         np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("start", [1.0, tnp.asarray(1.0)], ids=["weak", "an array"])
+def test_known_carries_of_loops_within_loops_stay_as_weak_as_they_were(start: Any) -> None:
+    """The inner loop's known carry begins as a Python number, and as the outer loop's afterwards."""
+
+    def inner(c: Any) -> Any:
+        return lax.fori_loop(0, 2, lambda i, s: (s[0] * s[1], s[1] + 1.0), c)[0]
+
+    def f(v: Any) -> Any:
+        return lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, inner(s[1:]), s[2] * 2.0), (0, v, 1.5))[1]
+
+    factor = 1.5 * 2.5 * 3.0 * 4.0 * 6.0 * 7.0
+    for transposed in (tracer.linear_transpose(f, start), tracer.jit(tracer.linear_transpose(f, start))):
+        assert float(transposed(2.0)[0]) == 2.0 * factor
