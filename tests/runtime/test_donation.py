@@ -118,6 +118,8 @@ ELSEWHERE: dict[str, Callable[..., Any]] = {
     "read afterwards": lambda x: (x.at[0].set(1.0), tnp.sum(x)),
     "another type": lambda x: x.astype("float32"),
     "another shape": lambda x: x[1:],
+    "moved, under another shape in between": lambda x: tnp.roll(x.reshape(40, 100), 3).reshape(-1),
+    "a product under another name": lambda x: (x.reshape(40, 100) @ x[:100, None] @ x[None, :100]).reshape(-1),
     "a product": lambda x: x.reshape(40, 100) @ x.reshape(100, 40),
 }
 
@@ -125,6 +127,49 @@ ELSEWHERE: dict[str, Callable[..., Any]] = {
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_other_results_have_memory_of_their_own(name: str) -> None:
     assert not any(keeps_place(ELSEWHERE[name], arange(4000)))
+
+
+PLACES = np.random.default_rng(0).permutation(400)
+
+MOVES: tuple[Callable[..., Any], ...] = (
+    lambda v: tnp.roll(v, 3),
+    lambda v: v[::-1],
+    lambda v: tnp.concatenate([v[7:], v[:7]]),
+    lambda v: tnp.pad(v[:-7], (7, 0)),
+    lambda v: v.reshape(4, 100).T.reshape(-1),
+    lambda v: v[PLACES],
+    lambda v: v[tnp.argsort(-v)],
+    tnp.sort,
+    lambda v: tnp.cumsum(v) * 0.01,
+    lambda v: v.at[PLACES[:50]].set(v[:50]),
+    lambda v: v.at[PLACES[:50]].add(v[-50:]),
+    lambda v: v.at[3].set(v[5]),
+    lambda v: (v.reshape(20, 20) @ v.reshape(20, 20)).reshape(-1) * 0.01,
+    lambda v: v * 2.0 + 1.0,
+    lambda v: v + tnp.mean(v),
+    lambda v: lax.scan(lambda c, _: (tnp.roll(c, 3), None), v, None, length=1)[0],
+    lambda v: lax.fori_loop(0, 3, lambda i, c: tnp.roll(c, 1) + i, v),
+    lambda v: lax.fori_loop(0, 3, lambda i, c: tnp.roll(c.reshape(20, 20), 3).reshape(-1), v),
+    lambda v: lax.scan(lambda c, _: (c.reshape(20, 20).T.reshape(-1) + 1.0, c[0]), v, None, length=2)[0],
+    lambda v: lax.cond(v[0] > 0.5, lambda c: c, lambda c: c[::-1], v),
+)
+SHAPES = ((400,), (20, 20), (4, 100), (2, 10, 20), (1, 400))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_whatever_moves_between_shapes_is_what_it_is_without_donation(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    shape, *between = (SHAPES[n] for n in rng.integers(len(SHAPES), size=4))
+    moves = [MOVES[n] for n in rng.integers(len(MOVES), size=rng.integers(1, 4))]
+    also = rng.random() < 0.3
+
+    def moved(x: Any) -> Any:
+        v = x
+        for move, other in zip(moves, between, strict=False):
+            v = move(v.reshape(-1)).reshape(other)
+        return (v.reshape(shape), x * 2.0) if also else v.reshape(shape)
+
+    keeps_place(moved, tnp.asarray(rng.random(shape)))
 
 
 def test_memory_that_somebody_else_knows_of_is_copied() -> None:

@@ -323,7 +323,7 @@ class _Planner:
                 assert isinstance(old, Var)
                 read = last_read.get(new, 0)
                 last_read[old] = max(last_read.get(old, 0), read)
-                last_shifted[old] = max(last_shifted.get(old, 0), read)
+                last_shifted[old] = max(last_shifted.get(old, 0), last_shifted.get(new, 0))
         return BlockPlan(steps, self.inline, place, last_read, last_shifted, self.calls)
 
     def _is_rename(self, equation: Equation) -> bool:

@@ -61,7 +61,24 @@ class BlockPlan:
     calls: bool
 
     def may_overwrite(self, old: Var, new: Var, equation: Equation | None) -> bool:
-        """Whether `new` can be stored where `old` is: nobody reads `old` later, or elsewhere while `new` is stored."""
+        """Whether `new` can be stored where `old` is: nobody reads `old` later, or elsewhere while `new` is stored.
+
+        equation: the one that makes `new`. A new name is stored when what it is another name of is.
+        """
         at = self.place.get(new, -1)
+        while at >= 0 and isinstance(step := self.steps[at], Rename):
+            (named,) = step.equation.inputs
+            if named not in self.place:  # an input, which is copied then, if it is not `old` itself
+                break
+            assert isinstance(named, Var)
+            at, equation = self.place[named], self._maker(named)
         pointwise = equation is not None and is_map(equation)
         return pointwise and self.last_read.get(old, -1) <= at and self.last_shifted_read.get(old, -1) < at
+
+    def _maker(self, variable: Var) -> Equation | None:
+        """The equation of the step that makes a value."""
+        match self.steps[self.place[variable]]:
+            case Nest(roots=roots):
+                return next(e for e in roots if variable in e.outputs)
+            case step:
+                return step.equation

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
 from tracer.ir.loop import Operand
-from tracer.ir.loop_build import Builder, constant
+from tracer.ir.loop_build import Builder
 from tracer.ir.primitive import Compare, Convert, Pointwise
 from tracer.ir.program import Equation
 from tracer.ir.scalar import ScalarOp
-from tracer.ir.types import ArrayType, KeyType, Type
+from tracer.ir.types import ArrayType, Type
 from tracer.schedule.complex import complex_pointwise
 from tracer.schedule.sources import Element
 
@@ -77,13 +77,3 @@ def _compare(b: Builder, op: ScalarOp, elements: Sequence[Element]) -> Operand:
 def convert(b: Builder, x: Operand, dtype: DType) -> Operand:
     """x as another dtype, by the rules of `ScalarOp.CONVERT`."""
     return b.convert(x, dtype)
-
-
-def zero_element(type: Type) -> Element:
-    """The element that stands for nothing: 0, false."""
-    if isinstance(type, KeyType):
-        return (constant(0, dtypes.U32), constant(0, dtypes.U32))
-    assert isinstance(type, ArrayType)
-    real = dtypes.real_dtype(type.dtype)
-    zero = constant(0, real)
-    return (zero, zero) if dtypes.is_complex(type.dtype) else (zero,)

@@ -55,7 +55,8 @@ from tracer.ir.loop_walk import statements_of
 def emit_module(module: Module, *, vector_bits: int | None = None) -> str:
     """The module as LLVM text, which exports `tracer_main`; equal modules give equal text.
 
-    vector_bits: write for machines with vectors this wide; None: for this one. Results do not depend on it.
+    vector_bits: write for machines with vectors this wide; None: for this one. Results do not depend on it, but
+    for products of matrices on machines without fused multiplication and addition.
     Raises InternalError for what a CPU cannot run.
     """
     functions = {function.name: function for function in module.functions}
