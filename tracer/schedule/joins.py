@@ -11,11 +11,23 @@ from tracer.schedule.function_writer import FunctionWriter
 from tracer.schedule.index import scaled, shifted
 from tracer.schedule.sources import Memory
 
+_MOST_IN_TURN = 8
+
 
 def write_concatenate(writer: BlockWriter, equation: Equation) -> None:
-    """One loop an operand, storing it from its offset on."""
+    """One loop an operand, storing it from its offset on; one for all where they lie element by element in turn."""
     (variable,), axis = equation.outputs, equation.params["dimension"]
     target, offset = writer.target_of(variable), 0
+    if _alternate(equation):
+        f = FunctionWriter(writer)
+        result = f.memory(target, written=True)
+        with f.loops(equation.inputs[0].type.shape, LoopKind.PARALLEL) as index:
+            puller = f.puller()
+            elements = [puller.element(atom, index) for atom in equation.inputs]
+            for number, element in enumerate(elements):
+                f.store(result, tuple(shifted(i, number * (a == axis)) for a, i in enumerate(index)), element)
+        f.invoke()
+        return
     for atom in equation.inputs:
         f = FunctionWriter(writer)
         result = f.memory(target, written=True)
@@ -25,6 +37,13 @@ def write_concatenate(writer: BlockWriter, equation: Equation) -> None:
             f.store(result, place, element)
         f.invoke()
         offset += atom.type.shape[axis]
+
+
+def _alternate(equation: Equation) -> bool:
+    """Whether a few operands of one element along the axis are joined, and nothing lies behind it."""
+    shape, axis = equation.outputs[0].type.shape, equation.params["dimension"]
+    alone = all(atom.type.shape[axis] == 1 for atom in equation.inputs)
+    return alone and 2 <= len(equation.inputs) <= _MOST_IN_TURN and all(n == 1 for n in shape[axis + 1 :])
 
 
 def write_pad(writer: BlockWriter, equation: Equation) -> None:
