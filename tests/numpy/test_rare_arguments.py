@@ -67,3 +67,14 @@ def test_roll_by_traced_places(axis: Any) -> None:
         np.testing.assert_array_equal(tracer.vmap(lambda n: tnp.roll(tnp.asarray(x), n, axis))(shifts), wanted)
         slopes = tracer.jit(tracer.grad(lambda x, n: tnp.sum(tnp.roll(x, n, axis) * x[0, 1])))(x, 2)
         np.testing.assert_allclose(slopes, x[0, 1] + np.where(np.arange(12).reshape(3, 4) == 1, x.sum(), 0))
+
+
+@pytest.mark.parametrize("name", ["correlate", "convolve"])
+def test_products_at_the_few_places_where_one_vector_lies_within_the_other(name: str) -> None:
+    x = np.random.default_rng(3).standard_normal(20)
+    for size in (20, 19, 18, 16, 15, 9, 1):
+        for a, b in ((x, x[:size]), (x[:size], x), (x + 1j * x[::-1], 1j * x[:size])):
+            expected = getattr(np, name)(a, b, "valid")
+            for way in (lambda f: f, tracer.jit):
+                found = way(lambda a, b: getattr(tnp, name)(a, b, "valid"))(a, b)
+                np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-13)

@@ -12,6 +12,7 @@ import tracer
 import tracer.numpy as tnp
 from tracer import lax
 from tracer.runtime.flops import equation_flops
+from tracer.scipy import special
 
 MOST = 5
 N = 64
@@ -179,6 +180,10 @@ def greatest_of_windows_that_meet(x: Any) -> Any:
 
 def greatest_of_each_half(x: Any) -> Any:
     return (lax.reduce_window(x, -tnp.inf, lax.max, (N, N // 2), (1, N // 2), "VALID") ** 2).sum()
+
+
+def correlated(x: Any) -> Any:
+    return (tnp.correlate(x, x[:-3]) ** 2).sum() + tnp.convolve(x, V, "valid").sum()
 
 
 def least_of_neighbours(x: Any) -> Any:
@@ -440,7 +445,7 @@ PROGRAMS: list[tuple[Callable[[Any], Any], Any]] = [
         greatest_product, branches, outer_products, pairs, newton_steps, elements_in_scan, elements_in_counted_loop,
         elements_in_while_loop, elements_in_branches, elements_in_loops_in_loops, elements_carried, windows_in_loop,
         window, first_elements, product, scanned_affine_maps, running_logarithms, running_minimum, slice_updated_at,
-        greatest_scattered, padded_between, middle_value, convolved,
+        greatest_scattered, padded_between, middle_value, convolved, correlated,
     )),
     *((f, M) for f in (
         quadratic_form, network, attention, rows_looked_up, convolution, strided_convolution, greatest_of_windows,
@@ -477,3 +482,17 @@ def test_the_weights_are_those_of_the_table() -> None:
     assert weights(lambda x: x.sum(), x) == [("reduce_sum", 32)]
     assert weights(lambda m: m.T.reshape(-1)[3:9], m) == []
     assert weights(lambda x: lax.scan(lambda c, v: (c * v, None), 1.0, x)[0], x) == [("scan", 32)]
+
+
+@pytest.mark.parametrize(
+    ("function", "times"),
+    [
+        (lambda x: lax.cummax(x).sum(), 6), (lambda x: lax.cummin(x).sum(), 6),
+        (lambda x: special.digamma(x).sum(), 7), (lambda x: (tnp.correlate(x, x[:48]) ** 2).sum(), 6),
+    ],
+    ids=["cummax", "cummin", "digamma", "correlate"],
+)  # fmt: skip
+def test_what_the_documents_say_of_dearer_derivatives(function: Callable[[Any], Any], times: int) -> None:
+    ratio = optimized_flops(tracer.value_and_grad(function), V) / optimized_flops(function, V)
+    assert ratio > MOST
+    assert round(ratio) <= times

@@ -18,6 +18,7 @@ from tracer.numpy.creation import asarray
 from tracer.numpy.dtypes import can_cast
 from tracer.numpy.joining import concatenate
 from tracer.numpy.manipulation import atleast_1d, flip, moveaxis, ravel
+from tracer.numpy.products import dot
 from tracer.numpy.promotion import promoted_inexact
 from tracer.numpy.reductions import sum
 from tracer.numpy.rounding import conjugate
@@ -74,7 +75,13 @@ def _slid(name: str, x: Array, y: Array, mode: Any, precision: Any) -> Array:
     widths = {"full": (m - 1, m - 1), "same": (m // 2, (m - 1) // 2), "valid": (0, 0)}
     if not isinstance(mode, str) or mode not in widths:
         raise ArgumentError(message(f'{name}{here()}: mode is "full", "same" or "valid"', f"got {mode!r}"))
+    places = x.shape[0] - m + 1
+    if mode == "valid" and places <= min(_FEW, m // 3) and dtypes.is_inexact(x.dtype):
+        return concatenate([dot(x[k : k + m], y, precision=precision)[None] for k in range(places)], 0)
     return conv_general_dilated(x[None, None], y[None, None], (1,), [widths[mode]], precision=precision)[0, 0]
+
+
+_FEW = 16  # places, at each of which a product is taken: the derivative of a convolution would mostly add zeros
 
 
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Array:
