@@ -58,6 +58,10 @@ DTYPES: tuple[tuple[str, Callable[[Any], Any]], ...] = (
         for name, dtype in (("sin", "int8"), ("sin", "int32"), ("mean", "int32"), ("mean", "bool"))
     ),
     ("cumsum(ones(1, int8))", lambda p: p.cumsum(p.ones(1, p.int8))),
+    (
+        "bincount(zeros(1, int64), ones(1, int32))",
+        lambda p: p.bincount(p.zeros(1, p.int64), p.ones(1, p.int32)),
+    ),
     ("conj(ones(1, bool))", lambda p: p.conj(p.ones(1, p.bool_))),
     ("asarray(1.0) + ones(1, float32)", lambda p: p.asarray(1.0) + p.ones(1, p.float32)),
     ("asarray(1) + ones(1, int8)", lambda p: p.asarray(1) + p.ones(1, p.int8)),

@@ -20,7 +20,7 @@ UNARY = (
     "logical_not", "max", "mean", "median", "min", "nan_to_num", "nanmax", "nanmean", "nansum", "negative", "positive",
     "prod", "ptp", "ravel", "real", "reciprocal", "rint", "round", "sign", "signbit", "sin", "sinc", "sinh", "sort",
     "sqrt", "square", "std", "sum", "tan", "tanh", "trunc", "var", "all", "any", "zeros_like", "ones_like", "diag",
-    "tril", "bincount", "nonzero", "modf", "rad2deg", "nanargmax",
+    "tril", "bincount", "nonzero", "modf", "rad2deg", "nanargmax", "sort_complex", "unwrap",
 )  # fmt: skip
 
 BINARY = (
@@ -28,6 +28,13 @@ BINARY = (
     "fmod", "heaviside", "hypot", "less", "left_shift",
     "logaddexp", "logical_and", "matmul", "maximum", "minimum", "mod",
     "multiply", "nextafter", "outer", "power", "right_shift", "subtract", "vdot", "where", "concatenate", "kron",
+    "cov", "trapezoid", "polydiv",
+)  # fmt: skip
+
+DECOMPOSITIONS = (
+    "linalg.cond", "linalg.det", "linalg.eig", "linalg.eigh", "linalg.eigvals", "linalg.eigvalsh", "linalg.inv",
+    "linalg.norm", "linalg.pinv", "linalg.qr", "linalg.slogdet", "linalg.svd", "linalg.svdvals", "fft.fft", "fft.irfft",
+    "fft.ifft2", "fft.rfftn", "fft.hfft",
 )  # fmt: skip
 
 SCALARS: dict[str, Any] = {"True": True, "2": 2, "2.0": 2.0, "2j": 2j}
@@ -42,6 +49,11 @@ def cases(jnp: Any) -> dict[str, Callable[[], Any]]:
     found: dict[str, Callable[[], Any]] = {}
     for dtype in DTYPES:
         x = jnp.ones(2, dtype)
+        if not dtype.startswith(("float16", "bfloat16", "complex")):
+            for name in DECOMPOSITIONS:
+                found[f"{name} {dtype}"] = lambda name=name, dtype=dtype: call_member(
+                    jnp, name, jnp.eye(2, dtype=dtype)
+                )
         for name in UNARY:
             found[f"{name} {dtype}"] = lambda name=name, x=x: getattr(jnp, name)(x)
         for sign, operator in OPERATORS.items():
@@ -55,6 +67,11 @@ def cases(jnp: Any) -> dict[str, Callable[[], Any]]:
                 values = jnp.ones(2, "float32")
                 found[f"interp {dtype} {other}"] = lambda x=x, y=y, values=values: jnp.interp(x, y, values)
     return found
+
+
+def call_member(jnp: Any, name: str, x: Any) -> Any:
+    module, member = name.split(".")
+    return getattr(getattr(jnp, module), member)(x)
 
 
 def call_two(jnp: Any, name: str, x: Any, y: Any) -> Any:

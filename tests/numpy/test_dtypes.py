@@ -18,13 +18,12 @@ TABLE: dict[str, str] = json.loads((Path(__file__).parent / "dtypes.json").read_
 
 # Where we differ from JAX, and why.
 DIFFERENT = {
-    "angle": "JAX computes the angle of small integers in f64, all other functions in f32",
-    "rint": "JAX computes rint of small integers in f64, all other functions in f32",
     "round": "JAX refuses bool, which is round",
     "kron": "JAX refuses bool",
     "arctan2": "NumPy refuses complex numbers",
     "logaddexp": "NumPy refuses complex numbers",
     "hypot": "JAX forgets that u64 with a signed integer is weak",
+    "polydiv": "JAX forgets that u64 with a signed integer is weak",
     "median": "JAX refuses complex numbers, which NumPy sorts",
 }
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tracer.errors import TracerArrayError, message
-from tracer.numpy.conversion import array_of
+from tracer.numpy.conversion import array_of, inexact_dtype
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.source import here
@@ -21,8 +21,11 @@ def by_value(theirs: Callable[..., Any], summary: str, call: str = "", shown: st
     Tuples with names keep their names. summary, call, shown: of the docstring, the last two an example.
     """
     name = theirs.__name__
+    operands = [parameter for parameter in inspect.signature(theirs).parameters if parameter in _OPERANDS]
 
     def function(*args: Any, **kwargs: Any) -> Any:
+        args = tuple(map(_floating, args[: len(operands)])) + args[len(operands) :]
+        kwargs = {key: _floating(x) if key in operands else x for key, x in kwargs.items()}
         return _ours(name, theirs(*trees.tree_map(_value, args), **trees.tree_map(_value, kwargs)))
 
     def _value(x: Any) -> Any:
@@ -41,12 +44,21 @@ def by_value(theirs: Callable[..., Any], summary: str, call: str = "", shown: st
     function.__name__ = function.__qualname__ = name
     function.__signature__ = inspect.signature(theirs)  # type: ignore[attr-defined]
     function.__doc__ = (
-        f"{summary}\n\n    Arguments are those of {theirs.__module__}.{name}, and results have its dtypes. Raises "
-        "TracerArrayError under\n    jit, vmap and grad: there is no primitive for it yet.\n"
+        f"{summary}\n\n    Arguments are those of {theirs.__module__}.{name}, and results have its dtypes, but for "
+        "integers,\n    which become the floats that all functions give. Raises TracerArrayError under jit, vmap and "
+        "grad: there is\n    no primitive for it yet.\n"
     )
     if call:
         function.__doc__ += "\n".join(("", f"    >>> {call}", *(f"    {line}" for line in shown.splitlines()), ""))
     return function
+
+
+_OPERANDS = frozenset(("A", "a", "b", "x"))  # what NumPy calls the arrays of these functions
+
+
+def _floating(x: Any) -> Any:
+    """Integers of ours as the floats that all functions of them are computed in."""
+    return x.astype(inexact_dtype(x.dtype)) if isinstance(x, Array | np.ndarray) else x
 
 
 def _ours(name: str, result: Any) -> Any:

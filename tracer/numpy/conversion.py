@@ -202,6 +202,11 @@ def inexact_dtype(dtype: DType) -> DType:
     return config.default_float if dtype.itemsize == 8 else dtypes.F32
 
 
+def floating(x: Array) -> Array:
+    """The array in the default float dtype where it holds integers or bools, whatever their width."""
+    return x if dtypes.is_inexact(x.dtype) else cast(x, config.default_float)
+
+
 def cast(x: Array, dtype: DType, weak: bool = False) -> Array:
     """The array in a dtype; itself where it has it already."""
     if x.dtype == dtype and x.weak_type == weak:

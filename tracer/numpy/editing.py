@@ -165,5 +165,6 @@ def sort_complex(a: Any) -> Array:
     >>> tnp.sort_complex([3.0, 1.0])
     Array([1.+0.j, 3.+0.j], c128)
     """
-    x, _ = unified("sort_complex", [array_of("sort_complex", a), asarray(np.complex64(0))])
+    (given,) = promoted_inexact("sort_complex", a)
+    x, _ = unified("sort_complex", [given, asarray(np.complex64(0))])
     return x.sort(0 if x.ndim == 1 else -1)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -13,11 +14,13 @@ import numpy as np
 
 from tracer.errors import ArgumentError, DTypeError, OutOfBoundsError, ShapeError, message
 from tracer.ir import dtypes, shape
-from tracer.numpy.choosing import nonzero
+from tracer.numpy.choosing import nonzero, where
 from tracer.numpy.conversion import array_of, shape_argument
 from tracer.numpy.creation import arange, asarray, linspace
 from tracer.numpy.joining import concatenate, stack
 from tracer.numpy.manipulation import atleast_1d, broadcast_arrays, reshape
+from tracer.primitives.checked_indices import checked_indices
+from tracer.primitives.windows import Bound
 from tracer.runtime.handles import makes_new
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.source import here
@@ -185,6 +188,9 @@ def _matrix(name: str, arr: Any) -> Array:
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Array, ...]:
     """The coordinates of flat places in an array of a shape, in row-major order; in column-major order for "F".
 
+    indices: integers [*s], negative ones counted from the end; shape: known while tracing. Returns int64 [*s] for each
+    axis of the shape. Raises OutOfBoundsError, from compiled code, too.
+
     >>> tnp.unravel_index(5, (2, 3))
     (Array(1, i64), Array(2, i64))
     """
@@ -192,11 +198,9 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Array, ..
     if not dtypes.is_integer(places.dtype):
         raise DTypeError(message(f"unravel_index{here()} takes integers", f"got {places.type}"))
     sizes = shape_argument("unravel_index", shape)
-    total = int(np.prod(sizes))
-    known = concrete_value(places)
-    if known is not None and known.size and not (known.min() >= -total and known.max() < total):
-        raise OutOfBoundsError(message(f"unravel_index{here()}: an index is out of bounds of shape {sizes}"))
-    places = places.astype(dtypes.I64) % total if total else places.astype(dtypes.I64)
+    total = math.prod(sizes)
+    places = places.astype(dtypes.I64)
+    places = _inside(where(places < 0, places + total, places), 0, total)
     if order not in ("C", "F"):
         raise ArgumentError(message(f"unravel_index{here()}: order is 'C' or 'F'", f"got {order!r}"))
     coordinates = []
@@ -209,7 +213,8 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Array, ..
 def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Array:
     """The flat places of coordinates in an array of a shape.
 
-    mode: "raise" (where the coordinates are known), "clip" or "wrap", for all axes or for each.
+    multi_index: integers, one array for each axis of `dims`, which broadcast to [*s]. mode: "raise", "clip" or "wrap",
+    for all axes or for each. Returns int64 [*s]. "raise" raises OutOfBoundsError, from compiled code, too.
 
     >>> tnp.ravel_multi_index((1, 2), (2, 3))
     Array(5, i64)
@@ -227,10 +232,21 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
     shape.broadcast(*(c.shape for c in columns), operation=f"ravel_multi_index{here()}")
     result: Any = 0
     pairs = list(zip(columns, sizes, modes, strict=True))
-    for column, n, how in pairs if order == "C" else reversed(pairs):
+    for axis, (column, n, how) in list(enumerate(pairs))[:: 1 if order == "C" else -1]:
         known = concrete_value(column)
-        if how == "raise" and known is not None and known.size and not (known.min() >= 0 and known.max() < n):
-            raise OutOfBoundsError(message(f"ravel_multi_index{here()}: a coordinate is out of bounds for size {n}"))
-        inside = column.clip(0, n - 1) if how == "clip" else column % n if how == "wrap" else column
+        if how == "raise" and known is not None and (known < 0).any():
+            raise OutOfBoundsError(
+                message(
+                    f"ravel_multi_index{here()}: coordinates are counted from 0",
+                    f"got {known.min()} for axis {axis} with size {n}",
+                    help='mode="wrap"',
+                )
+            )
+        inside = column.clip(0, n - 1) if how == "clip" else column % n if how == "wrap" else _inside(column, axis, n)
         result = result * n + inside
     return array_of("ravel_multi_index", result)
+
+
+def _inside(places: Array, axis: int, size: int) -> Array:
+    """Places along an axis of a size, once it is known that they lie in it."""
+    return checked_indices(places[..., None], asarray(True), (Bound(size - 1, axis, size),))[..., 0]

@@ -22,7 +22,7 @@ from tracer.numpy.manipulation import atleast_2d
 from tracer.numpy.matrices import diagonal
 from tracer.numpy.powers import sqrt
 from tracer.numpy.products import matmul
-from tracer.numpy.promotion import operand, promoted_inexact
+from tracer.numpy.promotion import inexact_beside, operand
 from tracer.numpy.reductions import Axis, prod, sum
 from tracer.numpy.rounding import conjugate, imag, real
 from tracer.numpy.statistics import average, inexact_stays, var, without_nan
@@ -88,7 +88,7 @@ def cov(
     Array([[ 1., -1.],
            [-1.,  1.]], f64)
     """
-    (x,) = promoted_inexact("cov", array_of("cov", m))
+    x = inexact_beside("cov", array_of("cov", m), *(() if y is None else (array_of("cov", y),)))
     if dtype is not None:
         x = cast(x, dtype_of_argument("cov", dtype))
     if x.ndim > 2:

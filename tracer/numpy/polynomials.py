@@ -16,7 +16,7 @@ from tracer.numpy.conversion import array_of, broadcast, cast, unified
 from tracer.numpy.creation import full_like, zeros
 from tracer.numpy.joining import append, concatenate, stack
 from tracer.numpy.manipulation import atleast_1d
-from tracer.numpy.promotion import promoted, promoted_inexact
+from tracer.numpy.promotion import inexact_beside, promoted, promoted_inexact
 from tracer.numpy.signals import convolve
 from tracer.runtime.handles import makes_new
 from tracer.trace.array import Array, concrete_value
@@ -86,7 +86,8 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array,
     >>> tnp.polydiv([3.0, 5.0, 2.0], [2.0, 1.0])
     (Array([1.5 , 1.75], f64), Array([0.  , 0.  , 0.25], f64))
     """
-    top, bottom = unified("polydiv", [atleast_1d(x) for one in (u, v) for x in promoted_inexact("polydiv", one)])
+    top, bottom = (atleast_1d(array_of("polydiv", one)) for one in (u, v))
+    top, bottom = unified("polydiv", [inexact_beside("polydiv", top, bottom), bottom])
     count = max(top.shape[0] - bottom.shape[0] + 1, 0)
     quotients = []
     for i in range(count):

@@ -63,6 +63,12 @@ def promoted_counts(name: str, *values: Any) -> list[Any]:
     return operands
 
 
+def inexact_beside(name: str, x: Array, *others: Any) -> Array:
+    """An array in the float dtype that it and others, arrays and numbers, are computed in together."""
+    dtype, weak = _inexact_pair(common_pair(name, [_pair(other) for other in (x, *others)]))
+    return cast(x, dtype, weak)
+
+
 def operand(name: str, x: Any) -> Array:
     """One argument of an operation whose result is a new array."""
     return x if type(x) is Array else array_of(name, x, copy=state.innermost is not None)

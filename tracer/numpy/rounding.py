@@ -14,7 +14,7 @@ import numpy as np
 
 from tracer.errors import DTypeError, message
 from tracer.ir import dtypes
-from tracer.numpy.conversion import aligned, cast
+from tracer.numpy.conversion import aligned, cast, floating
 from tracer.numpy.promotion import operand, parameter, pointwise_inexact, promoted_inexact
 from tracer.primitives import arithmetic, bits, comparison, conversion, rounding
 from tracer.primitives import complex as parts
@@ -76,13 +76,12 @@ fix = trunc
 @elementwise
 @makes_new
 def rint(x: Any, /) -> Array:
-    """The nearest whole number, halves to the even neighbour; integers become floats.
+    """The nearest whole number, halves to the even neighbour; integers become floats of the default dtype.
 
     >>> tnp.rint(tnp.asarray([0.5, 1.5, 2.6]))
     Array([0., 2., 3.], f64)
     """
-    (value,) = promoted_inexact("rint", x)
-    return _of_parts(value, rounding.round_even)
+    return _of_parts(floating(operand("rint", x)), rounding.round_even)
 
 
 @makes_new

@@ -13,13 +13,13 @@ from tracer.errors import ArgumentError, DTypeError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.numpy.arithmetic import subtract
 from tracer.numpy.choosing import where
-from tracer.numpy.conversion import array_of, unified
+from tracer.numpy.conversion import array_of, floating, unified
 from tracer.numpy.creation import asarray
 from tracer.numpy.dtypes import can_cast
 from tracer.numpy.joining import concatenate
 from tracer.numpy.manipulation import atleast_1d, flip, moveaxis, ravel
 from tracer.numpy.products import dot
-from tracer.numpy.promotion import promoted_inexact
+from tracer.numpy.promotion import inexact_beside, promoted_inexact
 from tracer.numpy.reductions import sum
 from tracer.numpy.rounding import conjugate
 from tracer.numpy.scans import cumsum, diff
@@ -141,10 +141,11 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     >>> tnp.gradient(tnp.asarray([1.0, 2.0, 4.0, 7.0]))
     Array([1. , 1.5, 2.5, 3. ], f64)
     """
-    (values,) = promoted_inexact("gradient", asarray(f))
+    places = [at if isinstance(at, int | float) else array_of("gradient", at) for at in varargs]
+    values = inexact_beside("gradient", asarray(f), *places)
     axes = tuple(range(values.ndim)) if axis is None else tuple(axis) if isinstance(axis, list | tuple) else (axis,)
     axes = tuple(axis_of("gradient", a, values.ndim) for a in axes)
-    spacings = varargs * len(axes) if len(varargs) == 1 else varargs or (1.0,) * len(axes)
+    spacings = places * len(axes) if len(places) == 1 else places or [1.0] * len(axes)
     if len(spacings) != len(axes) or edge_order not in (1, 2):
         raise ArgumentError(
             message(f"gradient{here()}: one spacing, or one for each axis; edge_order 1 or 2", f"got {len(varargs)}")
@@ -157,11 +158,10 @@ def _slope(values: Array, spacing: Any, axis: int, edge_order: int) -> Array:
     n = values.shape[axis]
     if n < edge_order + 1:
         raise ShapeError(message(f"gradient{here()}: an axis needs {edge_order + 1} elements", f"got {values.type}"))
-    at: Any = spacing if isinstance(spacing, int | float) else array_of("gradient", spacing)
-    shape = getattr(at, "shape", ())
+    shape = getattr(spacing, "shape", ())
     if shape not in ((), (n,)):
-        raise ShapeError(message(f"gradient{here()}: coordinates are as many as the axis has", f"got {at.type}"))
-    steps = diff(at).reshape(*[n - 1 if d == axis else 1 for d in range(values.ndim)]) if shape else at
+        raise ShapeError(message(f"gradient{here()}: coordinates are as many as the axis has", f"got {spacing.type}"))
+    steps = diff(spacing).reshape(*[n - 1 if d == axis else 1 for d in range(values.ndim)]) if shape else spacing
 
     def part(x: Any, start: int, stop: int) -> Any:
         return slice_in_dim(x, start, stop, axis=axis) if getattr(x, "shape", ()) else x
@@ -186,13 +186,11 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     >>> tnp.trapezoid([1.0, 2.0, 3.0])
     Array(4., f64)
     """
-    (values,) = promoted_inexact("trapezoid", asarray(y))
-    values = moveaxis(values, axis, -1)
-    if x is None:
-        width: Any = dx
-    else:
-        places = asarray(x)
-        width = diff(places if places.ndim == 1 else moveaxis(places, axis, -1))
+    places = () if x is None else (asarray(x),)
+    values = moveaxis(inexact_beside("trapezoid", asarray(y), *places), axis, -1)
+    width: Any = dx
+    for at in places:
+        width = diff(at if at.ndim == 1 else moveaxis(at, axis, -1))
     return sum(width * (values[..., 1:] + values[..., :-1]) / 2.0, -1)
 
 
@@ -222,7 +220,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: float = 2 * n
     x = array_of("unwrap", p)
     whole = dtypes.is_integer(x.dtype) and isinstance(period, int)
     if not whole:
-        (x,) = promoted_inexact("unwrap", x)
+        x = floating(x)
     steps = diff(x, axis=axis)
     half = period // 2 if whole else period / 2
     wrapped = (steps + half) % period - half

@@ -14,7 +14,7 @@ import numpy as np
 
 from tracer.errors import DTypeError, ShapeError, TracerArrayError, message
 from tracer.ir import dtypes, shape
-from tracer.numpy.conversion import broadcast, cast, dtype_of_argument, inexact_dtype, no_out
+from tracer.numpy.conversion import broadcast, cast, dtype_of_argument, floating, inexact_dtype, no_out
 from tracer.numpy.logic import isnan, truth
 from tracer.numpy.manipulation import moveaxis
 from tracer.numpy.promotion import operand, promoted_inexact
@@ -290,6 +290,7 @@ def _nan_arg(name: str, find: Any, a: Any, axis: int | None, out: object, keepdi
 def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None) -> Array:
     """How often each of 0, 1, 2, ... occurs, or the sums of their weights.
 
+    x: integers or bools [n]; weights: [n]. Returns int64 [length], or the weights' dtype, for bools the default float.
     The result is as long as the greatest number needs, and at least `minlength`; under `jit` give `length`, beyond
     which nothing is counted. Negative numbers raise, and under `jit` count as 0.
 
@@ -314,6 +315,8 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
             raise ShapeError(message(f"bincount{here()}: the numbers must not be negative", f"got {known.min()}"))
         length = builtins.max(int(known.max()) + 1 if known.size else 0, operator.index(minlength))
     shares = None if weights is None else operand("bincount", weights)
+    if shares is not None and shares.dtype == dtypes.BOOL:
+        shares = floating(shares)
     if shares is not None and shares.shape != numbers.shape:
         raise ShapeError(
             message(f"bincount{here()}: a weight for each number", f"got {shares.type} for {numbers.type}")

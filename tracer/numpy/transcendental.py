@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from tracer.ir import dtypes
-from tracer.numpy.conversion import cast
-from tracer.numpy.promotion import literal, pointwise_inexact, promoted_inexact
+from tracer.numpy.conversion import cast, floating
+from tracer.numpy.promotion import literal, operand, pointwise_inexact, promoted_inexact
 from tracer.numpy.rounding import signbit
 from tracer.primitives import arithmetic, comparison, exponential, hyperbolic, trigonometric
 from tracer.primitives import complex as parts
@@ -310,10 +310,12 @@ degrees = rad2deg
 def angle(z: Any, deg: bool = False) -> Array:
     """The argument of complex numbers, in [-π, π]; 0 or π for real ones, -0.0 included. In degrees if `deg`.
 
+    z: any numbers [*s]; returns floats [*s] of z's precision, of the default dtype for integers.
+
     >>> tnp.angle(tnp.asarray([1j, -1.0]))
     Array([1.57079633, 3.14159265], f64)
     """
-    (value,) = promoted_inexact("angle", z)
+    value = floating(operand("angle", z))
     if dtypes.is_complex(value.dtype):
         result = trigonometric.atan2(parts.imag(value), parts.real(value))
     else:
