@@ -92,22 +92,47 @@ def test_skinny_products(m: int, n: int, k: int, form: str, dtype: str) -> None:
     agree(by_transposes(form), *operands(form, m, n, k, dtype))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("few", range(2, 8))
+def test_large_matrices_beside_few_rows_or_columns(few: int, form: str, dtype: str) -> None:
+    for many, k in ((1003, 259), (70, 1100), (5001, 50)):
+        agree(by_axes(form), *operands(form, many, few, k, dtype))
+        agree(by_axes(form), *operands(form, few, many, k, dtype))
+
+
+def test_large_matrices_beside_few_columns_of_another_dtype() -> None:
+    a, b = drawn("float16", 300, 400), drawn("float16", 400, 3)
+    agree(by_axes("nn"), a, b)
+    whole = RNG.integers(-8, 9, (300, 400)), RNG.integers(-8, 9, (400, 3))
+    agree(by_axes("nn"), *whole)
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_skinny_products_of_stacks(form: str) -> None:
-    for m, n, k in ((3, 60, 50), (60, 3, 50), (6, 100, 40)):
+    for m, n, k in ((3, 60, 50), (60, 3, 50), (6, 100, 40), (300, 3, 250), (5, 300, 250)):
         agree(by_axes(form, 1), *operands(form, m, n, k, stack=(5,)))
 
 
 @pytest.mark.parametrize(
     ("form", "m", "n", "k", "routines"),
     [
-        ("nn", 3, 500, 500, []),
-        ("nt", 3, 500, 500, []),
-        ("tt", 3, 500, 500, ["gemm_f32"]),
-        ("nt", 500, 5, 500, []),
+        ("nn", 3, 200, 200, []),
+        ("nt", 3, 200, 200, []),
+        ("tt", 3, 200, 200, ["gemm_f32"]),
+        ("nt", 200, 5, 200, []),
         ("tn", 9000, 3, 3, []),
+        ("nn", 200, 5, 200, ["gemm_f32"]),
+        ("tn", 200, 2, 200, []),
+        ("nn", 1, 500, 500, []),
+        ("nn", 500, 1, 500, []),
+        ("nn", 3, 500, 500, ["gemm_f32"]),
+        ("nt", 3, 500, 500, ["gemm_f32"]),
+        ("nt", 500, 5, 500, ["gemm_f32"]),
         ("nn", 500, 5, 500, ["gemm_f32"]),
-        ("tn", 500, 2, 500, []),
+        ("tn", 500, 2, 500, ["gemm_f32"]),
+        ("nn", 30, 5, 9000, ["gemm_f32"]),
+        ("nt", 3, 9000, 30, []),
     ],
 )
 def test_which_of_them_are_loops(form: str, m: int, n: int, k: int, routines: list[str]) -> None:

@@ -26,6 +26,8 @@ _BLAS = (*_REAL, dtypes.C64, dtypes.C128)
 _FEW_ROWS, _FEW_COLUMNS = 4, 8
 _LONG = 16
 _LEAST_SKINNY_WORK = 1 << 9  # multiplications: fewer are written as loops in any form
+_LEAST_STREAMED = 1 << 16  # elements of a large matrix
+_LEAST_DOT, _LEAST_ROW = 48, 32  # elements of it that follow each other, along k and beside it
 _LEAST_SHORT_COLUMNS = 8
 _LEAST_SHORT_WORK = 1 << 14  # multiplications: fewer are written as loops, in f32
 
@@ -100,7 +102,7 @@ def _is_skinny(x: _Side, y: _Side) -> bool:
     (3, 100000).T @ (3, 3) 140 for 519.
     """
     m, n, k = _sizes(x, y)
-    if m * n * k <= _LEAST_SKINNY_WORK:
+    if m * n * k <= _LEAST_SKINNY_WORK or _is_streamed(x, y):
         return False
     turned = _lies_contracted_first(x), not _lies_contracted_first(y)
     if m < _FEW_ROWS:
@@ -110,15 +112,30 @@ def _is_skinny(x: _Side, y: _Side) -> bool:
     return turned == (False, True) and n < _FEW_COLUMNS and k >= _LONG
 
 
+def _is_streamed(x: _Side, y: _Side) -> bool:
+    """Whether one matrix is large beside a few rows or columns, and lies as it is multiplied: kernels read it once."""
+    m, n, k = _sizes(x, y)
+    few, many, large = (m, n, y) if m < n else (n, m, x)
+    first = _lies_contracted_first(large)
+    follow = many >= _LEAST_ROW and k >= _LONG if first else k >= _LEAST_DOT and many >= _LONG
+    return (
+        1 < few < _FEW_COLUMNS
+        and follow
+        and many * k >= _LEAST_STREAMED
+        and x.type.dtype == y.type.dtype
+        and x.type.dtype in _REAL
+    )
+
+
 def _is_better_turned(x: _Side, y: _Side) -> bool:
     """Whether b.T @ a.T reads memory in order where a @ b does not: a turned operand beside few rows or columns.
 
     Measured on one thread in f32: (2048, 2048).T @ (2048, 2) 2.2 ms for 30, (8, 2048) @ (2048, 2048).T 0.8 for 3.6.
     """
     m, n, k = _sizes(x, y)
-    if m * n * k <= _LEAST_SKINNY_WORK:
-        return False
     turned = _lies_contracted_first(x), not _lies_contracted_first(y)
+    if m * n * k <= _LEAST_SKINNY_WORK or (turned[1] and m < n and _is_streamed(x, y)):
+        return False
     return (turned[0] and n <= _FEW_COLUMNS < m) or (turned[1] and m <= _FEW_COLUMNS < n and (turned[0] or k >= _LONG))
 
 

@@ -45,6 +45,7 @@ from tracer.codegen.llvm.ordering import (
     split_definition,
 )
 from tracer.codegen.llvm.shared import shared_symbols
+from tracer.codegen.llvm.skinny_products import COUNTS, FORMS, skinny_kind
 from tracer.errors import InternalError
 from tracer.ir.loop import Constant, Library, Module, Operand, View
 from tracer.ir.loop_walk import blocks_of
@@ -96,7 +97,9 @@ def _gemm(kind: str) -> Routine:
     alone = (THREADS, gemm_definition(kind))
     texts = {f"library.alone.gemm_{kind}": alone, f"library.split.gemm_{kind}": (*alone, gemm_split(kind))}
     if kind in OWN_KINDS:
-        texts |= {f"tracer_product_{way}_{kind}": (product_declarations(kind),) for way in ("alone", "shared")}
+        skinny = (skinny_kind(form, count, kind) for form in FORMS for count in COUNTS)
+        for name in (kind, *skinny):
+            texts |= {f"tracer_product_{way}_{name}": (product_declarations(name),) for way in ("alone", "shared")}
     return Routine(f"gemm_{kind}", texts, _gemm_spell, symbols, blas=True)
 
 

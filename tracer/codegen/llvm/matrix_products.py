@@ -1,9 +1,10 @@
 """Matrix products by kernels of our own or by BLAS: one call on the caller's thread, or panels, which threads share.
 
-Real products of more than a few rows and columns are our own (`matrix_kernels`), the rest is BLAS's, which runs on one
-thread. Panels follow from the shape alone, each is one call, so results do not depend on the number of threads; and
-where other processes keep the cores busy, no call waits for a thread that does not come (OpenBLAS's own threads, two of
-them on two loaded cores: 74 ms for 256 x 256 x 256, in place of 0.3).
+Real products of more than a few rows and columns are our own (`matrix_kernels`), and large matrices beside skinny ones
+(`skinny_products`); the rest is BLAS's, which runs on one thread. Panels follow from the shape alone, each is one call,
+so results do not depend on the number of threads; and where other processes keep the cores busy, no call waits for a
+thread that does not come (OpenBLAS's own threads, two of them on two loaded cores: 74 ms for 256 x 256 x 256, in place
+of 0.3).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tracer.codegen.llvm.matrix_kernels import KINDS
+from tracer.codegen.llvm.skinny_products import skinny_form, skinny_kind
 from tracer.codegen.llvm.transposes import SYMBOL
 
 BLAS_KINDS: Final = ("f32", "f64", "c64", "c128")
@@ -31,6 +33,7 @@ _PANEL_WORK: Final = 1 << 20
 _LEAST_PANEL: Final = 64  # rows or columns; each panel packs the other operand anew
 _FEW_PANELS, _GOOD_PANEL = 4, 192  # more panels than this are at least so wide
 _OWN_WIDTH, _OWN_ROWS = 48, 128  # columns, a multiple of which our kernels take at once; rows worth a panel's copy
+_SKINNY_PANEL: Final = 1 << 18  # elements of the large matrix
 _VECTOR_WORK: Final = 8  # an element of a matrix that meets a vector costs its memory: as much as so many in a product
 
 THREADS: Final = """\
@@ -48,10 +51,16 @@ def gemm_calls(kind: str, batch: int, m: int, n: int, k: int, spelled: Sequence[
         bytes = batch * m * n * _item_size(kind)
         return [f"call void @llvm.memset.p0.i64({spelled[2]}, i8 0, i64 {bytes}, i1 false)"]
     own = is_own(kind, m, n)
-    panels = _own_panels(batch, m, n, k) if own else _panels(batch, m, n, k)
+    skinny = skinny_form(kind, m, n, k, *(spelled[at] != "i64 0" for at in (_TRANSPOSE_A, _TRANSPOSE_B)))
+    if skinny is not None:
+        panels = _skinny_panels(skinny[0], batch, m, n, k)
+    else:
+        panels = _own_panels(batch, m, n, k) if own else _panels(batch, m, n, k)
     given = list(spelled)
-    if own:
+    if own or skinny is not None:
         given[_TRANSPOSE_B] = "ptr null" if given[_TRANSPOSE_B] == "i64 0" else f"ptr @{SYMBOL}{_item_size(kind)}"
+    if skinny is not None:
+        kind, own = skinny_kind(*skinny, kind), True
     if panels is None:
         name = f"tracer_product_alone_{kind}" if own else f"library.alone.gemm_{kind}"
         return [f"call void @{name}({', '.join(given)})"]
@@ -60,17 +69,22 @@ def gemm_calls(kind: str, batch: int, m: int, n: int, k: int, spelled: Sequence[
     return [f"call void @{name}({', '.join(given)}, i64 {way}, i64 {count}, i64 {width})"]
 
 
-_TRANSPOSE_B: Final = 8  # its place among the arguments
+_TRANSPOSE_A, _TRANSPOSE_B = 7, 8  # their places among the arguments
 
 
 def _item_size(kind: str) -> int:
     """Bytes of an element of the result, and of what is transposed."""
-    return _ITEM["f32" if kind == SHORT_KIND else kind][1]
+    return _ITEM["f32" if kind == SHORT_KIND else _element(kind)][1]
+
+
+def _element(kind: str) -> str:
+    """The dtype alone, of a skinny form's, too."""
+    return kind.rpartition("_")[2]
 
 
 def _own_items(kind: str) -> tuple[str, str]:
     """An element of an operand of our products, and one of the result."""
-    return ("i16", "float") if kind == SHORT_KIND else (_ITEM[kind][0], _ITEM[kind][0])
+    return ("i16", "float") if kind == SHORT_KIND else (_ITEM[_element(kind)][0],) * 2
 
 
 def is_own(kind: str, m: int, n: int) -> bool:
@@ -115,6 +129,24 @@ def _own_panels(batch: int, m: int, n: int, k: int) -> tuple[int, int, int] | No
     else:
         way, length, unit, work = _ROWS, m, _OWN_ROWS, n * k
     width = -(-max(_PANEL_WORK // max(work, 1), 1) // unit) * unit
+    count = -(-length // width)
+    return (way, count, width) if count > 1 else None
+
+
+def _skinny_panels(form: str, batch: int, m: int, n: int, k: int) -> tuple[int, int, int] | None:
+    """The same for skinny products: panels of the large matrix, as much as memory takes some 50 µs for."""
+    way, length = (_ROWS, m) if form == "dots" else (_COLUMNS, n)
+    unit, least, most = (32, 128, 8) if form == "rows" else (12, 36, 16)
+    large = length * k
+    if batch * large <= _SKINNY_PANEL:
+        return None
+    if batch >= _FEW_PANELS:
+        width = max(_SKINNY_PANEL // large, 1)
+        return _BATCHES, -(-batch // width), width
+    if batch > 1:
+        return None
+    width = max(-(-length // most), -(-_SKINNY_PANEL // k), least)
+    width = -(-width // unit) * unit
     count = -(-length // width)
     return (way, count, width) if count > 1 else None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from tracer.codegen.llvm.pool import pool_symbols
 from tracer.codegen.llvm.radix import SYMBOL as RADIX
 from tracer.codegen.llvm.radix import radix_text
 from tracer.codegen.llvm.short_products import has_tiles, short_products_text
+from tracer.codegen.llvm.skinny_products import COUNTS, FORMS, skinny_kind, skinny_text
 from tracer.codegen.llvm.transposes import BLOCK, SYMBOL, transpose_text
 
 
@@ -74,6 +76,24 @@ _SHARED: Final = (
 )
 
 
+def _skinny(form: str, count: int, kind: str) -> list[_Shared]:
+    name = skinny_kind(form, count, kind)
+    return _products(name, _Shared((f"tracer_product_{name}",), partial(skinny_text, form, count, kind)))
+
+
+_SKINNY: Final = {
+    f"{form}{count}_": [module for kind in KINDS for module in _skinny(form, count, kind)]
+    for form in FORMS
+    for count in COUNTS
+}
+_ANY_SKINNY: Final = re.compile(rf"@tracer_product_(?:[a-z]+_)?((?:{'|'.join(FORMS)})[0-9]_)")
+
+
+def _shared_by(text: str) -> list[_Shared]:
+    """The modules that a text may call: skinny products, of which there are many, only where it names their form."""
+    return [*_SHARED, *(module for form in sorted(set(_ANY_SKINNY.findall(text))) for module in _SKINNY[form])]
+
+
 class _Modules:
     """The modules of this process, as far as they are made."""
 
@@ -106,7 +126,7 @@ def shared_symbols(text: str, compile: Compile = compile_object, *, but: _Shared
     compile: turns text into object code. but: the module that the text is of.
     """
     found = pool_symbols(text, compile)
-    for shared in _SHARED:
+    for shared in _shared_by(text):
         if shared is not but and shared.is_wanted(text):
             module = _MODULES.get(shared, compile)
             found |= {name: module.address(name) for name in shared.names}
