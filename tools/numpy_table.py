@@ -30,7 +30,6 @@ NOT_TAKEN: dict[str, str] = {
     "a": "positional alone",
     "args": "named x, or x1 and x2",
     "arr": "a deprecated name of clip's first",
-    "assume_unique_indices": "repeated indices are always allowed for",
     "b": "positional alone",
     "dtype": "cast the operand or the result",
     "kwargs": "keywords are named",

@@ -7,6 +7,7 @@
     ├── DTypeError (TypeError)       dtypes that do not fit an operation
     │   └── StorageDTypeError        an operation that does not compute on a dtype for storage
     ├── ArgumentError (TypeError, ValueError)  an argument that is no array, a wrong structure, a wrong option
+    │   └── IndexingError (IndexError)  an index that is no integer, slice, mask, None or ellipsis
     ├── CarryTypeError (TypeError)   a loop's body or a branch returns other types than it must
     ├── TracedValueError (TypeError) Python asked for the value of a traced array
     │   ├── TracerBoolError          `if`, `while`, `and`, `not`, `assert`
@@ -82,6 +83,10 @@ class ArgumentError(TracerError, TypeError, ValueError):
 
     NumPy raises now a TypeError, now a ValueError for these: handlers of either take it.
     """
+
+
+class IndexingError(ArgumentError, IndexError):
+    """An index that is no integer, slice, array of integers or bools, None or ellipsis. NumPy raises an IndexError."""
 
 
 class CarryTypeError(TracerError, TypeError):

@@ -24,7 +24,7 @@ def test_an_index_out_of_bounds(run: Any) -> None:
 
 def test_indices_that_are_none() -> None:
     fails(
-        errors.ArgumentError,
+        errors.IndexingError,
         lambda: X[1.0],  # here
         "indexing at @here: an index is an integer, a slice, an array of integers or bools, None or ...\n"
         "  got float: 1.0\n  help: cast it with int(...)",

@@ -9,7 +9,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
-from tracer.errors import ArgumentError, DTypeError, OutOfBoundsError, ShapeError
+from tracer.errors import ArgumentError, DTypeError, IndexingError, OutOfBoundsError, ShapeError
 
 KNOTS = np.array([0.0, 1.0, 2.0])
 AT = np.array([-1.0, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0, np.nan])
@@ -99,8 +99,8 @@ WRONG: dict[str, Any] = {
     "transpose": (lambda: tnp.transpose(X, 1), ShapeError, "name every axis once"),
     "convolve": (lambda: tnp.convolve(X[0], X[0], X[0]), ArgumentError, 'mode is "full", "same" or "valid"'),
     "arange": (lambda: tnp.arange(X[0]), ArgumentError, "its bounds are single numbers"),
-    "indexing": (lambda: X.copy().__setitem__("a", 1.0), ArgumentError, "an index is an integer"),
-    "indexing by at": (lambda: X.at["a"].set(1.0), ArgumentError, "an index is an integer"),
+    "indexing": (lambda: X.copy().__setitem__("a", 1.0), IndexingError, "an index is an integer"),
+    "indexing by at": (lambda: X.at["a"].set(1.0), IndexingError, "an index is an integer"),
 }  # fmt: skip
 
 

@@ -337,7 +337,7 @@ def linspace(
     first, last = promoted_inexact("linspace", asarray(start), asarray(stop))
     computed = first.dtype
     parts = count - 1 if endpoint else count
-    step = arithmetic.div(arithmetic.sub(last, first), max(parts, 1) if count > 1 or not endpoint else math.nan)
+    step = arithmetic.div(arithmetic.sub(last, first), parts if parts > 0 else math.nan)
     values = _spaced(first, last, count, parts, endpoint)
     wanted = computed if dtype is None else dtype_of_argument("linspace", dtype)
     if dtypes.is_integer(wanted) and not dtypes.is_complex(computed):

@@ -15,7 +15,7 @@ from tracer.errors import ArgumentError, message
 from tracer.ir import shape
 from tracer.numpy.choosing import where
 from tracer.numpy.conversion import array_of, broadcast, cast, shape_argument, unified
-from tracer.numpy.creation import asarray, linspace, zeros, zeros_like
+from tracer.numpy.creation import asarray, full, linspace, zeros, zeros_like
 from tracer.numpy.dtypes import astype
 from tracer.numpy.indexing import checked_places, known_places
 from tracer.numpy.joining import concatenate
@@ -24,7 +24,9 @@ from tracer.numpy.manipulation import expand_dims, moveaxis, ravel, reshape
 from tracer.numpy.matrices import indices
 from tracer.numpy.powers import power
 from tracer.numpy.promotion import promoted_inexact
-from tracer.numpy.taking import take
+from tracer.numpy.scans import cumsum
+from tracer.numpy.sorting import argsort
+from tracer.numpy.taking import take, traced_places
 from tracer.numpy.transcendental import log10
 from tracer.primitives.broadcasting import axis_of
 from tracer.runtime.handles import makes_new
@@ -34,7 +36,11 @@ from tracer.trace.source import here
 
 @makes_new
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
-    """A copy with values put before places known while tracing: an integer, a slice, or a list of integers.
+    """A copy of arr [*s] with values put before places along an axis, by default in the array made flat.
+
+    obj: an integer, a slice, integers, or a mask; a mask must be known while tracing. values: broadcast to the slices
+    that are inserted, as many as there are places; before one place there may be several. Of arr's dtype. Raises
+    OutOfBoundsError, from compiled code, too.
 
     >>> tnp.insert([1, 2, 3], 1, 9)
     Array([1, 9, 2, 3], i64)
@@ -44,27 +50,45 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
         x, axis = ravel(x), 0
     along = axis_of("insert", axis, x.ndim)
     n = x.shape[along]
+    added = astype(array_of("insert", values), x.dtype)
+    added = reshape(added, (1,) * (x.ndim - added.ndim) + added.shape)
+    if np.ndim(obj) == 0 and not isinstance(obj, slice):
+        added = moveaxis(added, 0, along)
+    traced = traced_places("insert", obj, along, n, last=n)
+    places = _known_gaps(obj, along, n) if traced is None else traced
+    count = added.shape[along] if places.size == 1 and added.ndim == x.ndim else places.size
+    added = broadcast(added, tuple(count if d == along else m for d, m in enumerate(x.shape)))
+    source = (
+        _filled_up(np.broadcast_to(places, count), n) if traced is None else _sources(broadcast(traced, (count,)), n)
+    )
+    return take(concatenate([x, added], along), source, along, mode=None if traced is None else "promise_in_bounds")
+
+
+def _known_gaps(obj: Any, axis: int, n: int) -> np.ndarray[Any, Any]:
+    """The places known while tracing, counted from the front: up to n, where the values come last."""
     given = np.arange(n)[obj] if isinstance(obj, slice) else known_places("insert", obj)
     if given.dtype == np.bool_:
         given = np.nonzero(given)[0]
-    single = given.ndim == 0
-    checked_places(given[given != n], along, n)
-    places = np.where(given < 0, given + n, given).reshape(-1).astype(np.int64)
-    added = astype(array_of("insert", values), x.dtype)
-    if single:
-        added = moveaxis(added, 0, along) if added.ndim == x.ndim and added.ndim > 0 else added
-        count = added.shape[along] if added.ndim == x.ndim and added.ndim else 1
-        places = np.repeat(places, count)
-    sizes = tuple(len(places) if d == along else m for d, m in enumerate(x.shape))
-    if not single and added.ndim == 1 and x.ndim > 1 and along != x.ndim - 1:
-        added = reshape(added, [-1 if d == along else 1 for d in range(x.ndim)])
-    added = broadcast(added, sizes)
+    checked_places(given[given != n], axis, n)
+    return np.where(given < 0, given + n, given).reshape(-1).astype(np.int64)
+
+
+def _filled_up(places: np.ndarray[Any, Any], n: int) -> np.ndarray[Any, Any]:
+    """Where the elements of the result are among n old ones and the new ones behind them."""
     order = np.argsort(places, kind="stable")
     target = places[order] + np.arange(len(places))
     kept = np.delete(np.arange(n + len(places)), target)
     source = np.empty(n + len(places), np.int64)
     source[kept], source[target] = np.arange(n), n + order
-    return take(concatenate([x, added], along), source, along)
+    return source
+
+
+def _sources(places: Array, n: int) -> Array:
+    """The same of traced places."""
+    order = argsort(places)
+    target = places[order] + np.arange(places.size)
+    source = full(n + places.size, -1).at[target].set(n + order, mode="promise_in_bounds")
+    return where(source < 0, cumsum(source < 0) - 1, source)
 
 
 @makes_new

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tracer.errors import ArgumentError, OutOfBoundsError, TracerArrayError, message
+from tracer.errors import ArgumentError, IndexingError, OutOfBoundsError, TracerArrayError, message
 from tracer.ir import dtypes, shape
 from tracer.numpy.arithmetic import remainder
 from tracer.numpy.conversion import array_of, broadcast
@@ -167,7 +167,7 @@ def _places(item: Any) -> Places:
         return np.asarray(operator.index(item))
     if hasattr(item, "__array__"):
         return np.asarray(item)
-    raise ArgumentError(
+    raise IndexingError(
         message(
             f"indexing{here()}: an index is an integer, a slice, an array of integers or bools, None or ...",
             f"got {type(item).__name__}: {item!r}"[:60],
@@ -193,7 +193,7 @@ def _array_parts(places: Places) -> Iterator[_Part]:
             )
         yield _Part("mask", mask.ndim, mask) if mask.ndim else _Part("bool", 0, mask)
     elif not dtypes.is_integer(places.dtype):
-        raise ArgumentError(
+        raise IndexingError(
             message(
                 f"indexing{here()}: index arrays hold integers or bools",
                 f"got {places.dtype}",

@@ -11,7 +11,7 @@ from typing import Any
 from tracer.errors import ShapeError, message
 from tracer.ir import dtypes
 from tracer.numpy.conversion import array_of, broadcast, cast, dtype_of_argument, shape_argument
-from tracer.primitives import comparison
+from tracer.primitives import arithmetic, comparison
 from tracer.primitives.arithmetic import add
 from tracer.primitives.broadcasting import axis_of, broadcast_in_dim, full_like
 from tracer.primitives.joining import pad, slice_in_dim
@@ -21,12 +21,12 @@ from tracer.primitives.shapes import broadcasted_iota, iota, moveaxis, reshape
 from tracer.runtime.devices import check_device
 from tracer.runtime.handles import makes_new
 from tracer.settings import config
-from tracer.trace.array import Array
+from tracer.trace.array import Array, concrete_value
 from tracer.trace.source import here
 
 
 def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None, *, device: Any = None) -> Array:
-    """Ones on a diagonal of an N×M matrix of zeros, k places above the main one.
+    """Ones on a diagonal of an N×M matrix of zeros, k places above the main one: a number, which may be traced.
 
     >>> tnp.eye(2, 3, 1)
     Array([[0., 1., 0.],
@@ -58,14 +58,17 @@ def tri(N: Any, M: Any = None, k: int = 0, dtype: Any = None) -> Array:
     return _in_dtype("tri", _below(rows, columns, k, comparison.ge), dtype)
 
 
-def _below(rows: int, columns: int, k: int, compare: Any) -> Array:
+def _below(rows: int, columns: int, k: Any, compare: Any) -> Array:
     """Where row + k compares with column: bool [rows, columns]."""
     row = broadcasted_iota(dtypes.I64, (rows, columns), 0)
     return compare(add(row, _within(k, rows, columns)), broadcasted_iota(dtypes.I64, (rows, columns), 1))
 
 
-def _within(k: int, rows: int, columns: int) -> int:
+def _within(k: Any, rows: int, columns: int) -> Any:
     """The place of a diagonal, those far beyond the corners brought to the first beyond them."""
+    if isinstance(k, Array) and concrete_value(k) is None and not k.shape and dtypes.is_integer(k.dtype):
+        inside = arithmetic.min(arithmetic.max(cast(k, dtypes.I64), -rows - 1), columns + 1)
+        return broadcast_in_dim(inside, (rows, columns), ())
     return max(-rows - 1, min(operator.index(k), columns + 1))
 
 

@@ -214,6 +214,10 @@ def _runs(places: list[int]) -> list[tuple[int, int, int]]:
 
 def _by_ends(x: Array, widths: Widths, ends: Callable[[Array, int, int, int], tuple[Array, Array]]) -> Array:
     for axis, (before, after) in enumerate(widths):
+        if not before and not after:
+            continue
+        if not x.shape[axis]:
+            raise _nothing_to_pad_with(x)
         low, high = ends(x, axis, before, after)
         x = concatenate([cast(low, x.dtype), x, cast(high, x.dtype)], axis)
     return x
@@ -239,13 +243,14 @@ _STATISTICS: dict[str, Callable[..., Array]] = {
 def _statistics(
     statistic: Callable[..., Array], lengths: Widths | None
 ) -> Callable[[Array, int, int, int], tuple[Array, Array]]:
+    averages = statistic in (statistics.mean, statistics.median)
+
     def ends(x: Array, axis: int, before: int, after: int) -> tuple[Array, Array]:
         n = x.shape[axis]
-        if n == 0 and (before or after):
-            raise _nothing_to_pad_with(x)
         of = (n, n) if lengths is None else tuple(min(length, n) for length in lengths[axis])
-        low = statistic(slice_in_dim(x, 0, of[0], axis=axis), axis, keepdims=True)
-        high = statistic(slice_in_dim(x, n - of[1], n, axis=axis), axis, keepdims=True)
+        given = cast(x, dtypes.F64) if averages and dtypes.is_integer(x.dtype) else x  # which holds those of 32 bits
+        low = statistic(slice_in_dim(given, 0, of[0], axis=axis), axis, keepdims=True)
+        high = statistic(slice_in_dim(given, n - of[1], n, axis=axis), axis, keepdims=True)
         if dtypes.is_integer(x.dtype):
             low, high = rounding.round(low), rounding.round(high)
         return _widened(low, axis, before), _widened(high, axis, after)

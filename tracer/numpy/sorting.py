@@ -43,12 +43,16 @@ def argsort(
     a: Any, axis: int | None = -1, kind: None = None, order: None = None, *, stable: bool = True,
     descending: bool = False,
 ) -> Array:  # fmt: skip
-    """The indices that sort an array along an axis.
+    """The indices that sort an array [*s] along an axis, by default the last: int64 [*s].
+
+    axis: None for the array made flat. Equal elements stay in order, NaN comes last; a number alone gives [0].
 
     >>> tnp.argsort(tnp.asarray([3.0, 1.0, 2.0]))
     Array([1, 2, 0], i64)
     """
-    return _order(*_along("argsort", a, axis, kind, order), descending=descending)
+    values = array_of("argsort", a)
+    at = axis if values.ndim or axis not in (-1, 0) else None
+    return _order(*_along("argsort", values, at, kind, order), descending=descending)
 
 
 def _along(name: str, a: Any, axis: int | None, kind: object, order: object) -> tuple[Array, int]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tracer.errors import ArgumentError, OutOfBoundsError, ShapeError, message
+from tracer.errors import ArgumentError, OutOfBoundsError, ShapeError, TracerArrayError, message
 from tracer.ir import dtypes, shape
 from tracer.lazy import LazyModule
 from tracer.numpy.arithmetic import clip
@@ -18,8 +18,11 @@ from tracer.numpy.choosing import nonzero, where
 from tracer.numpy.conversion import array_of, broadcast, no_out
 from tracer.numpy.indexing import checked_places, get, known_places
 from tracer.numpy.manipulation import moveaxis, ravel
+from tracer.numpy.sorting import searchsorted, sort
 from tracer.primitives.broadcasting import axis_of
+from tracer.primitives.checked_indices import checked_indices
 from tracer.primitives.shapes import broadcasted_iota
+from tracer.primitives.windows import Bound
 from tracer.runtime.handles import makes_new
 from tracer.runtime.replay import replayed
 from tracer.trace.array import Array, concrete_value
@@ -166,8 +169,11 @@ def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: An
 
 
 @makes_new
-def delete(arr: Any, obj: Any, axis: int | None = None) -> Array:
-    """A copy without the slices at places known while tracing: an integer, a slice, or a list of integers.
+def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
+    """A copy of arr [*s] without the slices at places along an axis, by default of the array made flat.
+
+    obj: an integer, a slice, integers, or a mask. A mask must be known while tracing, and so must several integers,
+    unless none comes twice: `assume_unique_indices` says so. Raises OutOfBoundsError, from compiled code, too.
 
     >>> tnp.delete(tnp.asarray([1, 2, 3]), 1)
     Array([1, 3], i64)
@@ -177,10 +183,36 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Array:
         x, axis = ravel(x), 0
     along = axis_of("delete", axis, x.ndim)
     n = x.shape[along]
+    traced = traced_places("delete", obj, along, n, last=n - 1)
+    if traced is not None:
+        if traced.size > 1 and not assume_unique_indices:
+            raise TracerArrayError(
+                message(
+                    f"delete{here()}: how many slices are left depends on traced places",
+                    f"got {traced.type}",
+                    help="assume_unique_indices=True, if none comes twice",
+                )
+            )
+        kept = np.arange(max(n - traced.size, 0))
+        skipped = searchsorted(sort(traced) - np.arange(traced.size), kept, side="right")
+        return take(x, kept + skipped, along, mode="promise_in_bounds")
     places = obj if isinstance(obj, slice) else known_places("delete", obj)
     if isinstance(places, np.ndarray) and places.dtype != np.bool_:
         places = checked_places(places, along, n)
     return take(x, np.delete(np.arange(n), places), along)
+
+
+def traced_places(name: str, places: Any, axis: int, size: int, *, last: int) -> Array | None:
+    """Traced integers as a vector counted from the front of an axis, checked up to the last; None for known ones."""
+    if not isinstance(places, Array) or concrete_value(places) is not None:
+        return None
+    if not dtypes.is_integer(places.dtype):
+        raise TracerArrayError(
+            message(f"{name}{here()}: traced places are integers", f"got {places.type}", help="masks must be known")
+        )
+    wide = ravel(places).astype(dtypes.I64)
+    wide = where(wide < 0, wide + size, wide)
+    return checked_indices(wide[:, None], array_of(name, True), (Bound(last, axis, size),))[:, 0]
 
 
 def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Array:

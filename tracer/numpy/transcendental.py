@@ -17,7 +17,7 @@ from tracer.ir import dtypes
 from tracer.numpy.conversion import cast, floating
 from tracer.numpy.promotion import literal, operand, pointwise_inexact, promoted_inexact
 from tracer.numpy.rounding import signbit
-from tracer.primitives import arithmetic, comparison, exponential, hyperbolic, trigonometric
+from tracer.primitives import arithmetic, comparison, exponential, hyperbolic, rounding, trigonometric
 from tracer.primitives import complex as parts
 from tracer.primitives.rules import Value
 from tracer.runtime.elementwise import elementwise
@@ -93,7 +93,7 @@ def log1p(x: Any, /) -> Array:
 
 @elementwise
 def logaddexp(x1: Any, x2: Any, /) -> Array:
-    """log(exp(x1) + exp(x2)) without overflow.
+    """log(exp(x1) + exp(x2)) without overflow; of complex numbers with an imaginary part in [-π, π).
 
     >>> tnp.logaddexp(tnp.asarray([1000.0, -tnp.inf]), 1000.0)
     Array([1000.69314718, 1000.        ], f64)
@@ -103,7 +103,7 @@ def logaddexp(x1: Any, x2: Any, /) -> Array:
 
 
 def logaddexp2(x1: Any, x2: Any, /) -> Array:
-    """log2(2**x1 + 2**x2) without overflow.
+    """log2(2**x1 + 2**x2) without overflow; of complex numbers with an imaginary part in [-π, π) / log(2).
 
     >>> tnp.logaddexp2(tnp.asarray([1000.0]), 1000.0)
     Array([1001.], f64)
@@ -122,10 +122,19 @@ def _logaddexp(x: Value, y: Value) -> Array:
     undefined = comparison.ne(difference, difference)  # equal infinities, or NaN
     zero = literal("logaddexp", 0, difference.dtype, difference.weak_type)
     safe = comparison.select(undefined, zero, difference)
-    above = comparison.ge(safe, zero)
+    is_complex = dtypes.is_complex(difference.dtype)
+    above = comparison.ge(parts.real(safe), 0) if is_complex else comparison.ge(safe, zero)
     top = comparison.select(above, x, y)
     rest = exponential.log1p(exponential.exp(comparison.select(above, arithmetic.neg(safe), safe)))
-    return comparison.select(undefined, arithmetic.add(x, y), arithmetic.add(top, rest))
+    result = comparison.select(undefined, arithmetic.add(x, y), arithmetic.add(top, rest))
+    return _in_one_turn(result) if is_complex else result
+
+
+def _in_one_turn(x: Value) -> Array:
+    """Complex numbers with whole turns taken off the imaginary part, which is then in [-π, π)."""
+    imag, turn = parts.imag(x), 2 * np.pi
+    turns = rounding.floor(arithmetic.div(arithmetic.add(imag, np.pi), turn))
+    return parts.complex(parts.real(x), arithmetic.sub(imag, arithmetic.mul(turns, turn)))
 
 
 def sin(x: Any, /) -> Array:

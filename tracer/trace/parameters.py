@@ -35,7 +35,14 @@ def refused_call(error: BaseException, name: str) -> str | None:
     said, parameter = found.groups()
     if parameter is None:
         return f"{name}() {said}"
-    return message(f"{name}{here()} takes no {parameter}=", help=NOT_TAKEN.get(parameter))
+    return message(f"{name}{here()} takes no {parameter}=", help=_why(parameter, name))
+
+
+def _why(parameter: str, name: str) -> str | None:
+    """Why a parameter is not taken; None where that is said of other functions."""
+    why = NOT_TAKEN.get(parameter)
+    functions = re.match(r"((?:\w+, )*\w+): ", why or "")
+    return why if functions is None or name in functions[1].split(", ") else None
 
 
 def refused_value(error: BaseException, name: str) -> str | None:
