@@ -13,6 +13,7 @@ import pytest
 from tests.schedule.running import call, compiled, flat, interpreted, run, staged
 from tracer.codegen.llvm import ordering
 from tracer.codegen.llvm.emit import emit_module
+from tracer.codegen.llvm.library import library_names
 from tracer.codegen.reference.interpreter import Order
 from tracer.ir.types import KeyType, array_type
 from tracer.passes.pipeline import optimize
@@ -91,6 +92,34 @@ def test_the_greatest_come_first_and_ties_keep_their_order() -> None:
     program = staged(lambda x: top_k(x, 5, axis=1), [x])
     for got, wanted in zip(run(program, [x]), run_reference(program, [x]), strict=True):
         np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("n", "k"), [(64, 1), (65, 16), (131, 10), (1000, 7), (63, 10), (64, 17)])
+def test_the_greatest_of_long_rows(dtype: str, n: int, k: int) -> None:
+    if dtype.startswith("complex"):
+        return
+    x = values(dtype, 3, n)
+    (rising,) = run(staged(lambda x: sort(x, 1), [x[:1]]), [x[:1]])
+    x = np.concatenate([x, rising, rising[:, ::-1], np.full_like(x[:1], x[0, 0])])
+    check(lambda x: top_k(x, k, axis=1), x)
+
+
+def test_the_greatest_of_rows_that_threads_share() -> None:
+    x = np.random.default_rng(5).standard_normal((301, 500)).astype("float32")
+    x[7] = np.nan
+    check(lambda x: top_k(x, 12, axis=1), x)
+    check(lambda x: top_k(x, 12, axis=0), x[:, :3])
+    check(lambda x: top_k(x + x, 3, axis=1)[1:], x)  # the values are not wanted
+
+
+def test_few_of_a_long_row_are_found_by_one_call() -> None:
+    x = values("float32", 5, 1000)
+    for k, routines in ((10, ["greatest_f32"]), (100, ["argsort_f32"])):
+        module = schedule(optimize(staged(lambda x, k=k: top_k(x, k, axis=1), [x]))).module
+        assert library_names(module) == routines
+    interpret = lambda p, a: interpreted(p, a, Order.FORWARD)  # noqa: E731
+    check(lambda x: tuple(top_k(x, 3, axis=1)), x, backend=interpret)
 
 
 def test_a_million_elements_sort() -> None:

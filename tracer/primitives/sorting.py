@@ -10,7 +10,7 @@ import numpy as np
 from tracer.errors import ArgumentError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.ir.primitive import Composite, Joint, Library, NoRule, Primitive, Zero
-from tracer.ir.types import Type, array_type, tangent_type, with_shape
+from tracer.ir.types import ArrayType, Type, array_type, size, tangent_type, with_shape
 from tracer.primitives.broadcasting import axis_of
 from tracer.primitives.gathering import take_along
 from tracer.primitives.joining import slice_in_dim
@@ -146,6 +146,20 @@ def _top_k_expand(x: Any, *, k: int, axis: int) -> list[Any]:
     return [rev(slice_in_dim(y, n - k, n, axis=axis), (axis,)) for y in values]
 
 
+_MOST_KEPT, _LEAST_LOOKED_AT = 16, 64
+_KEPT_DTYPES = (
+    dtypes.I8, dtypes.I16, dtypes.I32, dtypes.I64, dtypes.U8, dtypes.U16, dtypes.U32, dtypes.U64, dtypes.F32,
+    dtypes.F64,
+)  # fmt: skip
+
+
+def _top_k_has_nest(x: Type, *, k: int, axis: int) -> bool:
+    """Whether few of many are wanted, which lie next to each other: those are found in one pass."""
+    few = 1 <= k <= _MOST_KEPT and x.shape[axis] >= _LEAST_LOOKED_AT
+    lies = size(x) > 0 and all(n == 1 for n in x.shape[axis + 1 :])
+    return few and lies and isinstance(x, ArrayType) and x.dtype in _KEPT_DTYPES
+
+
 def _top_k_jvp(ctx: Any, xs: Any, dxs: Any, *, k: int, axis: int) -> list[Any]:
     _, indices = ctx.outputs
     return [take_along(dxs[0], indices, axis, unique_indices=True), Zero(tangent_type(indices.type))]
@@ -158,7 +172,7 @@ def _top_k_batch(ctx: Any, xs: Any, axes: Any, *, k: int, axis: int) -> Batched:
 top_k_p = Primitive(
     name="top_k", infer=_top_k_infer, reference=_top_k_reference,
     jvp=_top_k_jvp, transpose=NoRule("top_k is not linear; its derivative is a gather"), batch=_top_k_batch,
-    lower=Composite(_top_k_expand, computes=True), multiple=True,
+    lower=Composite(_top_k_expand, _top_k_has_nest, computes=True), multiple=True,
 )  # fmt: skip
 
 

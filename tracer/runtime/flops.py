@@ -62,7 +62,7 @@ def equation_flops(equation: Equation) -> int:
             return FUNCTION * results if op in _MATH else results
         case Convert():  # one that changes a weak flag alone computes nothing
             return results if _changes_dtype(equation) else 0
-        case Composite(_, has_nest) if has_nest is not None:  # a convolution
+        case Composite(_, has_nest) if has_nest is not None and equation.primitive.name != "top_k":  # a convolution
             return MULTIPLY_ADD * results * math.prod(equation.inputs[1].type.shape[1:])
         case Compare() | Checked() | Composite() | Gather():
             return results

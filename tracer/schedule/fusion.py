@@ -129,7 +129,9 @@ class _Planner:
         if equation.primitive.name == "sort":
             keys = equation.params["num_keys"]
             return [a for number, a in enumerate(equation.inputs) if number < keys or not self._is_count(a)]
-        if isinstance(lower, Composite):  # a convolution by its own nest, which reads rhs again and again
+        if (
+            isinstance(lower, Composite) and len(equation.inputs) > 1
+        ):  # a convolution by its own nest, which reads rhs again and again
             lhs, rhs = equation.inputs
             dear = isinstance(lhs, Var) and self.cost.get(lhs, 0) > _CHEAP
             return (lhs, self._turned(rhs)) if dear else (self._turned(rhs),)

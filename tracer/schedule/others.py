@@ -11,6 +11,7 @@ from tracer.schedule.control import write_cond, write_for, write_scan, write_whi
 from tracer.schedule.convolutions import write_convolution
 from tracer.schedule.effects import write_callback, write_check
 from tracer.schedule.factorizations import write_cholesky, write_lu, write_triangular_solve
+from tracer.schedule.greatest import write_greatest
 from tracer.schedule.joins import write_concatenate, write_pad
 from tracer.schedule.reductions import write_cumulative, write_serial_reduction
 from tracer.schedule.scatters import memory_with_values, write_scatter, write_update_slice
@@ -50,7 +51,7 @@ def write_other(writer: BlockWriter, equation: Equation) -> None:
         case Library(routine) if routine in _LIBRARY:
             _LIBRARY[routine](writer, equation)
         case Composite(_, has_nest) if has_nest is not None:
-            write_convolution(writer, equation)
+            (write_greatest if primitive.name == "top_k" else write_convolution)(writer, equation)
         case Alias():
             write_alias(writer, equation)
         case lower:

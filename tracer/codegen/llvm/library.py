@@ -24,6 +24,7 @@ from tracer.codegen.llvm.blocked_factors import LEAST as LEAST_BLOCKED
 from tracer.codegen.llvm.blocked_factors import blocked_text
 from tracer.codegen.llvm.blocked_systems import LEAST as LEAST_SYSTEM
 from tracer.codegen.llvm.blocked_systems import systems_call, systems_text
+from tracer.codegen.llvm.greatest import greatest_definition, split_greatest
 from tracer.codegen.llvm.jit import Compile, compile_object
 from tracer.codegen.llvm.matrix_kernels import KINDS as OWN_KINDS
 from tracer.codegen.llvm.matrix_products import (
@@ -188,6 +189,26 @@ def _sorting(kind: str) -> list[Routine]:
     ]
 
 
+def _greatest_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequence[str]) -> list[str]:
+    """values, places = the k greatest of each row of source, the greatest first, and where they are (i32).
+
+    Arguments: views source, values, places; constants rows, n and k, 1 <= k <= n.
+    """
+    rows, n, _ = (int(x.value) for x in given if isinstance(x, Constant))
+    if rows > 1 and rows * n >= _SHARED_ELEMENTS:
+        grain = max(_SHARED_ELEMENTS // n, 1)
+        return [f"call void @library.split.{routine.name}({', '.join(spelled)}, i64 {grain})"]
+    return [f"call void @library.{routine.name}({', '.join(spelled)})"]
+
+
+def _greatest(kind: str) -> Routine:
+    text, name = greatest_definition(kind), f"greatest_{kind}"
+    texts: dict[str, tuple[str, ...]] = {
+        f"library.{name}": (text,), f"library.split.{name}": (text, split_greatest(kind)),
+    }  # fmt: skip
+    return Routine(name, texts, _greatest_spell, ())
+
+
 LIBRARY: Final[dict[str, Routine]] = {
     routine.name: routine
     for routine in (
@@ -195,6 +216,7 @@ LIBRARY: Final[dict[str, Routine]] = {
         _short_gemm(),
         *(_lapack(routine, kind) for routine in lapack.ROUTINES for kind in BLAS_KINDS),
         *(routine for kind in KINDS for routine in _sorting(kind)),
+        *map(_greatest, KINDS),
     )
 }  # fmt: skip
 

@@ -154,6 +154,19 @@ def _sorts(dtype: DType, *, positions: bool) -> Callable[..., None]:
     return run
 
 
+def _greatest(dtype: DType) -> Callable[..., None]:
+    """The k greatest of every row of `rows` by n, NaN first, equal elements as they come, and where they are."""
+
+    def run(source: Span, values: Span, places: Span, rows: Any, n: Any, k: Any) -> None:
+        keys = source.read(int(rows) * int(n), dtype).reshape(int(rows), int(n))
+        backwards = np.argsort(keys[:, ::-1], axis=1, kind="stable")[:, ::-1]
+        order = int(n) - 1 - backwards[:, : int(k)]
+        values.write(np.take_along_axis(keys, order, axis=1))
+        places.write(order.astype(np.int32))
+
+    return run
+
+
 _SORTED: Final = (I8, I16, I32, I64, U8, U16, U32, U64, F32, F64)
 LIBRARY_REFERENCE: Final[dict[str, Callable[..., None]]] = {
     **{f"gemm_{short_name(dtype)}": _gemm(dtype) for dtype in (F32, F64, C64, C128)},
@@ -163,6 +176,7 @@ LIBRARY_REFERENCE: Final[dict[str, Callable[..., None]]] = {
         for name, routine in (("potrf", _potrf), ("getrf", _getrf), ("trsm", _trsm))
         for dtype in (F32, F64, C64, C128)
     },
+    **{f"greatest_{short_name(dtype)}": _greatest(dtype) for dtype in _SORTED},
     **{f"sort_{short_name(dtype)}": _sorts(dtype, positions=False) for dtype in _SORTED},
     **{
         f"{name}_{short_name(dtype)}": _sorts(dtype, positions=True)
