@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from itertools import combinations
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -83,8 +85,27 @@ def test_the_compilers_own_order_is_another() -> None:
 
 @pytest.mark.parametrize(
     "function",
-    [lambda x: tnp.dot(x, x), lambda x: tnp.sum(tnp.tile(x, 100))],
-    ids=["dot", "a long sum"],
+    [lambda x: tnp.dot(tnp.outer(x, x), x), lambda x: tnp.sum(tnp.tile(x, 100))],
+    ids=["matrix by vector", "a long sum"],
 )
 def test_other_orders_have_no_such_program(function: Callable[[Any], Any]) -> None:
     assert exact_program(make_program(function)(np.arange(9.0))) is None
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 15])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_products_of_short_vectors_are_added_up_in_turn(dtype: str, n: int, rng: np.random.Generator) -> None:
+    program = exact_program(make_program(tnp.dot)(np.ones(n, dtype), np.ones(n, dtype)))
+    assert program is not None
+    run = jit(lambda x, y: evaluate(program, [x, y])[0])
+    for x, y in ((rng.normal(size=n), rng.normal(size=n)), (-np.zeros(n), np.ones(n)), (np.full(n, 1e30), np.ones(n))):
+        products = [float(product) for product in x.astype(dtype) * y.astype(dtype)]
+        total = products[0] if n == 1 else reduce(add, products, 0.0)
+        found = np.asarray(run(x.astype(dtype), y.astype(dtype)))
+        assert found.dtype == dtype
+        assert found.tobytes() == np.asarray(total).astype(dtype).tobytes()
+
+
+def test_long_vectors_and_complex_ones_are_left_to_the_library() -> None:
+    for x in (np.ones(16), np.ones(32, "float32"), np.ones(4, "complex128")):
+        assert exact_program(make_program(tnp.dot)(x, x)) is None

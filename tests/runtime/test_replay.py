@@ -408,6 +408,19 @@ def test_products_of_small_matrices_keep_their_bits(
         assert np.asarray(multiply(tnp.asarray(a), tnp.asarray(b))).tobytes() == np.dot(a, b).tobytes()
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 15, 16, 31, 32, 100])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["dot", "vdot", "inner", "matmul", "vecdot"])
+def test_products_of_vectors_keep_their_bits(
+    name: str, dtype: str, n: int, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
+    monkeypatch.setattr(often, "replays", 3)
+    multiply = replayed(getattr(tnp, name).__wrapped__)
+    for _ in range(2 * often.calls):
+        a, b = (rng.normal(size=n).astype(dtype) for _ in range(2))
+        assert np.asarray(multiply(tnp.asarray(a), tnp.asarray(b))).tobytes() == np.dot(a, b).tobytes()
+
+
 def test_seeds_and_folded_numbers_are_of_one_kind(planned: list[str]) -> None:
     keys = [random.fold_in(random.key(np.uint16(n)), 2 * n) for n in range(8)]
     assert planned.count("_seeded") == 1

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tracer.ir import dtypes
-from tracer.ir.program import Program
+from tracer.ir.program import Equation, Program
 from tracer.runtime.compile import compile_program
 from tracer.runtime.entry import Recognised, entries_enabled
-from tracer.runtime.exact import exact_program, is_small_product
+from tracer.runtime.exact import exact_program, is_short_product, is_small_product
 from tracer.runtime.plan import Plan, Planned, flat_plan
 from tracer.runtime.record import StepKind
 from tracer.trace import trees
@@ -47,7 +47,7 @@ def compiled_plan(staged: Staged, run: Any, arrays: list[Array], arguments: Plan
     flat = Recognised(compiled, staged.constants, flat_plan(len(arrays)), staged.structure)
     flat.trust_caller()
     call = flat.entry(lambda *xs: run(list(xs)))
-    if not _agree(run, call, arrays, often=any(map(is_small_product, staged.program.equations))):
+    if not _agree(run, call, arrays, often=any(map(_is_product, staged.program.equations))):
         return None
     if arguments is None:
         return CompiledPlan(lambda xs: call(*xs), None)
@@ -55,6 +55,10 @@ def compiled_plan(staged: Staged, run: Any, arrays: list[Array], arguments: Plan
     entry.take_arrays_alone()
     entry.hand_on_faults()  # Python says which line they are about
     return CompiledPlan(lambda xs: call(*xs), entry)
+
+
+def _is_product(equation: Equation) -> bool:
+    return is_small_product(equation) or is_short_product(equation)
 
 
 def _agree(run: Any, call: Any, arrays: list[Array], *, often: bool) -> bool:

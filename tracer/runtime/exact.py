@@ -4,7 +4,7 @@ Eager execution runs most equations by NumPy. Elementwise operations, moves, com
 have one result; functions run by the same compiled loops either way. NumPy's sums of floats depend on its order, which
 for small arrays is written out here in additions: eight partial sums along contiguous elements (pairwise summation,
 NumPy's `loops_utils.h`), one after another along every other axis. Products and running sums go one after another.
-Products of small matrices are tried: see `is_small_product`.
+Products of short vectors are written out, too; those of small matrices are tried: see `is_small_product`.
 NaN is one value: which of several comes through is nobody's promise.
 """
 
@@ -39,6 +39,7 @@ from tracer.ir.scalar import MATH_FUNCTIONS, ScalarOp
 from tracer.ir.types import ArrayType
 from tracer.ir.visit import equations
 from tracer.primitives.arithmetic import add, mul
+from tracer.primitives.conversion import convert_element_type
 from tracer.primitives.joining import concatenate, slice_in_dim
 from tracer.primitives.shapes import reshape, squeeze, transpose
 from tracer.trace.array import Array
@@ -68,7 +69,7 @@ def exact_program(program: Program) -> Program | None:
         for equation, way in zip(program.equations, written, strict=True):
             state.source = equation.source
             xs = [read(environment, atom) for atom in equation.inputs]
-            ys = bind_all(equation.primitive, xs, equation.params) if way is None else [way(xs[0])]
+            ys = bind_all(equation.primitive, xs, equation.params) if way is None else [way(*xs)]
             environment.update(zip(equation.outputs, ys, strict=True))
         return [read(environment, atom) for atom in program.outputs]
 
@@ -143,6 +144,25 @@ def is_small_product(equation: Equation) -> bool:
     return math.prod(size for t in types for size in t.shape) <= _MOST_PRODUCTS**2
 
 
+def is_short_product(equation: Equation) -> bool:
+    """Whether the equation is a product of vectors that is written out as OpenBLAS adds it up on most machines.
+
+    Its kernels take blocks of 16 numbers of f64, or 32 of f32, and the rest goes in turn. Another one may add up
+    otherwise, so it must be tried.
+    """
+    lower = equation.primitive.lower
+    if not (isinstance(lower, Library) and lower.routine == "dot"):
+        return False
+    types = [x.type for x in (*equation.inputs, *equation.outputs)]
+    first = types[0]
+    if not isinstance(first, ArrayType) or not 0 < math.prod(first.shape) <= _MOST_TERMS.get(first.dtype, 0):
+        return False
+    return types == [first, first, ArrayType(first.dtype, ())] and len(first.shape) == 1
+
+
+_MOST_TERMS = {dtypes.F64: 15, dtypes.F32: 31}
+
+
 def _has(equation: Equation, kind: Callable[[Any], bool]) -> bool:
     types = [x.type for x in (*equation.inputs, *equation.outputs)]
     return any(isinstance(type, ArrayType) and kind(type.dtype) for type in types)
@@ -156,9 +176,11 @@ def _is_narrow(dtype: Any) -> bool:
 # NumPy's order
 
 
-def _written_out(equation: Equation) -> Callable[[Any], Operand] | None:
+def _written_out(equation: Equation) -> Callable[..., Operand] | None:
     """What combines floats along axes as a function that follows NumPy; None for what need not be, or is too long."""
     lower = equation.primitive.lower
+    if is_short_product(equation):
+        return _product_in_turn
     if not isinstance(lower, Reduce | Scan) or lower.op not in (ScalarOp.ADD, ScalarOp.MUL):
         return None
     (x,) = equation.inputs
@@ -239,6 +261,13 @@ def _in_turn(combine: Callable[[Any, Any], Any], x: Any, axis: int) -> Any:
     for place in range(1, x.shape[axis]):
         total = combine(total, _element(x, place, axis))
     return total
+
+
+def _product_in_turn(x: Any, y: Any) -> Any:
+    """The sum of the products of two vectors, which is rounded to their dtype at the end alone."""
+    products = convert_element_type(mul(x, y), dtypes.F64)
+    total = _in_turn(add, products, 0)
+    return convert_element_type(total if x.shape[0] == 1 else add(total, 0.0), x.type.dtype)
 
 
 def _running(combine: Callable[[Any, Any], Any], x: Any, axis: int, reverse: bool) -> Any:
