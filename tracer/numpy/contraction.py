@@ -213,6 +213,8 @@ def _ordered(x: Array, term: str, result: str) -> Array:
 def einsum_path(subscripts: str, /, *operands: Any, optimize: Any = "greedy") -> tuple[list[Any], Any]:
     """The order of the products that `einsum` would take, and what it costs, from opt_einsum.
 
+    subscripts, operands, optimize: as of `einsum`. Returns the path and a text about it.
+
     >>> tnp.einsum_path("ij,jk,kl->il", *[tnp.ones((2, 2))] * 3)[0]
     [(0, 1), (0, 1)]
     """

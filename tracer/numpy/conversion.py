@@ -22,12 +22,14 @@ from tracer.trace.source import here
 
 Pair = tuple[DType, bool]
 
+_LISTS = (list, tuple)
+
 
 def array_of(name: str, x: Any, *, copy: bool = True) -> Array:
     """An argument as an array. Python numbers become weak; lists are stacked; NumPy arrays are copied if `copy`."""
     if isinstance(x, Array):
         return x
-    if isinstance(x, list | tuple):
+    if isinstance(x, _LISTS):
         return _nested(name, x)
     if hasattr(x, "__jax_array__"):
         return array_of(name, x.__jax_array__())
@@ -72,13 +74,13 @@ _NUMBERS = frozenset((bool, int, float, complex))
 
 
 def _holds_array(x: Any) -> bool:
-    if isinstance(x, list | tuple):
+    if isinstance(x, _LISTS):
         return not _NUMBERS.issuperset(map(type, x)) and any(map(_holds_array, x))
     return isinstance(x, Array)
 
 
 def _holds_numpy(x: Any) -> bool:
-    if isinstance(x, list | tuple):
+    if isinstance(x, _LISTS):
         return not _NUMBERS.issuperset(map(type, x)) and any(map(_holds_numpy, x))
     return isinstance(x, np.ndarray | np.generic)
 

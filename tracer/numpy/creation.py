@@ -146,6 +146,8 @@ def _spread(name: str, value: Array, sizes: tuple[int, ...]) -> Array:
 def zeros(shape: ShapeLike, dtype: Any = None, *, device: Any = None) -> Array:
     """Zeros, of the default float dtype unless one is given.
 
+    shape: a size, or several. Returns that shape.
+
     >>> tnp.zeros((2, 2), "int32")
     Array([[0, 0],
            [0, 0]], i32)
@@ -156,6 +158,8 @@ def zeros(shape: ShapeLike, dtype: Any = None, *, device: Any = None) -> Array:
 def ones(shape: ShapeLike, dtype: Any = None, *, device: Any = None) -> Array:
     """Ones, of the default float dtype unless one is given.
 
+    shape: a size, or several. Returns that shape.
+
     >>> tnp.ones(2)
     Array([1., 1.], f64)
     """
@@ -164,6 +168,8 @@ def ones(shape: ShapeLike, dtype: Any = None, *, device: Any = None) -> Array:
 
 def empty(shape: ShapeLike, dtype: Any = None, *, device: Any = None) -> Array:
     """Zeros: an immutable array has nothing to be filled with later.
+
+    shape: a size, or several. Returns that shape.
 
     >>> tnp.empty(2)
     Array([0., 0.], f64)
@@ -179,6 +185,8 @@ def _filled(name: str, shape: Any, value: int, dtype: Any, device: Any) -> Array
 
 def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
     """One value in the shape and dtype of another array, unless they are given.
+
+    a: [*s]; fill_value: a number, or an array that broadcasts to [*s]. Returns [*s], or `shape`.
 
     >>> tnp.full_like(tnp.asarray([1, 2]), 7)
     Array([7, 7], i64)
@@ -366,6 +374,8 @@ def logspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
 ) -> Array:
     """base to the powers of `linspace(start, stop, num)`.
+
+    start, stop, num, endpoint, axis, dtype: as of `linspace`; base: a number, or an array that broadcasts with both.
 
     >>> tnp.logspace(0.0, 2.0, 3)
     Array([  1.,  10., 100.], f64)

@@ -122,6 +122,8 @@ def _sized(x: Array, axis: int | None, size: int, fill_value: Any, *, equal_nan:
 def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Array:
     """The distinct elements in ascending order; `size` as in `unique`.
 
+    x: any shape; fill_value: of what is beyond them. Returns [n], of x's dtype.
+
     >>> tnp.unique_values(tnp.asarray([3, 1, 3]))
     Array([1, 3], i64)
     """

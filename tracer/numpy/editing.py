@@ -140,6 +140,8 @@ def _like(found: Any, values: Array) -> Array:
 def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Array:
     """A reduction over one axis after another, which are kept with size 1.
 
+    func: takes an array and an axis; a: [*s]; axes: one or several. Returns [*s], 1 along the axes.
+
     >>> tnp.apply_over_axes(tnp.sum, tnp.ones((2, 3)), [0, 1])
     Array([[6.]], f64)
     """

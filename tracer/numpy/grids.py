@@ -142,6 +142,8 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
     """`tril_indices` for the shape of a matrix.
 
+    arr: [r, c]; k: how far above the main diagonal. Returns rows and columns, int64 [n].
+
     >>> tnp.tril_indices_from(tnp.zeros((2, 2)), -1)
     (Array([1], i64), Array([0], i64))
     """
@@ -151,6 +153,8 @@ def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
 
 def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
     """`triu_indices` for the shape of a matrix.
+
+    arr: [r, c]; k: how far above the main diagonal. Returns rows and columns, int64 [n].
 
     >>> tnp.triu_indices_from(tnp.zeros((2, 2)), 1)
     (Array([0], i64), Array([1], i64))

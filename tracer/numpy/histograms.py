@@ -157,6 +157,9 @@ def histogram2d(
 ) -> tuple[Array, Array, Array]:
     """The histogram of points in the plane, and the edges along both axes.
 
+    x, y: vectors [n]; bins, range, weights, density: as of `histogramdd`. Returns counts [r, c]
+    and edges [r + 1], [c + 1].
+
     >>> tnp.histogram2d([0.0, 1.0], [0.0, 1.0], bins=2)[0]
     Array([[1., 0.],
            [0., 1.]], f64)

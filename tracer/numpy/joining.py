@@ -75,6 +75,8 @@ concat = concatenate
 def stack(arrays: Any, axis: int = 0, dtype: Any = None) -> Array:
     """Arrays of one shape along a new axis.
 
+    arrays: of shape [*s]; axis: where the new one comes. Returns their common dtype, [*s] with n at `axis`.
+
     >>> tnp.stack([tnp.asarray([1, 2]), tnp.asarray([3, 4])], axis=1)
     Array([[1, 3],
            [2, 4]], i64)
@@ -92,6 +94,8 @@ def stack(arrays: Any, axis: int = 0, dtype: Any = None) -> Array:
 def vstack(tup: Any, dtype: Any = None) -> Array:
     """Arrays along axis 0; vectors count as rows.
 
+    tup: arrays that are equal but along axis 0. Returns their common dtype.
+
     >>> tnp.vstack([tnp.asarray([1, 2]), tnp.asarray([3, 4])])
     Array([[1, 2],
            [3, 4]], i64)
@@ -101,6 +105,8 @@ def vstack(tup: Any, dtype: Any = None) -> Array:
 
 def hstack(tup: Any, dtype: Any = None) -> Array:
     """Arrays along axis 1, vectors along axis 0.
+
+    tup: arrays that are equal but along that axis. Returns their common dtype.
 
     >>> tnp.hstack([tnp.asarray([1, 2]), tnp.asarray([3])])
     Array([1, 2, 3], i64)
@@ -112,6 +118,8 @@ def hstack(tup: Any, dtype: Any = None) -> Array:
 def dstack(tup: Any, dtype: Any = None) -> Array:
     """Arrays along axis 2, after `atleast_3d`.
 
+    tup: arrays of at least two axes after `atleast_3d`, equal but along axis 2. Returns their common dtype.
+
     >>> tnp.dstack([tnp.asarray([1, 2]), tnp.asarray([3, 4])]).shape
     (1, 2, 2)
     """
@@ -120,6 +128,8 @@ def dstack(tup: Any, dtype: Any = None) -> Array:
 
 def column_stack(tup: Any) -> Array:
     """Vectors as the columns of a matrix; matrices side by side.
+
+    tup: vectors [n] and matrices [n, k]. Returns [n, the sum of the columns], in their common dtype.
 
     >>> tnp.column_stack([tnp.asarray([1, 2]), tnp.asarray([3, 4])])
     Array([[1, 3],
@@ -161,6 +171,8 @@ def _block(x: Any, depth: int, rank: int) -> Array:
 def append(arr: Any, values: Any, axis: int | None = None) -> Array:
     """Values after an array, along an axis; both made flat without one.
 
+    arr: [*s]; values: [*t], equal to s but along `axis`, or anything without one. Returns their common dtype.
+
     >>> tnp.append(tnp.asarray([1, 2]), 3)
     Array([1, 2, 3], i64)
     """
@@ -172,6 +184,9 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Array:
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """An array cut into equal parts, or before each of the given indices.
+
+    ary: [*s]; indices_or_sections: a number of parts, or where to cut; axis: along which. Returns a list. Raises
+    ShapeError where the parts would not be equal.
 
     >>> tnp.split(tnp.arange(4), 2)
     [Array([0, 1], i64), Array([2, 3], i64)]
@@ -193,6 +208,8 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
     """`split` along axis 1, or along the only axis.
 
+    ary: [m, n, *s], or [n]; indices_or_sections: a number of parts, or where to cut. Returns a list.
+
     >>> tnp.hsplit(tnp.arange(4), 2)
     [Array([0, 1], i64), Array([2, 3], i64)]
     """
@@ -201,6 +218,8 @@ def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
 
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
     """`split` along axis 0.
+
+    ary: [m, n, *s]; indices_or_sections: a number of parts, or where to cut. Returns a list.
 
     >>> [x.shape for x in tnp.vsplit(tnp.zeros((4, 2)), 2)]
     [(2, 2), (2, 2)]
@@ -215,6 +234,8 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
 
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
     """`split` along axis 2.
+
+    ary: [m, n, k, *s]; indices_or_sections: a number of parts, or where to cut. Returns a list.
 
     >>> [x.shape for x in tnp.dsplit(tnp.zeros((1, 2, 4)), 2)]
     [(1, 2, 2), (1, 2, 2)]
@@ -256,6 +277,9 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
 
 def tile(A: Any, reps: Any) -> Array:
     """The whole array repeated along each axis.
+
+    A: [*s]; reps: how often, a number for each axis, or fewer for the last
+    ones. Returns the products of sizes and numbers.
 
     >>> tnp.tile(tnp.asarray([1, 2]), 2)
     Array([1, 2, 1, 2], i64)

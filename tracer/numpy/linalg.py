@@ -81,6 +81,9 @@ def norm(x: Any, ord: Any = None, axis: int | Sequence[int] | None = None, keepd
 def vector_norm(x: Any, /, *, axis: int | Sequence[int] | None = None, keepdims: bool = False, ord: Any = 2) -> Array:
     """The norm of vectors along one or more axes, taken together.
 
+    x: [*s]; axis: one or several, by default all; keepdims: keep them with size 1; ord: as of `norm`. Returns real
+    numbers [*s minus axes].
+
     >>> tnp.linalg.vector_norm(tnp.asarray([3.0, -4.0]), ord=1)
     Array(7., f64)
     """
@@ -142,6 +145,8 @@ def _euclidean(x: Array, axis: Any, keepdims: bool = False) -> Array:
 def diagonal(x: Any, /, *, offset: int = 0) -> Array:
     """The diagonal of matrices in the last two axes.
 
+    x: [*s, r, c]; offset: how far above the main one. Returns [*s, n].
+
     >>> tnp.linalg.diagonal(tnp.asarray([[1, 2], [3, 4]]))
     Array([1, 4], i64)
     """
@@ -150,6 +155,8 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Array:
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
     """The sum over the diagonal of matrices in the last two axes.
+
+    x: [*s, r, c]; offset: how far above the main diagonal. Returns [*s].
 
     >>> tnp.linalg.trace(tnp.asarray([[1, 2], [3, 4]]))
     Array(5, i64)
@@ -191,6 +198,8 @@ def matrix_power(a: Any, n: int) -> Array:
 @makes_new
 def multi_dot(arrays: Sequence[Any]) -> Array:
     """The product of two or more matrices, in the cheapest order.
+
+    arrays: [m, k], [k, l], ..., of which the first and the last may be vectors. Returns [m, n].
 
     >>> tnp.linalg.multi_dot([tnp.ones((2, 3)), tnp.ones((3, 4)), tnp.ones((4, 2))]).shape
     (2, 2)

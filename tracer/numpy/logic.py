@@ -205,6 +205,8 @@ def isinf(x: Any, /) -> Array:
 def isposinf(x: Any, /) -> Array:
     """Whether x is plus infinity.
 
+    x: real [*s]. Returns bool [*s]. Raises DTypeError for complex numbers.
+
     >>> tnp.isposinf(tnp.asarray([tnp.inf, -tnp.inf]))
     Array([ True, False], bool)
     """
@@ -213,6 +215,8 @@ def isposinf(x: Any, /) -> Array:
 
 def isneginf(x: Any, /) -> Array:
     """Whether x is minus infinity.
+
+    x: real [*s]. Returns bool [*s]. Raises DTypeError for complex numbers.
 
     >>> tnp.isneginf(tnp.asarray([tnp.inf, -tnp.inf]))
     Array([False,  True], bool)
@@ -255,6 +259,8 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
 def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
     """Whether `isclose` holds everywhere: bool [].
 
+    a, b: [*s], [*t], which broadcast; rtol, atol, equal_nan: as of `isclose`.
+
     >>> tnp.allclose(tnp.asarray([1.0, 2.0]), tnp.asarray([1.0, 2.0 + 1e-9]))
     Array(True, bool)
     """
@@ -264,6 +270,8 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bo
 
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
     """Whether two arrays have equal shapes and elements: bool [].
+
+    a1, a2: any shapes; equal_nan: whether NaN equals NaN. Returns bool [].
 
     >>> tnp.array_equal(tnp.asarray([1, 2]), [1, 2])
     Array(True, bool)
@@ -279,6 +287,8 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
 
 def array_equiv(a1: Any, a2: Any) -> Array:
     """Whether two arrays are equal after broadcasting: bool [].
+
+    a1, a2: any shapes; those that do not broadcast are not equal. Returns bool [].
 
     >>> tnp.array_equiv(tnp.asarray([1, 1]), 1)
     Array(True, bool)
@@ -312,6 +322,8 @@ def isrealobj(x: Any) -> bool:
 def iscomplex(x: Any) -> Array:
     """Whether the imaginary part is not 0.
 
+    x: [*s]. Returns bool [*s], false for real dtypes.
+
     >>> tnp.iscomplex(tnp.asarray([1j, 1.0]))
     Array([ True, False], bool)
     """
@@ -323,6 +335,8 @@ def iscomplex(x: Any) -> Array:
 
 def isreal(x: Any) -> Array:
     """Whether the imaginary part is 0.
+
+    x: [*s]. Returns bool [*s], true for real dtypes.
 
     >>> tnp.isreal(tnp.asarray([1j, 1.0]))
     Array([False,  True], bool)

@@ -43,6 +43,8 @@ def ndim(a: Any) -> int:
 def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
     """How many elements there are, in all or along axes.
 
+    a: [*s]; axis: one or several. Returns a Python integer.
+
     >>> tnp.size([[1, 2, 3]], 1)
     3
     """
@@ -133,6 +135,8 @@ def matrix_transpose(x: Any, /) -> Array:
 def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     """Two axes in each other's places.
 
+    a: [*s]; axis1, axis2: the two. Raises AxisError where one is out of range.
+
     >>> tnp.swapaxes(tnp.zeros((2, 3, 4)), 0, 2).shape
     (4, 3, 2)
     """
@@ -145,6 +149,8 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
 
 def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
     """Some axes moved to other places, the rest keeping their order.
+
+    a: [*s]; source, destination: axes, equally many. Raises AxisError for axes out of range or given twice.
 
     >>> tnp.moveaxis(tnp.zeros((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
@@ -196,6 +202,8 @@ def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Array:
 def expand_dims(a: Any, axis: int | Sequence[int]) -> Array:
     """With axes of size 1 at the places that they have in the result.
 
+    a: [*s]; axis: one or several, counted in the result. Raises AxisError for places out of range or taken twice.
+
     >>> tnp.expand_dims(tnp.zeros(3), (0, 2)).shape
     (1, 3, 1)
     """
@@ -241,6 +249,8 @@ def broadcast_arrays(*args: Any) -> tuple[Array, ...]:
 def broadcast_shapes(*shapes_: Any) -> tuple[int, ...]:
     """The shape that shapes broadcast to.
 
+    shapes: tuples of sizes. Returns a tuple. Raises ShapeError where they do not fit.
+
     >>> tnp.broadcast_shapes((2, 1), 3)
     (2, 3)
     """
@@ -250,6 +260,8 @@ def broadcast_shapes(*shapes_: Any) -> tuple[int, ...]:
 
 def flip(m: Any, axis: int | Sequence[int] | None = None) -> Array:
     """The elements in reverse order, along all axes or those named.
+
+    m: [*s]; axis: one or several, by default all. Returns [*s].
 
     >>> tnp.flip(tnp.asarray([1, 2, 3]))
     Array([3, 2, 1], i64)
@@ -261,6 +273,8 @@ def flip(m: Any, axis: int | Sequence[int] | None = None) -> Array:
 def fliplr(m: Any) -> Array:
     """Reversed along axis 1.
 
+    m: [r, c, *s]. Returns its shape and dtype. Raises AxisError for vectors.
+
     >>> tnp.fliplr(tnp.asarray([[1, 2]]))
     Array([[2, 1]], i64)
     """
@@ -269,6 +283,8 @@ def fliplr(m: Any) -> Array:
 
 def flipud(m: Any) -> Array:
     """Reversed along axis 0.
+
+    m: [r, *s]. Returns its shape and dtype.
 
     >>> tnp.flipud(tnp.asarray([1, 2]))
     Array([2, 1], i64)
@@ -299,6 +315,8 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 def atleast_1d(*arys: Any) -> Any:
     """With one axis at least; a list for several arrays.
 
+    arys: any shapes; returns [*s], and [1] for [].
+
     >>> tnp.atleast_1d(1.0).shape
     (1,)
     """
@@ -307,6 +325,8 @@ def atleast_1d(*arys: Any) -> Any:
 
 def atleast_2d(*arys: Any) -> Any:
     """With two axes at least, new ones in front; a list for several arrays.
+
+    arys: any shapes; returns [*s], [1, n] for [n] and [1, 1] for [].
 
     >>> tnp.atleast_2d(tnp.zeros(3)).shape
     (1, 3)

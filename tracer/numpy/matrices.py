@@ -124,6 +124,8 @@ def diag(v: Any, k: int = 0) -> Array:
 def diagflat(v: Any, k: int = 0) -> Array:
     """The matrix with all elements of an array on its k-th diagonal.
 
+    v: any shape, n elements; k: how far above the main diagonal. Returns [n + |k|, n + |k|].
+
     >>> tnp.diagflat(tnp.asarray([[1], [2]]))
     Array([[1, 0],
            [0, 2]], i64)
@@ -144,6 +146,8 @@ def _with_diagonal(x: Array, k: int) -> Array:
 
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """The diagonal along two axes, as a new last axis.
+
+    a: [*s]; offset: how far above the main one; axis1, axis2: by default the first two. Returns [*s minus both, n].
 
     >>> tnp.diagonal(tnp.asarray([[1, 2], [3, 4]]), 1)
     Array([2], i64)
@@ -177,6 +181,8 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
 def diag_indices_from(arr: Any) -> tuple[Array, ...]:
     """The indices of the main diagonal of an array whose axes have equal sizes.
 
+    arr: [n, n, ...]. Returns a vector int64 [n] for each axis. Raises ShapeError for unequal sizes.
+
     >>> tnp.diag_indices_from(tnp.zeros((2, 2)))
     (Array([0, 1], i64), Array([0, 1], i64))
     """
@@ -188,6 +194,8 @@ def diag_indices_from(arr: Any) -> tuple[Array, ...]:
 
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Array:
     """The sum over the diagonal along two axes; small integers sum in 64 bits.
+
+    a: [*s]; offset: how far above the main diagonal; axis1, axis2: by default the first two. Returns [*s minus both].
 
     >>> tnp.trace(tnp.asarray([[1, 2], [3, 4]]))
     Array(5, i64)

@@ -185,6 +185,8 @@ def sort(
 ) -> Array:
     """The elements in ascending order: a new array, unlike ndarray's method.
 
+    a: [*s]; kind: changes nothing, every sort is stable; descending: the greatest first. Returns [*s], NaN last.
+
     >>> tnp.asarray([3, 1, 2]).sort()
     Array([1, 2, 3], i64)
     """

@@ -49,7 +49,10 @@ Function = Callable[..., Any]
 
 def _accepts(x: object) -> bool:
     """Whether an operator of ours is to compute with the other operand; else Python asks that one."""
-    return isinstance(x, Array | np.ndarray | np.generic | bool | int | float | complex | list | tuple | range)
+    return isinstance(x, _OPERANDS)
+
+
+_OPERANDS = (Array, np.ndarray, np.generic, bool, int, float, complex, list, tuple, range)
 
 
 def _binary(function: Function) -> Function:

@@ -36,6 +36,8 @@ def nanprod(
 ) -> Array:  # fmt: skip
     """`prod` with NaN as 1.
 
+    a: [*s]; axis: one or several, by default all; keepdims, initial: as of `prod`. Returns [*s minus axes].
+
     >>> tnp.nanprod(tnp.asarray([2.0, tnp.nan]))
     Array(2., f64)
     """
@@ -68,6 +70,8 @@ def nanstd(
     where: Any = None, mean: Any = None, correction: float | None = None,
 ) -> Array:  # fmt: skip
     """The square root of `nanvar`.
+
+    a: [*s]; axis, ddof, keepdims, mean, correction: as of `var`. Returns [*s minus axes].
 
     >>> tnp.nanstd(tnp.asarray([1.0, tnp.nan, 3.0]))
     Array(1., f64)
@@ -123,6 +127,8 @@ def cov(
 
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Array:
     """The correlations of variables: their covariances over the product of their standard deviations.
+
+    x, y, rowvar: as of `cov`. Returns [k, k] for k variables, [] for one.
 
     >>> tnp.corrcoef([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])
     Array([[ 1., -1.],

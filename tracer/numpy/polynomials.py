@@ -26,6 +26,8 @@ from tracer.trace.source import here
 def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
     """The polynomial with coefficients p at every x, by Horner's rule.
 
+    p: [n], the highest power first; x: [*s]; unroll: changes nothing. Returns [*s], in their common dtype.
+
     >>> tnp.polyval([3, 0, 1], 5)
     Array(76, i64)
     """
@@ -43,6 +45,8 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
 def polyadd(a1: Any, a2: Any) -> Array:
     """The sum of two polynomials.
 
+    a1, a2: coefficients [m], [n], the highest power first. Returns [max(m, n)].
+
     >>> tnp.polyadd([1, 2], [9, 5, 4])
     Array([9, 6, 6], i64)
     """
@@ -53,6 +57,8 @@ def polyadd(a1: Any, a2: Any) -> Array:
 @makes_new
 def polysub(a1: Any, a2: Any) -> Array:
     """The difference of two polynomials.
+
+    a1, a2: coefficients [m], [n], the highest power first. Returns [max(m, n)].
 
     >>> tnp.polysub([2, 10, -2], [3, 10, -4])
     Array([-1,  0,  2], i64)
@@ -102,6 +108,8 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array,
 def polyder(p: Any, m: int = 1) -> Array:
     """The m-th derivative of a polynomial.
 
+    p: coefficients [n], the highest power first. Returns [n - m], at least [0].
+
     >>> tnp.polyder([1.0, 1.0, 1.0])
     Array([2., 1.], f64)
     """
@@ -115,6 +123,8 @@ def polyder(p: Any, m: int = 1) -> Array:
 @makes_new
 def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     """The m-th integral of a polynomial, with the constants k, zeros by default.
+
+    p: coefficients [n], the highest power first. Returns floats [n + m].
 
     >>> tnp.polyint([2.0, 1.0], k=3)
     Array([1., 1., 3.], f64)
@@ -142,6 +152,8 @@ def _order(name: str, m: Any) -> int:
 
 def poly(seq_of_zeros: Any) -> Array:
     """The polynomial with given roots, its leading coefficient 1.
+
+    seq_of_zeros: the roots [n]. Returns [n + 1]. Raises ShapeError for a matrix.
 
     >>> tnp.poly([1.0, 2.0])
     Array([ 1., -3.,  2.], f64)

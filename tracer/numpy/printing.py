@@ -47,6 +47,8 @@ def array2string(a: Any, *args: Any, **options: Any) -> str:
 def base_repr(number: int, base: int = 2, padding: int = 0) -> str:
     """An integer in a base of 2 to 36.
 
+    number: a Python integer; padding: how many zeros to put in front. Returns a str.
+
     >>> tnp.base_repr(10, base=3)
     '101'
     """
@@ -55,6 +57,8 @@ def base_repr(number: int, base: int = 2, padding: int = 0) -> str:
 
 def binary_repr(num: int, width: int | None = None) -> str:
     """An integer in binary; a negative one as two's complement, if a width is given.
+
+    num: a Python integer; width: of the text at least. Returns a str.
 
     >>> tnp.binary_repr(-3, width=4)
     '1101'

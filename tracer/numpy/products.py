@@ -87,6 +87,8 @@ def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = 
 def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """The sum of conj(a) * b over all elements of both, made flat.
 
+    a, b: any shapes, equally many elements. Returns [], in their common dtype. Raises ShapeError for unequal sizes.
+
     >>> tnp.vdot(tnp.asarray([1j, 2.0]), tnp.asarray([1j, 3.0]))
     Array(7.+0.j, c128)
     """
@@ -113,6 +115,8 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, prefer
 
 def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """The last axes of both summed over; plain multiplication if either is a scalar.
+
+    a: [*s, k]; b: [*t, k]. Returns [*s, *t]. Raises ShapeError where the last axes differ.
 
     >>> tnp.inner(tnp.ones((2, 3)), tnp.asarray([1.0, 2.0, 3.0]))
     Array([6., 6.], f64)
@@ -176,6 +180,9 @@ def kron(a: Any, b: Any) -> Array:
 
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Array:
     """The vector product of vectors of three components; of two, its third component.
+
+    a, b: vectors along axisa and axisb, by default the last; the other axes broadcast. Returns vectors along axisc,
+    no axis where both have two components. axis: all three at once. Raises ShapeError for other sizes.
 
     >>> tnp.cross(tnp.asarray([1, 0, 0]), tnp.asarray([0, 1, 0]))
     Array([0, 0, 1], i64)

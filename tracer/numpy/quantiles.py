@@ -81,6 +81,9 @@ def percentile(
 ) -> Array:  # fmt: skip
     """`quantile` of q / 100.
 
+    a: real [*s]; q: percent in [0, 100], any shape; axis: one or several, by default all; method, keepdims, weights: as
+    of `quantile`. Returns floats [*shape of q, *s minus axes]. Raises DTypeError for complex numbers.
+
     >>> tnp.percentile([1.0, 2.0, 3.0, 4.0], 50)
     Array(2.5, f64)
     """
@@ -95,6 +98,8 @@ def nanquantile(
 ) -> Array:  # fmt: skip
     """`quantile` of the elements that are not NaN; NaN where there is none.
 
+    a, q, axis, method, keepdims, weights: as of `quantile`. Returns [*shape of q, *s minus axes].
+
     >>> tnp.nanquantile([1.0, tnp.nan, 3.0], 0.5)
     Array(2., f64)
     """
@@ -107,6 +112,8 @@ def nanpercentile(
     keepdims: bool = False, *, weights: Any = None, interpolation: str | None = None,
 ) -> Array:  # fmt: skip
     """`percentile` of the elements that are not NaN; NaN where there is none.
+
+    a, q, axis, method, keepdims, weights: as of `percentile`. Returns [*shape of q, *s minus axes].
 
     >>> tnp.nanpercentile([1.0, tnp.nan, 3.0], 50)
     Array(2., f64)

@@ -77,6 +77,9 @@ def sum(
 ) -> Array:  # fmt: skip
     """The sum over axes; nothing sums to 0.
 
+    a: [*s]; axis: one or several, by default all; keepdims: keep them with size 1; initial: a further term;
+    promote_integers: whether small integers are summed in 64 bits. Returns [*s minus axes].
+
     >>> tnp.sum(tnp.asarray([[1, 2], [3, 4]]), axis=0)
     Array([4, 6], i64)
     """
@@ -90,6 +93,9 @@ def prod(
     where: Any = None, promote_integers: bool = True,
 ) -> Array:  # fmt: skip
     """The product over axes; that of nothing is 1.
+
+    a: [*s]; axis: one or several, by default all; keepdims: keep them with size 1; initial: a further factor;
+    promote_integers: whether small integers are multiplied in 64 bits. Returns [*s minus axes].
 
     >>> tnp.prod(tnp.asarray([[1, 2], [3, 4]]), axis=1)
     Array([ 2, 12], i64)
@@ -178,6 +184,8 @@ def extreme_value(dtype: Any, *, lowest: bool) -> Any:
 def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
     """The greatest element less the least.
 
+    a: [*s]; axis: one or several, by default all; keepdims: keep them with size 1. Returns [*s minus axes].
+
     >>> tnp.ptp(tnp.asarray([1.0, 5.0, 3.0]))
     Array(4., f64)
     """
@@ -220,6 +228,8 @@ def _arg(name: str, find: Callable[..., Any], a: Any, axis: int | None, out: obj
 def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
     """Whether all elements are true, that is, not 0; of nothing, true.
 
+    x: [*s]; axis: one or several, by default all; keepdims: keep them with size 1. Returns bool, [*s minus axes].
+
     >>> tnp.all(tnp.asarray([True, False]))
     Array(False, bool)
     """
@@ -230,6 +240,8 @@ def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, 
 def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
     """Whether any element is true, that is, not 0; of nothing, false.
 
+    x: [*s]; axis: one or several, by default all; keepdims: keep them with size 1. Returns bool, [*s minus axes].
+
     >>> tnp.any(tnp.asarray([True, False]))
     Array(True, bool)
     """
@@ -239,6 +251,8 @@ def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, 
 
 def count_nonzero(a: Any, axis: Axis = None, keepdims: bool = False) -> Array:
     """How many elements are not 0.
+
+    a: [*s]; axis: one or several, by default all; keepdims: keep them with size 1. Returns int64.
 
     >>> tnp.count_nonzero(tnp.asarray([0, 3, 0, 4]))
     Array(2, i64)

@@ -134,6 +134,8 @@ def modf(x: Any, /) -> tuple[Array, Array]:
 def real(val: Any, /) -> Array:
     """The real part; real numbers are their own.
 
+    val: [*s]. Returns [*s], of the real dtype of as many bits as a part has.
+
     >>> tnp.real(tnp.asarray([1 + 2j]))
     Array([1.], f64)
     """
@@ -143,6 +145,8 @@ def real(val: Any, /) -> Array:
 
 def imag(val: Any, /) -> Array:
     """The imaginary part; zeros for real numbers.
+
+    val: [*s]. Returns [*s], of the real dtype of as many bits as a part has.
 
     >>> tnp.imag(tnp.asarray([1 + 2j]))
     Array([2.], f64)

@@ -86,6 +86,8 @@ def _cumulative(
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """`cumsum` with NaN as 0.
 
+    a: [*s]; axis: one, or None for the array made flat. Returns [*s], or [n] of what is flat.
+
     >>> tnp.nancumsum(tnp.asarray([1.0, tnp.nan, 3.0]))
     Array([1., 1., 4.], f64)
     """
@@ -95,6 +97,8 @@ def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = No
 
 def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """`cumprod` with NaN as 1.
+
+    a: [*s]; axis: one, or None for the array made flat. Returns [*s], or [n] of what is flat.
 
     >>> tnp.nancumprod(tnp.asarray([2.0, tnp.nan, 3.0]))
     Array([2., 2., 6.], f64)

@@ -30,6 +30,8 @@ def sort(
 ) -> Array:  # fmt: skip
     """The elements in ascending order along an axis; of the array made flat, for None.
 
+    a: [*s]; kind: changes nothing, every sort is stable; descending: the greatest first. Returns [*s], NaN last.
+
     >>> tnp.sort(tnp.asarray([3.0, tnp.nan, 1.0]))
     Array([ 1.,  3., nan], f64)
     """
@@ -76,6 +78,8 @@ def _order(x: Array, axis: int, *, descending: bool) -> Array:
 def lexsort(keys: Any, axis: int = -1) -> Array:
     """The indices that sort by several keys, the last one counting most.
 
+    keys: vectors [n], or arrays [*s] sorted along `axis`, the last by default. Returns int64 of that shape.
+
     >>> tnp.lexsort((tnp.asarray([1, 0, 1]), tnp.asarray([2, 2, 1])))
     Array([2, 1, 0], i64)
     """
@@ -103,6 +107,9 @@ def partition(a: Any, kth: Any, axis: int | None = -1) -> Array:
 
 def argpartition(a: Any, kth: Any, axis: int | None = -1) -> Array:
     """The indices that `partition` an array.
+
+    a: [*s]; kth: any place, or several; axis: None for the array made flat. Returns int64 [*s], or [n]
+    of what is flat.
 
     >>> tnp.argpartition(tnp.asarray([3, 1, 2]), 1)
     Array([1, 2, 0], i64)
@@ -175,6 +182,9 @@ def _less(a: Array, b: Array) -> Array:
 
 def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False) -> Array:
     """Whether each element is one of the test elements, of dtype bool.
+
+    element: [*s]; test_elements: any shape; invert: whether it is none of them; assume_unique: changes nothing.
+    Returns bool [*s].
 
     >>> tnp.isin(tnp.asarray([1, 2, 3]), [2, 5])
     Array([False,  True, False], bool)

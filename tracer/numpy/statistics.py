@@ -37,6 +37,8 @@ def mean(
 ) -> Array:
     """The arithmetic mean over axes; integers are averaged as floats, float16 and bfloat16 in float32.
 
+    a: [*s]; axis: one or several, by default all; keepdims: keep them with size 1. Returns [*s minus axes].
+
     >>> tnp.mean(tnp.asarray([[1, 2], [3, 4]]), axis=0)
     Array([2., 3.], f64)
     """
@@ -137,6 +139,8 @@ def std(
 ) -> Array:  # fmt: skip
     """The square root of the variance over axes.
 
+    a: [*s]; axis, ddof, keepdims, mean, correction: as of `var`. Returns [*s minus axes].
+
     >>> tnp.std(tnp.asarray([1.0, 3.0]))
     Array(1., f64)
     """
@@ -190,6 +194,8 @@ def nansum(
 ) -> Array:
     """`sum` with NaN as 0.
 
+    a: [*s]; axis: one or several, by default all; keepdims, initial: as of `sum`. Returns [*s minus axes].
+
     >>> tnp.nansum(tnp.asarray([1.0, tnp.nan]))
     Array(1., f64)
     """
@@ -208,6 +214,8 @@ def nanmean(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
 ) -> Array:
     """`mean` of the elements that are not NaN; NaN where there is none.
+
+    a: [*s]; axis: one or several, by default all; keepdims: keep them with size 1. Returns [*s minus axes].
 
     >>> tnp.nanmean(tnp.asarray([1.0, tnp.nan, 3.0]))
     Array(2., f64)
@@ -259,6 +267,8 @@ def _nan_extreme(
 def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Array:
     """`argmax` of the elements that are not NaN; -1 where there is none.
 
+    a: [*s]; axis: one, or None for the array made flat; keepdims: keep it with size 1. Returns int64.
+
     >>> tnp.nanargmax(tnp.asarray([1.0, tnp.nan, 3.0]))
     Array(2, i64)
     """
@@ -267,6 +277,8 @@ def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool 
 
 def nanargmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Array:
     """`argmin` of the elements that are not NaN; -1 where there is none.
+
+    a: [*s]; axis: one, or None for the array made flat; keepdims: keep it with size 1. Returns int64.
 
     >>> tnp.nanargmin(tnp.asarray([1.0, tnp.nan, 3.0]))
     Array(0, i64)

@@ -59,6 +59,8 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
 def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:
     """The bytes of a buffer read as elements of a dtype.
 
+    buffer: bytes; count: how many elements, all by default; offset: of the first, in bytes. Returns [count].
+
     >>> tnp.frombuffer(b"\\x01\\x02", dtype="uint8")
     Array([1, 2], u8)
     """
@@ -80,6 +82,8 @@ def fromfile(file: Any, dtype: Any = float, count: int = -1, sep: str = "", offs
 def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1) -> Array:
     """What an iterator yields, as a vector.
 
+    iter: of Python numbers; count: how many to take, all by default. Returns [count].
+
     >>> tnp.fromiter((i * i for i in range(3)), dtype=int)
     Array([0, 1, 4], i64)
     """
@@ -88,6 +92,8 @@ def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1) -> Array:
 
 def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Array:
     """The numbers in a text, as a vector.
+
+    string: the text; count: how many to take, all by default; sep: what stands between them. Returns [count].
 
     >>> tnp.fromstring("1 2", dtype=int, sep=" ")
     Array([1, 2], i64)
@@ -99,6 +105,8 @@ def array_str(
     a: Any, max_line_width: int | None = None, precision: int | None = None, suppress_small: Any = None
 ) -> str:
     """The elements as text.
+
+    a: [*s]; max_line_width, suppress_small: as of `array2string`. Returns a str.
 
     >>> tnp.array_str(tnp.asarray([1, 2]))
     '[1 2]'

@@ -101,6 +101,8 @@ def along(name: str, arr: Any, indices: Any, axis: int | None) -> tuple[Array, t
 def choose(a: Any, choices: Sequence[Any] | Any, out: None = None, mode: str = "raise") -> Array:
     """From each choice, where a names it: result[i] = choices[a[i]][i], all broadcast together.
 
+    a: integers [*s]; choices: arrays, which broadcast with it to [*t]; mode: as of `take`. Returns [*t].
+
     >>> tnp.choose(tnp.asarray([1, 0]), [tnp.asarray([10, 11]), tnp.asarray([20, 21])])
     Array([20, 11], i64)
     """

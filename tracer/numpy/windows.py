@@ -25,6 +25,8 @@ def _angles(name: str, M: Any) -> tuple[int, Array]:
 def hanning(M: int) -> Array:
     """The Hann window of M values: a raised cosine that ends in 0.
 
+    M: a Python integer. Returns floats [M].
+
     >>> tnp.hanning(3)
     Array([0., 1., 0.], f64)
     """
@@ -34,6 +36,8 @@ def hanning(M: int) -> Array:
 
 def hamming(M: int) -> Array:
     """The Hamming window of M values: a raised cosine that ends in 0.08.
+
+    M: a Python integer. Returns floats [M].
 
     >>> tnp.hamming(3)
     Array([0.08, 1.  , 0.08], f64)
@@ -45,6 +49,8 @@ def hamming(M: int) -> Array:
 def blackman(M: int) -> Array:
     """The Blackman window of M values.
 
+    M: a Python integer. Returns floats [M].
+
     >>> tnp.blackman(3).round(6)
     Array([-0.,  1., -0.], f64)
     """
@@ -54,6 +60,8 @@ def blackman(M: int) -> Array:
 
 def bartlett(M: int) -> Array:
     """The Bartlett window of M values: a triangle that ends in 0.
+
+    M: a Python integer. Returns floats [M].
 
     >>> tnp.bartlett(5)
     Array([0. , 0.5, 1. , 0.5, 0. ], f64)
