@@ -89,6 +89,28 @@ def test_rows_behind_are_listed_with_the_reason():
     ]
 
 
+def test_rows_that_miss_a_bar_are_listed_with_the_reason():
+    from peers.reasons import FIRST_CALLS, PEAKS
+    from peers.report import page
+
+    ours = {"seconds": 1e-3, "first": 1e-2, "peak": 4 << 20}
+    jax = {"seconds": 1e-3, "first": 5e-3, "peak": 0, "ratio": 4.0, "low": 3.9, "high": 4.1}
+    names = ("where f4 1e6", "matmul f8 512", "dot f4")
+    rows = [{"row": name, "family": "f", "peers": {"tracer": ours, "jax": jax}} for name in names]
+    machine = {"cpu": "C", "cores": 2, "system": "S", "python": "3", "load": 0.0}
+    text = page({"date": "D", "machine": machine, "versions": {}, "peers": ["jax"], "rounds": 2, "rows": rows})
+    section = text.split("## Rows that miss a bar")[1].split("## Rows behind")[0]
+    first, peak = "first calls sooner than jax's", "peaks of memory at most jax's, to 1 MiB"
+    assert [line for line in section.splitlines() if line.startswith("| ")][1:] == [
+        f"| where f4 1e6 | {first} | not profiled yet |",
+        f"| matmul f8 512 | {first} | {FIRST_CALLS['matmul f8']} |",
+        f"| dot f4 | {first} | not profiled yet |",
+        f"| where f4 1e6 | {peak} | {PEAKS['where']} |",
+        f"| matmul f8 512 | {peak} | not profiled yet |",
+        f"| dot f4 | {peak} | not profiled yet |",
+    ]
+
+
 def test_bars_name_the_rows_that_miss_them():
     from peers.bars import bars
 

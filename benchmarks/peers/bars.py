@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from peers.reasons import FIRST_CALLS, PEAKS, REASONS
 from peers.statistic import geometric_mean
 
 _SURELY_SLOWER = 0.97  # where the whole interval lies below
@@ -21,11 +22,12 @@ Row = dict[str, Any]
 
 
 class Bar(NamedTuple):
-    """wanted and found in words; missed: the rows that are in the way."""
+    """wanted and found in words; missed: the rows that are in the way; reasons: where to look up why."""
 
     wanted: str
     found: str
     missed: Sequence[str]
+    reasons: Mapping[str, str] = REASONS
 
 
 def bars(rows: Sequence[Row], peers: Sequence[str]) -> list[Bar]:
@@ -80,8 +82,8 @@ def _over_jax(rows: Sequence[Row]) -> list[Bar]:
     return [
         Bar(f"{_MEAN_OVER_JAX} times as fast as jax, in the geometric mean", f"{mean:.2f}", []),
         Bar("no row surely slower than jax: its interval wholly below 0.97", _count(slower), _names(slower)),
-        Bar("first calls sooner than jax's", _count(later), _names(later)),
-        Bar("peaks of memory at most jax's, to 1 MiB", _count(larger), _names(larger)),
+        Bar("first calls sooner than jax's", _count(later), _names(later), FIRST_CALLS),
+        Bar("peaks of memory at most jax's, to 1 MiB", _count(larger), _names(larger), PEAKS),
     ]
 
 

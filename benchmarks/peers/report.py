@@ -59,7 +59,10 @@ def _summary(rows: list[dict[str, Any]], peers: list[str]) -> str:
 
 def _bars(rows: list[dict[str, Any]], peers: list[str]) -> str:
     lines = ["## Bars", "", "| wanted | found | rows that miss it |", "|---|---|---|"]
-    lines += [f"| {bar.wanted} | {bar.found} | {'; '.join(bar.missed)} |" for bar in bars(rows, peers)]
+    found = bars(rows, peers)
+    lines += [f"| {bar.wanted} | {bar.found} | {'; '.join(bar.missed)} |" for bar in found]
+    lines += ["", "## Rows that miss a bar", "", "| row | bar | why |", "|---|---|---|"]
+    lines += [f"| {row} | {bar.wanted} | {reason(row, bar.reasons)} |" for bar in found for row in bar.missed]
     return "\n".join(lines) + "\n"
 
 
