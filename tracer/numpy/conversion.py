@@ -16,7 +16,7 @@ from tracer.primitives.broadcasting import broadcast_in_dim, expand_dims
 from tracer.primitives.conversion import convert_element_type, dtype_named
 from tracer.primitives.joining import concatenate
 from tracer.settings import config
-from tracer.trace.array import KEY_DTYPE, Array, concrete_value
+from tracer.trace.array import KEY_DTYPE, Array, concrete, concrete_value
 from tracer.trace.convert import as_array
 from tracer.trace.source import here
 
@@ -40,6 +40,8 @@ def array_of(name: str, x: Any, *, copy: bool = True) -> Array:
 
 def _nested(name: str, x: Sequence[Any]) -> Array:
     """A list or tuple as an array: one constant if it holds no array of ours, else a stack of its elements."""
+    if _FLOATS.issuperset(map(type, x)):  # the most frequent by far
+        return concrete(np.array(x, config.default_float))
     if _holds_array(x):
         elements = unified(name, [array_of(name, element) for element in x])
         shape = elements[0].shape
@@ -70,6 +72,7 @@ def _nested(name: str, x: Sequence[Any]) -> Array:
     return as_array(value, name, copy=False)
 
 
+_FLOATS = frozenset((float,))
 _NUMBERS = frozenset((bool, int, float, complex))
 
 
