@@ -16,7 +16,7 @@ import numpy as np
 from tracer.errors import DTypeError, message
 from tracer.ir import dtypes
 from tracer.ir.program import Literal
-from tracer.numpy.conversion import no_out
+from tracer.numpy.conversion import array_of, no_out, strong
 from tracer.numpy.promotion import (
     literal,
     operand,
@@ -332,4 +332,5 @@ def heaviside(x1: Any, x2: Any, /) -> Array:
         x = full_like(y, x.value)
     step = comparison.select(comparison.gt(x, 0), full_like(x, 1), full_like(x, 0))
     step = comparison.select(comparison.eq(x, 0), y, step)
-    return comparison.select(comparison.ne(x, x), x, step)
+    result = comparison.select(comparison.ne(x, x), x, step)
+    return result if array_of("heaviside", x1, copy=False).weak_type else strong(result)

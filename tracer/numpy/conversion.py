@@ -47,7 +47,7 @@ def _nested(name: str, x: Sequence[Any]) -> Array:
         shape = elements[0].shape
         if any(element.shape != shape for element in elements):
             raise _ragged(name, x)
-        return concatenate([expand_dims(element, (0,)) for element in elements], 0)  # type: ignore[no-any-return]
+        return strong(concatenate([expand_dims(element, (0,)) for element in elements], 0))
     try:
         value = np.asarray(x)
     except ValueError:

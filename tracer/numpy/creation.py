@@ -177,10 +177,10 @@ def empty(shape: ShapeLike, dtype: Any = None, *, device: Any = None) -> Array:
     return _filled("empty", shape, 0, dtype, device)
 
 
-def _filled(name: str, shape: Any, value: int, dtype: Any, device: Any) -> Array:
+def _filled(name: str, shape: Any, value: int, dtype: Any, device: Any, weak: bool = False) -> Array:
     check_device(device, name)
     wanted = config.default_float if dtype is None else dtype_of_argument(name, dtype)
-    return broadcast_in_dim(literal(name, value, wanted), shape_argument(name, shape), ())
+    return broadcast_in_dim(literal(name, value, wanted, weak), shape_argument(name, shape), ())
 
 
 def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
@@ -191,10 +191,10 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, 
     >>> tnp.full_like(tnp.asarray([1, 2]), 7)
     Array([7, 7], i64)
     """
-    like, sizes = _like("full_like", a, dtype, shape)
+    like, weak, sizes = _like("full_like", a, dtype, shape)
     value = astype(asarray(fill_value), like) if isinstance(fill_value, Array) else asarray(fill_value, like)
     check_device(device, "full_like")
-    return _spread("full_like", value, sizes)
+    return _spread("full_like", cast(value, like, weak), sizes)
 
 
 def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
@@ -203,8 +203,8 @@ def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = No
     >>> tnp.zeros_like(tnp.asarray([1, 2]))
     Array([0, 0], i64)
     """
-    like, sizes = _like("zeros_like", a, dtype, shape)
-    return _filled("zeros_like", sizes, 0, like, device)
+    like, weak, sizes = _like("zeros_like", a, dtype, shape)
+    return _filled("zeros_like", sizes, 0, like, device, weak)
 
 
 def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
@@ -213,8 +213,8 @@ def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = Non
     >>> tnp.ones_like(tnp.asarray([1, 2]))
     Array([1, 1], i64)
     """
-    like, sizes = _like("ones_like", a, dtype, shape)
-    return _filled("ones_like", sizes, 1, like, device)
+    like, weak, sizes = _like("ones_like", a, dtype, shape)
+    return _filled("ones_like", sizes, 1, like, device, weak)
 
 
 def empty_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
@@ -223,15 +223,17 @@ def empty_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = No
     >>> tnp.empty_like(tnp.asarray([1, 2]))
     Array([0, 0], i64)
     """
-    like, sizes = _like("empty_like", a, dtype, shape)
-    return _filled("empty_like", sizes, 0, like, device)
+    like, weak, sizes = _like("empty_like", a, dtype, shape)
+    return _filled("empty_like", sizes, 0, like, device, weak)
 
 
-def _like(name: str, a: Any, dtype: Any, shape: Any) -> tuple[DType, tuple[int, ...]]:
+def _like(name: str, a: Any, dtype: Any, shape: Any) -> tuple[DType, bool, tuple[int, ...]]:
+    """The dtype, whether it is weak, and the shape: those of an array, unless they are given."""
     if not (hasattr(a, "shape") and hasattr(a, "dtype")):
         a = array_of(name, a)
     wanted = native(a.dtype) if dtype is None else dtype_of_argument(name, dtype)
-    return wanted, tuple(a.shape) if shape is None else shape_argument(name, shape)
+    weak = dtype is None and isinstance(a, Array) and a.weak_type
+    return wanted, weak, tuple(a.shape) if shape is None else shape_argument(name, shape)
 
 
 # Counted and spaced

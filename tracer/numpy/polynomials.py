@@ -12,7 +12,7 @@ import numpy as np
 
 from tracer.errors import ArgumentError, ShapeError, TracerArrayError, message
 from tracer.ir import dtypes, shape
-from tracer.numpy.conversion import array_of, broadcast, cast, unified
+from tracer.numpy.conversion import array_of, broadcast, cast, strong, unified
 from tracer.numpy.creation import full_like, zeros
 from tracer.numpy.joining import append, concatenate, stack
 from tracer.numpy.manipulation import atleast_1d
@@ -38,7 +38,7 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
     result = full_like(places, 0)
     for i in range(coefficients.shape[0]):
         result = result * places + coefficients[i]
-    return result
+    return result if coefficients.weak_type else strong(result)
 
 
 @makes_new

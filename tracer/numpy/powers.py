@@ -66,7 +66,8 @@ def _power(x1: Any, x2: Any) -> Array:
         base = operand("power", x1)
         if dtypes.is_inexact(base.dtype):
             base, exponents = promoted("power", base, x2)
-            return strong(powers.pow(base, exponents))
+            result = powers.pow(base, exponents)
+            return result if isinstance(x2, Array) and x2.weak_type else strong(result)
     x, y = promoted_counts("power", x1, x2)
     dtype = (x if isinstance(x, Array) else y).dtype
     if dtypes.is_inexact(dtype):
@@ -109,7 +110,7 @@ def _integers_to_integers(x: Any, y: Any, dtype: Any) -> Array:
         odd = comparison.ne(bits.and_(y, 1), 0)
         result = comparison.select(odd, arithmetic.mul(result, x), result)
         x, y = arithmetic.mul(x, x), bits.shift_right_logical(y, 1)
-    return result
+    return strong(result)
 
 
 def float_power(x1: Any, x2: Any, /) -> Array:

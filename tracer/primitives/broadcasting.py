@@ -14,7 +14,7 @@ from tracer.ir.dtypes import DType
 from tracer.ir.primitive import IndexMap, Primitive, Reduce, Rule
 from tracer.ir.program import Literal
 from tracer.ir.scalar import ScalarOp
-from tracer.ir.types import Shape, Type, with_shape
+from tracer.ir.types import ArrayType, Shape, Type, array_type, with_shape
 from tracer.primitives.rules import Scalar, Value, axis_after_drop, check_kinds, linear_jvp, operand_of, shift_axes
 from tracer.trace.array import Array
 from tracer.trace.source import here
@@ -151,15 +151,18 @@ def full(shape: Sequence[int], fill_value: Value, dtype: DType | None = None) ->
 def full_like(x: Value, fill_value: Scalar, dtype: DType | None = None, shape: Sequence[int] | None = None) -> Any:
     """One value everywhere, in the shape and dtype of another array unless others are given.
 
-    x: an array [*s] or a number; fill_value: a number. Returns [*s] or [*shape], of x's dtype or the one given.
-    Raises DTypeError where the dtype cannot hold a Python number, ShapeError for a negative size.
+    x: an array [*s] or a number; fill_value: a number. Returns [*s] or [*shape], of the dtype given or x's, then weak
+    if x is. Raises DTypeError where the dtype cannot hold a Python number, ShapeError for a negative size.
 
     >>> full_like(tnp.asarray([1.5, 2.5]), 3)
     Array([3., 3.], f64)
     """
     like = (as_literal(x) if isinstance(x, bool | int | float | complex | np.generic) else x).type
     chosen = like.dtype if dtype is None else np.dtype(dtype)  # type: ignore[union-attr]
-    return full(like.shape if shape is None else shape, as_literal(fill_value, chosen))
+    value = as_literal(fill_value, chosen)
+    if dtype is None and isinstance(like, ArrayType) and like.weak:
+        value = Literal(value.value, array_type(chosen, (), True))
+    return full(like.shape if shape is None else shape, value)
 
 
 def expand_dims(array: Value, dimensions: Sequence[int]) -> Any:

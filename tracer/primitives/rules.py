@@ -89,11 +89,27 @@ def pointwise_infer(name: str, kinds: str, *, result: Callable[[DType], DType] |
 
 
 def coerce(name: str, operands: Sequence[Value]) -> list[Operand]:
-    """Python and NumPy scalars become literals of the dtype that the arrays among the operands have."""
-    dtype = next((x.dtype for x in operands if isinstance(x, Array)), None)
-    if dtype is None:
-        dtype = next((x.type.dtype for x in operands if isinstance(x, Literal)), None)
+    """Python and NumPy scalars become literals of the dtype that the arrays among the operands have.
+
+    Python's are weak beside weak arrays, whose results they leave weak.
+    """
+    model: Array | Literal | None = next((x for x in operands if isinstance(x, Array)), None)
+    if model is None:
+        model = next((x for x in operands if isinstance(x, Literal)), None)
+    if model is None:
+        return [operand_of(name, x) for x in operands]
+    type_ = model.type
+    if isinstance(type_, ArrayType) and type_.weak:
+        return [_weak(x, type_.dtype) if type(x) in _NUMBERS else operand_of(name, x, type_.dtype) for x in operands]
+    dtype = model.dtype if isinstance(model, Array) else model.type.dtype
     return [operand_of(name, x, dtype) for x in operands]
+
+
+_NUMBERS = (int, float, complex)
+
+
+def _weak(x: Any, dtype: DType) -> Literal:
+    return Literal(as_literal(x, dtype).value, array_type(dtype, (), True))
 
 
 def operand_of(name: str, x: Value | Linear, dtype: DType | None = None) -> Operand:

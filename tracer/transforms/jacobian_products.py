@@ -115,7 +115,9 @@ def push(what: str, fun: Callable[..., Any], primals: Any, tangents: Any, has_au
     outputs, moved = run_forward(holder.flat(fun, structure), leaves, given, name)
     count = holder.count
     ys = trees.unflatten(holder.structure, outputs[:count])
-    dys = trees.unflatten(holder.structure, [tangent_array(t) for t in moved[:count]])
+    dys = trees.unflatten(
+        holder.structure, [tangent_array(t, y.type) for t, y in zip(moved[:count], outputs[:count], strict=True)]
+    )
     return (ys, dys, holder.aux_value(outputs[count:])) if has_aux else (ys, dys)
 
 

@@ -225,6 +225,12 @@ def _columns(batch_first: Array, inputs: Sequence[Array]) -> list[Array]:
     return result
 
 
+def _block(block: Any, x: Type, y: Type) -> Any:
+    """A block of a Jacobian, weak if what is differentiated and what it is differentiated by are."""
+    weak = all(isinstance(type, ArrayType) and type.weak for type in (x, y))
+    return convert_element_type(block, block.dtype, weak=True) if weak else block
+
+
 def _nest(recorded: Recorded, structure: trees.Structure, blocks: Blocks, what: str, *, still: bool) -> list[Any]:
     """For each output, a tree like the inputs. still: whether integers among the outputs have zeros, or are refused."""
     rows = iter(blocks)
@@ -245,7 +251,7 @@ def _nest(recorded: Recorded, structure: trees.Structure, blocks: Blocks, what: 
             )
         given = iter(next(rows))
         leaves = [
-            next(given) if active else np.zeros((*y.type.shape, *x.shape), FLOAT0)
+            _block(next(given), x.type, y.type) if active else np.zeros((*y.type.shape, *x.shape), FLOAT0)
             for x, active in zip(recorded.inputs, recorded.active, strict=True)
         ]
         entries.append(trees.unflatten(structure, leaves))

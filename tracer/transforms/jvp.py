@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 from tracer.errors import InternalError
 from tracer.ir.primitive import Effect, Joint, NoRule, Primitive, Zero
 from tracer.ir.program import Literal, Program, Var
-from tracer.ir.types import is_differentiable, same_up_to_weakness, tangent_type
+from tracer.ir.types import ArrayType, is_differentiable, same_up_to_weakness, tangent_type
 from tracer.primitives.closing import closed
+from tracer.primitives.conversion import convert_element_type
 from tracer.trace.array import Array
 from tracer.trace.evaluate import Environment, read
 from tracer.trace.memo import remembered
@@ -111,6 +112,7 @@ def jvp_equation(
     if isinstance(rule, Joint):
         context = Context(primitive, transform=jvp_program)
         ys, dys = rule.rule(context, xs, dxs, **params)
+        dys = strong_tangents(dys)
     else:
         ys = bind_all(primitive, xs, params)
         dys = tangents_of(primitive, xs, ys, dxs, params)
@@ -135,4 +137,16 @@ def tangents_of(
     for y, dy in zip(ys, dys, strict=True):
         if not same_up_to_weakness(dy.type, tangent_type(y.type)):
             raise InternalError(f"jvp of {primitive.name} gave a tangent {dy.type} for an output {y.type}")
-    return dys
+    return strong_tangents(dys)
+
+
+def strong_tangents(dys: Sequence[Tangent]) -> Sequence[Tangent]:
+    """Tangents as programs carry them: never weak, as a user's rule may make them from others for users."""
+    return [_strong(dy) for dy in dys]
+
+
+def _strong(dy: Tangent) -> Tangent:
+    if isinstance(dy, Zero) or not isinstance(dy.type, ArrayType) or not dy.type.weak:
+        return dy
+    result: Tangent = convert_element_type(dy, dy.type.dtype)
+    return result

@@ -57,7 +57,7 @@ class Derivative:
         """Gradients of every input; float0 for those without."""
         results = iter(self._pulled([c for c, on in zip(cotangents, self.moving, strict=True) if on]))
         return [
-            tangent_array(next(results) if on else Zero(tangent_type(x.type)))
+            tangent_array(next(results) if on else Zero(tangent_type(x.type)), x.type)
             for x, on in zip(self.inputs, self.active, strict=True)
         ]
 
@@ -67,7 +67,7 @@ class Derivative:
         given = [dense(t) for t, on in zip(tangents, self.active, strict=True) if on]
         results = iter(evaluate(program, [*residuals, *given]))
         return [
-            tangent_array(next(results) if on else Zero(tangent_type(y.type)))
+            tangent_array(next(results) if on else Zero(tangent_type(y.type)), y.type)
             for y, on in zip(self.outputs, self.moving, strict=True)
         ]
 

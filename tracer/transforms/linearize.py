@@ -26,7 +26,7 @@ from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all, open_trace, stage_process
 from tracer.transforms.context import Context, Tangent, raise_no_rule, zero_like
-from tracer.transforms.jvp import jvp_equation, jvp_program, settled, tangents_of
+from tracer.transforms.jvp import jvp_equation, jvp_program, settled, strong_tangents, tangents_of
 
 
 @remembered
@@ -134,7 +134,7 @@ def linearize_forward(
                 linearized = linearize_equation(equation.primitive, xs, active, equation.params)
                 ys = linearized.outputs
                 dxs = [moving[atom] for atom in equation.inputs if isinstance(atom, Var) and atom in moving]
-                dys = linearized.apply(linearized.residuals, dxs)
+                dys = strong_tangents(linearized.apply(linearized.residuals, dxs))
                 moving.update((v, dy) for v, dy in zip(equation.outputs, dys, strict=True) if not isinstance(dy, Zero))
             else:
                 ys = bind_all(equation.primitive, xs, equation.params)
@@ -197,7 +197,7 @@ def push_equation(
     active = [not isinstance(dx, Zero) for dx in dxs]
     linearized = linearize_equation(primitive, xs, active, params, nested=state.staging is None)
     moving = [dx for dx in dxs if not isinstance(dx, Zero)]
-    return linearized.outputs, linearized.apply(linearized.residuals, moving)
+    return linearized.outputs, strong_tangents(linearized.apply(linearized.residuals, moving))
 
 
 def _is_linear(tangent: Tangent) -> bool:

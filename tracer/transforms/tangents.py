@@ -15,7 +15,7 @@ from tracer.errors import ArgumentError, DTypeError, message
 from tracer.ir.dtypes import is_complex
 from tracer.ir.primitive import Zero
 from tracer.ir.program import Literal
-from tracer.ir.types import Type, is_differentiable, same_up_to_weakness, tangent_type
+from tracer.ir.types import ArrayType, Type, is_differentiable, same_up_to_weakness, tangent_type
 from tracer.primitives.broadcasting import broadcast_in_dim
 from tracer.primitives.conversion import convert_element_type
 from tracer.primitives.zeros import zeros
@@ -97,8 +97,13 @@ def _wrong_type(leaf: Any, wanted: Type, what: str, name: str, remedy: str) -> A
     )
 
 
-def tangent_array(t: Tangent) -> Any:
-    """A tangent for the user: zeros are arrays of zeros, and float0 is NumPy's empty dtype, as in JAX."""
+def tangent_array(t: Tangent, of: Type | None = None) -> Any:
+    """A tangent for the user: zeros are arrays of zeros, and float0 is NumPy's empty dtype, as in JAX.
+
+    of: the type of what it is the tangent of, if it is to be weak where that is.
+    """
+    if isinstance(of, ArrayType) and of.weak and is_differentiable(of):
+        return convert_element_type(tangent_array(t), of.dtype, weak=True)
     if isinstance(t, Zero):
         return zeros(t.type) if is_differentiable(t.type) else np.zeros(t.type.shape, FLOAT0)
     if isinstance(t, Literal):
