@@ -40,7 +40,6 @@ DIFFERENT: dict[str, tuple[float, float, str]] = {
     "xlogy at 0.0": (0.0, 0.0, NOT_FINITE),
     "entr at 0.0": (0.0, 0.0, NOT_FINITE),
     "cummax at 0.0": (2.0, 0.0, "equal elements share equally, as in a reduction; JAX halves at every step"),
-    "interp at 2.0": (0.0, 0.0, "beyond the last point the function is constant"),
 }
 
 
