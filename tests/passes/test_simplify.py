@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.passes.programs import apply, body, f64, flag, traced
@@ -72,7 +73,7 @@ def test_rewritten_equations_keep_the_users_line() -> None:
 
 def test_a_weak_type_is_not_lost() -> None:
     weak = array_type(f64().dtype, (), True)
-    before = traced(lambda x: mul(x, 1.0), weak)
+    before = traced(lambda x: mul(x, np.float64(1.0)), weak)
     after = apply(simplify, before)
     assert after is before  # a weak x in place of a strong product would change the types of what follows
     chosen = traced(lambda p, x: select(p, x, convert_element_type(x, f64().dtype)), flag(), weak)

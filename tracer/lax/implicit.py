@@ -40,7 +40,7 @@ def custom_root(
     ...         return tracer.lax.fori_loop(0, 6, lambda _, x: x - f(x) / (2 * x), x)
     ...     return tracer.lax.custom_root(lambda x: x * x - y, 1.0, newton, lambda g, y: y / g(1.0))
     >>> tracer.grad(square_root)(4.0)
-    Array(0.25, f64)
+    Array(0.25, f64*)
     """
     for function in (f, solve, tangent_solve):
         check_callable(function, "custom_root")

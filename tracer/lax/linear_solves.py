@@ -56,7 +56,7 @@ def custom_linear_solve(
     >>> def divided(a, b):
     ...     return tracer.lax.custom_linear_solve(lambda x: a * x, b, lambda mv, b: b / mv(1.0), symmetric=True)
     >>> tracer.grad(divided, argnums=(0, 1))(2.0, 6.0)
-    (Array(-1.5, f64), Array(0.5, f64))
+    (Array(-1.5, f64*), Array(0.5, f64*))
     """
     for function in (matvec, solve, *([] if transpose_solve is None else [transpose_solve])):
         check_callable(function, "custom_linear_solve")

@@ -36,7 +36,7 @@ def stop_gradient(x: Any) -> Any:
     array.
 
     >>> tracer.grad(lambda x: x * tracer.lax.stop_gradient(x))(3.0)
-    Array(3., f64)
+    Array(3., f64*)
     """
     return trees.tree_map(_stopped, x)
 

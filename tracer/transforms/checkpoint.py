@@ -45,7 +45,7 @@ def checkpoint(
 
     >>> import tracer, tracer.numpy as tnp
     >>> tracer.grad(tracer.checkpoint(lambda x: tnp.sin(tnp.sin(x))))(0.0)
-    Array(1., f64)
+    Array(1., f64*)
     """
     del concrete
     check_callable(fun, "checkpoint")
@@ -93,7 +93,7 @@ def checkpoint_name(x: Any, name: str) -> Any:
     >>> import tracer, tracer.numpy as tnp
     >>> f = lambda x: tnp.sin(tracer.ad_checkpoint.checkpoint_name(tnp.exp(x), "e"))
     >>> tracer.grad(tracer.checkpoint(f, policy=tracer.checkpoint_policies.save_only_these_names("e")))(0.0).round(4)
-    Array(0.5403, f64)
+    Array(0.5403, f64*)
     """
     if not isinstance(name, str):
         raise ArgumentError(message(f"checkpoint_name{here()}: a name is a string", f"got {type(name).__name__}"))

@@ -32,7 +32,7 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
     ...     converted, captured = tracer.closure_convert(lambda x: a * x, 1.0)
     ...     return len(captured), converted(3.0, *captured)
     >>> tracer.grad(lambda a: f(a)[1])(2.0)
-    Array(3., f64)
+    Array(3., f64*)
     """
     check_callable(fun, "closure_convert")
     return hoisted(fun, example_args, is_differentiable)
@@ -90,7 +90,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
     >>> @tracer.custom_gradient
     ... def f(x): return x * x, lambda g: 10.0 * g * x
     >>> tracer.grad(f)(3.0)
-    Array(30., f64)
+    Array(30., f64*)
     """
     check_callable(fun, "custom_gradient")
 

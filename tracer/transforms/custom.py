@@ -139,7 +139,7 @@ class custom_jvp(_Custom):  # noqa: N801  # the name that users know
     >>> @f.defjvp
     ... def rule(primals, tangents): return f(primals[0]), 10.0 * tangents[0]
     >>> tracer.grad(f)(0.0)
-    Array(10., f64)
+    Array(10., f64*)
     """
 
     _kind = "custom_jvp"
@@ -224,7 +224,7 @@ class custom_vjp(_Custom):  # noqa: N801  # the name that users know
     ... def clipped(x): return x
     >>> clipped.defvjp(lambda x: (x, None), lambda _, g: (tnp.clip(g, -1, 1),))
     >>> tracer.grad(lambda x: 5.0 * clipped(x))(2.0)
-    Array(1., f64)
+    Array(1., f64*)
     """
 
     _kind = "custom_vjp"

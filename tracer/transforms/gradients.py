@@ -38,7 +38,7 @@ def grad(
 
     >>> import tracer, tracer.numpy as tnp
     >>> tracer.grad(tnp.sin)(0.0)
-    Array(1., f64)
+    Array(1., f64*)
     """
     refuse_reduce_axes("grad", reduce_axes)
     return gradient_of("grad", fun, argnums, has_aux, holomorphic, allow_int)
@@ -67,7 +67,7 @@ def value_and_grad(
 
     >>> import tracer
     >>> tracer.value_and_grad(lambda x: x * x)(3.0)
-    (Array(9., f64*), Array(6., f64))
+    (Array(9., f64*), Array(6., f64*))
     """
     refuse_reduce_axes("value_and_grad", reduce_axes)
     return _value_and_gradient("value_and_grad", fun, argnums, has_aux, holomorphic, allow_int)

@@ -36,7 +36,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_ax
     >>> import tracer, tracer.numpy as tnp
     >>> y, pullback = tracer.vjp(tnp.sin, 0.0)
     >>> pullback(2.0)
-    (Array(2., f64),)
+    (Array(2., f64*),)
     """
     check_callable(fun, "vjp")
     refuse_reduce_axes("vjp", reduce_axes)
@@ -58,7 +58,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     >>> import tracer, tracer.numpy as tnp
     >>> y, pushforward = tracer.linearize(tnp.sin, 0.0)
     >>> pushforward(2.0)
-    Array(2., f64)
+    Array(2., f64*)
     """
     check_callable(fun, "linearize")
     name = name_of(fun)
@@ -82,7 +82,7 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
 
     >>> import tracer, tracer.numpy as tnp
     >>> tracer.jvp(tnp.sin, (0.0,), (2.0,))
-    (Array(0., f64*), Array(2., f64))
+    (Array(0., f64*), Array(2., f64*))
     """
     check_callable(fun, "jvp")
     check_sequences("jvp", primals, tangents)
@@ -130,7 +130,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
 
     >>> import tracer, tracer.numpy as tnp
     >>> tracer.linear_transpose(lambda x: 3.0 * x, 1.0)(2.0)
-    (Array(6., f64),)
+    (Array(6., f64*),)
     """
     check_callable(fun, "linear_transpose")
     refuse_reduce_axes("linear_transpose", reduce_axes)
