@@ -12,7 +12,7 @@ import pytest
 
 import tracer.numpy as tnp
 from tests.runtime.programs import arange, double, line, same, scaled, take
-from tracer import lax, nn
+from tracer import lax, nn, random
 from tracer.errors import ArgumentError, OutOfBoundsError
 from tracer.runtime.entry import entries_enabled
 from tracer.runtime.jit import jit
@@ -40,6 +40,14 @@ def test_donated_arrays_are_consumed() -> None:
     for use in (lambda: double(old), lambda: np.asarray(old), lambda: jit(double)(old)):
         with pytest.raises(ArgumentError, match=r"an array is used at .* that was donated"):
             use()
+
+
+def test_a_donated_array_is_shown_as_one() -> None:
+    x, key = arange(3), random.key(0)
+    jit(scaled, donate_argnums=0)(x, 2.0)
+    jit(lambda k: k, donate_argnums=0)(key)
+    assert f"{x} {x!r}" == "Array(donated to scaled, f64[3]) Array(donated to scaled, f64[3])"
+    assert repr(key) == "Array(donated to lambda, key[])"
 
 
 def test_a_donated_array_is_consumed_even_on_a_fault() -> None:

@@ -43,6 +43,9 @@ class Donated:
             )
         )
 
+    def __repr__(self) -> str:
+        return f"donated to {self._function}, {self._type}"
+
     __array__ = __array_ufunc__ = __array_function__ = __len__ = __iter__ = __getitem__ = _refuse
 
     def __getattr__(self, name: str) -> Any:

@@ -221,8 +221,10 @@ class Array(Surface):
     __hash__ = None  # type: ignore[assignment]  # not `collections.abc.Hashable`, as NumPy's: equality is by elements
 
     def __repr__(self) -> str:
-        type = self.type
         value = concrete_value(self)
+        if not isinstance(value, np.ndarray | None):  # what stands for a donated one
+            return f"Array({value})"
+        type = self.type
         if value is None:
             return f"Array(traced, {type})"
         if isinstance(type, KeyType):
@@ -235,7 +237,8 @@ class Array(Surface):
 
     def __str__(self) -> str:
         value = concrete_value(self)
-        return repr(self) if value is None or isinstance(self._type, KeyType) else str(value)
+        shown = isinstance(value, np.ndarray) and not isinstance(self._type, KeyType)
+        return str(value) if shown else repr(self)
 
     # the one mutation
 
