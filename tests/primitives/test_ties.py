@@ -85,3 +85,14 @@ def test_slopes_of_a_window_with_nan_go_to_the_first_nan(way: Callable[..., Any]
         expected[i, j, top + place // 2, left + place % 2] = 1.0
     np.testing.assert_array_equal(way(tracer.jacrev(pool))(x), expected)
     np.testing.assert_array_equal(way(tracer.jacfwd(pool))(x), expected)
+
+
+@pytest.mark.parametrize("way", [lambda f: f, tracer.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_elements_that_are_nan_keep_their_slopes_beside_updates(way: Callable[..., Any], name: str) -> None:
+    x = np.array([NAN, 1.0, NAN, 5.0])
+    update = lambda x: getattr(tnp.asarray(x).at[np.array([1, 2])], name)(np.array([3.0, 1.0]))  # noqa: E731
+    expected = np.eye(4)
+    expected[1, 1] = name == "min"
+    np.testing.assert_array_equal(way(tracer.jacrev(update))(x), expected)
+    np.testing.assert_array_equal(way(tracer.jacfwd(update))(x), expected)

@@ -11,8 +11,9 @@ from tracer.ir import dtypes, shape
 from tracer.ir.primitive import NoRule, Primitive, Scatter, Zero
 from tracer.ir.scalar import ScalarOp
 from tracer.primitives.arithmetic import add, div, mul
+from tracer.primitives.bits import or_
 from tracer.primitives.broadcasting import full, full_like
-from tracer.primitives.comparison import eq, select
+from tracer.primitives.comparison import eq, ne, select
 from tracer.primitives.conversion import convert_element_type
 from tracer.primitives.gathering import (
     Mode,
@@ -216,10 +217,10 @@ def _extreme_jvp(
     mode: GatherScatterMode,
     unique_indices: bool,
 ) -> list[Any]:
-    """Whatever equals the result, operand or update, shares in its tangent equally."""
+    """Whatever equals the result, operand or update, shares in its tangent equally; an operand that is NaN stays it."""
     (operand, indices, updates, predicate), (dx, _, dupdates, _) = xs, dxs
     (y,), numbers, settled = ctx.outputs, dimension_numbers, mode.settled
-    stayed = eq(operand, y)
+    stayed = or_(eq(operand, y), ne(operand, operand))
     took = eq(updates, gather_back(y, operand, indices, updates, predicate, numbers, settled))
 
     def total(base: Any, added: Any) -> Any:
