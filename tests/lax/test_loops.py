@@ -177,3 +177,21 @@ def test_mistakes_say_what_is_wrong_and_what_to_do(call: Any, error: type[Except
         call()
     first, *rest = str(caught.value).splitlines()
     assert "\n".join([first[: first.index(".py:") + 3], *rest]) == text
+
+
+@pytest.mark.parametrize(
+    ("body", "start", "says"),
+    [
+        (lambda c: (c + 1).astype(int), 0.7, "enters as f64\\*\\[\\] but the body returns i64"),
+        (lambda c: c.real, 0.1 + 1j, "enters as c128\\*\\[\\] but the body returns f64"),
+        (lambda c: c > 1, 0.7, "enters as f64\\*\\[\\] but the body returns bool"),
+    ],
+)
+def test_a_number_is_not_cut_to_what_the_body_returns(body: Any, start: Any, says: str) -> None:
+    for loop in (
+        lambda: lax.scan(lambda c, _: (body(c), None), start, None, length=2),
+        lambda: lax.fori_loop(0, 2, lambda i, c: body(c), start),
+        lambda: lax.while_loop(lambda c: abs(c) < 3, body, start),
+    ):
+        with pytest.raises(CarryTypeError, match=says):
+            loop()

@@ -135,3 +135,33 @@ def test_what_is_neither_array_nor_number_is_refused() -> None:
     f.defvjp(lambda v: (v, "text"), lambda _, ct: (ct,))
     with pytest.raises(tracer.errors.ArgumentError, match="returned what is no array\n  got str"):
         grad(f)(1.0)
+
+
+@pytest.mark.parametrize(
+    "backward",
+    [
+        lambda x, g: pullback_of_sine(x)(g),
+        lambda x, g: (tracer.grad(tnp.sin)(2.0) * g,),
+        lambda x, g: (2.0,),
+    ],
+    ids=["vjp within", "grad within", "a number"],
+)
+def test_weak_gradients_of_a_rule_fit_the_carries_of_loops(backward: Any) -> None:
+    @tracer.custom_vjp
+    def sine(x: Any) -> Any:
+        return tnp.sin(x)
+
+    sine.defvjp(lambda x: (tnp.sin(x), x), backward)
+    loops = (
+        lambda x: tracer.lax.scan(lambda c, _: (sine(c), None), x, None, length=2)[0],
+        lambda x: tracer.lax.fori_loop(0, 2, lambda i, c: sine(c), x),
+        lambda x: tracer.lax.while_loop(lambda s: s[0] < 2, lambda s: (s[0] + 1, sine(s[1])), (0, x))[1],
+    )
+    first = float(tracer.grad(lambda x: sine(sine(x)))(2.0))
+    for loop in loops:
+        for found in (grad(loop)(2.0), jit(grad(loop))(2.0), *vmap(grad(loop))(tnp.asarray([2.0, 2.0]))):
+            np.testing.assert_allclose(found, first, rtol=1e-12)
+
+
+def pullback_of_sine(x: Any) -> Any:
+    return tracer.vjp(tnp.sin, x)[1]

@@ -79,10 +79,12 @@ class Carry:
         return [x.type for x in self.values]
 
     def adapt(self, returned: Sequence[Type]) -> bool:
-        """Give weak carries the dtypes that the body returns. Whether any changed."""
+        """Give weak carries the dtypes that the body returns, where promotion would. Whether any changed."""
         changed = False
         for number, (x, type) in enumerate(zip(self.values, returned, strict=True)):
-            if x.weak_type and isinstance(type, ArrayType) and x.shape == type.shape and x.type != type:
+            if not x.weak_type or not isinstance(type, ArrayType) or x.type == type:
+                continue
+            if x.shape == type.shape and _kind(x.dtype) <= _kind(type.dtype):
                 self.values[number] = convert_element_type(x, type.dtype, weak=type.weak)
                 changed = True
         return changed
@@ -178,3 +180,9 @@ def weak_join(types: Sequence[Type]) -> Type | None:
     if found is None or (strong and found[0] not in strong):
         return None
     return array_type(found[0], first.shape, found[1])
+
+
+def _kind(dtype: dtypes.DType) -> int:
+    """The place among booleans, integers, floats and complex numbers, each of which promotion turns into the next."""
+    kinds = (dtypes.is_bool, dtypes.is_integer, dtypes.is_float, dtypes.is_complex)
+    return next(place for place, holds in enumerate(kinds) if holds(dtype))
