@@ -100,6 +100,12 @@ def is_float(dtype: DType) -> bool:
     return dtype in _FLOATS
 
 
+def kind_order(dtype: DType) -> int:
+    """The place among booleans, integers, floats and complex numbers, each of which holds those before it."""
+    kinds = (is_bool, is_integer, is_float, is_complex)
+    return next(place for place, holds in enumerate(kinds) if holds(dtype))
+
+
 def is_complex(dtype: DType) -> bool:
     return dtype in _COMPLEX
 

@@ -84,7 +84,7 @@ class Carry:
         for number, (x, type) in enumerate(zip(self.values, returned, strict=True)):
             if not x.weak_type or not isinstance(type, ArrayType) or x.type == type:
                 continue
-            if x.shape == type.shape and _kind(x.dtype) <= _kind(type.dtype):
+            if x.shape == type.shape and dtypes.kind_order(x.dtype) <= dtypes.kind_order(type.dtype):
                 self.values[number] = convert_element_type(x, type.dtype, weak=type.weak)
                 changed = True
         return changed
@@ -180,9 +180,3 @@ def weak_join(types: Sequence[Type]) -> Type | None:
     if found is None or (strong and found[0] not in strong):
         return None
     return array_type(found[0], first.shape, found[1])
-
-
-def _kind(dtype: dtypes.DType) -> int:
-    """The place among booleans, integers, floats and complex numbers, each of which promotion turns into the next."""
-    kinds = (dtypes.is_bool, dtypes.is_integer, dtypes.is_float, dtypes.is_complex)
-    return next(place for place, holds in enumerate(kinds) if holds(dtype))

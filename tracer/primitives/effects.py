@@ -112,7 +112,7 @@ class HostFunction:
         """One result as an array of the type. Raises ShapeError, or DTypeError where a cast would lose its kind."""
         expected, array = storage_type(type), np.asarray(result)
         known, alike = array.dtype in dtypes.SHORT_NAMES, array.shape == expected.shape
-        if known and alike and _kind(array.dtype) <= _kind(expected.dtype):
+        if known and alike and dtypes.kind_order(array.dtype) <= dtypes.kind_order(expected.dtype):
             return np.asarray(array, expected.dtype)
         got = array_type(array.dtype, array.shape) if known else f"{array.dtype} of shape {array.shape}"
         raise (DTypeError if alike else ShapeError)(
@@ -122,12 +122,6 @@ class HostFunction:
                 help="result_shape_dtypes must say what the function returns",
             )
         )
-
-
-def _kind(dtype: dtypes.DType) -> int:
-    """The place among booleans, integers, floats and complex numbers, each of which holds those before it."""
-    kinds = (dtypes.is_bool, dtypes.is_integer, dtypes.is_float, dtypes.is_complex)
-    return next(place for place, holds in enumerate(kinds) if holds(dtype))
 
 
 def _callback_infer(guard: Type, *types: Type, results: tuple[Type, ...], **params: Any) -> tuple[Type, ...]:

@@ -6,6 +6,7 @@ that it was made with; taken apart, it is a linear program, which belongs to the
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -36,7 +37,7 @@ class Typed:
         self.type = type
 
 
-class Derivative:
+class Derivative(ABC):
     """The derivative of a function at a point. inputs, outputs: its values there, or `Typed` in their place."""
 
     def __init__(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
@@ -45,9 +46,9 @@ class Derivative:
         self.active = [is_differentiable(x.type) for x in inputs]
         self.moving = [is_differentiable(y.type) for y in outputs]
 
+    @abstractmethod
     def linear(self) -> tuple[Program, Sequence[Any]]:
         """A linear program of (residuals..., tangents of active inputs...), and the residuals."""
-        raise NotImplementedError
 
     def parts(self) -> tuple[Program, Sequence[Any]]:
         """The same, with residuals that may go anywhere."""

@@ -50,18 +50,29 @@ def products_text(kind: str, vector_bits: int | None = None) -> str:
     s = Shape(kind, vector_bits)
     panels = "\n".join(_panel(s, vectors) for vectors in range(1, s.vectors + 1))
     return f"""\
+{intrinsics(s)}
+{panels}
+{_product(s, kind)}
+{attributes(s)}
+"""
+
+
+def intrinsics(s: Shape) -> str:
+    """What kernels of a shape declare."""
+    return f"""\
 declare {s.vector} @llvm.fma.{s.suffix}({s.vector}, {s.vector}, {s.vector})
 declare {s.vector} @llvm.masked.load.{s.suffix}.p0(ptr, i32, <{s.lanes} x i1>, {s.vector})
 declare void @llvm.masked.store.{s.suffix}.p0({s.vector}, ptr, i32, <{s.lanes} x i1>)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
-declare i64 @llvm.smin.i64(i64, i64)
-{panels}
-{_product(s, kind)}
-attributes #0 = {{ nounwind "prefer-vector-width"="{s.bits}" }}
-"""
+declare i64 @llvm.smin.i64(i64, i64)"""
 
 
-_PARAMETERS: Final = (
+def attributes(s: Shape) -> str:
+    """Those of the kernels, by their number."""
+    return f'''attributes #0 = {{ nounwind "prefer-vector-width"="{s.bits}" }}'''
+
+
+PARAMETERS: Final = (
     "ptr %a, ptr %b, ptr %out, i64 %m, i64 %n, i64 %k, i64 %a_row, i64 %a_column, i64 %b_row, i64 %b_column, "
     "i64 %out_row, ptr %turn"
 )
@@ -71,8 +82,8 @@ def _entry(name: str, *, adds: bool) -> str:
     """The product, or one that is added to the result."""
     starts = "false" if adds else "true"
     return f"""\
-define void @{name}({_PARAMETERS}) #0 {{
-  call void @product({_PARAMETERS}, i1 {starts})
+define void @{name}({PARAMETERS}) #0 {{
+  call void @product({PARAMETERS}, i1 {starts})
   ret void
 }}"""
 
@@ -89,7 +100,7 @@ def _product(s: Shape, kind: str) -> str:
     return f"""\
 {_entry(f"tracer_product_{kind}", adds=False)}
 {_entry(f"tracer_product_add_{kind}", adds=True)}
-define internal void @product({_PARAMETERS}, i1 %starts) #0 {{
+define internal void @product({PARAMETERS}, i1 %starts) #0 {{
 entry:
   %packed = alloca [{_DEPTH * s.width} x {s.element}], align 64
   %is.plain = icmp eq i64 %b_column, 1
@@ -208,7 +219,9 @@ def _panel(s: Shape, vectors: int) -> str:
             f"  %lane{r} = insertelement {s.vector} poison, {s.element} %one{r}, i64 0",
             f"  %all{r} = shufflevector {s.vector} %lane{r}, {s.vector} poison, <{s.lanes} x i32> zeroinitializer",
         ]
-        work += [line for v in range(vectors) for line in _fused(s, f"{r}.{v}", f"%all{r}", f"%b{v}")]
+        work += [
+            line for v in range(vectors) for line in fused(s, f"%new{r}.{v}", f"%all{r}", f"%b{v}", f"%sum{r}.{v}")
+        ]
     newline = "\n"
     return f"""\
 define internal void @panel{vectors}(ptr %a, ptr %b, ptr %out, i64 %m, i64 %depth, i64 %a_row, i64 %a_column, \
@@ -242,14 +255,12 @@ done:
 """
 
 
-def _fused(s: Shape, name: str, x: str, y: str) -> list[str]:
+def fused(s: Shape, name: str, x: str, y: str, total: str) -> list[str]:
+    """x * y + total, rounded once where the machine can."""
     if s.fused:
-        given = f"{s.vector} {x}, {s.vector} {y}, {s.vector} %sum{name}"
-        return [f"  %new{name} = call {s.vector} @llvm.fma.{s.suffix}({given})"]
-    return [
-        f"  %product{name} = fmul {s.vector} {x}, {y}",
-        f"  %new{name} = fadd {s.vector} %sum{name}, %product{name}",
-    ]
+        given = f"{s.vector} {x}, {s.vector} {y}, {s.vector} {total}"
+        return [f"  {name} = call {s.vector} @llvm.fma.{s.suffix}({given})"]
+    return [f"  {name}.product = fmul {s.vector} {x}, {y}", f"  {name} = fadd {s.vector} {total}, {name}.product"]
 
 
 def ends(s: Shape, sums: Sequence[tuple[int, int]], vectors: int) -> str:

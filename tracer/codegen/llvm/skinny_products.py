@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Final
 
 from tracer.codegen.llvm.machine import is_x86
-from tracer.codegen.llvm.matrix_kernels import KINDS, Shape, mask
+from tracer.codegen.llvm.matrix_kernels import KINDS, PARAMETERS, Shape, attributes, fused, intrinsics, mask
 
 COUNTS: Final = range(2, 8)
 """Rows or columns that there are kernels for."""
@@ -52,33 +52,9 @@ def skinny_text(form: str, count: int, kind: str, vector_bits: int | None = None
     return _rows(kind, count, vector_bits) if form == "rows" else _dots(form, kind, count, vector_bits)
 
 
-_PARAMETERS: Final = (
-    "ptr %a, ptr %b, ptr %out, i64 %m, i64 %n, i64 %k, i64 %a_row, i64 %a_column, i64 %b_row, i64 %b_column, "
-    "i64 %out_row, ptr %turn"
-)
-
-
-def _intrinsics(s: Shape) -> str:
-    return f"""\
-declare {s.vector} @llvm.fma.{s.suffix}({s.vector}, {s.vector}, {s.vector})
-declare {s.vector} @llvm.masked.load.{s.suffix}.p0(ptr, i32, <{s.lanes} x i1>, {s.vector})
-declare void @llvm.masked.store.{s.suffix}.p0({s.vector}, ptr, i32, <{s.lanes} x i1>)
-declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
-declare i64 @llvm.smin.i64(i64, i64)
-attributes #0 = {{ nounwind "prefer-vector-width"="{s.bits}" }}
-"""
-
-
 def _registers(bits: int) -> int:
     """Vectors that registers hold."""
     return 32 if bits == 512 or not is_x86() else 16
-
-
-def _fused(s: Shape, name: str, x: str, y: str, total: str) -> list[str]:
-    if s.fused:
-        given = f"{s.vector} {x}, {s.vector} {y}, {s.vector} {total}"
-        return [f"  {name} = call {s.vector} @llvm.fma.{s.suffix}({given})"]
-    return [f"  {name}.product = fmul {s.vector} {x}, {y}", f"  {name} = fadd {s.vector} {total}, {name}.product"]
 
 
 def _load(s: Shape, name: str, at: str, masked: bool) -> str:
@@ -125,8 +101,9 @@ def _dots(form: str, kind: str, count: int, vector_bits: int | None) -> str:
     phis = [f"  %sum{r}.{c} = phi {s.vector} [ zeroinitializer, %block ], [ %new{r}.{c}, %step.on ]" for r, c in sums]
     ends = [f"  %end{r}.{c} = phi {s.vector} [ %sum{r}.{c}, %step.end ], [ %tail{r}.{c}, %tail ]" for r, c in sums]
     return f"""\
-{_intrinsics(s)}
-define void @tracer_product_{skinny_kind(form, count, kind)}({_PARAMETERS}) #0 {{
+{intrinsics(s)}
+{attributes(s)}
+define void @tracer_product_{skinny_kind(form, count, kind)}({PARAMETERS}) #0 {{
 entry:
   %packed = alloca [{count * depth} x {s.element}], align 64
   %last = sub i64 %{length}, 1
@@ -205,7 +182,7 @@ def _dots_step(s: Shape, rows: int, count: int, depth: int, name: str, *, masked
         lines.append(f"  %{name}.b.at{c} = getelementptr {s.element}, ptr %packed, i64 %{name}.b.skip{c}")
         lines.append(_load(s, f"%{name}.b{c}", f"%{name}.b.at{c}", masked))
         for r in range(rows):
-            lines += _fused(s, f"%{name}{r}.{c}", f"%{name}.a{r}", f"%{name}.b{c}", f"%sum{r}.{c}")
+            lines += fused(s, f"%{name}{r}.{c}", f"%{name}.a{r}", f"%{name}.b{c}", f"%sum{r}.{c}")
     return lines
 
 
@@ -279,10 +256,11 @@ def _rows(kind: str, count: int, vector_bits: int | None) -> str:
   %a.at{{0}} = getelementptr {s.element}, ptr %packed, i64 %a.skip{{0}}
   call void @group{{1}}(ptr %a.at{{0}}, ptr %b.at{{0}}, ptr %out, i64 %n, i64 %b_row, i64 %out_row)"""
     return f"""\
-{_intrinsics(s)}
+{intrinsics(s)}
+{attributes(s)}
 {_group(s, count, _GROUP, vectors)}
 {_group(s, count, 1, vectors)}
-define void @tracer_product_{skinny_kind("rows", count, kind)}({_PARAMETERS}) #0 {{
+define void @tracer_product_{skinny_kind("rows", count, kind)}({PARAMETERS}) #0 {{
 entry:
   %packed = alloca [{count * _ROWS_DEPTH} x {s.element}], align 64
   %bytes = mul i64 %n, {s.size}
@@ -396,7 +374,7 @@ def _group_step(s: Shape, count: int, group: int, vectors: int, name: str, *, ma
             ]
             for v in range(vectors):
                 total = f"%{name}.sum{r}.{v}"
-                lines += _fused(s, f"{total}.{u + 1}", f"{one}.all", f"%{name}.row{u}.{v}", f"{total}.{u}")
+                lines += fused(s, f"{total}.{u + 1}", f"{one}.all", f"%{name}.row{u}.{v}", f"{total}.{u}")
     for r in range(count):
         for v in range(vectors):
             found, to = f"{s.vector} %{name}.sum{r}.{v}.{group}", f"ptr %{name}.out{r}.{v}"
