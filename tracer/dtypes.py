@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from tracer.ir import dtypes as _dtypes
+from tracer.ir.dtypes import FLOAT0
 from tracer.numpy.conversion import dtype_of_argument
 from tracer.numpy.dtypes import issubdtype, result_type
 from tracer.settings import config
-from tracer.transforms.tangents import FLOAT0
 
 bfloat16 = _dtypes.BF16
 float0 = FLOAT0

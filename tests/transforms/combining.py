@@ -73,6 +73,10 @@ def over_lanes(f: Function) -> Function:
     return summed
 
 
+def gradients_of_lanes(f: Function) -> Function:
+    return over_lanes(gradient_by_differences(f))
+
+
 # Transforms
 
 
@@ -104,6 +108,8 @@ TRANSFORMS = [
     Transform("custom_vjp", written.with_own_gradients, same, reverse_only=True),
     Transform("grad", written.gradient, gradient_by_differences, differences=True),
     Transform("vjp", written.pulled, gradient_by_differences, differences=True),
+    Transform("vjp out of jit", written.pulled_outside, gradient_by_differences, differences=True),
+    Transform("vjp out of scan", written.pulled_in_lanes, gradients_of_lanes, differences=True),
     Transform("jacrev", written.by_rows, derivative, differences=True),
     Transform("linear_transpose", written.transposed, gradient_by_differences, differences=True, forward=True),
     Transform("jvp", written.pushed, derivative, differences=True, forward=True),

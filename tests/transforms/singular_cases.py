@@ -3,7 +3,7 @@ libraries read it."""
 
 from __future__ import annotations
 
-POINTS = ("0.0", "-0.0", "1.0", "-1.0", "inf", "-inf")
+POINTS = ("0.0", "-0.0", "1.0", "-1.0", "inf", "-inf", "nan")
 
 NUMPY = [
     "sqrt",

@@ -165,3 +165,25 @@ def test_weak_gradients_of_a_rule_fit_the_carries_of_loops(backward: Any) -> Non
 
 def pullback_of_sine(x: Any) -> Any:
     return tracer.vjp(tnp.sin, x)[1]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "bfloat16"])
+def test_gradients_of_python_numbers_may_have_any_float_dtype(dtype: str) -> None:
+    @tracer.custom_vjp
+    def scaled(x: Any, factor: Any) -> Any:
+        return factor * x
+
+    scaled.defvjp(
+        lambda x, factor: (factor * x, (x, factor)), lambda kept, g: (kept[1] * g, (g * kept[0]).astype(dtype).sum())
+    )
+    x = tnp.asarray([1.0, 2.0], "float32")
+    dx, d_factor = jit(grad(lambda x, factor: scaled(x, factor).sum(), (0, 1)))(x, 3.0)
+    assert (dx.dtype, d_factor.dtype, float(d_factor), d_factor.weak_type) == (np.float32, np.float64, 3.0, True)
+    with pytest.raises(
+        tracer.errors.ArgumentError, match=r"the gradient of argument 1 has the wrong type\n *expected f64"
+    ):
+        grad(lambda factor: scaled(np.ones(2), factor).sum())(np.float64(3.0))
+    complex_gradient = tracer.custom_vjp(lambda factor: factor * 2.0)
+    complex_gradient.defvjp(lambda factor: (factor * 2.0, None), lambda _, g: (g * 1j,))
+    with pytest.raises(tracer.errors.ArgumentError, match="expected f64"):
+        grad(complex_gradient)(3.0)

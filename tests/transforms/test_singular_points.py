@@ -1,4 +1,4 @@
-"""First and second derivatives of elementwise functions at 0, 1, -1 and infinity, by every pair of modes, beside JAX's.
+"""First and second derivatives of elementwise functions at 0, 1, -1, infinity and NaN, by every pair of modes.
 
 Both modes, and all four pairs of them, are to give one answer; it is JAX's, or stands below with its reason.
 """
@@ -41,7 +41,7 @@ DIFFERENT: dict[str, dict[str, str]] = {
     "special.entr": {"0.0": FINITE, "-0.0": FINITE, "inf": ENDLESS, "-inf": ENDLESS},
     "nn.soft_sign": {"0.0": NO_DIRECTION, "-0.0": NO_DIRECTION},
     "hypot(x, 1)": {"1.0": RIGHT, "-1.0": RIGHT, "inf": ENDLESS, "-inf": ENDLESS},
-    "xlogy(x, 2)": {"inf": RIGHT, "-inf": RIGHT},
+    "xlogy(x, 2)": {"inf": RIGHT, "-inf": RIGHT, "nan": RIGHT},
     "xlogy(2, x)": {"0.0": RIGHT, "-0.0": RIGHT, "-1.0": RIGHT, "inf": RIGHT, "-inf": RIGHT},
     "xlog1py(2, x)": {"-1.0": RIGHT, "inf": RIGHT, "-inf": RIGHT},
 }

@@ -299,6 +299,27 @@ def pulled(f: Function) -> Function:
     return pull
 
 
+def pulled_outside(f: Function) -> Function:
+    """The gradient by a pullback that leaves the jit in which it was made."""
+
+    def pull(x: Any) -> Any:
+        y, pullback = tracer.jit(lambda u: tracer.vjp(lambda v: weighed(f(v)), u))(x)
+        return pullback(tnp.ones_like(y))[0]
+
+    return pull
+
+
+def pulled_in_lanes(f: Function) -> Function:
+    """The gradients of lanes by pullbacks that scan stacked, called in a batch."""
+
+    def pull(x: Any) -> Any:
+        _, pullbacks = lax.scan(lambda c, u: (c, tracer.vjp(lambda v: weighed(f(v)), u)[1]), 0, _lanes(x))
+        rows = tracer.vmap(lambda pullback: pullback(1.0)[0])(pullbacks)
+        return tree.map(lambda row: (row * _scales(row)).sum(0), rows)
+
+    return pull
+
+
 def pushed(f: Function) -> Function:
     return lambda x: tracer.jvp(f, (tree.map(tnp.asarray, x),), (direction(x),))[1]
 

@@ -36,6 +36,9 @@ I1, I2, I4, U1, U2, U4 = (
     np.dtype(getattr(ml_dtypes, name)) for name in ("int1", "int2", "int4", "uint1", "uint2", "uint4")
 )
 
+FLOAT0: Final[DType] = np.dtype([("float0", np.void, 0)])
+"""The dtype of tangents and gradients of integers and booleans, as JAX users know it. No program computes with it."""
+
 SHORT_NAMES: Final[dict[DType, str]] = {
     BOOL: "bool",
     I8: "i8", I16: "i16", I32: "i32", I64: "i64",

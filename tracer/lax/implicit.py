@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tracer.ir.dtypes import FLOAT0
 from tracer.ir.types import is_differentiable
 from tracer.primitives.arithmetic import neg
 from tracer.primitives.zeros import zeros
@@ -19,7 +20,6 @@ from tracer.transforms.closures import hoisted
 from tracer.transforms.custom import custom_jvp
 from tracer.transforms.functions import check_callable
 from tracer.transforms.jacobian_products import jvp
-from tracer.transforms.tangents import FLOAT0
 
 
 def custom_root(

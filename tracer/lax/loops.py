@@ -45,7 +45,7 @@ def while_loop(
     check_callable(cond_fun, "while_loop")
     check_callable(body_fun, "while_loop")
     carry = Carry("while_loop", body_fun, 0, init_val)
-    arguments = trees.flatten((init_val,))[1]
+    arguments = trees.tuple_of(carry.structure)
 
     def stage_with(types: list[Type]) -> Body:
         body = stage_body(body_fun, arguments, types, "the body of while_loop", types)
@@ -105,7 +105,7 @@ def fori_loop(
         raise ArgumentError(message(text, help="leave unroll out, or pass the bounds as Python integers"))
     carry = Carry("fori_loop", body_fun, 1, init_val)
     low, high = _bounds(as_array(lower, "fori_loop"), as_array(upper, "fori_loop"))
-    arguments = trees.flatten((low, high, init_val))[1]
+    arguments = trees.tuple_of(*_BOUNDS, carry.structure)
 
     one = Literal(low.dtype.type(1), array_type(low.dtype, (), low.weak_type))
 
@@ -126,10 +126,12 @@ def fori_loop(
         steps = _steps_a_round("fori_loop", False if unroll is None else unroll, length)
         results = scan_program(body.program, body.constants, values, [], length=length, unroll=steps)
     else:
-        structure = trees.flatten((low, high, trees.unflatten(carry.structure, carry.values)))[1]
-        cond = stage_body(lambda i, end, _: lt(i, end), structure, [x.type for x in values], "fori_loop")
+        cond = stage_body(lambda i, end, _: lt(i, end), arguments, [x.type for x in values], "fori_loop")
         results = while_program(cond.program, body.program, cond.constants, body.constants, values, memory=kept)
     return trees.unflatten(carry.structure, results[2:])
+
+
+_BOUNDS = [trees.flatten(0)[1]] * 2  # two leaves
 
 
 def _bounds(low: Array, high: Array) -> tuple[Array, Array]:
@@ -176,10 +178,10 @@ def scan(
     del _split_transpose
     check_callable(f, "scan")
     carry = Carry("scan", f, 0, init)
-    slices, _ = flatten_arguments(xs, "scan", lambda: trees.leaf_names(xs, "xs"))
+    slices, sliced = flatten_arguments(xs, "scan", lambda: trees.leaf_names(xs, "xs"))
     size = scan_length(slices, xs, length)
     slice_types = [with_shape(x.type, x.shape[1:]) for x in slices]
-    arguments = trees.flatten((init, xs))[1]
+    arguments = trees.tuple_of(carry.structure, sliced)
 
     def stage_with(types: list[Type]) -> Body:
         body = stage_body(f, arguments, [*types, *slice_types], "the body of scan", types)

@@ -17,7 +17,7 @@ from tracer.ir import dtypes
 from tracer.numpy.conversion import cast, floating
 from tracer.numpy.promotion import literal, operand, pointwise_inexact, promoted_inexact
 from tracer.numpy.rounding import signbit
-from tracer.primitives import arithmetic, comparison, exponential, hyperbolic, rounding, trigonometric
+from tracer.primitives import arithmetic, bits, comparison, exponential, hyperbolic, rounding, trigonometric
 from tracer.primitives import complex as parts
 from tracer.primitives.rules import Value
 from tracer.runtime.elementwise import elementwise
@@ -114,19 +114,19 @@ def logaddexp2(x1: Any, x2: Any, /) -> Array:
 
 
 def _logaddexp(x: Value, y: Value) -> Array:
-    """The derivative is the logistic function of the difference, also where both are infinite.
+    """The derivative is the logistic function of the difference; 1 where both are infinite, NaN where one is NaN.
 
     One of two smooth formulas is selected: a magnitude or a maximum has a kink where the arguments are equal.
     """
     difference = arithmetic.sub(x, y)
-    undefined = comparison.ne(difference, difference)  # equal infinities, or NaN
+    infinite = bits.and_(comparison.ne(difference, difference), comparison.eq(x, y))  # equal infinities
     zero = literal("logaddexp", 0, difference.dtype, difference.weak_type)
-    safe = comparison.select(undefined, zero, difference)
+    safe = comparison.select(infinite, zero, difference)
     is_complex = dtypes.is_complex(difference.dtype)
     above = comparison.ge(parts.real(safe), 0) if is_complex else comparison.ge(safe, zero)
     top = comparison.select(above, x, y)
     rest = exponential.log1p(exponential.exp(comparison.select(above, arithmetic.neg(safe), safe)))
-    result = comparison.select(undefined, arithmetic.add(x, y), arithmetic.add(top, rest))
+    result = comparison.select(infinite, arithmetic.add(x, y), arithmetic.add(top, rest))
     return _in_one_turn(result) if is_complex else result
 
 

@@ -71,7 +71,7 @@ class Signature:
         statics: tuple[Static, ...] = ()
         if self.static_numbers or self.static_names:
             args, kwargs, statics = self._separate(args, kwargs)
-        leaves, structure = trees.flatten((args, kwargs))
+        leaves, structure = trees.flatten_values((args, kwargs))
         types = []
         for position, leaf in enumerate(leaves):
             type = leaf_type(leaf)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,12 +43,22 @@ def new_serial() -> int:
     return next(_serials)
 
 
+class Origin(NamedTuple):
+    """An operation that made something: what it read, and all its results."""
+
+    primitive: Primitive
+    operands: Sequence[Operand]
+    params: Mapping[str, Any]
+    source: Source | None
+    results: Sequence[Array]
+
+
 class Trace:
     """One function being traced. Closed when its function returns; its arrays are dead from then on."""
 
     __slots__ = (
-        "constants", "data", "equations", "inputs", "is_open", "level", "lifted", "name", "process", "serial", "source",
-        "sources", "thread",
+        "constants", "data", "equations", "inputs", "is_open", "level", "lifted", "name", "origins", "process",
+        "serial", "source", "sources", "thread",
     )  # fmt: skip
 
     def __init__(self, process: Process, name: str) -> None:
@@ -59,6 +69,7 @@ class Trace:
         self.serial = new_serial()
         self.source = user_source()
         self.sources: MutableMapping[Var, Source | None] = {}  # of variables that no equation here makes
+        self.origins: dict[Var, Origin] = {}  # of stacks that no equation here makes
         self.inputs: list[Var] = []
         self.equations: list[Equation] = []
         self.constants: list[tuple[Var, Array]] = []

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
 import optree
 
 from tracer.errors import ArgumentError, message
+from tracer.ir.dtypes import FLOAT0
 from tracer.trace.source import here
 
 NAMESPACE = "tracer"
@@ -20,6 +22,37 @@ Structure = optree.PyTreeSpec
 def flatten(tree: Any) -> tuple[list[Any], Structure]:
     """The leaves in order, and the structure that puts them back."""
     return optree.tree_flatten(tree, namespace=NAMESPACE)
+
+
+def flatten_values(tree: Any) -> tuple[list[Any], Structure]:
+    """As `flatten`, for what is computed with: an array of float0, which has shape alone, is a node above booleans.
+
+    So it goes wherever booleans go, and has the shape that they have when they come back.
+    """
+    leaves, structure = flatten(tree)
+    if any(map(is_float0, leaves)):
+        leaves, structure = flatten(unflatten(structure, [_Empty(x) if is_float0(x) else x for x in leaves]))
+    return leaves, structure
+
+
+def is_float0(leaf: Any) -> bool:
+    """Whether it is an array of float0, the tangents of integers."""
+    return isinstance(leaf, np.ndarray) and leaf.dtype == FLOAT0
+
+
+class _Empty:
+    """The node that stands for an array of float0."""
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self.array = array
+
+    def taken_apart(self) -> tuple[tuple[Any, ...], None]:
+        return (np.zeros(self.array.shape, np.bool_),), None
+
+    @staticmethod
+    def put_together(_: None, children: Sequence[Any]) -> Any:
+        (child,) = children
+        return np.zeros(child.shape, FLOAT0) if hasattr(child, "shape") else child
 
 
 def register(kind: Any, take_apart: Callable[[Any], Any], put_together: Callable[..., Any], entry: Any = None) -> None:
@@ -178,3 +211,11 @@ def structure_text(structure: Structure) -> str:
     """The structure as users write it: `{'w': *, 'b': *}`."""
     text = str(structure)
     return text.removeprefix("PyTreeSpec(").removesuffix(")").replace(", namespace='tracer'", "")
+
+
+def tuple_of(*structures: Structure) -> Structure:
+    """The structure of a tuple of such trees."""
+    return optree.treespec_tuple(structures, namespace=NAMESPACE)
+
+
+register(_Empty, _Empty.taken_apart, _Empty.put_together)

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tracer.errors import ArgumentError, message
+from tracer.ir.dtypes import is_complex, is_inexact
 from tracer.ir.primitive import Zero
-from tracer.ir.types import is_differentiable, same_up_to_weakness, tangent_type
+from tracer.ir.types import ArrayType, is_differentiable, same_up_to_weakness, tangent_type
 from tracer.primitives.conversion import convert_element_type
 from tracer.trace import trees
 from tracer.trace.convert import native
@@ -104,7 +105,7 @@ def checked_gradients(result: Any, moving: Sequence[Any], structure: Any, types:
         if leaf is None or not is_differentiable(t) or isinstance(leaf, SymbolicZero):
             gradients.append(Zero(wanted))
         else:
-            gradients.append(_of_type(leaf, wanted, f"custom_vjp {name}", f"the gradient of {place}"))
+            gradients.append(_of_type(leaf, wanted, f"custom_vjp {name}", f"the gradient of {place}", weak=_is_weak(t)))
     return gradients
 
 
@@ -119,9 +120,15 @@ def _spread(part: Any, argument: Any) -> list[Any]:
     return [entry for below, child in trees.matched_children(part, argument) for entry in _spread(below, child)]
 
 
-def _of_type(value: Any, wanted: Any, where: str, what: str) -> Any:
+def _is_weak(type: Any) -> bool:
+    return isinstance(type, ArrayType) and type.weak
+
+
+def _of_type(value: Any, wanted: Any, where: str, what: str, *, weak: bool = False) -> Any:
+    """weak: whether it belongs to a Python number, whose gradient may have any dtype of its kind."""
     array = as_output(value, where)
-    if array.type.shape == wanted.shape and array.type.weak:  # programs carry no weak tangents
+    of_kind = weak and is_inexact(array.dtype) and is_complex(array.dtype) == is_complex(wanted.dtype)
+    if array.type.shape == wanted.shape and (_is_weak(array.type) or of_kind):  # programs carry no weak tangents
         array = convert_element_type(array, wanted.dtype)
     if not same_up_to_weakness(array.type, wanted):
         raise ArgumentError(

@@ -25,7 +25,7 @@ def flatten_arguments(
     arguments: Any, what: str, names: Callable[[], list[str]], *, copy: bool = True
 ) -> tuple[list[Array], trees.Structure]:
     """The leaves of a tree of arguments as arrays. `names` says what each leaf is called, for errors."""
-    leaves, structure = trees.flatten(arguments)
+    leaves, structure = trees.flatten_values(arguments)
     arrays = []
     for position, leaf in enumerate(leaves):
         if isinstance(leaf, Array):
@@ -101,7 +101,7 @@ def check_positions(numbers: Iterable[int], function: Callable[..., Any], option
 
 def as_outputs(result: Any, what: str) -> tuple[list[Any], trees.Structure]:
     """What a function returned as operands, and its structure. what: the function, for errors."""
-    leaves, structure = trees.flatten(result)
+    leaves, structure = trees.flatten_values(result)
     outputs = [
         leaf if isinstance(leaf, Array) else as_output(leaf, what, partial(_result_name, result, number))
         for number, leaf in enumerate(leaves)

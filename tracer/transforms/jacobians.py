@@ -13,6 +13,7 @@ import numpy as np
 
 from tracer.errors import DTypeError, message
 from tracer.ir import dtypes
+from tracer.ir.dtypes import FLOAT0
 from tracer.ir.types import ArrayType, Type, array_type, size, tangent_type
 from tracer.primitives.arithmetic import add
 from tracer.primitives.comparison import eq
@@ -34,7 +35,6 @@ from tracer.transforms.gradients import gradient_of
 from tracer.transforms.jacobian_products import check_sequences, push
 from tracer.transforms.paths import dense
 from tracer.transforms.recording import Recorded, record
-from tracer.transforms.tangents import FLOAT0
 from tracer.transforms.transpose import pull_back
 
 Function = Callable[..., Any]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from typing import Any
 
 from tracer.errors import ArgumentError, message
@@ -25,6 +24,7 @@ from tracer.transforms.functions import as_output, as_outputs
 from tracer.transforms.linear_functions import Derivative
 from tracer.transforms.paths import pull
 from tracer.transforms.run import LinearTape, Tape, linear_tape, run_reverse
+from tracer.transforms.unstacked import without_stacks
 
 
 class Flattened:
@@ -96,8 +96,8 @@ class Recorded(Derivative):
         return self.tape
 
     def parts(self) -> tuple[Program, Sequence[Any]]:
-        """As said there; a loop that keeps stacks, which no other program takes, is run again in their place."""
-        return self._write(loose=any(entry.of_fixed_size for entry in self.run.entries))
+        """As said there: without stacks, which no other program takes."""
+        return self._write(loose=True)
 
     def _write(self, *, loose: bool) -> LinearTape:
         """The program, without stacks if `loose`: written where the function ran, as what is computed for it may be
@@ -106,10 +106,7 @@ class Recorded(Derivative):
         if found is None:
             is_open = self._level.is_open
             with self._level.entered() if is_open else nullcontext():
-                run = self.run
-                if loose:
-                    run = replace(run, entries=[entry.without_stacks() for entry in run.entries])
-                found = linear_tape(run)
+                found = LinearTape(*without_stacks(*self.tape)) if loose else linear_tape(self.run)
             if is_open or state.innermost is None:
                 self._written[loose] = found
         return found

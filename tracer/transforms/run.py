@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from tracer.ir.primitive import Linearized, NoRule, Primitive, Zero
+from tracer.ir.primitive import NoRule, Primitive, Zero
 from tracer.ir.program import Literal, Program, Source, Var
 from tracer.ir.types import StackType, Type, is_differentiable, tangent_type
 from tracer.primitives.rules import zero_jvp
 from tracer.trace.array import PROTECTED, Array, fixed, renewed, traced
 from tracer.trace.enclosures import check_enclosed
 from tracer.trace.state import state
-from tracer.trace.trace import Operand, Trace, eager, open_trace, stage_process
+from tracer.trace.trace import Operand, Origin, Trace, eager, open_trace, stage_process
 from tracer.transforms.context import Context, Tangent
 from tracer.transforms.linearize import linearize_equation, push_equation
 from tracer.transforms.residuals import is_lifted, params_key, path_key, phantom, what_is_read
@@ -30,10 +30,7 @@ Function = Callable[[list[Array]], Sequence[Operand]]
 
 
 class Entry(NamedTuple):
-    """One operation on the tape. `apply` takes the residuals and the tangents of `inputs`.
-
-    of_fixed_size: the operation's other linearisation, where this one has stacks among its residuals.
-    """
+    """One operation on the tape. `apply` takes the residuals and the tangents of `inputs`."""
 
     apply: Callable[..., Any]
     values: Sequence[Any]  # the residuals that differ from call to call of one path
@@ -41,21 +38,12 @@ class Entry(NamedTuple):
     inputs: tuple[Var, ...]  # the active ones
     outputs: tuple[Var | None, ...]  # None for outputs without tangents
     source: Source | None
-    of_fixed_size: Callable[[], Linearized] | None = None
 
     @property
     def residuals(self) -> list[Any]:
         """All that `apply` takes; what it does not read is a phantom."""
         values = iter(self.values)
         return [next(values) if r is None else r for r in self.template]
-
-    def without_stacks(self) -> Entry:
-        """The entry, or the same whose linear part runs a loop again in place of keeping stacks."""
-        if self.of_fixed_size is None:
-            return self
-        linearized = self.of_fixed_size()
-        template = [None] * len(linearized.residuals)
-        return self._replace(apply=linearized.apply, values=linearized.residuals, template=template)
 
 
 class _Key:
@@ -153,9 +141,20 @@ def _record(
         _keep(tuple(kind), _Recipe(run, linearized.apply, takes, template, moving, key))
     values = [residuals[place] for place in takes]
     entry = Entry(linearized.apply, values, template, tuple(inputs), (), source)
-    if any(isinstance(r.type, StackType) for r in values):
-        entry = entry._replace(of_fixed_size=lambda: linearize_equation(primitive, xs, active, params, nested=True))
-    return _outputs(trace, entry, key, ys, moving)
+    results = _outputs(trace, entry, key, ys, moving)
+    _keep_origins(trace, primitive, operands, params, source, results)
+    return results
+
+
+def _keep_origins(
+    trace: Trace, primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any], source: Source | None,
+    results: Sequence[Any],
+) -> None:  # fmt: skip
+    """Remember what made the stacks among the results, if there are any: see `unstacked`."""
+    stacks = [y._atom for y in results if isinstance(y.type, StackType) and y._trace is trace]
+    if stacks:
+        given = [fixed(x) if isinstance(x, Array) else x for x in operands]
+        trace.origins.update(dict.fromkeys(stacks, Origin(primitive, given, params, source, results)))
 
 
 def _outputs(trace: Trace, entry: Entry, key: Any, ys: Sequence[Any], moving: Sequence[Type | None]) -> list[Any]:
@@ -346,4 +345,5 @@ def _push(
             trace.sources[variable] = source
             assert isinstance(y, Array)  # a literal has no tangent
             outputs.append(traced(trace, variable, y))
+    _keep_origins(trace, primitive, operands, params, source, outputs)
     return outputs

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tracer.ir.dtypes import FLOAT0
 from tracer.ir.primitive import Zero
 from tracer.ir.types import is_differentiable, tangent_type
 from tracer.primitives.zeros import zeros
 from tracer.trace import trees
 from tracer.trace.convert import as_array
-from tracer.transforms.tangents import FLOAT0
 
 
 class SymbolicZero:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tracer.errors import ArgumentError, DTypeError, message
-from tracer.ir.dtypes import is_complex
+from tracer.ir.dtypes import FLOAT0, is_complex
 from tracer.ir.primitive import Zero
 from tracer.ir.program import Literal
 from tracer.ir.types import ArrayType, Type, is_differentiable, same_up_to_weakness, tangent_type
@@ -24,9 +24,6 @@ from tracer.trace.array import Array, renewed
 from tracer.trace.convert import as_array
 from tracer.trace.source import here
 from tracer.transforms.context import Tangent
-
-FLOAT0 = np.dtype([("float0", np.void, 0)])
-"""The dtype of tangents and gradients of integers and booleans, as JAX users know it."""
 
 
 def match_tangents(
@@ -63,7 +60,7 @@ def match_tangents(
 def _matched(leaf: Any, type: Type, what: str, name: Callable[[], str]) -> Tangent:
     """One tangent of a value of the type, as an operand."""
     wanted = tangent_type(type)
-    empty = isinstance(leaf, np.ndarray) and leaf.dtype == FLOAT0
+    empty = trees.is_float0(leaf)
     if not is_differentiable(type):
         if not empty or leaf.shape != type.shape:
             given = f"pass numpy.zeros({type.shape}, tracer.dtypes.float0), or make it a float"
@@ -90,7 +87,7 @@ def _converted(leaf: Any, what: str, name: Callable[[], str]) -> Array:
 
 
 def _wrong_type(leaf: Any, wanted: Type, what: str, name: str, remedy: str) -> ArgumentError:
-    empty = isinstance(leaf, np.ndarray) and leaf.dtype == FLOAT0
+    empty = trees.is_float0(leaf)
     got = f"float0[{','.join(map(str, leaf.shape))}]" if empty else _converted(leaf, what, lambda: name).type
     return ArgumentError(
         message(f"{what}{here()}: {name} has the wrong type", f"expected {wanted}, got {got}", help=remedy)

@@ -1,0 +1,96 @@
+"""Derivatives without stacks: what made the stacks is run again, so that all that a derivative keeps has a fixed size.
+
+A stack lives in the program that made it. The derivative of a loop of unknown length keeps stacks; to leave jit, or to
+be stacked by scan and vmap, it keeps what went into the operations that made them instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tracer.ir.program import Atom, Literal, Program, Var
+from tracer.ir.types import StackType
+from tracer.primitives.silence import silent
+from tracer.trace.array import Array, traced
+from tracer.trace.evaluate import evaluate
+from tracer.trace.stage import stage
+from tracer.trace.state import state
+from tracer.trace.trace import Operand, Origin, Trace, bind_all
+
+
+def without_stacks(program: Program, residuals: Sequence[Array]) -> tuple[Program, list[Array]]:
+    """A linear program of (residuals..., tangents...), and the residuals: the same, with stacks among neither."""
+    if not any(isinstance(r.type, StackType) for r in residuals):
+        return program, list(residuals)
+    origins, kept = _traced_back(residuals)
+
+    def run(inputs: list[Array]) -> list[Operand]:
+        values: dict[Any, Operand] = dict(zip(map(_name, kept), inputs, strict=False))
+
+        def value(x: Operand) -> Operand:
+            return x if isinstance(x, Literal) else values[_name(x)]
+
+        for origin in origins:
+            state.source = origin.source
+            made = bind_all(origin.primitive, list(map(value, origin.operands)), origin.params)
+            values.update(zip(map(_name, origin.results), made, strict=True))
+        return evaluate(program, [*map(value, residuals), *inputs[len(kept) :]])
+
+    tangents = program.input_types[len(residuals) :]
+    outer_source = state.source
+    try:
+        staged = stage(run, [*(x.type for x in kept), *tangents], name=program.name)
+    finally:
+        state.source = outer_source
+    return silent(staged.program), [*staged.constants, *kept]
+
+
+def _traced_back(residuals: Sequence[Array]) -> tuple[list[Origin], list[Array]]:
+    """The operations that make the stacks among these arrays, in order, and what else is read."""
+    found: dict[Trace, dict[Var, Origin]] = {}
+    origins: dict[int, Origin] = {}  # by id: each behind those whose stacks it reads
+    kept: dict[Any, Array] = {}
+    waiting: list[Operand | Origin] = list(reversed(residuals))
+    while waiting:
+        this = waiting.pop()
+        if isinstance(this, Origin):
+            origins.setdefault(id(this), this)
+        elif isinstance(this, Array) and not isinstance(this.type, StackType):
+            kept.setdefault(_name(this), this)
+        elif isinstance(this, Array):
+            trace, variable = this._trace, this._atom
+            assert trace is not None  # a stack is in a program
+            assert variable is not None
+            if trace not in found:
+                found[trace] = _origins(trace)
+            origin = found[trace][variable]
+            if id(origin) not in origins:
+                waiting += [origin, *origin.operands]
+    return list(origins.values()), list(kept.values())
+
+
+def _origins(trace: Trace) -> dict[Var, Origin]:
+    """What made each of the stacks of a trace."""
+    found = dict(trace.origins)
+    constants = dict(trace.constants)
+
+    def operand(atom: Atom) -> Operand:
+        if isinstance(atom, Literal):
+            return atom
+        return constants[atom] if atom in constants else traced(trace, atom)
+
+    for equation in trace.equations:
+        stacks = [v for v in equation.outputs if isinstance(v.type, StackType)]
+        if stacks:
+            results = [traced(trace, v) for v in equation.outputs]
+            origin = Origin(
+                equation.primitive, list(map(operand, equation.inputs)), equation.params, equation.source, results
+            )
+            found.update(dict.fromkeys(stacks, origin))
+    return found
+
+
+def _name(array: Array) -> Any:
+    """What tells a value from others: its variable, or the handle of one from outside."""
+    return id(array) if array._atom is None else array._atom
