@@ -2,7 +2,7 @@
 
     python benchmarks/compare.py                               all rows
     python benchmarks/compare.py --rows softmax sort --rounds 5
-    python benchmarks/compare.py --record                      and write results/DATE.json and .svg, docs/benchmarks.md
+    python benchmarks/compare.py --record                      and keep results/DATE-PROCESSOR.json, write the page
 
 Each peer runs in a process of its own, and waits while another works. JAX_PYTHON, NUMBA_PYTHON and TORCH_PYTHON name
 the interpreters that have them, if it is another than this one; peers that are not there are left out. A ratio is the
@@ -26,8 +26,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from machine import cpu_name
 from peers.catalogue import ROWS
-from peers.report import page
+from peers.report import page, record_name
 from peers.row import Row
 from peers.statistic import geometric_mean, interval
 
@@ -153,24 +154,23 @@ def _figures(p: dict[str, Any]) -> str:
 
 def machine() -> dict[str, Any]:
     """What the figures were taken on."""
-    cpu = next((x.split(":")[1].strip() for x in _cpu_lines() if x.startswith("model name")), platform.processor())
     return {
-        "cpu": cpu, "cores": len(os.sched_getaffinity(0)), "system": platform.platform(),
+        "cpu": cpu_name(), "cores": len(os.sched_getaffinity(0)), "system": platform.platform(),
         "python": platform.python_version(), "numpy": np.__version__, "load": os.getloadavg()[0],
     }  # fmt: skip
 
 
-def _cpu_lines() -> list[str]:
-    path = Path("/proc/cpuinfo")
-    return path.read_text().splitlines() if path.exists() else []
-
-
 def publish(log: dict[str, Any]) -> None:
-    """Write the page and the picture of a log."""
+    """Write a log, its picture, and the page, which has the last log of every other processor beside it."""
     from peers.plot import draw  # noqa: PLC0415  # matplotlib is for those who record
 
-    draw(log, HERE / "results" / f"{log['date']}.svg")
-    (HERE.parent / "docs" / "benchmarks.md").write_text(page(log))
+    path = HERE / "results" / f"{record_name(log)}.json"
+    path.write_text(json.dumps(log, indent=1) + "\n")
+    draw(log, path.with_suffix(".svg"))
+    logs = [json.loads(each.read_text()) for each in sorted(path.parent.glob("*.json"))]
+    last = {each["machine"]["cpu"]: each for each in logs}
+    others = [each for cpu, each in last.items() if cpu != log["machine"]["cpu"]]
+    (HERE.parent / "docs" / "benchmarks.md").write_text(page(log, others))
 
 
 def main() -> int:
@@ -204,14 +204,10 @@ def main() -> int:
             )
     if asked.record:
         date = datetime.now(UTC).date().isoformat()
-        path = HERE / "results" / f"{date}.json"
-        path.parent.mkdir(exist_ok=True)
-        log = {
+        publish({
             "date": date, "machine": machine(), "versions": versions, "peers": asked.peers, "rounds": asked.rounds,
             "rows": results,
-        }  # fmt: skip
-        path.write_text(json.dumps(log, indent=1) + "\n")
-        publish(log)
+        })  # fmt: skip
     return int(any("error" in p for r in results for p in r["peers"].values()))
 
 

@@ -165,3 +165,25 @@ def test_a_wrong_answer_is_no_ratio_to_be_proud_of(tmp_path):
     np.savez(tmp_path / "a.npz", np.array([1.0, 2.0]))
     np.savez(tmp_path / "b.npz", np.array([1.0, 4.0]))
     assert compare.difference(tmp_path / "a.npz", tmp_path / "b.npz") == 0.5
+
+
+def test_records_of_other_processors_are_summed_up():
+    from peers.report import page, record_name
+
+    assert (
+        record_name({"date": "D", "machine": {"cpu": "Intel(R) Xeon(R) Processor @ 2.10GHz"}}) == "D-intel-xeon-2-10ghz"
+    )
+    ours, numpys = {"seconds": 1e-3, "first": 1e-2, "peak": 0}, {"seconds": 5e-4, "first": 1e-2, "peak": 0}
+    rows = [{
+        "row": "sum f4", "family": "f",
+        "peers": {"tracer": ours, "numpy": {**numpys, "ratio": 0.5, "low": 0.4, "high": 0.6}},
+    }]  # fmt: skip
+    log = {
+        "date": "D", "machine": {"cpu": "A", "cores": 2, "system": "S", "python": "3", "load": 0.0}, "versions": {},
+        "peers": ["numpy"], "rounds": 2, "rows": [],
+    }  # fmt: skip
+    other = {**log, "machine": {**log["machine"], "cpu": "B CPU"}, "rows": rows}
+    section = page(log, [other]).split("## On another processor: B CPU")[1]
+    assert "`benchmarks/results/D-b.json`" in section
+    assert "| numpy | 1 | 0.50 | 0.50 | 1 |" in section
+    assert "| never 1.5 times as slow as the best peer | missed by 1 | sum f4 |" in section

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 from peers.bars import bars
@@ -17,33 +19,58 @@ tracer beside {peers}, as recorded on {date}. A ratio is the peer's time by trac
 call includes tracing and compiling, in a process that has compiled something before. Memory is the growth of the
 process's peak over two calls, arguments left out.
 
-Machine: {cpu}, {cores} cores, of which others kept {load:.1f} busy as it ended, {system}, Python {python}; {versions}.
+Machine: {machine}.
 
     JAX_PYTHON=... NUMBA_PYTHON=... TORCH_PYTHON=... python benchmarks/compare.py --record
 
-writes this page and the figures behind it, `benchmarks/results/{date}.json`. A row without a ratio for a peer is not
+writes this page and the figures behind it, `benchmarks/results/{name}.json`. A row without a ratio for a peer is not
 computed there; where answers differ, it says so.
 
-![Ratios of all rows](../benchmarks/results/{date}.svg)
+![Ratios of all rows](../benchmarks/results/{name}.svg)
 """
 
 
-def page(log: dict[str, Any]) -> str:
-    """The whole page, in Markdown."""
+MACHINE = (
+    "{cpu}, {cores} cores, of which others kept {load:.1f} busy as it ended, {system}, Python {python}; {versions}"
+)
+
+
+def record_name(log: dict[str, Any]) -> str:
+    """What the files of a log are called: its date and its processor, as `2026-11-22-amd-epyc`."""
+    words = re.findall(r"[a-z0-9]+", re.sub(r"\(\w+\)|processor|cpu.*", "", log["machine"]["cpu"].lower()))
+    return "-".join([log["date"], *words])
+
+
+def page(log: dict[str, Any], others: Sequence[dict[str, Any]] = ()) -> str:
+    """The whole page, in Markdown. others: logs of other processors, of which the page has the sums."""
     peers = log["peers"]
-    versions = ", ".join(f"{name} {version}" for name, version in log["versions"].items())
     head = HEAD.format(
         peers=" and ".join([", ".join(peers[:-1]), *peers[-1:]][-len(peers) :]),
-        rounds=log["rounds"],
-        date=log["date"],
-        versions=versions,
-        **log["machine"],
-    )
+        rounds=log["rounds"], date=log["date"], name=record_name(log), machine=_machine(log),
+    )  # fmt: skip
     parts = [head, _summary(log["rows"], peers), _bars(log["rows"], peers), _behind(log["rows"], peers)]
     for family in dict.fromkeys(row["family"] for row in log["rows"]):
         rows = [row for row in log["rows"] if row["family"] == family]
         parts.append(f"## {family.capitalize()}\n\n{_table(rows, peers)}")
+    parts += [_other(each) for each in others]
     return "\n".join(parts)
+
+
+def _machine(log: dict[str, Any]) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in log["versions"].items())
+    return MACHINE.format(versions=versions, **log["machine"])
+
+
+def _other(log: dict[str, Any]) -> str:
+    """What another processor's log comes to."""
+    name = record_name(log)
+    rows, peers = log["rows"], log["peers"]
+    return "\n".join([
+        f"## On another processor: {log['machine']['cpu']}\n",
+        f"The figures are in `benchmarks/results/{name}.json`, of {log['date']}. Machine: {_machine(log)}.\n",
+        _summary(rows, peers),
+        _bar_table(rows, peers),
+    ])  # fmt: skip
 
 
 def _summary(rows: list[dict[str, Any]], peers: list[str]) -> str:
@@ -58,11 +85,15 @@ def _summary(rows: list[dict[str, Any]], peers: list[str]) -> str:
 
 
 def _bars(rows: list[dict[str, Any]], peers: list[str]) -> str:
-    lines = ["## Bars", "", "| wanted | found | rows that miss it |", "|---|---|---|"]
+    lines = ["## Rows that miss a bar", "", "| row | bar | why |", "|---|---|---|"]
     found = bars(rows, peers)
-    lines += [f"| {bar.wanted} | {bar.found} | {'; '.join(bar.missed)} |" for bar in found]
-    lines += ["", "## Rows that miss a bar", "", "| row | bar | why |", "|---|---|---|"]
     lines += [f"| {row} | {bar.wanted} | {reason(row, bar.reasons)} |" for bar in found for row in bar.missed]
+    return f"## Bars\n\n{_bar_table(rows, peers)}\n" + "\n".join(lines) + "\n"
+
+
+def _bar_table(rows: list[dict[str, Any]], peers: list[str]) -> str:
+    lines = ["| wanted | found | rows that miss it |", "|---|---|---|"]
+    lines += [f"| {bar.wanted} | {bar.found} | {'; '.join(bar.missed)} |" for bar in bars(rows, peers)]
     return "\n".join(lines) + "\n"
 
 
