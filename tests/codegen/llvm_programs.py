@@ -155,3 +155,14 @@ def same(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
     with np.errstate(all="ignore"):
         nans = np.isnan(a.astype(np.float64)), np.isnan(b.astype(np.float64))
     return bool((nans[0] == nans[1]).all() and (a.view(word) == b.view(word))[~nans[0]].all())
+
+
+RNG = np.random.default_rng(7)
+
+
+def values_of(dtype: DType, size: int) -> np.ndarray[Any, Any]:
+    if dtype == BOOL:
+        return RNG.integers(0, 2, size).astype(np.bool_)
+    if dtype.kind in "iu":
+        return RNG.integers(0, 100, size).astype(dtype)
+    return RNG.standard_normal(size).astype(dtype)
