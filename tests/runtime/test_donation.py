@@ -105,6 +105,7 @@ IN_PLACE: dict[str, tuple[Callable[..., Any], int]] = {
     "updates of what was computed": (lambda x: (x * 2.0).at[3].set(5.0).at[4].add(1.0), 1),
     "a scatter": (lambda x: x.at[tnp.asarray([1, 5, 1])].add(1.0), 1),
     "a counted loop": (lambda x: lax.fori_loop(0, 10, lambda i, c: c.at[i].add(1.0), x), 1),
+    "a counted loop in lanes": (lambda x: lax.fori_loop(0, 10, lambda i, c: 0.5 * c + i, x), 1),
     "a loop": (lambda x: lax.while_loop(lambda c: c[0] < 5.0, lambda c: c * 1.5 + 1.0, x), 1),
     "a scan": (lambda x: lax.scan(lambda c, i: (c + i, None), x, tnp.arange(5.0))[0], 1),
     "handed on": (lambda x: x, 1),
@@ -123,6 +124,7 @@ def test_results_take_the_memory_of_donated_arrays(name: str) -> None:
 
 ELSEWHERE: dict[str, Callable[..., Any]] = {
     "read at other places": lambda x: x[::-1] + x,
+    "read at other places, by a loop in lanes": lambda x: lax.fori_loop(0, 3, lambda i, c: c * x[::-1], x),
     "read afterwards": lambda x: (x.at[0].set(1.0), tnp.sum(x)),
     "another type": lambda x: x.astype("float32"),
     "another shape": lambda x: x[1:],

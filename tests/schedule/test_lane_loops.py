@@ -1,4 +1,4 @@
-"""Loops whose lanes stop on their own: a nest with a loop a lane, the same bits at every width and for any threads."""
+"""Loops over lanes that are apart: a nest with a loop a lane, the same bits at every width and for any threads."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tests.schedule.running import call, fresh_outputs, interpreted, shared
 from tracer import lax, vmap
 from tracer.codegen.status import Status
 from tracer.errors import OutOfBoundsError
-from tracer.ir.loop import For, LoopKind, Module, Store, While
+from tracer.ir.loop import Copy, For, Invoke, Load, LoopKind, Module, Store, While
 from tracer.ir.loop_check import check_module
-from tracer.ir.loop_walk import statements_of
+from tracer.ir.loop_walk import blocks_of, statements_of
 from tracer.ir.program import Program
 from tracer.ir.types import array_type
 from tracer.passes.pipeline import optimize
@@ -78,6 +78,34 @@ def orbit(z: Any) -> Any:
     return lax.while_loop(lambda z: tnp.abs(z.real) + tnp.abs(z.imag) < 9.0, lambda z: z * (0.5 + 1.5j), z)
 
 
+def masked(re: Any, im: Any) -> Any:
+    """The same by hand: all lanes go on together, and a mask says which of them move."""
+
+    def step(s: Any) -> Any:
+        n, x, y, count = s
+        inside = x * x + y * y <= 4
+        moved = tnp.where(inside, x * x - y * y + re, x), tnp.where(inside, 2 * x * y + im, y)
+        return n + 1, *moved, count + inside
+
+    return lax.while_loop(lambda s: s[0] < 50, step, (0, re, im, tnp.zeros(re.shape, "int64")))[3]
+
+
+def counted(x: Any) -> Any:
+    """A fixed number of rounds, over carries that all lanes share as well, which are returned."""
+
+    def step(i: Any, s: Any) -> Any:
+        v, t, scale = s
+        return 0.5 * v + t * i, 0.9 * t, scale * 1.5
+
+    return lax.fori_loop(0, 11, step, (2.0 * x, 1.0, 1.0))
+
+
+def for_given_rounds(x: Any, n: Any, table: Any) -> Any:
+    """As often as is asked for; each lane reads a table at a place of its own."""
+    places = x.astype("int64") % 5
+    return lax.fori_loop(0, n, lambda i, v: 0.5 * v + table.at[places].get(mode="clip") + 0.1 * i, x)
+
+
 def axis(n: int, low: float = -2.0, high: float = 1.0) -> np.ndarray[Any, Any]:
     return np.linspace(low, high, n)
 
@@ -91,6 +119,11 @@ CASES: dict[str, tuple[Callable[..., Any], Sequence[Any]]] = {
     "newton": (vmap(root), [axis(100, 1, 50)]),
     "collatz": (vmap(collatz), [np.arange(1, 60)]),
     "loops within": (vmap(smoothed, (0, None)), [axis(21), np.array(4)]),
+    "masked by hand": (masked, [axis(60).reshape(4, 15), axis(60, -1, 1).reshape(4, 15)]),
+    "counted": (counted, [axis(43)]),
+    "counted in parts": (counted, [axis(14) * (1 + 2j)]),
+    "for given rounds": (for_given_rounds, [axis(43, 0, 9), np.array(7), TABLE]),
+    "for no round": (for_given_rounds, [axis(43, 0, 9), np.array(0), TABLE]),
     "gathers": (vmap(looked_up, (0, None)), [np.arange(-5, 9) % 7, TABLE]),
     "gathers in two axes": (vmap(vmap(looked_up, (0, None)), (0, None)), [np.arange(12).reshape(4, 3) % 5, TABLE]),
 }
@@ -119,14 +152,20 @@ def expected(p: Program, arrays: Sequence[Any]) -> list[bytes]:
 
 
 def nests_of_lanes(module: Module) -> list[For]:
-    """The vector loops that hold a While."""
+    """The vector loops that hold a loop."""
     found = [s for f in module.functions for s in statements_of(f.body) if isinstance(s, For)]
-    return [s for s in found if s.kind is LoopKind.VECTOR and any(isinstance(x, While) for x in s.body.statements)]
+    vectors = [s for s in found if s.kind is LoopKind.VECTOR]
+    return [s for s in vectors if any(isinstance(x, While | For) for x in s.body.statements)]
 
 
-def entry_loops(module: Module) -> list[While]:
+def entry_loops(module: Module) -> list[While | For]:
     entry = next(f for f in module.functions if f.name == module.entry)
-    return [s for s in statements_of(entry.body) if isinstance(s, While)]
+    return [s for s in statements_of(entry.body) if isinstance(s, While | For)]
+
+
+def has_arrays(loop: While | For) -> bool:
+    """Whether a loop runs through memory, or calls nests that do."""
+    return any(isinstance(s, Load | Store | Invoke | Copy) for block in blocks_of(loop) for s in statements_of(block))
 
 
 @cases
@@ -160,7 +199,7 @@ def test_interpreted_lane_by_lane_and_in_shared_vectors_the_bits_are_the_same(ca
 def test_a_loop_is_one_nest_and_no_pass_over_arrays(case: str) -> None:
     module = schedule(optimize(staged(case)[0])).module
     assert len(nests_of_lanes(module)) == (2 if case == "collatz" else 1)  # it is one loop after another, too
-    assert not entry_loops(module)
+    assert not any(map(has_arrays, entry_loops(module)))
 
 
 def test_what_enters_is_computed_in_the_nest_and_what_nobody_reads_is_not_stored() -> None:
@@ -271,6 +310,41 @@ def with_axes(x: Any) -> Any:
     return lax.while_loop(lambda v: v.sum() < 9.0, lambda v: v * 1.5 + 0.5, x)
 
 
+def neighbours_in_step(x: Any) -> Any:
+    return lax.fori_loop(0, 6, lambda i, v: 0.5 * (v + v[::-1]) + i, x)
+
+
+def normed(x: Any) -> Any:
+    return lax.fori_loop(0, 6, lambda i, v: v / v.sum(), x)
+
+
+def with_much_in_common(x: Any) -> Any:
+    """Every vector of lanes would compute the same function of the step again."""
+
+    def step(i: Any, v: Any) -> Any:
+        t = tnp.sin(0.1 * i) + tnp.exp(-0.1 * i)
+        return v * t + 1.0
+
+    return lax.fori_loop(0, 6, step, x)
+
+
+def with_a_loop_in_common(x: Any) -> Any:
+    """Every vector of lanes would run the same loop again."""
+
+    def step(s: Any) -> Any:
+        n, t, v = s
+        t = lax.while_loop(lambda t: t < 100.0, lambda t: 3.0 * t + n, t) * 0.01
+        return n + 1.0, t, v * t + v
+
+    return lax.while_loop(lambda s: s[0] < 6.0, step, (0.0, 0.5, x))[2]
+
+
+def checked_in_step(x: Any, table: Any = TABLE) -> Any:
+    """The first fault is that of the first round."""
+    table = tnp.asarray(table)
+    return lax.fori_loop(0, 3, lambda i, v: v + table[v.astype("int64") % 5], x)
+
+
 def unfrozen(x: Any) -> Any:
     """A loop over any() whose body goes on in lanes that are done."""
     return lax.while_loop(lambda s: s[0].any(), lambda s: (s[0] & (s[1] < 4.0), s[1] + 1.0), (x < 4.0, x))[1]
@@ -285,14 +359,31 @@ def unfrozen(x: Any) -> Any:
         (vmap(by_first), axis(12, 0.1, 9).reshape(4, 3)),
         (vmap(by_sum_of_one), axis(12, 0.1, 9).reshape(6, 2)),
         (unfrozen, axis(12)),
+        (neighbours_in_step, axis(12)),
+        (normed, axis(12)),
+        (with_much_in_common, axis(12)),
+        (with_a_loop_in_common, axis(12)),
+        (checked_in_step, axis(12, 0, 1)),
     ],
-    ids=["psum", "neighbours", "axes", "first", "one", "unfrozen"],
+    ids=[
+        "psum",
+        "neighbours",
+        "axes",
+        "first",
+        "one",
+        "unfrozen",
+        "neighbours in step",
+        "sums in step",
+        "much in common",
+        "a loop in common",
+        "faults in step",
+    ],
 )
 def test_lanes_that_need_each_other_run_together(function: Any, x: Any) -> None:
     p, arrays = traced(function, x)
     scheduled = schedule(optimize(p))
     assert not nests_of_lanes(scheduled.module)
-    assert len(entry_loops(scheduled.module)) == 1
+    assert any(map(has_arrays, entry_loops(scheduled.module)))
     (got,) = call(scheduled, executable(scheduled.module), p, arrays)
     (wanted,) = run_reference(p, arrays)
     np.testing.assert_allclose(got, wanted, rtol=1e-14)
@@ -312,6 +403,22 @@ def test_a_mask_by_hand_that_freezes_its_lanes_is_as_good() -> None:
     scheduled = schedule(optimize(p))
     assert len(nests_of_lanes(scheduled.module)) == 1
     assert list(map(bits, call(scheduled, executable(scheduled.module), p, arrays))) == expected(p, arrays)
+
+
+# memory
+
+
+@pytest.mark.parametrize("runs", [interpreted, shared], ids=["interpreted", "shared"])
+def test_results_take_the_memory_of_carries_that_nobody_reads_later(runs: Callable[..., Any]) -> None:
+    """The first loop's result is the second one's carry, and the second one's the third's, which reads it twice."""
+
+    def chain(x: Any) -> Any:
+        a = lax.fori_loop(0, 4, lambda i, v: 0.5 * v + i, x)
+        b = lax.fori_loop(0, 3, lambda i, v: v * v + a[::-1], a)
+        return b, lax.fori_loop(0, 2, lambda i, v: v + 0.5 * b, b)
+
+    p, arrays = traced(chain, axis(37))
+    assert list(map(bits, runs(p, arrays))) == expected(p, arrays)
 
 
 # around it

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from tracer.ir.loop import (
     Block,
     Compute,
@@ -23,8 +25,14 @@ def varying_registers(loop: For) -> set[Register]:
 
     A loaded value varies where its address does, or its buffer is private to the thread.
     """
-    varying = {loop.index, *(carry.register for carry in loop.carries)}
-    _block(loop.body, varying, threads=loop.kind is LoopKind.THREAD)
+    given = {loop.index, *(carry.register for carry in loop.carries)}
+    return varying_from(loop.body, given, threads=loop.kind is LoopKind.THREAD)
+
+
+def varying_from(block: Block, given: Set[Register], *, threads: bool = False) -> set[Register]:
+    """The registers of the body of such a loop that vary, where the given ones do."""
+    varying = set(given)
+    _block(block, varying, threads=threads)
     return varying
 
 

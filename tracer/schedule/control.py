@@ -7,7 +7,7 @@ array of the old one, two buffers take turns, and a round of the native loop is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tracer.ir.loop import Address, Carry, Compute, Copy, If, Invoke, Load, Operand, Register, Store, Update
@@ -21,7 +21,7 @@ from tracer.schedule.fusion import plan_block
 from tracer.schedule.growable import copy_stack, new_stack, own_stack, stack_of
 from tracer.schedule.index import plus, scaled, shifted
 from tracer.schedule.lane_fits import lane_fit
-from tracer.schedule.lane_loops import write_lanes
+from tracer.schedule.lane_loops import shared_results, write_lanes
 from tracer.schedule.sources import Element, Memory, Scalars, Source, StackSource, components, scalar_count
 from tracer.schedule.updates import is_made_anew, is_update
 from tracer.schedule.versions import kept_operand
@@ -186,11 +186,21 @@ def _registers(writer: BlockWriter, source: Source) -> Element:
             raise AssertionError(source)
 
 
-def write_while(writer: BlockWriter, equation: Equation) -> None:
-    """A while_loop; native loops in the lanes of one nest where its lanes have nothing to do with one another."""
+def _is_in_lanes(writer: BlockWriter, equation: Equation, write: Callable[[BlockWriter, Equation], None]) -> bool:
+    """Write native loops in the lanes of one nest, where the loop's lanes have nothing to do with one another."""
     fit = lane_fit(equation)
-    if fit is not None:
-        write_lanes(writer, equation, fit)
+    if fit is None:
+        return False
+    apart = shared_results(equation, writer.plan.last_read)
+    if apart is not None:
+        write(writer, apart)
+    write_lanes(writer, equation, fit)
+    return True
+
+
+def write_while(writer: BlockWriter, equation: Equation) -> None:
+    """A while_loop."""
+    if _is_in_lanes(writer, equation, write_while):
         return
     params, inputs = equation.params, equation.inputs
     first, second = params["cond_consts"], params["cond_consts"] + params["body_consts"]
@@ -213,6 +223,8 @@ def write_while(writer: BlockWriter, equation: Equation) -> None:
 
 def write_scan(writer: BlockWriter, equation: Equation) -> None:
     """A scan: a counted loop over slices."""
+    if _is_in_lanes(writer, equation, write_scan):
+        return
     params, inputs, b = equation.params, equation.inputs, writer.builder
     consts, count, length = params["consts"], params["carries"], params["length"]
     fixed = _sources(writer, inputs[:consts])

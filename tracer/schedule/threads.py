@@ -160,9 +160,9 @@ def _width(loop: For) -> int:
                 pass
             case If():
                 pass
-            case While():
+            case While() | For():
                 inner = [type(x) for block in blocks_of(s) for x in statements_of(block)]
-                if not {Compute, If, While}.issuperset(inner):
+                if not {Compute, If, While, For}.issuperset(inner):
                     return 1
                 computations += inner.count(Compute)
             case _:

@@ -39,9 +39,9 @@ class Versions:
         chain, definitions = [atom], self.definitions
         while (equation := definitions.get(chain[-1])) is not None:
             before = updated(equation, chain[-1], definitions)
-            if not isinstance(before, Var) or before not in definitions or not self._is_last(chain[-1], before):
+            if not isinstance(before, Var) or before not in definitions or before in self.plan.inline:
                 break
-            if is_name(definitions[before]):  # for memory that is there
+            if not self._is_last(chain[-1], before) or is_name(definitions[before]):  # for memory that is there
                 break
             chain.append(before)
         return chain
