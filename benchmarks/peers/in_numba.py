@@ -119,6 +119,19 @@ def _elementwise(function: Any) -> Maker:
     return make
 
 
+def _rsqrt(w: World) -> Any:
+    prange = w.root.prange
+
+    @w.root.njit(parallel=True)
+    def rsqrt(x):
+        out, one = np.empty_like(x), x.dtype.type(1)
+        for i in prange(x.size):
+            out[i] = one / np.sqrt(x[i])
+        return out
+
+    return rsqrt
+
+
 def _power(w: World) -> Any:
     prange = w.root.prange
 
@@ -460,6 +473,9 @@ _FUNCTIONS: Final = {
 }  # fmt: skip
 BY_BEGINNING: Final[dict[str, Maker]] = {
     **{name: _elementwise(function) for name, function in _FUNCTIONS.items()},
+    "call with one": lambda w: w.root.njit(lambda x: x + x),
+    "call with ten": lambda w: w.root.njit(lambda *xs: xs[0] + xs[9]),
+    "rsqrt": _rsqrt,
     "axpy": _axpy,
     "polynomial": _polynomial,
     "gelu": _gelu,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from peers import rows_arrays, rows_elementwise, rows_programs
+from peers import rows_arrays, rows_calls, rows_elementwise, rows_programs
 from peers.row import Maker, World
 
 
@@ -180,12 +180,13 @@ def _cnn(w: World) -> Any:
 
 _SAME_NAMES = (
     "exp", "log", "sin", "tanh", "erf", "cos", "tan", "exp2", "log2", "expm1", "log1p", "arcsin", "arccos", "arctan",
-    "sinh", "cosh", "arcsinh", "arctanh", "sqrt",
+    "sinh", "cosh", "arcsinh", "arctanh", "sqrt", "rsqrt",
 )  # fmt: skip
 _SPECIAL = ("erfc", "erfinv", "gammaln", "digamma")
 BY_BEGINNING: Final[dict[str, Maker]] = {
     **{name: _named(name) for name in _SAME_NAMES},
     **{name: _special(name) for name in _SPECIAL},
+    "call with one": rows_calls._one,
     "axpy": lambda w: lambda x, y: w.np.add(y, x, alpha=2),
     "polynomial": rows_elementwise._polynomial,
     "gelu": lambda w: lambda x: w.nn.gelu(x, approximate="tanh"),

@@ -86,6 +86,10 @@ def _function(name: str) -> Any:
 _SPECIAL = ("erf", "erfc", "erfinv", "gammaln", "digamma")
 
 
+def _rsqrt(w: World) -> Any:
+    return w.lax.rsqrt if w.lax is not None else lambda x: 1 / w.np.sqrt(x)
+
+
 def _power(w: World) -> Any:
     return w.np.power
 
@@ -192,6 +196,10 @@ ROWS = [
             "gammaln",
             "digamma",
         )
+    ),
+    *(
+        Row(f"rsqrt {d} 1e6", "mathematics", lambda d=d: (uniform(10**6, dtype=d),), _rsqrt, _NUMPY)
+        for d in ("f4", "f8")
     ),
     Row("arccosh f8 1e6", "mathematics", lambda: (uniform(10**6, dtype="f8"),), _arccosh, _NUMPY),
     Row(

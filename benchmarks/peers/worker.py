@@ -67,6 +67,8 @@ def _leaves(tree: Any) -> list[Any]:
 
 
 def _mapped(function: Callable[[Any], Any], tree: Any) -> Any:
+    if isinstance(tree, dict):
+        return {name: _mapped(function, part) for name, part in tree.items()}
     if isinstance(tree, list | tuple):
         return type(tree)(_mapped(function, part) for part in tree)
     return function(tree)

@@ -1,0 +1,39 @@
+"""Rows in which next to nothing is computed: what a call of a compiled function costs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from peers.row import Row, World
+from peers.rows_elementwise import uniform
+
+
+def _one(w: World) -> Any:
+    return lambda x: x + x
+
+
+def _ten(w: World) -> Any:
+    return lambda *xs: xs[0] + xs[9]
+
+
+def _tree(w: World) -> Any:
+    return lambda layers: layers["layer00"][0] + layers["layer24"][1]
+
+
+def _arrays(count: int) -> list[np.ndarray[Any, Any]]:
+    return [uniform(16, dtype="f8", seed=n) for n in range(count)]
+
+
+def _layers() -> Any:
+    """Fifty arrays, as the parameters of a model come."""
+    arrays = _arrays(50)
+    return ({f"layer{n:02}": tuple(arrays[2 * n : 2 * n + 2]) for n in range(25)},)
+
+
+ROWS = [
+    Row("call with one array f8 16", "calls", lambda: _arrays(1), _one, ("numpy",)),
+    Row("call with ten arrays f8 16", "calls", lambda: _arrays(10), _ten),
+    Row("call with a tree of fifty f8 16", "calls", _layers, _tree),
+]
