@@ -69,3 +69,39 @@ def test_jobs_that_follow_each_other_at_once_run_every_part_once(threads: int, r
     command = [sys.executable, "-c", _PROGRAM, str(threads), str(rounds)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
     assert run.stdout.split() == [str(rounds)] * 4
+
+
+_SIDES = """
+import ctypes, sys, threading, time
+from tracer.codegen.llvm.pool import pool_symbols
+from tracer.settings import thread_count
+
+PART = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+ran = {}
+
+def part(given, begin, end):
+    for i in range(begin, end):
+        ran[i] = threading.get_ident() == main
+    time.sleep(0.001)
+
+main, native = threading.get_ident(), PART(part)
+share = ctypes.CFUNCTYPE(None, PART, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(
+    pool_symbols("@tracer_share")["tracer_share"]
+)
+thread_count.value = int(sys.argv[1])
+for _ in range(5):
+    ran.clear()
+    share(native, None, 48, 1)
+    print("".join("c" if ran[i] else "o" for i in range(48)))
+"""
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_the_caller_takes_the_first_parts_and_others_the_last(threads: int) -> None:
+    """So each core finds in its cache what it left there."""
+    command = [sys.executable, "-c", _SIDES, str(threads)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    for taken in run.stdout.split():
+        assert taken == "c" * taken.count("c") + "o" * taken.count("o")
+        assert taken.startswith("c")
+        assert taken.endswith("o")

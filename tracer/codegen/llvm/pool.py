@@ -2,12 +2,13 @@
 
     void tracer_share(ptr f, ptr given, i64 count, i64 grain)    f(given, begin, end) for parts of range(count)
 
-The caller takes parts itself, so the work is done even if no other thread comes. A part is claimed by counting up the
-low half of `state`, whose high half is the number of the job: whoever claims one knows that the job is still on. Before
-the words that describe a job change, the former job is closed, its next part being more than any job has: a thread that
-has read words of two jobs fails to claim. One job runs at a time; a second caller does its work alone. Threads are made
-when they are first wanted, sleep after some microseconds without work, and block all signals. Which thread runs what
-never matters for results.
+The caller takes parts itself, so the work is done even if no other thread comes. It takes them from the first one on,
+other threads from the last one back: what one job leaves in a core's cache, the next one finds there. A part is claimed
+by counting up one of the low quarters of `state`, parts taken from the front and from the back, whose high half is the
+number of the job: whoever claims one knows that the job is still on. Before the words that describe a job change, the
+former job is closed, more being taken than any job has: a thread that has read words of two jobs fails to claim. One
+job runs at a time; a second caller does its work alone. Threads are made when they are first wanted, sleep after some
+microseconds without work, and block all signals. Which thread runs what never matters for results.
 
 The number of threads is a word (`settings.thread_count`) that is read at every job.
 """
@@ -51,7 +52,7 @@ define void @tracer_pool_stop() {
 
 _TEXT: Final = """\
 @tracer_threads = external global i32
-@pool.state = internal global i64 0, align 64 ; the job's number, then the next part of it
+@pool.state = internal global i64 0, align 64 ; the job's number, how many of its last, of its first parts are taken
 @pool.finished = internal global i64 0, align 64 ; parts done
 @pool.f = internal global ptr null, align 64
 @pool.given = internal global ptr null
@@ -101,7 +102,8 @@ ready:
   %others = sub i64 %threads, 1
   %helpers = call i64 @llvm.umin.i64(i64 %others, i64 MOST)
   call void @pool.start(i64 %helpers)
-  %wanted = mul i64 %threads, PARTS
+  %all.threads = add i64 %helpers, 1
+  %wanted = mul i64 %all.threads, PARTS ; there will be less than twice as many
   %each = udiv i64 %pieces, %wanted
   %whole = call i64 @llvm.umax.i64(i64 %each, i64 1)
   %chunk = mul i64 %whole, %grain
@@ -130,7 +132,7 @@ wake:
   br label %work
 work:
   %low = and i64 %job, 4294967295
-  call void @pool.work(i64 %low)
+  call void @pool.work(i64 %low, i64 FROM_FRONT)
   br label %wait
 wait:
   %spins = phi i64 [ 0, %work ], [ %spins.next, %again ]
@@ -154,17 +156,21 @@ done:
   ret void
 }
 
-; Claim parts of the job and run them, until there is none left.
-define internal void @pool.work(i64 %job) {
+; Claim parts of the job and run them, until there is none left. %step: what counts a part, from which side.
+define internal void @pool.work(i64 %job, i64 %step) {
 entry:
+  %is.front = icmp eq i64 %step, FROM_FRONT
   br label %look
 look:
   %state = load atomic i64, ptr @pool.state acquire, align 8
   %now = lshr i64 %state, 32
   %same = icmp eq i64 %now, %job
-  %part = and i64 %state, 4294967295
+  %first = and i64 %state, 65535
+  %rest = lshr i64 %state, 16
+  %last = and i64 %rest, 65535
+  %taken = add i64 %first, %last
   %parts = load atomic i64, ptr @pool.parts acquire, align 8
-  %left = icmp ult i64 %part, %parts
+  %left = icmp ult i64 %taken, %parts
   %open = and i1 %same, %left
   br i1 %open, label %claim, label %done
 claim:
@@ -172,11 +178,14 @@ claim:
   %given = load atomic ptr, ptr @pool.given acquire, align 8
   %count = load atomic i64, ptr @pool.count acquire, align 8
   %chunk = load atomic i64, ptr @pool.chunk acquire, align 8
-  %following = add i64 %state, 1
+  %following = add i64 %state, %step
   %swapped = cmpxchg ptr @pool.state, i64 %state, i64 %following acq_rel monotonic
   %claimed = extractvalue { i64, i1 } %swapped, 1
   br i1 %claimed, label %run, label %look
 run:
+  %after.last = sub i64 %parts, %last
+  %from.end = sub i64 %after.last, 1
+  %part = select i1 %is.front, i64 %first, i64 %from.end
   %begin = mul i64 %part, %chunk
   %next.part = add i64 %part, 1
   %is.last = icmp eq i64 %next.part, %parts
@@ -243,7 +252,7 @@ invited:
   %takes.part = icmp ult i64 %id, %limit
   br i1 %takes.part, label %worked, label %idle
 worked:
-  call void @pool.work(i64 %job)
+  call void @pool.work(i64 %job, i64 FROM_BACK)
   br label %idle
 }
 
@@ -322,6 +331,7 @@ def pool_text() -> str:
     words = {
         "PAUSE_DECLARATION": pause[0], "PAUSE": pause[1], "SIG_BLOCK": "1" if sys.platform == "darwin" else "0",
         "MOST": str(MOST_THREADS), "PARTS": str(PARTS_A_THREAD), "SPINS": str(SPINS),
+        "FROM_FRONT": "1", "FROM_BACK": str(1 << 16),
     }  # fmt: skip
     text = _TEXT
     for name, value in words.items():
