@@ -10,7 +10,6 @@ REASONS: Final[dict[str, str]] = {
     "argmax": "two passes over a row, the second one in cache",
     "pow": "some 100 instructions a vector, the logarithm being in two parts; NumPy's has tables",
     "sort": "it is NumPy's sort, behind a copy of the row, before a pass that looks for -0",
-    "where": "which parts of the array a core takes differs from call to call; in two fixed halves it is 7% faster",
     "matvec": "memory: 16 MB at 63 GB/s, 95 where rows begin cache lines; twice that if two threads get a core each",
     "tanh f8": "33 instructions and a division, for an error of 1.84 ulp at most; JAX's rational function errs by 7",
     "scatter add": "updates follow one another through memory, 0.7 ns each; checking the indices costs nothing",
