@@ -3,8 +3,8 @@
 - A step's slice by a matrix that never changes, as a recurrent net's inputs by its weights, is a slice of one product.
 - A carry that only sums products, as the gradient by such weights does, is one product that sums over the steps, too.
 
-A product at once reads the other matrix once, and threads share it. What is stored for it, a step, is no larger than
-what a step reads in its place (the weights, the sum), and no larger by far than the slices that there are.
+A product at once reads the other matrix once, and threads share it. What is stored for it, a step, is an eighth of the
+matrix at most, or no larger than the sum, and no larger by far than the slices that there are.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from tracer.primitives.scan import scan_p
 from tracer.primitives.shapes import transpose_p
 
 _LEAST: Final = 4  # steps
+_FEW: Final = 8  # of what a step computes, in the matrix that it reads: more of them keep that busy by themselves
 _MORE: Final = 4  # times the slices that there are, at most
 
 
@@ -55,7 +56,7 @@ def _products_of_slices(loop: Loop, at: Rewriter) -> Loop:
         x, w = equation.inputs
         ((of_x, of_w), batched), out = equation.params["dimension_numbers"], equation.outputs[0].type
         fits = isinstance(x, Var) and isinstance(w, Var) and x in slices and w in consts and not any(batched)
-        if not fits or _bytes(out) > min(_bytes(w.type), most):
+        if not fits or _bytes(out) > min(_bytes(w.type) // _FEW, most):
             continue
         numbers = ((tuple(axis + 1 for axis in of_x), of_w), batched)
         params = {**equation.params, "dimension_numbers": numbers}
