@@ -53,6 +53,12 @@ def test_relu_has_no_slope_at_zero() -> None:
     assert tracer.vmap(tracer.grad(nn.relu6))(np.array([-1.0, 1.0, 7.0])).tolist() == [0.0, 1.0, 0.0]
 
 
+def test_relu_gives_no_slope_where_it_is_flat_whatever_comes_back() -> None:
+    x = np.array([-1.0, 0.0, 1.0])
+    (slope,) = tracer.vjp(nn.relu, x)[1](np.array([np.nan, np.inf, np.inf]))
+    assert slope.tolist() == [0.0, 0.0, np.inf]
+
+
 def test_logsumexp_takes_weights_and_gives_signs() -> None:
     weights = np.where(X > 0, 1.0, -2.0)
     value, sign = nn.logsumexp(X, b=weights, return_sign=True)

@@ -14,6 +14,7 @@ from tracer.ir.types import KeyType, Type
 from tracer.primitives.arithmetic import add, clamp, div, max, min, mul, neg, sub
 from tracer.primitives.bits import and_, not_, or_, shift_left, shift_right_arithmetic, shift_right_logical, xor
 from tracer.primitives.broadcasting import broadcast_in_dim, full, reduce_sum
+from tracer.primitives.checked_indices import checked_indices
 from tracer.primitives.comparison import eq, ge, gt, le, lt, ne, select
 from tracer.primitives.complex import abs, complex, conj, imag, real
 from tracer.primitives.contractions import dot_general
@@ -24,12 +25,12 @@ from tracer.primitives.joining import concatenate, pad, slice
 from tracer.primitives.powers import integer_pow
 from tracer.primitives.random import random_unwrap, random_wrap
 from tracer.primitives.reductions import argmax, reduce_max, reduce_or, reduce_prod
-from tracer.primitives.rounding import ceil, floor
+from tracer.primitives.rounding import ceil, floor, rem
 from tracer.primitives.scattering import scatter
 from tracer.primitives.shapes import copy, reshape_p, rev_p, squeeze, transpose, transpose_p
 from tracer.primitives.slicing import dynamic_slice_p, dynamic_update_slice
 from tracer.primitives.sliding import sliding_windows
-from tracer.primitives.windows import GatherDimensionNumbers, ScatterDimensionNumbers
+from tracer.primitives.windows import Bound, GatherDimensionNumbers, ScatterDimensionNumbers
 from tracer.trace.trace import as_literal, bind, bind_all
 
 U8 = dtypes.BY_SHORT_NAME["u8"]
@@ -301,4 +302,68 @@ TURNING = (
     ),
 )  # fmt: skip
 
-CASES = (*ARITHMETIC, *CHOICES, *LAYOUTS, *INDEXING, *REDUCING, *TURNING)
+COLUMN = GatherDimensionNumbers(offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,))
+
+
+def within(n: Any, last: int) -> Any:
+    return min(last, max(0, n))
+
+
+def from_end(n: Any, size: int) -> Any:
+    return select(lt(n, 0), add(n, size), n)
+
+
+def pairs(n: Any, m: Any) -> Any:
+    return concatenate([reshape(n, *n.shape, 1), reshape(m, *m.shape, 1)], n.ndim)
+
+
+def take(x: Any, n: Any, **options: Any) -> Any:
+    return gather(x, reshape(n, *n.shape, 1), COLUMN, (1,), **options)
+
+
+RANGES = (
+    Case(
+        "comparisons that ranges decide",
+        lambda n, b: (
+            lt(within(n, 4), 0), le(0, within(n, 4)), gt(within(n, 4), 4), ge(5, within(n, 4)),
+            eq(convert_element_type(b, dtypes.I64), -1), ne(rem(n, 3), 3),
+        ),
+        (i64(8), array(U8, 4)),
+    ),
+    Case(
+        "comparisons at the ends of ranges stay",
+        lambda n: (
+            lt(within(n, 4), 1), le(1, within(n, 4)), gt(within(n, 4), 3), ge(3, within(n, 4)), eq(within(n, 4), 4),
+            ne(rem(n, 3), -2), lt(rem(n, 3), 0),
+        ),
+        (i64(8),),
+    ),
+    Case(
+        "sums that may wrap are of any size",
+        lambda n, m: (lt(add(max(n, 0), 1), 0), gt(neg(min(n, 0)), -1), lt(sub(max(m, 0), 1), 0), lt(mul(m, m), 0)),
+        (i64(8), i32(8)),
+    ),
+    Case("extremes within ranges", lambda n: (max(within(n, 4), 0), min(7, within(n, 4)), max(n, 7)), (i64(8),)),
+    Case(
+        "indices within bounds",
+        lambda x, n, b: (
+            take(x, within(n, 4)), take(x, from_end(rem(n, 5), 5)), take(x, and_(n, 3)), take(x, rem(max(n, 0), 5)),
+            take(x, convert_element_type(and_(b, U8.type(3)), dtypes.I64)),
+        ),
+        (f64(5), i64(8), array(U8, 4)),
+    ),
+    Case(
+        "pairs of indices within bounds",
+        lambda x, n: gather(x, pairs(within(n, 2), within(n, 4)), POINT, (1, 1)), (f64(3, 5), i64(8)),
+    ),
+    Case(
+        "updates at indices within bounds",
+        lambda x, n, u: scatter_add(x, reshape(within(n, 2), 8, 1), u, ADD_ROWS), (f64(3, 5), i64(8), f64(8, 5)),
+    ),
+    Case(
+        "checked indices within bounds",
+        lambda n, p: checked_indices(reshape(within(n, 2), 8, 1), p, (Bound(2, 0, 3),)), (i64(8), flag()),
+    ),
+)  # fmt: skip
+
+CASES = (*ARITHMETIC, *CHOICES, *LAYOUTS, *INDEXING, *REDUCING, *TURNING, *RANGES)

@@ -76,7 +76,7 @@ def test_a_pass_that_breaks_a_program_is_named(monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_passes_that_round_are_named_as_such() -> None:
     flat = [step for item in PIPELINE for step in (item.passes if isinstance(item, Repeat) else (item,))]
-    assert [step.name for step in flat if step.rounds] == ["powers"]
+    assert [step.name for step in flat if step.rounds] == ["powers", "stacked_products"]
 
 
 @pytest.mark.parametrize("power", [-1.0, 0.0, 1.0, 2.0, 3.0, 4.0])

@@ -102,6 +102,22 @@ def test_what_cannot_be_cut_is_stored(function: Callable[..., Any]) -> None:
     agree(function, U)
 
 
+def test_components_of_indices_are_read_where_they_are_computed() -> None:
+    def bilinear(u: Any, t: Any) -> Any:
+        y, x = tnp.mgrid[:37, :41]
+        a, b = tnp.cos(t) * y - tnp.sin(t) * x, tnp.sin(t) * y + tnp.cos(t) * x
+        i, j = tnp.floor(a).astype(int), tnp.floor(b).astype(int)
+        at = lambda i, j: u[tnp.clip(i, 0, 36), tnp.clip(j, 0, 40)]  # noqa: E731
+        return (at(i, j) + at(i, j + 1)) * (1 - (a - i)) + (at(i + 1, j) - at(i + 1, j + 1)) * (b - j)
+
+    planned, others = nests(bilinear, U, np.float32(0.3))
+    assert not others
+    assert len(planned) == 1
+    agree(bilinear, U, np.float32(0.3))
+    agree(lambda u, i: (u[i, i[::-1]], u[i % 7, i], tnp.stack([i, i])), U, np.arange(30))
+    agree(lambda u, i: lax.fori_loop(0, 3, lambda _, u: u.at[i, i].set(u[i, i + 1] * 2), u), U, np.arange(30))
+
+
 def test_a_dear_value_that_is_read_often_is_stored_once() -> None:
     planned, others = nests(lambda u: periodic(tnp.exp(u)), U)
     assert not others

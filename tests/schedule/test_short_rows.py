@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -41,6 +43,27 @@ def test_bits_are_those_of_a_loop_along_each_row(
     along = schedule(p)
     assert across.module.functions != along.module.functions
     results = [call(s, executable(s.module, vector_bits=bits), p, [x]) for s in (across, along)]
+    for got, expected in zip(*results, strict=True):
+        assert got.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("bits", WIDTHS)
+@pytest.mark.parametrize("length", [2, 3, 8])
+def test_what_is_reduced_is_stored_from_lanes_too(length: int, bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    types = [array_type(np.dtype("float32"), (ROWS, length)), array_type(np.dtype("float32"), (length,))]
+
+    def distances(xs: Any) -> Any:
+        r = 2 * xs[0] - xs[1]
+        return [r, tnp.sum(r * r, axis=1)]
+
+    p = optimize(stage(distances, types).program)
+    given = [np.random.default_rng(length).standard_normal(t.shape).astype(np.float32) for t in types]
+    across = schedule(p)
+    check_module(across.module)
+    assert all(not s.carries for f in across.module.functions for s in statements_of(f.body) if isinstance(s, For))
+    monkeypatch.setattr(cpu, "with_rows_in_lanes", lambda loop: None)
+    along = schedule(p)
+    results = [call(s, executable(s.module, vector_bits=bits), p, given) for s in (across, along)]
     for got, expected in zip(*results, strict=True):
         assert got.tobytes() == expected.tobytes()
 

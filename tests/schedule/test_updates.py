@@ -82,6 +82,43 @@ def test_a_stencil_by_itself_copies_the_borders_alone() -> None:
     assert not any(isinstance(s, Copy) for f in module.functions for s in statements_of(f.body))
 
 
+def fields(_: Any, s: Any) -> Any:
+    """A step of three fields, each updated from itself where it is updated, and from the others around."""
+    e, h, g = s
+    h = h.at[:, :-1].add(e[:, 1:] - e[:, :-1])
+    g = g.at[:-1].set(0.5 * g[:-1] - (e[1:] - e[:-1]))
+    e = e.at[1:, 1:].add(g[1:, 1:] - g[:-1, 1:] - h[1:, 1:] + h[1:, :-1])
+    return e.at[18, 20].add(np.float32(1)), h, g
+
+
+def test_fields_that_read_what_they_replace_are_updated_in_place() -> None:
+    module = agree(lambda *s: lax.fori_loop(0, 6, fields, s), U, 2 * U, U[::-1].copy())
+    assert in_loops(module, Invoke) == 4
+    assert in_loops(module, Copy) == 0
+    assert module.arena <= 64  # the number that is added
+
+
+def test_fields_that_read_what_they_replace_and_more_are_not() -> None:
+    def step(_: Any, u: Any) -> Any:
+        inner = u[1:-1, 1:-1]
+        return u.at[1:-1, 1:-1].set(inner * 0.5 + tnp.flip(inner, 1) * 0.25)
+
+    agree(lambda u: lax.fori_loop(0, 6, step, u), U)
+    agree(lambda u: lax.fori_loop(0, 6, lambda _, u: u.at[1:].add(u[1:] * u[0]), u), U)
+    agree(lambda u: lax.fori_loop(0, 6, lambda _, u: u.at[1:].add(0.5 * tnp.max(u[1:])), u), U)
+    agree(lambda u: lax.fori_loop(0, 6, lambda _, u: u.at[:-1].add(0.5 * u[1:]), u), U)
+    agree(lambda u: lax.fori_loop(0, 6, lambda _, u: u.at[1:30].add(tnp.cumsum(u[1:30], 1) * 0.1), u), U)
+
+
+def test_fields_that_are_kept_take_turns_with_what_replaces_them() -> None:
+    def step(_: Any, s: Any) -> Any:
+        u, before = s
+        return u.at[1:].add(0.5 * before[:-1]), u * 0.5
+
+    module = agree(lambda u: lax.fori_loop(0, 6, step, (u, u)), U)
+    assert in_loops(module, Copy) == 0
+
+
 def test_what_was_updated_may_be_read_afterwards() -> None:
     agree(lambda u: (heat(u), u * 2, u[3]), U)
 

@@ -6,6 +6,7 @@ What is left has a schedule of its own. Products of matrices are brought to the 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 from tracer.ir import dtypes
@@ -14,6 +15,7 @@ from tracer.ir.primitive import ArgReduce, Composite, Library
 from tracer.ir.program import Atom, Equation, Literal, Program, Var
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType
+from tracer.passes.channels_last import as_product, last_channels
 from tracer.passes.contractions import canonical_dot
 from tracer.passes.loops import called_program
 from tracer.passes.rewrite import nested_first
@@ -38,24 +40,26 @@ _EXTREME: Final = {ScalarOp.MAX: reduce_max, ScalarOp.MIN: reduce_min}
 def _expand(program: Program) -> Program:
     known: dict[Any, Program] = {}
 
-    def rule(equation: Equation, at: Rewriter) -> Sequence[Atom] | None:
+    def expanded(equation: Equation, at: Rewriter) -> Sequence[Atom] | None:
         callee = called_program(equation)
         if callee is not None:
             return at.inline(callee, equation.inputs)
-        if not _needs_expansion(equation):
+        last = last_channels(equation, at)
+        if last is None and not _needs_expansion(equation):
             return None
         blocks = _takes_blocks(equation, at)
-        key = (_key(equation), blocks)
+        key = (_key(equation), blocks, last)
         written = known.get(key)
         if written is None:
-            written = expand(_written(equation, _in_blocks if blocks else _expanded))
+            rule = _expanded if last is None else partial(as_product, last=last)
+            written = expand(_written(equation, _in_blocks if blocks else rule))
             if not any(True for inner in written.equations for _ in inner.nested()):
                 known[key] = written
         variables = [a for a in equation.inputs if isinstance(a, Var)]
         results = at.inline(written, variables, at_one_line=True)
         return [at.fit(y, v.type) for y, v in zip(results, equation.outputs, strict=True)]
 
-    return Rewriter(rule).run(program)
+    return Rewriter(expanded).run(program)
 
 
 def _needs_expansion(equation: Equation) -> bool:

@@ -20,6 +20,7 @@ from tracer.passes.narrow import narrow
 from tracer.passes.powers import powers
 from tracer.passes.rewrite import Pass
 from tracer.passes.simplify import simplify
+from tracer.passes.stacked_products import stacked_products
 from tracer.passes.unroll import unroll
 
 
@@ -51,6 +52,7 @@ PIPELINE: Final[tuple[Pass | Repeat, ...]] = (
         at_most=2,
     ),
     Pass("powers", powers, rounds=True),
+    Pass("stacked_products", stacked_products, rounds=True),
     Pass("expand", expand),
     Repeat(
         (

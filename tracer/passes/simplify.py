@@ -11,13 +11,14 @@ from tracer.passes.conversions import CONVERSIONS
 from tracer.passes.identities import IDENTITIES
 from tracer.passes.indexing import INDEXING, check_what_holds
 from tracer.passes.layouts import LAYOUTS
+from tracer.passes.ranges import RANGES
 from tracer.passes.reducing import REDUCING
 from tracer.passes.rewriter import Rewriter, rewriting
 from tracer.passes.rules import Rules, by_primitive
 from tracer.passes.turning import TURNING
 from tracer.primitives.effects import check_p
 
-RULES: Final[Rules] = (*IDENTITIES, *CHOICES, *CONVERSIONS, *LAYOUTS, *INDEXING, *REDUCING, *TURNING)
+RULES: Final[Rules] = (*IDENTITIES, *CHOICES, *CONVERSIONS, *LAYOUTS, *INDEXING, *REDUCING, *TURNING, *RANGES)
 
 _rewrite = by_primitive(RULES)
 

@@ -23,6 +23,7 @@ from tracer.schedule.fusion import plan_block
 from tracer.schedule.nests import Argument, Invocation, NestWriter
 from tracer.schedule.plans import BlockPlan, Nest, Other, Rename, Single
 from tracer.schedule.sources import Element, Inline, Memory, Scalars, Source, StackSource, components, scalar_count
+from tracer.schedule.updates import is_update, reads_its_array
 from tracer.schedule.versions import Versions
 from tracer.schedule.windows import FaultSites
 
@@ -184,7 +185,10 @@ class BlockWriter:
         source = self.sources.get(operand)
         promised = isinstance(source, Memory) and any(source.view == target.view for target in self.targets.values())
         alone = sum(operand is atom for atom in equation.inputs) == 1
-        alone = alone and operand not in self.reads([atom for atom in equation.inputs if atom is not operand])
+        alone = alone and (
+            operand not in self.reads([atom for atom in equation.inputs if atom is not operand])
+            or (is_update(equation) and reads_its_array(equation, self.versions.definitions) is False)
+        )
         return alone and not promised and result not in self.targets and self.dies_here(operand)
 
     # steps

@@ -132,7 +132,7 @@ class _Walk:
                     return [(operand, _LOST)]
                 return [(operand, mapped(index, operand.type.shape, equation.params))]
             case Gather():
-                return [(atom, _LOST) for atom in equation.inputs]
+                return _read_by_gather(equation, index)
             case Generate():
                 return []
             case _:
@@ -163,6 +163,29 @@ class _Walk:
 
 
 _LOST: Axes = (Affine(-1),)  # an index of which nothing is known
+
+
+def _read_by_gather(equation: Equation, index: Axes) -> list[tuple[Atom, Axes]]:
+    """What a gather reads, and where: of its indices, every component of one vector."""
+    if index is _LOST or equation.primitive.name != "gather":
+        return [(atom, _LOST) for atom in equation.inputs]
+    operand, indices, predicate = equation.inputs
+    windows = set(equation.params["dimension_numbers"].offset_dims)
+    batch = tuple(i for axis, i in enumerate(index) if axis not in windows)
+    vector = [(indices, (*batch, Affine(component))) for component in range(indices.type.shape[-1])]
+    return [(operand, _LOST), *vector, (predicate, batch if predicate.type.shape else ())]
+
+
+def is_index_vector(join: Equation, readers: Sequence[Equation]) -> bool:
+    """Whether a concatenate puts the components of index vectors side by side, and gathers alone read those.
+
+    They are read at known places, one by one, so that no nest is cut for them.
+    """
+    return (
+        join.primitive.name == "concatenate"
+        and join.params["dimension"] == len(join.outputs[0].type.shape) - 1
+        and all(r.primitive.name == "gather" and join.outputs[0] not in (r.inputs[0], r.inputs[2]) for r in readers)
+    )
 
 
 def chosen(equation: Equation, index: Axes, extents: Mapping[Register, int]) -> tuple[Atom, Axes] | None:

@@ -22,8 +22,9 @@ from tracer.schedule.growable import copy_stack, new_stack, own_stack, stack_of
 from tracer.schedule.index import plus, scaled, shifted
 from tracer.schedule.lane_fits import lane_fit
 from tracer.schedule.lane_loops import shared_results, write_lanes
+from tracer.schedule.plans import BlockPlan
 from tracer.schedule.sources import Element, Memory, Scalars, Source, StackSource, components, scalar_count
-from tracer.schedule.updates import is_made_anew, is_update
+from tracer.schedule.updates import is_made_anew, is_most, is_update
 from tracer.schedule.versions import kept_operand
 
 _LEAST_IN_TURN = 1 << 10  # scalars of a carry for which a second buffer is worth a body that is written twice
@@ -94,13 +95,15 @@ class Carries:
         positions = [n for n, size in enumerate(sizes) if size >= _LEAST_IN_TURN]
         definitions = {v: e for e in program.equations for v in e.outputs}
         made = {n: definitions.get(a) for n in positions if isinstance(a := program.outputs[n], Var)}
-        if not any(e is not None and is_made_anew(e, definitions) for e in made.values()):
+        if not any(e is not None and (is_made_anew(e, definitions) or is_update(e)) for e in made.values()):
             return
         plan = plan_block(program)
         for n, equation in made.items():
             old, new = program.inputs[first_input + n], program.outputs[n]
             alone = sum(new is other for other in program.outputs) == 1
-            if equation is None or not alone or not isinstance(new, Var) or not is_made_anew(equation, definitions):
+            if equation is None or not alone or not isinstance(new, Var):
+                continue
+            if not is_made_anew(equation, definitions) and not _must_keep(equation, old, new, plan):
                 continue
             if not plan.may_overwrite(old, new, equation):
                 self.spare[n] = self.writer.allocate(new.type)
@@ -140,6 +143,12 @@ class Carries:
         _move_at_once(body, moves)
         _move_stacks(body, stacks)
         return yields
+
+
+def _must_keep(equation: Equation, old: Var, new: Var, plan: BlockPlan) -> bool:
+    """Whether most of an array is updated while others need it as it was."""
+    updates = is_update(equation) and equation.inputs[0] is old and is_most(equation)
+    return updates and plan.last_read.get(old, -1) > plan.place.get(new, -1)
 
 
 def _move_at_once(body: BlockWriter, moves: Sequence[tuple[Memory, Memory]]) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from tracer.ir.primitive import Composite, Gather, IndexMap, Join, Pointwise, Scan
 from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.types import size
-from tracer.schedule.boxes import boxes_of, is_parted
+from tracer.schedule.boxes import boxes_of, is_index_vector, is_parted
 from tracer.schedule.costs import cost_of, operations_of
 from tracer.schedule.elements import is_map, is_name, is_reduction, is_scatter
 from tracer.schedule.inline_limits import MOST_OPERATIONS, limited
@@ -215,7 +215,7 @@ class _Planner:
         stored = variable in self.in_memory or self._worth_storing(variable)
         if not stored:
             self.inline[variable] = equation
-            if joined:
+            if joined and not is_index_vector(equation, self.readers.get(variable, ())):
                 self.in_memory.update(self._worth_storing_for(equation))
         elif equation.primitive.name == "reshape" and equation.inputs[0] in self.moved:
             self.in_memory.update(a for a in equation.inputs if isinstance(a, Var))  # no division for the axes before

@@ -19,6 +19,7 @@ from tracer.schedule.function_writer import FunctionWriter
 from tracer.schedule.index import Affine, flatten, plus, scaled, shifted
 from tracer.schedule.joins import around
 from tracer.schedule.sources import Element, Memory
+from tracer.schedule.updates import is_most
 from tracer.schedule.windows import scatter_window, update_window
 
 _ON_BOOL = {
@@ -116,11 +117,17 @@ def _combine(
 
 def write_update_slice(writer: BlockWriter, equation: Equation) -> None:
     """dynamic_update_slice."""
-    operand, update = equation.inputs[:2]
-    if isinstance(operand, Var) and operand is not update and operand in writer.reads([update]):
-        target = _with_surroundings(writer, equation, operand)
+    (operand, update, *_), (variable,) = equation.inputs, equation.outputs
+    source = writer.memory_of(operand)
+    read = operand if isinstance(operand, Var) and operand is not update and operand in writer.reads([update]) else None
+    apart = read or (operand if isinstance(operand, Var) and variable in writer.framed else None)
+    if apart and is_most(equation) and not writer.may_take_over(equation, apart, variable):
+        target = _with_surroundings(writer, equation, apart)
     else:
-        target = memory_with_values(writer, equation, operand, equation.outputs[0])
+        target = memory_with_values(writer, equation, operand, variable)
+    replaced = read if read and read not in writer.sources else None
+    if replaced:  # its elements are read where they are replaced
+        writer.sources[replaced] = source
     f = FunctionWriter(writer)
     result = f.memory(target, written=True)
     with f.loops(update.type.shape, LoopKind.PARALLEL) as index:
@@ -130,6 +137,8 @@ def write_update_slice(writer: BlockWriter, equation: Equation) -> None:
         place, _ = window.locate(f.builder, writer.module.sites, found, flatten(index, update.type.shape))
         f.store(result, place, puller.element(update, index))
     f.invoke()
+    if replaced:
+        writer.sources.pop(replaced)
 
 
 def _with_surroundings(writer: BlockWriter, equation: Equation, operand: Var) -> Memory:

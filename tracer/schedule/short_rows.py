@@ -1,4 +1,4 @@
-"""Reductions along short rows: the rows become the lanes, and what is reduced is written out.
+"""Reductions along short rows: the rows become the lanes, and what is reduced is written out, and stored beside it.
 
 Partial results are joined as a vector loop joins its lanes, by halving, so that every bit stays as it was.
 """
@@ -23,6 +23,7 @@ from tracer.ir.loop import (
     Store,
     index_constant,
 )  # fmt: skip
+from tracer.ir.loop_walk import statements_of
 from tracer.ir.scalar import ScalarOp
 from tracer.schedule.work import statements_written_out, trips
 
@@ -38,7 +39,7 @@ def with_rows_in_lanes(loop: For) -> For | None:
         return None
     if not all(isinstance(s, For | Compute | Load | Store) for s in loop.body.statements):
         return None
-    if not all(_is_short(s, loop.index) for s in inner):
+    if not all(_is_short(s, loop.index) for s in inner) or _reads_what_it_stores(loop):
         return None
     if sum(trips(s) * statements_written_out(s.body.statements) for s in inner) > _MOST_STATEMENTS:
         return None
@@ -54,12 +55,19 @@ def _is_short(loop: For, row: Register) -> bool:
     if not known or not loop.carries or not 1 < trips(loop) <= _MOST_ELEMENTS:
         return False
     reduces = all(carry.combine is not None and carry.identity is not None for carry in loop.carries)
-    plain = all(isinstance(s, Load | Compute) for s in loop.body.statements)
+    plain = all(isinstance(s, Load | Compute | Store) for s in loop.body.statements)
     return reduces and plain and all(
         abs(coefficient) <= _MOST_ELEMENTS
-        for s in loop.body.statements if isinstance(s, Load)
+        for s in loop.body.statements if isinstance(s, Load | Store)
         for register, coefficient in s.address.terms if register is row
     )  # fmt: skip
+
+
+def _reads_what_it_stores(loop: For) -> bool:
+    """Whether a round might read what another has stored: then they follow each other."""
+    statements = list(statements_of(loop.body))
+    read = {s.buffer for s in statements if isinstance(s, Load)}
+    return any(isinstance(s, Store) and s.buffer in read for s in statements)
 
 
 def _written_out(loop: For) -> list[Statement]:
@@ -72,7 +80,7 @@ def _written_out(loop: For) -> list[Statement]:
             assert carry.identity is not None
             values[carry.register] = carry.identity
         for s in loop.body.statements:
-            assert isinstance(s, Compute | Load)
+            assert isinstance(s, Compute | Load | Store)
             statements.append(_with_values(s, values))
         rounds.append(tuple([_value(x, values) for x in loop.body.yields]))
     for carry, result, partial in zip(loop.carries, loop.results, zip(*rounds, strict=True), strict=True):
@@ -96,8 +104,11 @@ def _joined(op: ScalarOp, partial: Sequence[Operand], statements: list[Statement
     return partial[0]
 
 
-def _with_values(s: Compute | Load, values: dict[Register, Operand]) -> Statement:
+def _with_values(s: Compute | Load | Store, values: dict[Register, Operand]) -> Statement:
     """A statement with a result of its own, what it reads replaced. values: grows by the result."""
+    if isinstance(s, Store):
+        mask = None if s.mask is None else _value(s.mask, values)
+        return replace(s, address=_place(s.address, values), value=_value(s.value, values), mask=mask)
     result = Register(s.result.dtype, s.result.name)
     match s:
         case Compute():
