@@ -67,7 +67,7 @@ class _UnknownError(Exception):
     """A call with an argument that plans do not know."""
 
 
-class _Calls:
+class Calls:
     """How often kinds of calls came, and the plans of those that came often.
 
     `call` is the whole: a chain of compiled entries, each for one kind, and the way through Python at its end.
@@ -162,7 +162,7 @@ def replayed(function: Function, *, named: bool = True, options: Options = NO_OP
     What it does must depend on the types of arrays alone, and on the values of its other arguments. Its results are
     handles of their own. named, options: as those of `boundary`.
     """
-    calls = _Calls(function)
+    calls = Calls(function)
     names, optioned, place = options.names, options.call, options.place
 
     @wraps(function)
@@ -236,7 +236,7 @@ def _staged(
 
     asked = state.asked
     try:
-        staged = stage(flat, [leaves[place].type for place in places], name=function.__name__)
+        staged = stage(flat, [leaves[place].type for place in places], name=getattr(function, "__name__", "call"))
     except (TracerError, TypeError):
         return None
     if state.asked != asked:
