@@ -455,3 +455,13 @@ def test_seeds_and_folded_numbers_are_of_one_kind(planned: list[str]) -> None:
     assert planned.count("_folded") <= 1  # others may have folded in numbers before
     again = random.fold_in(random.wrap_key_data(np.array([0, 7], np.uint32)), np.uint32(14))
     assert random.key_data(keys[7]).tolist() == random.key_data(again).tolist()
+
+
+def test_long_calls_are_planned_for_sooner(monkeypatch: pytest.MonkeyPatch, planned: list[str]) -> None:
+    monkeypatch.setattr(often, "calls", 8)
+    monkeypatch.setattr(often, "short", 1e-9)
+    total = replayed(tnp.sum.__wrapped__)
+    for _ in range(3):  # each counts for three
+        assert not planned
+        total(X)
+    assert planned == ["sum"]
