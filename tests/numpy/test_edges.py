@@ -143,3 +143,11 @@ def test_averages_weigh_several_axes(rng: np.random.Generator) -> None:
     np.testing.assert_allclose(
         tnp.average(x, axis=(2, 0), weights=weights), np.average(x, axis=(2, 0), weights=weights), rtol=1e-14
     )
+
+
+def test_linspace_of_integers_has_numpys_roundings() -> None:
+    for start in range(-6, 6):
+        for stop in range(-6, 40, 7):
+            for num in (1, 2, 8, 11, 34):
+                expected = np.linspace(start, stop, num, dtype=int)
+                assert np.array_equal(tnp.linspace(start, stop, num, dtype=int), expected)

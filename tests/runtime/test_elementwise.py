@@ -21,9 +21,10 @@ from tracer.numpy import promotion
 from tracer.primitives.catalogue import ELEMENTWISE
 from tracer.primitives.exponential import exp
 from tracer.primitives.joining import concatenate
-from tracer.runtime import eager
-from tracer.runtime.elementwise import Quick, kernel, often
+from tracer.runtime import eager, replay
+from tracer.runtime.elementwise import Quick, often
 from tracer.runtime.entry import entries_enabled, switch
+from tracer.runtime.kernels import kernel
 from tracer.trace.stage import stage
 
 RNG = np.random.default_rng(0)
@@ -122,6 +123,27 @@ def test_frequent_calls_are_recognised_for_every_shape() -> None:
         assert np.array_equal(got, a * b + b)
         assert got.shape == shape
     assert not calls
+
+
+@pytest.mark.parametrize("shapes", [((2, 3), (3,)), ((3,), ()), ((), (2, 2)), ((2, 1), (1, 3))], ids=str)
+def test_frequent_calls_on_arrays_that_are_broadcast_are_recognised(
+    shapes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replay.often, "calls", 2)
+    monkeypatch.setattr(replay.often, "replays", 1)
+    calls: list[Any] = []
+
+    def function(x: Any, y: Any) -> Any:
+        calls.append((x, y))
+        return promotion._apply(promotion.promoted, lambda a, b: a * b + b, "f", x, y)
+
+    quick = Quick(function)
+    for _ in range(4):
+        a, b = (RNG.uniform(size=shape) for shape in shapes)
+        got = quick.call(tnp.asarray(a), tnp.asarray(b))
+        assert np.array_equal(got, a * b + b)
+    assert len(calls) == 3  # twice, and once while it was staged
+    assert quick.chained == 1
 
 
 @pytest.mark.usefixtures("soon")

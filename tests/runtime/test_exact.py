@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
+from functools import partial
 from itertools import combinations
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import pytest
 import tracer.numpy as tnp
 from tracer import jit
 from tracer.primitives.broadcasting import reduce_sum
+from tracer.primitives.complex_arithmetic import product
 from tracer.primitives.reductions import reduce_prod
 from tracer.primitives.scans import cumprod, cumsum
 from tracer.runtime.exact import exact_program
@@ -85,27 +85,40 @@ def test_the_compilers_own_order_is_another() -> None:
 
 @pytest.mark.parametrize(
     "function",
-    [lambda x: tnp.dot(tnp.outer(x, x), x), lambda x: tnp.sum(tnp.tile(x, 100))],
+    [lambda x: tnp.dot(tnp.outer(tnp.tile(x, 20), x), x), lambda x: tnp.sum(tnp.tile(x, 100))],
     ids=["matrix by vector", "a long sum"],
 )
 def test_other_orders_have_no_such_program(function: Callable[[Any], Any]) -> None:
     assert exact_program(make_program(function)(np.arange(9.0))) is None
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 8, 15])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_products_of_short_vectors_are_added_up_in_turn(dtype: str, n: int, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 15, 64])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_products_of_short_vectors_are_added_up_as_numpy_adds(dtype: str, n: int, rng: np.random.Generator) -> None:
     program = exact_program(make_program(tnp.dot)(np.ones(n, dtype), np.ones(n, dtype)))
     assert program is not None
     run = jit(lambda x, y: evaluate(program, [x, y])[0])
+    factor = 1 + 0.5j if np.dtype(dtype).kind == "c" else 1.0
     for x, y in ((rng.normal(size=n), rng.normal(size=n)), (-np.zeros(n), np.ones(n)), (np.full(n, 1e30), np.ones(n))):
-        products = [float(product) for product in x.astype(dtype) * y.astype(dtype)]
-        total = products[0] if n == 1 else reduce(add, products, 0.0)
-        found = np.asarray(run(x.astype(dtype), y.astype(dtype)))
+        x, y = (x * factor).astype(dtype), (y * factor).astype(dtype)
+        found = np.asarray(run(x, y))
+        expected = np.add.reduce(product(x, y) if x.dtype.kind == "c" else x * y)
         assert found.dtype == dtype
-        assert found.tobytes() == np.asarray(total).astype(dtype).tobytes()
+        assert found.tobytes() == expected.tobytes()
 
 
-def test_long_vectors_and_complex_ones_are_left_to_the_library() -> None:
-    for x in (np.ones(16), np.ones(32, "float32"), np.ones(4, "complex128")):
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_complex_sums_have_numpys_bits(shape: tuple[int, ...], dtype: str, rng: np.random.Generator) -> None:
+    x = (_drawn((*shape, 2), "float64", rng) @ [1, 1j]).astype(dtype)
+    for axes in (tuple(range(len(shape))), (len(shape) - 1,), (0,)):
+        found = _by_compiled_code(partial(reduce_sum, axes=axes), x)
+        if found is not None:
+            assert found.tobytes() == np.add.reduce(x, axis=axes).tobytes()
+        else:
+            assert shape == (128,)
+
+
+def test_long_vectors_are_left_to_the_library() -> None:
+    for x in (np.ones(65), np.ones(65, "float32"), np.ones(65, "complex128")):
         assert exact_program(make_program(tnp.dot)(x, x)) is None

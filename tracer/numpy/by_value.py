@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from textwrap import indent
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,11 @@ from tracer.trace.array import Array
 from tracer.trace.source import here
 
 
-def by_value(theirs: Callable[..., Any], summary: str, call: str = "", shown: str = "") -> Any:
+def by_value(theirs: Callable[..., Any], summary: str, call: str = "", shown: str = "", shapes: str = "") -> Any:
     """NumPy's function on arrays, whose results are arrays of ours; TracerArrayError for a traced one.
 
-    Tuples with names keep their names. summary, call, shown: of the docstring, the last two an example.
+    Tuples with names keep their names. summary, call, shown, shapes: of the docstring: an example,
+    what it shows, and what arguments are.
     """
     name = theirs.__name__
     operands = [parameter for parameter in inspect.signature(theirs).parameters if parameter in _OPERANDS]
@@ -43,11 +45,12 @@ def by_value(theirs: Callable[..., Any], summary: str, call: str = "", shown: st
 
     function.__name__ = function.__qualname__ = name
     function.__signature__ = inspect.signature(theirs)  # type: ignore[attr-defined]
-    function.__doc__ = (
-        f"{summary}\n\n    Arguments are those of {theirs.__module__}.{name}, and results have its dtypes, but for "
-        "integers,\n    which become the floats that all functions give. Raises TracerArrayError under jit, vmap and "
-        "grad: there is\n    no primitive for it yet.\n"
+    rest = (
+        f"Arguments are those of {theirs.__module__}.{name}, and results have its dtypes, but for integers,\n"
+        "which become the floats that all functions give. Raises TracerArrayError under jit, vmap and grad: there is\n"
+        "no primitive for it yet."
     )
+    function.__doc__ = indent("\n\n".join(filter(None, (summary, shapes, rest))), "    ").strip() + "\n"
     if call:
         function.__doc__ += "\n".join(("", f"    >>> {call}", *(f"    {line}" for line in shown.splitlines()), ""))
     return function

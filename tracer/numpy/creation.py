@@ -348,25 +348,29 @@ def linspace(
     computed = first.dtype
     parts = count - 1 if endpoint else count
     step = arithmetic.div(arithmetic.sub(last, first), parts if parts > 0 else math.nan)
-    values = _spaced(first, last, count, parts, endpoint)
     wanted = computed if dtype is None else dtype_of_argument("linspace", dtype)
-    if dtypes.is_integer(wanted) and not dtypes.is_complex(computed):
+    whole = dtypes.is_integer(wanted) and not dtypes.is_complex(computed)
+    values = _spaced(first, last, count, parts, endpoint, step if whole and parts > 0 else None)
+    if whole:
         values = floor(values)
     result = moveaxis(cast(values, wanted), 0, axis)
     return (result, step) if retstep else result
 
 
-def _spaced(first: Array, last: Array, count: int, parts: int, endpoint: bool) -> Array:
-    """first (1 - t) + last t, exact at both ends."""
+def _spaced(first: Array, last: Array, count: int, parts: int, endpoint: bool, step: Array | None) -> Array:
+    """first (1 - t) + last t, exact at both ends; by a step first + i step, exact where that is whole."""
     real = dtypes.real_dtype(first.dtype)
     sizes = (count, *first.shape)
     if count == 0:
         return broadcast_in_dim(literal("linspace", 0, first.dtype), sizes, ())
     position = broadcasted_iota(real, (count,), 0)
-    t = arithmetic.div(position, real.type(max(parts, 1)))
-    t = cast(broadcast_in_dim(t, sizes, (0,)), first.dtype)
     a, b = broadcast(first, sizes), broadcast(last, sizes)
-    values = arithmetic.add(arithmetic.mul(a, arithmetic.sub(1, t)), arithmetic.mul(b, t))
+    if step is None:
+        t = arithmetic.div(position, real.type(max(parts, 1)))
+        t = cast(broadcast_in_dim(t, sizes, (0,)), first.dtype)
+        values = arithmetic.add(arithmetic.mul(a, arithmetic.sub(1, t)), arithmetic.mul(b, t))
+    else:
+        values = arithmetic.add(a, arithmetic.mul(broadcast_in_dim(position, sizes, (0,)), broadcast(step, sizes)))
     if not (endpoint and count > 1):
         return values
     return concatenate([slice_in_dim(values, 0, count - 1), expand_dims(last, (0,))], 0)

@@ -9,17 +9,23 @@ import numpy as np
 from tracer.ir.types import KeyType
 from tracer.numpy import indexing
 from tracer.runtime.replay import replayed
-from tracer.trace.array import Array, concrete
+from tracer.trace.array import Array, concrete, unowned
 from tracer.trace.state import state
 from tracer.trace.tracebacks import tidy
 
 _get = replayed(indexing.get, named=False)
 _BASIC = frozenset((int, slice, type(None), type(Ellipsis)))
+_ONE = frozenset((int, slice))
 _INTEGERS, _BOOLS = {int}, {bool}
 
 
 def getitem(self: Array, index: Any) -> Array:
     """The elements that an index takes."""
+    if type(index) in _ONE and self._trace is None and state.innermost is None and type(self._type) is not KeyType:
+        try:
+            return unowned(self._value[index, ...].copy(), self._weak)
+        except (IndexError, OverflowError, TypeError):
+            pass
     if self._trace is None and state.staging is None and not isinstance(self._type, KeyType):
         found = _found(self, index)
         if found is not None:

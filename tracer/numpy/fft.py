@@ -120,8 +120,37 @@ _EXAMPLES = {
     "rfftn": ("tnp.fft.rfftn(tnp.ones((2, 3, 4))).shape", "(2, 3, 3)"),
 }
 
+_LENGTH = {
+    "hfft": "n of them, by default 2 (m - 1) for m given ones",
+    "ihfft": "n // 2 + 1",
+    "irfft": "n, by default 2 (m - 1) for m given ones",
+    "rfft": "n // 2 + 1",
+}
+
+
+def _shapes(name: str) -> str:
+    """What the arguments of a transform are, and its result."""
+    if name in _ONE_AXIS:
+        size = _LENGTH.get(name, "n")
+        return (
+            "a: [*s]; n: the length along `axis`, to which a is cut or filled up with zeros, by default its own.\n"
+            'norm: "backward", "ortho" or "forward": where 1/n goes. Returns a\'s shape, along `axis` ' + size + "."
+        )
+    size = {"i": "2 (m - 1) by default, of m", "r": "n // 2 + 1"}[name[0]] if "rfft" in name else ""
+    return (
+        "a: [*t]; s: the lengths along `axes`, to which a is cut or filled up with zeros, by default its own;\n"
+        'norm: "backward", "ortho" or "forward". Returns a\'s shape with these lengths'
+        + (f"; the last axis has {size}." if size else ".")
+    )
+
+
+_ONE_AXIS = frozenset(("fft", "hfft", "ifft", "ihfft", "irfft", "rfft"))
+
 globals().update(
-    {name: by_value(getattr(np.fft, name), summary, *_EXAMPLES[name]) for name, summary in _TRANSFORMS.items()}
+    {
+        name: by_value(getattr(np.fft, name), summary, *_EXAMPLES[name], _shapes(name))
+        for name, summary in _TRANSFORMS.items()
+    }
 )
 __all__ += list(_TRANSFORMS)
 

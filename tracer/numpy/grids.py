@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tracer.errors import ArgumentError, DTypeError, OutOfBoundsError, ShapeError, message
+from tracer.errors import ArgumentError, DTypeError, ShapeError, message
 from tracer.ir import dtypes, shape
 from tracer.numpy.choosing import nonzero, where
 from tracer.numpy.conversion import array_of, shape_argument
@@ -22,7 +22,7 @@ from tracer.numpy.manipulation import atleast_1d, broadcast_arrays, reshape
 from tracer.primitives.checked_indices import checked_indices
 from tracer.primitives.windows import Bound
 from tracer.runtime.handles import makes_new
-from tracer.trace.array import Array, concrete_value
+from tracer.trace.array import Array
 from tracer.trace.source import here
 
 
@@ -235,22 +235,16 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
         )
     shape.broadcast(*(c.shape for c in columns), operation=f"ravel_multi_index{here()}")
     result: Any = 0
+    name = "ravel_multi_index"
     pairs = list(zip(columns, sizes, modes, strict=True))
     for axis, (column, n, how) in list(enumerate(pairs))[:: 1 if order == "C" else -1]:
-        known = concrete_value(column)
-        if how == "raise" and known is not None and (known < 0).any():
-            raise OutOfBoundsError(
-                message(
-                    f"ravel_multi_index{here()}: coordinates are counted from 0",
-                    f"got {known.min()} for axis {axis} with size {n}",
-                    help='mode="wrap"',
-                )
-            )
-        inside = column.clip(0, n - 1) if how == "clip" else column % n if how == "wrap" else _inside(column, axis, n)
+        inside = (
+            column.clip(0, n - 1) if how == "clip" else column % n if how == "wrap" else _inside(column, axis, n, name)
+        )
         result = result * n + inside
     return array_of("ravel_multi_index", result)
 
 
-def _inside(places: Array, axis: int, size: int) -> Array:
-    """Places along an axis of a size, once it is known that they lie in it."""
-    return checked_indices(places[..., None], asarray(True), (Bound(size - 1, axis, size),))[..., 0]
+def _inside(places: Array, axis: int, size: int, operation: str = "") -> Array:
+    """Places along an axis of a size, once it is known that they lie in it. operation: that takes coordinates."""
+    return checked_indices(places[..., None], asarray(True), (Bound(size - 1, axis, size, operation),))[..., 0]

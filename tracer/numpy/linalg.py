@@ -233,6 +233,40 @@ _FACTORISATIONS = {
     "svdvals": "The singular values of matrices, in descending order.",
 }
 
+_SHAPES = {
+    "cond": (
+        'x: [*s, m, n]; p: None or 2, for which any shape will do, 1, -1, inf, -inf, -2, "fro" or "nuc". Returns [*s].'
+    ),
+    "eig": ("a: [*s, n, n]. Returns eigenvalues [*s, n] and eigenvectors [*s, n, n], of which each column is one."),
+    "eigh": (
+        'a: [*s, n, n], of which UPLO="L" reads the lower triangle and "U" the upper. Returns eigenvalues [*s, n] and\n'
+        "eigenvectors [*s, n, n], of which each column is one."
+    ),
+    "eigvals": "a: [*s, n, n]. Returns [*s, n], in no order.",
+    "eigvalsh": ('a: [*s, n, n], of which UPLO="L" reads the lower triangle and "U" the upper. Returns [*s, n].'),
+    "lstsq": (
+        "a: [m, n]; b: [m] or [m, k]; rcond: singular values below it times the largest count as 0. Returns x [n] or\n"
+        "[n, k], residuals [0] or [k], the rank, and singular values [min(m, n)]."
+    ),
+    "matrix_rank": (
+        "A: [*s, m, n]; tol, rtol: what is negligible, absolutely or beside the largest; hermitian: whether A is.\n"
+        "Returns [*s]."
+    ),
+    "pinv": (
+        "a: [*s, m, n]; rcond, rtol: which singular values count as 0, beside the largest; hermitian: whether a is.\n"
+        "Returns [*s, n, m]."
+    ),
+    "qr": (
+        'a: [*s, m, n]. mode: "reduced", for Q [*s, m, k] and R [*s, k, n] with k = min(m, n); "complete",\n'
+        'for Q [*s, m, m] and R [*s, m, n]; "r", for R alone.'
+    ),
+    "svd": (
+        "a: [*s, m, n]; full_matrices: whether U is [*s, m, m] and V^H [*s, n, n], or [*s, m, k] and [*s, k, n] with\n"
+        "k = min(m, n); compute_uv=False returns S [*s, k] alone; hermitian: whether a is."
+    ),
+    "svdvals": "x: [*s, m, n]. Returns [*s, min(m, n)].",
+}
+
 _EXAMPLES = {
     "cond": ("tnp.linalg.cond(tnp.asarray([[2.0, 0.0], [0.0, 4.0]]))", "Array(2., f64)"),
     "eig": ("tnp.linalg.eig(tnp.asarray([[2.0, 0.0], [0.0, 3.0]])).eigenvalues", "Array([2.+0.j, 3.+0.j], c128)"),
@@ -265,7 +299,10 @@ def _always_complex(theirs: Callable[..., Any]) -> Callable[..., Any]:
 _THEIRS = {name: getattr(np.linalg, name) for name in _FACTORISATIONS}
 _THEIRS |= {name: _always_complex(_THEIRS[name]) for name in ("eig", "eigvals")}
 globals().update(
-    {name: by_value(_THEIRS[name], summary, *_EXAMPLES[name]) for name, summary in _FACTORISATIONS.items()}
+    {
+        name: by_value(_THEIRS[name], summary, *_EXAMPLES[name], _SHAPES[name])
+        for name, summary in _FACTORISATIONS.items()
+    }
 )
 __all__ += ["LinAlgError", *_FACTORISATIONS]  # noqa: PLE0604
 

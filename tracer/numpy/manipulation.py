@@ -49,6 +49,8 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
     3
     """
     sizes = shape(a)
+    if axis is None:
+        return shapes.size(sizes)
     along = shapes.axes_tuple(axis, len(sizes), f"size{here()}")
     return shapes.size([sizes[i] for i in along])
 

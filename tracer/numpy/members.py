@@ -75,6 +75,8 @@ def item(self: Array, *args: Any) -> Any:
     3
     """
     chosen = self
+    if not args and self._is_plain_number():
+        return self._value.item()
     if args:
         index = args[0] if len(args) == 1 else args
         chosen = manipulation.ravel(self)[index] if isinstance(index, int) and self.ndim > 1 else self[index]

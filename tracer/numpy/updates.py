@@ -266,6 +266,11 @@ class AtIndex:
     def __repr__(self) -> str:
         return f"AtIndex({self._array!r}, {self._index!r})"
 
+    def _updated(self, values: Any, how: Update, mode: Any, unique_indices: bool) -> Array:
+        if mode is None and not unique_indices:
+            return updated(self._array, self._index, values, how)
+        return updated(self._array, self._index, values, how, mode=mode, unique_indices=unique_indices)
+
     def get(
         self, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
         fill_value: Any = None, wrap_negative_indices: bool = True,
@@ -290,7 +295,7 @@ class AtIndex:
         Array([0., 7., 0.], f64)
         """
         del indices_are_sorted
-        return updated(self._array, self._index, values, SET, mode=mode, unique_indices=unique_indices)
+        return self._updated(values, SET, mode, unique_indices)
 
     def add(
         self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
@@ -301,7 +306,7 @@ class AtIndex:
         Array([0., 2., 0.], f64)
         """
         del indices_are_sorted
-        return updated(self._array, self._index, values, ADD, mode=mode, unique_indices=unique_indices)
+        return self._updated(values, ADD, mode, unique_indices)
 
     def subtract(
         self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
@@ -324,7 +329,7 @@ class AtIndex:
         Array([4., 4., 1.], f64)
         """
         del indices_are_sorted
-        return updated(self._array, self._index, values, MULTIPLY, mode=mode, unique_indices=unique_indices)
+        return self._updated(values, MULTIPLY, mode, unique_indices)
 
     mul = multiply
 
@@ -364,7 +369,7 @@ class AtIndex:
         Array([0, 1, 1], i64)
         """
         del indices_are_sorted
-        return updated(self._array, self._index, values, MIN, mode=mode, unique_indices=unique_indices)
+        return self._updated(values, MIN, mode, unique_indices)
 
     def max(
         self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
@@ -375,7 +380,7 @@ class AtIndex:
         Array([1, 1, 2], i64)
         """
         del indices_are_sorted
-        return updated(self._array, self._index, values, MAX, mode=mode, unique_indices=unique_indices)
+        return self._updated(values, MAX, mode, unique_indices)
 
     def apply(
         self, func: Callable[[Array], Any], *, indices_are_sorted: bool = False, unique_indices: bool = False,

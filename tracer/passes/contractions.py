@@ -16,7 +16,8 @@ from tracer.ir.program import Equation
 from tracer.ir.types import ArrayType, Type
 from tracer.primitives.arithmetic import mul
 from tracer.primitives.bits import and_
-from tracer.primitives.contractions import accumulation_dtype, dot_general, free_axes, in_dtype
+from tracer.primitives.contractions import accumulation_dtype, dot_general, in_dtype
+from tracer.primitives.product_ways import free_axes
 from tracer.primitives.reductions import reduce_or, reduce_sum
 from tracer.primitives.shapes import broadcast_in_dim, reshape, transpose
 from tracer.primitives.zeros import zeros

@@ -9,7 +9,8 @@ from tracer.ir.program import Atom, Equation
 from tracer.ir.types import ArrayType
 from tracer.passes.rewriter import Rewriter
 from tracer.passes.rules import Rules
-from tracer.primitives.contractions import Axes, dot_general_p
+from tracer.primitives.contractions import dot_general_p
+from tracer.primitives.product_ways import Axes
 from tracer.primitives.shapes import transpose_p
 
 

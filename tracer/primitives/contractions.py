@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,8 +18,9 @@ from tracer.errors import ArgumentError, DTypeError, ShapeError, message
 from tracer.ir import dtypes, shape
 from tracer.ir.dtypes import DType
 from tracer.ir.primitive import Library, Primitive, Rule, Zero
-from tracer.ir.types import ArrayType, Shape, Type, array_type, tangent_type
+from tracer.ir.types import ArrayType, Type, array_type, tangent_type
 from tracer.primitives.conversion import convert_element_type, converted, dtype_named
+from tracer.primitives.product_ways import Axes, DimensionNumbers, added_up, free_axes, summed_axis, way_of
 from tracer.primitives.rules import (
     Value,
     check_kinds,
@@ -35,9 +35,6 @@ from tracer.primitives.shapes import transpose
 from tracer.trace.array import Array
 from tracer.trace.source import here
 from tracer.trace.trace import Operand, bind
-
-Axes = tuple[int, ...]
-DimensionNumbers = tuple[tuple[Axes, Axes], tuple[Axes, Axes]]
 
 
 class Precision(Enum):
@@ -103,12 +100,6 @@ def check_preferred(operation: str, operand: DType, preferred: DType) -> DType:
 # Axes
 
 
-def free_axes(rank: int, *taken: Sequence[int]) -> Axes:
-    """The axes that are neither contracted nor batched."""
-    gone = {axis for axes in taken for axis in axes}
-    return tuple(axis for axis in range(rank) if axis not in gone)
-
-
 def _sizes(type: Type, axes: Sequence[int]) -> tuple[int, ...]:
     return tuple(type.shape[axis] for axis in axes)
 
@@ -157,13 +148,14 @@ def _dot_reference(
     lhs: Any, rhs: Any, *, dimension_numbers: DimensionNumbers, precision: str | None, preferred_element_type: DType
 ) -> Any:
     compute = accumulation_dtype(lhs.dtype, preferred_element_type)
-    way = _way(lhs.shape, rhs.shape, dimension_numbers)
+    way = way_of(lhs.shape, rhs.shape, dimension_numbers)
     left, right = way.left, way.right
     x = lhs if left is None else lhs.transpose(left[0]).reshape(left[1])
     y = rhs if right is None else rhs.transpose(right[0]).reshape(right[1])
     if compute != lhs.dtype or compute != rhs.dtype:
         x, y = x.astype(compute, copy=False), y.astype(compute, copy=False)
-    product = x @ y
+    axis = summed_axis(way, compute) if compute == preferred_element_type else None
+    product = x @ y if axis is None else added_up(x, y, axis)
     if product.shape != way.result:
         product = product.reshape(way.result)
     return product if product.dtype == preferred_element_type else converted(product, preferred_element_type)
@@ -175,35 +167,9 @@ def _dot_prepared(lhs: ArrayType, rhs: ArrayType, *, dimension_numbers: Dimensio
     rank = max(len(lhs.shape), len(rhs.shape))
     if not plain or rank > 2 or dimension_numbers != (((len(lhs.shape) - 1,), (0,)), ((), ())):
         return None
+    if summed_axis(way_of(lhs.shape, rhs.shape, dimension_numbers), lhs.dtype) is not None:
+        return None
     return np.dot if rank > 1 else lambda x, y: np.asarray(np.dot(x, y))
-
-
-class _Way(NamedTuple):
-    """How a contraction is a product of matrices: the order and shape of each operand, None if as it lies."""
-
-    left: tuple[tuple[int, ...], Shape] | None
-    right: tuple[tuple[int, ...], Shape] | None
-    result: Shape
-
-
-@lru_cache(maxsize=1024)
-def _way(lhs: Shape, rhs: Shape, dimension_numbers: DimensionNumbers) -> _Way:
-    (left, right), (left_batch, right_batch) = dimension_numbers
-    left_free = free_axes(len(lhs), left, left_batch)
-    right_free = free_axes(len(rhs), right, right_batch)
-    batch, rows, inner, columns = (
-        tuple(sizes[axis] for axis in axes)
-        for sizes, axes in ((lhs, left_batch), (lhs, left_free), (lhs, left), (rhs, right_free))
-    )
-    lead = (shape.size(batch),) if batch else ()  # without batch axes, two-dimensional products go to BLAS as they lie
-    m, k, n = shape.size(rows), shape.size(inner), shape.size(columns)
-    x = left_batch + left_free + left, (*lead, m, k)
-    y = right_batch + right + right_free, (*lead, k, n)
-    return _Way(_unless_same(lhs, *x), _unless_same(rhs, *y), batch + rows + columns)
-
-
-def _unless_same(sizes: Shape, order: tuple[int, ...], target: Shape) -> tuple[tuple[int, ...], Shape] | None:
-    return None if order == tuple(range(len(sizes))) and target == sizes else (order, target)
 
 
 # Derivatives

@@ -143,6 +143,22 @@ def out_of_bounds_message(index: int, axis: int, size: int, source: Source | Non
     )
 
 
+def coordinate_message(operation: str, index: int, axis: int, size: int, source: Source | None) -> str:
+    """The text of an OutOfBoundsError of what takes coordinates, which count from 0.
+
+    >>> print(coordinate_message("ravel_multi_index", -1, 0, 3, Source("demo.py", 1, "f")))
+    ravel_multi_index at demo.py:1: a coordinate is out of bounds
+      expected 0 to 2 for axis 0 with size 3, got -1
+      help: coordinates count from 0; mode="wrap" takes them modulo the size, and mode="clip" the nearest one
+    """
+    where = f" at {source}" if source is not None else ""
+    return message(
+        f"{operation}{where}: a coordinate is out of bounds",
+        f"expected 0 to {size - 1} for axis {axis} with size {size}, got {index}" if size else f"axis {axis} has none",
+        help='coordinates count from 0; mode="wrap" takes them modulo the size, and mode="clip" the nearest one',
+    )
+
+
 # Types
 
 
@@ -277,11 +293,15 @@ def _lane(batch: Shape, axis: int) -> Any:
 
 
 class Bound(NamedTuple):
-    """Of a component of index vectors: its greatest value, and what errors call its axis and that one's size."""
+    """Of a component of index vectors: its greatest value, and what errors call its axis and that one's size.
+
+    operation: that takes coordinates, for what is not an index.
+    """
 
     last: int
     axis: int
     size: int
+    operation: str = ""
 
 
 def bounds_of(operand: Shape, numbers: GatherDimensionNumbers, slice_sizes: Sequence[int]) -> tuple[Bound, ...]:
@@ -305,7 +325,9 @@ def raise_first_fault(indices: Any, predicate: Any, bounds: Sequence[Bound]) -> 
     faults = wanted & ((given < 0) | (given > last))
     if faults.any():
         window, component = divmod(int(faults.argmax()), len(bounds))
-        index, (_, axis, size) = int(given[window, component]), bounds[component]
+        index, (_, axis, size, operation) = int(given[window, component]), bounds[component]
+        if operation:
+            raise OutOfBoundsError(coordinate_message(operation, index, axis, size, user_source()))
         raise OutOfBoundsError(out_of_bounds_message(index, axis, size, user_source()))
 
 

@@ -6,16 +6,17 @@ place: on the arrays at hand, and on drawn numbers. A compiled entry then recogn
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tracer.ir import dtypes
-from tracer.ir.program import Equation, Program
+from tracer.ir.program import Program
 from tracer.runtime.compile import compile_program
 from tracer.runtime.entry import Recognised, entries_enabled
-from tracer.runtime.exact import exact_program, is_short_product, is_small_product
+from tracer.runtime.exact import exact_program, is_small_product
 from tracer.runtime.plan import Plan, Planned, flat_plan
 from tracer.runtime.record import StepKind
 from tracer.trace import trees
@@ -39,15 +40,16 @@ class CompiledPlan(NamedTuple):
 
 def compiled_plan(staged: Staged, run: Any, arrays: list[Array], arguments: Plan | None) -> CompiledPlan | None:
     """The plan `run` as machine code; None where that may have other bits, or entries do not run here."""
-    given_back = set(staged.program.inputs).intersection(staged.program.outputs)  # compiled code would copy those
-    program = None if given_back or not entries_enabled() else exact_program(staged.program)
+    given_back = set(staged.program.inputs).intersection(staged.program.outputs)  # compiled code copies those
+    copied = sum(math.prod(x.type.shape) for x in given_back)
+    program = None if copied > _MOST_COPIED or not entries_enabled() else exact_program(staged.program)
     if program is None:
         return None
     compiled = compile_program(program)
     flat = Recognised(compiled, staged.constants, flat_plan(len(arrays)), staged.structure)
     flat.trust_caller()
     call = flat.entry(lambda *xs: run(list(xs)))
-    if not _agree(run, call, arrays, often=any(map(_is_product, staged.program.equations))):
+    if not _agree(run, call, arrays, often=any(map(is_small_product, staged.program.equations))):
         return None
     if arguments is None:
         return CompiledPlan(lambda xs: call(*xs), None)
@@ -57,8 +59,7 @@ def compiled_plan(staged: Staged, run: Any, arrays: list[Array], arguments: Plan
     return CompiledPlan(lambda xs: call(*xs), entry)
 
 
-def _is_product(equation: Equation) -> bool:
-    return is_small_product(equation) or is_short_product(equation)
+_MOST_COPIED = 64  # elements that are copied in less time than Python takes to hand them on
 
 
 def _agree(run: Any, call: Any, arrays: list[Array], *, often: bool) -> bool:

@@ -22,7 +22,7 @@ from tracer.ir.types import ArrayType, StackType, Type, storage_type, with_shape
 from tracer.ir.visit import equations
 from tracer.primitives.broadcasting import broadcast_in_dim
 from tracer.primitives.reference import reference_of, reference_outputs
-from tracer.runtime.elementwise import kernel
+from tracer.runtime.kernels import kernel
 from tracer.runtime.locks import ForkSafeLock
 from tracer.runtime.quiet import quietly
 from tracer.runtime.result_memory import release_kept

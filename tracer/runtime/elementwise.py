@@ -1,43 +1,27 @@
-"""Eager elementwise functions as compiled loops that serve arrays of every shape.
+"""Eager elementwise functions whose frequent calls run in compiled code alone.
 
-`Kernel` compiles a function for kinds of operands: dtypes, not shapes. Eager execution runs the primitives by it whose
-results are not NumPy's to the bit, so that `f(x)` and `jit(f)(x)` call one and the same exponential. `Quick` stands in
-front of a public function: calls on kinds that come often are recognised and run in compiled code alone.
+`Quick` stands in front of a public function: calls on arrays of one shape are compiled once for all shapes, see
+`kernels`; those on arrays that are broadcast are replayed, see `replay`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tracer.errors import TracerError
 from tracer.ir import dtypes
-from tracer.ir.types import ArrayType, Type, array_type, with_shape
-from tracer.lazy import LazyModule
-from tracer.runtime.locks import ForkSafeLock
+from tracer.ir.types import ArrayType, array_type
+from tracer.runtime.kernels import Types, kernel
+from tracer.runtime.replay import Calls
 from tracer.settings import gate
 from tracer.trace.array import Array
-from tracer.trace.stage import stage
 from tracer.trace.state import state
 
-if TYPE_CHECKING:
-    from tracer.passes import pipeline
-    from tracer.runtime import compile as compiling
-    from tracer.runtime import cost
-    from tracer.runtime import entry as entries
-    from tracer.schedule import any_size
-else:
-    any_size = LazyModule("tracer.schedule.any_size")
-    compiling = LazyModule("tracer.runtime.compile")
-    cost = LazyModule("tracer.runtime.cost")
-    entries = LazyModule("tracer.runtime.entry")
-    pipeline = LazyModule("tracer.passes.pipeline")
-
 Function = Callable[..., Any]
-Types = tuple[ArrayType, ...]  # an array's has no shape here
 
 _NUMBERS = {int: dtypes.I64, float: dtypes.F64, complex: dtypes.C128}
 _WIDE = (dtypes.I64, dtypes.F32, dtypes.F64, dtypes.C64, dtypes.C128)
@@ -45,79 +29,48 @@ _WIDE = (dtypes.I64, dtypes.F32, dtypes.F64, dtypes.C64, dtypes.C128)
 _BESIDE = {False: (*_WIDE, dtypes.I32, dtypes.BOOL), True: _WIDE}
 
 
-def kernel(
-    function: Callable[[list[Any]], Sequence[Any]],
-    types: Sequence[Type],
-    scalars: Sequence[bool],
-    expected: Types | None = None,
-) -> Any:
-    """An entry's `Recognised` for a function of arrays and scalars of the types, for arrays of any one shape.
-
-    None where the function is more than one loop over the elements, or its results are not of the expected types,
-    or entries do not run here.
-    """
-    if not entries.entries_enabled():
-        return None
-    size = any_size.SIZE
-    given = [t if scalar else with_shape(t, (size,)) for t, scalar in zip(types, scalars, strict=True)]
-    staged = stage(function, given, name="elementwise")
-    results = staged.program.output_types
-    if staged.constants or not all(isinstance(t, ArrayType) and t.shape == (size,) for t in results):
-        return None
-    if expected is not None and tuple(with_shape(t, ()) for t in results) != expected:
-        return None
-    scheduled = any_size.schedule_for_any_size(pipeline.optimize(staged.program))
-    if scheduled is None:
-        return None
-    compiled = compiling.compile_scheduled(staged.program, scheduled)
-    return entries.Recognised.elementwise(compiled, scalars, cost.long_from(staged.program, size))
-
-
-class Quick:
+class Quick(Calls):
     """A function of arrays and numbers whose frequent kinds of calls run in compiled code.
 
     `call` is the whole: a chain of entries, each for one kind of operands, and the Python function at its end.
     """
 
-    def __init__(self, function: Function) -> None:
-        self._function = function
-        self._lock = ForkSafeLock()
-        self._reset()
-
     def _reset(self) -> None:
-        self.call: Function = self._slowly
-        self._version = gate.version
-        self._counts: dict[Hashable, int] = {}
+        super()._reset()
+        self._frequent: dict[Hashable, int] = {}
         self._chain = 0
 
-    def _slowly(self, *operands: Any) -> Any:
-        result = self._function(*operands)
-        if state.innermost is None and gate.is_open_here:
-            self._count(operands, result)
+    def slowly(self, *operands: Any, **options: Any) -> Any:
+        """A call by way of Python."""
+        if state.innermost is not None or not gate.is_open_here:
+            return self.function(*operands, **options)
+        kind = None if options else _kind(operands)
+        if kind is None:
+            return super().slowly(*operands, **options)
+        result = self.function(*operands)
+        if type(result) is Array:
+            self._count(kind, result)
         return result
 
-    def _count(self, operands: Sequence[Any], result: Any) -> None:
+    def _count(self, kind: tuple[Types, tuple[bool, ...]], result: Array) -> None:
         """Compile for this kind of operands, if it came often enough."""
-        kind = _kind(operands)
-        if kind is None or type(result) is not Array:
-            return
-        with self._lock:
-            if self._version != gate.version:
+        with self.lock:
+            if self.version != gate.version:
                 self._reset()
-            count = self._counts[kind] = self._counts.get(kind, 0) + 1
+            count = self._frequent[kind] = self._frequent.get(kind, 0) + 1
             if count != often.calls or self._chain == often.kinds:
                 return
         types, scalars = kind
         entry = self._entry(types, scalars, result)
         if entry is not None:
-            with self._lock:
-                entry.trust_settings(self._version)
+            with self.lock:
+                entry.trust_settings(self.version)
                 self.call = entry.entry(self.call)
                 self._chain += 1
 
     def _entry(self, types: Types, scalars: tuple[bool, ...], result: Array) -> Any:
         def flat(inputs: list[Any]) -> list[Any]:
-            return [self._function(*inputs)]
+            return [self.function(*inputs)]
 
         try:
             expected = (array_type(result.dtype, (), result._weak),)

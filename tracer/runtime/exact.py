@@ -3,8 +3,9 @@
 Eager execution runs most equations by NumPy. Elementwise operations, moves, comparisons and what combines integers
 have one result; functions run by the same compiled loops either way. NumPy's sums of floats depend on its order, which
 for small arrays is written out here in additions: eight partial sums along contiguous elements (pairwise summation,
-NumPy's `loops_utils.h`), one after another along every other axis. Products and running sums go one after another.
-Products of short vectors are written out, too; those of small matrices are tried: see `is_small_product`.
+NumPy's `loops_utils.h`), four of complex ones, one after another along every other axis. Products and running sums go
+one after another. Products with short vectors are written out, too; those of small matrices are tried: see
+`is_small_product`.
 NaN is one value: which of several comes through is nobody's promise.
 """
 
@@ -15,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tracer.ir import dtypes
+from tracer.ir import shape as shapes
 from tracer.ir.primitive import (
     Alias,
     ArgReduce,
@@ -39,8 +41,9 @@ from tracer.ir.scalar import MATH_FUNCTIONS, ScalarOp
 from tracer.ir.types import ArrayType
 from tracer.ir.visit import equations
 from tracer.primitives.arithmetic import add, mul
-from tracer.primitives.conversion import convert_element_type
+from tracer.primitives.broadcasting import broadcast_in_dim
 from tracer.primitives.joining import concatenate, slice_in_dim
+from tracer.primitives.product_ways import Way, summed_axis, way_of
 from tracer.primitives.shapes import reshape, squeeze, transpose
 from tracer.trace.array import Array
 from tracer.trace.evaluate import read
@@ -49,8 +52,9 @@ from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all
 
 _EXACT = (Pointwise, Compare, Convert, IndexMap, Generate, Join, Gather, ArgReduce, Alias)
-_LANES = 8  # partial sums that NumPy keeps
-_MOST_ALONG = 128  # elements that NumPy adds up in one go; longer rows are halved
+_PARTS = (Structured("imag"), Structured("complex"))  # of complex numbers, moved
+_LANES = {dtypes.F32: 8, dtypes.F64: 8, dtypes.C64: 4, dtypes.C128: 4}  # partial sums that NumPy keeps
+_MOST_ALONG = 16  # elements of each that NumPy adds up in one go; longer rows are halved
 _MOST_PRODUCTS = 1 << 18  # of numbers in a product of matrices: on one thread, here and there
 _MOST_STEPS = 32  # additions that follow one another, each an operation in the program
 
@@ -86,7 +90,8 @@ def _is_exact(equation: Equation) -> bool:
     if primitive.eager is Eager.COMPILED:
         return not equation.effects - {Effect.FAULT} and not any(map(_multiplies, _nested(equation)))
     if isinstance(lower, Library):
-        return lower.routine == "sort" or is_small_product(equation)
+        whole = lower.routine == "dot" and not _has(equation, dtypes.is_inexact)
+        return whole or lower.routine == "sort" or is_small_product(equation)
     if isinstance(lower, Composite):
         kernel = primitive.splat and _has(equation, dtypes.is_complex)  # of its own: see `runtime.eager`
         return kernel or all(map(_is_spelt_alike, _expanded(equation, lower)))
@@ -94,7 +99,7 @@ def _is_exact(equation: Equation) -> bool:
         return lower.op in (ScalarOp.MAX, ScalarOp.MIN) or not _has(equation, dtypes.is_inexact)
     if isinstance(lower, Scatter):
         return lower.op is None or not _has(equation, _is_narrow)  # both go in order
-    return isinstance(lower, _EXACT)
+    return isinstance(lower, _EXACT) or lower in _PARTS
 
 
 def _expanded(equation: Equation, lower: Composite) -> list[Equation]:
@@ -144,23 +149,17 @@ def is_small_product(equation: Equation) -> bool:
     return math.prod(size for t in types for size in t.shape) <= _MOST_PRODUCTS**2
 
 
-def is_short_product(equation: Equation) -> bool:
-    """Whether the equation is a product of vectors that is written out as OpenBLAS adds it up on most machines.
-
-    Its kernels take blocks of 16 numbers of f64, or 32 of f32, and the rest goes in turn. Another one may add up
-    otherwise, so it must be tried.
-    """
+def _added_up(equation: Equation) -> tuple[Way, int] | None:
+    """For a product with a short vector, which eager execution adds up in NumPy's order: its way, along which axis."""
     lower = equation.primitive.lower
     if not (isinstance(lower, Library) and lower.routine == "dot"):
-        return False
-    types = [x.type for x in (*equation.inputs, *equation.outputs)]
-    first = types[0]
-    if not isinstance(first, ArrayType) or not 0 < math.prod(first.shape) <= _MOST_TERMS.get(first.dtype, 0):
-        return False
-    return types == [first, first, ArrayType(first.dtype, ())] and len(first.shape) == 1
-
-
-_MOST_TERMS = {dtypes.F64: 15, dtypes.F32: 31}
+        return None
+    x, y = (a.type for a in equation.inputs)
+    assert isinstance(x, ArrayType)
+    assert isinstance(y, ArrayType)
+    way = way_of(x.shape, y.shape, equation.params["dimension_numbers"])
+    axis = summed_axis(way, x.dtype) if x.dtype == y.dtype == equation.params["preferred_element_type"] else None
+    return None if axis is None else (way, axis)
 
 
 def _has(equation: Equation, kind: Callable[[Any], bool]) -> bool:
@@ -179,19 +178,22 @@ def _is_narrow(dtype: Any) -> bool:
 def _written_out(equation: Equation) -> Callable[..., Operand] | None:
     """What combines floats along axes as a function that follows NumPy; None for what need not be, or is too long."""
     lower = equation.primitive.lower
-    if is_short_product(equation):
-        return _product_in_turn
+    added = _added_up(equation)
+    if added is not None:
+        return lambda x, y: _product(x, y, *added)
     if not isinstance(lower, Reduce | Scan) or lower.op not in (ScalarOp.ADD, ScalarOp.MUL):
         return None
     (x,) = equation.inputs
-    if isinstance(x, Literal) or not isinstance(x.type, ArrayType) or x.type.dtype not in (dtypes.F32, dtypes.F64):
+    if isinstance(x, Literal) or not isinstance(x.type, ArrayType) or x.type.dtype not in _LANES:
+        return None
+    if lower.op is ScalarOp.MUL and dtypes.is_complex(x.type.dtype):
         return None
     combine, shape = add if lower.op is ScalarOp.ADD else mul, x.type.shape
     if isinstance(lower, Scan):
         axis, reverse = equation.params["axis"], equation.params["reverse"]
         return (lambda x: _running(combine, x, axis, reverse)) if 0 < shape[axis] <= _MOST_STEPS else None
     axes = equation.params["axes"]
-    steps = _steps(_merged(shape, axes), pairwise=combine is add)
+    steps = _steps(_merged(shape, axes), _LANES[x.type.dtype] if combine is add else None)
     return (lambda x: _reduced(combine, x, axes)) if steps is not None and steps <= _MOST_STEPS else None
 
 
@@ -207,17 +209,17 @@ def _merged(shape: Sequence[int], axes: Sequence[int]) -> list[tuple[int, bool]]
     return merged
 
 
-def _steps(merged: list[tuple[int, bool]], *, pairwise: bool) -> int | None:
+def _steps(merged: list[tuple[int, bool]], lanes: int | None) -> int | None:
     """How many additions follow one another; None where NumPy's order is not the one below, or nothing is there."""
     steps = 0
     for place, (n, reduced) in enumerate(merged):
         if n == 0:
             return None
         last = place == len(merged) - 1
-        if reduced and last and pairwise:
-            if n > _MOST_ALONG:
+        if reduced and last and lanes is not None:
+            if n > _MOST_ALONG * lanes:
                 return None
-            steps += n // _LANES + n % _LANES + 3
+            steps += n // lanes + n % lanes + 3
         elif reduced:
             steps = max(steps, 1) * n
     return steps
@@ -240,14 +242,14 @@ def _reduced(combine: Callable[[Any, Any], Any], x: Array, axes: Sequence[int]) 
 
 
 def _pairwise(x: Any) -> Any:
-    """The sums along the last axis by eight partial sums, which are joined in pairs; the rest follows in turn."""
-    n = x.shape[-1]
-    whole = n - n % _LANES
+    """The sums along the last axis by partial sums, which are joined in pairs; the rest follows in turn."""
+    n, lanes = x.shape[-1], _LANES[x.dtype]
+    whole = n - n % lanes
     if not whole:
         return _in_turn(add, x, -1)
-    total = slice_in_dim(x, 0, _LANES, axis=-1)
-    for first in range(_LANES, whole, _LANES):
-        total = add(total, slice_in_dim(x, first, first + _LANES, axis=-1))
+    total = slice_in_dim(x, 0, lanes, axis=-1)
+    for first in range(lanes, whole, lanes):
+        total = add(total, slice_in_dim(x, first, first + lanes, axis=-1))
     while total.shape[-1] > 1:
         total = add(slice_in_dim(total, 0, None, 2, axis=-1), slice_in_dim(total, 1, None, 2, axis=-1))
     total = squeeze(total, (total.ndim - 1,))
@@ -263,11 +265,13 @@ def _in_turn(combine: Callable[[Any, Any], Any], x: Any, axis: int) -> Any:
     return total
 
 
-def _product_in_turn(x: Any, y: Any) -> Any:
-    """The sum of the products of two vectors, which is rounded to their dtype at the end alone."""
-    products = convert_element_type(mul(x, y), dtypes.F64)
-    total = _in_turn(add, products, 0)
-    return convert_element_type(total if x.shape[0] == 1 else add(total, 0.0), x.type.dtype)
+def _product(x: Any, y: Any, way: Way, axis: int) -> Any:
+    """A product with a short vector, as `product_ways.added_up` has it."""
+    x, y = (v if how is None else reshape(transpose(v, how[0]), how[1]) for v, how in ((x, way.left), (y, way.right)))
+    factors = (x, transpose(y, (1, 0))) if axis == 1 else (transpose(x, (1, 0)), y)
+    size = shapes.broadcast(*(v.shape for v in factors), operation="product")
+    products = mul(*(v if v.shape == size else broadcast_in_dim(v, size, (0, 1)) for v in factors))
+    return reshape(_reduced(add, products, (axis,)), way.result)
 
 
 def _running(combine: Callable[[Any, Any], Any], x: Any, axis: int, reverse: bool) -> Any:

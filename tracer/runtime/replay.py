@@ -16,6 +16,7 @@ import itertools
 import math
 from collections.abc import Callable, Hashable, Sequence
 from functools import wraps
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -56,6 +57,7 @@ class _Often:
     calls = 32  # staging costs as much as some hundred calls
     replays = 500  # compiling, as some thousand
     kinds = 256
+    short = 1e-4  # seconds: a call of twice as long counts for two more
     chain = 16  # kinds that are looked for in compiled code, one after another
 
 
@@ -67,7 +69,7 @@ class _UnknownError(Exception):
     """A call with an argument that plans do not know."""
 
 
-class _Calls:
+class Calls:
     """How often kinds of calls came, and the plans of those that came often.
 
     `call` is the whole: a chain of compiled entries, each for one kind, and the way through Python at its end.
@@ -107,25 +109,28 @@ class _Calls:
                 return plan([*map(as_array, arrays)] if np.ndarray in map(type, arrays) else arrays)
             except Exception:
                 return function(*args, **kwargs)  # which says what is wrong
+        start = perf_counter()
         result = apart(function(*args, **kwargs), args, kwargs)
         if gate.is_open_here:
-            self.note(kind, args, kwargs, result)
+            self.note(kind, args, kwargs, result, int((perf_counter() - start) / often.short))
         return result
 
-    def note(self, key: Hashable, args: Sequence[Any], kwargs: dict[str, Any], result: Any) -> None:
-        """One more call of a kind that has no plan yet."""
+    def note(self, key: Hashable, args: Sequence[Any], kwargs: dict[str, Any], result: Any, length: int) -> None:
+        """One more call of a kind that has no plan yet. length: in short ones; long ones count for more."""
         with self.lock:
             if self.version != gate.version or len(self.plans) > often.kinds:
                 self._reset()
             if len(self.counts) > often.kinds:
                 self.counts = {}
-            count = self.counts[key] = self.counts.get(key, 0) + 1
+            count = self.counts[key] = self.counts.get(key, 0) + 1 + min(length, often.calls // 4)
             plans, version = self.plans, self.version
-        if count != often.calls:
-            return
+            if count < often.calls or key in plans:
+                return
+            plans[key] = None  # until there is one, or for good
         staged = _staged(self.function, args, kwargs, result)
         if staged is not None:
-            plans[key] = _plan(staged, self._improve(key, plans, version, args, kwargs, staged))
+            improve = self._improve(key, plans, version, args, kwargs, staged)
+            plans[key] = _plan(staged, improve, often.replays // (1 + length))
 
     def _improve(
         self, key: Hashable, plans: dict[Hashable, Plan | None], version: int, args: Sequence[Any],
@@ -162,7 +167,7 @@ def replayed(function: Function, *, named: bool = True, options: Options = NO_OP
     What it does must depend on the types of arrays alone, and on the values of its other arguments. Its results are
     handles of their own. named, options: as those of `boundary`.
     """
-    calls = _Calls(function)
+    calls = Calls(function)
     names, optioned, place = options.names, options.call, options.place
 
     @wraps(function)
@@ -236,7 +241,7 @@ def _staged(
 
     asked = state.asked
     try:
-        staged = stage(flat, [leaves[place].type for place in places], name=function.__name__)
+        staged = stage(flat, [leaves[place].type for place in places], name=getattr(function, "__name__", "call"))
     except (TracerError, TypeError):
         return None
     if state.asked != asked:
@@ -263,7 +268,7 @@ def _is_plain(program: Program) -> bool:
     return bool(outputs) and len(set(outputs)) == len(outputs) and not any(isinstance(x, Literal) for x in outputs)
 
 
-def _plan(staged: compiled_plans.Staged, improve: Callable[[Plan, list[Array]], None]) -> Plan:
+def _plan(staged: compiled_plans.Staged, improve: Callable[[Plan, list[Array]], None], replays: int) -> Plan:
     program, structure = staged.program, staged.structure
     known, equations = _folded(program, staged.constants)
     fixed, steps = list(known.values()), []
@@ -278,7 +283,7 @@ def _plan(staged: compiled_plans.Staged, improve: Callable[[Plan, list[Array]], 
     results = [places[variable] for variable in program.outputs]
     given = len(inputs)
     single = results[0] if structure.is_leaf() and results[0] >= given else None
-    left = itertools.count(often.replays, -1)
+    left = itertools.count(replays, -1)
     alone = call if single is not None and len(steps) == 1 and not fixed and reads == list(range(given)) else None
 
     def run(arrays: list[Array]) -> Any:

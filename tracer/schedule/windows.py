@@ -13,7 +13,13 @@ from tracer.ir.loop_build import Builder, constant
 from tracer.ir.program import Atom, Equation, Literal, Source
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType, KeyType, Type
-from tracer.primitives.windows import Bound, GatherDimensionNumbers, GatherScatterMode, out_of_bounds_message
+from tracer.primitives.windows import (
+    Bound,
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    coordinate_message,
+    out_of_bounds_message,
+)
 from tracer.schedule.index import ZERO, Affine, Index, of_operand, operand_of, plus, shifted
 from tracer.schedule.sources import Element
 
@@ -24,7 +30,7 @@ _CLAMPED = (GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS)
 
 @dataclass(frozen=True, slots=True)
 class FaultSite:
-    """One faulting equation: `kind` is "bounds" or "check"; `text` what a check says."""
+    """One faulting equation: `kind` is "bounds" or "check"; `text` what a check says, or who takes coordinates."""
 
     kind: str
     source: Source | None
@@ -34,6 +40,8 @@ class FaultSite:
         """The user's exception, from the values that the fault reported."""
         if self.kind == "bounds":
             index, axis, size = values[:3]
+            if self.text:
+                return OutOfBoundsError(coordinate_message(self.text, index, axis, size, self.source))
             return OutOfBoundsError(out_of_bounds_message(index, axis, size, self.source))
         return CheckError(self.text)
 
@@ -50,7 +58,8 @@ class FaultSites:
         key = id(equation)
         if key not in self._numbers:
             self._numbers[key] = len(self.sites)
-            self.sites.append(FaultSite(kind, equation.source, text))
+            bounds: Sequence[Bound] = equation.params.get("bounds", ())
+            self.sites.append(FaultSite(kind, equation.source, text or "".join(b.operation for b in bounds[:1])))
         return self._numbers[key]
 
 
@@ -156,10 +165,10 @@ def write_check(
     size: Operand | int
     if component.terms:
         number = operand_of(b, component)
-        last, axis, size = (_chosen(b, number, column) for column in zip(*bounds, strict=True))
+        last, axis, size = (_chosen(b, number, column) for column in list(zip(*bounds, strict=True))[:3])
         outside = b.compute(ScalarOp.OR, b.compute(ScalarOp.LT, start, 0), b.compute(ScalarOp.GT, start, last))
     else:
-        last, axis, size = bounds[component.constant]
+        last, axis, size, _ = bounds[component.constant]
         outside = _outside(b, start, last)
     bad = outside if wanted is None else b.apply(ScalarOp.AND, outside, wanted)
     b.fault(sites.number(equation), bad, operand_of(b, flat), start, axis, size)

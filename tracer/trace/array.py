@@ -150,10 +150,10 @@ class Array(Surface):
     # values
 
     def __bool__(self) -> bool:
-        return bool(self._scalar(TracerBoolError, "bool"))
+        return bool(self._value if self._is_plain_number() else self._scalar(TracerBoolError, "bool"))
 
     def __int__(self) -> int:
-        return int(self._scalar(TracerIntegerError, "int"))
+        return int(self._value if self._is_plain_number() else self._scalar(TracerIntegerError, "int"))
 
     def __index__(self) -> int:
         if not (dtypes.is_integer(self.dtype) and self.ndim == 0):
@@ -167,10 +167,17 @@ class Array(Surface):
         return int(self._scalar(TracerIntegerError, "an index"))
 
     def __float__(self) -> float:
+        if self._is_plain_number():
+            return float(self._value)
         return float(self._scalar(TracerFloatError, "float", differentiated=False))
 
     def __complex__(self) -> complex:
         return complex(self._scalar(TracerFloatError, "complex", differentiated=False))
+
+    def _is_plain_number(self) -> bool:
+        """Whether NumPy's array, without axes and outside all traces, may be asked for its number."""
+        value = self._value
+        return self._trace is None and type(value) is np.ndarray and not value.shape and value.dtype.kind in "fiub"
 
     def _scalar(self, error: Failure, what: str, *, differentiated: bool = True) -> Any:
         """The one element as a NumPy scalar. `differentiated`: whether a define-by-run value may be read."""
@@ -269,6 +276,15 @@ def concrete(value: np.ndarray[Any, Any], weak: bool = False, type: Type | None 
     array._trace = array._atom = None
     innermost = state.innermost
     array._owner = 0 if innermost is None else innermost.serial
+    return array
+
+
+def unowned(value: np.ndarray[Any, Any], weak: bool) -> Array:
+    """The same outside all traces, where it need not be asked which of them owns the handle."""
+    array = _new(Array)
+    array._value, array._weak = value, weak
+    array._type = array._trace = array._atom = None
+    array._owner = 0
     return array
 
 
