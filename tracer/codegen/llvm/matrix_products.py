@@ -36,6 +36,7 @@ _FEW_PANELS, _GOOD_PANEL = 4, 192  # more panels than this are at least so wide
 _OWN_WIDTH, _OWN_ROWS = 32, 128  # columns, a multiple of which our kernels take at once; rows worth a panel's copy
 _OWN_PANELS: Final = 16  # as many threads share; where there are fewer, each takes some that follow each other
 _OWN_WORK, _TILED_WORK = 1 << 21, 1 << 23  # of a panel, at least
+_TILED_PANEL: Final = 256  # columns, for which tiles copy the other operand once
 _SKINNY_PANEL: Final = 1 << 18  # elements of the large matrix
 _VECTOR_WORK: Final = 8  # an element of a matrix that meets a vector costs its memory: as much as so many in a product
 
@@ -127,12 +128,14 @@ def _own_panels(kind: str, batch: int, m: int, n: int, k: int) -> tuple[int, int
         return _BATCHES, -(-batch // width), width
     if batch > 1:
         return None
-    least = _TILED_WORK if kind == SHORT_KIND and in_use() else _OWN_WORK
+    tiled = kind == SHORT_KIND and in_use()
     if n >= _FEW_PANELS * _OWN_WIDTH or n >= m:
         way, length, unit, work = _COLUMNS, n, _OWN_WIDTH, m * k
     else:
         way, length, unit, work = _ROWS, m, _OWN_ROWS, n * k
-    width = -(-max(-(-length // _OWN_PANELS), least // max(work, 1), 1) // unit) * unit
+    most = max(_FEW_PANELS, length // _TILED_PANEL) if tiled else _OWN_PANELS
+    least = _TILED_WORK if tiled else _OWN_WORK
+    width = -(-max(-(-length // most), least // max(work, 1), 1) // unit) * unit
     count = -(-length // width)
     return (way, count, width) if count > 1 else None
 

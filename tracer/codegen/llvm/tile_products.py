@@ -346,9 +346,30 @@ done:
   ret void
 }"""
 
+
+def _copied(name: str, at: str) -> str:
+    """32 elements of a row, from `%from` and `at` on, all of which there are."""
+    return f"""\
+  %from{name} = getelementptr i16, ptr %from, i64 {at}
+  %skip{name} = shl i64 {at}, 5
+  %to{name} = getelementptr i16, ptr %to, i64 %skip{name}
+  %whole{name} = load {_WIDE}, ptr %from{name}, align 2
+  store {_WIDE} %whole{name}, ptr %to{name}, align 64"""
+
+
+def _several() -> str:
+    """Four times as many."""
+    places = [f"  %q{n} = add i64 %q, {n * _STEP}" for n in range(4)]
+    return "\n".join([*places, *(_copied(str(n), f"%q{n}") for n in range(4))])
+
+
 _ROWS_OF_A: Final = f"""\
 define internal void @rows(ptr %a, ptr %packed, i64 %rows, i64 %depth, i64 %filled, i64 %a_row) #0 {{
 entry:
+  %most = and i64 %depth, {-4 * _STEP}
+  %whole = and i64 %depth, {-_STEP}
+  %left = sub i64 %depth, %whole
+{_masked("%left")}
   br label %row
 row:
   %i = phi i64 [ 0, %entry ], [ %i.next, %row.end ]
@@ -360,19 +381,33 @@ row:
   %row.skip = mul i64 %within, {_STEP}
   %to.skip = add i64 %block.skip, %row.skip
   %to = getelementptr i16, ptr %packed, i64 %to.skip
-  br label %step
-step:
-  %q = phi i64 [ 0, %row ], [ %q.next, %step ]
-  %left = sub i64 %depth, %q
-{_masked("%left")}
-  %from.q = getelementptr i16, ptr %from, i64 %q
-  %q.skip = shl i64 %q, 5
-  %to.q = getelementptr i16, ptr %to, i64 %q.skip
-  %some = call {_WIDE} @llvm.masked.load.v32i16.p0(ptr %from.q, i32 2, <32 x i1> %mask, {_WIDE} zeroinitializer)
-  store {_WIDE} %some, ptr %to.q, align 64
-  %q.next = add i64 %q, {_STEP}
-  %q.more = icmp slt i64 %q.next, %filled
-  br i1 %q.more, label %step, label %row.end
+  br label %four
+four:
+  %q = phi i64 [ 0, %row ], [ %q.next, %four.on ]
+  %q.more = icmp slt i64 %q, %most
+  br i1 %q.more, label %four.on, label %one
+four.on:
+{_several()}
+  %q.next = add i64 %q, {4 * _STEP}
+  br label %four
+one:
+  %s = phi i64 [ %q, %four ], [ %s.next, %one.on ]
+  %s.more = icmp slt i64 %s, %whole
+  br i1 %s.more, label %one.on, label %ones.end
+one.on:
+{_copied(".one", "%s")}
+  %s.next = add i64 %s, {_STEP}
+  br label %one
+ones.end:
+  %is.whole = icmp eq i64 %left, 0
+  br i1 %is.whole, label %row.end, label %some
+some:
+  %from.last = getelementptr i16, ptr %from, i64 %whole
+  %last.skip = shl i64 %whole, 5
+  %to.last = getelementptr i16, ptr %to, i64 %last.skip
+  %last = call {_WIDE} @llvm.masked.load.v32i16.p0(ptr %from.last, i32 2, <32 x i1> %mask, {_WIDE} zeroinitializer)
+  store {_WIDE} %last, ptr %to.last, align 64
+  br label %row.end
 row.end:
   %i.next = add i64 %i, 1
   %i.more = icmp slt i64 %i.next, %rows
