@@ -9,6 +9,8 @@ import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
+VECTORS = ("avx", "avx2", "fma", "avx512f", "avx512_bf16", "avx512_fp16", "amx_bf16", "asimd", "sve", "sve2", "bf16")
+"""What a processor computes vectors and products with, by the system's names, the last four on ARM."""
 PACKAGES = ("tracer", "numpy", "scipy", "llvmlite", "ml_dtypes", "optree")
 
 
@@ -16,6 +18,14 @@ def cpu_name() -> str:
     """The processor's name as the kernel gives it."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def extensions() -> list[str]:
+    """Those of `VECTORS` that the processor has and the kernel shows."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    named = (line.partition(":")[2].split() for line in lines if line.startswith(("flags", "Features")))
+    found = set(next(named, []))
+    return [name for name in VECTORS if name in found]
 
 
 def revision() -> str:
@@ -50,6 +60,7 @@ def head() -> str:
     rows = {
         "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         "machine": f"{cpu_name()}, {len(os.sched_getaffinity(0))} cores, load {os.getloadavg()[0]:.2f}",
+        "vectors": ", ".join(extensions()) or "unknown",
         "system": f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
         "commit": revision(),
         "versions": ", ".join(f"{p} {version_of(p)}" for p in PACKAGES),

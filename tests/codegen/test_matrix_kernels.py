@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tracer
 from tests.laws.tolerances import TOLERANCES, close
 from tracer.codegen.llvm.jit import LoadedModule, compile_object, load_object
 from tracer.codegen.llvm.machine import features, preferred_bits
@@ -55,7 +56,10 @@ def operands(kind: str, m: int, n: int, k: int, transpose_a: bool, transpose_b: 
     return a.T if transpose_a else a, b.T if transpose_b else b
 
 
-SHAPES = [(1, 1, 2), (3, 5, 7), (8, 48, 256), (9, 49, 257), (100, 17, 300), (7, 100, 513), (33, 200, 40), (13, 97, 1)]
+SHAPES = [
+    (1, 1, 2), (3, 5, 7), (8, 48, 256), (9, 49, 257), (100, 17, 300), (7, 100, 513), (33, 200, 40), (13, 97, 1),
+    (300, 64, 520), (140, 250, 30),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("bits", WIDTHS)
@@ -86,6 +90,18 @@ def test_elements_do_not_depend_on_their_neighbours(kind: str) -> None:
     whole = product(kind, WIDTHS[-1], a, b)
     part = product(kind, WIDTHS[-1], a[5:25], b[:, 48:96])
     assert part.tobytes() == np.ascontiguousarray(whole[5:25, 48:96]).tobytes()
+
+
+@pytest.mark.parametrize("kind", DTYPES)
+@pytest.mark.parametrize("sizes", [(300, 600, 700), (1000, 100, 333), (256, 256, 256)], ids=str)
+def test_bits_do_not_depend_on_how_many_threads_multiply(kind: str, sizes: tuple[int, int, int]) -> None:
+    a, b = operands(kind, *sizes, False, False)
+    multiply = tracer.jit(lambda a, b: a @ b)
+    results = set()
+    for threads in (1, 2, 3, 7):
+        with tracer.config.using(threads=threads):
+            results.add(np.asarray(multiply(a, b)).tobytes())
+    assert results == {product(kind, WIDTHS[-1], a, b).tobytes()}
 
 
 @pytest.mark.parametrize("special", [np.nan, np.inf, 1e-310])

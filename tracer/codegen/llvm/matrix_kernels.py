@@ -22,7 +22,9 @@ from typing import Final
 from tracer.codegen.llvm.machine import features, is_x86, preferred_bits
 
 KINDS: Final = {"f32": ("float", 4), "f64": ("double", 8)}
-_DEPTH: Final = 512  # of a panel of b, 96 KB: it stays in the second cache while all of a passes by
+_DEPTH: Final = 512  # of a panel of b, 96 KB, which passes through the first cache
+_GROUP: Final = 2  # panels, and almost one more, that rows of a meet while they lie in the second cache
+_ROW_BLOCKS: Final = 16  # of a, 256 KB of f32
 _SHAPES: Final = {512: (8, 3), 256: (6, 2), 128: (4, 2)}  # rows and vectors of sums by the bits of a vector
 _MANY_REGISTERS: Final = (8, 3)  # where there are 32 registers of 128 bits
 
@@ -64,6 +66,7 @@ declare {s.vector} @llvm.fma.{s.suffix}({s.vector}, {s.vector}, {s.vector})
 declare {s.vector} @llvm.masked.load.{s.suffix}.p0(ptr, i32, <{s.lanes} x i1>, {s.vector})
 declare void @llvm.masked.store.{s.suffix}.p0({s.vector}, ptr, i32, <{s.lanes} x i1>)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
 declare i64 @llvm.smin.i64(i64, i64)"""
 
 
@@ -89,10 +92,11 @@ define void @{name}({PARAMETERS}) #0 {{
 
 
 def _product(s: Shape, kind: str) -> str:
-    """The loops over depths and panels."""
+    """The loops over groups of columns, depths, rows and panels, which are copied when their first rows come."""
+    most = (_GROUP + 1) * s.width - s.lanes
     names = [f"panel{v}" for v in range(1, s.vectors + 1)]
     given = (
-        "ptr %a.at, ptr %packed, ptr %out.at, i64 %m, i64 %depth, i64 %a_row, i64 %a_column, i64 %out_row, "
+        "ptr %a.at, ptr %panel, ptr %out.at, i64 %rows, i64 %depth, i64 %a_row, i64 %a_column, i64 %out_row, "
         "i64 %rest, i1 %is.first"
     )
     calls = "\n".join(f"{name}:\n  call void @{name}({given})\n  br label %panel.end" for name in names)
@@ -102,36 +106,62 @@ def _product(s: Shape, kind: str) -> str:
 {_entry(f"tracer_product_add_{kind}", adds=True)}
 define internal void @product({PARAMETERS}, i1 %starts) #0 {{
 entry:
-  %packed = alloca [{_DEPTH * s.width} x {s.element}], align 64
+  %packed = alloca [{_DEPTH * most} x {s.element}], align 64
   %is.plain = icmp eq i64 %b_column, 1
-  br i1 %is.plain, label %depth.loop, label %clear
+  br i1 %is.plain, label %group.loop, label %clear
 clear:
   %deepest = call i64 @llvm.smin.i64(i64 %k, i64 {_DEPTH})
-  %cleared = mul i64 %deepest, {s.width * s.size}
-  call void @llvm.memset.p0.i64(ptr align 64 %packed, i8 0, i64 %cleared, i1 false)
+  %n.up = add i64 %n, {s.lanes - 1}
+  %n.whole = and i64 %n.up, {-s.lanes}
+  %widest = call i64 @llvm.smin.i64(i64 %n.whole, i64 {most})
+  %cleared = mul i64 %deepest, %widest
+  %cleared.bytes = mul i64 %cleared, {s.size}
+  call void @llvm.memset.p0.i64(ptr align 64 %packed, i8 0, i64 %cleared.bytes, i1 false)
+  br label %group.loop
+group.loop:
+  %g = phi i64 [ 0, %entry ], [ 0, %clear ], [ %g.next, %group.end ]
+  %g.left = sub i64 %n, %g
+  %is.last.group = icmp sle i64 %g.left, {most}
+  %group = select i1 %is.last.group, i64 %g.left, i64 {_GROUP * s.width}
+  %g.next = add i64 %g, %group
   br label %depth.loop
 depth.loop:
-  %p = phi i64 [ 0, %entry ], [ 0, %clear ], [ %p.next, %depth.end ]
+  %p = phi i64 [ 0, %group.loop ], [ %p.next, %depth.end ]
   %p.left = sub i64 %k, %p
   %depth = call i64 @llvm.smin.i64(i64 %p.left, i64 {_DEPTH})
   %is.top = icmp eq i64 %p, 0
   %is.first = and i1 %is.top, %starts
-  %a.skip = mul i64 %p, %a_column
+  br label %rows.loop
+rows.loop:
+  %h = phi i64 [ 0, %depth.loop ], [ %h.next, %rows.end ]
+  %h.left = sub i64 %m, %h
+  %rows = call i64 @llvm.smin.i64(i64 %h.left, i64 {_ROW_BLOCKS * s.rows})
+  %is.new = icmp eq i64 %h, 0
+  %a.row.skip = mul i64 %h, %a_row
+  %a.column.skip = mul i64 %p, %a_column
+  %a.skip = add i64 %a.row.skip, %a.column.skip
   %a.at = getelementptr {s.element}, ptr %a, i64 %a.skip
+  %out.row.skip = mul i64 %h, %out_row
+  %out.rows = getelementptr {s.element}, ptr %out, i64 %out.row.skip
   br label %panel.loop
 panel.loop:
-  %j = phi i64 [ 0, %depth.loop ], [ %j.next, %panel.end ]
-{panel_text(s, s.element, s.element)}
+  %j = phi i64 [ %g, %rows.loop ], [ %j.next, %panel.end ]
+{panel_text(s, s.element, s.element, "%g.next", "%out.rows")}
+  %within = sub i64 %j, %g
+  %panel.skip = mul i64 %within, %depth
+  %panel = getelementptr {s.element}, ptr %packed, i64 %panel.skip
+  br i1 %is.new, label %pack, label %multiply
+pack:
   br i1 %is.plain, label %copy, label %turned
 turned:
-  call void %turn(ptr %packed, i64 %stride, ptr %b.at, i64 %b_column, i64 %depth, i64 %columns)
+  call void %turn(ptr %panel, i64 %stride, ptr %b.at, i64 %b_column, i64 %depth, i64 %columns)
   br label %multiply
 copy:
-  %q = phi i64 [ 0, %panel.loop ], [ %q.next, %copy.row.end ]
+  %q = phi i64 [ 0, %pack ], [ %q.next, %copy.row.end ]
   %from.skip = mul i64 %q, %b_row
   %from = getelementptr {s.element}, ptr %b.at, i64 %from.skip
   %to.skip = mul i64 %q, %stride
-  %to = getelementptr {s.element}, ptr %packed, i64 %to.skip
+  %to = getelementptr {s.element}, ptr %panel, i64 %to.skip
   br label %copy.row
 copy.row:
   %c = phi i64 [ 0, %copy ], [ %c.next, %copy.full ]
@@ -158,23 +188,41 @@ multiply:
   switch i64 %vectors, label %panel{s.vectors} [ {cases} ]
 {calls}
 panel.end:
-  %j.next = add i64 %j, {s.width}
-  %j.more = icmp slt i64 %j.next, %n
-  br i1 %j.more, label %panel.loop, label %depth.end
+  %j.next = add i64 %j, %columns
+  %j.more = icmp slt i64 %j.next, %g.next
+  br i1 %j.more, label %panel.loop, label %rows.end
+rows.end:
+  %h.next = add i64 %h, {_ROW_BLOCKS * s.rows}
+  %h.more = icmp slt i64 %h.next, %m
+  br i1 %h.more, label %rows.loop, label %depth.end
 depth.end:
   %p.next = add i64 %p, {_DEPTH}
   %p.more = icmp slt i64 %p.next, %k
-  br i1 %p.more, label %depth.loop, label %done
+  br i1 %p.more, label %depth.loop, label %group.end
+group.end:
+  %g.more = icmp slt i64 %g.next, %n
+  br i1 %g.more, label %group.loop, label %done
 done:
   ret void
 }}"""
 
 
-def panel_text(s: Shape, b_element: str, out_element: str) -> str:
-    """The columns of the panel from %j on, how many vectors they are, the last one's part, where b and out begin."""
+def panel_text(s: Shape, b_element: str, out_element: str, end: str = "%n", out: str = "%out") -> str:
+    """The columns of the panel from %j on, how many vectors they are, the last one's part, where b and out begin.
+
+    Where three vectors are a panel, the last four are two and two: one alone has too few sums for the machine's units.
+    """
+    fit = f"%fit = add i64 0, {s.width}"
+    if s.vectors == 3:
+        fit = f"""\
+%is.even = icmp sle i64 %j.left, {4 * s.lanes}
+  %is.more = icmp sgt i64 %j.left, {s.width}
+  %is.four = and i1 %is.even, %is.more
+  %fit = select i1 %is.four, i64 {2 * s.lanes}, i64 {s.width}"""
     return f"""\
-  %j.left = sub i64 %n, %j
-  %columns = call i64 @llvm.smin.i64(i64 %j.left, i64 {s.width})
+  %j.left = sub i64 {end}, %j
+  {fit}
+  %columns = call i64 @llvm.smin.i64(i64 %j.left, i64 %fit)
   %columns.up = add i64 %columns, {s.lanes - 1}
   %vectors = udiv i64 %columns.up, {s.lanes}
   %before = sub i64 %vectors, 1
@@ -185,7 +233,7 @@ def panel_text(s: Shape, b_element: str, out_element: str) -> str:
   %b.column.skip = mul i64 %j, %b_column
   %b.skip = add i64 %b.row.skip, %b.column.skip
   %b.at = getelementptr {b_element}, ptr %b, i64 %b.skip
-  %out.at = getelementptr {out_element}, ptr %out, i64 %j"""
+  %out.at = getelementptr {out_element}, ptr {out}, i64 %j"""
 
 
 def mask(s: Shape, count: str) -> str:
@@ -208,6 +256,15 @@ def _panel(s: Shape, vectors: int) -> str:
             f"  %a.skip{r} = mul i64 %kept{r}, %a_row",
             f"  %a{r} = getelementptr {s.element}, ptr %a, i64 %a.skip{r}",
         ]
+        lines += [  # what sums are added to, which is far off where matrices are large
+            f"  %later.skip{r} = mul i64 %kept{r}, %out_row",
+            f"  %later{r} = getelementptr {s.element}, ptr %out, i64 %later.skip{r}",
+        ]
+        for v in range(vectors):
+            lines += [
+                f"  %later{r}.{v} = getelementptr {s.vector}, ptr %later{r}, i64 {v}",
+                f"  call void @llvm.prefetch.p0(ptr %later{r}.{v}, i32 1, i32 3, i32 1)",
+            ]
     sums = [(r, v) for r in rows for v in range(vectors)]
     phis = [f"  %sum{r}.{v} = phi {s.vector} [ zeroinitializer, %block ], [ %new{r}.{v}, %step ]" for r, v in sums]
     work = [f"  %b{v} = load {s.vector}, ptr %b.at{v}, align {s.lanes * s.size}" for v in range(vectors)]

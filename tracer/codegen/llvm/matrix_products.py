@@ -14,6 +14,7 @@ from typing import Final
 
 from tracer.codegen.llvm.matrix_kernels import KINDS
 from tracer.codegen.llvm.skinny_products import skinny_form, skinny_kind
+from tracer.codegen.llvm.tiles import in_use
 from tracer.codegen.llvm.transposes import SYMBOL
 
 BLAS_KINDS: Final = ("f32", "f64", "c64", "c128")
@@ -32,7 +33,10 @@ _LEAST_OWN_ROWS, _LEAST_OWN_COLUMNS = 4, 8
 _PANEL_WORK: Final = 1 << 20
 _LEAST_PANEL: Final = 64  # rows or columns; each panel packs the other operand anew
 _FEW_PANELS, _GOOD_PANEL = 4, 192  # more panels than this are at least so wide
-_OWN_WIDTH, _OWN_ROWS = 48, 128  # columns, a multiple of which our kernels take at once; rows worth a panel's copy
+_OWN_WIDTH, _OWN_ROWS = 32, 128  # columns, a multiple of which our kernels take at once; rows worth a panel's copy
+_OWN_PANELS: Final = 16  # as many threads share; where there are fewer, each takes some that follow each other
+_OWN_WORK, _TILED_WORK = 1 << 21, 1 << 23  # of a panel, at least
+_TILED_PANEL: Final = 256  # columns, for which tiles copy the other operand once
 _SKINNY_PANEL: Final = 1 << 18  # elements of the large matrix
 _VECTOR_WORK: Final = 8  # an element of a matrix that meets a vector costs its memory: as much as so many in a product
 
@@ -55,7 +59,7 @@ def gemm_calls(kind: str, batch: int, m: int, n: int, k: int, spelled: Sequence[
     if skinny is not None:
         panels = _skinny_panels(skinny[0], batch, m, n, k)
     else:
-        panels = _own_panels(batch, m, n, k) if own else _panels(batch, m, n, k)
+        panels = _own_panels(kind, batch, m, n, k) if own else _panels(batch, m, n, k)
     given = list(spelled)
     if own or skinny is not None:
         given[_TRANSPOSE_B] = "ptr null" if given[_TRANSPOSE_B] == "i64 0" else f"ptr @{SYMBOL}{_item_size(kind)}"
@@ -114,7 +118,7 @@ def _panels(batch: int, m: int, n: int, k: int) -> tuple[int, int, int] | None:
     return (way, count, width) if count > 1 else None
 
 
-def _own_panels(batch: int, m: int, n: int, k: int) -> tuple[int, int, int] | None:
+def _own_panels(kind: str, batch: int, m: int, n: int, k: int) -> tuple[int, int, int] | None:
     """The same for our kernels, to which columns cost nothing to divide."""
     one = m * n * k
     if batch * one <= _ALONE:
@@ -124,11 +128,14 @@ def _own_panels(batch: int, m: int, n: int, k: int) -> tuple[int, int, int] | No
         return _BATCHES, -(-batch // width), width
     if batch > 1:
         return None
+    tiled = kind == SHORT_KIND and in_use()
     if n >= _FEW_PANELS * _OWN_WIDTH or n >= m:
         way, length, unit, work = _COLUMNS, n, _OWN_WIDTH, m * k
     else:
         way, length, unit, work = _ROWS, m, _OWN_ROWS, n * k
-    width = -(-max(_PANEL_WORK // max(work, 1), 1) // unit) * unit
+    most = max(_FEW_PANELS, length // _TILED_PANEL) if tiled else _OWN_PANELS
+    least = _TILED_WORK if tiled else _OWN_WORK
+    width = -(-max(-(-length // most), least // max(work, 1), 1) // unit) * unit
     count = -(-length // width)
     return (way, count, width) if count > 1 else None
 
@@ -290,7 +297,7 @@ def gemm_split(kind: str) -> str:
     part = f"library.part.gemm_{kind}"
     share = f"call void @tracer_share(ptr @{part}, ptr %given, i64 %count, i64 1)"
     split = _split(f"internal void @library.split.gemm_{kind}", "i64 %transpose.b", on_one_thread(share))
-    return f"{split}{_part(part, f'library.gemm_{kind}', 'i64 %transpose.b', _ITEM[kind][0], _ITEM[kind][0])}"
+    return f"{split}{_part(part, f'library.gemm_{kind}', 'i64 %transpose.b', *[_ITEM[kind][0]] * 2, joined=False)}"
 
 
 def product_split_text(kind: str) -> str:
@@ -301,7 +308,7 @@ def product_split_text(kind: str) -> str:
     return f"""\
 declare void @{batch}(ptr, ptr, ptr, {sizes}, ptr, i64, i64, i64, i64, i64)
 {_split(f"void @tracer_product_shared_{kind}", "ptr %turn", share)}
-{_part(part, batch, "ptr %turn", *_own_items(kind))}
+{_part(part, batch, "ptr %turn", *_own_items(kind), joined=True)}
 attributes #2 = {{ nounwind }}
 """
 
@@ -353,8 +360,8 @@ entry:
 """
 
 
-def _part(name: str, product: str, transposed: str, item: str, result: str) -> str:
-    """The panels from `begin` to `end`, each a call of `product`."""
+def _part(name: str, product: str, transposed: str, item: str, result: str, *, joined: bool) -> str:
+    """The panels from `begin` to `end`, each a call of `product`, or joined to one."""
     loads = []
     for number, given in enumerate(_given(transposed)):
         kind, word = given.split()
@@ -387,9 +394,11 @@ entry:
   br label %panel
 panel:
   %i = phi i64 [ %begin, %entry ], [ %following, %panel ]
+  %following = add i64 {"%end, 0" if joined else "%i, 1"}
   %first = mul i64 %i, %width
-  %left = sub i64 %length, %first
-  %size = call i64 @llvm.smin.i64(i64 %left, i64 %width)
+  %next = mul i64 %following, %width
+  %stop = call i64 @llvm.smin.i64(i64 %length, i64 %next)
+  %size = sub i64 %stop, %first
   %panel.batch = select i1 %by.batch, i64 %size, i64 1
   %not.columns = or i1 %by.batch, %by.row
   %panel.m = select i1 %by.row, i64 %size, i64 %m
@@ -402,7 +411,6 @@ panel:
   %out.panel = getelementptr {result}, ptr %out, i64 %out.skip
   call void @{product}(ptr %a.panel, ptr %b.panel, ptr %out.panel, i64 %panel.batch, i64 %panel.m, \
 i64 %panel.n, i64 %k, i64 %transpose.a, {transposed}, i64 %stride.a, i64 %stride.b, i64 %lda, i64 %ldb, i64 %n)
-  %following = add i64 %i, 1
   %more = icmp slt i64 %following, %end
   br i1 %more, label %panel, label %done
 done:

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from tracer.codegen.llvm import tiles
 from tracer.codegen.llvm.jit import Compile, LoadedModule, compile_object, load_object
 from tracer.codegen.llvm.matrix_kernels import KINDS, products_text
 from tracer.codegen.llvm.matrix_products import SHORT_KIND, product_calls_text, product_split_text
@@ -24,19 +23,20 @@ from tracer.codegen.llvm.ordering import KINDS as SORTED_KINDS
 from tracer.codegen.llvm.pool import pool_symbols
 from tracer.codegen.llvm.radix import SYMBOL as RADIX
 from tracer.codegen.llvm.radix import radix_text
-from tracer.codegen.llvm.short_products import has_tiles, short_products_text
+from tracer.codegen.llvm.short_products import short_products_text
 from tracer.codegen.llvm.skinny_products import COUNTS, FORMS, skinny_kind, skinny_text
+from tracer.codegen.llvm.tiles import tried_out
 from tracer.codegen.llvm.transposes import BLOCK, SYMBOL, transpose_text
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Shared:
-    """One module. opt: LLVM's code generation level. made: what is done once with the module."""
+    """One module. opt: LLVM's code generation level. holds: whether the module works; its text is asked anew if not."""
 
     names: tuple[str, ...]
     text: Callable[[], str]
     opt: int = 2
-    made: Callable[[LoadedModule], None] = lambda loaded: None
+    holds: Callable[[LoadedModule], bool] = lambda loaded: True
 
     def is_wanted(self, text: str) -> bool:
         """Whether another module calls what this one defines, or hands it on."""
@@ -46,12 +46,10 @@ class _Shared:
 
 PRODUCT: Final = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 8, ctypes.c_void_p)
 """A kernel: a, b and out; m, n, k and steps; what transposes tiles."""
-_WORDS: Final = {"tracer_tiles": ctypes.addressof(tiles.in_use)}
 
 
-def _try_tiles(loaded: LoadedModule) -> None:
-    if has_tiles():
-        tiles.try_out(PRODUCT(loaded.address(f"tracer_product_{SHORT_KIND}")))
+def _holds(loaded: LoadedModule) -> bool:
+    return tried_out(PRODUCT(loaded.address(f"tracer_product_{SHORT_KIND}")))
 
 
 def _kernel(kind: str) -> _Shared:
@@ -71,7 +69,7 @@ def _products(kind: str, kernel: _Shared) -> list[_Shared]:
 _SHARED: Final = (
     *(_Shared((f"{SYMBOL}{size}",), partial(transpose_text, size)) for size in BLOCK),
     *(module for kind in KINDS for module in _products(kind, _kernel(kind))),
-    *_products(SHORT_KIND, _Shared((f"tracer_product_{SHORT_KIND}",), short_products_text, made=_try_tiles)),
+    *_products(SHORT_KIND, _Shared((f"tracer_product_{SHORT_KIND}",), short_products_text, holds=_holds)),
     *(_Shared((f"{RADIX}{kind}",), partial(radix_text, kind)) for kind in SORTED_KINDS),
 )
 
@@ -107,12 +105,14 @@ class _Modules:
     def get(self, shared: _Shared, compile: Compile) -> LoadedModule:
         with self.lock:
             if shared not in self.made:
-                text = shared.text()
-                code = compile(text, opt=shared.opt)
-                symbols = shared_symbols(text, compile, but=shared)
-                self.made[shared] = load_object(code, symbols | _WORDS, export=shared.names[0])
-                shared.made(self.made[shared])
+                loaded = self._made(shared, compile)
+                self.made[shared] = loaded if shared.holds(loaded) else self._made(shared, compile)
             return self.made[shared]
+
+    def _made(self, shared: _Shared, compile: Compile) -> LoadedModule:
+        text = shared.text()
+        code = compile(text, opt=shared.opt)
+        return load_object(code, shared_symbols(text, compile, but=shared), export=shared.names[0])
 
 
 _MODULES = _Modules()

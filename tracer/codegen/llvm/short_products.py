@@ -6,10 +6,10 @@
     in `matrix_kernels`, for elements as large as pairs.
 
 As `matrix_kernels`, but what is copied of b are pairs of rows, element by element next to each other (Intel calls the
-layout VNNI), `DEPTH` deep; pairs of a are read where they are. Two kernels take the same panels: AVX512-BF16's dot
-products of pairs, and AMX's tiles (`tiles`) where the word `tracer_tiles` is not 0. Both take subnormal numbers for
-zeros. One thread of a Zen 5 at 256 and 512 squared: 372 and 392 GF/s, where f32 has 204 and 193. Machines with neither
-convert their matrices: two fused multiplications of both halves of each pair took three times as long.
+layout VNNI), `DEPTH` deep; pairs of a are read where they are. AVX512-BF16's dot products of pairs take subnormal
+numbers for zeros. One thread of a Zen 5 at 256 and 512 squared: 372 and 392 GF/s, where f32 has 204 and 193. Machines
+with tiles use those (`tile_products`); machines with neither convert their matrices: two fused multiplications of both
+halves of each pair took three times as long.
 """
 
 from __future__ import annotations
@@ -18,34 +18,31 @@ from typing import Final
 
 from tracer.codegen.llvm.machine import features
 from tracer.codegen.llvm.matrix_kernels import Shape, ends, mask, panel_text
-from tracer.codegen.llvm.tiles import LEAST_ROWS, TILE_PAIRS, TILE_VECTORS, tiles_text
+from tracer.codegen.llvm.tile_products import tile_products_text
+from tracer.codegen.llvm.tiles import in_use
 
 DEPTH: Final = 1024  # of a panel of b, in elements: as many bytes as one of f32
 _PAIRS: Final = "<32 x bfloat>"
 
 
-def short_products_text(*, with_tiles: bool | None = None) -> str:
-    """The module of a machine with products of pairs.
+def short_products_text() -> str:
+    """The module of this machine, which has products of pairs, in tiles or without."""
+    return tile_products_text() if in_use() else dots_text()
 
-    with_tiles: whether it holds AMX's kernel; None for whether this machine has the instructions.
-    """
-    tiled = has_tiles() if with_tiles is None else with_tiles
+
+def dots_text() -> str:
+    """The module of a machine with products of pairs."""
     s = Shape("f32", None, 512)
-    if tiled:
-        s.narrow(TILE_VECTORS)
     panels = "\n".join(_panel(s, vectors) for vectors in range(1, s.vectors + 1))
     return f"""\
-@tracer_tiles = external global i32
 @no.row = private constant [{s.lanes} x i16] zeroinitializer, align 64
 declare {s.vector} @llvm.x86.avx512bf16.dpbf16ps.512({s.vector}, {_PAIRS}, {_PAIRS})
 declare {s.vector} @llvm.masked.load.{s.suffix}.p0(ptr, i32, <{s.lanes} x i1>, {s.vector})
 declare void @llvm.masked.store.{s.suffix}.p0({s.vector}, ptr, i32, <{s.lanes} x i1>)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
-declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare i64 @llvm.smin.i64(i64, i64)
 {panels}
-{tiles_text(s) if tiled else ""}
-{_product(s, tiled)}
+{_product(s)}
 attributes #0 = {{ nounwind "prefer-vector-width"="{s.bits}" }}
 """
 
@@ -55,37 +52,18 @@ def has_dots() -> bool:
     return dict(features()).get("avx512bf16", False)
 
 
-def has_tiles() -> bool:
-    """Whether the machine has AMX's products of bf16, and its system keeps the registers."""
-    found = dict(features())
-    return has_dots() and found.get("amx-tile", False) and found.get("amx-bf16", False)
-
-
-def _product(s: Shape, tiled: bool) -> str:
+def _product(s: Shape) -> str:
     """The loops over depths and panels."""
     given = "ptr %a.at, ptr %packed, ptr %out.at, i64 %m, i64 %depth, i64 %a_row, i64 %out_row, i64 %rest, i1 %is.first"
     calls = "\n".join(
         f"pairs{v}:\n  call void @pairs{v}({given})\n  br label %panel.end" for v in range(1, s.vectors + 1)
     )
     cases = " ".join(f"i64 {v}, label %pairs{v}" for v in range(1, s.vectors))
-    choice = f"""\
-  %is.wide = icmp eq i64 %vectors, {s.vectors}
-  %by.tiles = and i1 %is.wide, %may.tile
-  br i1 %by.tiles, label %tiles, label %registers
-tiles:
-  call void @tiles({given})
-  br label %panel.end
-registers:
-"""
     return f"""\
 define void @tracer_product_bf16(ptr %a, ptr %b, ptr %out, i64 %m, i64 %n, i64 %k, i64 %a_row, i64 %a_column, \
 i64 %b_row, i64 %b_column, i64 %out_row, ptr %turn) #0 {{
 entry:
   %packed = alloca [{DEPTH // 2 * s.width} x i32], align 64
-  %allowed = load i32, ptr @tracer_tiles, align 4
-  %has.tiles = icmp ne i32 %allowed, 0
-  %has.rows = icmp sge i64 %m, {LEAST_ROWS}
-  %may.tile = and i1 %has.tiles, %has.rows
   %is.plain = icmp eq i64 %b_column, 1
   %pair.step = lshr i64 %b_column, 1
   br i1 %is.plain, label %depth.loop, label %clear
@@ -101,20 +79,12 @@ depth.loop:
   %depth.up = add i64 %depth, 1
   %steps = lshr i64 %depth.up, 1
   %pairs = lshr i64 %depth, 1
-  %steps.up = add i64 %steps, {TILE_PAIRS - 1}
-  %steps.whole = and i64 %steps.up, -{TILE_PAIRS}
-  %beyond = sub i64 %steps.whole, %steps
   %is.first = icmp eq i64 %p, 0
   %a.at = getelementptr i16, ptr %a, i64 %p
   br label %panel.loop
 panel.loop:
   %j = phi i64 [ 0, %depth.loop ], [ %j.next, %panel.end ]
 {panel_text(s, "i16", "float")}
-  %end.skip = mul i64 %steps, %stride
-  %end = getelementptr i32, ptr %packed, i64 %end.skip
-  %end.elements = mul i64 %beyond, %stride
-  %end.bytes = shl i64 %end.elements, 2
-  call void @llvm.memset.p0.i64(ptr align 4 %end, i8 0, i64 %end.bytes, i1 false)
   br i1 %is.plain, label %copy, label %turned
 turned:
   call void %turn(ptr %packed, i64 %stride, ptr %b.at, i64 %pair.step, i64 %pairs, i64 %columns)
@@ -167,10 +137,10 @@ copy.row.end:
   %q.more = icmp slt i64 %q.next, %steps
   br i1 %q.more, label %copy, label %multiply
 multiply:
-{choice if tiled else ""}  switch i64 %vectors, label %pairs{s.vectors} [ {cases} ]
+  switch i64 %vectors, label %pairs{s.vectors} [ {cases} ]
 {calls}
 panel.end:
-  %j.next = add i64 %j, {s.width}
+  %j.next = add i64 %j, %columns
   %j.more = icmp slt i64 %j.next, %n
   br i1 %j.more, label %panel.loop, label %depth.end
 depth.end:
