@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from tracer.codegen.llvm.float_parts import Parts
 from tracer.codegen.llvm.types import ELEMENT, SHORT_FLOATS, real, splat, vector
 from tracer.codegen.llvm.writer import Writer
 from tracer.errors import InternalError
@@ -62,6 +63,13 @@ def _plain(opcode: str) -> Spelling:
 def _intrinsic(name: str) -> Spelling:
     def spell(p: Place, *values: str) -> str:
         return p.w.intrinsic(name, p.element, p.lanes, *values)
+
+    return spell
+
+
+def _of_parts(op: ScalarOp) -> Spelling:
+    def spell(p: Place, *values: str) -> str:
+        return Parts(p.w, p.dtype, p.lanes).spell(op, *values)
 
     return spell
 
@@ -245,6 +253,9 @@ SPELLINGS: Final[dict[ScalarOp, Spelling]] = {
     ScalarOp.TRUNC: _intrinsic("llvm.trunc"),
     ScalarOp.ROUND_EVEN: _intrinsic("llvm.roundeven"),
     ScalarOp.COPYSIGN: _copysign,
+    ScalarOp.EXPONENT: _of_parts(ScalarOp.EXPONENT),
+    ScalarOp.SIGNIFICAND: _of_parts(ScalarOp.SIGNIFICAND),
+    ScalarOp.SCALE: _of_parts(ScalarOp.SCALE),
     ScalarOp.IDIV: _divide,
     ScalarOp.IREM: _remainder,
     ScalarOp.AND: _plain("and"),
