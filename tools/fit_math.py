@@ -248,7 +248,7 @@ def fits() -> list[Fit]:
     table += both("ERF", of_root(lambda x: mp.erf(x) / x - 1), (0, 1), (7, 12))
     # log(erfc(x)) for 1 <= x <= 4 (f32), 6 (f64): the error in erf = 1 - e^this
     table += both("LOG_ERFC", lambda x: mp.log(mp.erfc(x)), (1, 4), (8, 0), mp.erfc)
-    table += both("LOG_ERFC", lambda x: mp.log(mp.erfc(x)), (1, 6), (0, 20), mp.erfc)
+    table += both("LOG_ERFC", lambda x: mp.log(mp.erfc(x)), (1, 6), (0, 17), mp.erfc)
     # (1 + 2 x) e^(x^2) erfc(x) in t = (x - k) / (x + k), x >= 1/2, k = 2 (f32), 4 (f64): Shepherd & Laframboise 1981
     table += both("ERFCX", lambda t: scaled_erfc(2 * (1 + t) / (1 - t)), ("-0.601", "0.68"), (10, 0))
     table += both("ERFCX", lambda t: scaled_erfc(4 * (1 + t) / (1 - t)), ("-0.779", "0.745"), (0, 22))

@@ -10,7 +10,6 @@ from tracer.schedule.math.double_double import fast_two_sum
 from tracer.schedule.math.expand import DOUBLE, SINGLE, Value, fma, horner, polynomial, select
 from tracer.schedule.math.exponentials import (
     LN2,
-    exp_of_reduced,
     exp_tail,
     reduced_normal,
     rounded,
@@ -29,7 +28,8 @@ def erf(x: Value) -> Value:
     small = fma(size, polynomial(z, f.of(c.ERF_F32, c.ERF_F64)), size)
     logarithm = polynomial(size.at_most(f.of(3.99, 5.99)), f.of(c.LOG_ERFC_F32, c.LOG_ERFC_F64))
     n, scale = reduced_normal(logarithm, LN2)
-    rest = exp_of_reduced(without_ln2(logarithm, n)) * scale  # half of erfc
+    r = without_ln2(logarithm, n)
+    rest = polynomial(r, (1.0, 1.0, *exp_tail(f))) * scale  # half of erfc, itself less than 1/6
     return select(size < 1.0, small, fma(rest, -2.0, 1.0)).copysign(x)
 
 
