@@ -13,6 +13,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -210,7 +211,6 @@ def of_root(function: Function) -> Function:
 
 
 HALF_LN2 = mp.log(2) / 2 * mpf("1.002")
-SQRT_HALF = mp.sqrt(mpf("0.5"))
 
 
 def fits() -> list[Fit]:
@@ -221,11 +221,8 @@ def fits() -> list[Fit]:
     # (2^r - 1) / r
     table += both("EXP2", lambda r: mp.expm1(r * mp.log(2)) / r, ("-0.5005", "0.5005"), (6, 11), abs)
     # (log(1+f) - f) / f^2
-    table += both("LOG", lambda f: (mp.log1p(f) - f) / f**2, (SQRT_HALF - 1, 2 * SQRT_HALF - 1), (9, 20), abs)
-    table += both(
-        "LOG2", lambda f: (mp.log1p(f) - f) / f**2 / mp.log(2), (SQRT_HALF - 1, 2 * SQRT_HALF - 1), (9, 20),
-        abs,
-    )  # fmt: skip
+    table += both("LOG", lambda f: (mp.log1p(f) - f) / f**2, ("-0.25", "0.5"), (9, 20), abs)
+    table += both("LOG2", lambda f: (mp.log1p(f) - f) / f**2 / mp.log(2), ("-0.25", "0.5"), (9, 20), abs)
     # (atanh(s) - s) / s^3 in s^2 for |s| <= 0.302
     table += both("ATANH", of_root(lambda s: (mp.atanh(s) - s) / s**3), (0, "0.0915"), (5, 11), lambda z: z)
     # (atanh(s) - s - s^3 / 3) / s^5 in s^2 for |s| <= (sqrt(2) - 1) / (sqrt(2) + 1)
@@ -251,12 +248,12 @@ def fits() -> list[Fit]:
     table += both("ERF", of_root(lambda x: mp.erf(x) / x - 1), (0, 1), (7, 12))
     # log(erfc(x)) for 1 <= x <= 4 (f32), 6 (f64): the error in erf = 1 - e^this
     table += both("LOG_ERFC", lambda x: mp.log(mp.erfc(x)), (1, 4), (8, 0), mp.erfc)
-    table += both("LOG_ERFC", lambda x: mp.log(mp.erfc(x)), (1, 6), (0, 20), mp.erfc)
+    table += both("LOG_ERFC", lambda x: mp.log(mp.erfc(x)), (1, 6), (0, 17), mp.erfc)
     # (1 + 2 x) e^(x^2) erfc(x) in t = (x - k) / (x + k), x >= 1/2, k = 2 (f32), 4 (f64): Shepherd & Laframboise 1981
     table += both("ERFCX", lambda t: scaled_erfc(2 * (1 + t) / (1 - t)), ("-0.601", "0.68"), (10, 0))
     table += both("ERFCX", lambda t: scaled_erfc(4 * (1 + t) / (1 - t)), ("-0.779", "0.745"), (0, 22))
-    # erf_inv(x) / x - 1 in x^2, x <= 3/5
-    table += both("ERF_INV", of_root(lambda x: erf_inv(x) / x - 1), (0, "0.3603"), (8, 19))
+    # (erf_inv(x) / x - sqrt(pi) / 2) / w in w - 17/4, w = -log(1 - x^2) up to 25/4
+    table += both("ERF_INV", erf_inv_slope, ("-4.25", "2.001"), (11, 24), lambda v: v + mpf("4.251"))
     # t - 5/16 - erf_inv(1 - e^(-t^2)) in 1/t - r, 1 - e^(-t^2) from 3/5 to the last number below 1
     table += both("ERF_INV_TAIL", lambda v: erf_inv_tail(v + mpf("0.2434")), (0, "0.8015"), ((5, 4), 0))
     table += both("ERF_INV_TAIL", lambda v: erf_inv_tail(v + mpf("0.165")), (0, "0.8799"), (0, (11, 10)))
@@ -279,12 +276,12 @@ def scaled_erfc(x: Real) -> Real:
     return (1 + 2 * x) * mp.exp(x * x) * mp.erfc(x)
 
 
-def erf_inv(x: Real) -> Real:
-    """By Newton's method; x in [0, 0.51]."""
-    y = x * mp.sqrt(mp.pi) / 2
-    for _ in range(8):
-        y -= (mp.erf(y) - x) * mp.sqrt(mp.pi) / 2 * mp.exp(y * y)
-    return y
+@cache
+def erf_inv_slope(v: Real) -> Real:
+    """(erf_inv(x) / x - sqrt(pi) / 2) / w where w = -log(1 - x^2) = v + 17/4."""
+    w = max(v + mpf("4.25"), mpf(10) ** -15)
+    x = mp.sqrt(-mp.expm1(-w))
+    return (mp.erfinv(x) / x - mp.sqrt(mp.pi) / 2) / w
 
 
 def erf_inv_tail(r: Real) -> Real:

@@ -89,11 +89,47 @@ def _round(exact: Fraction, dtype: DType) -> Any:
         return np.float32(value)
 
 
+def _parts(value: float) -> tuple[float, float]:
+    """(e, m) with value = 2^e m, m in [3/4, 3/2)."""
+    if not value > 0:
+        return (-np.inf, 1.0) if value == 0 else (np.nan, np.nan)
+    if value == np.inf:
+        return np.inf, 1.0
+    exact, e = Fraction(value), 0
+    while exact >= Fraction(3, 2):
+        exact, e = exact / 2, e + 1
+    while exact < Fraction(3, 4):
+        exact, e = exact * 2, e - 1
+    return float(e), float(exact)
+
+
+def _scaled(a: Array, n: Array) -> Array:
+    """a * 2^n where `is_defined` says that SCALE is."""
+    result = a.copy()
+    for i in np.flatnonzero(np.isfinite(a) & (a != 0) & is_defined(ScalarOp.SCALE, a, n)):
+        result[i] = _round(Fraction(float(a[i])) * Fraction(2) ** int(n[i]), a.dtype)
+    return result
+
+
+def is_defined(op: ScalarOp, *operands: Array) -> Array:
+    """Where the result is said: everywhere, but for SCALE."""
+    x = operands[-2 if op is ScalarOp.SCALE else -1]
+    if op is not ScalarOp.SCALE:
+        return np.ones(x.shape, bool)
+    n, limits = operands[-1], np.finfo(operands[-1].dtype if operands[-1].dtype in (F32, F64) else F32)
+    x, n = x.astype(np.float64), n.astype(np.float64)
+    least = np.log2(limits.smallest_subnormal)
+    inside = (x == 0) | np.isinf(x) | ((np.abs(x) >= 2.0**-8) & (np.abs(x) <= 2.0**8))
+    return (np.isnan(x) & ~np.isinf(n)) | (inside & (n == np.trunc(n)) & (n >= least) & (n <= limits.maxexp))
+
+
 _FLOAT: dict[ScalarOp, Callable[..., Array]] = {
     ScalarOp.ADD: np.add, ScalarOp.SUB: np.subtract, ScalarOp.MUL: np.multiply, ScalarOp.DIV: np.divide,
     ScalarOp.REM: np.fmod, ScalarOp.NEG: np.negative, ScalarOp.ABS: np.abs, ScalarOp.FMA: _exact_fma,
     ScalarOp.SQRT: np.sqrt, ScalarOp.FLOOR: np.floor, ScalarOp.CEIL: np.ceil, ScalarOp.TRUNC: np.trunc,
     ScalarOp.ROUND_EVEN: np.rint, ScalarOp.COPYSIGN: np.copysign,
+    ScalarOp.EXPONENT: lambda x: np.array([_parts(v)[0] for v in x.tolist()], x.dtype),
+    ScalarOp.SIGNIFICAND: lambda x: np.array([_parts(v)[1] for v in x.tolist()], x.dtype), ScalarOp.SCALE: _scaled,
 }  # fmt: skip
 _INTEGER: dict[ScalarOp, Callable[..., Array]] = {
     ScalarOp.ADD: _integers(lambda n, a, b: a + b), ScalarOp.SUB: _integers(lambda n, a, b: a - b),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.codegen.llvm_programs import edges, pairs, same
-from tests.codegen.scalar_model import convert, evaluate
+from tests.codegen.scalar_model import convert, evaluate, is_defined
 from tracer.codegen.reference.math_functions import MATH
 from tracer.codegen.reference.scalar_ops import scalar_function
 from tracer.ir.dtypes import (
@@ -48,9 +48,10 @@ def test_each_operation_is_exact_on_lanes_and_on_scalars(dtype: DType) -> None:
         with np.errstate(all="ignore"):
             lanes = function(*operands)
             scalars = [function(*[x[i] for x in operands]) for i in range(0, len(columns[0]), 5)]
-        assert same(lanes, expected), op
+        said = is_defined(op, *operands)
+        assert same(lanes[said], expected[said]), op
         assert not any(isinstance(x, np.ndarray) for x in scalars), op
-        assert same(np.array(scalars, expected.dtype), expected[::5]), op
+        assert same(np.array(scalars, expected.dtype)[said[::5]], expected[::5][said[::5]]), op
 
 
 @pytest.mark.parametrize("source", [*DTYPES, *NARROW], ids=short_name)

@@ -80,7 +80,8 @@ def test_operations_mean_what_the_model_says(dtype: DType, lanes: int, bits: int
     inputs = pairs(dtype)
     results = outputs_of(all_operations(dtype, len(inputs[0]), lanes), inputs, bits)
     for (op, operands, expected), result in zip(expectations(dtype), results, strict=True):
-        assert same(result, expected), (op.label, *difference(result, expected, operands))
+        said = scalar_model.is_defined(op, *operands)
+        assert same(result[said], expected[said]), (op.label, *difference(result, expected, operands))
 
 
 @lru_cache

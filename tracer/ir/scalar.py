@@ -13,6 +13,10 @@ Meanings that a backend must not choose for itself:
 - `MAX` and `MIN` propagate NaN, and hold -0 to be less than +0.
 - `CONVERT` from float to integer truncates, saturates at the ends, and gives 0 for NaN; to bool it is `x != 0`;
   from bool it gives 0 or 1; between floats it rounds to nearest even; between integers it wraps.
+- `SIGNIFICAND` of a positive finite float is m in [3/4, 3/2) and `EXPONENT` is e with x = 2^e m; of zeros they are 1
+  and -inf, of inf 1 and inf, of negative numbers and NaN both are NaN. `SCALE` is x * 2^n, rounded once, for x from
+  2^-8 to 2^8 in size, 0 or infinite, and whole n from the least exponent of a denormal number to one above that of
+  the largest; NaN where x is, unless n is infinite; what it is beyond is not said.
 - `REM` on floats is C's `fmod`. Comparisons are ordered (false with a NaN), except `NE`.
 - Operations on f16 and bf16 compute in f32 and round their result.
 """
@@ -58,6 +62,9 @@ class ScalarOp(Enum):
     TRUNC = ("trunc", Signature(1, "f"))
     ROUND_EVEN = ("round_even", Signature(1, "f"))
     COPYSIGN = ("copysign", Signature(2, "f"))
+    EXPONENT = ("exponent", Signature(1, "f"))
+    SIGNIFICAND = ("significand", Signature(1, "f"))
+    SCALE = ("scale", Signature(2, "f"))
     # integers (and, or, xor, not on bool too)
     IDIV = ("idiv", Signature(2, "i"))
     IREM = ("irem", Signature(2, "i"))

@@ -181,6 +181,39 @@ def _nextafter(dtype: DType) -> Iterator[tuple[str, str]]:
     )
 
 
+def _parts(dtype: DType) -> Iterator[tuple[str, str]]:
+    """Exponents and significands, the latter in [3/4, 3/2), and products with powers of two."""
+    single = dtype == F32
+    name, word, suffix = short_name(dtype), "i32" if single else "i64", "f" if single else ""
+    to, back = ("__float_as_int", "__int_as_float") if single else ("__double_as_longlong", "__longlong_as_double")
+    fraction, tiny, least = (23, "0x1p-126f", "0x3f400000") if single else (52, "0x1p-1022", "0x3fe8000000000000ll")
+    infinite = f"{back}({'0x7f800000' if single else '0x7ff0000000000000ll'})"
+    nan = f"{back}({'0x7fc00000' if single else '0x7ff8000000000000ll'})"
+    offset = f"{to}(x < {tiny} ? x * 0x1p{fraction + 1}{suffix} : x) - {least}"
+    yield (
+        f"exponent_{name}",
+        _helper(f"""
+        {name} tr_exponent_{name}({name} x) {{
+          {word} offset = {offset};
+          {name} e = ({name})((offset >> {fraction}) - (x < {tiny} ? {fraction + 1} : 0));
+          return x > 0 ? x < {infinite} ? e : x : x == 0 ? -{infinite} : {nan};
+        }}"""),
+    )
+    yield (
+        f"significand_{name}",
+        _helper(f"""
+        {name} tr_significand_{name}({name} x) {{
+          {word} offset = {offset};
+          {name} m = {back}((offset & ((({word})1 << {fraction}) - 1)) + {least});
+          return x > 0 && x < {infinite} ? m : x >= 0 ? ({name})1 : {nan};
+        }}"""),
+    )
+    yield (
+        f"scale_{name}",
+        _helper(f"{name} tr_scale_{name}({name} x, {name} n) {{ return ldexp{suffix}(x, n == n ? (i32)n : 0); }}"),
+    )
+
+
 def _integer(value: int, target: DType) -> str:
     return integer(value, wide_dtype(target) if is_narrow(target) else target)
 
@@ -242,6 +275,7 @@ def _all() -> Iterator[tuple[str, str]]:
     yield from _round_to_odd()
     for dtype in (F32, F64):
         yield from _extrema(dtype)
+        yield from _parts(dtype)
     for dtype in (F16, BF16, F32, F64):
         yield from _nextafter(dtype)
     for source in (F32, F64):

@@ -83,6 +83,15 @@ def _function(name: str) -> Spelling:
     return spell
 
 
+def _helper(name: str) -> Spelling:
+    """One of our helpers for the dtype."""
+
+    def spell(p: Place, *values: str) -> str:
+        return p.of_dtype(name, *values)
+
+    return spell
+
+
 def _extremum(name: str, symbol: str, boolean: str) -> Spelling:
     def spell(p: Place, a: str, b: str) -> str:
         if is_float(p.dtype):
@@ -167,6 +176,9 @@ SPELLINGS: Final[Mapping[ScalarOp, Spelling]] = {
     ScalarOp.TRUNC: _function("trunc"),
     ScalarOp.ROUND_EVEN: _function("rint"),
     ScalarOp.COPYSIGN: _function("copysign"),
+    ScalarOp.EXPONENT: _helper("exponent"),
+    ScalarOp.SIGNIFICAND: _helper("significand"),
+    ScalarOp.SCALE: _helper("scale"),
     ScalarOp.IDIV: _division("idiv", "/"),
     ScalarOp.IREM: _division("irem", "%"),
     ScalarOp.AND: _bitwise("&"),

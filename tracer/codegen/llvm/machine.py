@@ -62,6 +62,12 @@ def converts_half(vector_bits: int | None = None) -> bool:
 
 
 @cache
+def splits_floats(vector_bits: int | None = None) -> bool:
+    """Whether the exponent and the significand of a float, in vectors of any width, are an instruction each."""
+    return is_x86() and _has("avx512vl", vector_bits)
+
+
+@cache
 def preferred_bits(vector_bits: int | None = None) -> int:
     """The width of vector registers to prefer."""
     if not is_x86():

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from tracer.codegen.llvm.float_parts import Parts
 from tracer.codegen.llvm.types import ELEMENT, SHORT_FLOATS, real, splat, vector
 from tracer.codegen.llvm.writer import Writer
 from tracer.errors import InternalError
@@ -62,6 +63,13 @@ def _plain(opcode: str) -> Spelling:
 def _intrinsic(name: str) -> Spelling:
     def spell(p: Place, *values: str) -> str:
         return p.w.intrinsic(name, p.element, p.lanes, *values)
+
+    return spell
+
+
+def _of_parts(op: ScalarOp) -> Spelling:
+    def spell(p: Place, *values: str) -> str:
+        return Parts(p.w, p.dtype, p.lanes).spell(op, *values)
 
     return spell
 
@@ -151,9 +159,44 @@ def _safe_divisor(p: Place, a: str, b: str) -> tuple[str, str | None]:
     return p.choose(unsafe, p.constant(1), b), zero
 
 
+def _by_constant(p: Place, a: str, divisor: int) -> str:
+    """a / divisor, truncated, in lanes of i64: the upper half of |a| times a scaled inverse (Granlund & Montgomery
+    1994, PLDI), from products of 32 bits. LLVM would take the lanes apart for 64-bit products."""
+    size = abs(divisor)
+    shift = (size - 1).bit_length()
+    inverse = -(-(1 << 63 + shift) // size)  # exact for |a| <= 2^63, since it is less than 1 too large
+    high, low, half = p.constant(inverse >> 32), p.constant(inverse & _HALF), p.constant(_HALF)
+    thirty_two = p.constant(32)
+
+    def let(opcode: str, x: str, y: str) -> str:
+        return p.w.let(f"{opcode} {p.type} {x}, {y}")
+
+    sign = let("ashr", a, p.constant(63))
+    magnitude = let("sub", let("xor", a, sign), sign)
+    upper, lower = let("lshr", magnitude, thirty_two), let("and", magnitude, half)
+    middle = let("add", let("mul", upper, low), let("lshr", let("mul", lower, low), thirty_two))
+    other = let("add", let("mul", lower, high), let("and", middle, half))
+    carried = let("add", let("lshr", middle, thirty_two), let("lshr", other, thirty_two))
+    quotient = let("lshr", let("add", let("mul", upper, high), carried), p.constant(shift - 1))
+    if divisor < 0:
+        sign = let("xor", sign, p.constant(-1))
+    return let("sub", let("xor", quotient, sign), sign)
+
+
+_HALF: Final = (1 << 32) - 1
+
+
+def _takes_apart(p: Place, divisor: int | None) -> bool:
+    """Whether LLVM would divide lane by lane: by constants, but powers of two."""
+    signed_lanes = p.lanes > 1 and p.width == 64 and is_signed(p.dtype)
+    return signed_lanes and divisor is not None and abs(divisor) & (abs(divisor) - 1) != 0
+
+
 def _quotient(p: Place, a: str, safe: str) -> str:
     """a / safe, truncated. Vectors up to 32 bits divide as floats, whose quotient is exact once truncated."""
-    letter = "s" if is_signed(p.dtype) else "u"
+    letter, known = "s" if is_signed(p.dtype) else "u", _known(safe)
+    if known is not None and _takes_apart(p, known):
+        return _by_constant(p, a, known)
     if p.lanes < 2 or p.width == 64 or _known(safe) is not None:
         return p.w.let(f"{letter}div {p.type} {a}, {safe}")
     real_type = vector("double" if p.width == 32 else "float", p.lanes)
@@ -170,7 +213,7 @@ def _divide(p: Place, a: str, b: str) -> str:
 
 def _remainder(p: Place, a: str, b: str) -> str:
     safe, zero = _safe_divisor(p, a, b)
-    if p.lanes < 2 or p.width == 64 or _known(safe) is not None:
+    if not _takes_apart(p, _known(safe)) and (p.lanes < 2 or p.width == 64 or _known(safe) is not None):
         rest = p.w.let(f"{'s' if is_signed(p.dtype) else 'u'}rem {p.type} {a}, {safe}")
     else:
         back = p.w.let(f"mul {p.type} {_quotient(p, a, safe)}, {safe}")
@@ -245,6 +288,9 @@ SPELLINGS: Final[dict[ScalarOp, Spelling]] = {
     ScalarOp.TRUNC: _intrinsic("llvm.trunc"),
     ScalarOp.ROUND_EVEN: _intrinsic("llvm.roundeven"),
     ScalarOp.COPYSIGN: _copysign,
+    ScalarOp.EXPONENT: _of_parts(ScalarOp.EXPONENT),
+    ScalarOp.SIGNIFICAND: _of_parts(ScalarOp.SIGNIFICAND),
+    ScalarOp.SCALE: _of_parts(ScalarOp.SCALE),
     ScalarOp.IDIV: _divide,
     ScalarOp.IREM: _remainder,
     ScalarOp.AND: _plain("and"),

@@ -104,6 +104,22 @@ def _maximum(a: Value, b: Value) -> Value:
     return choose(a == b, choose(np.signbit(a), b, a), np.maximum(a, b))
 
 
+def _parts(a: Value) -> tuple[Value, Value]:
+    """EXPONENT and SIGNIFICAND: NumPy's significands are in [1/2, 1)."""
+    m, e = np.frexp(a)
+    low = m < 0.75
+    m, e = choose(low, m * 2, m), choose(low, e - 1, e)
+    is_zero, outside = a == 0, (a < 0) | np.isnan(a)
+    one, nan = a.dtype.type(1), a.dtype.type(np.nan)
+    exponent = choose(is_zero, a.dtype.type(-np.inf), choose(outside, nan, choose(np.isinf(a), a, cast(e, a.dtype))))
+    return exponent, choose(outside, nan, choose(is_zero | np.isinf(a), one, m))
+
+
+def _scale(a: Value, n: Value) -> Value:
+    whole = choose(np.abs(n) < 1 << 20, n, n.dtype.type(0))  # NaN, where the result is, too
+    return np.ldexp(a, whole.astype(np.int32))
+
+
 def _nextafter(a: Value, b: Value) -> Value:
     """The float after `a` towards `b`, on the bits, so that every format has it; `b` where they are equal."""
     a, b = np.asarray(a), np.asarray(b)
@@ -207,6 +223,7 @@ _FLOAT: Final[dict[ScalarOp, Function]] = {
     ScalarOp.MIN: _minimum, ScalarOp.MAX: _maximum, ScalarOp.DIV: operator.truediv, ScalarOp.REM: np.fmod,
     ScalarOp.FMA: _fma, ScalarOp.SQRT: np.sqrt, ScalarOp.FLOOR: np.floor, ScalarOp.CEIL: np.ceil,
     ScalarOp.TRUNC: np.trunc, ScalarOp.ROUND_EVEN: np.rint, ScalarOp.COPYSIGN: np.copysign,
+    ScalarOp.EXPONENT: lambda a: _parts(a)[0], ScalarOp.SIGNIFICAND: lambda a: _parts(a)[1], ScalarOp.SCALE: _scale,
 }  # fmt: skip
 _INTEGER: Final[dict[ScalarOp, Function]] = {
     ScalarOp.MIN: np.minimum, ScalarOp.MAX: np.maximum, ScalarOp.IDIV: _divide, ScalarOp.IREM: _remainder,

@@ -4,11 +4,12 @@ Arithmetic, 2nd ed. 2018, chapter 4), and the logarithm to some 65 (f32: 33) bit
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from tracer.schedule.math import coefficients as c
-from tracer.schedule.math.expand import DOUBLE, SINGLE, Value, fma, polynomial
-from tracer.schedule.math.logarithms import LN2_HIGH, LN2_LOW, split
+from tracer.schedule.math.expand import DOUBLE, SINGLE, Value, fma, polynomial, select
+from tracer.schedule.math.logarithms import LN2_HIGH, LN2_LOW
 
 TWO_THIRDS: Final = {
     SINGLE: (0.666666686534881591796875, -1.9868215517249155e-08),
@@ -39,10 +40,13 @@ def two_product(a: Value, b: Value | float) -> Pair:
 def log_pair(x: Value) -> Pair:
     """log x for positive finite x, its relative error some 2^-11 of the format's own.
 
-    s = (m - 1) / (m + 1), log m = 2 atanh s = 2s + 2/3 s^3 + s^5 P(s^2), the first two terms in two parts each.
+    s = (m - 1) / (m + 1) for m in [sqrt(1/2), sqrt(2)), log m = 2 atanh s = 2s + 2/3 s^3 + s^5 P(s^2), the first two
+    terms in two parts each.
     """
     layout = x.format
-    e, m = split(x)
+    e, m = x.exponent, x.significand
+    upper = m > math.sqrt(2)
+    e, m = select(upper, e + 1.0, e), select(upper, m * 0.5, m)
     f = m - 1.0
     d = m + 1.0
     inverse = 1.0 / d

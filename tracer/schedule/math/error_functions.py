@@ -7,16 +7,15 @@ from typing import Final
 
 from tracer.schedule.math import coefficients as c
 from tracer.schedule.math.double_double import fast_two_sum
-from tracer.schedule.math.expand import Value, fma, horner, polynomial, select
+from tracer.schedule.math.expand import DOUBLE, SINGLE, Value, fma, horner, polynomial, select
 from tracer.schedule.math.exponentials import (
     LN2,
-    exp_of_reduced,
     exp_tail,
-    reduced,
     reduced_normal,
+    rounded,
     without_ln2,
 )
-from tracer.schedule.math.logarithms import LN2_HIGH, LN2_LOW, split_normal
+from tracer.schedule.math.logarithms import LN2_HIGH, LN2_LOW
 
 SQRT_PI_HALF: Final = math.sqrt(math.pi) / 2
 
@@ -29,7 +28,8 @@ def erf(x: Value) -> Value:
     small = fma(size, polynomial(z, f.of(c.ERF_F32, c.ERF_F64)), size)
     logarithm = polynomial(size.at_most(f.of(3.99, 5.99)), f.of(c.LOG_ERFC_F32, c.LOG_ERFC_F64))
     n, scale = reduced_normal(logarithm, LN2)
-    rest = exp_of_reduced(without_ln2(logarithm, n)) * scale  # half of erfc
+    r = without_ln2(logarithm, n)
+    rest = polynomial(r, (1.0, 1.0, *exp_tail(f))) * scale  # half of erfc, itself less than 1/6
     return select(size < 1.0, small, fma(rest, -2.0, 1.0)).copysign(x)
 
 
@@ -51,7 +51,7 @@ def erfc(x: Value) -> Value:
     p, p_lost = fast_two_sum(x.like(first), t * polynomial(t, tuple(others)))
     square = size * size
     square_lost = fma(size, size, -square)
-    n, power = reduced(-square, LN2)
+    n = rounded(-square, LN2)
     r = without_ln2(-square, n) - square_lost
     q = fma(r * r, polynomial(r, exp_tail(f)), r)
     above, above_lost = fast_two_sum(p, fma(p, q, p_lost))
@@ -60,7 +60,7 @@ def erfc(x: Value) -> Value:
     inverse = 1.0 / below
     y = above * inverse
     y = fma(inverse, fma(-y, below, above) + fma(-y, below_lost, above_lost), y)
-    tail = y * power.scale * power.rest
+    tail = y.scale(n)
     far = select(x < 0.0, 2.0 - tail, tail)
     return select(abs(x) < 0.5, near, far)
 
@@ -68,14 +68,34 @@ def erfc(x: Value) -> Value:
 def erf_inv(x: Value) -> Value:
     """The inverse of erf; infinite at -1 and 1, NaN beyond.
 
-    A polynomial up to 3/5; beyond, t - 5/16 - g(1/t) with t = sqrt(-log(1 - |x|)) in two parts.
+    x (sqrt(pi) / 2 + w R(w)) with w = -log(1 - x^2) up to 6.25, in f32 up to 4 (after Giles 2011, in GPU Computing
+    Gems, chapter 10); the rest stands in a branch.
     """
     f = x.format
+    rest = fma(-x, x, 1.0)
+    m = rest.significand - 1.0
+    q = polynomial(m, f.of(c.LOG_F32, c.LOG_F64))
+    w = fma(rest.exponent, -LN2, -fma(m * m, q, m))
+    high, low = SLOPE[f]
+    slope = fma(w, polynomial(w - CENTRE, f.of(c.ERF_INV_F32, c.ERF_INV_F64)), low)
+    central = fma(x, slope, x * high)
+    near_one = ~(w < LAST[f])
+    return x.code.rarely(near_one, (central,), lambda code: (_erf_inv_near_one(code.adopt(x)),))[0]
+
+
+LAST: Final = {SINGLE: 4.0, DOUBLE: 6.25}  # w is rounded too coarsely beyond 4 in f32
+CENTRE: Final = 4.25  # where the error of R counts most
+SLOPE: Final = {  # sqrt(pi) / 2 in two parts, both positive, so that -0 stays
+    SINGLE: (0.8862268924713135, 3.2981444537086584e-08),
+    DOUBLE: (0.8862269254527579, 7.268936996338665e-17),
+}
+
+
+def _erf_inv_near_one(x: Value) -> Value:
+    """t - 5/16 - g(1/t) with t = sqrt(-log(1 - |x|)) in two parts, for |x| > 3/5."""
+    f = x.format
     size = abs(x)
-    z = x * x
-    small = fma(size, polynomial(z, f.of(c.ERF_INV_F32, c.ERF_INV_F64)), size)
-    rest = select(size > 0.6, 1.0 - size, 0.25)  # exact; where the other case is chosen anything in range
-    square, square_lost = _minus_log(rest)
+    square, square_lost = _minus_log(select(size < 1.0, 1.0 - size, 0.25))  # exact; beyond anything in range
     t = square.sqrt()
     inverse = 1.0 / t
     t_lost = (fma(-t, t, square) + square_lost) * (inverse * 0.5)
@@ -83,17 +103,14 @@ def erf_inv(x: Value) -> Value:
     above = horner(v, f.of(c.ERF_INV_TAIL_F32, c.ERF_INV_TAIL_F64))
     below = horner(v, f.of(c.ERF_INV_TAIL_F32_BELOW, c.ERF_INV_TAIL_F64_BELOW))
     tail = (t - 5 / 16) + (t_lost - above / below)
-    result = select(size > 0.6, tail, small)
-    result = select(size < 1.0, result, select(size.equals(1.0), x.like(math.inf), math.nan))
+    result = select(size < 1.0, tail, select(size.equals(1.0), x.like(math.inf), math.nan))
     return result.copysign(x)
 
 
 def _minus_log(x: Value) -> tuple[Value, Value]:
     """-log(x) in two parts, for normal x <= 1/2."""
     layout = x.format
-    e, m = split_normal(x)
-    exponent = (e + layout.bits(layout.magic)).as_float - layout.magic
-    f = m - 1.0
+    exponent, f = x.exponent, x.significand - 1.0
     total, lost = fast_two_sum(exponent * -LN2_HIGH[layout], -f)
     q = polynomial(f, layout.of(c.LOG_F32, c.LOG_F64))
     return fast_two_sum(total, lost - fma(exponent, LN2_LOW[layout], (f * f) * q))

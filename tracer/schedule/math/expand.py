@@ -242,6 +242,19 @@ class Value:
     def convert(self, dtype: DType) -> Value:
         return self if dtype == self.dtype else self.code.apply(ScalarOp.CONVERT, dtype, self.operand)
 
+    @property
+    def exponent(self) -> Value:
+        """e with self = 2^e m, m in [3/4, 3/2)."""
+        return self._unary(ScalarOp.EXPONENT)
+
+    @property
+    def significand(self) -> Value:
+        return self._unary(ScalarOp.SIGNIFICAND)
+
+    def scale(self, n: Value) -> Value:
+        """self * 2^n, rounded once."""
+        return self._binary(ScalarOp.SCALE, n)
+
     def sqrt(self) -> Value:
         return self._unary(ScalarOp.SQRT)
 
@@ -299,12 +312,12 @@ def polynomial(x: Value, coefficients: tuple[float, ...]) -> Value:
     """The sum of coefficients[k] * x^k.
 
     Horner's rule; from 8 coefficients on even and odd powers run side by side, which halves the latency
-    for one more multiplication.
+    for one more multiplication, and from 16 on each of them does.
     """
     if len(coefficients) < 8:
         return horner(x, coefficients)
     square = x * x
-    return fma(horner(square, coefficients[1::2]), x, horner(square, coefficients[0::2]))
+    return fma(polynomial(square, coefficients[1::2]), x, polynomial(square, coefficients[0::2]))
 
 
 def horner(x: Value, coefficients: tuple[float, ...]) -> Value:

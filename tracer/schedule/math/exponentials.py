@@ -1,14 +1,12 @@
 """exp, exp2, expm1 and logistic.
 
 e^x = 2^n e^r with n = round(x / ln 2), r = x - n ln 2 in two parts (Cody & Waite 1980, chapter 6), |r| <= ln(2)/2.
-2^n is written into exponent bits; results below the normal range are computed 2^k too large and scaled
-down last, so that they round once.
+Multiplying by 2^n comes last, so that results below the normal range round once.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from tracer.schedule.math import coefficients as c
 from tracer.schedule.math.expand import DOUBLE, SINGLE, Format, Value, fma, horner, polynomial, select
@@ -19,39 +17,24 @@ LN2_LOW = {SINGLE: -1.904654299957768e-09, DOUBLE: 2.3190468138462996e-17}
 LN2 = math.log(2)
 
 
-@dataclass(frozen=True, slots=True)
-class Power:
-    """2^n = scale * rest: the scale is normal and at most 2^(n-1); multiplying by rest comes last and rounds."""
-
-    scale: Value
-    rest: Value
-
-
 def clamped(x: Value, unit: float) -> Value:
     """x within the range where 2^(x / unit) changes; NaN stays."""
     f = x.format
     return x.at_most((f.bias + 1.5) * unit).at_least(-(f.bias + f.fraction + 1.5) * unit)
 
 
-def reduced(x: Value, unit: float) -> tuple[Value, Power]:
-    """n = round(x / unit) as a float, and 2^n; x as `clamped` leaves it."""
-    f = x.format
-    up = f.of(64, 128)
-    low = x < -(f.bias - 10) * unit  # early enough for factors of 2^-8
-    magic = select(low, x.like(f.magic + f.bias - 1 + up), f.magic + f.bias - 1)
-    n, scale = _rounded(x, unit, magic)
-    return n, Power(scale, select(low, x.like(2.0 ** (1 - up)), 2.0))
+def rounded(x: Value, unit: float) -> Value:
+    """round(x / unit), for x as `clamped` leaves it."""
+    magic = x.format.magic
+    return (x + magic if unit == 1 else fma(x, 1 / unit, magic)) - magic
 
 
 def reduced_normal(x: Value, unit: float, down: int = 1) -> tuple[Value, Value]:
-    """n = round(x / unit) and 2^(n - down), which must be a normal number."""
+    """n = round(x / unit) and 2^(n - down), which must be a normal number: it is written into exponent bits."""
     f = x.format
-    return _rounded(x, unit, x.like(f.magic + f.bias - down))
-
-
-def _rounded(x: Value, unit: float, magic: Value) -> tuple[Value, Value]:
+    magic = x.like(f.magic + f.bias - down)
     shifted = x + magic if unit == 1 else fma(x, 1 / unit, magic)
-    return shifted - magic, (shifted.bits << x.format.fraction).as_float
+    return shifted - magic, (shifted.bits << f.fraction).as_float
 
 
 def without_ln2(x: Value, n: Value) -> Value:
@@ -63,9 +46,8 @@ def without_ln2(x: Value, n: Value) -> Value:
 def exp(x: Value) -> Value:
     """e^x."""
     x = clamped(x, LN2)
-    n, power = reduced(x, LN2)
-    r = without_ln2(x, n)
-    return exp_of_reduced(r) * power.scale * power.rest
+    n = rounded(x, LN2)
+    return exp_of_reduced(without_ln2(x, n)).scale(n)
 
 
 def exp_of_reduced(r: Value) -> Value:
@@ -84,14 +66,14 @@ def exp2(x: Value) -> Value:
     """2^x; exact at integers."""
     f = x.format
     x = clamped(x, 1.0)
-    n, power = reduced(x, 1.0)
+    n = rounded(x, 1.0)
     r = x - n
     if f is SINGLE:
         significand = polynomial(r, (1.0, *c.EXP2_F32))
     else:
         first, *tail = c.EXP2_F64
         significand = 1.0 + fma(r * r, polynomial(r, tuple(tail)), r * first)
-    return significand * power.scale * power.rest
+    return significand.scale(n)
 
 
 def expm1_reduced(x: Value, n: Value) -> Value:
@@ -132,8 +114,8 @@ def exp_of_negative(x: Value) -> tuple[Value, Value]:
     """e^x for x <= 0 and what its rounding lost."""
     f = x.format
     x = x.at_least(-(f.bias + f.fraction + 1.5) * LN2)
-    n, power = reduced(x, LN2)
+    n = rounded(x, LN2)
     r = without_ln2(x, n)
     q = fma(r * r, polynomial(r, exp_tail(f)), r)
     p = 1.0 + q
-    return p * power.scale * power.rest, (q - (p - 1.0)) * power.scale * power.rest
+    return p.scale(n), (q - (p - 1.0)) * x.like(1.0).scale(n)

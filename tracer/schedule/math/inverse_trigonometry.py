@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from tracer.ir.dtypes import F32, F64
 from tracer.schedule.math import coefficients as c
 from tracer.schedule.math.expand import DOUBLE, SINGLE, Value, fma, polynomial, select
 
@@ -57,17 +58,32 @@ def atan2(y: Value, x: Value) -> Value:
     return _plus_quarters(quarters, t, _atan_cubic(t)).copysign(y)
 
 
+def _root_parts(z: Value) -> tuple[Value, Value]:
+    """sqrt(z) as a sum, the second part small; z is 0, negative or within the range of f32.
+
+    In f64 from an f32 estimate of 1 / sqrt(z): a vector of f64 roots takes as long as 48 multiplications on some
+    machines, and its quotients as 32.
+    """
+    if z.format is SINGLE:
+        root = z.sqrt()
+        return root, fma(-root, root, z) / fma(root, 2.0, 2.0**-100)  # never 0/0
+    estimate = 1.0 / (z.convert(F32) + 2.0**-100).sqrt()
+    y = estimate.convert(F64)
+    root = z * y
+    e = fma(-root, y, 1.0)  # sqrt(z) = root (1 - e)^(-1/2), z - root^2 = z e
+    return root, fma(-root, root, z) * y * fma(e, 0.375, 0.5)
+
+
 def _asin_parts(x: Value) -> tuple[Value, Value, Value]:
     """(large, s, rest): asin|x| = s + rest where |x| <= 1/2, else pi/2 - 2 (s + rest) with s = sqrt((1 - |x|) / 2)."""
     f = x.format
     size = abs(x)
     large = size > 0.5
     z = select(large, fma(size, -0.5, 0.5), size * size)
-    root = z.sqrt()
-    lost = fma(-root, root, z) / fma(root, 2.0, 2.0**-100)  # of the square root; never 0/0
-    s = select(large, root, size)
-    rest = fma(s * z, polynomial(z, f.of(c.ASIN_F32, c.ASIN_F64)), select(large, lost, 0.0))
-    return large, s, rest
+    root, lost = _root_parts(z)
+    s, lost = select(large, root, size), select(large, lost, 0.0)
+    whole = s if f is SINGLE else s + lost
+    return large, s, fma(whole * z, polynomial(z, f.of(c.ASIN_F32, c.ASIN_F64)), lost)
 
 
 def asin(x: Value) -> Value:
@@ -82,7 +98,8 @@ def acos(x: Value) -> Value:
     """The arc cosine; NaN outside [-1, 1]."""
     high, low = QUARTER_PI[x.format]
     large, s, rest = _asin_parts(x)
-    s, rest = s.copysign(x), rest.copysign(x)
+    sign = x.bits & x.format.sign_bit
+    s, rest = s.copysign(x), (rest.bits ^ sign).as_float  # a root's second part may be negative
     near = (2 * high - s) + (2 * low - rest)
     # 2 (s + rest), from pi where x is negative
     negative = x < 0.0

@@ -1,6 +1,7 @@
 """log, log2 and log1p.
 
-x = 2^e m with m in [sqrt(1/2), sqrt(2)), f = m - 1 exactly; log m = f + f^2 Q(f) without a division.
+x = 2^e m with m in [3/4, 3/2), f = m - 1 exactly; log m = f + f^2 Q(f) without a division. At zeros, inf, negative
+numbers and NaN the operations that give e and m give -inf, inf and NaN, and so do the logarithms.
 """
 
 from __future__ import annotations
@@ -17,30 +18,6 @@ LOG2_E_HIGH = {SINGLE: 1.44269502162933349609375, DOUBLE: 1.4426950408889634}
 LOG2_E_LOW = {SINGLE: 1.925963033500011e-08, DOUBLE: 2.0355273740931033e-17}
 
 
-def split(x: Value) -> tuple[Value, Value]:
-    """(e, m) with x = 2^e m, m in [sqrt(1/2), sqrt(2)) and e a float, for positive finite x, denormals too."""
-    f = x.format
-    up = f.fraction + 1
-    denormal = x < f.tiny
-    e, m = split_normal(select(denormal, x * 2.0**up, x))
-    shifted = (e + f.bits(f.magic)).as_float
-    return shifted - select(denormal, x.like(f.magic + up), f.magic), m
-
-
-def split_normal(x: Value) -> tuple[Value, Value]:
-    """As `split` for normal x, with e an integer."""
-    f = x.format
-    least = f.bits(math.sqrt(0.5))
-    offset = x.bits - least
-    return offset >> f.fraction, ((offset & f.fraction_mask) + least).as_float
-
-
-def with_special_values(x: Value, result: Value) -> Value:
-    """`result` for positive finite x; -inf at zeros, inf at inf, NaN at negative numbers and NaN."""
-    outside = select(x.equals(0.0), x.like(-math.inf), math.nan)
-    return select(x.equals(math.inf), x, select(x > 0.0, result, outside))
-
-
 def log_of_one_plus(e: Value, f: Value, f_lost: Value | None = None) -> Value:
     """e ln 2 + log(1 + f + f_lost)."""
     layout = f.format
@@ -53,36 +30,35 @@ def log_of_one_plus(e: Value, f: Value, f_lost: Value | None = None) -> Value:
 
 def log(x: Value) -> Value:
     """The natural logarithm."""
-    e, m = split(x)
-    return with_special_values(x, log_of_one_plus(e, m - 1.0))
+    return log_of_one_plus(x.exponent, x.significand - 1.0)
 
 
 def log2(x: Value) -> Value:
-    """The logarithm to base 2; exact at powers of two."""
+    """The logarithm to base 2, (e + f) + (log2(m) - f); exact at powers of two."""
     layout = x.format
-    e, m = split(x)
-    f = m - 1.0
+    f = x.significand - 1.0
     q = polynomial(f, layout.of(c.LOG2_F32, c.LOG2_F64))
     tail = fma(f, LOG2_E_LOW[layout], (f * f) * q)
-    return with_special_values(x, e + fma(f, LOG2_E_HIGH[layout], tail))
+    return (x.exponent + f) + fma(f, LOG2_E_HIGH[layout] - 1.0, tail)
 
 
 def log1p_parts(x: Value, x_lost: Value | None = None) -> tuple[Value, Value, Value]:
     """(e, f, f_lost) with 1 + x + x_lost = 2^e (1 + f + f_lost) for finite x > -1; f is x itself where e = 0."""
     layout = x.format
     u = 1.0 + x
-    e, m = split_normal(u)
-    lost = x - (u - 1.0)
-    twice_inverse = (((layout.bias + 1) - e) << layout.fraction).as_float  # 2^(1-e), or 0 at the top
-    above = m - 1.0
-    f = fma(lost * 0.5, twice_inverse, above)
-    f_lost = fma(lost * 0.5, twice_inverse, above - f)
+    e = u.exponent
+    half_lost = (x - (u - 1.0)) * 0.5
+    twice_inverse = (((layout.magic + layout.bias + 1) - e).bits << layout.fraction).as_float  # 2^(1-e), 0 at the top
+    above = u.significand - 1.0
+    f = fma(half_lost, twice_inverse, above)
+    f_lost = fma(half_lost, twice_inverse, above - f)
     if x_lost is not None:
         f_lost = fma(x_lost * 0.5, twice_inverse, f_lost)
-    return (e + layout.bits(layout.magic)).as_float - layout.magic, f, f_lost
+    return e, f, f_lost
 
 
 def log1p(x: Value) -> Value:
     """log(1 + x), accurate relative to itself for small x."""
-    result = with_special_values(1.0 + x, log_of_one_plus(*log1p_parts(x)))
-    return select(abs(x) < 2.0 ** -(x.format.fraction + 2), x, result)  # keeps -0 and denormals
+    result = log_of_one_plus(*log1p_parts(x))
+    itself = (abs(x) < 2.0 ** -(x.format.fraction + 2)) | x.equals(math.inf)
+    return select(itself, x, result)  # keeps -0 and denormals

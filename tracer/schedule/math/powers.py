@@ -7,7 +7,7 @@ import math
 from tracer.schedule.math import coefficients as c
 from tracer.schedule.math.double_double import log_pair
 from tracer.schedule.math.expand import Code, Value, fma, horner, polynomial, select
-from tracer.schedule.math.exponentials import LN2, clamped, exp_tail, reduced, without_ln2
+from tracer.schedule.math.exponentials import LN2, clamped, exp_tail, rounded, without_ln2
 
 
 def exp_pair(high: Value, low: Value) -> Value:
@@ -16,10 +16,10 @@ def exp_pair(high: Value, low: Value) -> Value:
     limit = (f.bias + f.fraction + 2) * LN2
     low = select(abs(high) < limit, low, 0.0)
     high = clamped(high, LN2)
-    n, power = reduced(high, LN2)
+    n = rounded(high, LN2)
     r = without_ln2(high, n) + low
     q = fma(r * r, polynomial(r, exp_tail(f)), r)
-    return (1.0 + q) * power.scale * power.rest
+    return (1.0 + q).scale(n)
 
 
 def pow_(x: Value, y: Value) -> Value:
