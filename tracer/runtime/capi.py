@@ -10,11 +10,12 @@ import ctypes
 import sys
 import sysconfig
 from functools import cache
-from types import CellType
+from types import CellType, FunctionType
 from typing import Any
 
 import numpy as np
 
+from tracer.runtime.guards import FUNCTION_SLOTS
 from tracer.runtime.result_memory import C_FUNCTIONS
 from tracer.trace.array import Array, concrete
 
@@ -94,11 +95,29 @@ def slot_offsets() -> dict[str, int]:
     return {name: member_offset(Array, name) for name in ("_value", "_weak", "_trace", "_atom", "_type", "_owner")}
 
 
+@cache
+def function_offsets() -> dict[str, int]:
+    """Where a function keeps its code and its defaults, by name.
+
+    They moved between versions of CPython: they are looked for. Raises LookupError where they are not found.
+    """
+
+    def probe(x: object = (), *, y: object = ()) -> object:
+        return x, y
+
+    values = [getattr(probe, name) for name in FUNCTION_SLOTS]
+    words = range(OB_TYPE + 8, FunctionType.__basicsize__, 8)
+    found = [[at for at in words if _word(id(probe) + at) == id(value)] for value in values]
+    if any(len(places) != 1 for places in found):
+        raise LookupError("function")
+    return {name: places[0] for name, places in zip(FUNCTION_SLOTS, found, strict=True)}
+
+
 def member_offset(owner: type, name: str) -> int:
     """Where instances keep a slot. Raises LookupError where the descriptor is not as we know it."""
     member = _Member.from_address(_word(id(owner.__dict__[name]) + _DESCRIPTOR_MEMBER))
     if member.name != name.encode():
-        raise LookupError(name)
+        raise LookupError(owner.__name__)
     return int(member.offset)
 
 
@@ -128,11 +147,11 @@ def _layout() -> dict[str, bool]:
     array._owner = 0  # whatever is being traced now
     a, handle, items = id(value), id(array), (value, array)
     sequence, mapping, memory = [value, array], {"a": 1, "b": 2, "c": 3}, (ctypes.c_int64 * 2)()
-    cell, part, number = CellType(value), slice(value, array, items), 0.1
+    cell, part, number, plain = CellType(value), slice(value, array, items), 0.1, FunctionType(_word.__code__, {})
     try:
-        slots = slot_offsets()
-    except LookupError:
-        return {"Array": False}
+        slots, of_functions = slot_offsets(), function_offsets()
+    except LookupError as error:
+        return {str(error): False}
     owner = array._owner  # of the trace that is open, if this is first asked in one
     stored = {"_value": value, "_weak": False, "_trace": None, "_atom": None, "_type": None, "_owner": owner}
     return {
@@ -142,6 +161,7 @@ def _layout() -> dict[str, bool]:
         "dict": _word(id(mapping) + DICT_USED) == 3,
         "slice": [_word(id(part) + SLICE_ITEMS + 8 * n) for n in range(3)] == [a, handle, id(items)],
         "float": ctypes.c_double.from_address(id(number) + FLOAT_VALUE).value == number,
+        "function": _word(id(plain) + of_functions["__defaults__"]) == 0,
         "cell": _word(id(cell) + CELL_CONTENT) == a,
         "ctypes": _word(id(memory) + CDATA_POINTER) == ctypes.addressof(memory),
         "ndarray": _ndarray_layout(value),

@@ -6,6 +6,7 @@ import ctypes
 import math
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -123,8 +124,12 @@ class Recognised:
         self.record.guards, self.record.guarded = len(found), self._table(Guard, found)
 
     def _name_guard(self, guard: Named) -> Guard:
-        name = self._object(guard.name) if isinstance(guard.holder, dict) else None
-        return Guard(id(guard.holder), name, capi.CELL_CONTENT, ctypes.addressof(guard.expected))
+        name, offset = None, capi.CELL_CONTENT
+        if isinstance(guard.holder, dict):
+            name = self._object(guard.name)
+        elif isinstance(guard.holder, FunctionType):
+            offset = capi.function_offsets()[guard.name]
+        return Guard(id(guard.holder), name, offset, ctypes.addressof(guard.expected))
 
     def _value_guard(self, guard: ValueGuard) -> Guard:
         if isinstance(guard.holder, Array):

@@ -1,32 +1,26 @@
-"""What a traced function reads by name outside itself, closure variables and globals, looked at again at every call.
+"""What a traced function reads by name outside itself, looked at again at every call.
 
-A guard is a place and the object that was there when the function was traced. Functions that are named are looked into,
-since they run within the trace. Modules, classes and functions of libraries are taken to stay what they are; attributes
-and items of objects are constants of the trace. Values of arrays that tracing looked at are compared in the same way:
-see `tracer.trace.outside`.
+A guard is a place and the object that was there when the function was traced; which places those are is told in
+`places`. Values of arrays that tracing looked at are compared in the same way: see `tracer.trace.outside`.
 """
 
 from __future__ import annotations
 
 import ctypes
-import dis
-import sysconfig
-from collections.abc import Iterator
-from functools import lru_cache, partial
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
+from types import CellType, FunctionType
+from typing import Any, Final
 
 import numpy as np
 
 from tracer.ir import dtypes
 from tracer.ir.types import Type, array_type
-from tracer.once import once
 from tracer.trace.array import Array
 from tracer.trace.outside import Seen, same_bits
-from tracer.trace.source import is_ours
 
-_DEEPEST = 8  # functions that call each other
-_NOTHING: Any = object()  # what a name stands for that is not bound
+NOTHING: Any = object()
+"""What a name stands for that is not bound."""
+FUNCTION_SLOTS: Final = ("__code__", "__defaults__", "__kwdefaults__")
+"""What may be assigned to of a function, and changes what it computes."""
 _PLAIN = (int, float, complex, str, bytes, bool, type(None))
 
 
@@ -34,42 +28,85 @@ Captured = Array | np.ndarray[Any, Any]
 
 
 class Guard:
-    """holder: a cell, or a module's globals, where `name` is looked up. expected: the address of `value`."""
+    """holder: a cell; a dict, as a module's globals, where `name` is looked up; a function, of which `name` is a slot.
 
-    __slots__ = ("expected", "holder", "name", "value")
+    expected: the address of `value`, null for a slot that is not set. place: in words, what `name` is.
+    """
 
-    def __init__(self, holder: CellType | dict[str, Any], name: str) -> None:
+    __slots__ = ("_place", "expected", "holder", "name", "value")
+
+    def __init__(self, holder: CellType | FunctionType | dict[str, Any], name: str, place: str = "") -> None:
         self.holder = holder
         self.name = name
-        self.value = self.now()
-        self.expected = ctypes.c_void_p(id(self.value))
+        self._place = place
+        self.expected = ctypes.c_void_p()
+        self.expect(self.now())
+
+    def expect(self, value: Any) -> None:
+        """Expect this object from now on."""
+        self.value = value
+        is_unset = value is None and isinstance(self.holder, FunctionType)
+        self.expected.value = None if is_unset else id(value)
 
     def now(self) -> Any:
         """The object that is there at present."""
-        if isinstance(self.holder, dict):
-            return self.holder.get(self.name, _NOTHING)
-        try:
-            return self.holder.cell_contents
-        except ValueError:  # not assigned
-            return _NOTHING
+        match self.holder:
+            case dict():
+                return self.holder.get(self.name, NOTHING)
+            case FunctionType():
+                return getattr(self.holder, self.name)
+            case _:
+                try:
+                    return self.holder.cell_contents
+                except ValueError:  # not assigned
+                    return NOTHING
 
     def holds(self) -> bool:
         """Whether it is the same object, or an equal number or string, which is expected from now on."""
         now = self.now()
         if now is self.value:
             return True
-        if type(now) is not type(self.value) or type(now) not in _PLAIN or repr(now) != repr(self.value):
+        if not _are_equal(now, self.value):
             return False
-        self.value, self.expected.value = now, id(now)
+        self.expect(now)
         return True
 
     def change(self) -> str:
         """In words, what became of it."""
-        kind = "global" if isinstance(self.holder, dict) else "closure variable"
         now = self.now()
+        if isinstance(self.holder, FunctionType):
+            return self._slot_change(now)
+        place = self._place or f"{'global' if isinstance(self.holder, dict) else 'closure variable'} '{self.name}'"
         if type(now) in _PLAIN and type(self.value) in _PLAIN:
-            return f"{kind} '{self.name}': {self.value!r:.60} -> {now!r:.60}"
-        return f"{kind} '{self.name}' is {'not bound any more' if now is _NOTHING else f'another {_noun(now)}'}"
+            return f"{place}: {self.value!r:.60} -> {now!r:.60}"
+        return f"{place} is {'not bound any more' if now is NOTHING else f'another {_noun(now)}'}"
+
+    def _slot_change(self, now: Any) -> str:
+        assert isinstance(self.holder, FunctionType)
+        function = self.holder.__qualname__
+        if self.name == "__code__":
+            return f"{function} has other code"
+        if self.name == "__defaults__":
+            names = self.holder.__code__.co_varnames[: self.holder.__code__.co_argcount]
+            before, after = (
+                dict(zip(reversed(names), reversed(values or ()), strict=False)) for values in (self.value, now)
+            )
+            for name in names:
+                a, b = before.get(name, NOTHING), after.get(name, NOTHING)
+                if not _are_equal(a, b) and type(a) in _PLAIN and type(b) in _PLAIN:
+                    return f"default of '{name}' in {function}: {a!r:.60} -> {b!r:.60}"
+        return f"{function} has other defaults"
+
+
+def _are_equal(a: Any, b: Any) -> bool:
+    """Whether they are the same object, or plain values that no program can tell apart, or tuples of such."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if type(a) is tuple:
+        return len(a) == len(b) and all(map(_are_equal, a, b))
+    return type(a) in _PLAIN and repr(a) == repr(b)
 
 
 def _noun(value: Any) -> str:
@@ -112,76 +149,3 @@ class ValueGuard:
         kind = "NumPy array" if isinstance(self.holder, np.ndarray) else "array"
         before, now = (np.array2string(v, threshold=4) for v in (self.value, np.asarray(self.holder)))
         return f"the values of a captured {kind} that tracing looked at: {before:.40} -> {now:.40}"
-
-
-def guards_of(function: Any) -> list[Guard]:
-    """Guards on what a function names, and the functions that it names, each place once."""
-    found: dict[tuple[int, str], Guard] = {}
-    seen: set[int] = set()
-
-    def visit(value: Any, depth: int) -> None:
-        if depth and id(value) not in seen:
-            seen.add(id(value))
-            for guard in _named(value):
-                if _may_change(guard.value):
-                    found.setdefault((id(guard.holder), guard.name), guard)
-                visit(guard.value, depth - 1)
-            for inner in _behind(value):
-                visit(inner, depth - 1)
-
-    visit(function, _DEEPEST)
-    return list(found.values())
-
-
-def _named(value: Any) -> Iterator[Guard]:
-    """The places that a user's function names."""
-    if not isinstance(value, FunctionType) or is_ours(value.__code__) or _is_library(value.__code__):
-        return
-    for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True):
-        yield Guard(cell, name)
-    for name in _globals_of(value.__code__):
-        if name in value.__globals__:
-            yield Guard(value.__globals__, name)
-
-
-def _behind(value: Any) -> Iterator[Any]:
-    """Functions that a function or a callable object runs without naming them."""
-    if isinstance(value, FunctionType) and is_ours(value.__code__):
-        for cell in value.__closure__ or ():
-            try:
-                yield cell.cell_contents
-            except ValueError:  # not assigned
-                continue
-    elif isinstance(value, MethodType):
-        yield value.__func__
-    elif isinstance(value, partial):
-        yield value.func
-    elif not isinstance(value, type):
-        yield getattr(value, "__wrapped__", None)
-
-
-def _may_change(value: Any) -> bool:
-    if isinstance(value, ModuleType | type | BuiltinFunctionType | np.ufunc):
-        return False
-    return not (isinstance(value, FunctionType) and (is_ours(value.__code__) or _is_library(value.__code__)))
-
-
-@lru_cache(maxsize=4096)
-def _is_library(code: CodeType) -> bool:
-    return code.co_filename.startswith(_libraries())
-
-
-@once
-def _libraries() -> tuple[str, ...]:
-    """The folders of installed modules."""
-    return tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
-
-
-@lru_cache(maxsize=4096)
-def _globals_of(code: CodeType) -> tuple[str, ...]:
-    """The global names that the code of a function, and of those defined in it, reads."""
-    names = {str(i.argval): None for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            names.update(dict.fromkeys(_globals_of(constant)))
-    return tuple(names)

@@ -1,0 +1,204 @@
+"""The places that a traced function reads, as far as its code tells: names, attributes of modules, and functions.
+
+Followed are closure variables, globals, and dotted paths from these and from a bound `self`: modules, objects and
+classes are looked into without running any of their code. A function that is reached is guarded itself: its code and
+the defaults of its parameters, which may be assigned to; what it reads is guarded in turn. Modules, classes and
+functions of libraries are taken to stay what they are, and so are attributes of objects, which are constants of the
+trace; of an attribute that is a function, or a method of its class, the function is guarded, not where it stands.
+"""
+
+from __future__ import annotations
+
+import dis
+import sysconfig
+from collections.abc import Iterator, Mapping
+from functools import lru_cache, partial
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from tracer.once import once
+from tracer.runtime.guards import FUNCTION_SLOTS, NOTHING, Guard
+from tracer.trace.source import is_ours
+
+_DEEPEST = 8  # functions that call each other
+_NO_ARGUMENTS: Mapping[str, Any] = {}
+_READS = {"LOAD_GLOBAL": "global", "LOAD_NAME": "global", "LOAD_DEREF": "cell", "LOAD_FAST": "argument"}
+_PACKAGE = __name__.partition(".")[0]
+_ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
+
+
+def guards_of(function: Any, arguments: Mapping[str, Any] = _NO_ARGUMENTS) -> list[Guard]:
+    """Guards on what a function reads, and the functions that it names, each place once.
+
+    arguments: those of its parameters that are known Python objects.
+    """
+    found: dict[tuple[int, str], Guard] = {}
+    seen: set[tuple[int, int]] = set()
+
+    def visit(value: Any, depth: int, given: Mapping[str, Any] = _NO_ARGUMENTS) -> None:
+        key = id(value), id(next(iter(given.values()), None))
+        if not depth or key in seen:
+            return
+        seen.add(key)
+        if _is_users(value):
+            for guard in _own(value):
+                found.setdefault((id(guard.holder), guard.name), guard)
+            for guard in _named(value):
+                note(guard, depth)
+            for path in _read(value.__code__).paths:
+                follow(value, path, depth, given)
+        for inner, bound in _behind(value):
+            visit(inner, depth - 1, _self_of(inner, bound))
+
+    def note(guard: Guard, depth: int) -> None:
+        if _may_change(guard.value):
+            found.setdefault((id(guard.holder), guard.name), guard)
+        visit(guard.value, depth - 1)
+
+    def follow(of: FunctionType, path: tuple[str, ...], depth: int, given: Mapping[str, Any]) -> None:
+        value = _root(of, path[0], path[1], given)
+        for name in path[2:]:
+            if isinstance(value, ModuleType):
+                if _is_stable(value) or name not in vars(value):
+                    return
+                guard = Guard(vars(value), name, f"{value.__name__}.{name}")
+                note(guard, depth)
+                value = guard.value
+            else:
+                owner, value = value, _attribute(value, name)
+                visit(value, depth - 1, _self_of(value, owner))
+
+    visit(function, _DEEPEST, arguments)
+    return list(found.values())
+
+
+def _is_users(value: Any) -> bool:
+    return isinstance(value, FunctionType) and not is_ours(value.__code__) and not _is_library(value.__code__)
+
+
+def _own(function: FunctionType) -> Iterator[Guard]:
+    """What a function is, besides what it reads."""
+    for slot in FUNCTION_SLOTS:
+        yield Guard(function, slot)
+    defaults: dict[str, Any] = function.__kwdefaults__ or {}
+    for name in defaults:
+        yield Guard(defaults, name, f"default of '{name}' in {function.__qualname__}")
+
+
+def _named(function: FunctionType) -> Iterator[Guard]:
+    """The closure variables and globals that a user's function names."""
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        yield Guard(cell, name)
+    for name in _read(function.__code__).globals:
+        if name in function.__globals__:
+            yield Guard(function.__globals__, name)
+
+
+def _behind(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Functions that a function or a callable object runs without naming them, and what they are bound to."""
+    if isinstance(value, FunctionType):
+        for cell in (value.__closure__ or ()) if is_ours(value.__code__) else ():
+            try:
+                yield cell.cell_contents, None
+            except ValueError:  # not assigned
+                continue
+    elif isinstance(value, MethodType):
+        yield value.__func__, value.__self__
+    elif isinstance(value, partial):
+        yield value.func, None
+    elif not isinstance(value, type | ModuleType):
+        yield _attribute(value, "__wrapped__"), None
+        yield _attribute(type(value), "__call__"), value
+
+
+def _self_of(function: Any, bound: Any) -> Mapping[str, Any]:
+    """The first parameter's value, where it is known."""
+    if bound is None or isinstance(bound, ModuleType) or not _is_users(function):
+        return _NO_ARGUMENTS
+    return dict.fromkeys(function.__code__.co_varnames[: min(function.__code__.co_argcount, 1)], bound)
+
+
+def _root(function: FunctionType, kind: str, name: str, given: Mapping[str, Any]) -> Any:
+    """What the first name of a path stands for."""
+    match kind:
+        case "global":
+            return function.__globals__.get(name)
+        case "cell" if name in function.__code__.co_freevars:
+            assert function.__closure__ is not None
+            return Guard(function.__closure__[function.__code__.co_freevars.index(name)], name).value
+        case _:
+            return given.get(name)
+
+
+def _attribute(value: Any, name: str) -> Any:
+    """What an object's attribute is, or the function behind a method or property, found without running its code."""
+    classes = value.__mro__ if isinstance(value, type) else type(value).__mro__
+    for owner in classes:
+        if name in vars(owner):
+            found = vars(owner)[name]
+            if isinstance(found, staticmethod | classmethod):
+                return found.__func__
+            return found.fget if isinstance(found, property) else found
+    try:
+        return object.__getattribute__(value, "__dict__").get(name)
+    except AttributeError:  # slots alone
+        return None
+
+
+def _may_change(value: Any) -> bool:
+    if value is NOTHING or isinstance(value, ModuleType | type | BuiltinFunctionType | np.ufunc):
+        return False
+    return not isinstance(value, FunctionType) or _is_users(value)
+
+
+def _is_stable(module: ModuleType) -> bool:
+    """Whether it is of a library, of Python or of ours."""
+    file = getattr(module, "__file__", None)
+    return file is None or file.startswith(_libraries()) or module.__name__.partition(".")[0] == _PACKAGE
+
+
+@lru_cache(maxsize=4096)
+def _is_library(code: CodeType) -> bool:
+    return code.co_filename.startswith(_libraries())
+
+
+@once
+def _libraries() -> tuple[str, ...]:
+    """The folders of installed modules."""
+    return tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
+
+
+class _Read:
+    """What code reads. globals: names. paths: (kind, name, attribute, ...) of names whose attributes are read."""
+
+    globals: tuple[str, ...]
+    paths: tuple[tuple[str, ...], ...]
+
+    def __init__(self, code: CodeType) -> None:
+        globals, paths = dict[str, None](), dict[tuple[str, ...], None]()
+        path: tuple[str, ...] = ()
+        for instruction in dis.get_instructions(code):
+            if instruction.opname in _ATTRIBUTES and path:
+                paths.pop(path, None)
+                path = (*path, instruction.argval)
+                paths[path] = None
+                continue
+            kind = _READS.get(instruction.opname)
+            path = (kind, instruction.argval) if kind is not None else ()
+            if kind == "global":
+                globals[instruction.argval] = None
+        for constant in code.co_consts:
+            if isinstance(constant, CodeType):
+                inner = _read(constant)
+                globals.update(dict.fromkeys(inner.globals))
+                paths.update(dict.fromkeys(path for path in inner.paths if path[0] == "global"))
+        self.globals = tuple(globals)
+        self.paths = tuple(paths)
+
+
+@lru_cache(maxsize=4096)
+def _read(code: CodeType) -> _Read:
+    """What the code of a function, and of those defined in it, reads."""
+    return _Read(code)
