@@ -50,6 +50,7 @@ def test_a_donated_array_is_shown_as_one() -> None:
     assert repr(key) == "Array(donated to lambda, key[])"
 
 
+@pytest.mark.filterwarnings("ignore:.*donated, but given up for nothing")
 def test_a_donated_array_is_consumed_even_on_a_fault() -> None:
     x = arange(3)
     with pytest.raises(OutOfBoundsError):
@@ -61,12 +62,104 @@ def test_a_donated_array_is_consumed_even_on_a_fault() -> None:
 def test_a_donated_numpy_array_is_kept_with_a_warning() -> None:
     f = jit(scaled, donate_argnums=0)
     x = np.arange(3.0)
-    with pytest.warns(UserWarning, match="1 donated NumPy array kept"):
+    with pytest.warns(UserWarning, match="donated") as told:
         f(x, 2.0)
+    expected = (
+        f"jit of scaled at test_donation.py:{line(-2)}: donated, but kept: only tracer's own arrays can be given "
+        "away, not NumPy's\n  got argument 0 'x'\n"
+        "  help: pass tracer.numpy.asarray(x), or leave it out of donate_argnums"
+    )
+    assert [str(warning.message) for warning in told] == [expected]
     same(double(as_array(x)), [0.0, 2.0, 4.0])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         f(arange(3), 2.0)
+
+
+# warnings of what cannot be done: one for a function and reason
+
+
+def warnings_of(f: Any, *arguments: Any) -> list[str]:
+    """What a call warns of, without the place."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        f(*arguments)
+    return [str(warning.message).partition(": ")[2] for warning in told]
+
+
+def shared_by(name: str) -> list[str]:
+    return [
+        (
+            "donated, but copied: a NumPy view, a DLPack export or another argument has the memory, too\n"
+            f"  got {name}\n"
+            "  help: let go of it before the call, or leave it out of donate_argnums"
+        )
+    ]
+
+
+def holders() -> dict[str, Callable[[Any], Any]]:
+    return {"view": np.asarray, "part of a view": lambda x: np.asarray(x)[1:], "export": np.from_dlpack}
+
+
+@pytest.mark.parametrize("holder", holders())
+def test_a_donated_array_that_was_exported_is_copied_with_a_warning(holder: str) -> None:
+    f = jit(scaled, donate_argnums=0)
+    calls = []
+    for shared in (False, False, True, True, False):
+        x = arange(3)
+        other = holders()[holder](x) if shared else None
+        calls.append(warnings_of(f, x, 2.0))
+        if other is not None:
+            same(as_array(other), np.arange(3.0)[-len(other) :])
+    expected = shared_by("argument 0 'x'") if entries_enabled() else []
+    assert calls == [[], [], expected, [], []]
+
+
+def test_an_array_donated_twice_or_captured_is_copied_with_a_warning() -> None:
+    x = arange(3)
+    expected = entries_enabled()
+    assert warnings_of(jit(lambda a, b: a + b[0], donate_argnums=0), x, x) == shared_by("argument 0 'a'") * expected
+    y, z = arange(3), arange(3)
+    z[...] = y
+    assert warnings_of(jit(scaled, donate_argnums=0), z, 2.0) in ([], shared_by("argument 0 'x'"))
+    same(y, [0.0, 1.0, 2.0])
+
+
+def test_a_donated_array_that_no_result_fits_is_given_up_with_a_warning() -> None:
+    f = jit(lambda x, y: (x["a"] + 1.0, y[1:]), donate_argnums=(0, 1))
+    with pytest.warns(UserWarning, match="donated") as told:
+        f({"a": arange(3), "b": arange(3)}, arange(4))
+    expected = (
+        f"jit of lambda at test_donation.py:{line(-2)}: donated, but given up for nothing: no result has the same "
+        "shape and dtype, to be computed in that memory\n"
+        "  got argument 1 'y'\n"
+        "  help: leave it out of donate_argnums"
+    )
+    assert [str(warning.message) for warning in told] == [expected]
+    assert warnings_of(f, {"a": arange(3), "b": arange(3)}, arange(4)) == []
+    assert warnings_of(f, {"a": arange(5), "b": arange(5)}, arange(9)) == []
+
+
+def test_results_that_fit_and_small_arrays_warn_of_nothing() -> None:
+    after = jit(lambda x: tnp.sum(x) + x[::-1], donate_argnums=0)
+    assert warnings_of(after, arange(3)) == []  # the order of reads is not the caller's business
+    count = jit(lambda n, x: (n > 3, x + 1.0), donate_argnums=(0, 1))
+    assert warnings_of(count, tnp.asarray(1.0), arange(3)) == []
+
+
+def test_warnings_of_donation_may_be_errors() -> None:
+    f = jit(scaled, donate_argnums=0)
+    f(arange(3), 2.0)
+    f(arange(3), 2.0)
+    x = arange(3)
+    view = np.asarray(x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        if entries_enabled():
+            with pytest.raises(UserWarning, match="donated, but copied"):
+                f(x, 2.0)
+    assert view.tolist() == [0.0, 1.0, 2.0]
+    same(f(arange(3), 2.0), [0.0, 2.0, 4.0])
 
 
 # whose memory a result has
@@ -134,6 +227,7 @@ ELSEWHERE: dict[str, Callable[..., Any]] = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*given up for nothing")
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_other_results_have_memory_of_their_own(name: str) -> None:
     assert not any(keeps_place(ELSEWHERE[name], arange(4000)))
@@ -182,6 +276,7 @@ def test_whatever_moves_between_shapes_is_what_it_is_without_donation(seed: int)
     keeps_place(moved, tnp.asarray(rng.random(shape)))
 
 
+@pytest.mark.filterwarnings("ignore:.*donated, but copied")
 def test_memory_that_somebody_else_knows_of_is_copied() -> None:
     f = jit(double, donate_argnums=0)
     for _ in range(3):
@@ -195,6 +290,7 @@ def test_memory_that_somebody_else_knows_of_is_copied() -> None:
         assert memory.tolist() == [0.0, 1.0, 2.0]
 
 
+@pytest.mark.filterwarnings("ignore:.*donated, but copied")
 def test_an_array_may_be_given_twice() -> None:
     f, g = jit(step, donate_argnums=(0, 1)), jit(step, donate_argnums=0)
     for _ in range(3):
@@ -205,6 +301,7 @@ def test_an_array_may_be_given_twice() -> None:
         same(g(y, y)[0], [0.0, 0.5, 1.0])
 
 
+@pytest.mark.filterwarnings("ignore:.*donated, but copied")
 def test_a_captured_array_may_be_donated() -> None:
     x = arange(3)
     f = jit(lambda y: y * 2.0 + x, donate_argnums=0)

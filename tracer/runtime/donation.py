@@ -6,13 +6,13 @@ What the schedule makes of their memory is in `schedule.donors`; what the entry 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
 from tracer.errors import ArgumentError, message
-from tracer.ir.types import ArrayType, Type
+from tracer.ir.types import ArrayType, Type, same_up_to_weakness, size
 from tracer.trace.array import Array
 from tracer.trace.source import here
 
@@ -20,9 +20,17 @@ from tracer.trace.source import here
 class Donated:
     """What stands in place of a donated array's value: it knows its type, and says why there is nothing to read."""
 
-    def __init__(self, type: Type, function: str) -> None:
+    def __init__(self, type: Type, function: str, argument: str = "", warned: set[str] | None = None) -> None:
+        """argument: its name in warnings. warned: the reasons that `function` has warned of; None warns of nothing."""
         self._type = type
         self._function = function
+        self._argument = argument
+        self._warned = warned
+
+    def was_shared(self) -> None:
+        """The entry tells that an array could not be overwritten, and was copied: somebody else knows its memory."""
+        if self._warned is not None:
+            _warn(self._function, self._warned, "shared", [self._argument], SHARED, stacklevel=2)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -58,21 +66,65 @@ NOTHING_DONATED: Mapping[int, Donated] = {}
 """For no leaf what stands in its place after a call."""
 
 
-def consume(leaves: Sequence[Any], function: str) -> None:
-    """Take the values away from donated arrays. NumPy arrays belong to their owners: a warning says so."""
-    ignored = 0
-    for leaf in leaves:
+SHARED: Final = (
+    "copied: a NumPy view, a DLPack export or another argument has the memory, too",
+    "let go of it before the call, or leave it out of donate_argnums",
+)
+_NUMPY: Final = (
+    "kept: only tracer's own arrays can be given away, not NumPy's",
+    "pass tracer.numpy.asarray(x), or leave it out of donate_argnums",
+)
+_USELESS: Final = (
+    "given up for nothing: no result has the same shape and dtype, to be computed in that memory",
+    "leave it out of donate_argnums",
+)
+
+
+def warn_of_useless(donated: Mapping[int, Donated], donors: Collection[int], types: Sequence[Type]) -> None:
+    """Warn of donated leaves that no result can be left in.
+
+    donors: the leaves that have a result already. types: those of the results without a donor.
+    """
+    left, useless = list(types), []
+    for leaf, array in donated.items():
+        type = array._type
+        if leaf in donors or not type.shape or not size(type):
+            continue
+        fitting = next((other for other in left if same_up_to_weakness(type, other)), None)
+        if fitting is None:
+            useless.append(array)
+        else:
+            left.remove(fitting)
+    if useless and useless[0]._warned is not None:
+        names = [array._argument for array in useless]
+        _warn(useless[0]._function, useless[0]._warned, "useless", names, _USELESS, stacklevel=5)
+
+
+def _warn(
+    function: str, warned: set[str], reason: str, names: Sequence[str], told: tuple[str, str], stacklevel: int
+) -> None:
+    """One warning for a function and reason."""
+    if reason in warned:
+        return
+    warned.add(reason)
+    listed = ", ".join(names[:3]) + f" and {len(names) - 3} more" * (len(names) > 3)
+    warnings.warn(
+        message(f"jit of {function}{here()}: donated, but {told[0]}", f"got {listed}", help=told[1]),
+        UserWarning,
+        stacklevel=stacklevel + 1,
+    )
+
+
+def consume(leaves: Sequence[Any], donated: Sequence[Donated]) -> None:
+    """Take the values away from donated arrays. NumPy arrays belong to their owners: a warning says so.
+
+    donated: what says so in place of each. Of two handles that are one, the first one is told of.
+    """
+    kept = []
+    for leaf, replacement in zip(leaves, donated, strict=True):
         if type(leaf) is Array and leaf._trace is None and not isinstance(leaf._value, Donated):
-            leaf._value, leaf._type = Donated(leaf.type, function), None
+            leaf._value, leaf._type = replacement, None
         elif isinstance(leaf, np.ndarray):
-            ignored += 1
-    if ignored:
-        warnings.warn(
-            message(
-                f"jit of {function}{here()}: {ignored} donated NumPy array{'s' if ignored > 1 else ''} kept",
-                "only tracer's own arrays can be given away",
-                help="pass tracer.numpy.asarray(x), or leave it out of donate_argnums",
-            ),
-            UserWarning,
-            stacklevel=4,
-        )
+            kept.append(replacement)
+    if kept and kept[0]._warned is not None:
+        _warn(kept[0]._function, kept[0]._warned, "numpy", [array._argument for array in kept], _NUMPY, stacklevel=4)

@@ -179,6 +179,7 @@ class Recognised:
         for number, replacement in donated.items():
             leaves[self.record.captured + number].donated = self._object(replacement)
         self.record.donates = bool(donated)
+        self.record.shared = self._object(Donated.was_shared) if donated else None
 
     def _set_arguments(self, plan: Plan) -> None:
         r = self.record

@@ -11,7 +11,7 @@ define internal ptr @tracer.take_donated(ptr %record, ptr %result, ptr %owner, p
   %ndarray.type = field ptr %record Record.ndarray
   %is.ndarray = icmp eq ptr %type, %ndarray.type
   %sole = and i1 %two, %is.ndarray
-  br i1 %sole, label %look, label %copy
+  br i1 %sole, label %look, label %known
 look:
   %flags = field i32 %owner Ndarray.flags
   %own = and i32 %flags, 4 ; OWNDATA
@@ -20,6 +20,25 @@ look:
 take:
   call void @Py_IncRef(ptr %owner)
   ret ptr %owner
+known:
+  %shared = field ptr %record Record.shared
+  %is.silent = icmp eq ptr %shared, null
+  br i1 %is.silent, label %copy, label %tell
+tell:
+  %leaves = field ptr %record Record.leaves
+  %donor = field i64 %result Result.donor
+  %leaf = getelementptr [Leaf.bytes x i8], ptr %leaves, i64 %donor
+  %donated = field ptr %leaf Leaf.donated
+  %argument = alloca ptr
+  store ptr %donated, ptr %argument
+  %told = call ptr @PyObject_Vectorcall(ptr %shared, ptr %argument, i64 1, ptr null)
+  %raised = icmp eq ptr %told, null ; warnings may be errors
+  br i1 %raised, label %none, label %drop
+drop:
+  call void @Py_DecRef(ptr %told)
+  br label %copy
+none:
+  ret ptr null
 copy:
   %new = call ptr @tracer.new_value(ptr %record, ptr %result, ptr %common)
   %failed = icmp eq ptr %new, null

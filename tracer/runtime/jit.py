@@ -68,6 +68,7 @@ class JitFunction:
         self._inline = inline
         self._lock = ForkSafeLock()
         self._history = History(options.name)
+        self._warned: set[str] = set()  # why donated arrays were not used
         self._cache: dict[Key, Specialization] = {}
         self._chain: list[Specialization] = []
         update_wrapper(self, function)
@@ -109,12 +110,15 @@ class JitFunction:
             operands = [as_array(leaf) for leaf in call.leaves]
             return trees.unflatten(traced.structure, compiled.bind(operands, inline=self._inline))
         donated = self._signature.donated(call)
+        if donated:
+            compiled.warn_of_useless()
         self._note_copies(call, traced)
         try:
-            outputs = compiled.execute([as_array(leaf, copy=False) for leaf in call.leaves])
+            operands = [as_array(leaf, copy=n in donated) for n, leaf in enumerate(call.leaves)]
+            outputs = compiled.execute(operands)
         finally:
             if donated:
-                consume([call.leaves[n] for n in donated], self._name)
+                consume([call.leaves[n] for n in donated], [compiled.donated[n] for n in donated])
         if gate.is_open_here:
             self._chain_up(compiled, lambda: make_plan(args, kwargs, call), version)
         return trees.unflatten(traced.structure, outputs)
@@ -124,8 +128,7 @@ class JitFunction:
         with self._lock:
             found = self._cache.get(call.key)
             if found is None:
-                donated = {n: Donated(call.key.types[n], self._name) for n in self._signature.donated(call)}
-                found = self._cache[call.key] = Specialization(donated=donated)
+                found = self._cache[call.key] = Specialization(donated=self._donated(call))
         with found.lock:
             if found.is_traced and found.traced.is_valid:
                 return found
@@ -138,6 +141,12 @@ class JitFunction:
             found.set(traced)
             self._history.compiled(user_source(), reasons)
         return found
+
+    def _donated(self, call: Call) -> dict[int, Donated]:
+        """What takes the place of each leaf that the call gives away."""
+        given = self._signature.donated(call)
+        names = self._signature.leaf_names(call.args, call.kwargs, call.key.statics) if given else []
+        return {n: Donated(call.key.types[n], self._name, names[n], self._warned) for n in given}
 
     def _reasons(self, call: Call) -> list[str]:
         with self._lock:

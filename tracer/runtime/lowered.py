@@ -10,7 +10,7 @@ from tracer.ir.program import Program
 from tracer.lazy import LazyModule
 from tracer.runtime.arguments import Call, Signature
 from tracer.runtime.cost import CostReport, report
-from tracer.runtime.donation import consume
+from tracer.runtime.donation import Donated, consume
 from tracer.runtime.explain import Text
 from tracer.runtime.flops import flops
 from tracer.runtime.memory import Memory, memory_of
@@ -136,12 +136,12 @@ class CompiledFunction:
                 )
             )
         operands = [as_array(leaf, copy=False) for leaf in (*traced.captured, *call.leaves)]
-        donated = [call.leaves[n] for n in signature.donated(call)]
+        donated = {n: Donated(call.key.types[n], signature.name) for n in signature.donated(call)}
         try:
             return trees.unflatten(traced.structure, self._compiled.call(operands))
         finally:
             if donated:
-                consume(donated, signature.name)
+                consume([call.leaves[n] for n in donated], list(donated.values()))
 
     def cost(self) -> CostReport:
         """As `Lowered.cost`."""

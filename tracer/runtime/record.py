@@ -118,6 +118,7 @@ class Record(ctypes.Structure):
         ("elementwise", Word),  # whether arrays are of any shape, and the constant is their count of elements
         ("repeatable", Word),  # whether it may be run again: it has no ordered effects
         ("donates", Word),  # whether any leaf is donated
+        ("shared", Pointer),  # told of a donated array that has to be copied: takes the leaf's `donated`; or null
         ("single", Word),  # whether the result is the one output itself, rather than a tuple
         ("ndarray", Pointer),
         ("array", Pointer),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracer.lazy import LazyModule
 from tracer.primitives.calls import call as bind_call
-from tracer.runtime.donation import NOTHING_DONATED, Donated
+from tracer.runtime.donation import NOTHING_DONATED, Donated, warn_of_useless
 from tracer.runtime.locks import ForkSafeLock
 from tracer.runtime.plan import Plan, flat_plan
 from tracer.runtime.staging import Traced
@@ -35,12 +35,12 @@ def is_traced(leaves: Sequence[Any], traced: Traced) -> bool:
 class Specialization:
     """Traced, and compiled when it first runs. `lock` is held while either is done, so that it is done once."""
 
-    __slots__ = ("_compiled", "_donated", "_flat", "_plannable", "_recognised", "_traced", "lock")
+    __slots__ = ("_compiled", "_flat", "_plannable", "_recognised", "_traced", "donated", "lock")
 
     def __init__(self, traced: Traced | None = None, donated: Mapping[int, Donated] = NOTHING_DONATED) -> None:
         """donated: what takes the place of each leaf that a call gives away."""
         self.lock = ForkSafeLock()
-        self._donated = donated
+        self.donated = donated
         self._traced = traced
         self._compiled: compiling.Compiled | None = None
         self._flat: Callable[..., Sequence[Array]] | None = None
@@ -65,8 +65,14 @@ class Specialization:
         with self.lock:
             if self._compiled is None:
                 traced = self.traced
-                self._compiled = compiling.compile_program(traced.program, traced.inputs_of(self._donated))
+                self._compiled = compiling.compile_program(traced.program, traced.inputs_of(self.donated))
             return self._compiled
+
+    def warn_of_useless(self) -> None:
+        """Warn of donated arrays that no result can be left in."""
+        scheduled, captured = self.compiled().scheduled, len(self.traced.captured)
+        types = [type for n, type in enumerate(scheduled.output_types) if n not in scheduled.donors]
+        warn_of_useless(self.donated, [donor - captured for donor in scheduled.donors.values()], types)
 
     def bind(self, operands: Sequence[Array], *, inline: bool) -> list[Any]:
         """The outputs within whatever is being traced."""
@@ -98,7 +104,7 @@ class Specialization:
         count = len(compiled.scheduled.input_types) - len(captured)
         if not entries.entries_enabled():
             return by_ctypes
-        recognised = entries.Recognised(compiled, captured, flat_plan(count), None, self._donated)
+        recognised = entries.Recognised(compiled, captured, flat_plan(count), None, self.donated)
         recognised.trust_caller()
         return recognised.entry(by_ctypes)
 
@@ -113,7 +119,7 @@ class Specialization:
                     self._plannable = False
                     return False
                 traced, compiled = self.traced, self.compiled()
-                self._recognised = entries.Recognised(compiled, traced.captured, plan, traced.structure, self._donated)
+                self._recognised = entries.Recognised(compiled, traced.captured, plan, traced.structure, self.donated)
                 self._recognised.watch(traced.guards, traced.values)
             self._recognised.trust_settings(version)
         return True
