@@ -221,10 +221,12 @@ def jit(
     fun: takes and returns arrays and numbers, or trees of them. Without it, `jit(static_argnums=0)` is a decorator.
     static_argnums, static_argnames: arguments that are Python values, hashable; each value is compiled anew.
     donate_argnums, donate_argnames: arrays that the caller gives up, and can no longer be used. Results of the same
-    type are computed in their memory where the order of reads and writes allows it, and nobody else sees it.
+    type are computed in their memory where the order of reads and writes allows it, and nobody else sees it; where
+    somebody does, or no result has their type, a warning says so once.
     inline: inside another traced function, its equations rather than a call. keep_unused: accepted as JAX's.
     Arrays that `fun` captures, NumPy's too, are read whenever it is called; where tracing looks at their values, as
-    masks and `float` do, other values compile anew.
+    masks and `float` do, other values compile anew. So do other objects under names that it reads, and other code or
+    defaults of functions that it runs by name; attributes of objects and items of containers are constants.
     Raises ArgumentError for arguments that are no arrays, and static ones that cannot be hashed.
 
     >>> tracer.jit(lambda x: x + 1.0)(2.0)

@@ -79,9 +79,10 @@ def _is_users(value: Any) -> bool:
 
 
 def _own(function: FunctionType) -> Iterator[Guard]:
-    """What a function is, besides what it reads."""
+    """What a function is, besides what it reads. Defaults that are not set were not missed in tracing."""
     for slot in FUNCTION_SLOTS:
-        yield Guard(function, slot)
+        if getattr(function, slot) is not None:
+            yield Guard(function, slot)
     defaults: dict[str, Any] = function.__kwdefaults__ or {}
     for name in defaults:
         yield Guard(defaults, name, f"default of '{name}' in {function.__qualname__}")
