@@ -21,12 +21,14 @@ from tracer.trace.source import here
 
 if TYPE_CHECKING:
     from tracer.codegen.llvm import jit as llvm
+    from tracer.codegen.llvm import library
     from tracer.ir.loop import Module
     from tracer.passes import pipeline
     from tracer.runtime import compile as compiling
     from tracer.runtime import cuda as gpu
 else:
     llvm = LazyModule("tracer.codegen.llvm.jit")
+    library = LazyModule("tracer.codegen.llvm.library")
     pipeline = LazyModule("tracer.passes.pipeline")
     compiling = LazyModule("tracer.runtime.compile")
     gpu = LazyModule("tracer.runtime.cuda")
@@ -96,7 +98,9 @@ class Lowered:
 
         Loops of unknown length that are differentiated in reverse keep values of every round: `growth` says how many
         bytes, and `after(rounds)` what the peak is then. On Linux, calls of 50 MB or more are held to 5 % of this by
-        tests/runtime/test_memory.py, and such loops to 6 %.
+        tests/runtime/test_memory.py, and such loops to 6 %; those of linear algebra from 100 MB on with the first call,
+        whose peak, `first`, counts what compiling takes and the libraries that are loaded. Not counted: room that BLAS
+        has for packing complex matrices, some MB a thread.
 
         >>> print(tracer.jit(lambda x: tnp.sort(x) + x).lower(np.zeros(1000)).memory())
         arguments            8,000 B
@@ -105,8 +109,12 @@ class Lowered:
         constants                0 B
         peak                24,000 B
         """
-        program, scheduled = self._traced.program, self._compiled.scheduled
-        return memory_of(program, self.optimized(), scheduled.module.arena, scheduled.constants, scheduled.donors)
+        program, compiled = self._traced.program, self._compiled
+        scheduled, names = compiled.scheduled, compiling.library_names(compiled.scheduled.module)
+        return memory_of(
+            program, self.optimized(), scheduled.module.arena, scheduled.constants, scheduled.donors,
+            calls_scipy=library.calls_scipy(names, compiled.text),
+        )  # fmt: skip
 
     def compile(self) -> CompiledFunction:
         """The function for exactly these types."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from tracer.ir.program import Program
 from tracer.ir.types import StackType
@@ -30,7 +30,8 @@ class Memory:
     arguments: what the caller hands over and what the function captured; results, but for those in the memory of
     donated arguments; arena: temporaries, at most at one time; constants: data that belongs to the program; limit:
     what loops with `memory=` keep at most.
-    growth: loops of unknown length that keep values of every round.
+    growth: loops of unknown length that keep values of every round. once: what LLVM takes to compile, and SciPy's BLAS
+    and LAPACK when they are loaded, where the program calls them: as measured, good to some MiB.
     """
 
     arguments: int
@@ -39,11 +40,17 @@ class Memory:
     constants: int
     limit: int = 0
     growth: tuple[Growth, ...] = ()
+    once: int = 0
 
     @property
     def peak(self) -> int:
-        """Everything at once."""
+        """Everything at once, in a process that has compiled the program."""
         return self.arguments + self.results + self.arena + self.constants + self.limit
+
+    @property
+    def first(self) -> int:
+        """The same for the first call, which compiles, where nothing before it needed the same libraries."""
+        return self.peak + self.once
 
     def after(self, rounds: int) -> int:
         """The peak where each loop in `growth` runs so many rounds. An inner loop starts anew in every round."""
@@ -57,11 +64,16 @@ class Memory:
     __repr__ = __str__
 
 
+_COMPILED: Final = 4 << 20  # of LLVM's library, touched for the first time, and its heap: 3.5 to 4.1 MB were measured
+_LAPACK: Final = 6 << 20  # of SciPy's OpenBLAS and what exports it: 5.4 to 6.5 MB, and as much on one thread as on two
+
+
 def memory_of(
-    traced: Program, optimized: Program, arena: int, constants: Sequence[Any], donors: Collection[int]
-) -> Memory:
+    traced: Program, optimized: Program, arena: int, constants: Sequence[Any], donors: Collection[int], *,
+    calls_scipy: bool = False,
+) -> Memory:  # fmt: skip
     """The memory of a program. arena: bytes of its buffers. constants: the arrays in its module. donors: the results
-    that have the memory of arguments."""
+    that have the memory of arguments. calls_scipy: whether it binds BLAS or LAPACK."""
     limits = [e.params["memory"] for e in equations(traced) if e.primitive.name in ("loop_pull", "loop_bend")]
     growth = () if limits else tuple(_growth(optimized))
     return Memory(
@@ -71,6 +83,7 @@ def memory_of(
         sum(constant.nbytes for constant in constants),
         max(limits, default=0),
         growth,
+        _COMPILED + _LAPACK * calls_scipy,
     )
 
 

@@ -305,6 +305,12 @@ def library_texts(helpers: Container[str]) -> list[str]:
     return list(dict.fromkeys(text for texts in functions for text in texts))
 
 
+def calls_scipy(names: Iterable[str], text: str) -> bool:
+    """Whether a module's text names BLAS or LAPACK among the symbols of the named routines."""
+    bound = [symbol for name in names for symbol in LIBRARY[name].symbols if f"@{symbol[0]}(" in text]
+    return any(module != "numpy" for _, module, _ in bound)
+
+
 def library_symbols(names: Iterable[str], text: str | None = None) -> dict[str, int]:
     """The addresses that the named routines bind, or those of them that a module's text names.
 
