@@ -221,3 +221,19 @@ def test_partials_are_trees_of_their_arguments_and_keep_inner_partials_whole() -
     assert tree.structure(partial) == tree.structure(tree_util.Partial(inner, 4.0, c=2.0))
     assert tree.structure(partial) != tree.structure(tree_util.Partial(functools.partial(g, "plus"), 3.0, c=1.0))
     assert tree.leaves(tree_util.Partial(tree_util.Partial(g, "minus"), 5.0)) == [5.0]
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("inner", [loop, tracer.checkpoint(loop), lambda v: jit(lambda u: vjp(loop, u))(v)[1](v)[0]])
+def test_what_loops_gave_outside_jit_enters_it(inner: Callable[[Any], Any], order: int) -> None:
+    """The loops that a checkpoint or a passage through jit run again leave no stacks among values."""
+
+    def g(v: Any) -> Any:
+        return inner(v) if order == 1 else vjp(inner, v)[1](v)[0]
+
+    point = tnp.asarray(X)
+    expected = jit(lambda v: vjp(g, v)[1](v)[0])(point)
+    pullback = vjp(g, point)[1]
+    np.testing.assert_allclose(pullback(point)[0], expected, rtol=1e-12)
+    np.testing.assert_allclose(jit(lambda ct: pullback(ct)[0])(point), expected, rtol=1e-12)
+    np.testing.assert_allclose(jit(lambda f, ct: f(ct)[0])(pullback, point), expected, rtol=1e-12)

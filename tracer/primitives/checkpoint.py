@@ -16,7 +16,7 @@ from tracer.ir.primitive import Eager, Effect, Joint, Linearized, Primitive, Str
 from tracer.ir.program import Program
 from tracer.ir.types import StackType
 from tracer.ir.visit import equations, live_equations
-from tracer.primitives.calls import call_p, program_effects
+from tracer.primitives.calls import call, call_p, program_effects
 from tracer.primitives.nested import Axes, active_of, batched_of, claims, front_axes, move_to_front, nonzero, spread
 from tracer.primitives.recomputation import Divider, checkpoint_name_p
 from tracer.primitives.reference import run_reference
@@ -93,7 +93,8 @@ def _linearize(
         assert call_p.linearize is not None
         repeated: Linearized = call_p.linearize(ctx, xs, active, program=program, inline=True)
         return repeated
-    results = evaluate(split.forward, xs)
+    # as one, outside jit: by itself a loop in it would leave stacks there, which nothing reads
+    results = call(split.forward, *xs) if ctx.nested else evaluate(split.forward, xs)
     count = len(program.outputs)
 
     def apply(residuals: Sequence[Any], dxs: Sequence[Any]) -> list[Any]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from tracer.ir.program import Atom, Literal, Program, Var
 from tracer.ir.types import StackType
+from tracer.primitives.calls import call
 from tracer.primitives.silence import silent
 from tracer.trace.array import Array, traced
 from tracer.trace.evaluate import evaluate
@@ -43,7 +44,13 @@ def without_stacks(program: Program, residuals: Sequence[Array]) -> tuple[Progra
         staged = stage(run, [*(x.type for x in kept), *tangents], name=program.name)
     finally:
         state.source = outer_source
-    return silent(staged.program), [*staged.constants, *kept]
+    whole = silent(staged.program)
+    return _as_one(whole), [*staged.constants, *kept]
+
+
+def _as_one(program: Program) -> Program:
+    """The program as one call, so that no stack of it is seen where it runs outside jit."""
+    return stage(lambda inputs: call(program, *inputs), program.input_types, name=program.name).program
 
 
 def _traced_back(residuals: Sequence[Array]) -> tuple[list[Origin], list[Array]]:
