@@ -15,11 +15,12 @@ from tracer.errors import NoRuleError, message
 from tracer.ir.linearized import LinearizedProgram
 from tracer.ir.primitive import Effect, Linearized, Zero
 from tracer.ir.program import Atom, Equation, Program, Var
-from tracer.ir.types import ArrayType, Float0Type, Type, is_differentiable, storage_type, tangent_type
+from tracer.ir.types import ArrayType, Float0Type, StackType, Type, is_differentiable, storage_type, tangent_type
 from tracer.primitives.calls import call
 from tracer.primitives.closing import closed
 from tracer.primitives.conversion import convert_element_type
 from tracer.primitives.nested import active_of, claims, nonzero, pick, reached_results
+from tracer.primitives.repeating import repeating
 from tracer.primitives.rules import is_linear
 from tracer.primitives.stacks import filled
 from tracer.trace.evaluate import Environment, read
@@ -116,7 +117,7 @@ def split_linear(
 ) -> LinearizedProgram:
     """Take a program apart that is linear in its active inputs. instantiate: which outputs count as reached anyway.
 
-    What `linearize_program` would return, without derivatives of anything.
+    What `linearize_program` would return, without derivatives of anything. nested: as there.
     """
     wanted = (instantiate,) * len(program.outputs) if isinstance(instantiate, bool) else instantiate
     inputs = program.inputs
@@ -159,7 +160,9 @@ def split_linear(
     finally:
         state.source = outer_source
     sources = tuple(_source(v, program, fresh) for v in kept)
-    return LinearizedProgram(first, second, sources, active_outputs)
+    split = LinearizedProgram(first, second, sources, active_outputs)
+    stacks = any(isinstance(v.type, StackType) and v not in inputs for v in kept)
+    return repeating(program, active, split) if nested and stacks else split
 
 
 def _source(variable: Var, program: Program, fresh: Sequence[Var]) -> tuple[str, int]:

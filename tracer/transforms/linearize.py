@@ -7,7 +7,6 @@ the jvp rules compute happens at the enclosing level, and enters the linear prog
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,14 +14,12 @@ from tracer.ir.linearized import LinearizedProgram
 from tracer.ir.primitive import Joint, Linearized, NoRule, Primitive, Zero
 from tracer.ir.program import Atom, Literal, Program, Var
 from tracer.ir.types import StackType, is_differentiable, tangent_type
-from tracer.ir.visit import live_variables
 from tracer.primitives.closing import close_over
-from tracer.primitives.silence import silent
+from tracer.primitives.repeating import repeating
 from tracer.primitives.stand_ins import unchanged
 from tracer.trace.array import Array
 from tracer.trace.evaluate import Environment, evaluate, read
 from tracer.trace.memo import remembered
-from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all, open_trace, stage_process
 from tracer.transforms.context import Context, Tangent, raise_no_rule, zero_like
@@ -56,7 +53,7 @@ def linearize_program(
             linear_program = linear.program(dense)
             residuals = [array for _, array in linear.constants]
         if nested and any(isinstance(r.type, StackType) for r in residuals):
-            return _repeating(program, active, instantiate)
+            return repeating(program, active, linearize_program(program, active, instantiate))
         sources, fresh = _residual_sources(primals, outputs, residuals, unchanged(forward.equations))
         forward_program = forward.program([*outputs, *fresh])
     forward_program = close_over(forward_program, [array for _, array in forward.constants])
@@ -64,25 +61,6 @@ def linearize_program(
 
 
 _no_primitive: Any = None  # a context that is only used to instantiate zeros
-
-
-def _repeating(program: Program, active: tuple[bool, ...], instantiate: tuple[bool, ...] | bool) -> LinearizedProgram:
-    """The split whose residuals are the inputs: its linear part runs the program again."""
-    split = linearize_program(program, active, instantiate)
-    count = len(program.inputs)
-
-    def run(inputs: list[Any]) -> list[Operand]:
-        primals, tangents = inputs[:count], inputs[count:]
-        residuals = split.residuals(primals, evaluate(split.forward, primals))
-        return evaluate(split.linear, [*residuals, *tangents])
-
-    moving = [tangent_type(v.type) for v, on in zip(program.inputs, active, strict=True) if on]
-    linear = silent(stage(run, [*program.input_types, *moving], name=f"{program.name}.linear").program)
-    read = live_variables(linear)
-    kept = [i for i in range(count) if linear.inputs[i] in read]
-    inputs = (*(linear.inputs[i] for i in kept), *linear.inputs[count:])
-    sources = tuple(("input", i) for i in kept)
-    return LinearizedProgram(program, replace(linear, inputs=inputs), sources, split.active_outputs)
 
 
 def _residual_sources(
