@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.laws.sampling import THOROUGH
-from tests.transforms.combining import TRANSFORMS, Chain, allowed, chains, check
+from tests.transforms.combining import BY_NAME, TRANSFORMS, Chain, allowed, chains, check
 from tests.transforms.examples import EXAMPLES
 
 SINGLES_EACH, PAIRS_EACH, TRIPLES_EACH = (len(TRANSFORMS), len(TRANSFORMS) ** 2, 60) if THOROUGH else (4, 6, 1)
@@ -67,3 +67,14 @@ def test_triples(name: str) -> None:
 def test_drawn_compositions(name: str, chain: Chain) -> None:
     if allowed(EXAMPLES[name], chain) and sum(t.differences for t in chain) <= 3:
         check(EXAMPLES[name], chain)
+
+
+@pytest.mark.parametrize(
+    ("name", "chain"),
+    [
+        ("until_another_than_grows", ("while_loop of lanes", "cond of lanes", "grad", "jacrev")),
+        ("lanes_of_loops_of_lanes", ("vjp out of scan", "grad")),
+    ],
+)
+def test_compositions_that_once_kept_stacks_of_stacks(name: str, chain: tuple[str, ...]) -> None:
+    check(EXAMPLES[name], [BY_NAME[each] for each in chain])

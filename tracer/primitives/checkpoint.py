@@ -93,8 +93,9 @@ def _linearize(
         assert call_p.linearize is not None
         repeated: Linearized = call_p.linearize(ctx, xs, active, program=program, inline=True)
         return repeated
-    # as one, outside jit: by itself a loop in it would leave stacks there, which nothing reads
-    results = call(split.forward, *xs) if ctx.nested else evaluate(split.forward, xs)
+    # as one where it has stacks that nothing reads: outside jit there are none
+    leaves_stacks = any(isinstance(v.type, StackType) for e in split.forward.equations for v in e.outputs)
+    results = call(split.forward, *xs) if ctx.nested and leaves_stacks else evaluate(split.forward, xs)
     count = len(program.outputs)
 
     def apply(residuals: Sequence[Any], dxs: Sequence[Any]) -> list[Any]:
