@@ -43,8 +43,8 @@ def normal(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
     sqrt(2) * erf_inv(u), with u uniform in (-1, 1).
 
     >>> tracer.random.normal(tracer.random.key(0), (2, 3), "float32")
-    Array([[ 1.622642  ,  2.0252647 , -0.43359438],
-           [-0.07861736,  0.17609091, -0.9720893 ]], f32)
+    Array([[ 1.622642  ,  2.0252645 , -0.43359438],
+           [-0.07861735,  0.17609091, -0.9720893 ]], f32)
     """
     keys, sizes = one_key("normal", key), shape_of("normal", shape)
     return normal_of(keys, sizes, float_dtype("normal", dtype, of_complex=True))
