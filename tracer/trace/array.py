@@ -175,9 +175,10 @@ class Array(Surface):
         return complex(self._scalar(TracerFloatError, "complex", differentiated=False))
 
     def _is_plain_number(self) -> bool:
-        """Whether NumPy's array, without axes and outside all traces, may be asked for its number."""
+        """Whether NumPy's array, without axes and outside all traces, may be asked for its number, and nobody notes it."""
         value = self._value
-        return self._trace is None and type(value) is np.ndarray and not value.shape and value.dtype.kind in "fiub"
+        is_number = self._trace is None and type(value) is np.ndarray and not value.shape and value.dtype.kind in "fiub"
+        return is_number and state.outside is None
 
     def _scalar(self, error: Failure, what: str, *, differentiated: bool = True) -> Any:
         """The one element as a NumPy scalar. `differentiated`: whether a define-by-run value may be read."""
