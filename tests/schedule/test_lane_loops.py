@@ -342,7 +342,7 @@ def with_a_loop_in_common(x: Any) -> Any:
 def checked_in_step(x: Any, table: Any = TABLE) -> Any:
     """The first fault is that of the first round."""
     table = tnp.asarray(table)
-    return lax.fori_loop(0, 3, lambda i, v: v + table[v.astype("int64") % 5], x)
+    return lax.fori_loop(0, 3, lambda i, v: v + table[(v % 5.0).astype("int64")], x)
 
 
 def unfrozen(x: Any) -> Any:

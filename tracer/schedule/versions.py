@@ -11,7 +11,7 @@ from tracer.primitives.lanes import mask_position
 from tracer.schedule.elements import is_name
 from tracer.schedule.fusion import plan_block
 from tracer.schedule.plans import BlockPlan, Rename
-from tracer.schedule.updates import is_computed_in_place
+from tracer.schedule.updates import is_computed_in_place, is_update, reads_its_array
 
 
 class Versions:
@@ -52,13 +52,23 @@ class Versions:
         updating = self.definitions[result]
         others = [e for e in self._readers[before] if e is not updating]
         once = len(self._readers[before]) == len(others) + 1
-        return once and self.plan.last_read[before] <= at and all(self._runs_before(e, at) for e in others)
+        harmless = updating if is_update(updating) and not self._reads_others(updating) else None
+        return once and self.plan.last_read[before] <= at and all(self._runs_before(e, at, harmless) for e in others)
 
-    def _runs_before(self, equation: Equation, at: int) -> bool:
-        """Whether an equation has been run when a step begins, and its results are no names for memory of others."""
+    def _reads_others(self, update: Equation) -> bool:
+        """Whether an update computes what it stores from elements of its array that it may have replaced."""
+        return reads_its_array(update, self.definitions) is not False
+
+    def _runs_before(self, equation: Equation, at: int, harmless: Equation | None) -> bool:
+        """Whether an equation has been run when a step begins, and its results are no names for memory of others.
+
+        harmless: the one of that step, where it reads of an array what it replaces in it alone.
+        """
+        if equation is harmless:
+            return True
         for variable in equation.outputs:
             if variable in self.plan.inline:
-                if not all(self._runs_before(reader, at) for reader in self._readers.get(variable, ())):
+                if not all(self._runs_before(reader, at, harmless) for reader in self._readers.get(variable, ())):
                     return False
             elif self.plan.place[variable] >= at or isinstance(self.plan.steps[self.plan.place[variable]], Rename):
                 return False
