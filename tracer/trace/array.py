@@ -175,7 +175,7 @@ class Array(Surface):
         return complex(self._scalar(TracerFloatError, "complex", differentiated=False))
 
     def _is_plain_number(self) -> bool:
-        """Whether NumPy's array, without axes and outside all traces, may be asked for its number, and nobody notes it."""
+        """Whether the number may be read from NumPy's array at once: it is concrete, and nobody notes what is read."""
         value = self._value
         is_number = self._trace is None and type(value) is np.ndarray and not value.shape and value.dtype.kind in "fiub"
         return is_number and state.outside is None
