@@ -1,4 +1,7 @@
-"""Why rows are behind a peer or miss a bar, as found in their loops, their machine code, or by profiling."""
+"""Why rows are behind a peer or miss a bar, as found in their loops, their machine code, or by profiling.
+
+All were found on a Zen 5, as the page says; figures of another processor differ.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,6 @@ FIRST_CALLS: Final[dict[str, str]] = {
     "sum f4 1e7": "LLVM: 17 ms of 30 for the loop in parts and vectors, 5 for the pool of threads; the sum takes 1",
     "attention": "LLVM: 100 ms of 120, of which 49 for the kernel of products, 24 for transposes, 19 for its own loops",
     "matmul f4 2048": "LLVM: 54 ms of 135, of which 39 for the kernel that all products share; the product takes 60",
-    "matmul bf16": "LLVM: 75 ms of 97, of which 51 for the kernel of pairs, 15 for the loops around it",
     "matmul f8": "LLVM: 50 ms of 60, of which 38 for the kernel that all products share",
 }
 """Of first calls."""

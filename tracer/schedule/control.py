@@ -195,8 +195,11 @@ def _registers(writer: BlockWriter, source: Source) -> Element:
             raise AssertionError(source)
 
 
-def _is_in_lanes(writer: BlockWriter, equation: Equation, write: Callable[[BlockWriter, Equation], None]) -> bool:
-    """Write native loops in the lanes of one nest, where the loop's lanes have nothing to do with one another."""
+def _wrote_in_lanes(writer: BlockWriter, equation: Equation, write: Callable[[BlockWriter, Equation], None]) -> bool:
+    """Write native loops in the lanes of one nest, where the loop's lanes have nothing to do with one another.
+
+    Whether that was so. write: how the loop is written otherwise, for results that all lanes share.
+    """
     fit = lane_fit(equation)
     if fit is None:
         return False
@@ -209,7 +212,7 @@ def _is_in_lanes(writer: BlockWriter, equation: Equation, write: Callable[[Block
 
 def write_while(writer: BlockWriter, equation: Equation) -> None:
     """A while_loop."""
-    if _is_in_lanes(writer, equation, write_while):
+    if _wrote_in_lanes(writer, equation, write_while):
         return
     params, inputs = equation.params, equation.inputs
     first, second = params["cond_consts"], params["cond_consts"] + params["body_consts"]
@@ -232,7 +235,7 @@ def write_while(writer: BlockWriter, equation: Equation) -> None:
 
 def write_scan(writer: BlockWriter, equation: Equation) -> None:
     """A scan: a counted loop over slices."""
-    if _is_in_lanes(writer, equation, write_scan):
+    if _wrote_in_lanes(writer, equation, write_scan):
         return
     params, inputs, b = equation.params, equation.inputs, writer.builder
     consts, count, length = params["consts"], params["carries"], params["length"]
