@@ -93,7 +93,7 @@ def test_they_are_carried() -> None:
 
 
 def test_their_shapes_count() -> None:
-    with pytest.raises(tracer.errors.ArgumentError, match=r"tangents\[0\].*float0\[2\]|float0\[2\]"):
+    with pytest.raises(tracer.errors.ArgumentError, match=r"expected float0\[\], got float0\[2\]"):
         jit(lambda t: tracer.jvp(power, (3, 2.0), (t, 1.0)))(np.zeros(2, float0))
     assert tracer.eval_shape(both, 3, 2.0)[0].shape == ()
 

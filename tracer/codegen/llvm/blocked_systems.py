@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tracer.codegen.llvm.blocked_factors import keep, kept
+from tracer.codegen.llvm.lapack import TRSM_LETTERS
 from tracer.codegen.llvm.matrix_kernels import KINDS
 from tracer.codegen.llvm.matrix_products import BLAS_LETTER, THREADS, on_one_thread
 from tracer.codegen.llvm.transposes import SYMBOL
@@ -60,25 +61,10 @@ entry:
 }}
 define internal void @systems.part_{kind}(ptr %given, i64 %begin, i64 %end) #2 {{
 entry:
-  %letters = alloca [4 x i8], align 4
   %sizes = alloca [4 x i32], align 4
   %less = alloca [{_BLOCK * _STRIP} x {element}], align 64
 {kept(*_GIVEN)}
-  %is.left = icmp ne i64 %left, 0
-  %is.lower = icmp ne i64 %lower, 0
-  %is.unit = icmp ne i64 %unit, 0
-  %is.turned = icmp ne i64 %form, 0
-  %side = select i1 %is.left, i8 82, i8 76
-  %triangle = select i1 %is.lower, i8 85, i8 76
-  %operation = select i1 %is.turned, i8 84, i8 78
-  %diagonal = select i1 %is.unit, i8 85, i8 78
-  %letter1 = getelementptr i8, ptr %letters, i64 1
-  %letter2 = getelementptr i8, ptr %letters, i64 2
-  %letter3 = getelementptr i8, ptr %letters, i64 3
-  store i8 %side, ptr %letters
-  store i8 %triangle, ptr %letter1
-  store i8 %operation, ptr %letter2
-  store i8 %diagonal, ptr %letter3
+{TRSM_LETTERS}
   %rows.slot = getelementptr i32, ptr %sizes, i64 1
   %columns.slot = getelementptr i32, ptr %sizes, i64 2
   %x.step.slot = getelementptr i32, ptr %sizes, i64 3

@@ -89,31 +89,36 @@ ptr %info)
 {_END}"""
 
 
+TRSM_LETTERS: Final = """\
+  %letters = alloca [4 x i8], align 4
+  %letter1 = getelementptr i8, ptr %letters, i64 1
+  %letter2 = getelementptr i8, ptr %letters, i64 2
+  %letter3 = getelementptr i8, ptr %letters, i64 3
+  %is.left = icmp ne i64 %left, 0
+  %is.lower = icmp ne i64 %lower, 0
+  %is.unit = icmp ne i64 %unit, 0
+  %is.turned = icmp ne i64 %form, 0
+  %is.adjoint = icmp eq i64 %form, 2
+  %side = select i1 %is.left, i8 82, i8 76
+  %triangle = select i1 %is.lower, i8 85, i8 76
+  %turned = select i1 %is.adjoint, i8 67, i8 84
+  %operation = select i1 %is.turned, i8 %turned, i8 78
+  %diagonal = select i1 %is.unit, i8 85, i8 78
+  store i8 %side, ptr %letters
+  store i8 %triangle, ptr %letter1
+  store i8 %operation, ptr %letter2
+  store i8 %diagonal, ptr %letter3"""
+"""What trsm is told by letters, in its order, of our flags: it reads by columns, so that sides and triangles change."""
+
+
 def _trsm(kind: str) -> str:
     item, parts = _ITEM[kind]
     return f"""\
 @library.whole.{kind} = private constant {_ONE[kind]}, align 16
 declare void @tracer_blas_{BLAS_LETTER[kind]}trsm(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)
 {_stack("trsm", kind, ("a", "x"), ("n", "others", "left", "lower", "form", "unit"))}
-  %side.slot = alloca i8, align 1
-  %triangle.slot = alloca i8, align 1
-  %form.slot = alloca i8, align 1
-  %diagonal.slot = alloca i8, align 1
 {_slots("n", "others")}
-  %is.left = icmp ne i64 %left, 0
-  %is.lower = icmp ne i64 %lower, 0
-  %is.unit = icmp ne i64 %unit, 0
-  %is.plain = icmp eq i64 %form, 0
-  %is.adjoint = icmp eq i64 %form, 2
-  %side = select i1 %is.left, i8 82, i8 76
-  %triangle = select i1 %is.lower, i8 85, i8 76
-  %diagonal = select i1 %is.unit, i8 85, i8 78
-  %turned = select i1 %is.adjoint, i8 67, i8 84
-  %operation = select i1 %is.plain, i8 78, i8 %turned
-  store i8 %side, ptr %side.slot
-  store i8 %triangle, ptr %triangle.slot
-  store i8 %operation, ptr %form.slot
-  store i8 %diagonal, ptr %diagonal.slot
+{TRSM_LETTERS}
   %rows.slot = select i1 %is.left, ptr %others.slot, ptr %n.slot
   %columns.slot = select i1 %is.left, ptr %n.slot, ptr %others.slot
   %square = mul i64 %n, %n
@@ -127,8 +132,8 @@ loop:
   %a.i = getelementptr {item}, ptr %a, i64 %at
   %x.at = mul i64 %i, %scalars.x
   %x.i = getelementptr {item}, ptr %x, i64 %x.at
-  call void @tracer_blas_{BLAS_LETTER[kind]}trsm(ptr %side.slot, ptr %triangle.slot, ptr %form.slot, \
-ptr %diagonal.slot, ptr %rows.slot, ptr %columns.slot, ptr @library.whole.{kind}, ptr %a.i, ptr %n.slot, ptr %x.i, \
+  call void @tracer_blas_{BLAS_LETTER[kind]}trsm(ptr %letters, ptr %letter1, ptr %letter2, ptr %letter3, \
+ptr %rows.slot, ptr %columns.slot, ptr @library.whole.{kind}, ptr %a.i, ptr %n.slot, ptr %x.i, \
 ptr %rows.slot)
   br label %next
 {_END}"""

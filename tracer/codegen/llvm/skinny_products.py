@@ -64,6 +64,20 @@ def _load(s: Shape, name: str, at: str, masked: bool) -> str:
     return f"  {name} = call {s.vector} @llvm.masked.load.{s.suffix}.p0({given})"
 
 
+def _copied(s: Shape, count: int, step: str, apart: int) -> list[str]:
+    """One element of each row or column of the small matrix, a `step` from the next, to places so far apart."""
+    lines = []
+    for n in range(count):
+        lines += [
+            f"  %from.skip{n} = mul i64 %{step}, {n}",
+            f"  %from{n} = getelementptr {s.element}, ptr %from, i64 %from.skip{n}",
+            f"  %one{n} = load {s.element}, ptr %from{n}, align {s.size}",
+            f"  %to{n} = getelementptr {s.element}, ptr %to, i64 {n * apart}",
+            f"  store {s.element} %one{n}, ptr %to{n}, align {s.size}",
+        ]
+    return lines
+
+
 # -- dots --------------------------------------------------------------------------------------------------------
 
 
@@ -81,15 +95,7 @@ def _dots(form: str, kind: str, count: int, vector_bits: int | None) -> str:
     rows = max(min(4, (_registers(machine.bits) // parts - 2) // (count + 1)), 1)
     depth, newline = _DOTS_DEPTH // s.size, "\n"
     sums = [(r, c) for r in range(rows) for c in range(count)]
-    copies = []
-    for c in range(count):
-        copies += [
-            f"  %from.skip{c} = mul i64 %{beside}, {c}",
-            f"  %from{c} = getelementptr {s.element}, ptr %from, i64 %from.skip{c}",
-            f"  %one{c} = load {s.element}, ptr %from{c}, align {s.size}",
-            f"  %to{c} = getelementptr {s.element}, ptr %to, i64 {c * depth}",
-            f"  store {s.element} %one{c}, ptr %to{c}, align {s.size}",
-        ]
+    copies = _copied(s, count, beside, depth)
     begins = []
     for r in range(rows):
         begins += [
@@ -232,15 +238,7 @@ def _stored(s: Shape, rows: int, count: int) -> list[str]:
 def _rows(kind: str, count: int, vector_bits: int | None) -> str:
     s, newline = Shape(kind, vector_bits), "\n"
     vectors = 2 if _registers(s.bits) == 32 else 1
-    copies = []
-    for r in range(count):
-        copies += [
-            f"  %from.row{r} = mul i64 %a_row, {r}",
-            f"  %from{r} = getelementptr {s.element}, ptr %from, i64 %from.row{r}",
-            f"  %one{r} = load {s.element}, ptr %from{r}, align {s.size}",
-            f"  %to{r} = getelementptr {s.element}, ptr %to, i64 {r}",
-            f"  store {s.element} %one{r}, ptr %to{r}, align {s.size}",
-        ]
+    copies = _copied(s, count, "a_row", 1)
     clear = []
     for r in range(count):
         clear += [
