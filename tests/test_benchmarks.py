@@ -71,6 +71,52 @@ def test_a_row_is_measured_and_reported(tmp_path):
     assert "| sum f4 1e3 |" in page
 
 
+def test_memory_counts_results_that_blocks_of_earlier_ones_would_serve(tmp_path):
+    program = (
+        "from peers import worker; import sys; w = worker.world('tracer'); worker.wake(w)\n"
+        "row = next(r for r in worker.ROWS if r.name == 'copy f4 1e7')\n"
+        "print([worker.prepare(w, row, sys.argv[1])[1]['peak'] for _ in range(2)][1])"
+    )
+    given = [sys.executable, "-c", program, str(tmp_path / "answer.npz")]
+    done = subprocess.run(given, cwd=BENCHMARKS, capture_output=True, text=True, check=True)
+    assert 4e7 < int(done.stdout) < 6e7
+
+
+def test_memory_is_counted_when_arguments_are_there_and_others_are_gone():
+    import time
+    from concurrent.futures import ThreadPoolExecutor
+
+    import numpy as np
+    from peers import memory
+
+    def copy_and_free():
+        held = []
+        for _ in range(20):
+            held.append(np.ones(1 << 18))
+            time.sleep(0.01)
+
+    with ThreadPoolExecutor(1) as other:
+        ended = other.submit(copy_and_free)
+        begin = memory.count_from_now(lambda: None)
+        assert ended.done()
+    block = np.ones(1 << 22)
+    assert memory.peak() - begin >= block.nbytes - (1 << 20)
+
+
+def test_arguments_of_jax_are_ready_before_its_first_call():
+    from types import SimpleNamespace
+
+    from peers import worker
+    from peers.row import Row, World
+
+    waited = []
+    root = SimpleNamespace(jit=lambda f: f, block_until_ready=lambda x: waited.append(x) or x)
+    w = World("jax", SimpleNamespace(asarray=lambda x: x), root=root)
+    call = worker.make_call(w, Row("r", "f", lambda: (1, 2), lambda w: lambda x, y: x + y), (1, 2))
+    assert waited == [[1, 2]]
+    assert call() == 3
+
+
 def test_rows_behind_are_listed_with_the_reason():
     from peers.report import page
 

@@ -17,7 +17,7 @@ HEAD = """\
 tracer beside {peers}, as recorded on {date}. A ratio is the peer's time by tracer's in one round, so above
 1 tracer is faster; brackets hold the 95 % confidence interval of the median over {rounds} alternating rounds. The first
 call includes tracing and compiling, in a process that has compiled something before. Memory is the growth of the
-process's peak over two calls, arguments left out.
+process's peak over two calls, arguments left out, after what earlier rows left behind was given back.
 
 Machine: {machine}.
 

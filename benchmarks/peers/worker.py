@@ -8,18 +8,16 @@ Between requests it waits for the next line, so that two workers never run at on
 
 from __future__ import annotations
 
-import ctypes
-import gc
 import importlib
 import json
 import sys
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from peers import memory
 from peers.catalogue import ROWS
 from peers.row import Row, World
 
@@ -87,38 +85,31 @@ def make_call(w: World, row: Row, arguments: Sequence[Any]) -> Call:
     function = w.root.jit(function)
     on_device = [_mapped(w.np.asarray, argument) for argument in arguments]
     if w.name == "jax":
+        w.root.block_until_ready(on_device)  # no call waits for copies of its arguments, or is charged for them
         return lambda: w.root.block_until_ready(function(*on_device))
     return lambda: function(*on_device)
 
 
-def _peak() -> int:
-    """The process's largest resident memory since `_reset_peak`, in bytes."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
-
-
-def _reset_peak() -> int:
-    """Count the peak from now on; the memory in use now, without what the C library keeps of freed blocks."""
-    gc.collect()
-    ctypes.CDLL(None).malloc_trim(0)
-    Path("/proc/self/clear_refs").write_text("5")
-    return _peak()
+def _give_back(w: World) -> None:
+    """What the peer keeps of freed results, where it has a pool of its own."""
+    if w.name == "tracer":
+        _module("tracer.runtime.result_memory").release_kept()
 
 
 def prepare(w: World, row: Row, answer: str) -> tuple[Call, dict[str, Any]]:
     """The call, its answer in a file, and what the first call cost."""
     arguments = row.arguments()
     call = make_call(w, row, arguments)
-    base = _reset_peak()
+    base = memory.count_from_now(lambda: _give_back(w))
     start = time.perf_counter()
     result = call()
     first = time.perf_counter() - start
-    peak = _peak()
+    peak = memory.peak()
     np.savez(answer, *[np.asarray(leaf) for leaf in _leaves(result)])
     del result
-    _reset_peak()
+    memory.count_from_now(lambda: _give_back(w))
     call()
-    return call, {"first": first, "peak": max(peak, _peak()) - base}
+    return call, {"first": first, "peak": max(peak, memory.peak()) - base}
 
 
 def seconds_a_call(call: Call, seconds: float) -> float:
