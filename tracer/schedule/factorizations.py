@@ -1,7 +1,7 @@
 """cholesky, lu and triangular_solve: in lanes where matrices are small, else by LAPACK and BLAS.
 
 LAPACK has columns where we have rows: the lower triangle of a Hermitian matrix is its upper one, a triangular system
-from the left is one from the right; only lu is turned before and after.
+from the left is one from the right; only lu of complex matrices is turned before and after. Real ones are ours.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from tracer.schedule.index import ZERO, Affine, flatten, of_operand, of_register
 from tracer.schedule.matrix_lanes import Cells, Lanes, Stack, write_lanes
 from tracer.schedule.sources import Element, Memory, components
 
+_PANEL = 64  # columns of a panel of `lu`, for two of which it takes room, with 128 rows more than there are
 _MOST = SMALL * SMALL  # elements of right-hand sides that are kept in lanes
 
 
@@ -138,11 +139,17 @@ def write_lu(writer: BlockWriter, equation: Equation) -> None:
         stacks[0] = Stack(source, targets[0], m, n)
         write_lanes(writer, stacks, count, max(m, n), partial(_lu, m, n))
         return
-    work, chosen = (writer.allocate(t) for t in (x.type, array_type(dtypes.I32, (count, k))))
-    write_turned(writer, source, work, (count, m, n))
-    name = f"getrf_{dtypes.short_name(_dtype(x))}"
-    writer.builder.library(name, work.view, chosen.view, count, m, n)
-    write_turned(writer, work, targets[0], (count, n, m))
+    dtype, chosen = _dtype(x), writer.allocate(array_type(dtypes.I32, (count, k)))
+    if dtypes.is_complex(dtype):
+        work = writer.allocate(x.type)
+        write_turned(writer, source, work, (count, m, n))
+        writer.builder.library(f"getrf_{dtypes.short_name(dtype)}", work.view, chosen.view, count, m, n)
+        write_turned(writer, work, targets[0], (count, n, m))
+    else:
+        panels = writer.allocate(array_type(dtype, (2 * -(-min(k, _PANEL) // 8) * 8, m + 128)))
+        writer.copy(targets[0], source)
+        name = f"lu_{dtypes.short_name(dtype)}"
+        writer.builder.library(name, targets[0].view, chosen.view, panels.view, count, m, n)
     _write_permutation(writer, chosen, targets[1], targets[2], (count, m, k))
 
 

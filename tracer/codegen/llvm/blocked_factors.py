@@ -1,11 +1,11 @@
-"""Large factorisations in blocks: LAPACK and BLAS for blocks of columns, our products for what lies behind, threads.
+"""Cholesky of large matrices in blocks: LAPACK and BLAS for blocks of columns, our products for the rest, threads.
 
-    library.blocked.getrf_<dtype>, library.blocked.potrf_<dtype>: as those of `lapack`, for real matrices
+    library.blocked.potrf_<dtype>: as that of `lapack`, for real matrices
 
-Right-looking (Golub & Van Loan 2013, Matrix Computations, 3.2.11 and 4.2.6): a block of columns is factored; then every
-strip of what lies behind has its rows exchanged, its part of the factor solved for, and the product of both taken away.
-Strips follow from the shape alone and are each a thread's own, so bits do not depend on the number of threads. As in
-`lapack`, column-major matrices are seen as rows: our products read and write them transposed.
+Right-looking (Golub & Van Loan 2013, Matrix Computations, 4.2.6): a block of columns is factored; then every strip of
+what lies behind has its part of the factor solved for, and the product of both taken away. Strips follow from the shape
+alone and are each a thread's own, so bits do not depend on the number of threads. As in `lapack`, column-major matrices
+are seen as rows: our products read and write them transposed.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from tracer.codegen.llvm.matrix_products import BLAS_LETTER, THREADS, on_one_thr
 from tracer.codegen.llvm.transposes import SYMBOL
 
 LEAST: Final = 192
-"""Rows and columns of matrices for which blocks pay, on one thread already: LU in f64 takes 0.93 of LAPACK's time at
-192, 0.84 at 256 and 0.74 at 512, Cholesky 0.97, 0.93 and 0.68."""
+"""Rows of matrices for which blocks pay, on one thread already: 0.97 of LAPACK's time at 192 in f64, 0.93 at 256 and
+0.68 at 512."""
 _BLOCK: Final = 64  # 32 to 96 differ by a twentieth
 
 
-def blocked_text(routine: str, kind: str) -> tuple[str, ...]:
-    """The texts that calls of a blocked routine need."""
-    return THREADS, _DECLARED, _common(kind), {"getrf": _getrf, "potrf": _potrf}[routine](kind)
+def blocked_text(kind: str) -> tuple[str, ...]:
+    """The texts that calls need."""
+    return THREADS, _DECLARED, _common(kind), _potrf(kind)
 
 
 _DECLARED: Final = """\
@@ -133,135 +133,6 @@ loop:
   %following = add i64 %i, 1
   %more = icmp slt i64 %following, %batch
   br i1 %more, label %loop, label %done
-done:
-  ret void
-}}
-"""
-
-
-def _getrf(kind: str) -> str:
-    element, size = KINDS[kind]
-    letter = BLAS_LETTER[kind]
-    every = _stack(
-        "getrf", kind, "ptr %a, ptr %pivots", "i64 %m, i64 %n",
-        f"call void @blocks.getrf_{kind}(ptr %a.i, ptr %pivots.i, i64 %m, i64 %n, i64 %steps)", "%m, %n",
-        "  %steps = call i64 @llvm.smin.i64(i64 %m, i64 %n)\n  %step = mul i64 %i, %steps\n"
-        "  %pivots.i = getelementptr i32, ptr %pivots, i64 %step",
-    )  # fmt: skip
-    parameters = "ptr %a", "ptr %pivots", "i64 %m", "i64 %n", "i64 %j", "i64 %width"
-    return f"""\
-@blocks.one.{kind} = private constant {element} 1.0, align 16
-declare void @tracer_lapack_{letter}getrf(ptr, ptr, ptr, ptr, ptr, ptr)
-declare void @tracer_blas_{letter}trsm(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)
-{every}
-define internal void @blocks.getrf_{kind}(ptr %a, ptr %pivots, i64 %m, i64 %n, i64 %steps) #2 {{
-entry:
-{_slots("rows", "width", "lda", "info")}
-  %given = alloca [6 x i64], align 8
-{_narrow(lda="%m")}
-  %strips.up = add i64 %n, {_BLOCK - 1}
-  %strips = udiv i64 %strips.up, {_BLOCK}
-  br label %block
-block:
-  %j = phi i64 [ 0, %entry ], [ %j.next, %share ]
-  %left = sub i64 %steps, %j
-  %width = call i64 @llvm.smin.i64(i64 %left, i64 {_BLOCK})
-  %rows = sub i64 %m, %j
-{_narrow(rows="%rows", width="%width")}
-  %skip = mul i64 %j, %m
-  %corner.skip = add i64 %skip, %j
-  %corner = getelementptr {element}, ptr %a, i64 %corner.skip
-  %chosen = getelementptr i32, ptr %pivots, i64 %j
-  call void @tracer_lapack_{letter}getrf(ptr %rows.slot, ptr %width.slot, ptr %corner, ptr %lda.slot, ptr %chosen, \
-ptr %info.slot)
-  %first = trunc i64 %j to i32
-  br label %number
-number:
-  %k = phi i64 [ 0, %block ], [ %k.next, %number ]
-  %chosen.k = getelementptr i32, ptr %chosen, i64 %k
-  %within = load i32, ptr %chosen.k, align 4
-  %whole = add i32 %within, %first
-  store i32 %whole, ptr %chosen.k, align 4
-  %k.next = add i64 %k, 1
-  %k.more = icmp slt i64 %k.next, %width
-  br i1 %k.more, label %number, label %share
-share:
-{keep(*parameters)}
-  call void @tracer_share(ptr @blocks.getrf.strips_{kind}, ptr %given, i64 %strips, i64 1)
-  %j.next = add i64 %j, {_BLOCK}
-  %j.more = icmp slt i64 %j.next, %steps
-  br i1 %j.more, label %block, label %done
-done:
-  ret void
-}}
-define internal void @blocks.getrf.strips_{kind}(ptr %given, i64 %begin, i64 %end) #2 {{
-entry:
-{_slots("width", "columns", "lda")}
-{_sides("LLNU")}
-{kept(*parameters)}
-{_narrow(width="%width", lda="%m")}
-  %stop = add i64 %j, %width
-  %below = sub i64 %m, %stop
-  %corner.skip = mul i64 %j, %m
-  %panel = getelementptr {element}, ptr %a, i64 %corner.skip
-  %corner = getelementptr {element}, ptr %panel, i64 %j
-  %lower = getelementptr {element}, ptr %panel, i64 %stop
-  br label %strip
-strip:
-  %s = phi i64 [ %begin, %entry ], [ %s.next, %strip.end ]
-  %own = mul i64 %s, {_BLOCK}
-  %is.panel = icmp eq i64 %own, %j
-  %c = select i1 %is.panel, i64 %stop, i64 %own
-  %own.stop = add i64 %own, {_BLOCK}
-  %c.stop = call i64 @llvm.smin.i64(i64 %own.stop, i64 %n)
-  %columns = sub i64 %c.stop, %c
-  %some = icmp sgt i64 %columns, 0
-  br i1 %some, label %column, label %strip.end
-column:
-  %x = phi i64 [ %c, %strip ], [ %x.next, %column.end ]
-  %x.skip = mul i64 %x, %m
-  %x.at = getelementptr {element}, ptr %a, i64 %x.skip
-  br label %exchange
-exchange:
-  %k = phi i64 [ %j, %column ], [ %k.next, %exchange ]
-  %chosen = getelementptr i32, ptr %pivots, i64 %k
-  %number = load i32, ptr %chosen, align 4
-  %number.wide = sext i32 %number to i64
-  %place = sub i64 %number.wide, 1
-  %here = getelementptr {element}, ptr %x.at, i64 %k
-  %there = getelementptr {element}, ptr %x.at, i64 %place
-  %one = load {element}, ptr %here, align {size}
-  %other = load {element}, ptr %there, align {size}
-  store {element} %other, ptr %here, align {size}
-  store {element} %one, ptr %there, align {size}
-  %k.next = add i64 %k, 1
-  %k.more = icmp slt i64 %k.next, %stop
-  br i1 %k.more, label %exchange, label %column.end
-column.end:
-  %x.next = add i64 %x, 1
-  %x.more = icmp slt i64 %x.next, %c.stop
-  br i1 %x.more, label %column, label %exchanged
-exchanged:
-  %is.right = icmp sge i64 %c, %stop
-  br i1 %is.right, label %solve, label %strip.end
-solve:
-{_narrow(columns="%columns")}
-  %c.skip = mul i64 %c, %m
-  %strip.at = getelementptr {element}, ptr %a, i64 %c.skip
-  %upper = getelementptr {element}, ptr %strip.at, i64 %j
-  call void @tracer_blas_{letter}trsm(ptr %side, ptr %triangle, ptr %form, ptr %diagonal, ptr %width.slot, \
-ptr %columns.slot, ptr @blocks.one.{kind}, ptr %corner, ptr %lda.slot, ptr %upper, ptr %lda.slot)
-  %has.below = icmp sgt i64 %below, 0
-  br i1 %has.below, label %take, label %strip.end
-take:
-  %rest = getelementptr {element}, ptr %strip.at, i64 %stop
-  call void @blocks.take.{kind}(ptr %upper, i64 %m, i64 %columns, i64 %width, ptr %lower, i64 %m, i64 1, ptr %rest, \
-i64 %m, i64 %below, ptr null)
-  br label %strip.end
-strip.end:
-  %s.next = add i64 %s, 1
-  %s.more = icmp slt i64 %s.next, %end
-  br i1 %s.more, label %strip, label %done
 done:
   ret void
 }}

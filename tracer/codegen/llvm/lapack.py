@@ -17,7 +17,6 @@ from typing import Final
 
 from tracer.codegen.llvm.matrix_products import BLAS_LETTER, THREADS, on_one_thread
 
-ROUTINES: Final = ("potrf", "getrf", "trsm")
 _ITEM: Final = {"f32": ("float", 1), "f64": ("double", 1), "c64": ("float", 2), "c128": ("double", 2)}
 _ONE: Final = {
     "f32": "float 1.0", "f64": "double 1.0",

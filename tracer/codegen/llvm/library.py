@@ -45,6 +45,7 @@ from tracer.codegen.llvm.ordering import (
     sort_definition,
     split_definition,
 )
+from tracer.codegen.llvm.row_factors import lu_definition
 from tracer.codegen.llvm.shared import shared_symbols
 from tracer.codegen.llvm.skinny_products import COUNTS, FORMS, skinny_kind
 from tracer.errors import InternalError
@@ -138,13 +139,25 @@ def _systems_spell(routine: Routine, given: Sequence[View | Operand], spelled: S
 def _lapack(routine: str, kind: str) -> Routine:
     name, symbols = f"{routine}_{kind}", [lapack.external(routine, kind)]
     texts = {f"library.alone.{name}": lapack.definition(routine, kind)}
-    if kind in OWN_KINDS and routine in ("getrf", "potrf"):
-        texts[f"library.blocked.{name}"] = blocked_text(routine, kind)
+    if kind in OWN_KINDS and routine == "potrf":
+        texts[f"library.blocked.{name}"] = blocked_text(kind)
         symbols.append(lapack.external("trsm", kind))
     if kind in OWN_KINDS and routine == "trsm":
         texts[f"library.blocked.{name}"] = systems_text(kind)
     spell = _systems_spell if routine == "trsm" else _lapack_spell
     return Routine(name, texts, spell, tuple(symbols), blas=True)
+
+
+def _lu_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequence[str]) -> list[str]:
+    """One call for all matrices.
+
+    Arguments: views a, pivots and work, as `row_factors` says, stacks of the first two; constants batch, m, n.
+    """
+    return [f"call void @library.{routine.name}({', '.join(spelled)})"]
+
+
+def _lu(kind: str) -> Routine:
+    return Routine(f"lu_{kind}", {f"library.lu_{kind}": (lu_definition(kind),)}, _lu_spell, ())
 
 
 # -- sorting -----------------------------------------------------------------------------------------------------
@@ -214,7 +227,9 @@ LIBRARY: Final[dict[str, Routine]] = {
     for routine in (
         *map(_gemm, BLAS_KINDS),
         _short_gemm(),
-        *(_lapack(routine, kind) for routine in lapack.ROUTINES for kind in BLAS_KINDS),
+        *(_lapack(routine, kind) for routine in ("potrf", "trsm") for kind in BLAS_KINDS),
+        *(_lapack("getrf", kind) for kind in BLAS_KINDS if kind not in OWN_KINDS),
+        *map(_lu, OWN_KINDS),
         *(routine for kind in KINDS for routine in _sorting(kind)),
         *map(_greatest, KINDS),
     )

@@ -23,6 +23,8 @@ from tracer.codegen.llvm.ordering import KINDS as SORTED_KINDS
 from tracer.codegen.llvm.pool import pool_symbols
 from tracer.codegen.llvm.radix import SYMBOL as RADIX
 from tracer.codegen.llvm.radix import radix_text
+from tracer.codegen.llvm.row_factors import NAME as LU
+from tracer.codegen.llvm.row_factors import lu_text
 from tracer.codegen.llvm.short_products import short_products_text
 from tracer.codegen.llvm.skinny_products import COUNTS, FORMS, skinny_kind, skinny_text
 from tracer.codegen.llvm.tiles import tried_out
@@ -71,6 +73,7 @@ _SHARED: Final = (
     *(module for kind in KINDS for module in _products(kind, _kernel(kind))),
     *_products(SHORT_KIND, _Shared((f"tracer_product_{SHORT_KIND}",), short_products_text, holds=_holds)),
     *(_Shared((f"{RADIX}{kind}",), partial(radix_text, kind)) for kind in SORTED_KINDS),
+    *(_Shared((f"{LU}{kind}",), partial(lu_text, kind)) for kind in KINDS),
 )
 
 

@@ -124,6 +124,22 @@ def _getrf(dtype: DType) -> Callable[..., None]:
     return run
 
 
+def _lu(dtype: DType) -> Callable[..., None]:
+    """Each matrix of m rows and n columns becomes its factors; the rows that were chosen count from 1."""
+
+    def run(a: Span, pivots: Span, work: Span, *numbers: Any) -> None:
+        batch, m, n = (int(x) for x in numbers)
+        matrices = a.read(batch * m * n, dtype).reshape(batch, m, n).copy()
+        chosen = np.empty((batch, min(m, n)), np.int32)
+        factor = scipy_linalg("lapack", f"{LETTERS[dtype]}getrf")
+        for i, matrix in enumerate(matrices):
+            matrix[...], chosen[i], _ = factor(matrix)
+        a.write(matrices)
+        pivots.write(chosen + np.int32(1))
+
+    return run
+
+
 def _trsm(dtype: DType) -> Callable[..., None]:
     """Each x becomes the solution X of op(a) X = x, or of X op(a) = x; see `codegen.llvm.lapack`."""
 
@@ -173,9 +189,11 @@ LIBRARY_REFERENCE: Final[dict[str, Callable[..., None]]] = {
     "gemm_bf16": _gemm(F32, BF16),
     **{
         f"{name}_{short_name(dtype)}": routine(dtype)
-        for name, routine in (("potrf", _potrf), ("getrf", _getrf), ("trsm", _trsm))
+        for name, routine in (("potrf", _potrf), ("trsm", _trsm))
         for dtype in (F32, F64, C64, C128)
     },
+    **{f"getrf_{short_name(dtype)}": _getrf(dtype) for dtype in (C64, C128)},
+    **{f"lu_{short_name(dtype)}": _lu(dtype) for dtype in (F32, F64)},
     **{f"greatest_{short_name(dtype)}": _greatest(dtype) for dtype in _SORTED},
     **{f"sort_{short_name(dtype)}": _sorts(dtype, positions=False) for dtype in _SORTED},
     **{
