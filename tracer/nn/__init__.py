@@ -26,6 +26,7 @@ from tracer.nn.activations import (
 from tracer.nn.normalisation import log_softmax, logmeanexp, logsumexp, one_hot, softmax, standardize
 from tracer.numpy import tanh
 from tracer.runtime.replay import replayed
+from tracer.trace.docstrings import say_of_elements
 from tracer.trace.tracebacks import set_boundaries
 
 __all__ = [
@@ -35,3 +36,4 @@ __all__ = [
 ]  # fmt: skip
 
 set_boundaries(globals(), __all__, replayed)  # they look at no elements
+say_of_elements({globals()[name] for name in __all__})

@@ -38,6 +38,8 @@ _relu.defjvps(lambda tangent, output, x: select(gt(x, 0), tangent, 0))  # 0 at 0
 def relu(x: Any) -> Array:
     """max(x, 0), of x's dtype; the derivative at 0 is 0.
 
+    x: numbers [*s]. Returns [*s].
+
     >>> tracer.nn.relu(tnp.asarray([-1.0, 2.0]))
     Array([0., 2.], f64)
     """
@@ -47,6 +49,8 @@ def relu(x: Any) -> Array:
 def relu6(x: Any) -> Array:
     """min(max(x, 0), 6); the derivative is 0 at both ends.
 
+    x: real numbers [*s]. Returns [*s], of x's dtype.
+
     >>> tracer.nn.relu6(tnp.asarray([-1.0, 2.0, 9.0]))
     Array([0., 2., 6.], f64)
     """
@@ -55,7 +59,7 @@ def relu6(x: Any) -> Array:
 
 
 def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Array:
-    """x above 0, `negative_slope` x below.
+    """x above 0, negative_slope x below.
 
     >>> tracer.nn.leaky_relu(tnp.asarray([-1.0, 2.0]))
     Array([-0.01,  2.  ], f64)
@@ -65,7 +69,7 @@ def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Array:
 
 
 def sigmoid(x: Any) -> Array:
-    """1 / (1 + exp(-x)), without overflow.
+    """The logistic function 1 / (1 + exp(-x)), without overflow.
 
     >>> tracer.nn.sigmoid(tnp.asarray([0.0, 1000.0]))
     Array([0.5, 1. ], f64)
@@ -102,7 +106,7 @@ def sparse_plus(x: Any) -> Array:
 
 
 def squareplus(x: Any, b: Any = 4) -> Array:
-    """(x + sqrt(x² + b)) / 2.
+    """(x + sqrt(x² + b)) / 2: Barron 2021, arXiv:2112.11687.
 
     >>> tracer.nn.squareplus(tnp.asarray([0.0]))
     Array([1.], f64)
@@ -122,7 +126,7 @@ def soft_sign(x: Any) -> Array:
 
 
 def silu(x: Any) -> Array:
-    """x sigmoid(x), also called swish.
+    """x sigmoid(x), also called swish: Elfwing, Uchibe & Doya 2017, arXiv:1702.03118.
 
     >>> tracer.nn.silu(tnp.asarray([0.0, 1000.0]))
     Array([   0., 1000.], f64)
@@ -145,7 +149,9 @@ def mish(x: Any) -> Array:
 
 
 def gelu(x: Any, approximate: bool = True) -> Array:
-    """x Φ(x), with the normal distribution function Φ; by tanh if `approximate`. Hendrycks & Gimpel 2016.
+    """x Φ(x), with the normal distribution function Φ: Hendrycks & Gimpel 2016, arXiv:1606.08415.
+
+    approximate: by x / 2 (1 + tanh(√(2/π) (x + 0.044715 x³))), else by erf.
 
     >>> tracer.nn.gelu(tnp.asarray([-1.0, 0.0, 1.0]), approximate=False)
     Array([-0.15865525,  0.        ,  0.84134475], f64)
@@ -159,6 +165,9 @@ def gelu(x: Any, approximate: bool = True) -> Array:
 def glu(x: Any, axis: int = -1) -> Array:
     """The first half of an axis times the sigmoid of the second.
 
+    x: real [..., 2 n, ...]; axis: by default the last. Returns floats [..., n, ...]; integers are cast. Raises
+    ShapeError for an axis of odd size. Dauphin et al. 2017, arXiv:1612.08083.
+
     >>> tracer.nn.glu(tnp.asarray([2.0, 0.0]))
     Array([1.], f64)
     """
@@ -170,7 +179,7 @@ def glu(x: Any, axis: int = -1) -> Array:
 
 
 def elu(x: Any, alpha: Any = 1.0) -> Array:
-    """x above 0, alpha (exp(x) - 1) below.
+    """x above 0, alpha (exp(x) - 1) below: Clevert, Unterthiner & Hochreiter 2015, arXiv:1511.07289.
 
     >>> tracer.nn.elu(tnp.asarray([0.0, 2.0]))
     Array([0., 2.], f64)
@@ -180,7 +189,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Array:
 
 
 def celu(x: Any, alpha: Any = 1.0) -> Array:
-    """x above 0, alpha (exp(x / alpha) - 1) below.
+    """x above 0, alpha (exp(x / alpha) - 1) below: Barron 2017, arXiv:1704.07483.
 
     >>> tracer.nn.celu(tnp.asarray([0.0, 2.0]))
     Array([0., 2.], f64)
@@ -200,6 +209,8 @@ def selu(x: Any) -> Array:
 
 def hard_tanh(x: Any) -> Array:
     """x kept between -1 and 1; the derivative is 1 at both ends.
+
+    x: real numbers [*s]. Returns [*s], of x's dtype.
 
     >>> tracer.nn.hard_tanh(tnp.asarray([-3.0, 0.5]))
     Array([-1. ,  0.5], f64)

@@ -38,6 +38,10 @@ def logsumexp(
 ) -> Any:
     """The logarithm of the sum of b exp(a) over axes, without overflow; with the sum's sign, if `return_sign`.
 
+    a: [*s]; b: factors that broadcast with it; axis: one or several, by default all; keepdims: keep them with size 1;
+    where: bools that broadcast with a: which terms count. Returns [*s minus axes], floats or complex numbers, integers
+    being cast; and the sign likewise. Without `return_sign` a negative sum gives NaN.
+
     Shifted by the maximum: Blanchard, Higham & Higham 2021, IMA J. Numer. Anal. 41(4).
 
     >>> tracer.nn.logsumexp(tnp.asarray([1000.0, 1000.0]))
@@ -69,6 +73,9 @@ def _nan_below_zero(result: Array, direction: Array) -> Array:
 def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = False) -> Array:
     """The logarithm of the mean of exp(x) over axes, without overflow.
 
+    x: [*s]; axis: one or several, by default all; keepdims: keep them with size 1; where: bools that broadcast with x:
+    which terms count. Returns [*s minus axes], floats or complex numbers; integers are cast.
+
     >>> tracer.nn.logmeanexp(tnp.asarray([1000.0, 1000.0]))
     Array(1000., f64)
     """
@@ -83,6 +90,9 @@ def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = Fa
 
 def softmax(x: Any, axis: Axis = -1, where: Any = None, initial: Any = -math.inf) -> Array:
     """exp(x) over its sum along axes: positive, and 1 in all. Elements that `where` leaves out become 0.
+
+    x: real [*s]; axis: one or several, by default the last; where: bools that broadcast with x; initial: changes
+    nothing, as nothing overflows. Returns floats [*s]; integers are cast.
 
     >>> tracer.nn.softmax(tnp.asarray([0.0, 1000.0]))
     Array([0., 1.], f64)
@@ -102,6 +112,8 @@ def _kept(mask: Any, x: Array) -> Array:
 def log_softmax(x: Any, axis: Axis = -1, where: Any = None, initial: Any = -math.inf) -> Array:
     """The logarithm of `softmax`, exact for small probabilities. Elements that `where` leaves out become -inf.
 
+    x, axis, where, initial: as of `softmax`. Returns floats [*s]; integers are cast.
+
     >>> tracer.nn.log_softmax(tnp.asarray([0.0, 1000.0]))
     Array([-1000.,     0.], f64)
     """
@@ -119,6 +131,9 @@ def _below(mask: Any, x: Array) -> Array:
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Array:
     """Integers as vectors of zeros with a one at their place; only zeros for what is out of range.
 
+    x: integers [*s]; num_classes: n; dtype: by default `tracer.config.default_float`; axis: where the new one comes, by
+    default last. Returns [*s, n].
+
     >>> tracer.nn.one_hot(tnp.asarray([0, 2]), 3)
     Array([[1., 0., 0.],
            [0., 0., 1.]], f64)
@@ -135,6 +150,10 @@ def standardize(
     x: Any, axis: Axis = -1, mean: Any = None, variance: Any = None, epsilon: Any = 1e-5, where: Any = None
 ) -> Array:
     """x less its mean, over the square root of its variance plus epsilon, along axes.
+
+    x: [*s]; axis: one or several, by default the last; mean, variance: if they are at hand, what broadcasts with x;
+    epsilon: keeps the root from 0; where: bools, of what counts for both. Returns floats or complex numbers [*s];
+    integers are cast.
 
     >>> tracer.nn.standardize(tnp.asarray([1.0, 3.0]), epsilon=0.0)
     Array([-1.,  1.], f64)

@@ -17,9 +17,11 @@ A chapter is a module of this package; it is imported when one of its names is f
 from functools import partial as _partial
 from importlib import import_module as _import_module
 from threading import RLock as _RLock
+from types import FunctionType as _FunctionType
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
+from tracer.numpy.docstrings import complete as _complete
 from tracer.numpy.folds import attach as _attach
 from tracer.numpy.keywords import place_of_out as _place_of_out
 from tracer.numpy.keywords import taken as _taken
@@ -237,6 +239,8 @@ def __getattr__(name: str) -> object:
             for face in faces:
                 globals()[face] = namespace[face]
                 _attach(face, namespace[face])
+            for function in {face for face in namespace.values() if type(face) is _FunctionType}:
+                _complete(function)
     return globals()[name]
 
 

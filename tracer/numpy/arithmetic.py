@@ -134,6 +134,9 @@ def fmod(x1: Any, x2: Any, /) -> Array:
 def divmod(x1: Any, x2: Any, /) -> tuple[Array, Array]:
     """`floor_divide` and `remainder` together.
 
+    x1, x2: real numbers, whose shapes broadcast to [*s]. Returns two arrays [*s], in the dtype to which both are
+    promoted.
+
     >>> tnp.divmod(tnp.asarray([7, -7]), 2)
     (Array([ 3, -4], i64), Array([1, 1], i64))
     """
@@ -201,6 +204,8 @@ def positive(x: Any, /) -> Array:
 @elementwise
 def absolute(x: Any, /) -> Array:
     """|x|: real for complex numbers; bools and unsigned integers stay as they are. The derivative at 0 is 0.
+
+    x: numbers or bools [*s]. Returns [*s], of x's dtype, or of the parts of complex numbers.
 
     >>> tnp.absolute(tnp.asarray([3 - 4j, 1j]))
     Array([5., 1.], f64)
@@ -297,8 +302,9 @@ def clip(
 ) -> Array:
     """The elements kept between two bounds, each a number, an array or None; the upper one wins where they cross.
 
-    NumPy's older names of the bounds are `a_min` and `a_max`. NaN stays NaN. Complex numbers are ordered by real, then
-    by imaginary part.
+    a: [*s]; min, max: shapes that broadcast with it; NumPy's older names of them are `a_min` and `a_max`. Returns the
+    broadcast shape, in the dtype to which all are promoted. NaN stays NaN. Complex numbers are ordered by real, then by
+    imaginary part.
 
     >>> tnp.clip(tnp.asarray([-1.0, 0.5, 2.0]), 0.0, 1.0)
     Array([0. , 0.5, 1. ], f64)

@@ -88,6 +88,8 @@ bitwise_right_shift = right_shift
 def bitwise_count(x: Any, /) -> Array:
     """The number of set bits of |x|, as uint8.
 
+    x: integers or bools [*s]. Returns [*s].
+
     >>> tnp.bitwise_count(tnp.asarray([0, 7, -1]))
     Array([0, 3, 1], u8)
     """

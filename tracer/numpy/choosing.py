@@ -34,7 +34,12 @@ from tracer.trace.source import here
 def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None) -> Any:
     """x where the condition holds, else y, broadcast together. Both are computed.
 
-    With the condition alone: the indices of its true elements, as `nonzero`.
+    condition: bool, or what is true where it is not 0; x, y: arrays or numbers. Returns the shape that all three
+    broadcast to, in the dtype to which x and y are promoted. Derivatives of what was not chosen are 0, or NaN where its
+    own slope is infinite: see `apply_where`.
+
+    With the condition alone: the indices of its true elements, with size and fill_value as of `nonzero`. Raises
+    ArgumentError where only one of x and y is given.
 
     >>> tnp.where(tnp.asarray([True, False]), tnp.asarray([1.0, 2.0]), 0.0)
     Array([1., 0.], f64)
@@ -65,8 +70,9 @@ def apply_where(
     """f1(*args) where the condition holds, elsewhere f2(*args) or `fill_value`; nowhere NaN, in derivatives either.
 
     `where(x > 0, log(x), 0)` computes log(x) for every x, and its derivative at x = 0 is 0 · inf, NaN, although the
-    logarithm was not chosen there. Here each function sees `safe` in place of the elements that it is not for, so
-    give a value at which both are defined, with their derivatives. args: an array or a tuple of arrays, broadcast.
+    logarithm was not chosen there. Here each function sees `safe` in place of the elements that it is not for, so give
+    a value at which both are defined, with their derivatives. args: an array or a tuple of arrays, broadcast. cond:
+    [*s]; returns that shape, in the dtype to which the results are promoted.
 
     >>> x = tnp.asarray([0.0, 4.0])
     >>> tracer.grad(lambda x: tnp.where(x > 0, tnp.sqrt(x), 0.0).sum())(x)
@@ -92,6 +98,9 @@ def apply_where(
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
     """From each choice where its condition is the first to hold; the default where none does.
 
+    condlist: bools [*s]; choicelist: as many arrays or numbers; default: one more. All broadcast together, and are
+    promoted to one dtype; returns that shape and dtype. Raises ArgumentError for lists of different lengths.
+
     >>> x = tnp.arange(4)
     >>> tnp.select([x < 1, x < 3], [x, 10 * x], -1)
     Array([ 0, 10, 20, -1], i64)
@@ -113,7 +122,10 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
 def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
     """The indices of the elements that are not 0, one array for each axis, in row-major order.
 
-    Under `jit` their number is unknown: `size` says how many there are to be, cut off or filled up with `fill_value`.
+    a: [*s] of rank r, r >= 1. Returns r arrays of int64 [n].
+
+    Under `jit` n is unknown: `size` says how many there are to be, cut off or filled up with `fill_value` (0 by
+    default, or one number for each axis). Raises TracerArrayError under `jit` without `size`.
 
     >>> tnp.nonzero(tnp.asarray([0, 3, 0, 4]))
     (Array([1, 3], i64),)
@@ -134,6 +146,8 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
 def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
     """The indices of the elements that are not 0 in the array made flat; `size` as in `nonzero`.
 
+    a: any shape. Returns int64 [n], or [size]; `fill_value`: what fills up, 0 by default.
+
     >>> tnp.flatnonzero(tnp.asarray([[0, 3], [0, 4]]))
     Array([1, 3], i64)
     """
@@ -143,6 +157,8 @@ def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> A
 
 def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
     """The indices of the elements that are not 0 as rows, [n, axes]; `size` as in `nonzero`.
+
+    a: any shape. Returns int64; `fill_value`: what fills up, 0 by default.
 
     >>> tnp.argwhere(tnp.asarray([[0, 3], [0, 4]]))
     Array([[0, 1],

@@ -30,9 +30,10 @@ def einsum(
     """Sums of products by named axes: "ij,jk->ik" is a matrix product.
 
     A letter that is absent after the arrow is summed over; without an arrow, the letters that occur once are kept, in
-    alphabetical order. "..." stands for axes that broadcast. Also einsum(x, [0, 1], y, [1, 2], [0, 2]).
-    optimize: how opt_einsum finds the order of the products. dtype: what operands are cast to first, if `casting`
-    allows that. Raises ShapeError for sizes that do not agree.
+    alphabetical order. "..." stands for axes that broadcast. Also einsum(x, [0, 1], y, [1, 2], [0, 2]). optimize: how
+    opt_einsum finds the order of the products. dtype: what operands are cast to first, if `casting` allows that. Raises
+    ShapeError for sizes that do not agree. subscripts: text; operands: as many arrays [*s] as it has terms. Returns the
+    axes after the arrow, in the dtype to which all are promoted.
 
     >>> tnp.einsum("ij,j->i", tnp.ones((2, 3)), tnp.asarray([1.0, 2.0, 3.0]))
     Array([6., 6.], f64)
@@ -213,7 +214,8 @@ def _ordered(x: Array, term: str, result: str) -> Array:
 def einsum_path(subscripts: str, /, *operands: Any, optimize: Any = "greedy") -> tuple[list[Any], Any]:
     """The order of the products that `einsum` would take, and what it costs, from opt_einsum.
 
-    subscripts, operands, optimize: as of `einsum`. Returns the path and a text about it.
+    subscripts, operands, optimize: as of `einsum`; of operands the shapes alone matter. Returns the path, a list of the
+    positions of the operands of each step, and a text about it.
 
     >>> tnp.einsum_path("ij,jk,kl->il", *[tnp.ones((2, 2))] * 3)[0]
     [(0, 1), (0, 1)]

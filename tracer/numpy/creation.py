@@ -46,6 +46,8 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None =
     Arrays of ours come back as they are. Python numbers give weak arrays; a dtype makes them strong. `order` changes
     nothing. copy: True for another handle, False for the very memory of what has a buffer, which nobody may write to
     afterwards. Raises ArgumentError for what is no number and where copy=False cannot be, ShapeError for ragged lists.
+    dtype: by default that of the value, int64, float64 (see `config.default_float`) or complex128 for Python's. Returns
+    the shape that the lists have.
 
     >>> tnp.asarray([[1, 2], [3, 4]], dtype="float32")
     Array([[1., 2.],
@@ -103,6 +105,9 @@ def array(
 ) -> Array:
     """As `asarray`, with axes of size 1 put in front until there are `ndmin`; copy=False copies where it must.
 
+    object: what `asarray` takes, [*s]; dtype: by default its own; order: changes nothing. Returns [*s] with axes in
+    front.
+
     >>> tnp.array([1.0, 2.0], ndmin=2)
     Array([[1., 2.]], f64)
     """
@@ -114,6 +119,8 @@ def array(
 
 def copy(a: Any, order: Any = None) -> Array:
     """The same values behind another handle: writing to one leaves the other as it is. order: all are in C's.
+
+    a: [*s]; returns [*s], of its dtype.
 
     >>> x = tnp.asarray([1.0, 2.0]); y = tnp.copy(x); y[0] = 7.0; x
     Array([1., 2.], f64)
@@ -127,6 +134,9 @@ def copy(a: Any, order: Any = None) -> Array:
 
 def full(shape: ShapeLike, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """One value everywhere, or an array broadcast to the shape; of its dtype unless one is given.
+
+    shape: a size, or several; fill_value: a number or an array; dtype: by default that of fill_value. Python numbers
+    give weak arrays. Raises ShapeError for an array that does not broadcast to the shape.
 
     >>> tnp.full((2, 2), 7.0)
     Array([[7., 7.],
@@ -146,7 +156,7 @@ def _spread(name: str, value: Array, sizes: tuple[int, ...]) -> Array:
 def zeros(shape: ShapeLike, dtype: Any = None, *, device: Any = None) -> Array:
     """Zeros, of the default float dtype unless one is given.
 
-    shape: a size, or several. Returns that shape.
+    shape: a size, or several; dtype: by default `tracer.config.default_float`, float64. Returns that shape.
 
     >>> tnp.zeros((2, 2), "int32")
     Array([[0, 0],
@@ -158,7 +168,7 @@ def zeros(shape: ShapeLike, dtype: Any = None, *, device: Any = None) -> Array:
 def ones(shape: ShapeLike, dtype: Any = None, *, device: Any = None) -> Array:
     """Ones, of the default float dtype unless one is given.
 
-    shape: a size, or several. Returns that shape.
+    shape: a size, or several; dtype: by default `tracer.config.default_float`, float64. Returns that shape.
 
     >>> tnp.ones(2)
     Array([1., 1.], f64)
@@ -169,7 +179,7 @@ def ones(shape: ShapeLike, dtype: Any = None, *, device: Any = None) -> Array:
 def empty(shape: ShapeLike, dtype: Any = None, *, device: Any = None) -> Array:
     """Zeros: an immutable array has nothing to be filled with later.
 
-    shape: a size, or several. Returns that shape.
+    shape: a size, or several; dtype: by default `tracer.config.default_float`, float64. Returns that shape.
 
     >>> tnp.empty(2)
     Array([0., 0.], f64)
@@ -186,7 +196,8 @@ def _filled(name: str, shape: Any, value: int, dtype: Any, device: Any, weak: bo
 def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
     """One value in the shape and dtype of another array, unless they are given.
 
-    a: [*s]; fill_value: a number, or an array that broadcasts to [*s]. Returns [*s], or `shape`.
+    a: [*s], of which no element is looked at; fill_value: a number, or an array that broadcasts to [*s]; dtype: by
+    default a's. Returns [*s], or `shape`.
 
     >>> tnp.full_like(tnp.asarray([1, 2]), 7)
     Array([7, 7], i64)
@@ -200,6 +211,8 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, 
 def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
     """Zeros in the shape and dtype of another array, unless they are given.
 
+    a: [*s], of which no element is looked at; dtype: by default a's. Returns [*s], or `shape`.
+
     >>> tnp.zeros_like(tnp.asarray([1, 2]))
     Array([0, 0], i64)
     """
@@ -210,6 +223,8 @@ def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = No
 def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
     """Ones in the shape and dtype of another array, unless they are given.
 
+    a: [*s], of which no element is looked at; dtype: by default a's. Returns [*s], or `shape`.
+
     >>> tnp.ones_like(tnp.asarray([1, 2]))
     Array([1, 1], i64)
     """
@@ -219,6 +234,8 @@ def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = Non
 
 def empty_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
     """Zeros in the shape and dtype of another array, unless they are given.
+
+    a: [*s], of which no element is looked at; dtype: by default a's. Returns [*s], or `shape`.
 
     >>> tnp.empty_like(tnp.asarray([1, 2]))
     Array([0, 0], i64)
@@ -242,7 +259,8 @@ def _like(name: str, a: Any, dtype: Any, shape: Any) -> tuple[DType, bool, tuple
 def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None) -> Array:
     """start, start + step, ... before stop; `arange(stop)` starts at 0. Integers give int64, floats the default.
 
-    All three must be known while tracing: they decide the shape.
+    dtype: of the result. Returns [n] with n = ceil((stop - start) / step), or [0]. All three must be known while
+    tracing: they decide the shape. Raises ArgumentError for a step of 0.
 
     >>> tnp.arange(3), tnp.arange(1.0, 2.0, 0.25)
     (Array([0, 1, 2], i64), Array([1.  , 1.25, 1.5 , 1.75], f64))
@@ -331,7 +349,9 @@ def linspace(
 ) -> Any:  # fmt: skip
     """`num` evenly spaced values from start to stop, the last of which is stop itself if `endpoint`.
 
-    start, stop: numbers or arrays, which broadcast; the new axis comes at `axis`. retstep: the spacing as well.
+    start, stop: numbers or arrays, which broadcast to [*s]; axis: where the new axis comes; retstep: the spacing as
+    well. Returns [num, *s] by default, floats or complex numbers, or `dtype`: integers are rounded down. Raises
+    ShapeError for a negative num.
 
     >>> tnp.linspace(0.0, 1.0, 5)
     Array([0.  , 0.25, 0.5 , 0.75, 1.  ], f64)
@@ -382,6 +402,7 @@ def logspace(
     """base to the powers of `linspace(start, stop, num)`.
 
     start, stop, num, endpoint, axis, dtype: as of `linspace`; base: a number, or an array that broadcasts with both.
+    Returns [num, *s] by default, floats or complex numbers, or `dtype`.
 
     >>> tnp.logspace(0.0, 2.0, 3)
     Array([  1.,  10., 100.], f64)

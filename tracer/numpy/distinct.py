@@ -54,6 +54,11 @@ def unique(
 ) -> Any:  # fmt: skip
     """The distinct elements in ascending order; where each first occurs, which one each element is, how often.
 
+    ar: any shape; axis: the slices along it are what is distinct, by default the elements. return_index,
+    return_inverse, return_counts: which of these also come, in a tuple. equal_nan: whether all NaN are one. sorted:
+    changes nothing. Returns [n], of ar's dtype, or [..., n, ...] along an axis; indices and counts are int64 [n], the
+    inverse is int64 of ar's shape.
+
     Their number depends on the values: under `jit` `size` must say it. It cuts off, or fills up with `fill_value`
     (the smallest element by default), with the index of the first, and counts of 0.
 
@@ -133,6 +138,9 @@ def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None)
 def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Unique:
     """The distinct elements, where each first occurs, which one each element is, how often; `size` as in `unique`.
 
+    x: any shape [*s]. Returns a tuple of values [n], indices [n], inverse_indices [*s], counts [n], of x's dtype and
+    int64. Every NaN is one of its own. `fill_value`: what the values are filled up with.
+
     >>> tnp.unique_all(tnp.asarray([3, 1, 3])).counts
     Array([1, 2], i64)
     """
@@ -144,7 +152,8 @@ def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) ->
 def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueCounts:
     """The distinct elements in ascending order, and how often each occurs; `size` as in `unique`.
 
-    Every NaN is one of its own.
+    x: any shape. Returns a tuple of values [n], of x's dtype, and counts [n], int64. Every NaN is one of its own.
+    `fill_value`: what the values are filled up with.
 
     >>> tnp.unique_counts(tnp.asarray([3, 1, 3])).counts
     Array([1, 2], i64)
@@ -155,6 +164,9 @@ def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None)
 
 def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueInverse:
     """The distinct elements in ascending order, and which one each element is, in x.shape; `size` as in `unique`.
+
+    x: any shape [*s]. Returns a tuple of values [n], of x's dtype, and inverse_indices [*s], int64. Every NaN is one of
+    its own. `fill_value`: what the values are filled up with.
 
     >>> tnp.unique_inverse(tnp.asarray([3, 1, 3])).inverse_indices
     Array([1, 0, 1], i64)

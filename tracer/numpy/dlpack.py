@@ -114,8 +114,9 @@ def speaks_dlpack_only(x: Any) -> bool:
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
     """An array from another library, without a copy where its memory is in C order. Do not write to it afterwards.
 
-    copy: True for a copy, False for an error where there must be one. Raises DeviceError for memory that is not the
-    CPU's, DTypeError for a dtype that is none of ours, ExportError where copy=False cannot be.
+    x: any shape; device: where the array is to be, by default where it is; copy: True for a copy, False for an error
+    where there must be one. Returns x's shape and dtype. Raises DeviceError for memory that is not the CPU's,
+    DTypeError for a dtype that is none of ours, ExportError where copy=False cannot be.
 
     >>> tnp.from_dlpack(np.arange(3.0))
     Array([0., 1., 2.], f64)

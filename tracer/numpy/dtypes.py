@@ -108,6 +108,8 @@ class FloatLimits:
 def finfo(dtype: Any) -> Any:
     """The limits of a float dtype: eps, max, min, tiny, bits and more; of the parts for a complex one.
 
+    dtype: one, or an array of any shape. Returns Python numbers, which are weak. Raises DTypeError for integers.
+
     >>> tnp.finfo(tnp.float32).eps
     1.1920928955078125e-07
     """
@@ -120,6 +122,8 @@ def finfo(dtype: Any) -> Any:
 
 def iinfo(dtype: Any) -> Any:
     """The limits of an integer dtype: min, max and bits.
+
+    dtype: one, or an array of any shape. Returns Python integers. Raises DTypeError for floats.
 
     >>> tnp.iinfo(tnp.int8).max
     127
@@ -139,6 +143,9 @@ def _dtype_of(name: str, x: Any) -> DType:
 def promote_types(type1: Any, type2: Any) -> DType:
     """The dtype that operands of two dtypes are promoted to; Python's `int`, `float` and `complex` are weak.
 
+    type1, type2: dtypes, or names of them; they have no shape. Raises DTypeError where there is none, as for one of 8
+    bits and fewer beside another float.
+
     >>> tnp.promote_types(tnp.int64, tnp.float32)
     dtype('float32')
     """
@@ -147,6 +154,8 @@ def promote_types(type1: Any, type2: Any) -> DType:
 
 def result_type(*arrays_and_dtypes: Any) -> DType:
     """The dtype that values and dtypes are promoted to together; Python numbers are weak.
+
+    arrays_and_dtypes: arrays of any shapes, numbers and dtypes, at least one. Raises DTypeError where there is none.
 
     >>> tnp.result_type(tnp.float32, 2.0)
     dtype('float32')
@@ -172,6 +181,8 @@ def _pair(name: str, x: Any) -> tuple[DType, bool]:
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:
     """Whether a dtype is of a kind: `issubdtype(x.dtype, tnp.floating)`. The narrow dtypes are of theirs.
+
+    arg1: a dtype; arg2: a kind, or a dtype, of which it may be an instance. Neither is an array or has a shape.
 
     >>> tnp.issubdtype(tnp.bfloat16, tnp.floating)
     True
@@ -209,6 +220,9 @@ _KINDS = frozenset(
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
     """Whether a cast keeps values ("safe"), the kind ("same_kind"), or may do anything ("unsafe"), as NumPy says.
 
+    from_: a dtype, or an array of any shape, whose dtype counts; to: a dtype; casting: "no", "equiv", "safe",
+    "same_kind" or "unsafe".
+
     >>> tnp.can_cast(tnp.float32, tnp.float64)
     True
     """
@@ -217,6 +231,9 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
 
 def isdtype(dtype: Any, kind: Any) -> bool:
     """Whether a dtype is of a kind of the array API: "bool", "integral", "real floating", "numeric", ...
+
+    kind: one, a dtype, or a tuple of these, one of which is enough. Looks at no shape. Raises DTypeError for other
+    kinds.
 
     >>> tnp.isdtype(tnp.float32, "real floating")
     True
@@ -250,6 +267,8 @@ def check_cast(name: str, x: Array, wanted: dtypes.DType, casting: str) -> None:
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
     """The array in another dtype. Floats become integers by truncation; complex to real raises.
+
+    x: [*s]; copy, device: change nothing, arrays are values. Returns [*s]. Raises DTypeError for complex to real.
 
     >>> tnp.astype(tnp.asarray([1.7, -1.7]), tnp.int32)
     Array([ 1, -1], i32)

@@ -95,6 +95,8 @@ def _sources(places: Array, n: int) -> Array:
 def resize(a: Any, new_shape: Any) -> Array:
     """The elements in another shape, repeated from the start as often as it takes; zeros if there are none.
 
+    a: any shape; new_shape: a size, or several. Returns that shape, of a's dtype.
+
     >>> tnp.resize([1, 2, 3], (2, 2))
     Array([[1, 2],
            [3, 1]], i64)
@@ -110,7 +112,9 @@ def resize(a: Any, new_shape: Any) -> Array:
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
     """From each function, or constant, where its condition holds; the last one that does counts, else the default.
 
-    funclist: one for each condition, and one more for where none holds (else 0). All are computed everywhere.
+    x: [*s]; condlist: bools [*s], or one; funclist: a function of arrays or a number for each condition, and one more
+    for where none holds (else 0); args, kw: handed on to the functions. All are computed everywhere. Returns x's shape
+    and dtype.
 
     >>> x = tnp.asarray([-1.0, 2.0])
     >>> tnp.piecewise(x, [x < 0, x >= 0], [lambda v: -v, 10.0])
@@ -140,7 +144,7 @@ def _like(found: Any, values: Array) -> Array:
 def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Array:
     """A reduction over one axis after another, which are kept with size 1.
 
-    func: takes an array and an axis; a: [*s]; axes: one or several. Returns [*s], 1 along the axes.
+    func: takes an array and an axis; a: [*s]; axes: one or several. Returns [*s], 1 along the axes, of func's dtype.
 
     >>> tnp.apply_over_axes(tnp.sum, tnp.ones((2, 3)), [0, 1])
     Array([[6.]], f64)
@@ -157,6 +161,9 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Array:
 def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
     """A function of the coordinates of every element, each an array of the shape.
 
+    function: of as many arrays as the shape has axes, each of that shape; dtype: of the coordinates; kwargs: handed on.
+    Returns what it returns.
+
     >>> tnp.fromfunction(lambda i, j: i + j, (2, 2), dtype=int)
     Array([[0, 1],
            [1, 2]], i64)
@@ -166,6 +173,9 @@ def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float
 
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Array:
     """`num` values from start to stop with a constant ratio between neighbours. Both have one sign.
+
+    start, stop: numbers or arrays, which broadcast to [*s]; endpoint, axis, dtype: as of `linspace`. Returns [num, *s]
+    by default, floats or complex numbers. Raises ArgumentError where a bound is 0.
 
     >>> tnp.geomspace(1.0, 100.0, 3)
     Array([  1.,  10., 100.], f64)
@@ -187,6 +197,8 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
 @makes_new
 def sort_complex(a: Any) -> Array:
     """The elements as complex numbers, sorted by real, then by imaginary part.
+
+    a: [*s], sorted along the last axis. Returns complex numbers [*s]: complex64 of 32 bits and fewer, else complex128.
 
     >>> tnp.sort_complex([3.0, 1.0])
     Array([1.+0.j, 3.+0.j], c128)

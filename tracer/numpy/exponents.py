@@ -28,7 +28,10 @@ _FORMATS: dict[DType, tuple[DType, int, int]] = {dtypes.F64: (dtypes.I64, 52, 10
 
 
 def ldexp(x1: Any, x2: Any, /) -> Array:
-    """x1 times two to the power of the integers x2, rounded once. Of x1's float dtype; DTypeError for other exponents.
+    """x1 times two to the power of the integers x2, rounded once.
+
+    x1: real numbers, of which integers are cast to floats; x2: integers or bools; their shapes broadcast to [*s].
+    Returns floats [*s], of x1's dtype. Raises DTypeError for other exponents.
 
     >>> tnp.ldexp(tnp.asarray([0.75, 5e-324]), tnp.asarray([2, 1074]))
     Array([3., 1.], f64)
@@ -48,6 +51,9 @@ def _long(by: Array) -> Array:
 
 def frexp(x: Any, /) -> tuple[Array, Array]:
     """The fraction, of a size in [0.5, 1), and the exponent of two, int32, whose `ldexp` is x.
+
+    x: real numbers [*s]. Returns two arrays [*s]: floats, float32 for integers up to 32 bits, else of the default
+    dtype; and int32.
 
     Zeros, infinities and NaN are fractions with the exponent 0. The derivative is that of the fraction, with the
     exponent held.

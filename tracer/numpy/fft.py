@@ -24,8 +24,9 @@ __all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]
 
 
 def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
-    """The frequencies of a transform of n samples that are `d` apart: 0 and up, then the negative ones. float, [n].
+    """The frequencies of a transform of n samples that are `d` apart: 0 and up, then the negative ones.
 
+    n: known while tracing; dtype: by default `tracer.config.default_float`; device: as of `arange`. Returns shape [n].
     Raises ArgumentError unless n is at least 1.
 
     >>> tnp.fft.fftfreq(4, d=0.5)
@@ -39,9 +40,10 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
 
 
 def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
-    """The frequencies of a transform of n real samples that are `d` apart, none negative. float, [n // 2 + 1].
+    """The frequencies of a transform of n real samples that are `d` apart, none negative.
 
-    Raises ArgumentError unless n is at least 1.
+    n: known while tracing; dtype: by default `tracer.config.default_float`; device: as of `arange`. Returns shape [n //
+    2 + 1]. Raises ArgumentError unless n is at least 1.
 
     >>> tnp.fft.rfftfreq(4, d=0.5)
     Array([0. , 0.5, 1. ], f64)
@@ -51,7 +53,10 @@ def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> 
 
 
 def fftshift(x: Any, /, axes: int | Sequence[int] | None = None) -> Array:
-    """Frequency 0 moved from the front to the middle of the axes, by default of all. Of x's shape and dtype.
+    """Frequency 0 moved from the front to the middle of the axes.
+
+    x: [*s]; axes: one or several, by default all. Returns x's shape and dtype. Raises AxisError for axes that x has
+    not.
 
     >>> tnp.fft.fftshift(tnp.asarray([0, 1, 2, -2, -1]))
     Array([-2, -1,  0,  1,  2], i64)
@@ -60,7 +65,10 @@ def fftshift(x: Any, /, axes: int | Sequence[int] | None = None) -> Array:
 
 
 def ifftshift(x: Any, /, axes: int | Sequence[int] | None = None) -> Array:
-    """Frequency 0 moved from the middle of the axes to the front: undoes `fftshift`. Of x's shape and dtype.
+    """Frequency 0 moved from the middle of the axes to the front: undoes `fftshift`.
+
+    x: [*s]; axes: one or several, by default all. Returns x's shape and dtype. Raises AxisError for axes that x has
+    not.
 
     >>> tnp.fft.ifftshift(tnp.asarray([-2, -1, 0, 1, 2]))
     Array([ 0,  1,  2, -2, -1], i64)
@@ -130,20 +138,23 @@ _LENGTH = {
 
 def _shapes(name: str) -> str:
     """What the arguments of a transform are, and its result."""
+    kind = "real numbers" if name in _REAL else "complex numbers"
     if name in _ONE_AXIS:
         size = _LENGTH.get(name, "n")
         return (
             "a: [*s]; n: the length along `axis`, to which a is cut or filled up with zeros, by default its own.\n"
-            'norm: "backward", "ortho" or "forward": where 1/n goes. Returns a\'s shape, along `axis` ' + size + "."
+            'norm: "backward", "ortho" or "forward": where 1/n goes. out: an array of NumPy\'s, written to as well.\n'
+            f"Returns {kind} of a's shape, along `axis` {size}."
         )
     size = {"i": "2 (m - 1) by default, of m", "r": "n // 2 + 1"}[name[0]] if "rfft" in name else ""
     return (
         "a: [*t]; s: the lengths along `axes`, to which a is cut or filled up with zeros, by default its own;\n"
-        'norm: "backward", "ortho" or "forward". Returns a\'s shape with these lengths'
-        + (f"; the last axis has {size}." if size else ".")
+        'norm: "backward", "ortho" or "forward"; out: an array of NumPy\'s, written to as well.\n'
+        f"Returns {kind} of a's shape with these lengths" + (f"; the last axis has {size}." if size else ".")
     )
 
 
+_REAL = frozenset(("hfft", "irfft", "irfft2", "irfftn"))
 _ONE_AXIS = frozenset(("fft", "hfft", "ifft", "ihfft", "irfft", "rfft"))
 
 globals().update(

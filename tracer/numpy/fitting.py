@@ -39,10 +39,10 @@ def polyfit(
 ) -> Any:
     """The coefficients, the highest power first, of the polynomial nearest to points by least squares.
 
-    x: [n]; y: [n] or [n, k]; returns [deg + 1] or [deg + 1, k]. w: [n], weights of distances, not of squares.
-    cov: also their covariance, scaled so that the distances have variance 1, or not if "unscaled".
-    By Householder reflections of the scaled powers, which are to be independent: of deg + 1 different x at least.
-    Raises ShapeError where there are fewer points, ArgumentError for rcond and full, which need singular values.
+    x: [n]; y: [n] or [n, k]; returns [deg + 1] or [deg + 1, k]. w: [n], weights of distances, not of squares. cov: also
+    their covariance, scaled so that the distances have variance 1, or not if "unscaled". By Householder reflections of
+    the scaled powers, which are to be independent: of deg + 1 different x at least. Raises ShapeError where there are
+    fewer points, ArgumentError for rcond and full, which need singular values. Returns floats or complex numbers.
 
     >>> tnp.polyfit(tnp.asarray([0.0, 1.0, 2.0, 3.0]), tnp.asarray([1.0, 3.0, 7.0, 13.0]), 2).round(6)
     Array([1., 1., 1.], f64)
@@ -113,6 +113,8 @@ def _back_substituted(triangle: Array, right: Array) -> Array:
 
 def roots(p: Any, *, strip_zeros: bool = True) -> Array:
     """The roots of a polynomial whose coefficients are given, the highest power first: complex, [degree], in no order.
+
+    p: coefficients [n], known ones unless strip_zeros=False. Returns complex numbers of p's precision.
 
     strip_zeros: leading zeros lower the degree, and trailing ones are roots 0; the coefficients must be known.
     False takes the first coefficient, which is not to be 0, as it is, and works under jit.

@@ -30,6 +30,9 @@ from tracer.trace.source import here
 def ix_(*args: Any) -> tuple[Array, ...]:
     """Vectors, each along an axis of its own: `x[ix_(rows, columns)]` takes their product.
 
+    args: k vectors [n], [m], ..., or masks, which stand for the indices of what is true. Returns k arrays [n, 1, ...],
+    [1, m, ...], ..., of their dtypes. Raises ShapeError for other shapes.
+
     >>> [v.shape for v in tnp.ix_([0, 1], [2, 3, 4])]
     [(2, 1), (1, 3)]
     """
@@ -124,6 +127,9 @@ r_, c_ = _Joined(columns=False), _Joined(columns=True)
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """The indices of the lower triangle of an n×m matrix, up to the k-th diagonal.
 
+    n, m: rows and columns, as many if m is None; k: 0 for the main diagonal, more above it. Returns two vectors of
+    int64, shape [count].
+
     >>> tnp.tril_indices(2)
     (Array([0, 1, 1], i64), Array([0, 0, 1], i64))
     """
@@ -132,6 +138,9 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """The indices of the upper triangle of an n×m matrix, from the k-th diagonal on.
+
+    n, m: rows and columns, as many if m is None; k: 0 for the main diagonal, more above it. Returns two vectors of
+    int64, shape [count].
 
     >>> tnp.triu_indices(2)
     (Array([0, 0, 1], i64), Array([0, 1, 1], i64))
@@ -165,6 +174,8 @@ def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
 
 def mask_indices(n: int, mask_func: Callable[..., Any], k: Any = 0, *, size: int | None = None) -> tuple[Array, ...]:
     """The indices of the elements of an n×n matrix that a function such as `triu` keeps; `size` as in `nonzero`.
+
+    mask_func: called with a matrix [n, n] and `k`. Returns two vectors of int64, shape [count].
 
     >>> tnp.mask_indices(2, tnp.triu)
     (Array([0, 0, 1], i64), Array([0, 1, 1], i64))
@@ -218,7 +229,8 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
     """The flat places of coordinates in an array of a shape.
 
     multi_index: integers, one array for each axis of `dims`, which broadcast to [*s]. mode: "raise", "clip" or "wrap",
-    for all axes or for each. Returns int64 [*s]. "raise" raises OutOfBoundsError, from compiled code, too.
+    for all axes or for each. Returns int64 [*s]. "raise" raises OutOfBoundsError, from compiled code, too. order: "C"
+    counts along the last axis first, "F" along the first.
 
     >>> tnp.ravel_multi_index((1, 2), (2, 3))
     Array(5, i64)

@@ -25,6 +25,8 @@ False_, True_ = np.False_, np.True_
 def asanyarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = None, device: Any = None) -> Array:
     """`asarray`, since arrays have no subclasses.
 
+    a, dtype, order, copy, device: as of `asarray`. Returns the shape and dtype that it gives.
+
     >>> tnp.asanyarray([1, 2])
     Array([1, 2], i64)
     """
@@ -33,6 +35,8 @@ def asanyarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | Non
 
 def ascontiguousarray(a: Any, dtype: Any = None) -> Array:
     """`asarray` with one axis at least: all arrays are contiguous.
+
+    a: any shape; dtype: as of `asarray`. Returns its shape, or [1] for [].
 
     >>> tnp.ascontiguousarray(5.0).shape
     (1,)
@@ -43,6 +47,8 @@ def ascontiguousarray(a: Any, dtype: Any = None) -> Array:
 
 def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Array:
     """`asarray`, if all elements are finite. ArgumentError if not; the values must be known.
+
+    a: any shape; dtype, order: as of `asarray`. Returns its shape.
 
     >>> tnp.asarray_chkfinite([1.0, 2.0])
     Array([1., 2.], f64)
@@ -57,6 +63,8 @@ def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Array:
 def require(a: Any, dtype: Any = None, requirements: Any = None) -> Array:
     """`asarray`: all arrays are contiguous and aligned, and own their memory.
 
+    a, dtype: as of `asarray`; requirements: NumPy's, which change nothing. Returns a's shape.
+
     >>> tnp.require([1, 2], "float32")
     Array([1., 2.], f32)
     """
@@ -66,6 +74,8 @@ def require(a: Any, dtype: Any = None, requirements: Any = None) -> Array:
 
 def real_if_close(a: Any, tol: float = 100) -> Array:
     """The real parts, if all imaginary ones are within `tol` rounding errors of 0, which must be known; else the array.
+
+    a: [*s]. Returns [*s], real or complex by the values.
 
     >>> tnp.real_if_close(tnp.asarray([1 + 1e-15j, 2.0]))
     Array([1., 2.], f64)
@@ -80,6 +90,8 @@ def real_if_close(a: Any, tol: float = 100) -> Array:
 def common_type(*arrays: Any) -> DType:
     """The float or complex dtype that holds what all arrays hold; integers count as default floats.
 
+    arrays: of any shapes. Raises DTypeError for bools.
+
     >>> tnp.common_type(tnp.float32(1), tnp.float32(2))
     dtype('float32')
     """
@@ -89,6 +101,8 @@ def common_type(*arrays: Any) -> DType:
 
 def min_scalar_type(a: Any) -> DType:
     """The smallest dtype that holds a scalar; an array's own. The value must be known.
+
+    a: a number, [], or an array of any shape.
 
     >>> tnp.min_scalar_type(10)
     dtype('uint8')
@@ -106,6 +120,8 @@ def min_scalar_type(a: Any) -> DType:
 def isfortran(a: Any) -> bool:
     """Whether an array is in Fortran's order and not in C's: never.
 
+    a: any shape.
+
     >>> tnp.isfortran(tnp.ones((2, 2)))
     False
     """
@@ -115,6 +131,8 @@ def isfortran(a: Any) -> bool:
 
 def shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
     """Whether writing into one array could be seen in another: not in arrays of ours, which are values.
+
+    a, b: arrays of any shapes, ours or NumPy's; max_work: as NumPy's.
 
     NumPy's view of one, as `np.asarray` gives it, has its memory.
 
@@ -128,6 +146,8 @@ def shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
 
 def may_share_memory(a: Any, b: Any, max_work: Any = None) -> bool:
     """As `shares_memory`, by the bounds of NumPy's arrays alone.
+
+    a, b: any shapes; max_work: as NumPy's.
 
     >>> tnp.may_share_memory(tnp.arange(3), tnp.arange(3))
     False
@@ -156,6 +176,8 @@ def ndindex(*shape: Any) -> Iterator[tuple[int, ...]]:
 def ndenumerate(arr: Any) -> Iterator[tuple[tuple[int, ...], Array]]:
     """The indices and elements of an array, one after the other.
 
+    arr: [*s] of known values. Yields (index, element) in row-major order: a tuple of integers and an array [].
+
     >>> list(tnp.ndenumerate(tnp.asarray([5, 6])))
     [((0,), Array(5, i64)), ((1,), Array(6, i64))]
     """
@@ -166,6 +188,8 @@ def ndenumerate(arr: Any) -> Iterator[tuple[tuple[int, ...], Array]]:
 def savetxt(fname: Any, X: Any, *args: Any, **options: Any) -> None:
     """Write a vector or matrix as text, by NumPy's options.
 
+    fname: a name of a file, or what has `write`; X: [n] or [m, n].
+
     >>> import io; text = io.StringIO(); tnp.savetxt(text, tnp.asarray([1.0, 2.0]), fmt="%.1f"); text.getvalue()
     '1.0\\n2.0\\n'
     """
@@ -174,6 +198,9 @@ def savetxt(fname: Any, X: Any, *args: Any, **options: Any) -> None:
 
 def savez_compressed(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
     """Write several arrays to a compressed .npz archive, under their names or as arr_0, arr_1 ...
+
+    file: a name, or what has `write`; args, kwds: arrays of any shapes; allow_pickle: as NumPy's. Raises DTypeError for
+    dtypes that the format has not, as bfloat16.
 
     >>> import io; buffer = io.BytesIO(); tnp.savez_compressed(buffer, x=tnp.arange(3)); buffer.getvalue()[:2]
     b'PK'
@@ -186,6 +213,9 @@ def savez_compressed(file: Any, *args: Any, allow_pickle: bool = True, **kwds: A
 def loadtxt(fname: Any, *args: Any, **options: Any) -> Any:
     """Read numbers from text, by NumPy's options: one array, or with unpack=True one for each column.
 
+    fname: a name of a file, an open one, or lines. Returns [m, n], or [n] for one row or column; float64 unless dtype=
+    says otherwise.
+
     >>> import io; tnp.loadtxt(io.StringIO("1 2\\n3 4"))
     Array([[1., 2.],
            [3., 4.]], f64)
@@ -195,6 +225,9 @@ def loadtxt(fname: Any, *args: Any, **options: Any) -> Any:
 
 def genfromtxt(fname: Any, *args: Any, **options: Any) -> Array:
     """Read numbers from text where some are missing, by NumPy's options.
+
+    fname: a name of a file, an open one, or lines. Returns [m, n], or [n] for one row or column; float64 unless dtype=
+    says otherwise, NaN where a number is missing.
 
     >>> import io; tnp.genfromtxt(io.StringIO("1,\\n3,4"), delimiter=",")
     Array([[ 1., nan],

@@ -32,6 +32,10 @@ Bounds = Sequence[Any] | Array | None
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Bounds = None, weights: Any = None) -> Array:
     """The edges of bins: `bins` of equal width from the least value to the greatest, or over `range`; or `bins` itself.
 
+    a: any shape, made flat; bins: a number n, the edges [n + 1], or a name; range: two numbers, traced ones too;
+    weights: as of `histogram`. Returns [n + 1], floats unless `bins` has others. Raises ArgumentError for edges that
+    descend and fewer than one bin.
+
     A name of a rule for their number, as NumPy's "auto", needs values that are known.
 
     >>> tnp.histogram_bin_edges([0.0, 1.0, 4.0], 4)
@@ -75,7 +79,9 @@ def histogram(
 ) -> tuple[Array, Array]:
     """How many elements lie in each bin, and the edges of the bins, the last of which belongs to the last bin.
 
-    weights: what each element counts. density: normalised, so that the integral is 1.
+    a: any shape, made flat; bins, range: as of `histogram_bin_edges`; weights: of a's shape, what each element counts;
+    density: normalised, so that the integral is 1. Returns counts [n], int64 or of the dtype of the weights, and edges
+    [n + 1]. What lies beyond the edges is not counted.
 
     >>> tnp.histogram([1.0, 2.0, 1.0], bins=[0.0, 1.0, 2.0, 3.0])
     (Array([0, 2, 1], i64), Array([0., 1., 2., 3.], f64))
@@ -115,6 +121,9 @@ def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
 ) -> tuple[Array, list[Array]]:
     """The histogram of points in several dimensions: rows of an [n, d] array, or d vectors; and the edges.
+
+    sample: [n, d], or d vectors [n]; bins, range: as of `histogram_bin_edges`, one for each dimension or for all;
+    weights: [n]; density: as of `histogram`. Returns float64 counts [m1, ..., md] and d vectors of edges [m1 + 1], ...
 
     >>> counts, edges = tnp.histogramdd(tnp.asarray([[0.0, 0.0], [1.0, 1.0], [1.0, 0.9]]), bins=2)
     >>> counts
@@ -157,8 +166,8 @@ def histogram2d(
 ) -> tuple[Array, Array, Array]:
     """The histogram of points in the plane, and the edges along both axes.
 
-    x, y: vectors [n]; bins, range, weights, density: as of `histogramdd`. Returns counts [r, c]
-    and edges [r + 1], [c + 1].
+    x, y: vectors [n]; bins, range, weights, density: as of `histogramdd`. Returns float64 counts [r, c] and edges [r +
+    1], [c + 1].
 
     >>> tnp.histogram2d([0.0, 1.0], [0.0, 1.0], bins=2)[0]
     Array([[1., 0.],

@@ -47,7 +47,8 @@ def _arrays(name: str, arrays: Any) -> list[Array]:
 def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
     """Arrays one after another along an axis that they have; None makes them flat first.
 
-    They are promoted to a common dtype. Raises ShapeError where other axes differ in size.
+    arrays: equal in all sizes but that of `axis`, by default the first; dtype: of the result, by default that to which
+    all are promoted. Returns [..., sum of the sizes, ...]. Raises ShapeError where other axes differ in size.
 
     >>> tnp.concatenate([tnp.asarray([1, 2]), [3.0]])
     Array([1., 2., 3.], f64)
@@ -94,7 +95,8 @@ def stack(arrays: Any, axis: int = 0, dtype: Any = None) -> Array:
 def vstack(tup: Any, dtype: Any = None) -> Array:
     """Arrays along axis 0; vectors count as rows.
 
-    tup: arrays that are equal but along axis 0. Returns their common dtype.
+    tup: arrays that are equal but along axis 0, or vectors of one size. Returns shape [sum, ...], in `dtype`, by
+    default that to which all are promoted. Raises ShapeError for other shapes.
 
     >>> tnp.vstack([tnp.asarray([1, 2]), tnp.asarray([3, 4])])
     Array([[1, 2],
@@ -106,7 +108,8 @@ def vstack(tup: Any, dtype: Any = None) -> Array:
 def hstack(tup: Any, dtype: Any = None) -> Array:
     """Arrays along axis 1, vectors along axis 0.
 
-    tup: arrays that are equal but along that axis. Returns their common dtype.
+    tup: arrays that are equal but along that axis. Returns shape [n, sum, ...] or [sum], in `dtype`, by default that to
+    which all are promoted. Raises ShapeError for other shapes.
 
     >>> tnp.hstack([tnp.asarray([1, 2]), tnp.asarray([3])])
     Array([1, 2, 3], i64)
@@ -118,7 +121,8 @@ def hstack(tup: Any, dtype: Any = None) -> Array:
 def dstack(tup: Any, dtype: Any = None) -> Array:
     """Arrays along axis 2, after `atleast_3d`.
 
-    tup: arrays of at least two axes after `atleast_3d`, equal but along axis 2. Returns their common dtype.
+    tup: arrays that are equal but along axis 2, [m, n, k]; [n] counts as [1, n, 1]. Returns shape [m, n, sum], in
+    `dtype`, by default that to which all are promoted. Raises ShapeError for other shapes.
 
     >>> tnp.dstack([tnp.asarray([1, 2]), tnp.asarray([3, 4])]).shape
     (1, 2, 2)
@@ -142,6 +146,9 @@ def column_stack(tup: Any) -> Array:
 @makes_new
 def block(arrays: Any) -> Array:
     """An array put together from nested lists of blocks: the innermost lists run along the last axis.
+
+    arrays: lists of arrays, nested to one depth; axes are put in front where a block has fewer. Returns the shape that
+    they fill, in the dtype to which all are promoted. Raises ShapeError for blocks that do not fit.
 
     >>> tnp.block([[tnp.ones((1, 1)), tnp.zeros((1, 1))], [tnp.zeros((1, 2))]])
     Array([[1., 0.],
@@ -197,6 +204,9 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
 @makes_new
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """As `split`, where the parts need not be equal: the first ones are longer by one.
+
+    ary: [*s]; indices_or_sections: how many parts, or where they are cut; axis: along which. Returns arrays of ary's
+    dtype, [*s] but along the axis.
 
     >>> tnp.array_split(tnp.arange(3), 2)
     [Array([0, 1], i64), Array([2], i64)]
@@ -266,6 +276,8 @@ def _split(name: str, ary: Any, parts: Any, axis: int, *, equal: bool) -> list[A
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
     """The slices along an axis, without it.
 
+    x: [n, *s] for axis 0; returns n arrays [*s], of x's dtype. Raises AxisError for an axis that x has not.
+
     >>> tnp.unstack(tnp.asarray([1, 2]))
     (Array(1, i64), Array(2, i64))
     """
@@ -296,6 +308,9 @@ def tile(A: Any, reps: Any) -> Array:
 
 def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None) -> Array:
     """Every element repeated, as often as `repeats` says: an integer, or one for each place along the axis.
+
+    a: [*s]; repeats: an integer, or [n] for n places; axis: by default of the array made flat. Returns a's dtype, [...,
+    total, ...].
 
     Made flat without an axis. Under `jit`, `total_repeat_length` must be given for counts that are traced: the last
     element fills up, or what is too much is cut off.
@@ -360,6 +375,9 @@ def take_places(x: Array, index: Array, axis: int) -> Array:
 
 def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
     """The elements moved on by `shift` places, which may be traced; those pushed out come in at the other end.
+
+    a: [*s]; shift: an integer, or one for each axis; axis: one or several, by default of the array made flat. Returns
+    [*s], of a's dtype. Raises AxisError for axes that a has not.
 
     >>> tnp.roll(tnp.arange(5), 2)
     Array([3, 4, 0, 1, 2], i64)

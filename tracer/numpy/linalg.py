@@ -17,6 +17,7 @@ from tracer.numpy.arithmetic import absolute
 from tracer.numpy.by_value import by_value
 from tracer.numpy.contraction import einsum
 from tracer.numpy.conversion import array_of, cast
+from tracer.numpy.docstrings import PHRASES
 from tracer.numpy.manipulation import broadcast_to, expand_dims, moveaxis, ravel
 from tracer.numpy.manipulation import matrix_transpose as matrix_transpose
 from tracer.numpy.matrices import diagonal as _diagonal
@@ -43,6 +44,7 @@ from tracer.primitives.broadcasting import axis_of
 from tracer.runtime.handles import makes_new
 from tracer.runtime.replay import replayed
 from tracer.trace.array import Array
+from tracer.trace.docstrings import say
 from tracer.trace.source import here
 from tracer.trace.tracebacks import set_boundaries
 
@@ -56,8 +58,10 @@ __all__ = [
 def norm(x: Any, ord: Any = None, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Array:
     """The norm of vectors along one axis, or of matrices along two; of all elements, without an axis and `ord`.
 
-    ord of vectors: None or 2 (Euclidean), 1, inf, -inf, 0 (how many are not 0), or any power; of matrices: None or
-    "fro", 1, -1, inf, -inf. Real, of the array's precision; the derivative at 0 is 0.
+    x: [*s]; axis: one, two, or None for all elements; ord: of vectors None or 2 (Euclidean), 1, inf, -inf, 0 (how many
+    are not 0), or any power; of matrices None or "fro", 1, -1, inf, -inf; keepdims: keep the axes with size 1. Returns
+    floats [*s minus axes], of x's precision; integers are cast. The derivative at 0 is 0. Raises ArgumentError for
+    another ord.
 
     >>> tnp.linalg.norm(tnp.asarray([3.0, 4.0]))
     Array(5., f64)
@@ -107,6 +111,9 @@ def vector_norm(x: Any, /, *, axis: int | Sequence[int] | None = None, keepdims:
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
     """The norm of matrices in the last two axes: "fro", 1, -1, inf or -inf; of known values also 2, -2 and "nuc".
 
+    x: [*s, m, n]; keepdims: keep both axes with size 1; ord: which norm. Returns floats [*s], of x's precision;
+    integers are cast. Raises ArgumentError for another ord.
+
     >>> tnp.linalg.matrix_norm(tnp.asarray([[3.0, 0.0], [0.0, 4.0]]))
     Array(5., f64)
     """
@@ -145,7 +152,7 @@ def _euclidean(x: Array, axis: Any, keepdims: bool = False) -> Array:
 def diagonal(x: Any, /, *, offset: int = 0) -> Array:
     """The diagonal of matrices in the last two axes.
 
-    x: [*s, r, c]; offset: how far above the main one. Returns [*s, n].
+    x: [*s, r, c]; offset: how far above the main one. Returns [*s, n], of x's dtype.
 
     >>> tnp.linalg.diagonal(tnp.asarray([[1, 2], [3, 4]]))
     Array([1, 4], i64)
@@ -156,7 +163,8 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Array:
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
     """The sum over the diagonal of matrices in the last two axes.
 
-    x: [*s, r, c]; offset: how far above the main diagonal. Returns [*s].
+    x: [*s, r, c]; offset: how far above the main diagonal; dtype: what to sum in, by default x's, in 64 bits for bools
+    and small integers. Returns [*s].
 
     >>> tnp.linalg.trace(tnp.asarray([[1, 2], [3, 4]]))
     Array(5, i64)
@@ -166,6 +174,8 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
 
 def outer(x1: Any, x2: Any, /) -> Array:
     """The products of each element of a vector with each of another.
+
+    x1: [m]; x2: [n]; other shapes are made flat. Returns [m, n], in the dtype to which both are promoted.
 
     >>> tnp.linalg.outer(tnp.asarray([1, 2]), tnp.asarray([3, 4]))
     Array([[3, 4],
@@ -177,6 +187,9 @@ def outer(x1: Any, x2: Any, /) -> Array:
 @makes_new
 def matrix_power(a: Any, n: int) -> Array:
     """A square matrix to an integer power, by repeated squaring; its inverse to the positive one where n < 0.
+
+    a: [*s, n, n]; n: known while tracing. Returns [*s, n, n], of a's dtype, of floats where n < 0. Raises ShapeError
+    for other shapes, and as `inv`.
 
     >>> tnp.linalg.matrix_power(tnp.asarray([[1, 1], [0, 1]]), 3)
     Array([[1, 3],
@@ -199,7 +212,8 @@ def matrix_power(a: Any, n: int) -> Array:
 def multi_dot(arrays: Sequence[Any]) -> Array:
     """The product of two or more matrices, in the cheapest order.
 
-    arrays: [m, k], [k, l], ..., of which the first and the last may be vectors. Returns [m, n].
+    arrays: [m, k], [k, l], ..., of which the first and the last may be vectors. Returns [m, n], without the axis of a
+    vector, in the dtype to which all are promoted. Raises ShapeError where neighbours do not fit.
 
     >>> tnp.linalg.multi_dot([tnp.ones((2, 3)), tnp.ones((3, 4)), tnp.ones((4, 2))]).shape
     (2, 2)
@@ -308,11 +322,5 @@ __all__ += ["LinAlgError", *_FACTORISATIONS]  # noqa: PLE0604
 
 _REPLAYED = ("diagonal", "matrix_norm", "multi_dot", "norm", "outer", "trace", "vector_norm")  # by types alone
 set_boundaries(globals(), _REPLAYED, replayed)
-set_boundaries(
-    globals(),
-    [
-        name
-        for name in __all__
-        if name not in _REPLAYED and globals()[name].__module__ in (__name__, by_value.__module__)
-    ],
-)
+set_boundaries(globals(), [name for name in __all__ if name not in _REPLAYED])
+say([globals()[name] for name in __all__ if name not in _FACTORISATIONS and name != "LinAlgError"], PHRASES)

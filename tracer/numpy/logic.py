@@ -238,6 +238,12 @@ def _everywhere(x: Array, value: bool) -> Array:
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
     """Whether |a - b| <= atol + rtol |b|, of dtype bool. Equal infinities are close; NaN only if `equal_nan`.
 
+    a, b: numbers whose shapes broadcast to [*s]; rtol, atol: beside
+
+    b
+
+    , and alone. Returns [*s].
+
     The tolerances are numbers, or arrays, traced ones too, that broadcast with a and b.
 
     >>> tnp.isclose(tnp.asarray([1.0, 2.0]), tnp.asarray([1.0 + 1e-9, 2.1]))
@@ -304,6 +310,8 @@ def array_equiv(a1: Any, a2: Any) -> Array:
 def iscomplexobj(x: Any) -> bool:
     """Whether the dtype is complex.
 
+    x: an array of any shape, or a number. Returns a Python bool.
+
     >>> tnp.iscomplexobj(tnp.asarray([1j])), tnp.iscomplexobj(1.0)
     (True, False)
     """
@@ -312,6 +320,8 @@ def iscomplexobj(x: Any) -> bool:
 
 def isrealobj(x: Any) -> bool:
     """Whether the dtype is not complex.
+
+    x: an array of any shape, or a number. Returns a Python bool.
 
     >>> tnp.isrealobj(1.0)
     True
@@ -346,6 +356,8 @@ def isreal(x: Any) -> Array:
 
 def isscalar(element: Any) -> bool:
     """Whether it is a number, or an array without axes.
+
+    element: any object; of shape [], if it is an array. Returns a Python bool.
 
     >>> tnp.isscalar(1.0), tnp.isscalar([1.0])
     (True, False)

@@ -25,6 +25,8 @@ from tracer.trace.source import here
 def shape(a: Any) -> tuple[int, ...]:
     """The sizes of the axes.
 
+    a: an array, a number, or nested lists. Returns a tuple of integers.
+
     >>> tnp.shape([[1, 2, 3]])
     (1, 3)
     """
@@ -33,6 +35,8 @@ def shape(a: Any) -> tuple[int, ...]:
 
 def ndim(a: Any) -> int:
     """How many axes there are.
+
+    a: an array of any shape, a number, or nested lists. Returns an integer.
 
     >>> tnp.ndim([[1, 2, 3]])
     2
@@ -58,7 +62,8 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
 def reshape(a: Any, shape: Any = None, order: str = "C", *, copy: bool | None = None) -> Array:
     """The same elements in another shape of the same size; one size may be -1, and follows from the others.
 
-    order: "C" runs through the last axis first, "F" through the first. Raises ShapeError where the sizes do not fit.
+    a: [*s]; shape: a size, or several; copy: changes nothing, arrays are values. order: "C" runs through the last axis
+    first, "F" through the first. Returns that shape, of a's dtype. Raises ShapeError where the sizes do not fit.
 
     >>> tnp.reshape(tnp.arange(6), (2, -1))
     Array([[0, 1, 2],
@@ -96,6 +101,8 @@ def _inferred(x: Array, shape: Any) -> tuple[int, ...]:
 def ravel(a: Any, order: str = "C") -> Array:
     """All elements along one axis.
 
+    a: [*s]; order: as of `reshape`. Returns [n], of a's dtype.
+
     >>> tnp.ravel(tnp.asarray([[1, 2], [3, 4]]))
     Array([1, 2, 3, 4], i64)
     """
@@ -105,6 +112,9 @@ def ravel(a: Any, order: str = "C") -> Array:
 
 def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
     """The axes in another order, reversed unless one is given.
+
+    a: [*s]; axes: a permutation of its axes. Returns [s[axes[0]], s[axes[1]], ...], of a's dtype. Raises AxisError for
+    axes that a has not or that repeat, ShapeError for too few.
 
     >>> tnp.transpose(tnp.zeros((2, 3))).shape
     (3, 2)
@@ -125,6 +135,8 @@ permute_dims = transpose
 def matrix_transpose(x: Any, /) -> Array:
     """The last two axes swapped.
 
+    x: [*s, m, n]; returns [*s, n, m], of x's dtype. Raises ShapeError for fewer than two axes.
+
     >>> tnp.matrix_transpose(tnp.zeros((5, 2, 3))).shape
     (5, 3, 2)
     """
@@ -137,7 +149,8 @@ def matrix_transpose(x: Any, /) -> Array:
 def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     """Two axes in each other's places.
 
-    a: [*s]; axis1, axis2: the two. Raises AxisError where one is out of range.
+    a: [*s]; axis1, axis2: the two. Returns these sizes swapped, of a's dtype. Raises AxisError where one is out of
+    range.
 
     >>> tnp.swapaxes(tnp.zeros((2, 3, 4)), 0, 2).shape
     (4, 3, 2)
@@ -152,7 +165,8 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
 def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
     """Some axes moved to other places, the rest keeping their order.
 
-    a: [*s]; source, destination: axes, equally many. Raises AxisError for axes out of range or given twice.
+    a: [*s]; source, destination: axes, equally many. Returns a's dtype. Raises AxisError for axes out of range or given
+    twice.
 
     >>> tnp.moveaxis(tnp.zeros((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
@@ -181,6 +195,9 @@ def _several(axis: Any) -> Sequence[int]:
 def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     """One axis moved to before another; `moveaxis` is easier to read.
 
+    a: [*s]; axis: the one; start: before which, behind the last if it is the number of axes. Returns a's dtype. Raises
+    AxisError where one is out of range.
+
     >>> tnp.rollaxis(tnp.zeros((2, 3, 4)), 2).shape
     (4, 2, 3)
     """
@@ -193,6 +210,9 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
 def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Array:
     """Without axes of size 1: all of them, or those named, which must have size 1.
 
+    a: [*s]; axis: one or several, by default all of size 1. Returns [*s minus these], of a's dtype. Raises ShapeError
+    for another size.
+
     >>> tnp.squeeze(tnp.zeros((1, 3, 1)), 0).shape
     (3, 1)
     """
@@ -204,7 +224,8 @@ def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Array:
 def expand_dims(a: Any, axis: int | Sequence[int]) -> Array:
     """With axes of size 1 at the places that they have in the result.
 
-    a: [*s]; axis: one or several, counted in the result. Raises AxisError for places out of range or taken twice.
+    a: [*s]; axis: one or several, counted in the result. Returns a's dtype. Raises AxisError for places out of range or
+    taken twice.
 
     >>> tnp.expand_dims(tnp.zeros(3), (0, 2)).shape
     (1, 3, 1)
@@ -216,6 +237,9 @@ def expand_dims(a: Any, axis: int | Sequence[int]) -> Array:
 
 def broadcast_to(array: Any, shape: Any) -> Array:
     """The array repeated to a shape that it broadcasts to.
+
+    array: [*s]; shape: a size, or several. Returns that shape, of the array's dtype. Raises ShapeError where [*s] does
+    not broadcast to it.
 
     >>> tnp.broadcast_to(tnp.asarray([1, 2]), (2, 2))
     Array([[1, 2],
@@ -238,6 +262,9 @@ def broadcast_to(array: Any, shape: Any) -> Array:
 def broadcast_arrays(*args: Any) -> tuple[Array, ...]:
     """The arrays, each repeated to the shape that they broadcast to.
 
+    args: arrays whose shapes broadcast to [*s]. Returns as many of shape [*s], of their own dtypes. Raises ShapeError
+    where they do not fit.
+
     >>> [x.shape for x in tnp.broadcast_arrays(tnp.zeros((2, 1)), tnp.zeros(3))]
     [(2, 3), (2, 3)]
     """
@@ -251,7 +278,7 @@ def broadcast_arrays(*args: Any) -> tuple[Array, ...]:
 def broadcast_shapes(*shapes_: Any) -> tuple[int, ...]:
     """The shape that shapes broadcast to.
 
-    shapes: tuples of sizes. Returns a tuple. Raises ShapeError where they do not fit.
+    shapes: tuples of integers, or integers. Returns a tuple. Raises ShapeError where they do not fit.
 
     >>> tnp.broadcast_shapes((2, 1), 3)
     (2, 3)
@@ -263,7 +290,7 @@ def broadcast_shapes(*shapes_: Any) -> tuple[int, ...]:
 def flip(m: Any, axis: int | Sequence[int] | None = None) -> Array:
     """The elements in reverse order, along all axes or those named.
 
-    m: [*s]; axis: one or several, by default all. Returns [*s].
+    m: [*s]; axis: one or several, by default all. Returns [*s], of m's dtype.
 
     >>> tnp.flip(tnp.asarray([1, 2, 3]))
     Array([3, 2, 1], i64)
@@ -297,6 +324,9 @@ def flipud(m: Any) -> Array:
 def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """Turned by k right angles in the plane of two axes, from the first towards the second.
 
+    m: [*s] of two axes at least; k: how often, negative ones turn back; axes: by default the first two. Returns m's
+    dtype, the two sizes swapped for odd k. Raises AxisError for axes that m has not.
+
     >>> tnp.rot90(tnp.asarray([[1, 2], [3, 4]]))
     Array([[2, 4],
            [1, 3]], i64)
@@ -317,7 +347,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 def atleast_1d(*arys: Any) -> Any:
     """With one axis at least; a list for several arrays.
 
-    arys: any shapes; returns [*s], and [1] for [].
+    arys: any shapes and dtypes; returns [*s] for each, and [1] for [].
 
     >>> tnp.atleast_1d(1.0).shape
     (1,)
@@ -328,7 +358,7 @@ def atleast_1d(*arys: Any) -> Any:
 def atleast_2d(*arys: Any) -> Any:
     """With two axes at least, new ones in front; a list for several arrays.
 
-    arys: any shapes; returns [*s], [1, n] for [n] and [1, 1] for [].
+    arys: any shapes and dtypes; returns [*s] for each, [1, n] for [n] and [1, 1] for [].
 
     >>> tnp.atleast_2d(tnp.zeros(3)).shape
     (1, 3)
@@ -343,6 +373,8 @@ def atleast_2d(*arys: Any) -> Any:
 @makes_new
 def atleast_3d(*arys: Any) -> Any:
     """With three axes at least: [n] becomes [1, n, 1], [m, n] becomes [m, n, 1]; a list for several arrays.
+
+    arys: any shapes and dtypes; returns [*s] for each of three axes and more.
 
     >>> tnp.atleast_3d(tnp.zeros(3)).shape
     (1, 3, 1)

@@ -28,6 +28,9 @@ from tracer.trace.source import here
 def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None, *, device: Any = None) -> Array:
     """Ones on a diagonal of an N×M matrix of zeros, k places above the main one: a number, which may be traced.
 
+    N, M: rows and columns, as many if M is None; k: negative below the main diagonal; dtype: by default
+    `tracer.config.default_float`. Returns shape [N, M].
+
     >>> tnp.eye(2, 3, 1)
     Array([[0., 1., 0.],
            [0., 0., 1.]], f64)
@@ -40,6 +43,8 @@ def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None, *, device: Any = N
 def identity(n: Any, dtype: Any = None) -> Array:
     """The n×n identity matrix.
 
+    n: known while tracing; dtype: by default `tracer.config.default_float`. Returns shape [n, n].
+
     >>> tnp.identity(2)
     Array([[1., 0.],
            [0., 1.]], f64)
@@ -49,6 +54,9 @@ def identity(n: Any, dtype: Any = None) -> Array:
 
 def tri(N: Any, M: Any = None, k: int = 0, dtype: Any = None) -> Array:
     """Ones on and below a diagonal of an N×M matrix, k places above the main one; zeros above.
+
+    N, M: rows and columns, as many if M is None; k: negative below the main diagonal, may be traced; dtype: by default
+    `tracer.config.default_float`. Returns shape [N, M].
 
     >>> tnp.tri(2, 3)
     Array([[1., 0., 0.],
@@ -79,6 +87,9 @@ def _in_dtype(name: str, mask: Array, dtype: Any) -> Array:
 def tril(m: Any, k: int = 0) -> Array:
     """The lower triangle of matrices [..., r, c]: zeros above the diagonal that is k places above the main one.
 
+    m: [*s, r, c]; k: known while tracing, negative below the main diagonal. Returns m's shape and dtype. Raises
+    ShapeError for vectors.
+
     >>> tnp.tril(tnp.asarray([[1, 2], [3, 4]]))
     Array([[1, 0],
            [3, 4]], i64)
@@ -88,6 +99,9 @@ def tril(m: Any, k: int = 0) -> Array:
 
 def triu(m: Any, k: int = 0) -> Array:
     """The upper triangle of matrices [..., r, c]: zeros below the diagonal that is k places above the main one.
+
+    m: [*s, r, c]; k: known while tracing, negative below the main diagonal. Returns m's shape and dtype. Raises
+    ShapeError for vectors.
 
     >>> tnp.triu(tnp.asarray([[1, 2], [3, 4]]))
     Array([[1, 2],
@@ -109,6 +123,16 @@ def _triangle(name: str, m: Any, k: int, *, lower: bool) -> Array:
 def diag(v: Any, k: int = 0) -> Array:
     """The k-th diagonal of a matrix; or, of a vector, the matrix with it on the k-th diagonal.
 
+    v: [r, c], or [n]; k: 0 for the main diagonal, more above it. Returns [count], or [n +
+
+    k
+
+    , n +
+
+    k
+
+    ], of v's dtype. Raises ShapeError for other shapes.
+
     >>> tnp.diag(tnp.asarray([[1, 2], [3, 4]])), tnp.diag(tnp.asarray([1, 2]))
     (Array([1, 4], i64), Array([[1, 0],
            [0, 2]], i64))
@@ -124,7 +148,15 @@ def diag(v: Any, k: int = 0) -> Array:
 def diagflat(v: Any, k: int = 0) -> Array:
     """The matrix with all elements of an array on its k-th diagonal.
 
-    v: any shape, n elements; k: how far above the main diagonal. Returns [n + |k|, n + |k|].
+    v: any shape, n elements; k: how far above the main diagonal. Returns [n +
+
+    k
+
+    , n +
+
+    k
+
+    ], of v's dtype.
 
     >>> tnp.diagflat(tnp.asarray([[1], [2]]))
     Array([[1, 0],
@@ -147,7 +179,8 @@ def _with_diagonal(x: Array, k: int) -> Array:
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """The diagonal along two axes, as a new last axis.
 
-    a: [*s]; offset: how far above the main one; axis1, axis2: by default the first two. Returns [*s minus both, n].
+    a: [*s]; offset: how far above the main one; axis1, axis2: by default the first two. Returns [*s minus both, n], of
+    a's dtype. Raises AxisError for axes that a has not.
 
     >>> tnp.diagonal(tnp.asarray([[1, 2], [3, 4]]), 1)
     Array([2], i64)
@@ -172,6 +205,8 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     """The indices of the main diagonal of an array of `ndim` axes of size n.
 
+    n: the size; ndim: how many axes. Returns ndim vectors [n] of int64.
+
     >>> tnp.diag_indices(2)
     (Array([0, 1], i64), Array([0, 1], i64))
     """
@@ -195,7 +230,8 @@ def diag_indices_from(arr: Any) -> tuple[Array, ...]:
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Array:
     """The sum over the diagonal along two axes; small integers sum in 64 bits.
 
-    a: [*s]; offset: how far above the main diagonal; axis1, axis2: by default the first two. Returns [*s minus both].
+    a: [*s]; offset: how far above the main diagonal; axis1, axis2: by default the first two; dtype: what to sum in.
+    Returns [*s minus both].
 
     >>> tnp.trace(tnp.asarray([[1, 2], [3, 4]]))
     Array(5, i64)
@@ -215,7 +251,8 @@ def sum_dtype(x: Array) -> Any:
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Array, ...]:
     """Vectors as coordinates of a grid: one array of the grid's shape for each.
 
-    indexing: "xy" gives the grid [len(y), len(x), ...], "ij" gives [len(x), len(y), ...]. sparse: keep axes of size 1.
+    xi: k vectors. indexing: "xy" gives the grid [len(y), len(x), ...], "ij" gives [len(x), len(y), ...]. sparse: keep
+    axes of size 1. copy: changes nothing. Returns k arrays of their dtypes. Raises ShapeError for another indexing.
 
     >>> [x.shape for x in tnp.meshgrid(tnp.arange(2), tnp.arange(3))]
     [(3, 2), (3, 2)]
@@ -236,6 +273,8 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
 
 def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
     """The coordinates of every element of a shape: [axes, *dimensions]; a tuple of sparse arrays if `sparse`.
+
+    dimensions: the shape; dtype: int64 by default.
 
     >>> tnp.indices((2, 2))[0]
     Array([[0, 0],

@@ -36,7 +36,8 @@ def nanprod(
 ) -> Array:  # fmt: skip
     """`prod` with NaN as 1.
 
-    a: [*s]; axis: one or several, by default all; keepdims, initial: as of `prod`. Returns [*s minus axes].
+    a: [*s]; axis: one or several, by default all; keepdims, initial: as of `prod`. Returns [*s minus axes], of `dtype`,
+    by default a's, in 64 bits for bools and small integers.
 
     >>> tnp.nanprod(tnp.asarray([2.0, tnp.nan]))
     Array(2., f64)
@@ -49,6 +50,8 @@ def nanvar(
     where: Any = None, mean: Any = None, correction: float | None = None,
 ) -> Array:  # fmt: skip
     """`var` of the elements that are not NaN; NaN where there are not more of them than `ddof`.
+
+    a: [*s]; axis, ddof, keepdims, mean, correction, dtype: as of `var`. Returns floats [*s minus axes].
 
     >>> tnp.nanvar(tnp.asarray([1.0, tnp.nan, 3.0]))
     Array(1., f64)
@@ -71,7 +74,7 @@ def nanstd(
 ) -> Array:  # fmt: skip
     """The square root of `nanvar`.
 
-    a: [*s]; axis, ddof, keepdims, mean, correction: as of `var`. Returns [*s minus axes].
+    a: [*s]; axis, ddof, keepdims, mean, correction, dtype: as of `var`. Returns floats [*s minus axes].
 
     >>> tnp.nanstd(tnp.asarray([1.0, tnp.nan, 3.0]))
     Array(1., f64)
@@ -85,8 +88,10 @@ def cov(
 ) -> Array:  # fmt: skip
     """The covariances of variables, which are the rows (or columns, without `rowvar`) of a matrix of observations.
 
-    y: more variables. ddof: taken off the number of observations, 1 unless `bias`. fweights: how often each was made;
-    aweights: how much it counts. dtype: what to compute in.
+    m: [k, n] of k variables, [n, k] without `rowvar`, or [n] of one; y: more variables, likewise. bias: divide by n
+    rather than by n - 1; ddof: take this off n instead. fweights: [n] integers, how often each observation was made;
+    aweights: [n], how much it counts. dtype: what to compute in. Returns floats or complex numbers [k, k], or [] for
+    one variable.
 
     >>> tnp.cov([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])
     Array([[ 1., -1.],
@@ -128,7 +133,8 @@ def cov(
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Array:
     """The correlations of variables: their covariances over the product of their standard deviations.
 
-    x, y, rowvar: as of `cov`. Returns [k, k] for k variables, [] for one.
+    x, y, rowvar, dtype: as of `cov`. Returns floats or complex numbers [k, k] for k variables, [] for one. NaN beside a
+    variable that is constant.
 
     >>> tnp.corrcoef([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])
     Array([[ 1., -1.],

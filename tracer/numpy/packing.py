@@ -22,8 +22,9 @@ _ORDERS = {"big": np.arange(7, -1, -1, dtype=np.uint8), "little": np.arange(8, d
 def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
     """Bits, as which elements that are not 0 count, eight to a byte along an axis; of all elements without one. uint8.
 
-    bitorder: "big" puts the first bit into the highest place of its byte, "little" into the lowest. The last byte is
-    filled up with zeros. DTypeError for floats.
+    a: bools or integers [*s]; axis: one, or None; bitorder: "big" puts the first bit into the highest place of its
+    byte, "little" into the lowest. Returns [..., ceil(n / 8), ...]: the last byte is filled up with zeros. DTypeError
+    for floats.
 
     >>> tnp.packbits(tnp.asarray([1, 0, 0, 0, 0, 0, 1, 1, 1]))
     Array([131, 128], u8)
@@ -43,7 +44,8 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
 def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Array:
     """The bits of bytes along an axis, of all elements without one: uint8 of 0 and 1. DTypeError unless uint8.
 
-    count: how many bits are kept, zeros added where there are fewer; a negative one leaves so many out at the end.
+    a: [*s]; axis: one, or None; count: how many bits are kept, zeros added where there are fewer; a negative one leaves
+    so many out at the end; bitorder: as of `packbits`. Returns [..., 8 n, ...] unless there is a count.
 
     >>> tnp.unpackbits(tnp.asarray([131], dtype=tnp.uint8))
     Array([1, 0, 0, 0, 0, 0, 1, 1], u8)

@@ -33,6 +33,8 @@ _FEW_RUNS = 8
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Array:
     """More elements at both ends of every axis.
 
+    array: [*s]. Returns it longer along its axes, of its dtype.
+
     pad_width: how many: a number, a pair (before, after), or one pair for each axis.
     mode: "constant" (constant_values=0), "edge" (the outermost again), "wrap" (from the other end), "reflect" and
     "symmetric" (mirrored about, or beside, the outermost), "linear_ramp" (end_values=0), "maximum", "minimum",

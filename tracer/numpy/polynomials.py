@@ -45,7 +45,8 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
 def polyadd(a1: Any, a2: Any) -> Array:
     """The sum of two polynomials.
 
-    a1, a2: coefficients [m], [n], the highest power first. Returns [max(m, n)].
+    a1, a2: coefficients [m], [n], the highest power first. Returns [max(m, n)], in the dtype to which both are
+    promoted.
 
     >>> tnp.polyadd([1, 2], [9, 5, 4])
     Array([9, 6, 6], i64)
@@ -58,7 +59,8 @@ def polyadd(a1: Any, a2: Any) -> Array:
 def polysub(a1: Any, a2: Any) -> Array:
     """The difference of two polynomials.
 
-    a1, a2: coefficients [m], [n], the highest power first. Returns [max(m, n)].
+    a1, a2: coefficients [m], [n], the highest power first. Returns [max(m, n)], in the dtype to which both are
+    promoted.
 
     >>> tnp.polysub([2, 10, -2], [3, 10, -4])
     Array([-1,  0,  2], i64)
@@ -76,6 +78,9 @@ def _same_length(name: str, a1: Any, a2: Any) -> list[Array]:
 def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
     """The product of two polynomials. Leading zeros are kept, for their number may depend on values.
 
+    a1, a2: coefficients [m], [n], the highest power first; trim_leading_zeros: of both first, if they are known.
+    Returns [m + n - 1], in the dtype to which both are promoted.
+
     >>> tnp.polymul([1, 2, 3], [9, 5, 1])
     Array([ 9, 23, 38, 17,  3], i64)
     """
@@ -88,6 +93,9 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
 
 def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
     """The quotient of two polynomials, and the remainder, whose leading zeros are kept unless they are trimmed.
+
+    u, v: coefficients [m], [n], the highest power first; trim_leading_zeros: of the remainder, if it is known. Returns
+    floats or complex numbers [m - n + 1], at least [1], and [m].
 
     >>> tnp.polydiv([3.0, 5.0, 2.0], [2.0, 1.0])
     (Array([1.5 , 1.75], f64), Array([0.  , 0.  , 0.25], f64))
@@ -108,7 +116,8 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array,
 def polyder(p: Any, m: int = 1) -> Array:
     """The m-th derivative of a polynomial.
 
-    p: coefficients [n], the highest power first. Returns [n - m], at least [0].
+    p: coefficients [n], the highest power first; m: at least 0. Returns [n - m], at least [0], of p's dtype, integers
+    in 64 bits. Raises ArgumentError for a negative m.
 
     >>> tnp.polyder([1.0, 1.0, 1.0])
     Array([2., 1.], f64)
@@ -124,7 +133,8 @@ def polyder(p: Any, m: int = 1) -> Array:
 def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     """The m-th integral of a polynomial, with the constants k, zeros by default.
 
-    p: coefficients [n], the highest power first. Returns floats [n + m].
+    p: coefficients [n], the highest power first; m: at least 0; k: a number, or [m]. Returns floats or complex numbers
+    [n + m]. Raises ArgumentError for a negative m, ShapeError for another number of constants.
 
     >>> tnp.polyint([2.0, 1.0], k=3)
     Array([1., 1., 3.], f64)
@@ -153,7 +163,7 @@ def _order(name: str, m: Any) -> int:
 def poly(seq_of_zeros: Any) -> Array:
     """The polynomial with given roots, its leading coefficient 1.
 
-    seq_of_zeros: the roots [n]. Returns [n + 1]. Raises ShapeError for a matrix.
+    seq_of_zeros: the roots [n]. Returns floats or complex numbers [n + 1]. Raises ShapeError for a matrix.
 
     >>> tnp.poly([1.0, 2.0])
     Array([ 1., -3.,  2.], f64)
@@ -173,6 +183,8 @@ def poly(seq_of_zeros: Any) -> Array:
 
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     """The matrix of the powers of a vector, [n, N]: falling, or rising if `increasing`.
+
+    x: [n]; N: how many columns, n by default. Returns x's dtype. Raises ShapeError for other shapes.
 
     >>> tnp.vander([1, 2, 3], 3)
     Array([[1, 1, 1],
@@ -197,7 +209,8 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
 def trim_zeros(filt: Any, trim: Any = "fb", axis: int | tuple[int, ...] | None = None) -> Array:
     """An array without the zeros at its front ("f"), its back ("b") or both, along some axes or all.
 
-    Its values must be known.
+    filt: [*s]; trim: "f", "b" or "fb"; axis: one or several, by default all. Returns filt's dtype. Its values must be
+    known: the shape follows from them. Raises ArgumentError for another trim.
 
     >>> tnp.trim_zeros([0, 0, 1, 2, 0])
     Array([1, 2], i64)

@@ -28,6 +28,9 @@ from tracer.trace.source import here
 def reciprocal(x: Any, /) -> Array:
     """1 / x, on integers cast to float.
 
+    x: numbers [*s]. Returns floats or complex numbers [*s]; those of integers are float32 up to 32 bits, else of the
+    default dtype.
+
     >>> tnp.reciprocal(tnp.asarray([2.0, 4.0]))
     Array([0.5 , 0.25], f64)
     """

@@ -72,6 +72,9 @@ def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any
 def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """The last axis of a with the last but one (or only) axis of b; plain multiplication if either is a scalar.
 
+    a: [*s, k]; b: [*t, k, n] or [k]. Returns [*s, *t, n] or [*s], in the dtype to which both are promoted. Raises
+    ShapeError where the paired axes differ in size.
+
     >>> tnp.dot(tnp.asarray([1.0, 2.0]), tnp.asarray([3.0, 4.0]))
     Array(11., f64)
     """
@@ -99,6 +102,9 @@ def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any =
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """The sum of conj(x1) * x2 along an axis, the others broadcasting.
 
+    x1: [*s, n]; x2: [*t, n], where the axis is the last. Returns the shape to which *s and *t broadcast, in the dtype
+    to which both are promoted. Raises ShapeError where the axes differ in size.
+
     >>> tnp.vecdot(tnp.ones((2, 3)), tnp.asarray([1.0, 2.0, 3.0]))
     Array([6., 6.], f64)
     """
@@ -116,7 +122,8 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, prefer
 def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """The last axes of both summed over; plain multiplication if either is a scalar.
 
-    a: [*s, k]; b: [*t, k]. Returns [*s, *t]. Raises ShapeError where the last axes differ.
+    a: [*s, k]; b: [*t, k]. Returns [*s, *t], in the dtype to which both are promoted. Raises ShapeError where the last
+    axes differ.
 
     >>> tnp.inner(tnp.ones((2, 3)), tnp.asarray([1.0, 2.0, 3.0]))
     Array([6., 6.], f64)
@@ -133,6 +140,8 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
 def outer(a: Any, b: Any, out: None = None) -> Array:
     """The products of each element of a with each of b, both made flat: [size of a, size of b].
 
+    a, b: any shapes; returns the dtype to which both are promoted.
+
     >>> tnp.outer(tnp.asarray([1, 2]), tnp.asarray([3, 4]))
     Array([[3, 4],
            [6, 8]], i64)
@@ -144,6 +153,9 @@ def outer(a: Any, b: Any, out: None = None) -> Array:
 
 def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """Sums of products over pairs of axes: as many of the last of a and the first of b, or pairs (of a, of b).
+
+    a: [*s, *k]; b: [*k, *t]; axes: how many the *k are, or where they stand. Returns [*s, *t], in the dtype to which
+    both are promoted. Raises ShapeError where paired axes differ in size.
 
     >>> tnp.tensordot(tnp.ones((2, 3)), tnp.ones((3, 4)), 1).shape
     (2, 4)
@@ -167,6 +179,9 @@ def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred
 def kron(a: Any, b: Any) -> Array:
     """The Kronecker product: every element of a times all of b, in blocks.
 
+    a: [m, n]; b: [p, q]; of any rank, axes being put in front where one has fewer. Returns [m p, n q], in the dtype to
+    which both are promoted.
+
     >>> tnp.kron(tnp.asarray([1, 10]), tnp.asarray([1, 2]))
     Array([ 1,  2, 10, 20], i64)
     """
@@ -181,8 +196,9 @@ def kron(a: Any, b: Any) -> Array:
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Array:
     """The vector product of vectors of three components; of two, its third component.
 
-    a, b: vectors along axisa and axisb, by default the last; the other axes broadcast. Returns vectors along axisc,
-    no axis where both have two components. axis: all three at once. Raises ShapeError for other sizes.
+    a: vectors along axisa; b: vectors along axisb, by default the last; the other axes broadcast. axisc: where those of
+    the result are; there is no axis where both have two components; axis: all three at once. Returns the dtype to which
+    both are promoted. Raises ShapeError for other sizes.
 
     >>> tnp.cross(tnp.asarray([1, 0, 0]), tnp.asarray([0, 1, 0]))
     Array([0, 0, 1], i64)

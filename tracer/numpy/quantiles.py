@@ -63,10 +63,12 @@ def quantile(
 ) -> Array:  # fmt: skip
     """The q-th quantiles, 0 <= q <= 1, over axes: [*shape of q, *axes left]. NaN for NaN.
 
-    method: between two elements: "linear", "lower", "higher", "midpoint", "nearest"; or by an estimate of the
-    distribution: "inverted_cdf", "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf", "hazen",
-    "weibull", "median_unbiased", "normal_unbiased".
-    weights: by "inverted_cdf" alone: of the array's shape, or of that of the axes.
+    a: real [*s]; q: numbers in [0, 1], any shape; axis: one or several, by default all. Returns floats of a's
+    precision; those of integers are float32 up to 32 bits, else of the default dtype. method: between two elements:
+    "linear", "lower", "higher", "midpoint", "nearest"; or by an estimate of the distribution: "inverted_cdf",
+    "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased",
+    "normal_unbiased" (Hyndman & Fan 1996, Am. Stat. 50(4)). weights: by "inverted_cdf" alone: of the array's shape, or
+    of that of the axes. Raises DTypeError for complex numbers, ArgumentError for an unknown method and q out of range.
 
     >>> tnp.quantile([1.0, 2.0, 3.0, 4.0], [0.25, 0.5])
     Array([1.75, 2.5 ], f64)
@@ -98,7 +100,7 @@ def nanquantile(
 ) -> Array:  # fmt: skip
     """`quantile` of the elements that are not NaN; NaN where there is none.
 
-    a, q, axis, method, keepdims, weights: as of `quantile`. Returns [*shape of q, *s minus axes].
+    a, q, axis, method, keepdims, weights: as of `quantile`. Returns floats [*shape of q, *s minus axes].
 
     >>> tnp.nanquantile([1.0, tnp.nan, 3.0], 0.5)
     Array(2., f64)
@@ -113,7 +115,7 @@ def nanpercentile(
 ) -> Array:  # fmt: skip
     """`percentile` of the elements that are not NaN; NaN where there is none.
 
-    a, q, axis, method, keepdims, weights: as of `percentile`. Returns [*shape of q, *s minus axes].
+    a, q, axis, method, keepdims, weights: as of `percentile`. Returns floats [*shape of q, *s minus axes].
 
     >>> tnp.nanpercentile([1.0, tnp.nan, 3.0], 50)
     Array(2., f64)
@@ -128,7 +130,8 @@ def nanmedian(
 ) -> Array:
     """The median of the elements that are not NaN; NaN where there is none.
 
-    Complex numbers are sorted by real, then by imaginary part.
+    a: [*s]; axis: one or several, by default all. Returns [*s minus axes], of the dtype that `median` gives. Complex
+    numbers are sorted by real, then by imaginary part.
 
     >>> tnp.nanmedian([1.0, tnp.nan, 3.0])
     Array(2., f64)

@@ -78,7 +78,8 @@ def sum(
     """The sum over axes; nothing sums to 0.
 
     a: [*s]; axis: one or several, by default all; keepdims: keep them with size 1; initial: a further term;
-    promote_integers: whether small integers are summed in 64 bits. Returns [*s minus axes].
+    promote_integers: whether small integers are summed in 64 bits. Returns [*s minus axes]. dtype: what to sum in and
+    to return, by default a's. Raises AxisError for axes out of range or repeated.
 
     >>> tnp.sum(tnp.asarray([[1, 2], [3, 4]]), axis=0)
     Array([4, 6], i64)
@@ -95,7 +96,8 @@ def prod(
     """The product over axes; that of nothing is 1.
 
     a: [*s]; axis: one or several, by default all; keepdims: keep them with size 1; initial: a further factor;
-    promote_integers: whether small integers are multiplied in 64 bits. Returns [*s minus axes].
+    promote_integers: whether small integers are multiplied in 64 bits. Returns [*s minus axes]. dtype: what to multiply
+    in and to return, by default a's. Raises AxisError for axes out of range or repeated.
 
     >>> tnp.prod(tnp.asarray([[1, 2], [3, 4]]), axis=1)
     Array([ 2, 12], i64)
@@ -120,6 +122,10 @@ def max(
 ) -> Array:
     """The greatest element over axes; NaN where there is one. Nothing has none: ShapeError without `initial`.
 
+    a: [*s]; axis: one or several, by default all; initial: what the result is at least; a mask needs it. Returns a's
+    dtype, [*s minus axes]. Complex numbers are ordered by real, then by imaginary part. Where elements tie, they share
+    the derivative.
+
     >>> tnp.max(tnp.asarray([[1, 5], [3, 4]]), axis=0)
     Array([3, 5], i64)
     """
@@ -130,6 +136,10 @@ def min(
     a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Array:
     """The least element over axes; NaN where there is one. Nothing has none: ShapeError without `initial`.
+
+    a: [*s]; axis: one or several, by default all; initial: what the result is at most; a mask needs it. Returns a's
+    dtype, [*s minus axes]. Complex numbers are ordered by real, then by imaginary part. Where elements tie, they share
+    the derivative.
 
     >>> tnp.min(tnp.asarray([[1, 5], [3, 4]]), axis=0)
     Array([1, 4], i64)
@@ -184,7 +194,8 @@ def extreme_value(dtype: Any, *, lowest: bool) -> Any:
 def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
     """The greatest element less the least.
 
-    a: [*s]; axis: one or several, by default all; keepdims: keep them with size 1. Returns [*s minus axes].
+    a: [*s]; axis: one or several, by default all; keepdims: keep them with size 1. Returns [*s minus axes]. Its dtype
+    is a's. Raises ShapeError for no elements.
 
     >>> tnp.ptp(tnp.asarray([1.0, 5.0, 3.0]))
     Array(4., f64)
@@ -197,6 +208,9 @@ def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> 
 def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Array:
     """The index of the greatest element along an axis, or of the array made flat: the first of equals, or of NaN.
 
+    a: [*s]; axis: one, or None. Returns int64, [*s minus axis], or [] of what is flat. Raises ShapeError for no
+    elements.
+
     >>> tnp.argmax(tnp.asarray([1.0, 3.0, 3.0]))
     Array(1, i64)
     """
@@ -205,6 +219,9 @@ def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool = F
 
 def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Array:
     """The index of the least element along an axis, or of the array made flat: the first of equals, or of NaN.
+
+    a: [*s]; axis: one, or None. Returns int64, [*s minus axis], or [] of what is flat. Raises ShapeError for no
+    elements.
 
     >>> tnp.argmin(tnp.asarray([1.0, 0.0, 0.0]))
     Array(1, i64)
@@ -228,7 +245,7 @@ def _arg(name: str, find: Callable[..., Any], a: Any, axis: int | None, out: obj
 def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
     """Whether all elements are true, that is, not 0; of nothing, true.
 
-    x: [*s]; axis: one or several, by default all; keepdims: keep them with size 1. Returns bool, [*s minus axes].
+    a: [*s]; axis: one or several, by default all; keepdims: keep them with size 1. Returns bool, [*s minus axes].
 
     >>> tnp.all(tnp.asarray([True, False]))
     Array(False, bool)
@@ -240,7 +257,7 @@ def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, 
 def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
     """Whether any element is true, that is, not 0; of nothing, false.
 
-    x: [*s]; axis: one or several, by default all; keepdims: keep them with size 1. Returns bool, [*s minus axes].
+    a: [*s]; axis: one or several, by default all; keepdims: keep them with size 1. Returns bool, [*s minus axes].
 
     >>> tnp.any(tnp.asarray([True, False]))
     Array(True, bool)
@@ -252,7 +269,7 @@ def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, 
 def count_nonzero(a: Any, axis: Axis = None, keepdims: bool = False) -> Array:
     """How many elements are not 0.
 
-    a: [*s]; axis: one or several, by default all; keepdims: keep them with size 1. Returns int64.
+    a: [*s]; axis: one or several, by default all; keepdims: keep them with size 1. Returns int64, [*s minus axes].
 
     >>> tnp.count_nonzero(tnp.asarray([0, 3, 0, 4]))
     Array(2, i64)

@@ -76,7 +76,9 @@ fix = trunc
 @elementwise
 @makes_new
 def rint(x: Any, /) -> Array:
-    """The nearest whole number, halves to the even neighbour; integers become floats of the default dtype.
+    """The nearest whole number, halves to the even neighbour.
+
+    x: numbers [*s]. Returns [*s], of x's dtype; integers become floats of the default dtype, whatever their width.
 
     >>> tnp.rint(tnp.asarray([0.5, 1.5, 2.6]))
     Array([0., 2., 3.], f64)
@@ -87,6 +89,8 @@ def rint(x: Any, /) -> Array:
 @makes_new
 def round(a: Any, decimals: int = 0) -> Array:
     """The nearest number with so many decimals, halves to the even neighbour; negative `decimals` round to tens.
+
+    a: [*s]; decimals: known while tracing. Returns [*s], of a's dtype.
 
     >>> tnp.round(tnp.asarray([0.5, 1.25, 2.675]), 1)
     Array([0.5, 1.2, 2.7], f64)
@@ -117,6 +121,9 @@ def _of_parts(x: Any, function: Callable[..., Any]) -> Array:
 
 def modf(x: Any, /) -> tuple[Array, Array]:
     """The fractional and the whole part, both with the sign of x.
+
+    x: real numbers [*s]. Returns two arrays of floats [*s]; those of integers are float32 up to 32 bits, else of the
+    default dtype.
 
     >>> tnp.modf(tnp.asarray([1.5, -1.5]))
     (Array([ 0.5, -0.5], f64), Array([ 1., -1.], f64))

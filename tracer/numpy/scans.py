@@ -28,6 +28,8 @@ from tracer.trace.source import here
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The sums of all elements up to each one along an axis, or of the array made flat. bool counts in int64.
 
+    a: [*s]; axis: one, or None. Returns [*s], or [n] of what is flat, in a's dtype or `dtype`, what to sum in.
+
     >>> tnp.cumsum(tnp.asarray([1, 2, 3]))
     Array([1, 3, 6], i64)
     """
@@ -37,6 +39,8 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
 
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The products of all elements up to each one along an axis, or of the array made flat. bool counts in int64.
+
+    a: [*s]; axis: one, or None. Returns [*s], or [n] of what is flat, in a's dtype or `dtype`, what to multiply in.
 
     >>> tnp.cumprod(tnp.asarray([1, 2, 3]))
     Array([1, 2, 6], i64)
@@ -48,7 +52,8 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None
 def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
     """The sums of all elements up to each one along an axis, small integers in 64 bits.
 
-    The axis may be left out for a vector alone. include_initial: the sum of nothing, 0, comes first.
+    x: [*s] with an axis at least; axis: may be left out for a vector alone; dtype: what to sum in and to return;
+    include_initial: the sum of nothing, 0, comes first. Returns [*s], one longer along the axis with the initial 0.
 
     >>> tnp.cumulative_sum(tnp.asarray([1, 2, 3]), include_initial=True)
     Array([0, 1, 3, 6], i64)
@@ -59,7 +64,8 @@ def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, inc
 def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
     """The products of all elements up to each one along an axis, small integers in 64 bits.
 
-    The axis may be left out for a vector alone. include_initial: the product of nothing, 1, comes first.
+    x: [*s] with an axis at least; axis: may be left out for a vector alone; dtype: what to multiply in and to return;
+    include_initial: the product of nothing, 1, comes first. Returns [*s], one longer along the axis with the initial 1.
 
     >>> tnp.cumulative_prod(tnp.asarray([1, 2, 3]))
     Array([1, 2, 6], i64)
@@ -86,7 +92,7 @@ def _cumulative(
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """`cumsum` with NaN as 0.
 
-    a: [*s]; axis: one, or None for the array made flat. Returns [*s], or [n] of what is flat.
+    a: [*s]; axis: one, or None for the array made flat; dtype: what to sum in. Returns [*s], or [n] of what is flat.
 
     >>> tnp.nancumsum(tnp.asarray([1.0, tnp.nan, 3.0]))
     Array([1., 1., 4.], f64)
@@ -98,7 +104,8 @@ def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = No
 def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """`cumprod` with NaN as 1.
 
-    a: [*s]; axis: one, or None for the array made flat. Returns [*s], or [n] of what is flat.
+    a: [*s]; axis: one, or None for the array made flat; dtype: what to multiply in. Returns [*s], or [n] of what is
+    flat.
 
     >>> tnp.nancumprod(tnp.asarray([2.0, tnp.nan, 3.0]))
     Array([2., 2., 6.], f64)
@@ -120,7 +127,9 @@ def _running(name: str, scan: Callable[..., Any], x: Array, axis: int | None, dt
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
     """The differences of neighbours along an axis, n times over; whether they differ, for bools.
 
-    prepend, append: values put before and after the array first.
+    a: [*s]; n: how often, 0 for the array itself; axis: by default the last; prepend, append: numbers or arrays put
+    before and after the array first. Returns [*s], shorter by n along the axis, in a's dtype. Raises ShapeError for a
+    negative n, and for an array without axes.
 
     >>> tnp.diff(tnp.asarray([1, 4, 9]))
     Array([3, 5], i64)

@@ -25,6 +25,8 @@ _isin = replayed(isin, named=False)
 def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
     """The elements of either array, sorted.
 
+    ar1, ar2: any shapes, made flat. Returns [n], in the dtype to which both are promoted.
+
     size: of the result, cut off or filled up with `fill_value` (its least element by default); needed under `jit`.
 
     >>> tnp.union1d([3, 1], [2, 3])
@@ -40,7 +42,9 @@ def intersect1d(
 ) -> Any:  # fmt: skip
     """The elements that are in both arrays, sorted; and where each first occurs, if wanted.
 
-    size: as in `union1d`; indices are filled up with the sizes of the arrays.
+    ar1, ar2: any shapes, made flat; assume_unique: changes nothing; return_indices: whether (values, indices in ar1,
+    indices in ar2) come; size, fill_value: as of `union1d`; indices are filled up with the sizes of the arrays. Returns
+    [n], in the dtype to which both are promoted; indices are int64 [n].
 
     >>> tnp.intersect1d([3, 1, 2], [2, 3, 5])
     Array([2, 3], i64)
@@ -64,7 +68,7 @@ def setdiff1d(
 ) -> Array:
     """The elements of the first array that are not in the second, sorted (or as they come, if `assume_unique`).
 
-    size: as in `union1d`.
+    ar1, ar2: any shapes, made flat; size, fill_value: as of `union1d`. Returns [n], of ar1's dtype.
 
     >>> tnp.setdiff1d([3, 1, 2], [2])
     Array([1, 3], i64)
@@ -80,6 +84,9 @@ def setxor1d(
     ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
 ) -> Array:
     """The elements that are in one array alone, sorted; NaN, which equals none, once of each. size: as in `union1d`.
+
+    ar1, ar2: any shapes, made flat; assume_unique: changes nothing; fill_value: as of `union1d`. Returns [n], in the
+    dtype to which both are promoted.
 
     >>> tnp.setxor1d([3, 1, 2], [2, 5])
     Array([1, 3, 5], i64)

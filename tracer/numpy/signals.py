@@ -35,8 +35,9 @@ from tracer.trace.source import here
 def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None) -> Array:
     """The convolution of two vectors: out[k] = sum over i of a[i] v[k - i].
 
-    mode: "full" (n + m - 1 values), "same" (as many as the longer vector has, from the middle), "valid" (only where
-    both overlap wholly).
+    a: [n]; v: [m]; mode: "full" (n + m - 1 values), "same" (as many as the longer vector has, from the middle), "valid"
+    (only where both overlap wholly). Returns the dtype to which both are promoted. Raises ShapeError for other shapes
+    and empty vectors.
 
     >>> tnp.convolve([1, 2, 3], [0, 1, 2])
     Array([0, 1, 4, 7, 6], i64)
@@ -49,6 +50,8 @@ def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None) -> Ar
 
 def correlate(a: Any, v: Any, mode: str = "valid", *, precision: Any = None) -> Array:
     """The cross-correlation of two vectors: out[k] = sum over n of a[n + k] conj(v[n]); `mode` as in `convolve`.
+
+    a: [n]; v: [m]. Returns the dtype to which both are promoted. Raises ShapeError for other shapes and empty vectors.
 
     >>> tnp.correlate([1, 2, 3], [0, 1, 2], "same")
     Array([5, 8, 3], i64)
@@ -87,8 +90,9 @@ _FEW = 16  # places, at each of which a product is taken: the derivative of a co
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Array:
     """The piecewise linear function through the points (xp, fp) at x; xp must ascend.
 
-    x, xp: real. left, right: the values outside, those at the ends by default. period: of x, with which xp need not
-    ascend.
+    x: real [*s]; xp: real [n]; fp: real or complex [n]. left, right: the values outside, those at the ends by default.
+    period: of x, with which xp need not ascend. Returns floats or complex numbers [*s]. Raises DTypeError for complex
+    x, ShapeError where xp and fp differ in size, ArgumentError for a period of 0.
 
     >>> tnp.interp(2.5, [1.0, 2.0, 3.0], [3.0, 2.0, 0.0])
     Array(1., f64)
@@ -136,7 +140,10 @@ def _between(low: Array, high: Array, share: Array, at_high: Array) -> Array:
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """Central differences along axes, one-sided at the ends: an array for one axis, a list for several.
 
-    varargs: the spacing: a number, or the coordinates as a vector; one for all axes, or one for each.
+    f: [*s]; varargs: the spacing: a number, or the coordinates as a vector [n]; one for all axes, or one for each.
+    axis: one or several, by default all; edge_order: 1 or 2, of the error at the ends. Returns floats or complex
+    numbers [*s], for each axis. Raises ShapeError for axes shorter than edge_order + 1, ArgumentError for another
+    number of spacings.
 
     >>> tnp.gradient(tnp.asarray([1.0, 2.0, 4.0, 7.0]))
     Array([1. , 1.5, 2.5, 3. ], f64)
@@ -183,6 +190,9 @@ def _slope(values: Array, spacing: Any, axis: int, edge_order: int) -> Array:
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     """The integral along an axis by the trapezoidal rule; x: the coordinates, or dx: their spacing.
 
+    y: [*s]; x: [n], or what broadcasts with y; axis: by default the last. Returns floats or complex numbers [*s minus
+    axis].
+
     >>> tnp.trapezoid([1.0, 2.0, 3.0])
     Array(4., f64)
     """
@@ -196,6 +206,9 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
 
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
     """The differences of neighbours in the array made flat, with values put before and behind them. No bools.
+
+    ary: any shape, n elements; to_end, to_begin: any shapes, made flat. Returns [n - 1] and what was put on, of ary's
+    dtype. Raises DTypeError for values that do not fit in that.
 
     >>> tnp.ediff1d([1, 2, 4, 7])
     Array([1, 2, 3], i64)
@@ -213,6 +226,9 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
 @makes_new
 def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: float = 2 * np.pi) -> Array:
     """Angles without jumps: multiples of the period are added where neighbours differ by more than half of it.
+
+    p: [*s]; axis: by default the last; discont: the least jump that counts, by default half the period. Returns floats
+    [*s], of the default dtype for integers unless the period is an integer, too.
 
     >>> tnp.unwrap([0.0, 3.0, 6.0, 0.0])
     Array([0.        , 3.        , 6.        , 6.28318531], f64)

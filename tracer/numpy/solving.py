@@ -61,8 +61,9 @@ def _matrices(name: str, a: Any) -> Array:
 def cholesky(a: Any, /, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """The lower triangular L with A = L L^H, of Hermitian positive definite matrices; or its adjoint.
 
-    a: [*s, n, n]. symmetrize_input: factors (a + a^H) / 2, so that derivatives are Hermitian, too; else one triangle of
-    a alone is read. Raises LinAlgError where a matrix that is known is not positive definite; its factor is NaN
+    a: [*s, n, n]; upper: whether the adjoint L^H is wanted; symmetrize_input: factors (a + a^H) / 2, so that
+    derivatives are Hermitian, too; else one triangle of a alone is read. Returns floats or complex numbers [*s, n, n];
+    integers are cast. Raises LinAlgError where a matrix that is known is not positive definite; its factor is NaN
     elsewhere.
 
     >>> tnp.linalg.cholesky(tnp.asarray([[4.0, 2.0], [2.0, 5.0]]))
@@ -110,7 +111,8 @@ def solve(a: Any, b: Any, /) -> Array:
     """The x with a x = b, by LU with partial pivoting.
 
     a: [*s, n, n], b: [n] or [*t, n, k], leading axes broadcast. Raises LinAlgError where a matrix that is known is
-    singular; elsewhere the solution is infinite or NaN. Derivatives are solutions of the same factorisation.
+    singular; elsewhere the solution is infinite or NaN. Derivatives are solutions of the same factorisation. Returns
+    floats or complex numbers, of the promoted dtype.
 
     >>> tnp.linalg.solve(tnp.asarray([[2.0, 1.0], [0.0, 4.0]]), tnp.asarray([4.0, 8.0]))
     Array([1., 2.], f64)
@@ -170,7 +172,7 @@ def inv(a: Any, /) -> Array:
     """The inverses of square matrices.
 
     a: [*s, n, n]. Raises LinAlgError where a matrix that is known is singular; elsewhere the inverse is infinite or
-    NaN. For a product with an inverse, `solve` is faster and more exact.
+    NaN. For a product with an inverse, `solve` is faster and more exact. Its dtype is a's; integers are cast to floats.
 
     >>> tnp.linalg.inv(tnp.asarray([[2.0, 0.0], [0.0, 4.0]]))
     Array([[0.5 , 0.  ],
@@ -187,6 +189,9 @@ def _inverse(x: Array) -> Array:
 
 def tensorinv(a: Any, ind: int = 2) -> Array:
     """The inverse of an array as a linear map of its last axes to its first `ind` ones.
+
+    a: [*s, *t], with as many elements in the first `ind` sizes as in the others. Returns floats or complex numbers [*t,
+    *s]. Raises ShapeError where that is not so.
 
     tensordot(tensorinv(a, ind), tensordot(a, x)) gives x back.
 
@@ -208,6 +213,9 @@ def tensorinv(a: Any, ind: int = 2) -> Array:
 
 def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Array:
     """The x with tensordot(a, x, x.ndim) = b. axes: of `a`, moved to its end first.
+
+    a: [*s, *t], with as many elements in *s as in *t; b: [*s]; axes: of `a`, moved to its end first. Returns floats or
+    complex numbers [*t]. Raises ShapeError where that is not so.
 
     >>> tnp.linalg.tensorsolve(tnp.eye(6).reshape(2, 3, 6), tnp.ones((2, 3))).shape
     (6,)
@@ -238,6 +246,8 @@ def _both(name: str, a: Any, b: Any) -> list[Array]:
 
 def det(a: Any, /) -> Array:
     """The determinants of square matrices [*s, n, n].
+
+    a: [*s, n, n]. Returns floats or complex numbers [*s]; integers are cast. Raises ShapeError for other shapes.
 
     Up to three rows by their formulas, which have derivatives of every order; larger ones by LU, with the cofactors as
     the derivative, where one may be singular by one dimension.

@@ -30,7 +30,8 @@ def sort(
 ) -> Array:  # fmt: skip
     """The elements in ascending order along an axis; of the array made flat, for None.
 
-    a: [*s]; kind: changes nothing, every sort is stable; descending: the greatest first. Returns [*s], NaN last.
+    a: [*s]; axis: by default the last; kind, order, stable: change nothing, every sort is stable; descending: the
+    greatest first. Returns [*s], of a's dtype, NaN last.
 
     >>> tnp.sort(tnp.asarray([3.0, tnp.nan, 1.0]))
     Array([ 1.,  3., nan], f64)
@@ -47,7 +48,8 @@ def argsort(
 ) -> Array:  # fmt: skip
     """The indices that sort an array [*s] along an axis, by default the last: int64 [*s].
 
-    axis: None for the array made flat. Equal elements stay in order, NaN comes last; a number alone gives [0].
+    a: [*s]; axis: None for the array made flat; kind, order, stable: change nothing; descending: the greatest first.
+    Equal elements stay in order, NaN comes last; a number alone gives [0].
 
     >>> tnp.argsort(tnp.asarray([3.0, 1.0, 2.0]))
     Array([1, 2, 0], i64)
@@ -96,7 +98,8 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
 def partition(a: Any, kth: Any, axis: int | None = -1) -> Array:
     """The elements along an axis with the k-th smallest in its place, smaller ones before it: sorted, in fact.
 
-    kth: an integer, or several. Raises OutOfBoundsError for one beyond the axis.
+    a: [*s]; kth: an integer, or several; axis: by default the last, None for the array made flat. Returns [*s], of a's
+    dtype. Raises OutOfBoundsError for a kth beyond the axis.
 
     >>> tnp.partition(tnp.asarray([3, 1, 2]), 1)
     Array([1, 2, 3], i64)
@@ -128,6 +131,9 @@ def _check_kth(name: str, a: Any, kth: Any, axis: int | None) -> None:
 
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan") -> Array:
     """Where values would be put into a sorted vector: before equal elements (left) or after them (right), as int64.
+
+    a: [n], which ascends; v: [*t]; side: "left" or "right"; sorter: [n] integers, a permutation that sorts a; method:
+    changes nothing. Returns [*t]. Raises ShapeError for an a of other shapes, ArgumentError for another side.
 
     >>> tnp.searchsorted(tnp.asarray([1.0, 2.0, 2.0, 3.0]), 2.0)
     Array(1, i64)

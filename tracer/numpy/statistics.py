@@ -37,7 +37,8 @@ def mean(
 ) -> Array:
     """The arithmetic mean over axes; integers are averaged as floats, float16 and bfloat16 in float32.
 
-    a: [*s]; axis: one or several, by default all; keepdims: keep them with size 1. Returns [*s minus axes].
+    a: [*s]; axis: one or several, by default all; keepdims: keep them with size 1. Returns [*s minus axes], of a's
+    dtype (of integers float32 up to 32 bits, else the default float) or `dtype`. NaN for no elements.
 
     >>> tnp.mean(tnp.asarray([[1, 2], [3, 4]]), axis=0)
     Array([2., 3.], f64)
@@ -67,7 +68,9 @@ _mean = mean  # `var` and `std` have an argument of that name
 def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, keepdims: bool = False) -> Any:
     """The mean over axes, weighted if `weights` are given: of the array's shape, or of that of the axes.
 
-    returned: the sum of the weights as well.
+    a: [*s]; weights: [*s], or the sizes of the axes; axis: one or several, by default all; keepdims: keep them with
+    size 1; returned: the sum of the weights as well. Returns floats or complex numbers [*s minus axes], or two such
+    arrays. Raises ShapeError for weights of another shape.
 
     >>> tnp.average(tnp.asarray([1.0, 2.0]), weights=[1, 3])
     Array(1.75, f64)
@@ -107,7 +110,9 @@ def var(
 ) -> Array:  # fmt: skip
     """The mean squared distance from the mean over axes, real for complex numbers; `ddof` is taken off the count.
 
-    Infinite where no count is left, or NaN.
+    a: [*s]; axis: one or several, by default all; mean: if it is at hand, with the axes kept at size 1; correction:
+    another name of `ddof`. Returns floats [*s minus axes] of a's precision (of integers float32 up to 32 bits, else the
+    default) or that of `dtype`: infinity where no count is left, or NaN.
 
     >>> tnp.var(tnp.asarray([1.0, 2.0, 3.0]))
     Array(0.66666667, f64)
@@ -139,7 +144,8 @@ def std(
 ) -> Array:  # fmt: skip
     """The square root of the variance over axes.
 
-    a: [*s]; axis, ddof, keepdims, mean, correction: as of `var`. Returns [*s minus axes].
+    a: [*s]; axis, ddof, keepdims, mean, correction: as of `var`. Returns floats [*s minus axes], of the precision of
+    `var`; dtype: as there.
 
     >>> tnp.std(tnp.asarray([1.0, 3.0]))
     Array(1., f64)
@@ -151,7 +157,9 @@ def std(
 def median(a: Any, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Array:
     """The middle of the sorted elements over axes, the mean of the middle two if their number is even; NaN for NaN.
 
-    Complex numbers are sorted by real, then by imaginary part.
+    a: [*s]; axis: one or several, by default all. Returns [*s minus axes], floats or complex numbers; those of integers
+    are float32 up to 32 bits, else of the default dtype. NaN for no elements. Complex numbers are sorted by real, then
+    by imaginary part.
 
     >>> tnp.median(tnp.asarray([3.0, 1.0, 2.0, 10.0]))
     Array(2.5, f64)
@@ -194,7 +202,8 @@ def nansum(
 ) -> Array:
     """`sum` with NaN as 0.
 
-    a: [*s]; axis: one or several, by default all; keepdims, initial: as of `sum`. Returns [*s minus axes].
+    a: [*s]; axis: one or several, by default all; keepdims, initial: as of `sum`. Returns [*s minus axes], of `dtype`,
+    by default a's, in 64 bits for bools and small integers.
 
     >>> tnp.nansum(tnp.asarray([1.0, tnp.nan]))
     Array(1., f64)
@@ -215,7 +224,8 @@ def nanmean(
 ) -> Array:
     """`mean` of the elements that are not NaN; NaN where there is none.
 
-    a: [*s]; axis: one or several, by default all; keepdims: keep them with size 1. Returns [*s minus axes].
+    a: [*s]; axis: one or several, by default all; keepdims: keep them with size 1. Returns [*s minus axes], of the
+    dtype that `mean` gives; dtype: another.
 
     >>> tnp.nanmean(tnp.asarray([1.0, tnp.nan, 3.0]))
     Array(2., f64)
@@ -233,6 +243,9 @@ def nanmax(
 ) -> Array:
     """`max` of the elements that are not NaN; NaN where there is none. initial: one more; where: which count.
 
+    a: [*s]; axis: one or several, by default all. Returns a's dtype, [*s minus axes]. Raises ShapeError for no
+    elements.
+
     >>> tnp.nanmax(tnp.asarray([1.0, tnp.nan]))
     Array(1., f64)
     """
@@ -243,6 +256,9 @@ def nanmin(
     a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Array:
     """`min` of the elements that are not NaN; NaN where there is none. initial: one more; where: which count.
+
+    a: [*s]; axis: one or several, by default all. Returns a's dtype, [*s minus axes]. Raises ShapeError for no
+    elements.
 
     >>> tnp.nanmin(tnp.asarray([1.0, tnp.nan]))
     Array(1., f64)

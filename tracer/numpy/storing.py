@@ -16,6 +16,8 @@ from tracer.trace.source import here
 def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
     """Write an array to a file of NumPy's .npy format. DTypeError for dtypes that the format has not, as bfloat16.
 
+    file: a name, or what has `write`; arr: any shape; allow_pickle: as NumPy's.
+
     >>> import io; buffer = io.BytesIO(); tnp.save(buffer, tnp.arange(3)); buffer.getvalue()[1:6]
     b'NUMPY'
     """
@@ -24,6 +26,9 @@ def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
 
 def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
     """Write several arrays to an uncompressed .npz archive, under their names or as arr_0, arr_1 ...
+
+    file: a name, or what has `write`; args, kwds: arrays of any shapes; allow_pickle: as NumPy's. Raises DTypeError for
+    dtypes that the format has not, as bfloat16.
 
     >>> import io; buffer = io.BytesIO(); tnp.savez(buffer, x=tnp.arange(3)); _ = buffer.seek(0)
     >>> tnp.load(buffer)["x"]
@@ -49,6 +54,8 @@ def stored(name: str, x: Any) -> np.ndarray[Any, Any]:
 def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     """Read a .npy file as an array, or an .npz archive as NumPy's mapping of names to ndarrays.
 
+    file: a name, or what has `read`. The array has the shape and dtype that were saved.
+
     >>> import io; buffer = io.BytesIO(); tnp.save(buffer, tnp.arange(3)); _ = buffer.seek(0); tnp.load(buffer)
     Array([0, 1, 2], i64)
     """
@@ -59,7 +66,8 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
 def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:
     """The bytes of a buffer read as elements of a dtype.
 
-    buffer: bytes; count: how many elements, all by default; offset: of the first, in bytes. Returns [count].
+    buffer: bytes; dtype: of the elements, float64 by default; count: how many elements, all by default; offset: of the
+    first, in bytes. Returns [count], a copy.
 
     >>> tnp.frombuffer(b"\\x01\\x02", dtype="uint8")
     Array([1, 2], u8)
@@ -69,6 +77,9 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
 
 def fromfile(file: Any, dtype: Any = float, count: int = -1, sep: str = "", offset: int = 0) -> Array:
     """The bytes of a file, or the numbers in its text, read as elements of a dtype.
+
+    file: a name, or an open one; dtype: of the elements, float64 by default; count: how many, all by default; sep: what
+    stands between numbers of text, "" for bytes; offset: where to begin, in bytes. Returns [count].
 
     >>> import tempfile
     >>> with tempfile.TemporaryFile() as file:
@@ -82,7 +93,7 @@ def fromfile(file: Any, dtype: Any = float, count: int = -1, sep: str = "", offs
 def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1) -> Array:
     """What an iterator yields, as a vector.
 
-    iter: of Python numbers; count: how many to take, all by default. Returns [count].
+    iter: of Python numbers; dtype: of the elements; count: how many to take, all by default. Returns [count].
 
     >>> tnp.fromiter((i * i for i in range(3)), dtype=int)
     Array([0, 1, 4], i64)
@@ -93,7 +104,8 @@ def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1) -> Array:
 def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Array:
     """The numbers in a text, as a vector.
 
-    string: the text; count: how many to take, all by default; sep: what stands between them. Returns [count].
+    string: the text; dtype: of the elements, float64 by default; count: how many to take, all by default; sep: what
+    stands between them. Returns [count].
 
     >>> tnp.fromstring("1 2", dtype=int, sep=" ")
     Array([1, 2], i64)
@@ -106,7 +118,7 @@ def array_str(
 ) -> str:
     """The elements as text.
 
-    a: [*s]; max_line_width, suppress_small: as of `array2string`. Returns a str.
+    a: [*s]; max_line_width, precision, suppress_small: as of `array_repr`. Returns a str.
 
     >>> tnp.array_str(tnp.asarray([1, 2]))
     '[1 2]'
@@ -119,6 +131,9 @@ def array_repr(
 ) -> str:
     """The array as `repr` shows it, with another width, or fewer digits.
 
+    arr: any shape; max_line_width: of a line, in characters; precision: digits behind the point; suppress_small:
+    numbers that round to 0 as 0. By default as `set_printoptions` says. Returns a str.
+
     >>> tnp.array_repr(tnp.asarray([1, 2]))
     'Array([1, 2], i64)'
     """
@@ -129,6 +144,8 @@ def array_repr(
 
 def iterable(y: Any) -> bool:
     """Whether a value can be iterated over.
+
+    y: any object; an array of any shape but []. Returns a Python bool.
 
     >>> tnp.iterable([1]), tnp.iterable(2)
     (True, False)

@@ -40,8 +40,11 @@ def take(
 ) -> Array:  # fmt: skip
     """The slices at `indices` along an axis, or elements of the array made flat: the axis becomes those of `indices`.
 
-    mode: an error for indices out of bounds (None, "raise"), "clip" (negative ones become 0, as in NumPy), "wrap",
-    "fill" (with `fill_value`, NaN by default), "promise_in_bounds".
+    a: [*s]; indices: integers [*t]; axis: None for the array made flat. Returns [..., *t, ...] in place of the axis, of
+    a's dtype. mode: an error for indices out of bounds (None, "raise"), "clip" (negative ones become 0, as in NumPy),
+    "wrap", "fill" (with `fill_value`, NaN by default), "promise_in_bounds". unique_indices: a promise, which spares
+    derivatives a sum; indices_are_sorted: changes nothing. Raises OutOfBoundsError, from compiled code, too, and
+    ArgumentError for indices that are no integers.
 
     >>> tnp.take(tnp.asarray([4.0, 5.0, 6.0]), tnp.asarray([2, 0]))
     Array([6., 4.], f64)
@@ -65,6 +68,9 @@ def take(
 
 def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = None, fill_value: Any = None) -> Array:
     """result[..., j, ...] = arr[..., indices[..., j, ...], ...] along an axis; the other axes broadcast.
+
+    arr: [*s]; indices: integers, of as many axes; axis: None for the array made flat; mode, fill_value: as of `take`.
+    Returns arr's dtype. Raises ShapeError for indices of another number of axes.
 
     >>> tnp.take_along_axis(tnp.asarray([[1, 2], [3, 4]]), tnp.asarray([[1], [0]]), axis=1)
     Array([[2],
@@ -101,7 +107,8 @@ def along(name: str, arr: Any, indices: Any, axis: int | None) -> tuple[Array, t
 def choose(a: Any, choices: Sequence[Any] | Any, out: None = None, mode: str = "raise") -> Array:
     """From each choice, where a names it: result[i] = choices[a[i]][i], all broadcast together.
 
-    a: integers [*s]; choices: arrays, which broadcast with it to [*t]; mode: as of `take`. Returns [*t].
+    a: integers [*s]; choices: arrays, which broadcast with it to [*t]; mode: as of `take`. Returns [*t]. Its dtype is
+    that to which the choices are promoted.
 
     >>> tnp.choose(tnp.asarray([1, 0]), [tnp.asarray([10, 11]), tnp.asarray([20, 21])])
     Array([20, 11], i64)
@@ -131,6 +138,9 @@ def compress(
     condition: Any, a: Any, axis: int | None = None, out: None = None, *, size: int | None = None, fill_value: Any = 0
 ) -> Array:
     """The slices along an axis for which a vector of conditions holds.
+
+    condition: bools [m], at most as many as the axis has places; a: [*s]; axis: by default of the array made flat.
+    Returns [..., n, ...], of a's dtype.
 
     Under `jit` their number is unknown: `size` says how many there are to be, cut off or filled up with `fill_value`.
 
@@ -162,6 +172,8 @@ _taken = replayed(take, named=False)
 
 def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Array:
     """The elements, of the array made flat, for which a condition holds; `size` as in `compress`.
+
+    condition: any shape, made flat; arr: any shape. Returns [n], of arr's dtype; `fill_value`: 0 by default.
 
     >>> tnp.extract(tnp.asarray([True, False]), tnp.asarray([1, 2]))
     Array([1], i64)
@@ -219,6 +231,9 @@ def traced_places(name: str, places: Any, axis: int, size: int, *, last: int) ->
 
 def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Array:
     """A function of vectors applied to every one along an axis; its results take the axis's place.
+
+    func1d: of a vector [n], and of args and kwargs; axis: the one; arr: [*s]. Returns [..., *shape of a result, ...] in
+    place of the axis, of func1d's dtype. It is traced once, and run on all vectors together.
 
     >>> tnp.apply_along_axis(lambda v: v[::-1], 0, tnp.asarray([[1, 2], [3, 4]]))
     Array([[3, 4],

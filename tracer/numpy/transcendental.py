@@ -278,6 +278,8 @@ atanh = arctanh
 def sinc(x: Any, /) -> Array:
     """sin(πx) / (πx), and 1 at 0, where the derivative is 0.
 
+    x: numbers [*s]; integers are cast to floats. Returns floats or complex numbers [*s].
+
     >>> tnp.sinc(tnp.asarray([0.0, 0.5]))
     Array([1.        , 0.63661977], f64)
     """

@@ -160,6 +160,9 @@ def _in_front(x: Array, axes: tuple[int, ...]) -> Array:
 def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
     """A function of scalars as one of arrays which broadcast, with `reduce`, `accumulate`, `outer`, `at`, `reduceat`.
 
+    func: of nin scalars, which returns nout of them; identity: what `reduce` starts with. Shapes broadcast; dtypes are
+    those that func gives.
+
     >>> tnp.frompyfunc(lambda x, y: x * y % 10, nin=2, nout=1).accumulate(tnp.asarray([3, 4, 5, 7]))
     Array([3, 2, 0, 0], i64)
     """

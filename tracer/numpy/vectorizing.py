@@ -39,9 +39,10 @@ def vectorize(
 ) -> Callable[..., Any]:
     """A function that maps `pyfunc` over the leading axes of its arguments, which broadcast together.
 
-    pyfunc: of scalars, or of arrays with the core dimensions that a signature "(m,n),(n)->(m)" names. excluded: the
-    positions and names of arguments that are handed on as they are. All of it is one batched computation; a function
-    that asks for values, as `if` does, is called for one element after the other, where they are known.
+    pyfunc: of scalars [], or of arrays with the core dimensions that `signature`, as "(m,n),(n)->(m)", names. excluded:
+    the positions and names of arguments that are handed on as they are. Returns arrays of the dtypes that pyfunc
+    returns. All of it is one batched computation; a function that asks for values, as `if` does, is called for one
+    element after the other, where they are known. Raises ShapeError for shapes that do not fit.
 
     >>> tnp.vectorize(lambda v, w: (v * w).sum(), signature="(n),(n)->()")(tnp.ones((2, 3)), tnp.arange(3.0))
     Array([3., 3.], f64)

@@ -73,6 +73,8 @@ def bartlett(M: int) -> Array:
 def kaiser(M: int, beta: Any) -> Array:
     """The Kaiser window of M values: i0(beta sqrt(1 - t^2)) / i0(beta), for t from -1 to 1.
 
+    M: known while tracing; beta: a number, may be traced. Returns floats [M].
+
     >>> tnp.kaiser(3, 2.0).round(6)
     Array([0.438676, 1.      , 0.438676], f64)
     """
@@ -86,6 +88,8 @@ def kaiser(M: int, beta: Any) -> Array:
 
 def i0(x: Any) -> Array:
     """The modified Bessel function of the first kind and order 0, of real numbers. DTypeError for complex ones.
+
+    x: [*s]; integers are cast to floats. Returns floats [*s].
 
     >>> tnp.i0(tnp.asarray([0.0, 1.0]))
     Array([1.        , 1.26606588], f64)

@@ -72,8 +72,8 @@ _finite = replayed(finite, named=False)
 def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:
     """Write a value, or values over and over, to the main diagonal of an array of two axes or more.
 
-    wrap: whether the diagonal of a tall matrix starts again below.
-    inplace: whether the array itself stands for the new values, as by x[i] = v, or stays as it is. Returns them.
+    a: [*s] of two axes, or of more that are equal; val: a number, or any shape, made flat; wrap: whether the diagonal
+    of a tall matrix starts again below. Returns a's shape and dtype. Raises ShapeError for other shapes.
 
     >>> tnp.fill_diagonal(tnp.zeros((2, 2)), 5.0, inplace=False)
     Array([[5., 0.],
@@ -96,7 +96,8 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
 def put(a: Any, ind: Any, v: Any, mode: Any = None, *, inplace: bool = True) -> Array:
     """Write values, over and over, to flat places; `mode` as in `x.at[i].set`.
 
-    inplace: whether the array itself stands for the new values, as by x[i] = v, or stays as it is. Returns them.
+    a: [*s]; ind: integers of any shape; v: any shape, made flat. Returns a's shape and dtype. Raises OutOfBoundsError
+    for places beyond a.
 
     >>> tnp.put(tnp.asarray([1, 2, 3]), [0, 2], [-4, -5], inplace=False)
     Array([-4,  2, -5], i64)
@@ -112,7 +113,8 @@ def put(a: Any, ind: Any, v: Any, mode: Any = None, *, inplace: bool = True) -> 
 def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
     """Write values, over and over, where a mask holds, in row-major order.
 
-    inplace: whether the array itself stands for the new values, as by x[i] = v, or stays as it is. Returns them.
+    arr, mask: [*s]; vals: any shape, made flat, one value at least. Returns arr's shape and dtype. Raises ShapeError
+    for no values.
 
     >>> tnp.place(tnp.asarray([1, 2, 3]), [True, False, True], [8, 9], inplace=False)
     Array([8, 2, 9], i64)
@@ -129,7 +131,7 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
 def putmask(a: Any, mask: Any, values: Any, *, inplace: bool = True) -> Array:
     """Write, where a mask holds, the values at the same flat places of `values`, which is repeated to the size of `a`.
 
-    inplace: whether the array itself stands for the new values, as by x[i] = v, or stays as it is. Returns them.
+    a, mask: [*s]; values: any shape. Returns a's shape and dtype.
 
     >>> x = tnp.asarray([1, 2, 3]); _ = tnp.putmask(x, x > 1, [7, 8]); x
     Array([1, 8, 7], i64)
@@ -144,7 +146,9 @@ def put_along_axis(
 ) -> Array:
     """Write values where `take_along_axis` would read.
 
-    inplace: whether the array itself stands for the new values, as by x[i] = v, or stays as it is. Returns them.
+    arr: [*s]; indices: integers, of as many axes; values: what broadcasts to their shape; axis: None for the array made
+    flat; mode: as in `x.at[i].set`. Returns arr's shape and dtype. Raises ShapeError for indices of another number of
+    axes.
 
     >>> tnp.put_along_axis(tnp.asarray([[1, 2], [3, 4]]), tnp.asarray([[1], [0]]), 0, axis=1, inplace=False)
     Array([[1, 0],
@@ -158,7 +162,8 @@ def put_along_axis(
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> Array:
     """Write the values of `src`, broadcast, everywhere or where a mask holds. Returns what the array stands for now.
 
-    Raises DTypeError where `casting` does not allow the dtype of `src` to become that of `dst`.
+    dst: [*s]; src: any shape that broadcasts to it; where: bools, likewise. Returns dst's shape and dtype. Raises
+    DTypeError where `casting` does not allow the dtype of `src` to become that of `dst`.
 
     >>> x = tnp.zeros(3); _ = tnp.copyto(x, [1.0, 2.0, 3.0], where=[True, False, True]); x
     Array([1., 0., 3.], f64)

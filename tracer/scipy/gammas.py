@@ -64,7 +64,10 @@ def rgamma(x: Any) -> Array:
 
 
 def factorial(n: Any, exact: bool = False) -> Array:
-    """n! = Γ(n + 1), and 0 for negative n. Floating, of integers too; ArgumentError if exact.
+    """n! = Γ(n + 1), and 0 for negative n.
+
+    n: real numbers [*s]. Returns floats [*s], of integers too: float32 up to 32 bits, else the default. exact: False
+    alone, else raises ArgumentError.
 
     >>> tracer.scipy.special.factorial(tnp.asarray([0, 3, 5]))
     Array([  1.,   6., 120.], f64)
@@ -123,6 +126,8 @@ def binom(n: Any, k: Any) -> Array:
 
 def multigammaln(a: Any, d: int) -> Array:
     """The logarithm of the multivariate gamma function of dimension d.
+
+    a: real numbers [*s], above (d - 1) / 2; d: an integer known while tracing. Returns floats [*s]; integers are cast.
 
     >>> tracer.scipy.special.multigammaln(tnp.asarray(2.0), 1)
     Array(0., f64)

@@ -25,6 +25,7 @@ from tracer.primitives.solves import inverse_permutation
 from tracer.runtime.replay import replayed
 from tracer.scipy.matrix_functions import expm
 from tracer.trace.array import Array
+from tracer.trace.docstrings import say
 from tracer.trace.source import here
 from tracer.trace.tracebacks import set_boundaries
 
@@ -66,6 +67,9 @@ def _form(name: str, trans: object) -> dict[str, bool]:
 def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The upper triangular U with a = U^H U, from the upper triangle of a; or L with a = L L^H from the lower one.
 
+    a: [*s, n, n]; lower: whether L is wanted. Returns floats or complex numbers [*s, n, n]; integers are cast. Raises
+    LinAlgError where a matrix that is known is not positive definite; elsewhere its factor is NaN.
+
     >>> tracer.scipy.linalg.cholesky(tnp.asarray([[4.0, 2.0], [0.0, 5.0]]))
     Array([[2., 1.],
            [0., 2.]], f64)
@@ -84,6 +88,9 @@ def cho_factor(
 ) -> tuple[Array, bool]:  # fmt: skip
     """The factor of `cholesky`, and which one it is, for `cho_solve`.
 
+    a, lower: as of `cholesky`. Returns a factor [*s, n, n] of the dtype that it gives, whose other triangle is 0, and
+    `lower`. Raises as `cholesky`.
+
     >>> factor = tracer.scipy.linalg.cho_factor(tnp.asarray([[4.0, 2.0], [2.0, 5.0]]))
     >>> tracer.scipy.linalg.cho_solve(factor, tnp.asarray([8.0, 8.0]))
     Array([1.5, 1. ], f64)
@@ -93,7 +100,10 @@ def cho_factor(
 
 
 def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Array:
-    """The x with a x = b, from what `cho_factor` made of a. b: [n] or [*s, n, k].
+    """The x with a x = b, from what `cho_factor` made of a.
+
+    c_and_lower: the factor [*s, n, n], and whether it is the lower one; b: [n] or [*s, n, k]. Returns b's shape, in the
+    promoted dtype. Raises ShapeError for sizes that do not fit.
 
     >>> tracer.scipy.linalg.cho_solve((tnp.asarray([[2.0, 0.0], [0.0, 1.0]]), True), tnp.asarray([4.0, 3.0]))
     Array([1., 3.], f64)
@@ -116,7 +126,9 @@ def _without_axis(x: Array, vector: bool) -> Array:
 
 
 def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """The determinants of square matrices; see `tracer.numpy.linalg.det`.
+    """The determinants of square matrices, as `tracer.numpy.linalg.det`.
+
+    a: [*s, n, n]. Returns floats or complex numbers [*s]; integers are cast. Raises ShapeError for other shapes.
 
     >>> tracer.scipy.linalg.det(tnp.asarray([[2.0, 1.0], [0.0, 4.0]]))
     Array(8., f64)
@@ -126,7 +138,10 @@ def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
 
 
 def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """The inverses of square matrices; see `tracer.numpy.linalg.inv`.
+    """The inverses of square matrices, as `tracer.numpy.linalg.inv`.
+
+    a: [*s, n, n]. Returns floats or complex numbers [*s, n, n]; integers are cast. Raises ShapeError for other shapes,
+    LinAlgError where a matrix that is known is singular.
 
     >>> tracer.scipy.linalg.inv(tnp.asarray([[2.0, 0.0], [0.0, 4.0]]))
     Array([[0.5 , 0.  ],
@@ -137,7 +152,10 @@ def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
 
 
 def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, ...]:
-    """(p, l, u) with a = p l u, p being a permutation as a matrix; (p l, u) if `permute_l`. a: [*s, m, n].
+    """(p, l, u) with a = p l u, p being a permutation as a matrix; (p l, u) if `permute_l`.
+
+    a: [*s, m, n]. Returns floats or complex numbers p [*s, m, m], l [*s, m, k] with ones on its diagonal, u [*s, k, n],
+    where k = min(m, n). By partial pivoting: no element of l is above 1 in size.
 
     >>> p, l, u = tracer.scipy.linalg.lu(tnp.asarray([[1.0, 2.0], [4.0, 4.0]]))
     >>> p
@@ -161,6 +179,9 @@ def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite:
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, Array]:
     """L and U in one matrix, and the row that each step was exchanged with (i32), for `lu_solve`.
 
+    a: [*s, m, n]. Returns floats or complex numbers [*s, m, n], of which the ones on L's diagonal are not stored, and
+    int32 [*s, min(m, n)].
+
     >>> factors = tracer.scipy.linalg.lu_factor(tnp.asarray([[1.0, 2.0], [4.0, 4.0]]))
     >>> tracer.scipy.linalg.lu_solve(factors, tnp.asarray([3.0, 8.0]))
     Array([1., 1.], f64)
@@ -173,7 +194,10 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
 def lu_solve(
     lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True
 ) -> Array:  # fmt: skip
-    """The x with op(a) x = b, from what `lu_factor` made of a. trans: 0 for a, 1 its transpose, 2 its adjoint.
+    """The x with op(a) x = b, from what `lu_factor` made of a.
+
+    lu_and_piv: the factors [*s, n, n], and the rows [*s, n]; b: [n] or [*s, n, k]; trans: 0 for a, 1 its transpose, 2
+    its adjoint. Returns b's shape, in the promoted dtype. Raises ArgumentError for another trans.
 
     >>> factors = (tnp.asarray([[2.0, 4.0], [0.5, 1.0]]), tnp.asarray([0, 1]))
     >>> tracer.scipy.linalg.lu_solve(factors, tnp.asarray([6.0, 4.0]))
@@ -197,10 +221,12 @@ def solve(
     a: Any, b: Any, lower: bool = False, overwrite_a: bool = False, overwrite_b: bool = False, debug: bool = False,
     check_finite: bool = True, assume_a: str | None = None,
 ) -> Array:  # fmt: skip
-    """The x with a x = b. b: [n] or [*s, n, k].
+    """The x with a x = b.
 
-    assume_a: "gen" (or None), "sym", "her" or "pos"; of the latter three the triangle that `lower` says is read, and
-    of "pos" factored by Cholesky.
+    a: [*s, n, n]; b: [n] or [*s, n, k]; assume_a: "gen" (or None), "sym", "her" or "pos"; of the latter three the
+    triangle that `lower` says is read, and of "pos" factored by Cholesky. Returns b's shape, floats or complex numbers
+    of the promoted dtype. Raises LinAlgError where a matrix that is known is singular, or not positive definite;
+    ArgumentError for another assume_a.
 
     >>> tracer.scipy.linalg.solve(tnp.asarray([[4.0, 2.0], [2.0, 5.0]]), tnp.asarray([8.0, 8.0]), assume_a="pos")
     Array([1.5, 1. ], f64)
@@ -230,7 +256,11 @@ def solve_triangular(
     a: Any, b: Any, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False, overwrite_b: bool = False,
     debug: Any = None, check_finite: bool = True,
 ) -> Array:  # fmt: skip
-    """The x with op(a) x = b for triangular a. b: [n] or [*s, n, k]; trans: 0 or "N", 1 or "T", 2 or "C" (the adjoint).
+    """The x with op(a) x = b for triangular a.
+
+    a: [*s, n, n]; b: [n] or [*s, n, k]; trans: 0 or "N", 1 or "T", 2 or "C" (the adjoint); lower: which triangle of a
+    is read; unit_diagonal: whether its diagonal counts as ones. Returns b's shape, floats or complex numbers of the
+    promoted dtype: infinite where a is singular. Raises ArgumentError for another trans.
 
     >>> a = tnp.asarray([[2.0, 0.0], [1.0, 4.0]])
     >>> tracer.scipy.linalg.solve_triangular(a, tnp.asarray([2.0, 9.0]), lower=True)
@@ -246,3 +276,7 @@ def solve_triangular(
 _REPLAYED = frozenset(("cho_solve", "lu", "lu_factor", "lu_solve", "solve_triangular"))  # the rest looks at elements
 set_boundaries(globals(), _REPLAYED, replayed)
 set_boundaries(globals(), [name for name in __all__ if name not in _REPLAYED])
+say(
+    [globals()[name] for name in __all__],
+    dict.fromkeys(("overwrite_a", "overwrite_b", "debug", "check_finite"), "as SciPy's, change nothing."),
+)

@@ -54,12 +54,13 @@ from tracer.scipy.gammas import (
 from tracer.scipy.normal import log_ndtr, ndtr, ndtri
 from tracer.scipy.zetas import zeta
 from tracer.trace.array import Array
+from tracer.trace.docstrings import say_of_elements
 from tracer.trace.tracebacks import set_boundaries
 from tracer.transforms.custom import custom_jvp
 
 
 def erf(z: Any) -> Array:
-    """The error function.
+    """The error function, 2/√π times the integral of exp(-t²) from 0 to z.
 
     >>> tracer.scipy.special.erf(tnp.asarray([0.0, 1.0]))
     Array([0.        , 0.84270079], f64)
@@ -77,7 +78,7 @@ def erfc(x: Any) -> Array:
 
 
 def erfinv(y: Any) -> Array:
-    """The inverse of erf on (-1, 1).
+    """The inverse of erf on (-1, 1); infinite at both ends, NaN beyond.
 
     >>> tracer.scipy.special.erfinv(tnp.asarray([0.0, 0.5]))
     Array([0.        , 0.47693628], f64)
@@ -86,7 +87,7 @@ def erfinv(y: Any) -> Array:
 
 
 def digamma(x: Any) -> Array:
-    """The derivative of `gammaln`.
+    """The derivative of `gammaln`: Γ'(x) / Γ(x).
 
     >>> tracer.scipy.special.digamma(tnp.asarray([1.0]))
     Array([-0.57721566], f64)
@@ -99,6 +100,8 @@ psi = digamma
 
 def polygamma(n: int, x: Any) -> Array:
     """The n-th derivative of `digamma`, for an integer n known while tracing.
+
+    n: a Python integer, at least 0; x: real numbers [*s]. Returns floats [*s]; integers are cast.
 
     >>> tracer.scipy.special.polygamma(1, tnp.asarray([1.0]))
     Array([1.64493407], f64)
@@ -175,7 +178,7 @@ def cosm1(x: Any) -> Array:
 
 
 def i0(x: Any) -> Array:
-    """The modified Bessel function of the first kind and order 0, of real numbers. DTypeError for complex ones.
+    """The modified Bessel function of the first kind and order 0. Raises DTypeError for complex numbers.
 
     >>> tracer.scipy.special.i0(1.0)
     Array(1.26606588, f64)
@@ -184,7 +187,11 @@ def i0(x: Any) -> Array:
 
 
 def i0e(x: Any) -> Array:
-    """`i0` times e^-|x|, which does not overflow.
+    """`i0` times e^-
+
+    x
+
+    , which does not overflow. Raises DTypeError for complex numbers.
 
     >>> tracer.scipy.special.i0e(1000.0)
     Array(0.01261724, f64)
@@ -193,7 +200,7 @@ def i0e(x: Any) -> Array:
 
 
 def i1(x: Any) -> Array:
-    """The modified Bessel function of the first kind and order 1, of real numbers. DTypeError for complex ones.
+    """The modified Bessel function of the first kind and order 1. Raises DTypeError for complex numbers.
 
     >>> tracer.scipy.special.i1(1.0)
     Array(0.5651591, f64)
@@ -202,7 +209,11 @@ def i1(x: Any) -> Array:
 
 
 def i1e(x: Any) -> Array:
-    """`i1` times e^-|x|, which does not overflow.
+    """`i1` times e^-
+
+    x
+
+    , which does not overflow. Raises DTypeError for complex numbers.
 
     >>> tracer.scipy.special.i1e(1000.0)
     Array(0.01261093, f64)
@@ -272,3 +283,6 @@ __all__ = [
 ]  # fmt: skip
 
 set_boundaries(globals(), __all__, replayed)  # they look at no elements
+say_of_elements(
+    [globals()[name] for name in __all__], complex_too=("cosm1", "exp10", "expit", "logit", "xlog1py", "xlogy")
+)

@@ -25,8 +25,9 @@ _STEEPEST = 1e4  # beyond this exponent nothing of the others is left
 def zeta(x: Any, q: Any = None) -> Array:
     """The sum of (q + k)^-x over k = 0, 1, 2, ...: Hurwitz's zeta function; Riemann's where q is not given.
 
-    x: above 1 where q is given: infinite at 1, NaN below. Riemann's is continued to all other x but 1. q: positive;
-    infinite at 0, -1, -2, ..., NaN between them. Derivatives by both. Johansson 2015, Numerical Algorithms 69.
+    x: real, above 1 where q is given: infinite at 1, NaN below. Riemann's is continued to all other x but 1. q: real,
+    positive; infinite at 0, -1, -2, ..., NaN between them. Their shapes broadcast to [*s]. Returns floats [*s], of the
+    promoted dtype; integers are cast. Derivatives by both. Johansson 2015, Numerical Algorithms 69.
 
     >>> tracer.scipy.special.zeta(tnp.asarray([2.0, 4.0]), 1.0)
     Array([1.64493407, 1.08232323], f64)

@@ -23,7 +23,8 @@ def sliding_window_view(
     """All windows of a shape in an array, as axes behind its own: of [n] and size w, [n - w + 1, w].
 
     axis: of which axes the sizes are, by default of all. Raises ShapeError where there are not as many of both, or an
-    axis is shorter than its window; ArgumentError for writeable=True.
+    axis is shorter than its window; ArgumentError for writeable=True. x: [*s]; window_shape: a size, or one for each
+    axis; subok: changes nothing. Returns x's dtype.
 
     >>> tnp.lib.stride_tricks.sliding_window_view(tnp.asarray([1, 2, 3, 4]), 3)
     Array([[1, 2, 3],

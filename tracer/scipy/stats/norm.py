@@ -12,11 +12,12 @@ from tracer.numpy import exp, log, square
 from tracer.numpy.promotion import promoted_inexact
 from tracer.scipy.special import log_ndtr, ndtr, ndtri
 from tracer.trace.array import Array
+from tracer.trace.docstrings import say_of_elements
 from tracer.trace.tracebacks import set_boundaries
 
 
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The logarithm of the density.
+    """The logarithm of the density: -((x - loc) / scale)² / 2 - log(scale √(2π)).
 
     >>> tracer.scipy.stats.norm.logpdf(0.0)
     Array(-0.91893853, f64)
@@ -27,7 +28,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
 
 
 def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
-    """The density.
+    """The density, exp of `logpdf`.
 
     >>> tracer.scipy.stats.norm.pdf(0.0)
     Array(0.39894228, f64)
@@ -100,3 +101,4 @@ def _standard(x: Any, mean: Any, width: Any) -> Any:
 
 
 set_boundaries(globals())
+say_of_elements((cdf, isf, logcdf, logpdf, logsf, pdf, ppf, sf))

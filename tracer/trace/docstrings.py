@@ -1,0 +1,78 @@
+"""Docstrings in parts: what many functions have in common is written once, and put in front of their examples."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from types import CodeType
+from typing import Any
+
+
+def with_paragraph(text: str, lines: Iterable[str]) -> str:
+    """A docstring with one more paragraph, in front of its example.
+
+    >>> with_paragraph("A sum.\\n\\n    >>> 1 + 1\\n    2\\n    ", ["Of numbers."])
+    'A sum.\\n\\n    Of numbers.\\n\\n    >>> 1 + 1\\n    2\\n    '
+    """
+    prose, prompt, example = text.partition(">>> ")
+    return f"{prose.rstrip()}\n\n    " + "\n    ".join(lines) + f"\n\n    {prompt}{example}"
+
+
+def parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of a function's parameters; a signature would take some time to make.
+
+    >>> parameters(with_paragraph)
+    ('text', 'lines')
+    """
+    code: CodeType = inspect.unwrap(function).__code__
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+def names(prose: str, parameter: str) -> bool:
+    """Whether a docstring's prose says something of a parameter: in backticks, before "=", or in a list before ":".
+
+    >>> names("x, y: [*s]; in degrees if `deg`. Returns x's dtype, [*s].", "x")
+    True
+    >>> names("x, y: [*s]; in degrees if `deg`. Returns x's dtype, [*s].", "dtype")
+    False
+    """
+    return parameter in prose and re.search(rf"\b{parameter}(?:(?:, \w+)*:|=|`)", prose) is not None
+
+
+def say(functions: Iterable[Callable[..., Any]], phrases: Mapping[str, str]) -> None:
+    """Add what `phrases` has on the parameters that a docstring does not name, a line for each phrase."""
+    for function in functions:
+        text = function.__doc__ or ""
+        prose = text.partition(">>> ")[0]
+        found: dict[str, list[str]] = {}
+        for parameter in parameters(function):
+            if parameter in phrases and not names(prose, parameter):
+                found.setdefault(phrases[parameter], []).append(parameter)
+        if found:
+            function.__doc__ = with_paragraph(text, [f"{', '.join(of)}: {phrase}" for phrase, of in found.items()])
+
+
+def say_of_elements(functions: Iterable[Callable[..., Any]], *, complex_too: Collection[str] = ()) -> None:
+    """Add what holds for every function of elements that computes in floats: operands, shapes, the dtype of the result.
+
+    Operands are the parameters that a docstring does not name. One that says what its function returns stays as it is.
+    complex_too: the names of the functions that take complex numbers as well.
+    """
+    for function in functions:
+        text = function.__doc__ or ""
+        if "Returns " in text:
+            continue
+        prose = text.partition(">>> ")[0]
+        operands = [name for name in parameters(function) if not names(prose, name)]
+        shapes = " [*s]" if len(operands) == 1 else ", whose shapes broadcast to [*s]"
+        kinds, results = _COMPLEX_TOO if function.__name__ in complex_too else _REAL
+        lines = (
+            f"{', '.join(operands)}: {kinds}{shapes}. Returns {results} [*s].",
+            "dtype: the promoted one; integers are cast: to float32 up to 32 bits, else to the default float.",
+        )
+        function.__doc__ = with_paragraph(text, lines)
+
+
+_REAL = ("real numbers", "floats")
+_COMPLEX_TOO = ("numbers", "floats or complex numbers")
