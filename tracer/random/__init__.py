@@ -35,6 +35,7 @@ from tracer.random.gammas import ball, beta, chisquare, dirichlet, f, gamma, gen
 from tracer.random.keys import PRNGKey, clone, fold_in, key, key_data, key_impl, split, wrap_key_data
 from tracer.random.uniform import bits, randint, uniform
 from tracer.runtime.replay import replayed
+from tracer.trace.docstrings import say
 from tracer.trace.tracebacks import set_boundaries
 
 __all__ = [
@@ -49,3 +50,17 @@ __all__ = [
 _OF_NUMBERS = frozenset(("PRNGKey", "clone", "fold_in", "key", "key_impl", "wrap_key_data"))
 set_boundaries(globals(), [name for name in __all__ if name in _OF_NUMBERS])
 set_boundaries(globals(), [name for name in __all__ if name not in _OF_NUMBERS], replayed)
+
+_SAMPLERS = [name for name in __all__ if name not in _OF_NUMBERS and name not in ("key_data", "split")]
+_SHAPED_BY_PARAMETERS = frozenset((
+    "bernoulli", "beta", "binomial", "chisquare", "f", "gamma", "geometric", "loggamma", "lognormal", "pareto",
+    "poisson", "rayleigh", "t", "triangular", "truncated_normal", "wald",
+))  # fmt: skip
+_PHRASES = {
+    "key": "one key, or its words, uint32 [2]. Raises ShapeError for several: `vmap` draws with those.",
+    "shape": "of the result: a size, or several; () for one sample.",
+    "dtype": "a float dtype of 16 bits or more, by default `config.default_float`. Raises DTypeError for others.",
+}
+_SHAPE = "of the result, to which the parameters broadcast; by default the shape that they have together."
+say([globals()[name] for name in _SAMPLERS if name not in _SHAPED_BY_PARAMETERS], _PHRASES)
+say([globals()[name] for name in _SAMPLERS if name in _SHAPED_BY_PARAMETERS], {**_PHRASES, "shape": _SHAPE})

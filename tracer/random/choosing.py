@@ -37,7 +37,8 @@ from tracer.trace.source import here
 def permutation(key: Parameter, x: Parameter, axis: int = 0, independent: bool = False) -> Array:
     """The elements of `x` along an axis in random order; of range(x), if x is an integer.
 
-    independent: whether every vector along the axis is shuffled by itself, or all of them alike.
+    x: an integer, or [*s]; axis: the one that is shuffled; independent: whether every vector along the axis is shuffled
+    by itself, or all of them alike. Returns [*s], of x's dtype, or int64 [x].
 
     >>> tracer.random.permutation(tracer.random.key(0), 5)
     Array([0, 1, 4, 3, 2], i64)
@@ -67,9 +68,10 @@ def choice(
 ) -> Array:  # fmt: skip
     """Elements of `a` along an axis, or of range(a) for an integer, each as likely as any or as `p` says.
 
-    replace: whether an element may come twice. p: [n], need not sum to 1. mode: of `gumbel`, which draws by `p`
-    without replacement. Returns `shape` in place of the axis. Raises ShapeError for more draws than elements without
-    replacement, and for a `p` of another size.
+    a: [*s], or an integer; axis: along which elements stand; replace: whether an element may come twice. p: [n], need
+    not sum to 1. mode: of `gumbel`, which draws by `p` without replacement. Returns `shape`, () for one draw, in place
+    of the axis, in a's dtype, or int64. Raises ShapeError for more draws than elements without replacement, and for a
+    `p` of another size.
 
     >>> tracer.random.choice(tracer.random.key(0), 5, (3,), replace=False)
     Array([0, 1, 4], i64)
@@ -147,6 +149,8 @@ def categorical(
     key: Parameter, logits: Parameter, axis: int = -1, shape: Any = None, replace: bool = True, mode: str | None = None
 ) -> Array:
     """Indices along an axis, drawn with probabilities proportional to exp(logits): the greatest of logits + gumbel.
+
+    logits: real [*s].
 
     shape: of the result, which ends in the shape of the logits without the axis; by default that shape. replace:
     whether, for a longer `shape`, an index may come twice. mode: of `gumbel`. Returns i64; as in JAX, i32 without

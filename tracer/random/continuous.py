@@ -42,6 +42,8 @@ def normal(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
 
     sqrt(2) * erf_inv(u), with u uniform in (-1, 1).
 
+    dtype: a float or complex one, by default `config.default_float`. Raises DTypeError for others.
+
     >>> tracer.random.normal(tracer.random.key(0), (2, 3), "float32")
     Array([[ 1.622642  ,  2.0252645 , -0.43359438],
            [-0.07861735,  0.17609091, -0.9720893 ]], f32)
@@ -65,6 +67,8 @@ def normal_of(key: Array, shape: Shape, dtype: DType) -> Array:
 def truncated_normal(key: Parameter, lower: Parameter, upper: Parameter, shape: Any = None, dtype: Any = None) -> Array:
     """Samples from the standard normal distribution cut to (lower, upper); the shape is the bounds' unless given.
 
+    lower, upper: numbers or arrays.
+
     >>> tracer.random.truncated_normal(tracer.random.key(0), -1.0, 1.0, (3,))
     Array([-0.13999612, -0.50631466,  0.90652156], f64)
     """
@@ -81,6 +85,8 @@ def truncated_normal(key: Parameter, lower: Parameter, upper: Parameter, shape: 
 
 def lognormal(key: Parameter, sigma: Parameter = 1.0, shape: Any = None, dtype: Any = None) -> Array:
     """exp(sigma * normal).
+
+    sigma: a number or an array.
 
     >>> tracer.random.lognormal(tracer.random.key(0), 0.5, (3,))
     Array([0.90219818, 0.67544544, 2.4794663 ], f64)
@@ -176,6 +182,8 @@ def cauchy(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
 def pareto(key: Parameter, b: Parameter, shape: Any = None, dtype: Any = None) -> Array:
     """Samples from the density b / x^(b + 1), x >= 1.
 
+    b: positive.
+
     >>> tracer.random.pareto(tracer.random.key(0), 2.0, (3,))
     Array([1.31132133, 1.12959775, 5.36994212], f64)
     """
@@ -187,6 +195,8 @@ def pareto(key: Parameter, b: Parameter, shape: Any = None, dtype: Any = None) -
 
 def rayleigh(key: Parameter, scale: Parameter, shape: Any = None, dtype: Any = None) -> Array:
     """Samples from the density x exp(-x^2 / (2 scale^2)) / scale^2.
+
+    scale: positive.
 
     >>> tracer.random.rayleigh(tracer.random.key(0), 2.0, (3,))
     Array([2.63997102, 3.49983995, 0.53136889], f64)
@@ -201,6 +211,8 @@ def weibull_min(
     key: Parameter, scale: Parameter, concentration: Parameter, shape: Any = (), dtype: Any = None
 ) -> Array:
     """Samples from the Weibull distribution: scale * (-log(1 - u))^(1 / concentration).
+
+    scale, concentration: positive, numbers or arrays that broadcast to the shape.
 
     >>> tracer.random.weibull_min(tracer.random.key(0), 1.0, 2.0, (3,))
     Array([0.73625441, 0.49368328, 1.833476  ], f64)
@@ -229,7 +241,10 @@ def _maxwell(key: Array, shape: Shape, dtype: DType) -> Array:
 
 
 def double_sided_maxwell(key: Parameter, loc: Parameter, scale: Parameter, shape: Any = (), dtype: Any = None) -> Array:
-    """Maxwell samples of either sign, scaled and shifted. The result's shape is `shape` with that of the parameters.
+    """Maxwell samples of either sign, scaled and shifted.
+
+    loc, scale: numbers or arrays; shape: what stands in front of that to which they broadcast, by default that once
+    more, as in JAX. Returns [*shape, *theirs].
 
     >>> tracer.random.double_sided_maxwell(tracer.random.key(0), 0.0, 1.0, (3,))
     Array([ 1.98461204, -2.4782074 , -1.6334815 ], f64)
@@ -249,6 +264,8 @@ def triangular(
 ) -> Array:
     """Samples from the density that rises from `left` to `mode` and falls to `right`, both linearly.
 
+    left, mode, right: in ascending order.
+
     >>> tracer.random.triangular(tracer.random.key(0), 0.0, 1.0, 3.0, (3,))
     Array([1.13204461, 0.80553483, 2.54385174], f64)
     """
@@ -265,6 +282,8 @@ def triangular(
 
 def wald(key: Parameter, mean: Parameter, shape: Any = None, dtype: Any = None) -> Array:
     """Samples from the inverse Gaussian distribution of the mean and of shape parameter 1.
+
+    mean: positive.
 
     Michael, Schucany & Haas 1976, The American Statistician 30(2).
 

@@ -59,8 +59,9 @@ _TAILS = (
 def poisson(key: Parameter, lam: Parameter, shape: Any = None, dtype: Any = None) -> Array:
     """Counts of events of rate `lam`: k with probability lam^k exp(-lam) / k!; int64 unless `dtype` says otherwise.
 
-    The shape is that of `lam` unless given. Rates are rounded to float32, as in JAX. Below 10 by Knuth's products of
-    uniform samples, else by Hörmann 1993, Insurance: Mathematics and Economics 12(1). Not differentiable.
+    lam: at least 0, rounded to float32, as in JAX. Raises DTypeError for a dtype that is no integer. Below 10 by
+    Knuth's products of uniform samples, else by Hörmann 1993, Insurance: Mathematics and Economics 12(1). Not
+    differentiable.
 
     >>> tracer.random.poisson(tracer.random.key(0), 4.0, (5,))
     Array([0, 1, 5, 5, 2], i64)
@@ -125,8 +126,8 @@ def _by_trials(key: Array, shape: Shape, dtype: DType, trial: Callable[[Array, A
 def binomial(key: Parameter, n: Parameter, p: Parameter, shape: Any = None, dtype: Any = None) -> Array:
     """Successes among `n` trials of probability `p`, as floats.
 
-    The shape is that of the parameters together unless given. NaN for a negative or NaN n or p, infinite for infinite
-    n. By sums of waiting times for few successes, else by Hörmann 1993, J. Stat. Comput. Simul. 46(1-2).
+    n, p: numbers or arrays. NaN for a negative or NaN n or p, infinite for infinite n. By sums of waiting times for few
+    successes, else by Hörmann 1993, J. Stat. Comput. Simul. 46(1-2).
 
     >>> tracer.random.binomial(tracer.random.key(0), 10, 0.3, (5,))
     Array([4., 1., 3., 4., 3.], f64)
@@ -216,8 +217,8 @@ def multinomial(
 ) -> Array:
     """How often each outcome comes in `n` trials, as floats that sum to n.
 
-    p: [*s, k], the probabilities of the outcomes. n: broadcasts to shape[:-1], where shape, p's unless given, is that
-    of the result, [*b, k]. unroll: of the `scan` over the outcomes.
+    p: [*s, k], the probabilities of the outcomes; n: broadcasts to shape[:-1]; shape: of the result, [*b, k], by
+    default p's; unroll: of the `scan` over the outcomes.
 
     >>> tracer.random.multinomial(tracer.random.key(0), 20.0, tnp.asarray([0.2, 0.3, 0.5]))
     Array([ 3.,  6., 11.], f64)

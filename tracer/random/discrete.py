@@ -33,7 +33,7 @@ from tracer.trace.source import here
 def bernoulli(key: Parameter, p: Parameter = 0.5, shape: Any = None, mode: str = "low") -> Array:
     """True with probability `p`, a float or an array of floats; the shape is p's unless given.
 
-    mode: "high" compares twice as many bits, for probabilities smaller than a mantissa resolves.
+    Returns bool. mode: "high" compares twice as many bits, for probabilities smaller than a mantissa resolves.
 
     >>> tracer.random.bernoulli(tracer.random.key(0), 0.5, (4,))
     Array([ True,  True, False, False], bool)
@@ -68,6 +68,8 @@ def rademacher(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
 
 def geometric(key: Parameter, p: Parameter, shape: Any = None, dtype: Any = None) -> Array:
     """How many trials of probability `p` until the first success: 1, 2, ...; int64 unless `dtype` says otherwise.
+
+    p: above 0, at most 1.
 
     >>> tracer.random.geometric(tracer.random.key(0), 0.5, (3,))
     Array([2, 3, 1], i64)

@@ -42,8 +42,8 @@ from tracer.transforms.custom import custom_jvp
 def gamma(key: Parameter, a: Parameter, shape: Any = None, dtype: Any = None) -> Array:
     """Samples from the density x^(a - 1) exp(-x) / Gamma(a), x > 0; the shape is that of `a` unless given.
 
-    Marsaglia & Tsang 2000, ACM Trans. Math. Softw. 26(3). For small `a`, many samples are too small for the dtype;
-    `loggamma` gives their logarithms.
+    a: positive. Marsaglia & Tsang 2000, ACM Trans. Math. Softw. 26(3). For small `a`, many samples are too small for
+    the dtype; `loggamma` gives their logarithms.
 
     >>> tracer.random.gamma(tracer.random.key(0), 2.0, (3,))
     Array([1.3520308 , 1.12435945, 3.73240416], f64)
@@ -56,6 +56,8 @@ def gamma(key: Parameter, a: Parameter, shape: Any = None, dtype: Any = None) ->
 def loggamma(key: Parameter, a: Parameter, shape: Any = None, dtype: Any = None) -> Array:
     """The logarithms of samples from the gamma distribution, finite also where those are too small for the dtype.
 
+    a: positive.
+
     >>> tracer.random.loggamma(tracer.random.key(0), 1e-3, (2,))
     Array([-1113.02584633, -2280.53575798], f64)
     """
@@ -67,7 +69,7 @@ def loggamma(key: Parameter, a: Parameter, shape: Any = None, dtype: Any = None)
 def beta(key: Parameter, a: Parameter, b: Parameter, shape: Any = None, dtype: Any = None) -> Array:
     """Samples from the density proportional to x^(a - 1) (1 - x)^(b - 1), 0 < x < 1.
 
-    The shape is that of the parameters together unless given.
+    a, b: positive.
 
     >>> tracer.random.beta(tracer.random.key(0), 2.0, 3.0, (3,))
     Array([0.32795607, 0.61380901, 0.76013421], f64)
@@ -87,7 +89,7 @@ def beta(key: Parameter, a: Parameter, b: Parameter, shape: Any = None, dtype: A
 def dirichlet(key: Parameter, alpha: Parameter, shape: Any = None, dtype: Any = None) -> Array:
     """Samples that sum to 1, of the density proportional to the product of x_i^(alpha_i - 1).
 
-    alpha: [*s, n]. Returns [*shape, n], shape being s unless given; s broadcasts to it. Raises ShapeError for a
+    alpha: [*s, n], positive; shape: [*b], to which s broadcasts, by default s. Returns [*b, n]. Raises ShapeError for a
     scalar alpha.
 
     >>> tracer.random.dirichlet(tracer.random.key(0), tnp.asarray([1.0, 2.0, 3.0]))
@@ -113,6 +115,8 @@ def dirichlet(key: Parameter, alpha: Parameter, shape: Any = None, dtype: Any = 
 def chisquare(key: Parameter, df: Parameter, shape: Any = None, dtype: Any = None) -> Array:
     """Samples of the sum of `df` squared standard normals; df need not be an integer.
 
+    df: positive.
+
     >>> tracer.random.chisquare(tracer.random.key(0), 4.0, (3,))
     Array([2.70406159, 2.2487189 , 7.46480832], f64)
     """
@@ -122,6 +126,8 @@ def chisquare(key: Parameter, df: Parameter, shape: Any = None, dtype: Any = Non
 
 def f(key: Parameter, dfnum: Parameter, dfden: Parameter, shape: Any = None, dtype: Any = None) -> Array:
     """Samples of the ratio of two chi-squares, each divided by its degrees of freedom.
+
+    dfnum, dfden: the degrees of freedom, positive.
 
     >>> tracer.random.f(tracer.random.key(0), 3.0, 5.0, (2,))
     Array([1.54798047, 0.35745633], f64)
@@ -136,6 +142,8 @@ def f(key: Parameter, dfnum: Parameter, dfden: Parameter, shape: Any = None, dty
 
 def t(key: Parameter, df: Parameter, shape: Any = None, dtype: Any = None) -> Array:
     """Samples from Student's distribution of `df` degrees of freedom.
+
+    df: positive.
 
     >>> tracer.random.t(tracer.random.key(0), 3.0, (3,))
     Array([ 1.40115888, -0.60724612,  1.12196326], f64)
@@ -159,6 +167,8 @@ def generalized_normal(key: Parameter, p: Parameter, shape: Any = (), dtype: Any
 
 def ball(key: Parameter, d: int, p: Parameter = 2, shape: Any = (), dtype: Any = None) -> Array:
     """Points of even density in the ball of radius 1 of d dimensions, under the norm of power p. Returns [*shape, d].
+
+    d: known while tracing; p: a positive number, inf for the cube.
 
     Barthe, Guédon, Mendelson & Naor 2005, Ann. Probab. 33(2).
 

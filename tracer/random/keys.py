@@ -69,6 +69,8 @@ def key(seed: Parameter, *, impl: object = None, dtype: object = None) -> Array:
 def PRNGKey(seed: Parameter, *, impl: object = None) -> Array:  # noqa: N802  # JAX's name
     """The words of a key, u32[2], in the old style. New code calls `key`.
 
+    seed: a 64-bit integer; impl: as of `key`. Returns uint32 [2].
+
     >>> tracer.random.PRNGKey(42)
     Array([ 0, 42], u32)
     """
@@ -90,6 +92,8 @@ def _words(seed: Operand) -> Array:
 def key_data(keys: Parameter) -> Array:
     """The words u32[*s, 2] of keys [*s].
 
+    keys: arrays of keys, or words, which are their own. Returns uint32. Raises ArgumentError for anything else.
+
     >>> tracer.random.key_data(tracer.random.key(1))
     Array([0, 1], u32)
     """
@@ -98,6 +102,9 @@ def key_data(keys: Parameter) -> Array:
 
 def wrap_key_data(key_bits_array: Parameter, *, impl: object = None, dtype: object = None) -> Array:
     """Keys [*s] from their words, u32[*s, 2].
+
+    key_bits_array: the words; impl: as of `key`; dtype: another way to say it. Raises DTypeError for words that are not
+    uint32.
 
     >>> tracer.random.wrap_key_data(tracer.random.key_data(tracer.random.key(1)))
     Array(key[], words=[0, 1])
@@ -110,6 +117,8 @@ def wrap_key_data(key_bits_array: Parameter, *, impl: object = None, dtype: obje
 def key_impl(keys: Parameter) -> str:
     """The name of the keys' generator.
 
+    keys: of any shape. Returns a text.
+
     >>> tracer.random.key_impl(tracer.random.key(0))
     'threefry2x32'
     """
@@ -118,7 +127,13 @@ def key_impl(keys: Parameter) -> str:
 
 
 def clone(key: Parameter) -> Array:
-    """The same key, for a use that is meant to repeat its numbers."""
+    """The same key, for a use that is meant to repeat its numbers.
+
+    key: of any shape [*s]. Returns keys [*s].
+
+    >>> tracer.random.clone(tracer.random.key(1))
+    Array(key[], words=[0, 1])
+    """
     return typed_keys("clone", key)[0]
 
 
@@ -143,6 +158,8 @@ def split_keys(key: Array, num: int) -> list[Array]:
 
 def fold_in(key: Parameter, data: Parameter) -> Array:
     """A new key from a key and a 32-bit integer, such as the number of a step.
+
+    key: one; data: an integer []. Returns a key [].
 
     Integers of other widths are taken modulo 2³². Python's must be in range. Raw words for a raw key.
 

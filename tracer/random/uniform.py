@@ -38,6 +38,8 @@ from tracer.trace.trace import Operand, as_literal
 def bits(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
     """Random bits as unsigned integers, uint64 unless another unsigned `dtype` is given.
 
+    Raises DTypeError for a dtype that is no unsigned integer.
+
     >>> tracer.random.bits(tracer.random.key(0), (2,), "uint8")
     Array([167, 146], u8)
     """
@@ -55,7 +57,8 @@ def uniform(
 ) -> Array:
     """Samples from [minval, maxval), of `shape`, to which the bounds broadcast.
 
-    A sample has as many random bits as the dtype's mantissa: multiples of 2**-52 in float64, 2**-23 in float32.
+    minval, maxval: numbers or arrays. A sample has as many random bits as the dtype's mantissa: multiples of 2**-52 in
+    float64, 2**-23 in float32.
 
     >>> tracer.random.uniform(tracer.random.key(0), (3,))
     Array([0.41845711, 0.21629545, 0.96532146], f64)
@@ -84,6 +87,8 @@ def uniform_of(key: Array, shape: Shape, dtype: DType, minval: Parameter = 0.0, 
 
 def randint(key: Parameter, shape: Any, minval: Parameter, maxval: Parameter, dtype: Any = None) -> Array:
     """Integers from [minval, maxval), of `shape`, to which the bounds broadcast; int64 unless `dtype` says otherwise.
+
+    minval, maxval: integers, numbers or arrays [*s]. Raises DTypeError for bounds or a dtype that are none.
 
     minval alone where maxval is not larger. The bias is below (maxval - minval) / 2**64 for dtypes of up to 32 bits.
 
