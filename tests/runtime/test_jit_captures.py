@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 import threading
+import types
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
+import tracer.numpy as tnp
 from tests.runtime.programs import arange, double, same, scaled
 from tracer.primitives.arithmetic import add, mul
 from tracer.runtime.jit import disable_jit, jit
@@ -178,6 +181,41 @@ def test_a_global_and_a_callee_that_change_are_traced_again(monkeypatch: pytest.
     monkeypatch.delitem(globals(), "FACTOR")
     same(f(3.0), 30.0)  # nobody reads it any more
     assert f.explain().startswith("lambda compiled 3 times")
+
+
+def test_functions_of_libraries_under_names_of_the_users_are_guarded() -> None:
+    activation, join, kind = tnp.sin, operator.mul, float
+    f = jit(lambda x: join(activation(x), kind(2.5)))
+    same(f(1.0), 2.5 * np.sin(1.0))
+    activation = tnp.cos
+    same(f(1.0), 2.5 * np.cos(1.0))
+    assert "closure variable 'activation' is another function" in f.explain()
+    join = operator.add
+    same(f(1.0), 2.5 + np.cos(1.0))
+    kind = int
+    same(f(1.0), 2.0 + np.cos(1.0))
+
+
+def test_a_class_of_the_users_that_is_written_anew_is_noticed() -> None:
+    class Settings:
+        scale = 2.0
+
+    f = jit(lambda x: mul(x, Settings.scale))
+    same(f(3.0), 6.0)
+
+    class Settings:  # type: ignore[no-redef]  # noqa: F811
+        scale = 3.0
+
+    same(f(3.0), 9.0)
+
+
+def test_a_module_that_was_made_by_hand_is_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = types.ModuleType("settings_by_hand")
+    monkeypatch.setattr(settings, "scale", 2.0, raising=False)
+    f = jit(lambda x: mul(x, settings.scale))
+    same(f(3.0), 6.0)
+    monkeypatch.setattr(settings, "scale", 3.0)
+    same(f(3.0), 9.0)
 
 
 def test_an_array_under_a_name_may_be_another() -> None:

@@ -10,6 +10,7 @@ trace; of an attribute that is a function, or a method of its class, the functio
 from __future__ import annotations
 
 import dis
+import sys
 import sysconfig
 from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial
@@ -53,7 +54,7 @@ def guards_of(function: Any, arguments: Mapping[str, Any] = _NO_ARGUMENTS) -> li
             visit(inner, depth - 1, _self_of(inner, bound))
 
     def note(guard: Guard, depth: int) -> None:
-        if _may_change(guard.value):
+        if _may_change(guard):
             found.setdefault((id(guard.holder), guard.name), guard)
         visit(guard.value, depth - 1)
 
@@ -148,16 +149,29 @@ def _attribute(value: Any, name: str) -> Any:
         return None
 
 
-def _may_change(value: Any) -> bool:
-    if value is NOTHING or isinstance(value, ModuleType | type | BuiltinFunctionType | np.ufunc):
+def _may_change(guard: Guard) -> bool:
+    """Whether a name is looked at at every call: not where a library calls the function or class so itself."""
+    value = guard.value
+    if value is NOTHING or isinstance(value, ModuleType):
         return False
-    return not isinstance(value, FunctionType) or _is_users(value)
+    if not isinstance(value, type | FunctionType | BuiltinFunctionType | np.ufunc):
+        return True
+    return value.__name__ != guard.name or _is_users(value) or _is_users_class(value)
+
+
+def _is_users_class(value: Any) -> bool:
+    if not isinstance(value, type):
+        return False
+    module = sys.modules.get(value.__module__)
+    return module is None or not _is_stable(module)
 
 
 def _is_stable(module: ModuleType) -> bool:
     """Whether it is of a library, of Python or of ours."""
     file = getattr(module, "__file__", None)
-    return file is None or file.startswith(_libraries()) or module.__name__.partition(".")[0] == _PACKAGE
+    if file is None:
+        return module.__name__ in sys.builtin_module_names
+    return bool(file.startswith(_libraries())) or module.__name__.partition(".")[0] == _PACKAGE
 
 
 @lru_cache(maxsize=4096)
