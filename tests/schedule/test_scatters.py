@@ -59,6 +59,26 @@ def test_updates_that_meet_apply_in_their_order(count: int, dtype: DType, bits: 
         np.testing.assert_array_equal(got, expected)
 
 
+@pytest.mark.parametrize("bits", WIDTHS)
+@pytest.mark.parametrize("dtype", [F32, F64, I32], ids=short_name)
+def test_places_far_apart_are_reached_from_every_lane(bits: int, dtype: DType, rng: np.random.Generator) -> None:
+    shape = (70_000, 3)
+    numbers = ScatterDimensionNumbers((1,), (0,), (0,))
+
+    def function(x: Any, i: Any, v: Any) -> Any:
+        return scatter_add(x, counted_from_either_end(i, shape[0]), v, numbers)
+
+    p = program(function, array_type(dtype, shape), vector(200, I64), array_type(dtype, (200, 3)))
+    x, i = (100 * rng.standard_normal(shape)).astype(dtype), rng.integers(-shape[0], shape[0], 200)
+    i[:2] = 0, shape[0] - 1
+    v = (100 * rng.standard_normal((200, 3))).astype(dtype)
+    expected = x.copy()
+    np.add.at(expected, i, v)
+    scheduled = schedule(optimize(p))
+    got = call(scheduled, executable(scheduled.module, vector_bits=bits), p, [x, i, v])[0]
+    np.testing.assert_array_equal(got, expected)
+
+
 @pytest.mark.parametrize("count", COUNTS)
 def test_places_out_of_bounds_are_left_out_or_the_first_is_reported(count: int, rng: np.random.Generator) -> None:
     x, v, i = rng.standard_normal(4), rng.standard_normal(count), rng.integers(-2, 6, (count, 1))

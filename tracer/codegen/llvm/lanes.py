@@ -175,12 +175,17 @@ def reverse(f: Frame, element: str, value: str) -> str:
 
 def _pointers(f: Frame, a: Access) -> str:
     """The lanes' pointers."""
+    kind = MEMORY[a.buffer.dtype]
+    return f.w.let(f"getelementptr {kind}, ptr {a.pointer}, {vector('i64', f.lanes)} {_offsets(f, a)}")
+
+
+def _offsets(f: Frame, a: Access) -> str:
+    """How many elements the lanes are from the pointer."""
     offsets = a.offsets
     if a.stride or offsets is None:
         steps = _scaled(f, iota("i64", f.lanes), a.stride) if a.stride else "zeroinitializer"
         offsets = steps if offsets is None else _sum(f, offsets, steps)
-    kind = MEMORY[a.buffer.dtype]
-    return f.w.let(f"getelementptr {kind}, ptr {a.pointer}, {vector('i64', f.lanes)} {offsets}")
+    return offsets
 
 
 def _gather(f: Frame, a: Access, fill: str) -> str:
@@ -259,6 +264,9 @@ def update(f: Frame, s: Update) -> None:
 def _update_in_order(f: Frame, a: Access, s: Update) -> None:
     """Lane after lane; lanes that are masked off update scratch memory that nobody reads."""
     w, n = f.w, f.lanes
+    if a.mask is None and 1 < n <= _WRITTEN_OUT and s.buffer.size < 1 << 31:
+        _update_at_offsets(f, a, s)
+        return
     pointers = _pointers(f, a)
     if a.mask is not None:
         kind, sink = vector("ptr", n), w.splat("ptr", f.scratch("sink", "[16 x i8]", 16), n)
@@ -284,6 +292,23 @@ def _update_lane(f: Frame, s: Update, pointers: str, values: str, lane: int | st
     slot = f.w.let(f"getelementptr ptr, ptr {pointers}, i64 {lane}")
     pointer = f.w.let(f"load ptr, ptr {slot}, align 8")
     update_at(f, s, pointer, read(f.w, s.buffer.dtype, f.step(s.buffer, values, lane)))
+
+
+def _update_at_offsets(f: Frame, a: Access, s: Update) -> None:
+    """Lane after lane, their offsets of 32 bits taken out of registers in pairs.
+
+    1e6 additions to 1e5 f32 on a Sapphire Rapids: 1.67 ms, 1.90 with pointers, or offsets, in scratch memory.
+    """
+    w, n = f.w, f.lanes
+    values = spill_as_memory(f, "values", s.buffer.dtype, f.operand(s.value, n))
+    offsets = w.let(f"trunc {vector('i64', n)} {_offsets(f, a)} to {vector('i32', n)}")
+    pairs = w.let(f"bitcast {vector('i32', n)} {offsets} to {vector('i64', n // 2)}")
+    for number in range(n):
+        pair = w.let(f"extractelement {vector('i64', n // 2)} {pairs}, i64 {number // 2}")
+        high = pair if number % 2 else w.let(f"shl i64 {pair}, 32")
+        offset = w.let(f"ashr i64 {high}, 32")
+        pointer = w.let(f"getelementptr {MEMORY[s.buffer.dtype]}, ptr {a.pointer}, i64 {offset}")
+        update_at(f, s, pointer, read(w, s.buffer.dtype, f.step(s.buffer, values, number)))
 
 
 def spill(f: Frame, role: str, element: str, value: str) -> str:
