@@ -58,7 +58,7 @@ def operands(kind: str, m: int, n: int, k: int, transpose_a: bool, transpose_b: 
 
 SHAPES = [
     (1, 1, 2), (3, 5, 7), (8, 48, 256), (9, 49, 257), (100, 17, 300), (7, 100, 513), (33, 200, 40), (13, 97, 1),
-    (300, 64, 520), (140, 250, 30),
+    (300, 64, 520), (140, 250, 30), (150, 270, 601), (21, 620, 33),
 ]  # fmt: skip
 
 
@@ -76,6 +76,16 @@ def test_products_are_sums_of_products(
     assert close(got, exact, TOLERANCES["dot_general"], scale).all()
 
 
+@pytest.mark.parametrize("bits", WIDTHS)
+@pytest.mark.parametrize("kind", DTYPES)
+@pytest.mark.parametrize("n", [40, 300])
+def test_elements_of_a_may_lie_apart_in_both_directions(n: int, kind: str, bits: int) -> None:
+    a, b = operands(kind, 70, n, 90, False, False)
+    wide = np.full((140, 270), np.nan, DTYPES[kind])
+    wide[::2, ::3] = a
+    assert product(kind, bits, wide[::2, ::3], b).tobytes() == product(kind, bits, a, b).tobytes()
+
+
 @pytest.mark.parametrize("kind", DTYPES)
 def test_every_width_of_vectors_gives_the_same_bits(kind: str) -> None:
     fused = [bits for bits in WIDTHS if dict(features(bits)).get("fma", True)]
@@ -86,7 +96,7 @@ def test_every_width_of_vectors_gives_the_same_bits(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", DTYPES)
 def test_elements_do_not_depend_on_their_neighbours(kind: str) -> None:
-    a, b = operands(kind, 40, 130, 600, False, False)
+    a, b = operands(kind, 40, 330, 600, False, False)
     whole = product(kind, WIDTHS[-1], a, b)
     part = product(kind, WIDTHS[-1], a[5:25], b[:, 48:96])
     assert part.tobytes() == np.ascontiguousarray(whole[5:25, 48:96]).tobytes()

@@ -8,9 +8,9 @@ those of the eight behind it. The first of the largest is the pivot, as in LAPAC
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
+from tracer.codegen.llvm.kernel_loops import loop
 from tracer.codegen.llvm.matrix_kernels import Shape, fused
 from tracer.codegen.llvm.transposes import SYMBOL
 
@@ -18,32 +18,6 @@ BLOCK: Final = 64  # columns of a panel, at most
 _EIGHT: Final = 8  # columns that are factored at once, and rows that are solved for at once
 _AHEAD: Final = 4  # vectors in a round of a search
 _LEAST_NORMAL: Final = {"f32": "0x3810000000000000", "f64": "0x0010000000000000"}
-
-
-def loop(i: str, start: str, stop: str, step: int, body: str, carried: Iterable[tuple[str, str, str]] = ()) -> str:
-    """`for i in range(start, stop, step)`; what is carried, each a name, a type and a first value, is `name.new` next.
-
-    Behind the loop they have the values that no round saw.
-    """
-    carries = "\n".join(
-        f"  %{name} = phi {kind} [ {first}, %{i}.enter ], [ %{name}.new, %{i}.latch ]" for name, kind, first in carried
-    )
-    return f"""\
-  br label %{i}.enter
-{i}.enter:
-  br label %{i}.test
-{i}.test:
-  %{i} = phi i64 [ {start}, %{i}.enter ], [ %{i}.next, %{i}.latch ]
-{carries}
-  %{i}.more = icmp slt i64 %{i}, {stop}
-  br i1 %{i}.more, label %{i}.body, label %{i}.done
-{i}.body:
-{body}
-  br label %{i}.latch
-{i}.latch:
-  %{i}.next = add i64 %{i}, {step}
-  br label %{i}.test
-{i}.done:"""
 
 
 def at(s: Shape, name: str, base: str, row: str, step: str, column: str) -> str:

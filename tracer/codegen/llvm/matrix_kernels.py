@@ -8,10 +8,11 @@
     void tracer_product_add_f32(...)    out += a @ b
 
 The columns of b are taken in panels as wide as the sums, and `_DEPTH` deep, which are copied to where they follow each
-other (Goto & van de Geijn 2008, ACM Trans. Math. Softw. 34(3)); elements of a are read where they are, and spread over
-a vector. Every element of the result adds its products in the order of k, depth by depth, so that its bits depend on
-neither the panels nor the width of vectors. One thread of a Zen 5 at 256, 1024 and 2048 squared in f32: 220, 210 and
-180 GF/s, transposed or not (OpenBLAS 0.3.30: 196, 186 with its kernels for AVX-512, 107, 111 with those for AVX2).
+other (Goto & van de Geijn 2008, ACM Trans. Math. Softw. 34(3)); so are rows of a that meet several of them. Elements of
+a are spread over a vector. Every element of the result adds its products in the order of k, depth by depth, so that its
+bits depend on neither the panels nor the width of vectors. One thread of a Zen 5 at 256, 1024 and 2048 squared in f32,
+before rows of a were copied: 220, 210 and 180 GF/s, transposed or not (OpenBLAS 0.3.30: 196, 186 with its kernels for
+AVX-512, 107, 111 with those for AVX2).
 """
 
 from __future__ import annotations
@@ -19,12 +20,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from tracer.codegen.llvm.kernel_loops import loop
 from tracer.codegen.llvm.machine import features, is_x86, preferred_bits
 
 KINDS: Final = {"f32": ("float", 4), "f64": ("double", 8)}
 _DEPTH: Final = 512  # of a panel of b, 96 KB, which passes through the first cache
-_GROUP: Final = 2  # panels, and almost one more, that rows of a meet while they lie in the second cache
-_ROW_BLOCKS: Final = 16  # of a, 256 KB of f32
+_GROUP: Final = 1024  # bytes of a row of b, and almost a panel more, that are copied together, panel by panel
+_COPIED: Final = 1 << 18  # bytes of a, rows of which meet those panels: they lie in the second cache
+_LEAST_COPIED: Final = 192  # columns for which rows of a are copied, to where they follow each other; never in f64
+_SKEW: Final = 64  # bytes between them, or eight rows lie in the same places of the first cache
+_FAR: Final = 2  # rows of a that are fetched ahead of what is copied
 _SHAPES: Final = {512: (8, 3), 256: (6, 2), 128: (4, 2)}  # rows and vectors of sums by the bits of a vector
 _MANY_REGISTERS: Final = (8, 3)  # where there are 32 registers of 128 bits
 
@@ -41,6 +46,16 @@ class Shape:
         self.suffix = f"v{self.lanes}f{8 * self.size}"
         self.width = self.lanes * self.vectors
         self.fused = dict(features(vector_bits)).get("fma", False) or not is_x86()
+
+    @property
+    def group(self) -> int:
+        """Columns that are copied together."""
+        return _GROUP // self.size // self.width * self.width
+
+    @property
+    def high(self) -> int:
+        """Rows of a that meet them."""
+        return _COPIED // (_DEPTH * self.size) // self.rows * self.rows
 
     def narrow(self, vectors: int) -> None:
         """Take so many vectors of sums in a row."""
@@ -93,10 +108,11 @@ define void @{name}({PARAMETERS}) #0 {{
 
 def _product(s: Shape, kind: str) -> str:
     """The loops over groups of columns, depths, rows and panels, which are copied when their first rows come."""
-    most = (_GROUP + 1) * s.width - s.lanes
+    most, skew = s.group + s.width - s.lanes, _SKEW // s.size
+    copied = max(s.high * (_DEPTH + skew), _DEPTH * (s.high + skew)) if most >= _LEAST_COPIED else 1
     names = [f"panel{v}" for v in range(1, s.vectors + 1)]
     given = (
-        "ptr %a.at, ptr %panel, ptr %out.at, i64 %rows, i64 %depth, i64 %a_row, i64 %a_column, i64 %out_row, "
+        "ptr %x, ptr %panel, ptr %out.at, i64 %rows, i64 %depth, i64 %x.row, i64 %x.column, i64 %out_row, "
         "i64 %rest, i1 %is.first"
     )
     calls = "\n".join(f"{name}:\n  call void @{name}({given})\n  br label %panel.end" for name in names)
@@ -107,8 +123,18 @@ def _product(s: Shape, kind: str) -> str:
 define internal void @product({PARAMETERS}, i1 %starts) #0 {{
 entry:
   %packed = alloca [{_DEPTH * most} x {s.element}], align 64
+  %copied = alloca [{copied} x {s.element}], align 64
+  %by.rows = icmp eq i64 %a_column, 1
+  %by.columns = icmp eq i64 %a_row, 1
+  %is.smooth = or i1 %by.rows, %by.columns
+  %from.step = select i1 %by.rows, i64 %a_row, i64 %a_column
+  %to.step = select i1 %by.rows, i64 {_DEPTH + skew}, i64 {s.high + skew}
+  %far = mul i64 %from.step, {_FAR}
   %is.plain = icmp eq i64 %b_column, 1
-  br i1 %is.plain, label %group.loop, label %clear
+  %n.rest = urem i64 %n, {s.lanes}
+  %n.is.whole = icmp eq i64 %n.rest, 0
+  %is.clear = or i1 %is.plain, %n.is.whole
+  br i1 %is.clear, label %group.loop, label %clear
 clear:
   %deepest = call i64 @llvm.smin.i64(i64 %k, i64 {_DEPTH})
   %n.up = add i64 %n, {s.lanes - 1}
@@ -122,8 +148,10 @@ group.loop:
   %g = phi i64 [ 0, %entry ], [ 0, %clear ], [ %g.next, %group.end ]
   %g.left = sub i64 %n, %g
   %is.last.group = icmp sle i64 %g.left, {most}
-  %group = select i1 %is.last.group, i64 %g.left, i64 {_GROUP * s.width}
+  %group = select i1 %is.last.group, i64 %g.left, i64 {s.group}
   %g.next = add i64 %g, %group
+  %is.wide = icmp sge i64 %group, {_LEAST_COPIED}
+  %is.copied = and i1 %is.smooth, %is.wide
   br label %depth.loop
 depth.loop:
   %p = phi i64 [ 0, %group.loop ], [ %p.next, %depth.end ]
@@ -135,7 +163,7 @@ depth.loop:
 rows.loop:
   %h = phi i64 [ 0, %depth.loop ], [ %h.next, %rows.end ]
   %h.left = sub i64 %m, %h
-  %rows = call i64 @llvm.smin.i64(i64 %h.left, i64 {_ROW_BLOCKS * s.rows})
+  %rows = call i64 @llvm.smin.i64(i64 %h.left, i64 {s.high})
   %is.new = icmp eq i64 %h, 0
   %a.row.skip = mul i64 %h, %a_row
   %a.column.skip = mul i64 %p, %a_column
@@ -143,9 +171,15 @@ rows.loop:
   %a.at = getelementptr {s.element}, ptr %a, i64 %a.skip
   %out.row.skip = mul i64 %h, %out_row
   %out.rows = getelementptr {s.element}, ptr %out, i64 %out.row.skip
+  br i1 %is.copied, label %a.copy, label %panel.loop
+a.copy:
+{_a_copied(s)}
   br label %panel.loop
 panel.loop:
-  %j = phi i64 [ %g, %rows.loop ], [ %j.next, %panel.end ]
+  %j = phi i64 [ %g, %rows.loop ], [ %g, %o.done ], [ %j.next, %panel.end ]
+  %x = phi ptr [ %a.at, %rows.loop ], [ %copied, %o.done ], [ %x, %panel.end ]
+  %x.row = phi i64 [ %a_row, %rows.loop ], [ %row.step, %o.done ], [ %x.row, %panel.end ]
+  %x.column = phi i64 [ %a_column, %rows.loop ], [ %column.step, %o.done ], [ %x.column, %panel.end ]
 {panel_text(s, s.element, s.element, "%g.next", "%out.rows")}
   %within = sub i64 %j, %g
   %panel.skip = mul i64 %within, %depth
@@ -192,7 +226,7 @@ panel.end:
   %j.more = icmp slt i64 %j.next, %g.next
   br i1 %j.more, label %panel.loop, label %rows.end
 rows.end:
-  %h.next = add i64 %h, {_ROW_BLOCKS * s.rows}
+  %h.next = add i64 %h, {s.high}
   %h.more = icmp slt i64 %h.next, %m
   br i1 %h.more, label %rows.loop, label %depth.end
 depth.end:
@@ -205,6 +239,36 @@ group.end:
 done:
   ret void
 }}"""
+
+
+def _a_copied(s: Shape) -> str:
+    """Rows of a, or what is contiguous of it, to where they follow each other."""
+
+    def element(kind: str, i: str, ahead: str = "") -> str:
+        return f"""\
+  %{i}.from = getelementptr {s.element}, ptr %o.from, i64 %{i}
+  %{i}.to = getelementptr {s.element}, ptr %o.to, i64 %{i}
+  %{i}.value = load {kind}, ptr %{i}.from, align {s.size}
+  store {kind} %{i}.value, ptr %{i}.to, align {s.size}{ahead}"""
+
+    ahead = f"""
+  %v.ahead = getelementptr {s.element}, ptr %v.from, i64 %far
+  call void @llvm.prefetch.p0(ptr %v.ahead, i32 0, i32 3, i32 1)"""
+    row = f"""\
+  %o.from.skip = mul i64 %o, %from.step
+  %o.from = getelementptr {s.element}, ptr %a.at, i64 %o.from.skip
+  %o.to.skip = mul i64 %o, %to.step
+  %o.to = getelementptr {s.element}, ptr %copied, i64 %o.to.skip
+{loop("v", "0", "%inner.full", s.lanes, element(s.vector, "v", ahead))}
+{loop("w", "%inner.full", "%inner", 1, element(s.element, "w"))}"""
+    return f"""\
+  %outer = select i1 %by.rows, i64 %rows, i64 %depth
+  %inner = select i1 %by.rows, i64 %depth, i64 %rows
+  %row.step = select i1 %by.rows, i64 %to.step, i64 1
+  %column.step = select i1 %by.rows, i64 1, i64 %to.step
+  %inner.rest = urem i64 %inner, {s.lanes}
+  %inner.full = sub i64 %inner, %inner.rest
+{loop("o", "0", "%outer", 1, row)}"""
 
 
 def panel_text(s: Shape, b_element: str, out_element: str, end: str = "%n", out: str = "%out") -> str:

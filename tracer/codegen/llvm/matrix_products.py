@@ -35,6 +35,7 @@ _LEAST_PANEL: Final = 64  # rows or columns; each panel packs the other operand 
 _FEW_PANELS, _GOOD_PANEL = 4, 192  # more panels than this are at least so wide
 _OWN_WIDTH, _OWN_ROWS = 32, 128  # columns, a multiple of which our kernels take at once; rows worth a panel's copy
 _OWN_PANELS: Final = 16  # as many threads share; where there are fewer, each takes some that follow each other
+_CALLS, _SHORT = 4, 256  # a call takes a quarter of the panels, or more up to so many rows or columns
 _OWN_WORK, _TILED_WORK = 1 << 21, 1 << 23  # of a panel, at least
 _TILED_PANEL: Final = 256  # columns, for which tiles copy the other operand once
 _SKINNY_PANEL: Final = 1 << 18  # elements of the large matrix
@@ -303,10 +304,24 @@ def gemm_split(kind: str) -> str:
 def product_split_text(kind: str) -> str:
     """The module of our product in panels."""
     part, batch = f"part.product_{kind}", f"tracer_product_batch_{kind}"
-    share = f"  call void @tracer_share(ptr @{part}, ptr %given, i64 %count, i64 1)\n  ret void"
+    share = f"""\
+  %by.batches = icmp eq i64 %way, {_BATCHES}
+  br i1 %by.batches, label %batches, label %panels
+batches:
+  call void @tracer_share(ptr @{part}, ptr %given, i64 %count, i64 1)
+  ret void
+panels:
+  %short = udiv i64 {_SHORT}, %width
+  %quarter = udiv i64 %count, {_CALLS}
+  %whole = call i64 @llvm.umax.i64(i64 %quarter, i64 1)
+  %most = call i64 @llvm.umax.i64(i64 %short, i64 %whole)
+  call void @tracer_share_evenly(ptr @{part}, ptr %given, i64 %count, i64 %most)
+  ret void"""
     sizes = ", ".join(["i64"] * 5)
     return f"""\
 declare void @{batch}(ptr, ptr, ptr, {sizes}, ptr, i64, i64, i64, i64, i64)
+declare void @tracer_share_evenly(ptr, ptr, i64, i64)
+declare i64 @llvm.umax.i64(i64, i64)
 {_split(f"void @tracer_product_shared_{kind}", "ptr %turn", share)}
 {_part(part, batch, "ptr %turn", *_own_items(kind), joined=True)}
 attributes #2 = {{ nounwind }}

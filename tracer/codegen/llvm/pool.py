@@ -1,6 +1,7 @@
 """The pool of threads that compiled programs share their loops among, written in LLVM text over POSIX threads.
 
     void tracer_share(ptr f, ptr given, i64 count, i64 grain)    f(given, begin, end) for parts of range(count)
+    void tracer_share_evenly(ptr f, ptr given, i64 count, i64 most)    the same, of at most so many, but for the last
 
 The caller takes parts itself, so the work is done even if no other thread comes. It takes them from the first one on,
 other threads from the last one back: what one job leaves in a core's cache, the next one finds there. A part is claimed
@@ -8,7 +9,8 @@ by counting up one of the low quarters of `state`, parts taken from the front an
 number of the job: whoever claims one knows that the job is still on. Before the words that describe a job change, the
 former job is closed, more being taken than any job has: a thread that has read words of two jobs fails to claim. One
 job runs at a time; a second caller does its work alone. Threads are made when they are first wanted, sleep after some
-microseconds without work, and block all signals. Which thread runs what never matters for results.
+microseconds without work, and block all signals. Which thread runs what never matters for results. There are several
+parts for each thread, or one, or as many as are no longer than what pays.
 
 The number of threads is a word (`settings.thread_count`) that is read at every job.
 """
@@ -31,14 +33,21 @@ PARTS_A_THREAD: Final = 4
 """Parts that are claimed one by one even out what the machine does besides; more of them cost more."""
 SPINS: Final = 1500
 """How often an idle thread looks for work before it sleeps: some 30 µs, several times the waking of a thread."""
+STACK: Final = 8 << 20
+"""Bytes of a thread's stack, on which products copy their panels; some systems give half a megabyte."""
 _OPT: Final = 0  # 2.5 ms in place of 11
 _C_NAMES: Final = (
-    "pthread_create", "pthread_join", "pthread_sigmask", "sigfillset", "pthread_mutex_init", "pthread_mutex_lock",
-    "pthread_mutex_unlock", "pthread_cond_init", "pthread_cond_wait", "pthread_cond_broadcast", "sched_yield",
+    "pthread_attr_init", "pthread_attr_setstacksize", "pthread_attr_destroy", "pthread_create", "pthread_join",
+    "pthread_sigmask", "sigfillset", "pthread_mutex_init", "pthread_mutex_lock", "pthread_mutex_unlock",
+    "pthread_cond_init", "pthread_cond_wait", "pthread_cond_broadcast", "sched_yield",
 )  # fmt: skip
 
 ALONE: Final = """\
 define void @tracer_share(ptr %f, ptr %given, i64 %count, i64 %grain) {
+  call void %f(ptr %given, i64 0, i64 %count)
+  ret void
+}
+define void @tracer_share_evenly(ptr %f, ptr %given, i64 %count, i64 %most) {
   call void %f(ptr %given, i64 0, i64 %count)
   ret void
 }
@@ -67,6 +76,9 @@ _TEXT: Final = """\
 @pool.mutex = internal global [128 x i8] zeroinitializer, align 64
 @pool.condition = internal global [128 x i8] zeroinitializer, align 64
 @pool.threads = internal global [MOST x i64] zeroinitializer, align 64
+declare i32 @pthread_attr_init(ptr)
+declare i32 @pthread_attr_setstacksize(ptr, i64)
+declare i32 @pthread_attr_destroy(ptr)
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_join(i64, ptr)
 declare i32 @pthread_sigmask(i32, ptr, ptr)
@@ -83,12 +95,23 @@ declare i64 @llvm.umax.i64(i64, i64)
 PAUSE_DECLARATION
 
 define void @tracer_share(ptr %f, ptr %given, i64 %count, i64 %grain) {
+  call void @pool.share(ptr %f, ptr %given, i64 %count, i64 %grain, i64 PARTS, i64 -1)
+  ret void
+}
+
+define void @tracer_share_evenly(ptr %f, ptr %given, i64 %count, i64 %most) {
+  call void @pool.share(ptr %f, ptr %given, i64 %count, i64 1, i64 1, i64 %most)
+  ret void
+}
+
+; In parts of whole grains, at most so long: for each thread so many, and less than twice as many.
+define internal void @pool.share(ptr %f, ptr %given, i64 %count, i64 %grain, i64 %times, i64 %most) {
 entry:
   %allowed = load atomic i32, ptr @tracer_threads monotonic, align 4
-  %several = icmp sgt i32 %allowed, 1
+  %together = icmp sgt i32 %allowed, 1
   %pieces = udiv i64 %count, %grain
   %divisible = icmp ugt i64 %pieces, 1
-  %worth = and i1 %several, %divisible
+  %worth = and i1 %together, %divisible
   br i1 %worth, label %try, label %alone
 alone:
   call void %f(ptr %given, i64 0, i64 %count)
@@ -103,10 +126,17 @@ ready:
   %helpers = call i64 @llvm.umin.i64(i64 %others, i64 MOST)
   call void @pool.start(i64 %helpers)
   %all.threads = add i64 %helpers, 1
-  %wanted = mul i64 %all.threads, PARTS ; there will be less than twice as many
+  %wanted = mul i64 %all.threads, %times
   %each = udiv i64 %pieces, %wanted
-  %whole = call i64 @llvm.umax.i64(i64 %each, i64 1)
-  %chunk = mul i64 %whole, %grain
+  %shared = mul i64 %each, %wanted
+  %exact = icmp eq i64 %shared, %pieces
+  %several = icmp ugt i64 %times, 1
+  %fair = or i1 %exact, %several
+  %half = lshr i64 %each, 1 ; or one thread has twice as much to do
+  %fitting = select i1 %fair, i64 %each, i64 %half
+  %whole = call i64 @llvm.umax.i64(i64 %fitting, i64 1)
+  %few = call i64 @llvm.umin.i64(i64 %whole, i64 %most)
+  %chunk = mul i64 %few, %grain
   %parts = udiv i64 %count, %chunk
   %old = load atomic i64, ptr @pool.state monotonic, align 8
   %closed = or i64 %old, 4294967295
@@ -259,21 +289,26 @@ worked:
 ; Have this many threads. The caller holds the pool.
 define internal void @pool.start(i64 %wanted) {
 entry:
+  %attributes = alloca [128 x i8], align 16
   %started = load i64, ptr @pool.started, align 8
   %none = icmp eq i64 %started, 0
-  br i1 %none, label %prepare, label %loop
+  br i1 %none, label %prepare, label %begin
 prepare:
   call i32 @pthread_mutex_init(ptr @pool.mutex, ptr null)
   call i32 @pthread_cond_init(ptr @pool.condition, ptr null)
+  br label %begin
+begin:
+  call i32 @pthread_attr_init(ptr %attributes)
+  call i32 @pthread_attr_setstacksize(ptr %attributes, i64 STACK)
   br label %loop
 loop:
-  %i = phi i64 [ %started, %entry ], [ %started, %prepare ], [ %i.next, %made ]
+  %i = phi i64 [ %started, %begin ], [ %i.next, %made ]
   %more = icmp ult i64 %i, %wanted
   br i1 %more, label %make, label %done
 make:
   %slot = getelementptr i64, ptr @pool.threads, i64 %i
   %number = inttoptr i64 %i to ptr
-  %failed = call i32 @pthread_create(ptr %slot, ptr null, ptr @pool.thread, ptr %number)
+  %failed = call i32 @pthread_create(ptr %slot, ptr %attributes, ptr @pool.thread, ptr %number)
   %ok = icmp eq i32 %failed, 0
   br i1 %ok, label %made, label %done
 made:
@@ -281,6 +316,7 @@ made:
   store i64 %i.next, ptr @pool.started, align 8
   br label %loop
 done:
+  call i32 @pthread_attr_destroy(ptr %attributes)
   ret void
 }
 
@@ -331,7 +367,7 @@ def pool_text() -> str:
     words = {
         "PAUSE_DECLARATION": pause[0], "PAUSE": pause[1], "SIG_BLOCK": "1" if sys.platform == "darwin" else "0",
         "MOST": str(MOST_THREADS), "PARTS": str(PARTS_A_THREAD), "SPINS": str(SPINS),
-        "FROM_FRONT": "1", "FROM_BACK": str(1 << 16),
+        "STACK": str(STACK), "FROM_FRONT": "1", "FROM_BACK": str(1 << 16),
     }  # fmt: skip
     text = _TEXT
     for name, value in words.items():
@@ -389,4 +425,5 @@ def pool_symbols(text: str, compile: Compile = compile_object) -> dict[str, int]
     if "@tracer_share" not in text:
         return {}
     thread_count_in_force()
-    return {"tracer_share": _POOL.get(compile).address("tracer_share")}
+    pool = _POOL.get(compile)
+    return {name: pool.address(name) for name in ("tracer_share", "tracer_share_evenly")}
