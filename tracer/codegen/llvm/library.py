@@ -46,6 +46,7 @@ from tracer.codegen.llvm.ordering import (
     split_definition,
 )
 from tracer.codegen.llvm.row_factors import lu_definition
+from tracer.codegen.llvm.row_systems import system_call, system_definition
 from tracer.codegen.llvm.shared import shared_symbols
 from tracer.codegen.llvm.skinny_products import COUNTS, FORMS, skinny_kind
 from tracer.errors import InternalError
@@ -131,8 +132,14 @@ def _systems_spell(routine: Routine, given: Sequence[View | Operand], spelled: S
     batch, n, others = (_size(x, routine.name) for x in given[2:5])
     if not (batch and others):
         return []
+    kind = routine.name.removeprefix("trsm_")
+    if others == 1 and f"library.system_{kind}" in routine.texts:
+        left, lower, form, unit = (_size(x, routine.name) for x in given[5:])
+        turned = bool(form) == bool(left)  # a side on the right is turned
+        a, x = spelled[:2]
+        return [system_call(kind, a, x, batch, n, lower=bool(lower), turned=turned, unit=bool(unit))]
     if n >= LEAST_SYSTEM and f"library.blocked.{routine.name}" in routine.texts:
-        return [systems_call(routine.name.removeprefix("trsm_"), spelled, batch, n, others)]
+        return [systems_call(kind, spelled, batch, n, others)]
     return [f"call void @library.alone.{routine.name}({', '.join(spelled)})"]
 
 
@@ -144,6 +151,7 @@ def _lapack(routine: str, kind: str) -> Routine:
         symbols.append(lapack.external("trsm", kind))
     if kind in OWN_KINDS and routine == "trsm":
         texts[f"library.blocked.{name}"] = systems_text(kind)
+        texts[f"library.system_{kind}"] = (system_definition(kind),)
     spell = _systems_spell if routine == "trsm" else _lapack_spell
     return Routine(name, texts, spell, tuple(symbols), blas=True)
 

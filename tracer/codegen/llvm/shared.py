@@ -25,6 +25,8 @@ from tracer.codegen.llvm.radix import SYMBOL as RADIX
 from tracer.codegen.llvm.radix import radix_text
 from tracer.codegen.llvm.row_factors import NAME as LU
 from tracer.codegen.llvm.row_factors import lu_text
+from tracer.codegen.llvm.row_systems import NAME as SYSTEM
+from tracer.codegen.llvm.row_systems import system_text
 from tracer.codegen.llvm.short_products import short_products_text
 from tracer.codegen.llvm.skinny_products import COUNTS, FORMS, skinny_kind, skinny_text
 from tracer.codegen.llvm.tiles import tried_out
@@ -74,6 +76,7 @@ _SHARED: Final = (
     *_products(SHORT_KIND, _Shared((f"tracer_product_{SHORT_KIND}",), short_products_text, holds=_holds)),
     *(_Shared((f"{RADIX}{kind}",), partial(radix_text, kind)) for kind in SORTED_KINDS),
     *(_Shared((f"{LU}{kind}",), partial(lu_text, kind)) for kind in KINDS),
+    *(_Shared((f"{SYSTEM}{kind}",), partial(system_text, kind)) for kind in KINDS),
 )
 
 
