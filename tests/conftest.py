@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+os.environ["TRACER_KERNEL_DIR"] = ""  # what tests compile is neither read from the user's cache nor left there
+
 GOLDEN = Path(__file__).parent / "golden"
 
 # One run finds what the next run finds, so that a red test on a branch is the branch's doing; `thorough` explores.

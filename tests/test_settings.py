@@ -30,6 +30,7 @@ def test_the_defaults_need_no_environment() -> None:
         ("default_device", "cuda:1", "cuda:1"),
         ("cache_dir", "/var/cache", Path("/var/cache")),
         ("cache_dir", None, None),
+        ("kernel_dir", "", None),
     ],
 )
 def test_a_setting_keeps_the_canonical_value(name: str, given: Any, kept: Any) -> None:

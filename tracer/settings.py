@@ -190,6 +190,10 @@ def _read_directory(value: Any) -> pathlib.Path | None:
     return None if value is None or value == "" else pathlib.Path(value).expanduser()
 
 
+USER_CACHE = "~/.cache/tracer/kernels"
+"""A directory in the user's cache, which `XDG_CACHE_HOME` may have elsewhere: looked up when it is used."""
+
+
 class _Local(threading.local):
     """The values set by the `using` blocks that are open on this thread."""
 
@@ -229,6 +233,10 @@ class Config:
         1 << 28, _read_count, "a number of bytes, 0 or more",
     )  # fmt: skip
 
+    kernel_dir = Setting["pathlib.Path | str | None"](
+        "the directory of the code that all programs share, kept between processes; None to keep it where programs are",
+        USER_CACHE, _read_directory, "a path, or None",
+    )  # fmt: skip
     loop_memory = Setting[int | None](
         "the bytes that a while_loop's derivative in reverse may keep of its steps; None for all that it takes",
         None, _read_bytes, 'a number of bytes, such as 2**26 or "64 MiB", or None',

@@ -41,7 +41,8 @@ def test_a_setting_that_does_not_exist(change: Any) -> None:
         errors.SettingError,
         change,
         "config has no setting 'x64'\n"
-        "  help: there are default_float, threads, deterministic, default_device, cache_dir, cache_size, loop_memory",
+        "  help: there are default_float, threads, deterministic, default_device, cache_dir, cache_size, kernel_dir, "
+        "loop_memory",
     )
 
 

@@ -224,3 +224,51 @@ def test_without_a_setting_there_are_no_files(tmp_path: Path, monkeypatch: pytes
     with config.using(cache_dir=None):
         ObjectCache().get("define i32 @tracer_main(ptr %a, ptr %b) {\n  ret i32 0\n}\n")
     assert not files(tmp_path)
+
+
+PRODUCT = "import numpy as np\nf = tracer.jit(lambda x: x @ x)\n"
+SQUARE = "f(np.eye(64) * 2)[:1, :2]"
+
+
+def with_kernels(cache: Path, **environment: str) -> tuple[str, int]:
+    """What a fresh process prints that multiplies matrices, where `cache` is for the user's caches."""
+    known = {name: value for name, value in os.environ.items() if name != "TRACER_KERNEL_DIR"}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", PROGRAM.format(setup=PRODUCT, call=SQUARE)], check=False,
+        env={**known, "XDG_CACHE_HOME": str(cache), **environment}, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    result, _, compiled = done.stdout.strip().rpartition(" ")
+    return result, int(compiled)
+
+
+@pytest.mark.parametrize("damage", [False, True])
+def test_kernels_are_compiled_once_on_a_machine_and_programs_in_each_process(tmp_path: Path, damage: bool) -> None:
+    result, compiled = with_kernels(tmp_path)
+    assert result == "[[4.0, 0.0]]"
+    kept = files(tmp_path / "tracer" / "kernels")
+    assert len(kept) == compiled - 1
+    assert with_kernels(tmp_path) == (result, 1)
+    if damage:
+        for path in kept:
+            path.write_bytes(path.read_bytes()[:-9])
+        assert with_kernels(tmp_path) == (result, compiled)
+        assert with_kernels(tmp_path) == (result, 1)
+    assert [path.name for path in files(tmp_path / "tracer" / "kernels")] == [path.name for path in kept]
+
+
+def test_kernels_are_kept_where_settings_say_or_with_the_programs_or_nowhere(tmp_path: Path) -> None:
+    result, compiled = with_kernels(tmp_path / "a", TRACER_KERNEL_DIR=str(tmp_path / "b"))
+    assert len(files(tmp_path / "b")) == compiled - 1
+    assert with_kernels(tmp_path / "a", TRACER_KERNEL_DIR="") == (result, compiled)
+    assert not (tmp_path / "a").exists()
+    both = {"TRACER_KERNEL_DIR": "", "TRACER_CACHE_DIR": str(tmp_path / "c")}
+    assert with_kernels(tmp_path / "a", **both) == (result, compiled)
+    assert with_kernels(tmp_path / "a", **both) == (result, 0)
+
+
+def test_a_user_without_a_place_for_caches_hears_nothing(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert with_kernels(tmp_path / "file")[0] == "[[4.0, 0.0]]"
+    with config.using(kernel_dir=tmp_path / "file" / "kernels"), pytest.warns(RuntimeWarning, match="kernel_dir"):
+        ObjectCache().kernel("define i32 @tracer_main(ptr %a, ptr %b) {\n  ret i32 0\n}\n")

@@ -125,7 +125,7 @@ def compile_scheduled(program: Program, scheduled: Scheduled) -> Compiled:
 
 def load(text: str, routines: Sequence[str]) -> LoadedModule:
     """LLVM text as machine code in this process."""
-    return load_object(objects.get(text), outside_symbols(text, routines, objects.get))
+    return load_object(objects.get(text), outside_symbols(text, routines, objects.kernel))
 
 
 def library_names(module: Module) -> list[str]:

@@ -1,4 +1,6 @@
-"""Object code in files, shared by processes: `config.cache_dir`.
+"""Object code in files, shared by processes: that of programs where `config.cache_dir` says, and by default none; that
+of the kernels which all programs share (products of matrices, transposes, the entry, the pool of threads) in the user's
+cache or where `config.kernel_dir` says, so that a machine compiles them once.
 
 A file is called after the hash of everything that its code depends on, so none is ever stale. It is written under
 another name and moved into place, so none is ever half there; its contents carry a digest, and what does not match is
@@ -29,10 +31,12 @@ _OLD: Final = 3600.0  # seconds after which a file under another name was left b
 
 
 class Folder:
-    """One directory of object code."""
+    """One directory of object code. setting: the one that names it; None where nobody did: nobody is told that it is
+    not used."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, setting: str | None = "cache_dir") -> None:
         self.path = path
+        self._setting = setting
         self._written = 0
         self._size = 0  # as far as this process knows
         self._is_usable = self._prepare()
@@ -80,15 +84,15 @@ class Folder:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             found = self.path.stat()
         except OSError as error:
-            warnings.warn(f"config.cache_dir is not used: {error}", RuntimeWarning, stacklevel=2)
-            return False
+            return self._refuse(str(error))
         if not _is_ours(found):
-            warnings.warn(
-                f"config.cache_dir is not used: other users may write to {self.path}, and what lies there is run",
-                RuntimeWarning, stacklevel=2,
-            )  # fmt: skip
-            return False
+            return self._refuse(f"other users may write to {self.path}, and what lies there is run")
         return True
+
+    def _refuse(self, why: str) -> bool:
+        if self._setting is not None:
+            warnings.warn(f"config.{self._setting} is not used: {why}", RuntimeWarning, stacklevel=2)
+        return False
 
     def _files(self) -> Iterator[tuple[float, int, Path]]:
         """When each file was last used, its size, its path."""
@@ -149,8 +153,24 @@ _folders: dict[Path, Folder] = {}
 def folder() -> Folder | None:
     """The directory that the settings name; None where they name none."""
     path = config.cache_dir
+    return None if path is None else _known(path, "cache_dir")
+
+
+def kernel_folder() -> Folder | None:
+    """The directory of what all programs share."""
+    path = config.kernel_dir
     if path is None:
+        return folder()
+    if isinstance(path, Path):
+        return _known(path, "kernel_dir")
+    caches, usual = os.environ.get("XDG_CACHE_HOME", ""), Path(path)
+    try:
+        return _known(Path(caches, *usual.parts[2:]) if Path(caches).is_absolute() else usual.expanduser(), None)
+    except RuntimeError:  # the user has no home
         return None
+
+
+def _known(path: Path, setting: str | None) -> Folder:
     if path not in _folders:
-        _folders[path] = Folder(path)
+        _folders[path] = Folder(path, setting)
     return _folders[path]

@@ -1,13 +1,14 @@
-"""Object code by what it depends on: kept in memory, and in files where `config.cache_dir` says so."""
+"""Object code by what it depends on: kept in memory, and in files where settings say so."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
+from collections.abc import Callable
 
 from tracer.codegen.llvm.jit import compile_object
 from tracer.codegen.llvm.machine import machine_key
-from tracer.runtime.disk import folder
+from tracer.runtime.disk import Folder, folder, kernel_folder
 from tracer.runtime.locks import ForkSafeLock
 from tracer.version import VERSION
 
@@ -26,7 +27,14 @@ class ObjectCache:
         self._lock = ForkSafeLock()
 
     def get(self, text: str, opt: int = 2) -> bytes:
-        """The text's object code, compiled now if it has not been before. opt: LLVM's code generation level."""
+        """A program's object code, compiled now if it has not been before. opt: LLVM's code generation level."""
+        return self._get(text, opt, folder)
+
+    def kernel(self, text: str, opt: int = 2) -> bytes:
+        """The same of text that all programs share."""
+        return self._get(text, opt, kernel_folder)
+
+    def _get(self, text: str, opt: int, folder: Callable[[], Folder | None]) -> bytes:
         described = f"{VERSION}\0{machine_key()}\0{opt}\0{text}"
         key = hashlib.blake2b(described.encode(), digest_size=20).hexdigest()
         with self._lock:

@@ -32,7 +32,7 @@ def support() -> Support:
     if native:
         symbols |= {**capi.entry_symbols(), "tracer_gate": ctypes.addressof(gate.words)}
         symbols["tracer_result_handler"] = ctypes.addressof(result_memory.handler_word)
-    loaded = load_object(objects.get(text, _OPT), symbols, export="tracer_arm")
+    loaded = load_object(objects.kernel(text, _OPT), symbols, export="tracer_arm")
     if native:
         result_memory.install(loaded)
     return Support(loaded, loaded.address("tracer_entry") if native else None)
