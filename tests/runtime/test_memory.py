@@ -54,7 +54,7 @@ FACTORED = {
     "inv": "f, args = tnp.linalg.inv, [np.eye(1800) + 1e-3]",
     "det": "f, args = tnp.linalg.det, [np.eye(2000) + 1e-3]",
     "cholesky": "f, args = tnp.linalg.cholesky, [np.eye(2000) + 1e-3]",
-    "cholesky of a stack": "f, args = tnp.linalg.cholesky, [np.eye(8) + np.zeros((50_000, 1, 1))]",
+    "cholesky of a stack": "f, args = tnp.linalg.cholesky, [np.eye(8) + np.zeros((110_000, 1, 1))]",
     "gradient of solve": """
 f = tracer.grad(lambda a, b: tnp.linalg.solve(a, b).sum())
 args = [np.eye(1500) + 1e-3, np.ones((1500, 1500))]

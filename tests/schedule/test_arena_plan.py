@@ -138,3 +138,28 @@ def test_rows_of_every_length_may_be_written_over_others(rows: int, columns: int
     weights = np.exp(x @ y)
     expected = weights / weights.sum(-1, keepdims=True) @ y.T
     np.testing.assert_allclose(np.asarray(tracer.jit(normalized)(x, y)), expected, rtol=1e-8)
+
+
+def test_a_result_is_computed_where_it_goes() -> None:
+    """A product, and what is computed from its elements in turn, need no memory but the result's."""
+
+    def layer(x: Any, y: Any, shift: Any) -> Any:
+        return tnp.maximum(x @ y + shift, 0.0)
+
+    x, y, shift = (RNG.normal(size=shape) for shape in ((128, 100), (100, 130), (130,)))
+    assert module_of(layer, (x, y, shift)).arena == 0
+    np.testing.assert_allclose(np.asarray(tracer.jit(layer)(x, y, shift)), np.maximum(x @ y + shift, 0), rtol=1e-9)
+
+
+def test_results_that_read_their_neighbours_or_are_read_are_not_made_of_others() -> None:
+    def steps(x: Any, y: Any) -> Any:
+        made = x @ y
+        shifted = made + tnp.roll(made, 1, axis=0)
+        return shifted, tnp.exp(made), (shifted @ y) * 2.0 + shifted, made.T @ x
+
+    x, y = RNG.normal(size=(100, 100)), RNG.normal(size=(100, 100))
+    made = x @ y
+    shifted = made + np.roll(made, 1, axis=0)
+    expected = shifted, np.exp(made), (shifted @ y) * 2 + shifted, made.T @ x
+    for found, known in zip(tracer.jit(steps)(x, y), expected, strict=True):
+        np.testing.assert_allclose(np.asarray(found), known, rtol=1e-8)

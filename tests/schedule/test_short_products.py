@@ -19,7 +19,7 @@ from tracer.ir.loop_check import check_module
 from tracer.ir.program import Program
 from tracer.passes.pipeline import optimize
 from tracer.primitives.contractions import dot_general
-from tracer.primitives.conversion import convert_element_type
+from tracer.primitives.conversion import bitcast_convert_type, convert_element_type
 from tracer.schedule.lower import Scheduled, schedule
 from tracer.settings import config
 
@@ -88,6 +88,24 @@ def test_machines_without_such_products_convert() -> None:
     assert library_names(plain.module) == ["gemm_f32"]
     (got,) = call(plain, executable(plain.module), program, [a, b])
     near(got, a.astype("f8") @ b.astype("f8"), np.abs(a).astype("f8") @ np.abs(b).astype("f8"))
+
+
+@pytest.mark.parametrize("integer", ["i2", "u2"])
+def test_integers_that_are_bits_of_bf16_are_multiplied_where_they_lie(integer: str) -> None:
+    a, b = drawn(100, 90), drawn(90, 95)
+    made = product((((1,), (0,)), ((), ())))
+    program = staged(
+        lambda x, y: made(bitcast_convert_type(x, BF16), bitcast_convert_type(y, BF16)),
+        [a.view(integer), b.view(integer)],
+    )
+    assert scheduled(program).module.arena == 0
+    exact, scale = a.astype("f8") @ b.astype("f8"), np.abs(a).astype("f8") @ np.abs(b).astype("f8")
+    for (got,) in runs(program, [a.view(integer), b.view(integer)]):
+        near(got, exact, scale)
+    plain = schedule(optimize(program))
+    assert library_names(plain.module) == ["gemm_f32"]
+    (got,) = call(plain, executable(plain.module), program, [a.view(integer), b.view(integer)])
+    near(got, exact, scale)
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,14 @@
 While nests are written and fused every array has room of its own, so that none is kept from another's neighbourhood by
 memory that they would share. Here each array is given room from its first use to its last; in a loop's body, for the
 round, if nobody names it outside. Where a nest over rows is the last to read one array and the first to write another
-of the same size, and is done with a row of the one before it writes that of the other, they have the same room.
+of the same size, and is done with a row of the one before it writes that of the other, they have the same room; that is
+a result's where the other is one.
 """
 
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -21,6 +22,7 @@ from tracer.ir.loop import (
     Function,
     Invoke,
     Module,
+    Register,
     Space,
     View,
 )  # fmt: skip
@@ -85,7 +87,8 @@ def _give_back(free: list[tuple[int, int]], offset: int, length: int) -> None:
 def written_over(module: Module) -> Module:
     """The module with arrays in the place of others of their size that die as they come: see the module's docstring."""
     entry = _entry(module)
-    functions, spans = {f.name: f for f in module.functions}, _spans(entry.body)
+    functions = {f.name: f for f in module.functions}
+    spans = _spans(entry.body, (Space.ARENA, Space.OUTPUT))
     calls: dict[Invoke, Invoke] = {}
     roots: dict[Buffer, Buffer] = {}
     for s in statements_of(entry.body):
@@ -101,7 +104,11 @@ def written_over(module: Module) -> Module:
         made, died = s.arguments[new], s.arguments[old]
         assert isinstance(made, View)
         assert isinstance(died, View)
-        roots[made.buffer] = roots.get(died.buffer, died.buffer)
+        kept, given_up = roots.get(died.buffer, died.buffer), made.buffer
+        if made.buffer.space is Space.OUTPUT:
+            kept, given_up = given_up, kept
+            roots |= {buffer: kept for buffer, root in roots.items() if root is given_up}
+        roots[given_up] = kept
     if not calls:
         return module
     body = with_statements(entry.body, lambda s: (calls.get(s, s) if isinstance(s, Invoke) else s,))
@@ -123,6 +130,7 @@ def _heir(call: Invoke, function: Function, spans: Mapping[Buffer, Span]) -> tup
             assert isinstance(written, Buffer)
             assert isinstance(read, Buffer)
             alike = made.dtype == died.dtype and made.size == died.size and _bytes(made) >= _LEAST_SHARED
+            alike = alike and died.space is Space.ARENA
             meets = spans[died][1] == spans[made][0] + 1  # the end of the call that the other begins with
             if alike and meets and _row_after_row(function, read, written):
                 return new, old
@@ -134,7 +142,7 @@ def _in_place(function: Function, name: str, new: int, old: int) -> Function:
     written, read = function.parameters[new], function.parameters[old]
     assert isinstance(written, Buffer)
     assert isinstance(read, Buffer)
-    both = replace(read, written=True)
+    both = replace(read, alignment=min(read.alignment, written.alignment), written=True)
     parameters = tuple(both if n == old else p for n, p in enumerate(function.parameters) if n != new)
     return Function(name, parameters, with_buffers(function.body, {written: both, read: both}))
 
@@ -144,10 +152,14 @@ def _bytes(buffer: Buffer) -> int:
 
 
 def _row_after_row(function: Function, read: Buffer, written: Buffer) -> bool:
-    """Whether each row of a nest is done with its row of one array before it touches the same bytes of the other."""
+    """Whether each row of a nest, or each element, is done with its part of one array before it touches the same bytes
+    of the other."""
     loop = loop_over_rows(function)
-    if loop is None or read.size != written.size:
-        return False
+    return loop is not None and read.size == written.size and _in_turn(loop, read, written, read.size, ())
+
+
+def _in_turn(loop: For, read: Buffer, written: Buffer, size: int, around: tuple[Register, ...]) -> bool:
+    """The same of a loop over `size` elements, within others by their indices."""
     extents = {s.index: s for s in statements_of(loop.body) if isinstance(s, For)}
     uses: dict[Buffer, list[int]] = {read: [], written: []}
     steps: set[int | None] = set()
@@ -156,15 +168,24 @@ def _row_after_row(function: Function, read: Buffer, written: Buffer) -> bool:
             for buffer, address, _ in accesses_of(inner):
                 if buffer in uses:
                     uses[buffer].append(number)
-                    steps.add(row_step(address, loop.index, extents))
-    apart = bool(uses[read]) and bool(uses[written]) and max(uses[read]) < min(uses[written])
-    return apart and len(steps) == 1 and (steps.pop() or 0) * trips(loop) == read.size
+                    within = tuple(term for term in address.terms if term[0] not in around)
+                    steps.add(row_step(replace(address, terms=within), loop.index, extents))
+    if len(steps) != 1 or not (uses[read] and uses[written]):
+        return False
+    step = steps.pop() or 0
+    if step * trips(loop) != size:
+        return False
+    if max(uses[read]) < min(uses[written]):
+        return True
+    (number, *others) = {*uses[read], *uses[written]}
+    nested = loop.body.statements[number]
+    return not others and isinstance(nested, For) and _in_turn(nested, read, written, step, (*around, loop.index))
 
 
-def _spans(body: Block) -> dict[Buffer, Span]:
-    """When each array of the arena is in use."""
+def _spans(body: Block, spaces: Collection[Space] = (Space.ARENA,)) -> dict[Buffer, Span]:
+    """When each array of the arena, or of other spaces, is in use."""
     found: dict[Buffer, Path] = {}
-    walk = _Walk()
+    walk = _Walk(spaces)
     walk.block(body, found)
     return {buffer: path[-1][1:] for buffer, path in found.items()}
 
@@ -172,8 +193,9 @@ def _spans(body: Block) -> dict[Buffer, Span]:
 class _Walk:
     """Numbers blocks, and the begins and ends of statements in the order of time."""
 
-    def __init__(self) -> None:
+    def __init__(self, spaces: Collection[Space]) -> None:
         self.time = self.blocks = 0
+        self.spaces = spaces
 
     def block(self, block: Block, found: dict[Buffer, Path]) -> None:
         self.blocks += 1
@@ -188,7 +210,7 @@ class _Walk:
             for buffer, path in inner.items():
                 self._join(found, buffer, (here, *path))
             for buffer, _, _ in accesses_of(statement):
-                if buffer.space is Space.ARENA:
+                if buffer.space in self.spaces:
                     self._join(found, buffer, (here,))
 
     def _join(self, found: dict[Buffer, Path], buffer: Buffer, path: Path) -> None:

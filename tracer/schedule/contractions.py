@@ -11,7 +11,7 @@ from tracer.errors import InternalError
 from tracer.ir import dtypes
 from tracer.ir.loop import Carry, LoopKind, Register
 from tracer.ir.loop_build import constant
-from tracer.ir.program import Equation
+from tracer.ir.program import Atom, Equation, Var
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType, array_type
 from tracer.schedule.blocks import BlockWriter
@@ -37,7 +37,7 @@ def write_dot(writer: BlockWriter, equation: Equation) -> None:
     (variable,), (lhs, rhs) = equation.outputs, equation.inputs
     ((left,), (right,)), (left_batch, _) = _axes(equation)
     batch_rank = len(left_batch)
-    a, b = writer.memory_of(lhs), writer.memory_of(rhs)
+    a, b = _operand(writer, lhs), _operand(writer, rhs)
     target = writer.target_of(variable)
     transpose_a, transpose_b = left == batch_rank, right != batch_rank
     batch = prod(lhs.type.shape[:batch_rank])
@@ -53,7 +53,7 @@ def write_dot(writer: BlockWriter, equation: Equation) -> None:
         _write_small(writer, (a, turned or b, target), batch, m, n, k, transpose_a, transpose_b and turned is None)
         return
     routine = ROUTINES[dtype]
-    if a.buffer.dtype == dtypes.BF16:
+    if isinstance(lhs.type, ArrayType) and lhs.type.dtype == dtypes.BF16:
         if writer.module.short_products and not transpose_a and not (transpose_b and k % 2):
             routine = SHORT_ROUTINE
         else:
@@ -61,6 +61,12 @@ def write_dot(writer: BlockWriter, equation: Equation) -> None:
     writer.builder.library(
         routine, a.view, b.view, target.view, batch, m, n, k, int(transpose_a), int(transpose_b), m * k, k * n
     )
+
+
+def _operand(writer: BlockWriter, atom: Atom) -> Memory:
+    """An operand in memory, or the integers that its bits are: see `fusion`."""
+    bits = writer.plan.inline.get(atom) if isinstance(atom, Var) else None
+    return writer.memory_of(atom if bits is None else bits.inputs[0])
 
 
 def _axes(equation: Equation) -> tuple[tuple[tuple[int], tuple[int]], tuple[tuple[int, ...], tuple[int, ...]]]:
@@ -87,7 +93,7 @@ def _widened(writer: BlockWriter, source: Memory) -> Memory:
     f = FunctionWriter(writer)
     read, written = f.memory(source), f.memory(target, written=True)
     with f.loops((prod(source.type.shape),), LoopKind.PARALLEL) as (at,):
-        value = f.builder.load(read.buffer, plus(read.start, at))
+        value = f.builder.bitcast(f.builder.load(read.buffer, plus(read.start, at)), dtypes.BF16)
         f.builder.store(written.buffer, plus(written.start, at), f.builder.convert(value, dtypes.F32))
     f.invoke()
     return target

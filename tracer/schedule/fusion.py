@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tracer.ir.dtypes import BF16, I16, U16
 from tracer.ir.primitive import Composite, Gather, IndexMap, Join, Pointwise, Scan
 from tracer.ir.program import Atom, Equation, Program, Var
-from tracer.ir.types import size
+from tracer.ir.types import ArrayType, size
 from tracer.schedule.boxes import boxes_of, is_index_vector, is_parted
 from tracer.schedule.costs import cost_of, operations_of
 from tracer.schedule.elements import is_map, is_name, is_reduction, is_scatter
@@ -24,6 +25,7 @@ _CHEAP = 2  # operations that may be repeated rather than stored
 _CHEAP_ONCE = 8  # operations that a loop on one thread takes over
 _MOST_ROOTS = 8
 _MOST_IN_REGISTERS = 2400  # operations on scalars in a block and its branches, functions written out
+_LARGE = 1 << 13  # elements of a matrix that no loop multiplies
 _MOVING = (IndexMap, Gather, Join)  # an element is read at another index than its own
 
 
@@ -135,6 +137,8 @@ class _Planner:
             lhs, rhs = equation.inputs
             dear = isinstance(lhs, Var) and self.cost.get(lhs, 0) > _CHEAP
             return (lhs, self._turned(rhs)) if dear else (self._turned(rhs),)
+        if equation.primitive.name == "dot_general":
+            return [self._bits(a) for a in equation.inputs]
         shared = shared_arrays(equation)
         if shared is not None:
             return shared
@@ -152,6 +156,18 @@ class _Planner:
         """Whether a value is the positions along an axis, in either direction."""
         made = self.definition.get(array) if isinstance(array := self._turned(atom), Var) else None
         return made is not None and made.primitive.name == "iota"
+
+    def _bits(self, atom: Atom) -> Atom:
+        """The integers that the operand of a product is made of, where it is bf16, which NumPy's users have as such.
+
+        Small products are loops, which read what they multiply.
+        """
+        made = self.definition.get(atom) if isinstance(atom, Var) else None
+        if made is None or made.primitive.name != "bitcast_convert_type" or size(made.outputs[0].type) < _LARGE:
+            return atom
+        (bits,) = made.inputs
+        dtypes = [x.type.dtype if isinstance(x.type, ArrayType) else None for x in (bits, atom)]
+        return bits if isinstance(bits, Var) and dtypes[1] == BF16 and dtypes[0] in (I16, U16) else atom
 
     def _turned(self, atom: Atom) -> Atom:
         """The array that a value is, but for the order of its axes and their directions."""

@@ -54,7 +54,8 @@ class Span:
     def _cells(self, dtype: DType) -> int:
         """How many elements of the buffer a value takes."""
         held = self.region.dtype
-        if held == dtype:
+        is_bits = dtype == BF16 and held.kind in "iu" and held.itemsize == dtype.itemsize
+        if held == dtype or is_bits:
             return 1
         if held == real_dtype(dtype):
             return 2
