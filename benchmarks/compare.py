@@ -45,7 +45,7 @@ class Worker:
         self.peer = peer
         self.process = subprocess.Popen(
             [python, "-m", "peers.worker", peer], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env={**os.environ, "PYTHONPATH": path},
+            env={**os.environ, "PYTHONPATH": path, "TRACER_CACHE_DIR": ""},
         )  # fmt: skip
 
     def ask(self, **request: Any) -> dict[str, Any]:
@@ -160,6 +160,15 @@ def machine() -> dict[str, Any]:
     }  # fmt: skip
 
 
+def compile_kernels(rows: list[Row]) -> None:
+    """Have the kernels compiled that programs share, as a machine's first programs do; they are kept in files."""
+    worker = Worker("tracer")
+    with tempfile.TemporaryDirectory() as folder:
+        for row in rows:
+            prepare(worker, row, folder)
+    worker.stop()
+
+
 def publish(log: dict[str, Any]) -> None:
     """Write a log, its picture, and the page, which has the last log of every other processor beside it."""
     from peers.plot import draw  # noqa: PLC0415  # matplotlib is for those who record
@@ -184,6 +193,7 @@ def main() -> int:
     asked = parser.parse_args()
     rows = [row for row in ROWS if any(part in row.name or part == row.family for part in asked.rows)]
     compileall.compile_dir(HERE.parent / "tracer", quiet=1)  # as installers do, so that first calls do not
+    compile_kernels(rows)
     workers = {peer: Worker(peer) for peer in ("tracer", *asked.peers)}
     versions = {peer: worker.ask(do="version").get("version") for peer, worker in workers.items()}
     for peer in [peer for peer, version in versions.items() if version is None]:

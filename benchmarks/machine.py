@@ -1,11 +1,13 @@
-"""The head of a benchmark's log: when, on what, with which versions."""
+"""The head of a benchmark's log: when, on what, with which versions; asked for `slug`, what to call its file."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import os
 import platform
+import re
 import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,6 +20,15 @@ def cpu_name() -> str:
     """The processor's name as the kernel gives it."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def slug(cpu: str) -> str:
+    """A processor's name in the names of files.
+
+    >>> slug("AMD EPYC 9B45 128-Core Processor")
+    'amd-epyc-9b45-128-core'
+    """
+    return "-".join(re.findall(r"[a-z0-9]+", re.sub(r"\(\w+\)|processor|cpu.*", "", cpu.lower())))
 
 
 def extensions() -> list[str]:
@@ -69,4 +80,4 @@ def head() -> str:
 
 
 if __name__ == "__main__":
-    print(head())
+    print(slug(cpu_name()) if sys.argv[1:] == ["slug"] else head())

@@ -141,7 +141,7 @@ def test_rows_that_miss_a_bar_are_listed_with_the_reason():
 
     ours = {"seconds": 1e-3, "first": 1e-2, "peak": 4 << 20}
     jax = {"seconds": 1e-3, "first": 5e-3, "peak": 0, "ratio": 4.0, "low": 3.9, "high": 4.1}
-    names = ("where f4 1e6", "matmul f8 512", "dot f4")
+    names = ("where f4 1e6", "sum f4 1e7", "dot f4")
     rows = [{"row": name, "family": "f", "peers": {"tracer": ours, "jax": jax}} for name in names]
     machine = {"cpu": "C", "cores": 2, "system": "S", "python": "3", "load": 0.0}
     text = page({"date": "D", "machine": machine, "versions": {}, "peers": ["jax"], "rounds": 2, "rows": rows})
@@ -149,10 +149,10 @@ def test_rows_that_miss_a_bar_are_listed_with_the_reason():
     first, peak = "first calls sooner than jax's", "peaks of memory at most jax's, to 1 MiB"
     assert [line for line in section.splitlines() if line.startswith("| ")][1:] == [
         f"| where f4 1e6 | {first} | not profiled yet |",
-        f"| matmul f8 512 | {first} | {FIRST_CALLS['matmul f8']} |",
+        f"| sum f4 1e7 | {first} | {FIRST_CALLS['sum f4']} |",
         f"| dot f4 | {first} | not profiled yet |",
         f"| where f4 1e6 | {peak} | {PEAKS['where']} |",
-        f"| matmul f8 512 | {peak} | not profiled yet |",
+        f"| sum f4 1e7 | {peak} | not profiled yet |",
         f"| dot f4 | {peak} | not profiled yet |",
     ]
 

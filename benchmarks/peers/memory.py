@@ -19,7 +19,7 @@ from typing import Final
 _STATUS: Final = Path("/proc/self/status")
 _FORGET: Final = Path("/proc/self/clear_refs")
 _INTERVAL: Final = 0.02  # seconds
-_STEADY: Final = 3  # intervals without a change
+_STEADY: Final = 5  # intervals without a change
 _MOST: Final = 100  # intervals that are waited for at all
 _CHANGE: Final = 1 << 18  # bytes: less is what idle threads do
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
+
+from machine import slug
 
 from peers.bars import bars
 from peers.reasons import reason
@@ -16,7 +17,8 @@ HEAD = """\
 
 tracer beside {peers}, as recorded on {date}. A ratio is the peer's time by tracer's in one round, so above
 1 tracer is faster; brackets hold the 95 % confidence interval of the median over {rounds} alternating rounds. The first
-call includes tracing and compiling, in a process that has compiled something before. Memory is the growth of the
+call includes tracing and compiling, in a process that has compiled something before, on a machine that has compiled
+the kernels which programs share; programs are kept in no files. Memory is the growth of the
 process's peak over two calls, arguments left out, after what earlier rows left behind was given back.
 
 Machine: {machine}.
@@ -37,8 +39,7 @@ MACHINE = (
 
 def record_name(log: dict[str, Any]) -> str:
     """What the files of a log are called: its date and its processor, as `2026-11-22-amd-epyc`."""
-    words = re.findall(r"[a-z0-9]+", re.sub(r"\(\w+\)|processor|cpu.*", "", log["machine"]["cpu"].lower()))
-    return "-".join([log["date"], *words])
+    return f"{log['date']}-{slug(log['machine']['cpu'])}"
 
 
 def page(log: dict[str, Any], others: Sequence[dict[str, Any]] = ()) -> str:
