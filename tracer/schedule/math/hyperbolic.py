@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from tracer.schedule.math import coefficients as c
+from tracer.schedule.math import exponentials
 from tracer.schedule.math.double_double import fast_two_sum
 from tracer.schedule.math.expand import SINGLE, Value, fma, polynomial, select
 from tracer.schedule.math.exponentials import LN2, exp_tail, reduced_normal, without_ln2
@@ -12,26 +13,19 @@ from tracer.schedule.math.logarithms import LN2_HIGH, LN2_LOW, log1p_parts, log_
 
 
 def tanh(x: Value) -> Value:
-    """The hyperbolic tangent, p / (p + 2) with p = e^2|x| - 1; a step of Newton's takes in what p + 2 and 1 / (p + 2)
-    lose in rounding."""
+    """The hyperbolic tangent: |x| = n ln(2)/2 + r and t = tanh r give ((s - 1) + (s + 1) t) / ((s + 1) + (s - 1) t)
+    with s = 2^n; a step of Newton's on q, from (s - 1) - (s + 1) q and (s + 1) - (s - 1) q, takes in what both lost."""
     f = x.format
-    size = abs(x)
-    twice = (size + size).at_most(f.of(18.5, 38.5))  # tanh is 1 from there on
-    n, scale = reduced_normal(twice, LN2, down=0)
-    reduced = fma(n, -LN2_HIGH[f], twice)
-    r = fma(n, -LN2_LOW[f], reduced)
-    tail, square = polynomial(r, exp_tail(f)), r * r
-    if f is SINGLE:
-        less_one = fma(square, tail, r)
-    else:
-        less_one = fma(square, tail, fma(n, -LN2_LOW[f], reduced - r)) + r  # with what r lost
-    p = fma(less_one, scale, scale - 1.0)
-    below = p + 2.0
-    lost = p - (below - 2.0)
-    inverse = 1.0 / below
-    quotient = p * inverse
-    rest = fma(-quotient, lost, fma(-quotient, below, p))
-    return fma(rest, inverse, quotient).copysign(x)
+    size = abs(x).at_most(f.of(9.2, 19.2))  # tanh is 1 from there on
+    n, scale = reduced_normal(size, LN2 / 2, down=0)
+    r = fma(n, -exponentials.LN2_HIGH[f] / 2, size)
+    z = r * r
+    t = r + fma(r * z, polynomial(z, f.of(c.TANH_F32, c.TANH_F64)), n * (-exponentials.LN2_LOW[f] / 2))
+    less, more = scale - 1.0, scale + 1.0
+    inverse = 1.0 / fma(less, t, more)
+    q = fma(more, t, less) * inverse
+    rest = fma(t, fma(-q, less, more), fma(-q, more, less))
+    return fma(rest, inverse, q).copysign(x)
 
 
 def _even_and_odd(size: Value) -> tuple[Value, Value, Value, Value]:
