@@ -239,7 +239,7 @@ def fits() -> list[Fit]:
         "COSH", of_root(lambda r: (mp.cosh(r) - 1 - r**2 / 2) / r**4), (0, HALF_LN2**2), (2, 5), lambda z: z**2
     )
     # (tanh(r) - r) / r^3 in r^2, |r| <= ln(2)/4
-    table += both("TANH", of_root(lambda r: (mp.tanh(r) - r) / r**3), (0, HALF_LN2**2 / 4), (3, 6), lambda z: z)
+    table += both("TANH", of_root(lambda r: (mp.tanh(r) - r) / r**3), (0, HALF_LN2**2 / 4), (0, 6), lambda z: z)
     # (atan(t) - t) / t^3 in t^2, |t| <= 1/2
     table += both("ATAN", of_root(lambda t: (mp.atan(t) - t) / t**3), (0, "0.2505"), (6, 13), lambda z: z)
     # (asin(s) - s) / s^3 in s^2, |s| <= 1/2

@@ -35,7 +35,7 @@ from tracer.schedule.gpu import map_to_gpu
 from tracer.schedule.math.legalise import expand_math
 
 DTYPES = tuple(dtype for dtype in ALL if not is_complex(dtype))
-SPECIAL = (ScalarOp.CONVERT, ScalarOp.BITCAST)
+SPECIAL = (ScalarOp.CONVERT, ScalarOp.BITCAST, ScalarOp.LOOKUP)
 
 needs_nvrtc = pytest.mark.skipif(not nvrtc.is_available(), reason=f"needs NVRTC: {nvrtc.INSTALL}")
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="needs g++")

@@ -27,7 +27,7 @@ from tracer.ir.scalar import MATH_FUNCTIONS, ScalarOp
 DTYPES = (BOOL, *INTEGERS, F16, BF16, F32, F64)
 NARROW = (*NARROW_FLOATS, *NARROW_INTEGERS)
 FLOATS = (F16, BF16, F32, F64)
-OTHERS = (ScalarOp.CONVERT, ScalarOp.BITCAST, *MATH_FUNCTIONS)
+OTHERS = (ScalarOp.CONVERT, ScalarOp.BITCAST, ScalarOp.LOOKUP, *MATH_FUNCTIONS)
 
 
 def kind(dtype: DType) -> str:

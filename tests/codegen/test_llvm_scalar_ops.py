@@ -36,7 +36,7 @@ from tracer.ir.loop import Compute, Load, Module, Register, Statement, Store
 from tracer.ir.scalar import MATH_FUNCTIONS, ScalarOp
 
 DTYPES = (BOOL, *INTEGERS, F16, BF16, F32, F64)
-SPECIAL = (ScalarOp.CONVERT, ScalarOp.BITCAST)
+SPECIAL = (ScalarOp.CONVERT, ScalarOp.BITCAST, ScalarOp.LOOKUP)
 
 
 def operations(dtype: DType) -> list[ScalarOp]:

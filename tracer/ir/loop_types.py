@@ -7,7 +7,7 @@ from typing import assert_never
 
 import numpy as np
 
-from tracer.ir.dtypes import BOOL, I64, DType, is_complex, is_float, is_narrow, short_name
+from tracer.ir.dtypes import BOOL, F32, F64, I32, I64, DType, is_complex, is_float, is_narrow, short_name
 from tracer.ir.loop import (
     Address,
     Alloc,
@@ -163,6 +163,9 @@ def _compute(s: Compute) -> Iterator[str]:
     if op is ScalarOp.SELECT:
         yield from _same("the predicate of select", operands[0], BOOL)
         operands = operands[1:]
+    elif op is ScalarOp.LOOKUP:
+        yield from _lookup(operands)
+        operands = operands[1:]
     dtype = operands[-1].dtype
     if any(operand.dtype != dtype for operand in operands):
         yield f"{op.label} of {' and '.join([short_name(o.dtype) for o in operands])}"
@@ -175,6 +178,16 @@ def _compute(s: Compute) -> Iterator[str]:
         yield from _target(s, dtype)
     else:
         yield from _same("the result", s.result, BOOL if signature.result == "bool" else dtype)
+
+
+def _lookup(operands: tuple[Operand, ...]) -> Iterator[str]:
+    index, *values = operands
+    dtype = values[0].dtype
+    if dtype not in (F32, F64):
+        yield f"lookup of {short_name(dtype)}"
+    yield from _same("the index of lookup", index, I32 if dtype.itemsize == I32.itemsize else I64)
+    if not all(isinstance(value, Constant) for value in values):
+        yield "lookup among what is not constant"
 
 
 def _target(s: Compute, dtype: DType) -> Iterator[str]:

@@ -17,6 +17,7 @@ Meanings that a backend must not choose for itself:
   and -inf, of inf 1 and inf, of negative numbers and NaN both are NaN. `SCALE` is x * 2^n, rounded once, for x from
   2^-8 to 2^8 in size, 0 or infinite, and whole n from the least exponent of a denormal number to one above that of
   the largest; NaN where x is, unless n is infinite; what it is beyond is not said.
+- `LOOKUP` is the one, of sixteen constants, that the lowest four bits of an integer as wide as they are count.
 - `REM` on floats is C's `fmod`. Comparisons are ordered (false with a NaN), except `NE`.
 - Operations on f16 and bf16 compute in f32 and round their result.
 """
@@ -89,6 +90,7 @@ class ScalarOp(Enum):
     CONVERT = ("convert", Signature(1, "bif", "target"))
     BITCAST = ("bitcast", Signature(1, "if", "target"))  # equal widths
     NEXTAFTER = ("nextafter", Signature(2, "f"))
+    LOOKUP = ("lookup", Signature(17, "f"))  # (integer, sixteen constants), f32 or f64
     # functions, expanded into the operations above by `schedule.math` before a backend sees them
     EXP = ("exp", Signature(1, "f"))
     EXP2 = ("exp2", Signature(1, "f"))

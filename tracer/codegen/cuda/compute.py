@@ -42,6 +42,8 @@ def expression(s: Compute, operand: Spell, helpers: dict[str, None]) -> str:
             return bitcast(dtype, s.result.dtype, values[0])
         case ScalarOp.NEXTAFTER:
             return _nextafter(place, *values)
+        case ScalarOp.LOOKUP:
+            return f"{place.table(values[1:])}[{values[0]} & 15]"
         case _:
             pass
     if dtype not in SHORT_FLOATS or s.op is ScalarOp.SELECT:

@@ -290,5 +290,6 @@ HELPERS: Final[Mapping[str, str]] = dict(_all())
 
 
 def helper_text(used: Mapping[str, None]) -> str:
-    """The definitions of the helpers in `used`, in one fixed order."""
-    return "".join(text for name, text in HELPERS.items() if name in used)
+    """The definitions of the helpers in `used`, in one fixed order, before those that are given by their text."""
+    given = [name for name in used if name not in HELPERS]
+    return "".join([*(text for name, text in HELPERS.items() if name in used), *sorted(given)])

@@ -7,6 +7,7 @@ Short floats never come here: their operands are widened to f32 before, their re
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -39,6 +40,13 @@ class Place:
         """A call of one of our helpers."""
         self.helpers[name] = None
         return f"tr_{name}({', '.join(values)})"
+
+    def table(self, values: list[str]) -> str:
+        """The name of an array of constants of this dtype."""
+        entries, kind = ", ".join(values), type_name(self.dtype)
+        name = f"tr_table_{hashlib.sha256(entries.encode()).hexdigest()[:16]}"
+        self.helpers[f"static __device__ const {kind} {name}[{len(values)}] = {{{entries}}};\n"] = None
+        return name
 
     def of_dtype(self, name: str, *values: str) -> str:
         """A call of the helper for this dtype."""
@@ -198,7 +206,7 @@ SPELLINGS: Final[Mapping[ScalarOp, Spelling]] = {
     ScalarOp.GE: _comparison(">="),
     ScalarOp.SELECT: _select,
 }
-"""CONVERT, BITCAST and NEXTAFTER look at more than one spelling of their operands: see `compute`."""
+"""CONVERT, BITCAST, NEXTAFTER and LOOKUP look at more than one spelling of their operands: see `compute`."""
 
 
 def spell(op: ScalarOp, place: Place, *values: str) -> str:

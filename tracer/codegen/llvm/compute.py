@@ -6,6 +6,7 @@ from tracer.codegen.llvm.convert import convert
 from tracer.codegen.llvm.frame import Frame, as_f32
 from tracer.codegen.llvm.scalar_ops import Place, nextafter, spell
 from tracer.codegen.llvm.short_floats import shorten, widen
+from tracer.codegen.llvm.tables import lookup
 from tracer.codegen.llvm.types import ELEMENT, SHORT_FLOATS, iota, vector
 from tracer.codegen.llvm.writer import Writer
 from tracer.ir.dtypes import F32, I64, DType, is_integer
@@ -32,6 +33,9 @@ def compute(f: Frame, s: Compute) -> None:
         f.define(result, _bitcast(f, s.operands[0], result.dtype, lanes))
     elif op is ScalarOp.NEXTAFTER:
         f.define(result, _nextafter(f, s.operands[0], s.operands[1], lanes))
+    elif op is ScalarOp.LOOKUP:
+        index, *values = s.operands
+        f.define(result, lookup(f.w, dtype, lanes, f.operand(index, lanes), [f.operand(v) for v in values]))
     elif dtype not in SHORT_FLOATS or op is ScalarOp.SELECT:
         f.define(result, spell(f.w, op, dtype, lanes, *[f.operand(x, lanes) for x in s.operands]))
     else:

@@ -9,7 +9,8 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from tracer.codegen.llvm.types import ELEMENT, indices, real, splat, vector
+from tracer.codegen.llvm.registers import in_registers
+from tracer.codegen.llvm.types import ELEMENT, real, splat, vector
 from tracer.codegen.llvm.writer import Writer
 from tracer.ir.dtypes import F32, DType, finfo
 from tracer.ir.scalar import ScalarOp
@@ -57,14 +58,8 @@ class Parts:
         if self.lanes == 0:
             held = [w.let(f"insertelement {kind} poison, {element} {value}, i64 0") for value in values]
             return w.let(f"extractelement {kind} {self._register(name, bits, held)}, i64 0")
-        if self.lanes == count:
-            return self._register(name, bits, list(values))
-        results = []
-        for first in range(0, self.lanes, count):
-            lanes = indices(*[min(first + i, self.lanes - 1) for i in range(count)])
-            pieces = [w.let(f"shufflevector {self._floats} {v}, {self._floats} poison, {lanes}") for v in values]
-            results.append(self._register(name, bits, pieces))
-        return self._joined(results, count)
+        given = [(element, value) for value in values]
+        return in_registers(w, self.lanes, count, element, given, lambda held: self._register(name, bits, held))
 
     def _register(self, name: str, bits: int, values: list[str]) -> str:
         single = self.dtype == F32
@@ -79,19 +74,6 @@ class Parts:
         kinds = [kind] * len(values) + ["i32 immarg"] * len(interval) + [kind, mask] + ["i32 immarg"] * len(rounding)
         self.w.declarations[full] = f"declare {kind} {full}({', '.join(kinds)})"
         return self.w.let(f"call {kind} {full}({', '.join(given)})")
-
-    def _joined(self, parts: list[str], count: int) -> str:
-        """The first lanes of the parts, one part after the other."""
-        w, element = self.w, ELEMENT[self.dtype]
-        while len(parts) > 1:
-            kind, both = vector(element, count), indices(*range(2 * count))
-            pairs = zip(parts[::2], parts[1::2], strict=True)
-            parts = [w.let(f"shufflevector {kind} {a}, {kind} {b}, {both}") for a, b in pairs]
-            count *= 2
-        if count == self.lanes:
-            return parts[0]
-        kind = vector(element, count)
-        return w.let(f"shufflevector {kind} {parts[0]}, {kind} poison, {indices(*range(self.lanes))}")
 
     # -- encodings ---------------------------------------------------------------------------------------------
 

@@ -310,7 +310,7 @@ SPELLINGS: Final[dict[ScalarOp, Spelling]] = {
     ScalarOp.GE: _comparison("sge", "uge", "oge"),
     ScalarOp.SELECT: _select,
 }
-"""CONVERT, BITCAST and NEXTAFTER look at more than one spelling of their operands: see `compute`."""
+"""CONVERT, BITCAST, NEXTAFTER and LOOKUP look at more than one spelling of their operands: see `compute`."""
 
 
 def spell(w: Writer, op: ScalarOp, dtype: DType, lanes: int, *values: str) -> str:

@@ -42,6 +42,8 @@ def scalar_function(op: ScalarOp, dtype: DType, target: DType) -> Function:
             return _select
         case ScalarOp.NEXTAFTER:
             return _nextafter
+        case ScalarOp.LOOKUP:
+            return _lookup
         case _ if is_short(dtype):
             return _in_single(scalar_function(op, F32, target if target == BOOL else F32), dtype, target)
         case _ if op in MATH:
@@ -118,6 +120,10 @@ def _parts(a: Value) -> tuple[Value, Value]:
 def _scale(a: Value, n: Value) -> Value:
     whole = choose(np.abs(n) < 1 << 20, n, n.dtype.type(0))  # NaN, where the result is, too
     return np.ldexp(a, whole.astype(np.int32))
+
+
+def _lookup(index: Value, *values: Value) -> Value:
+    return np.array(values)[index & 15]
 
 
 def _nextafter(a: Value, b: Value) -> Value:

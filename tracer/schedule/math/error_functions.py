@@ -5,64 +5,46 @@ from __future__ import annotations
 import math
 from typing import Final
 
+import numpy as np
+
 from tracer.schedule.math import coefficients as c
+from tracer.schedule.math import piecewise
+from tracer.schedule.math import tables as t
 from tracer.schedule.math.double_double import fast_two_sum
 from tracer.schedule.math.expand import DOUBLE, SINGLE, Value, fma, horner, polynomial, select
-from tracer.schedule.math.exponentials import (
-    LN2,
-    exp_tail,
-    reduced_normal,
-    rounded,
-    without_ln2,
-)
+from tracer.schedule.math.exponentials import LN2, exp_tail, rounded, without_ln2
 from tracer.schedule.math.logarithms import LN2_HIGH, LN2_LOW
 
 SQRT_PI_HALF: Final = math.sqrt(math.pi) / 2
 
 
 def erf(x: Value) -> Value:
-    """The error function: a polynomial up to 1, 1 - e^p(|x|) with a polynomial for log(erfc) beyond."""
+    """The error function."""
     f = x.format
-    size = abs(x)
-    z = x * x
-    small = fma(size, polynomial(z, f.of(c.ERF_F32, c.ERF_F64)), size)
-    logarithm = polynomial(size.at_most(f.of(3.99, 5.99)), f.of(c.LOG_ERFC_F32, c.LOG_ERFC_F64))
-    n, scale = reduced_normal(logarithm, LN2)
-    r = without_ln2(logarithm, n)
-    rest = polynomial(r, (1.0, 1.0, *exp_tail(f))) * scale  # half of erfc, itself less than 1/6
-    return select(size < 1.0, small, fma(rest, -2.0, 1.0)).copysign(x)
+    size = abs(x).at_most(f.of(4.0, 5.93))  # 1 from there on
+    entry = piecewise.evenly(size, f.of(3.87, 2.6125))
+    lost = f.of(2 / math.sqrt(math.pi) - float(np.float32(2 / math.sqrt(math.pi))), 0.0)  # in the slope at 0
+    return piecewise.piecewise(size, entry, f.of(t.ERF_F32, t.ERF_F64), lost).copysign(x)
 
 
 def erfc(x: Value) -> Value:
     """1 - erf(x), accurate relative to itself down to the least denormal.
 
-    1 - erf up to 1/2. For a = |x| beyond: e^(-a^2) p(t) / (1 + 2 a), t = (a - k) / (a + k) (Shepherd & Laframboise
-    1981, Math. Comp. 36(153)), with a^2 in two parts and p e^r rounded once; 2 less that where x is negative.
+    e^(-a^2) g(a) for a = |x|, g tabulated, with a^2 and g in two parts each and the product rounded once; 2 less that
+    where x is negative.
     """
     f = x.format
-    square = x * x
-    near = 1.0 - fma(x, polynomial(square, f.of(c.ERF_F32, c.ERF_F64)), x)
     size = abs(x).at_most(f.of(10.25, 27.25))  # 0 from there on
-    k = f.of(2.0, 4.0)
-    inverse = 1.0 / (size + k)
-    t = (size - k) * inverse
-    t = fma(inverse, fma(-t, size, fma(t + 1.0, -k, size)), t)
-    first, *others = f.of(c.ERFCX_F32, c.ERFCX_F64)
-    p, p_lost = fast_two_sum(x.like(first), t * polynomial(t, tuple(others)))
+    entry = piecewise.growing(size, f.of(1.46, 0.55))
+    d, slope, value = piecewise.parts(size, entry, f.of(t.SCALED_ERFC_F32, t.SCALED_ERFC_F64))
+    p, p_lost = fast_two_sum(value, d * slope)
     square = size * size
     square_lost = fma(size, size, -square)
     n = rounded(-square, LN2)
     r = without_ln2(-square, n) - square_lost
     q = fma(r * r, polynomial(r, exp_tail(f)), r)
-    above, above_lost = fast_two_sum(p, fma(p, q, p_lost))
-    below = fma(size, 2.0, 1.0)
-    below_lost = fma(size, 2.0, 1.0 - below)
-    inverse = 1.0 / below
-    y = above * inverse
-    y = fma(inverse, fma(-y, below, above) + fma(-y, below_lost, above_lost), y)
-    tail = y.scale(n)
-    far = select(x < 0.0, 2.0 - tail, tail)
-    return select(abs(x) < 0.5, near, far)
+    tail = (p + fma(p, q, p_lost)).scale(n)
+    return select(x < 0.0, 2.0 - tail, tail)
 
 
 def erf_inv(x: Value) -> Value:

@@ -308,6 +308,13 @@ def select(predicate: Value, a: Value | Number, b: Value | Number) -> Value:
     )
 
 
+def lookup(index: Value, values: tuple[float, ...]) -> Value:
+    """The value, of sixteen, that the lowest four bits of the integer count; a float as wide as it is."""
+    dtype = F32 if index.dtype == I32 else F64
+    entries = [constant(value, dtype) for value in values]
+    return index.code.apply(ScalarOp.LOOKUP, dtype, index.operand, *entries)
+
+
 def polynomial(x: Value, coefficients: tuple[float, ...]) -> Value:
     """The sum of coefficients[k] * x^k.
 

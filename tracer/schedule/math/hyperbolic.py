@@ -5,22 +5,27 @@ from __future__ import annotations
 import math
 
 from tracer.schedule.math import coefficients as c
-from tracer.schedule.math import exponentials
+from tracer.schedule.math import exponentials, piecewise, tables
 from tracer.schedule.math.double_double import fast_two_sum
 from tracer.schedule.math.expand import SINGLE, Value, fma, polynomial, select
-from tracer.schedule.math.exponentials import LN2, exp_tail, reduced_normal, without_ln2
+from tracer.schedule.math.exponentials import LN2, reduced_normal, without_ln2
 from tracer.schedule.math.logarithms import LN2_HIGH, LN2_LOW, log1p_parts, log_of_one_plus
 
 
 def tanh(x: Value) -> Value:
-    """The hyperbolic tangent: |x| = n ln(2)/2 + r and t = tanh r give ((s - 1) + (s + 1) t) / ((s + 1) + (s - 1) t)
-    with s = 2^n; a step of Newton's on q, from (s - 1) - (s + 1) q and (s + 1) - (s - 1) q, takes in what both lost."""
+    """The hyperbolic tangent, in f32 by pieces.
+
+    |x| = n ln(2)/2 + r and t = tanh r give ((s - 1) + (s + 1) t) / ((s + 1) + (s - 1) t) with s = 2^n; a step of
+    Newton's on q, from (s - 1) - (s + 1) q and (s + 1) - (s - 1) q, takes in what both lost.
+    """
     f = x.format
     size = abs(x).at_most(f.of(9.2, 19.2))  # tanh is 1 from there on
+    if f is SINGLE:
+        return piecewise.piecewise(size, piecewise.growing(size, 1.63), tables.TANH_F32).copysign(x)
     n, scale = reduced_normal(size, LN2 / 2, down=0)
     r = fma(n, -exponentials.LN2_HIGH[f] / 2, size)
     z = r * r
-    t = r + fma(r * z, polynomial(z, f.of(c.TANH_F32, c.TANH_F64)), n * (-exponentials.LN2_LOW[f] / 2))
+    t = r + fma(r * z, polynomial(z, c.TANH_F64), n * (-exponentials.LN2_LOW[f] / 2))
     less, more = scale - 1.0, scale + 1.0
     inverse = 1.0 / fma(less, t, more)
     q = fma(more, t, less) * inverse

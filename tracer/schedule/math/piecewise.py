@@ -1,0 +1,37 @@
+"""Functions by sixteen polynomials in x less a centre, their coefficients looked up: see `tools/fit_tables.py`.
+
+A coefficient costs as much as its FMA where tables of sixteen are held in registers, and the intervals so short that
+seven coefficients (f64: some fourteen) do.
+"""
+
+from __future__ import annotations
+
+from tracer.schedule.math.expand import Value, fma, lookup
+
+Rows = tuple[tuple[float, ...], ...]
+
+
+def evenly(size: Value, scale: float) -> Value:
+    """The entry for intervals about multiples of 1 / scale, of a number from 0 to less than 15.5 of them."""
+    return fma(size, scale, size.format.magic).bits
+
+
+def growing(size: Value, scale: float) -> Value:
+    """The entry for four intervals in each octave of 1 + scale * size, which is from 1 to less than 16."""
+    return fma(size, scale, 1.0).bits >> (size.format.fraction - 2)
+
+
+def parts(size: Value, entry: Value, rows: Rows) -> tuple[Value, Value, Value]:
+    """(d, slope, value): the function is value + d * slope."""
+    centres, values, *others = rows
+    d = size - lookup(entry, centres)
+    slope = lookup(entry, others[-1])
+    for row in reversed(others[:-1]):
+        slope = fma(slope, d, lookup(entry, row))
+    return d, slope, lookup(entry, values)
+
+
+def piecewise(size: Value, entry: Value, rows: Rows, apart: float = 0.0) -> Value:
+    """The function itself. apart: what is to be added to the slope, too small to be a part of it."""
+    d, slope, value = parts(size, entry, rows)
+    return fma(d, slope, fma(d, apart, value) if apart else value)
