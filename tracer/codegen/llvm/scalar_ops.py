@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from tracer.codegen.llvm.float_parts import Parts
+from tracer.codegen.llvm.roots import root
 from tracer.codegen.llvm.types import ELEMENT, SHORT_FLOATS, real, splat, vector
 from tracer.codegen.llvm.writer import Writer
 from tracer.errors import InternalError
-from tracer.ir.dtypes import BOOL, F32, DType, is_float, is_signed, short_name
+from tracer.ir.dtypes import BOOL, F32, F64, DType, is_float, is_signed, short_name
 from tracer.ir.scalar import ScalarOp
 
 
@@ -72,6 +73,12 @@ def _of_parts(op: ScalarOp) -> Spelling:
         return Parts(p.w, p.dtype, p.lanes).spell(op, *values)
 
     return spell
+
+
+def _root(p: Place, a: str) -> str:
+    if p.w.multiplies_roots and p.dtype == F64 and p.lanes:
+        return root(p.w, p.lanes, a)
+    return p.w.intrinsic("llvm.sqrt", p.element, p.lanes, a)
 
 
 def _by_kind(integer: Spelling, floating: Spelling) -> Spelling:
@@ -282,7 +289,7 @@ SPELLINGS: Final[dict[ScalarOp, Spelling]] = {
     ScalarOp.DIV: _plain("fdiv"),
     ScalarOp.REM: _plain("frem"),
     ScalarOp.FMA: _intrinsic("llvm.fma"),
-    ScalarOp.SQRT: _intrinsic("llvm.sqrt"),
+    ScalarOp.SQRT: _root,
     ScalarOp.FLOOR: _intrinsic("llvm.floor"),
     ScalarOp.CEIL: _intrinsic("llvm.ceil"),
     ScalarOp.TRUNC: _intrinsic("llvm.trunc"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from tracer.codegen.llvm import roots
 from tracer.codegen.llvm.compute import apply
 from tracer.codegen.llvm.frame import Frame
 from tracer.codegen.llvm.loops import Rounds, first_value, phi, yields
@@ -22,10 +23,12 @@ def vector_loop(f: Frame, s: For) -> None:
     variation = Variation(s)
     f.open_scope()
     f.lanes, f.index, f.varying = s.lanes, s.index, variation.varying
+    f.w.multiplies_roots = f.w.splits_floats and roots.pays(s.body, s.lanes)
     writer = VectorLoop(f, s, variation.index_used)
     partial = writer.known(int(s.stop.value)) if isinstance(s.stop, Constant) else writer.unknown(stop)
     f.close_scope()
     f.lanes, f.index, f.varying, f.counters = 0, None, set(), {}
+    f.w.multiplies_roots = False
     f.height = max(f.height, 1)
     for carry, result, value in zip(s.carries, s.results, partial, strict=True):
         f.define(result, _join(f, carry, value, s.lanes))
