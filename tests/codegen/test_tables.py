@@ -106,8 +106,9 @@ def test_kernels_of_cuda_look_up_the_same(dtype: DType) -> None:
 def test_tables_are_permuted_where_the_machine_can() -> None:
     text = emit_module(module_for(F64, 64, 8))
     assert "vpermi2var.pd.512" in text
-    assert "masked.gather" not in text
-    assert "masked.gather" in emit_module(module_for(F64, 64, 8), vector_bits=256)
+    assert "@table." not in text
+    assert "@table." in emit_module(module_for(F64, 64, 8), vector_bits=256)
+    assert "avx2.permps" in emit_module(module_for(F32, 64, 16), vector_bits=256)
 
 
 def test_tables_are_of_constants() -> None:

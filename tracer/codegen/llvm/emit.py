@@ -11,7 +11,7 @@ from tracer.codegen.llvm.frame import CONTEXT, Frame
 from tracer.codegen.llvm.helpers import DECLARATIONS, HELPERS
 from tracer.codegen.llvm.library import library_texts
 from tracer.codegen.llvm.loops import if_, serial, while_
-from tracer.codegen.llvm.machine import converts_half, preferred_bits, splits_floats
+from tracer.codegen.llvm.machine import converts_half, permutes_singles, preferred_bits, splits_floats
 from tracer.codegen.llvm.types import ELEMENT
 from tracer.codegen.llvm.vector_loop import vector_loop
 from tracer.codegen.llvm.writer import Writer
@@ -63,7 +63,12 @@ def emit_module(module: Module, *, vector_bits: int | None = None) -> str:
     declarations, helpers, parts = dict(DECLARATIONS), dict[str, None](), dict[str, tuple[str, ...]]()
     texts = []
     for function in module.functions:
-        writer = Writer(declarations, half_native=converts_half(vector_bits), splits_floats=splits_floats(vector_bits))
+        writer = Writer(
+            declarations,
+            half_native=converts_half(vector_bits),
+            splits_floats=splits_floats(vector_bits),
+            permutes_singles=permutes_singles(vector_bits),
+        )
         frame = Frame(function, writer, run_block)
         frame.functions, frame.helpers, frame.parts = functions, helpers, parts
         texts.append(_function(frame, is_main=function.name == module.entry))

@@ -68,6 +68,12 @@ def splits_floats(vector_bits: int | None = None) -> bool:
 
 
 @cache
+def permutes_singles(vector_bits: int | None = None) -> bool:
+    """Whether the f32 of a register of 256 bits are permuted by an instruction."""
+    return is_x86() and _has("avx2", vector_bits)
+
+
+@cache
 def preferred_bits(vector_bits: int | None = None) -> int:
     """The width of vector registers to prefer."""
     if not is_x86():

@@ -11,16 +11,29 @@ class Writer:
     Names count up in order of emission, so that equal functions give equal text.
     `half_native`: whether the machine converts between `half` and `float` itself.
     `splits_floats`: whether it has instructions for the exponents and significands of floats (AVX-512).
+    `permutes_singles`: whether it has one that permutes eight f32 (AVX2).
     `multiplies_roots`: whether square roots of f64 are written as products, for now.
     """
 
-    __slots__ = ("block", "count", "declarations", "half_native", "lines", "multiplies_roots", "splits_floats")
+    __slots__ = (
+        "block",
+        "count",
+        "declarations",
+        "half_native",
+        "lines",
+        "multiplies_roots",
+        "permutes_singles",
+        "splits_floats",
+    )
 
-    def __init__(self, declarations: dict[str, str], *, half_native: bool, splits_floats: bool) -> None:
+    def __init__(
+        self, declarations: dict[str, str], *, half_native: bool, splits_floats: bool, permutes_singles: bool
+    ) -> None:
         self.lines: list[str] = []
         self.declarations = declarations
         self.half_native = half_native
         self.splits_floats = splits_floats
+        self.permutes_singles = permutes_singles
         self.multiplies_roots = False
         self.count = 0
         self.block = "entry"
