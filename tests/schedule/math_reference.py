@@ -50,10 +50,13 @@ def kernel_module(op: ScalarOp, dtype: DType, count: int, *, lanes: int = 16) ->
     return Module((Function("main", (*inputs, output), Block((loop,))),), "main")
 
 
-def compiled(op: ScalarOp, dtype: DType, count: int, *, lanes: int = 16) -> Callable[..., Array]:
+def compiled(
+    op: ScalarOp, dtype: DType, count: int, *, lanes: int = 16, vector_bits: int | None = None
+) -> Callable[..., Array]:
     """op as a function of arrays of `count` elements."""
     module = expand_math(kernel_module(op, dtype, count, lanes=lanes))
-    executable = Executable(module, load_object(compile_object(emit_module(module)), {}))
+    text = emit_module(module, vector_bits=vector_bits)
+    executable = Executable(module, load_object(compile_object(text, vector_bits=vector_bits), {}))
     output = np.empty(count, dtype)
 
     def call(*arguments: Array) -> Array:
@@ -63,9 +66,9 @@ def compiled(op: ScalarOp, dtype: DType, count: int, *, lanes: int = 16) -> Call
     return call
 
 
-def evaluate(op: ScalarOp, *arguments: Array, lanes: int = 16) -> Array:
+def evaluate(op: ScalarOp, *arguments: Array, lanes: int = 16, vector_bits: int | None = None) -> Array:
     """op of each element."""
-    function = compiled(op, arguments[0].dtype, arguments[0].size, lanes=lanes)
+    function = compiled(op, arguments[0].dtype, arguments[0].size, lanes=lanes, vector_bits=vector_bits)
     return function(*(np.ascontiguousarray(a) for a in arguments))
 
 

@@ -243,6 +243,17 @@ def test_scalar_branches_give_the_bits_of_lanes(op: ScalarOp, dtype: DType) -> N
 
 
 @pytest.mark.parametrize("dtype", [F32, F64], ids=str)
+@pytest.mark.parametrize("op", [ScalarOp.TANH, ScalarOp.ERF, ScalarOp.ERFC, ScalarOp.RSQRT], ids=lambda op: op.label)
+def test_vectors_of_every_width_and_scalars_give_the_same_bits(op: ScalarOp, dtype: DType) -> None:
+    rng = np.random.default_rng(0)
+    x = np.concatenate([samples(op, dtype, 2000)[0], rng.uniform(-28, 28, 2001), rng.uniform(-1, 1, 2000)])
+    x = x.astype(dtype)
+    widest = evaluate(op, x, vector_bits=512)
+    for lanes, bits in ((16, 256), (16, 128), (4, 512), (0, None)):
+        assert np.array_equal(evaluate(op, x, lanes=lanes, vector_bits=bits), widest, equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
 def test_sin_and_cos_never_leave_the_unit_interval(dtype: DType) -> None:
     near = np.arange(-200, 200, dtype=np.float64) * 1e-9
     peaks = np.concatenate([(k * np.pi / 2) + near for k in range(-9, 10)] + [near]).astype(dtype)
