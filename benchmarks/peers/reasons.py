@@ -14,7 +14,7 @@ REASONS: Final[dict[str, str]] = {
     "pow": "some 100 instructions a vector, the logarithm being in two parts; NumPy's has tables",
     "sort": "it is NumPy's sort, behind a copy of the row, before a pass that looks for -0",
     "matvec": "memory: 16 MB at 63 GB/s, 95 where rows begin cache lines; twice that if two threads get a core each",
-    "tanh f8": "28 instructions and a quotient of 16 cycles, for 1.83 ulp at most; JAX's rational function errs by 7",
+    "tanh f8": "29 operations, of which a quotient takes 16 cycles, for 1.83 ulp at most; JAX's function errs by 7",
     "arccos": "Sapphire Rapids: 54 instructions a vector of 8, two a cycle; 13 of them for a root in two parts",
     "arcsin": "Sapphire Rapids: 47 instructions a vector of 8, two a cycle; 13 of them for a root in two parts",
     "log2": "Sapphire Rapids: 39 instructions a vector of 8, two a cycle, 20 of them for the polynomial",
