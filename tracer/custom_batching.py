@@ -16,6 +16,8 @@ __all__ = ["custom_vmap", "sequential_vmap"]
 def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
     """The function, which `vmap` runs one lane after another.
 
+    f: takes and returns trees of arrays of any shapes.
+
     >>> @tracer.custom_batching.sequential_vmap
     ... def f(x):
     ...     tracer.debug.print("{}", x)

@@ -31,7 +31,8 @@ def callback(
 ) -> None:
     """Call a Python function with NumPy arrays whenever the code runs, in order; what it returns is dropped.
 
-    Arguments that are no arrays and no numbers, such as strings, go to it as they are. partitioned: accepted as JAX's;
+    callback: takes NumPy arrays in the structure of args and kwargs; what of these is no array and no number, such as
+    strings, goes to it as it is. ordered: changes nothing, all effects are in order. partitioned: accepted as JAX's;
     there is one device.
 
     >>> tracer.jit(lambda x: tracer.debug.callback(builtins.print, x))(2.0)  # doctest: +SKIP
@@ -52,8 +53,9 @@ def print(
 ) -> None:  # fmt: skip
     """Print values whenever the code runs: `debug.print("x = {x}, y = {}", y, x=x)`, as `str.format`.
 
-    Raises ArgumentError where the format and the values do not fit each other, unless `skip_format_check`.
-    partitioned: accepted as JAX's; there is one device.
+    fmt: as of `str.format`; args, kwargs: arrays of any shapes and numbers, which it prints as NumPy does. ordered:
+    changes nothing, all effects are in order. Raises ArgumentError where the format and the values do not fit each
+    other, unless `skip_format_check`. partitioned: accepted as JAX's; there is one device.
 
     >>> tracer.jit(lambda x: tracer.debug.print("x = {:.1f}", x))(2.0)
     x = 2.0

@@ -17,7 +17,11 @@ float0 = FLOAT0
 
 
 class prng_key(np.generic):  # noqa: N801  # the name that users know
-    """The kind of random keys: `issubdtype(key.dtype, prng_key)`."""
+    """The kind of random keys: `issubdtype(key.dtype, prng_key)`.
+
+    >>> tracer.dtypes.issubdtype(tracer.random.key(0).dtype, tracer.dtypes.prng_key)
+    True
+    """
 
     is_key_kind = True
 
@@ -28,6 +32,8 @@ extended = prng_key
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     """The dtype as NumPy's; nothing is narrowed.
 
+    dtype: one, or its name; allow_extended_dtype: whether that of random keys is one, too.
+
     >>> tracer.dtypes.canonicalize_dtype("int64")
     dtype('int64')
     """
@@ -37,6 +43,8 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
 
 def scalar_type_of(x: Any) -> type:
     """Python's type of numbers of the kind: bool, int, float or complex.
+
+    x: an array, a number or a dtype.
 
     >>> tracer.dtypes.scalar_type_of(np.float32(1))
     <class 'float'>
@@ -50,7 +58,12 @@ def scalar_type_of(x: Any) -> type:
 
 
 def default_float() -> _dtypes.DType:
-    """The dtype of bare Python floats: `config.default_float`."""
+    """The dtype of bare Python floats: `config.default_float`.
+
+    >>> with tracer.config.using(default_float="float32"):
+    ...     tracer.dtypes.default_float()
+    dtype('float32')
+    """
     return config.default_float
 
 

@@ -55,7 +55,13 @@ def segment_prod(
     data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
     unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None,
 ) -> Array:  # fmt: skip
-    """The products of the slices that belong to the same segment; 1 for none. As `segment_sum` otherwise."""
+    """The products of the slices of axis 0 that belong to the same segment; 1 for none.
+
+    Arguments and results are those of `segment_sum`.
+
+    >>> tracer.ops.segment_prod(tnp.asarray([2.0, 5.0, 3.0]), tnp.asarray([0, 1, 0]))
+    Array([6., 5.], f64)
+    """
     del indices_are_sorted, bucket_size
     return _segments("segment_prod", data, segment_ids, num_segments, MULTIPLY, lambda _: 1, unique_indices, mode)
 
@@ -64,7 +70,13 @@ def segment_max(
     data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
     unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None,
 ) -> Array:  # fmt: skip
-    """The greatest of the slices that belong to the same segment; the least value for none. As `segment_sum`."""
+    """The greatest of the slices of axis 0 that belong to the same segment; the least value for none.
+
+    Arguments and results are those of `segment_sum`.
+
+    >>> tracer.ops.segment_max(tnp.asarray([1.0, 2.0, 3.0]), tnp.asarray([0, 1, 0]))
+    Array([3., 2.], f64)
+    """
     del indices_are_sorted, bucket_size
     return _segments("segment_max", data, segment_ids, num_segments, MAX, _lowest, unique_indices, mode)
 
@@ -73,7 +85,13 @@ def segment_min(
     data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
     unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None,
 ) -> Array:  # fmt: skip
-    """The least of the slices that belong to the same segment; the greatest value for none. As `segment_sum`."""
+    """The least of the slices of axis 0 that belong to the same segment; the greatest value for none.
+
+    Arguments and results are those of `segment_sum`.
+
+    >>> tracer.ops.segment_min(tnp.asarray([1.0, 2.0, 3.0]), tnp.asarray([0, 1, 0]), num_segments=3)
+    Array([ 1.,  2., inf], f64)
+    """
     del indices_are_sorted, bucket_size
     return _segments("segment_min", data, segment_ids, num_segments, MIN, _highest, unique_indices, mode)
 

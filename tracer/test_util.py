@@ -29,8 +29,9 @@ def check_grads(
 ) -> None:  # fmt: skip
     """Hold the derivatives of `f` at `args` against differences, up to an order, by forward and reverse mode.
 
-    f: takes and returns floats, complex numbers, or trees of them. modes: which are tried, each on top of each.
-    atol, rtol: tolerances, by default of the dtype. eps: the step. Raises AssertionError that names what differs.
+    f: takes and returns floats, complex numbers, or trees of them; args: a tuple, of any shapes; order: how often it is
+    differentiated. modes: which are tried, each on top of each. atol, rtol: tolerances, by default of the dtype. eps:
+    the step. Raises AssertionError that names what differs.
 
     >>> check_grads(lambda x: x * tnp.sin(x), (1.0,), order=2)
     """
@@ -62,6 +63,9 @@ def check_jvp(
 ) -> None:  # fmt: skip
     """Hold `f_jvp(primals, tangents)`, which gives results and their tangents, against `f` and its differences.
 
+    args: a tuple of its arguments; atol, rtol, eps: as of `check_grads`; err_msg: what an error begins with. Raises
+    AssertionError that names what differs.
+
     >>> check_jvp(tnp.sin, lambda xs, dxs: (tnp.sin(xs[0]), tnp.cos(xs[0]) * dxs[0]), (1.0,))
     """
     args = tuple(args)
@@ -76,6 +80,9 @@ def check_vjp(
     rtol: float | None = None, eps: float | None = None, err_msg: str = "",
 ) -> None:  # fmt: skip
     """Hold `f_vjp(*primals)`, which gives results and a pullback, against `f` and its differences.
+
+    args: a tuple of its arguments; atol, rtol, eps: as of `check_grads`; err_msg: what an error begins with. Raises
+    AssertionError that names what differs.
 
     The pullback of a cotangent, times a direction, is the cotangent times the slope in that direction: sums of plain
     products, of which the real parts count.

@@ -31,6 +31,8 @@ __all__ = [
 def static(**kwargs: Any) -> Any:
     """As `dataclasses.field`, for a field that belongs to the structure: see `tree_util.register_dataclass`.
 
+    kwargs: those of `dataclasses.field`, as default and repr.
+
     >>> @tracer.tree_util.register_dataclass
     ... @dataclasses.dataclass
     ... class Layer:

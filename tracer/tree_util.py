@@ -36,6 +36,8 @@ Leaf = Callable[[Any], bool] | None
 def tree_flatten(tree: Any, is_leaf: Leaf = None) -> tuple[list[Any], PyTreeDef]:
     """The leaves in order, and the structure that puts them back.
 
+    tree: leaves of any shapes and dtypes; is_leaf: a function of nodes that says which of them count as leaves.
+
     >>> tracer.tree_util.tree_flatten({"b": 1, "a": (2, None)})[0]
     [2, 1]
     """
@@ -44,6 +46,8 @@ def tree_flatten(tree: Any, is_leaf: Leaf = None) -> tuple[list[Any], PyTreeDef]
 
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     """The tree of a structure with the given leaves. Raises ArgumentError for any other number of them.
+
+    treedef: as of `tree_structure`; leaves: as many as it has, any objects.
 
     >>> tracer.tree_util.tree_unflatten(tracer.tree_util.tree_structure({"a": 0, "b": 0}), [1, 2])
     {'a': 1, 'b': 2}
@@ -54,6 +58,8 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
 def tree_leaves(tree: Any, is_leaf: Leaf = None) -> list[Any]:
     """The leaves in order.
 
+    tree, is_leaf: as of `tree_flatten`.
+
     >>> tracer.tree_util.tree_leaves([1, (2, 3)])
     [1, 2, 3]
     """
@@ -61,12 +67,23 @@ def tree_leaves(tree: Any, is_leaf: Leaf = None) -> list[Any]:
 
 
 def tree_structure(tree: Any, is_leaf: Leaf = None) -> PyTreeDef:
-    """The structure without the leaves; structures can be compared."""
+    """The structure without the leaves; structures can be compared, and hashed.
+
+    tree, is_leaf: as of `tree_flatten`.
+
+    >>> tracer.tree_util.tree_structure([1, 2]) == tracer.tree_util.tree_structure([3.0, "x"])
+    True
+    >>> tracer.tree_util.tree_structure([1, 2]) == tracer.tree_util.tree_structure((1, 2))
+    False
+    """
     return optree.tree_structure(tree, is_leaf, namespace=trees.NAMESPACE)
 
 
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Leaf = None) -> Any:
     """A function of corresponding leaves of one or more trees, in the structure of the first.
+
+    f: takes one leaf of each tree; tree, rest: trees of which the first is a prefix of the others; is_leaf: as of
+    `tree_flatten`. Raises ArgumentError where the structures differ.
 
     >>> tracer.tree_util.tree_map(lambda x, y: x + y, {"a": 1}, {"a": 10})
     {'a': 11}
@@ -93,6 +110,9 @@ def tree_reduce(
 ) -> Any:
     """The leaves combined one after another, from the initializer on where there is one.
 
+    function: of what was combined so far and the next leaf; tree, is_leaf: as of `tree_flatten`; initializer: what it
+    starts with, also the result of a tree without leaves. Raises TypeError where there is neither.
+
     >>> tracer.tree_util.tree_reduce(lambda a, b: a + b, [1, (2, 3)])
     6
     """
@@ -105,7 +125,8 @@ def tree_reduce_associative(
 ) -> Any:
     """The leaves combined by pairs, the results by pairs again, to the last: in as many rounds as the logarithm says.
 
-    identity: what a tree without leaves gives; it raises ArgumentError without.
+    operation: of two leaves, or results; tree, is_leaf: as of `tree_flatten`. identity: what a tree without leaves
+    gives; it raises ArgumentError without.
 
     >>> tracer.tree_util.tree_reduce_associative(lambda a, b: f"({a}{b})", list("abcde"))
     '(((ab)(cd))e)'
@@ -126,6 +147,9 @@ def tree_reduce_associative(
 def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: Leaf = None) -> Any:
     """A tree like `full_tree`, of which every leaf is that of `prefix_tree` above it.
 
+    prefix_tree: ends where full_tree may go on; is_leaf: as of `tree_flatten`. Raises ArgumentError where it is no
+    prefix.
+
     >>> tracer.tree_util.tree_broadcast((1, 2), (0, {"a": 0, "b": 0}))
     (1, {'a': 2, 'b': 2})
     """
@@ -138,12 +162,21 @@ def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: Leaf = None) -> An
 
 
 def tree_all(tree: Any, *, is_leaf: Leaf = None) -> bool:
-    """Whether all leaves are true."""
+    """Whether all leaves are true.
+
+    tree, is_leaf: as of `tree_flatten`.
+
+    >>> tracer.tree_util.tree_all({"a": True, "b": [1, 0]})
+    False
+    """
     return all(tree_leaves(tree, is_leaf))
 
 
 def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any) -> Any:
     """A tree of trees turned inside out.
+
+    outer_treedef, inner_treedef: the structures of the tree, and of what stands at its leaves; pytree_to_transpose: the
+    tree. Raises ArgumentError for another structure.
 
     >>> outer, inner = (tracer.tree_util.tree_structure(t) for t in ([0, 0], {"a": 0}))
     >>> tracer.tree_util.tree_transpose(outer, inner, [{"a": 1}, {"a": 2}])
@@ -158,22 +191,49 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """Whether a structure is a single leaf."""
+    """Whether a structure is a single leaf.
+
+    treedef: as of `tree_structure`.
+
+    >>> tree = tracer.tree_util
+    >>> tree.treedef_is_leaf(tree.tree_structure(1)), tree.treedef_is_leaf(tree.tree_structure([1]))
+    (True, False)
+    """
     return treedef.num_nodes == 1 and treedef.num_leaves == 1
 
 
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
-    """The structures of a node's children."""
+    """The structures of a node's children.
+
+    treedef: as of `tree_structure`.
+
+    >>> tree = tracer.tree_util
+    >>> tree.treedef_children(tree.tree_structure([0, (0, 0)]))[1] == tree.tree_structure((0, 0))
+    True
+    """
     return treedef.children()
 
 
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
-    """The structure of a tuple of trees."""
+    """The structure of a tuple of trees.
+
+    treedefs: as of `tree_structure`.
+
+    >>> tree = tracer.tree_util
+    >>> tree.treedef_tuple([tree.tree_structure(0)] * 2) == tree.tree_structure((0, 0))
+    True
+    """
     return optree.treespec_tuple(treedefs, namespace=trees.NAMESPACE)
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: Leaf = None) -> bool:
-    """Whether no element is a tree with nodes."""
+    """Whether no element is a tree with nodes.
+
+    iterable: any objects; is_leaf: as of `tree_flatten`.
+
+    >>> tracer.tree_util.all_leaves([1, 2]), tracer.tree_util.all_leaves([1, [2]])
+    (True, False)
+    """
     return optree.all_leaves(iterable, is_leaf, namespace=trees.NAMESPACE)
 
 
@@ -181,7 +241,11 @@ def all_leaves(iterable: Iterable[Any], is_leaf: Leaf = None) -> bool:
 
 
 class SequenceKey(NamedTuple):
-    """A place in a tuple or list."""
+    """A place in a tuple or list.
+
+    >>> tracer.tree_util.keystr((tracer.tree_util.SequenceKey(0),))
+    '[0]'
+    """
 
     idx: int
 
@@ -190,7 +254,11 @@ class SequenceKey(NamedTuple):
 
 
 class DictKey(NamedTuple):
-    """A key of a dict."""
+    """A key of a dict.
+
+    >>> tracer.tree_util.keystr((tracer.tree_util.DictKey("w"),))
+    "['w']"
+    """
 
     key: Hashable
 
@@ -199,7 +267,13 @@ class DictKey(NamedTuple):
 
 
 class GetAttrKey(NamedTuple):
-    """An attribute of a named tuple or a registered class."""
+    """An attribute of a named tuple or a registered class.
+
+    name: of the attribute.
+
+    >>> tracer.tree_util.keystr((tracer.tree_util.GetAttrKey("mean"),))
+    '.mean'
+    """
 
     name: str
 
@@ -208,7 +282,13 @@ class GetAttrKey(NamedTuple):
 
 
 class FlattenedIndexKey(NamedTuple):
-    """The number of a child of a class that says no more about its children."""
+    """The number of a child of a class that says no more about its children.
+
+    key: an integer.
+
+    >>> tracer.tree_util.keystr((tracer.tree_util.FlattenedIndexKey(1),))
+    '[<flat index 1>]'
+    """
 
     key: int
 
@@ -221,6 +301,8 @@ KeyPath = tuple[Any, ...]
 
 def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
     """A path as it would be written behind the tree: `['w'][0]`; or its bare keys.
+
+    keys: of a path; simple: whether they stand bare, with `separator` between them. Returns a text.
 
     >>> tree = tracer.tree_util
     >>> tree.keystr((tree.DictKey("w"), tree.SequenceKey(0)))
@@ -235,6 +317,9 @@ def tree_flatten_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
     """The leaves with their paths, and the structure. is_leaf_takes_path: it is called is_leaf(path, x).
+
+    tree, is_leaf: as of `tree_flatten`; is_leaf_takes_path: it is called is_leaf(path, x). A path is a tuple of keys:
+    see `keystr`.
 
     >>> leaves, _ = tracer.tree_util.tree_flatten_with_path({"w": [1, 2]})
     >>> [(tracer.tree_util.keystr(path), leaf) for path, leaf in leaves]
@@ -281,7 +366,14 @@ def _key(entry: Any) -> Any:
 def tree_leaves_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[KeyPath, Any]]:
-    """The leaves with their paths."""
+    """The leaves with their paths.
+
+    tree, is_leaf, is_leaf_takes_path: as of `tree_flatten_with_path`.
+
+    >>> tree = tracer.tree_util
+    >>> [(tree.keystr(path), leaf) for path, leaf in tree.tree_leaves_with_path({"w": [1, 2]})]
+    [("['w'][0]", 1), ("['w'][1]", 2)]
+    """
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
@@ -289,7 +381,14 @@ def tree_map_with_path(
     f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
 ) -> Any:  # fmt: skip
-    """As `tree_map`, with the path as the function's first argument."""
+    """As `tree_map`, with the path as the function's first argument.
+
+    f, tree, rest: as of `tree_map`; is_leaf, is_leaf_takes_path: as of `tree_flatten_with_path`.
+
+    >>> tree = tracer.tree_util
+    >>> tree.tree_map_with_path(lambda path, x: f"{tree.keystr(path)} = {x}", {"w": [1, 2]})
+    {'w': ["['w'][0] = 1", "['w'][1] = 2"]}
+    """
     leaves, structure = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     others = [_up_to(structure, other) for other in rest]
     results = [f(path, leaf, *xs) for (path, leaf), *xs in zip(leaves, *others, strict=True)]
@@ -307,7 +406,16 @@ def register_pytree_node(
 ) -> None:
     """Make a class a node: flatten_func(x) -> (children, aux), unflatten_func(aux, children) -> x; aux is hashable.
 
+    nodetype: the class; flatten_func, unflatten_func, flatten_with_keys_func: how it is taken apart and put together.
+    Raises ArgumentError for a class that is one already.
+
     flatten_with_keys_func(x) -> (pairs (key, child), aux) says what paths call the children, in place of their numbers.
+
+    >>> class Pair:
+    ...     def __init__(self, a, b): self.a, self.b = a, b
+    >>> tracer.tree_util.register_pytree_node(Pair, lambda p: ((p.a, p.b), None), lambda _, parts: Pair(*parts))
+    >>> tracer.tree_util.tree_leaves(Pair(1, (2, 3)))
+    [1, 2, 3]
     """
     if flatten_with_keys_func is not None:
         register_pytree_with_keys(nodetype, flatten_with_keys_func, unflatten_func)
@@ -324,7 +432,19 @@ def register_pytree_node(
 
 
 def register_pytree_node_class(cls: type[T]) -> type[T]:
-    """Make a class a node by its methods `tree_flatten(self)` and `tree_unflatten(cls, aux, children)`; a decorator."""
+    """Make a class a node by its methods `tree_flatten(self)` and `tree_unflatten(cls, aux, children)`; a decorator.
+
+    cls: the class, which is returned.
+
+    >>> @tracer.tree_util.register_pytree_node_class
+    ... class Scaled:
+    ...     def __init__(self, x, scale): self.x, self.scale = x, scale
+    ...     def tree_flatten(self): return (self.x,), self.scale
+    ...     @classmethod
+    ...     def tree_unflatten(cls, scale, children): return cls(*children, scale)
+    >>> tracer.grad(lambda s: s.scale * s.x)(Scaled(2.0, 10.0)).x
+    Array(10., f64*)
+    """
     register_pytree_node(cls, lambda x: x.tree_flatten(), cls.tree_unflatten)  # type: ignore[attr-defined]
     return cls
 
@@ -340,7 +460,19 @@ def register_pytree_with_keys(
     nodetype: type[T], flatten_with_keys: Callable[[T], tuple[Iterable[tuple[Any, Any]], Any]],
     unflatten_func: Callable[[Any, Any], T], flatten_func: Callable[[T], tuple[Iterable[Any], Any]] | None = None,
 ) -> None:  # fmt: skip
-    """As `register_pytree_node`, with children given as pairs (key, child): paths are made of these keys."""
+    """As `register_pytree_node`, with children given as pairs (key, child): paths are made of these keys.
+
+    nodetype: the class; flatten_with_keys, unflatten_func: how it is taken apart and put together; flatten_func: the
+    same without keys, which is quicker.
+
+    >>> class Box:
+    ...     def __init__(self, inside): self.inside = inside
+    >>> tree = tracer.tree_util
+    >>> tree.register_pytree_with_keys(
+    ...     Box, lambda box: (((tree.GetAttrKey("inside"), box.inside),), None), lambda _, parts: Box(*parts))
+    >>> [tree.keystr(path) for path, _ in tree.tree_leaves_with_path(Box([1, 2]))]
+    ['.inside[0]', '.inside[1]']
+    """
     del flatten_func  # JAX's shorter way for where no paths are asked for
 
     def flatten(x: T) -> Any:
@@ -353,6 +485,8 @@ def register_pytree_with_keys(
 
 def register_pytree_with_keys_class(cls: type[T]) -> type[T]:
     """As `register_pytree_node_class`, by the methods `tree_flatten_with_keys` and `tree_unflatten`; a decorator.
+
+    cls: the class, which is returned.
 
     >>> @tracer.tree_util.register_pytree_with_keys_class
     ... class Pair:
@@ -369,7 +503,15 @@ def register_pytree_with_keys_class(cls: type[T]) -> type[T]:
 
 
 def register_static(cls: type[T]) -> type[T]:
-    """Make a class a node without leaves: its instances, hashable, belong to the structure. A decorator."""
+    """Make a class a node without leaves: its instances, hashable, belong to the structure. A decorator.
+
+    cls: the class, which is returned.
+
+    >>> @tracer.tree_util.register_static
+    ... class Mode(str): pass
+    >>> tracer.tree_util.tree_leaves([Mode("fast"), 1.0])
+    [1.0]
+    """
     register_pytree_node(cls, lambda x: ((), x), lambda aux, _: aux)
     return cls
 
@@ -380,7 +522,17 @@ def register_dataclass(
 ) -> type[T]:  # fmt: skip
     """Make a dataclass a node: `data_fields` are its children, `meta_fields` belong to the structure. A decorator.
 
-    Without them, fields made by `dataclasses.field(metadata={"static": True})` are meta fields, the others data.
+    nodetype: the class, which is returned; data_fields, meta_fields: names of fields; drop_fields: names of those that
+    are left to their defaults. Without them, fields made by `dataclasses.field(metadata={"static": True})`, or
+    `tracer.tree.static`, are meta fields, the others data.
+
+    >>> @tracer.tree_util.register_dataclass
+    ... @dataclasses.dataclass
+    ... class State:
+    ...     position: float
+    ...     velocity: float
+    >>> tracer.tree_util.tree_map(lambda x: 2 * x, State(1.0, 3.0))
+    State(position=2.0, velocity=6.0)
     """
     if data_fields is None or meta_fields is None:
         if not dataclasses.is_dataclass(nodetype):

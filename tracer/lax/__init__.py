@@ -4,6 +4,8 @@ The primitives do not promote and do not broadcast; Python numbers take the dtyp
 are of a greater kind, and arrays without axes the shape.
 """
 
+from types import FunctionType as _FunctionType
+
 from tracer.lax import linalg as linalg
 from tracer.lax.arranging import (
     approx_max_k,
@@ -85,6 +87,7 @@ from tracer.primitives import special as _special
 from tracer.primitives import trigonometric as _trigonometric
 from tracer.primitives.gradients import stop_gradient
 from tracer.runtime.replay import replayed, static
+from tracer.trace.docstrings import say
 from tracer.trace.tracebacks import set_boundaries
 
 Precision = _contractions.Precision
@@ -254,3 +257,16 @@ _REPLAYED = frozenset((
 ))  # fmt: skip
 set_boundaries(globals(), _REPLAYED, replayed)
 set_boundaries(globals(), [name for name in __all__ if name not in _REPLAYED])
+
+say(
+    [face for name in __all__ if type(face := globals()[name]) is _FunctionType],
+    {
+        "axis_index_groups": "lists of lanes, which are equally many; every group is a batch of its own.",
+        "indices_are_sorted": "a hint without effect.",
+        "precision": "a `Precision` or its name, as of `dot_general`.",
+        "predicate": "bool, [] or one for each index vector; nothing is done where it is false.",
+        "preferred_element_type": "the dtype of the result, by default the operands'.",
+        "reverse": "from the last element to the first.",
+        "unique_indices": "a promise that no two windows meet.",
+    },
+)

@@ -78,7 +78,8 @@ def tile(operand: Any, reps: Sequence[int]) -> Array:
 def stack(operands: Sequence[Any], axis: int = 0) -> Array:
     """Arrays of one shape and dtype along a new axis.
 
-    operands: arrays [*s]. Returns their dtype, [..., n, ...]. Raises ShapeError or DTypeError where they differ.
+    operands: arrays [*s]. Returns their dtype, [..., n, ...]. Raises ShapeError or DTypeError where they differ. axis:
+    where the new axis is in the result.
 
     >>> tracer.lax.stack([tnp.asarray([1, 2]), tnp.asarray([3, 4])], 1)
     Array([[1, 3],
@@ -138,7 +139,8 @@ def broadcast_like(arr: Any, like_arr: Any) -> Array:
 def empty(shape: Sequence[int], dtype: Any, *, out_sharding: None = None) -> Array:
     """An array of a shape and dtype, whose elements nobody should rely on (they are 0).
 
-    shape: sizes >= 0; dtype: one or its name. Returns [*shape]. Raises ShapeError for a negative size.
+    shape: sizes >= 0; dtype: one or its name; out_sharding: accepted as JAX's. Returns [*shape]. Raises ShapeError for
+    a negative size.
 
     >>> tracer.lax.empty((2, 3), "float32").shape
     (2, 3)
@@ -227,8 +229,9 @@ def approx_max_k(
 ) -> tuple[Array, Array]:  # fmt: skip
     """The k greatest along an axis and their indices. Exact, as JAX's is on a CPU: the recall is always 1.
 
-    operand: real numbers or bool [*s, n], k <= n. Returns [*s, k] of its dtype and of i32. Raises ShapeError for a
-    larger k. The other settings are accepted as JAX's.
+    operand: real numbers or bool [*s, n], k <= n; reduction_dimension: which axis. Returns [*s, k] of its dtype and of
+    i32. Raises ShapeError for a larger k. recall_target, reduction_input_size_override, aggregate_to_topk: accepted as
+    JAX's.
 
     >>> tracer.lax.approx_max_k(tnp.asarray([1.0, 3.0, 2.0]), 2)
     (Array([3., 2.], f64), Array([1, 2], i32))
@@ -243,8 +246,8 @@ def approx_min_k(
 ) -> tuple[Array, Array]:  # fmt: skip
     """The k least floats along an axis and their indices. Exact, as JAX's is on a CPU.
 
-    operand: floats [*s, n], k <= n. Returns [*s, k] of its dtype and of i32. Raises ShapeError for a larger k. The
-    other settings are accepted as JAX's.
+    operand: floats [*s, n], k <= n; reduction_dimension: which axis. Returns [*s, k] of its dtype and of i32. Raises
+    ShapeError for a larger k. recall_target, reduction_input_size_override, aggregate_to_topk: accepted as JAX's.
 
     >>> tracer.lax.approx_min_k(tnp.asarray([1.0, 3.0, 2.0]), 2)
     (Array([1., 2.], f64), Array([0, 2], i32))
@@ -261,7 +264,7 @@ def conv_general_dilated_patches(
     """What a convolution's window sees at every place, along the feature axis: features by window, features first.
 
     lhs: [batch, features, *spatial] in the order of `dimension_numbers`; returns [batch, features * window size,
-    *places] in the order of the result. The settings are those of `conv_general_dilated`.
+    *places] in the order of the result. lhs_dilation, rhs_dilation: as of `conv_general_dilated`.
 
     padding, filter_shape, window_strides: one entry a spatial axis. Raises ShapeError for another number of them.
 
@@ -292,10 +295,10 @@ def conv_general_dilated_local(
     """A convolution with weights of its own at every place.
 
     lhs: [batch, features, *spatial], rhs: [out features, features * window size, *places], in the order of
-    `dimension_numbers`; the other settings are those of `conv_general_dilated`.
+    `dimension_numbers`; lhs_dilation, rhs_dilation: as of `conv_general_dilated`.
 
-    padding, filter_shape, window_strides: one entry a spatial axis. Returns [batch, out features, *places]. Raises
-    ShapeError where the weights do not fit.
+    padding, filter_shape, window_strides: one entry a spatial axis. Returns [batch, out features, *places], of the
+    operands' dtype. Raises ShapeError where the weights do not fit.
 
     >>> weights = tnp.asarray([[[1.0, 0.0, 2.0], [1.0, 1.0, 0.0]]])
     >>> x = tnp.arange(4.0).reshape(1, 1, 4)
@@ -318,8 +321,8 @@ def conv_shape_tuple(
 ) -> tuple[int, ...]:
     """The shape of a convolution of [batch, features, *spatial] and [out, in, *window].
 
-    lhs_shape, rhs_shape: shapes; strides: an integer a spatial axis; pads: a pair for each. Returns a tuple,
-    [batch, out, *places].
+    lhs_shape, rhs_shape: shapes; strides: an integer a spatial axis; pads: a pair for each; batch_group_count: as of
+    `conv_general_dilated`. Returns a tuple, [batch, out, *places].
 
     >>> tracer.lax.conv_shape_tuple((1, 3, 8), (4, 3, 3), (2,), ((0, 0),))
     (1, 4, 3)

@@ -31,9 +31,10 @@ def cond(
 ) -> Any:  # fmt: skip
     """`true_fun(*operands)` if `pred` holds, else `false_fun(*operands)`; only one of them runs.
 
-    pred: bool [], or a number, which holds unless it is 0. Both return the same structure, shapes and dtypes.
-    Raises CarryTypeError where they do not. `linear` is accepted as JAX's, and so is its older order of arguments,
-    `cond(pred, true_operand, true_fun, false_operand, false_fun)`.
+    pred: bool [], or a number, which holds unless it is 0; operands: trees of arrays of any shapes, or `operand` alone,
+    by JAX's older name. Both functions return the same structure, shapes and dtypes. Raises CarryTypeError where they
+    do not. `linear` is accepted as JAX's, and so is its older order of arguments, `cond(pred, true_operand, true_fun,
+    false_operand, false_fun)`.
 
     >>> tracer.lax.cond(tnp.asarray(2.0) > 1.0, lambda x: x, lambda x: -x, 5.0)
     Array(5., f64*)
@@ -77,7 +78,8 @@ def _each_with_its_own(x: Any, f: Callable[..., Any], y: Any, g: Callable[..., A
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _ABSENT) -> Any:
     """`branches[index](*operands)`; an index below 0 counts as 0, one past the end as the last.
 
-    Raises CarryTypeError where the branches return different structures, shapes or dtypes.
+    index: an integer []; operands: trees of arrays of any shapes, or `operand` alone, by JAX's older name. Raises
+    CarryTypeError where the branches return different structures, shapes or dtypes.
 
     >>> tracer.lax.switch(1, [lambda x: x, lambda x: 10.0 * x], 5.0)
     Array(50., f64*)

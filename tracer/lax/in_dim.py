@@ -24,8 +24,8 @@ from tracer.trace.source import here
 def index_in_dim(operand: Array, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """The slice of an axis at a place known while tracing; without the axis unless `keepdims`.
 
-    operand: [*s]; index: an integer, from either end. Returns the same dtype, [..., 1, ...] or [*s minus axis].
-    Raises AxisError for no such axis and for an index out of bounds.
+    operand: [*s]; index: an integer, from either end; axis: by default the first. Returns the same dtype, [..., 1, ...]
+    or [*s minus axis]. Raises AxisError for no such axis and for an index out of bounds.
 
     >>> tracer.lax.index_in_dim(tnp.asarray([1, 2, 3]), 1)
     Array([2], i64)
@@ -130,8 +130,8 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
 def sort_key_val(keys: Array, values: Array, dimension: int = -1, is_stable: bool = True) -> tuple[Array, Array]:
     """Keys in ascending order, and values in the order of their keys.
 
-    keys: numbers or bool [*s]; values: any dtype [*s]. Returns both, [*s]. Raises ShapeError where the shapes
-    differ, AxisError for no such axis.
+    keys: numbers or bool [*s]; values: any dtype [*s]; dimension: which axis; is_stable: changes nothing, equal keys
+    stay in order. Returns both, [*s]. Raises ShapeError where the shapes differ, AxisError for no such axis.
 
     >>> tracer.lax.sort_key_val(tnp.asarray([2, 1]), tnp.asarray([20, 10]))
     (Array([1, 2], i64), Array([10, 20], i64))

@@ -32,7 +32,7 @@ def cholesky(x: Any, *, symmetrize_input: bool = True) -> Array:
     """The lower triangular L with L L^H = x, of Hermitian positive definite matrices, zeros above its diagonal.
 
     x: [*s, n, n]. symmetrize_input: factors (x + x^H) / 2, else what the lower triangle of x says. Of a matrix that is
-    not positive definite the triangle is NaN.
+    not positive definite the triangle is NaN. Returns x's shape and dtype.
 
     >>> tracer.lax.linalg.cholesky(tnp.asarray([[4.0, 2.0], [2.0, 5.0]]))
     Array([[2., 0.],
@@ -103,9 +103,9 @@ def triangular_solve(
 ) -> Array:  # fmt: skip
     """The X with op(a) X = b (`left_side`) or X op(a) = b, for triangular a.
 
-    a: [*s, n, n], of which the lower or upper triangle is read, without its diagonal if `unit_diagonal`; op transposes,
-    conjugates, both or neither. b: [*s, n, k] on the left, [*s, k, n] on the right, or a vector [*s, n]; returns X of
-    the shape of b.
+    a: [*s, n, n], of which the triangle that `lower` says is read, without its diagonal if `unit_diagonal`;
+    transpose_a, conjugate_a: what op is, neither by default. b: [*s, n, k] on the left, [*s, k, n] on the right, or a
+    vector [*s, n]. Returns X of the shape and dtype of b.
 
     >>> a = tnp.asarray([[2.0, 0.0], [1.0, 4.0]])
     >>> tracer.lax.linalg.triangular_solve(a, tnp.asarray([2.0, 9.0]), left_side=True, lower=True)

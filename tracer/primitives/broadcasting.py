@@ -137,8 +137,8 @@ def broadcast_in_dim(operand: Value, shape: Sequence[int], broadcast_dimensions:
 def full(shape: Sequence[int], fill_value: Value, dtype: DType | None = None) -> Any:
     """An array of the shape with one value everywhere, of the value's dtype unless one is given.
 
-    shape: sizes >= 0; fill_value: a number or an array []. Returns [*shape]. Raises ShapeError for a negative size,
-    DTypeError where the dtype cannot hold a Python number.
+    shape: sizes >= 0; fill_value: a number or an array []; dtype: one or its name. Returns [*shape]. Raises ShapeError
+    for a negative size, DTypeError where the dtype cannot hold a Python number.
 
     >>> full((2,), 7, np.dtype("float32"))
     Array([7., 7.], f32)
@@ -151,8 +151,9 @@ def full(shape: Sequence[int], fill_value: Value, dtype: DType | None = None) ->
 def full_like(x: Value, fill_value: Scalar, dtype: DType | None = None, shape: Sequence[int] | None = None) -> Any:
     """One value everywhere, in the shape and dtype of another array unless others are given.
 
-    x: an array [*s] or a number; fill_value: a number. Returns [*s] or [*shape], of the dtype given or x's, then weak
-    if x is. Raises DTypeError where the dtype cannot hold a Python number, ShapeError for a negative size.
+    x: an array [*s] or a number; fill_value: a number; dtype, shape: others. Returns [*s] or [*shape], of the dtype
+    given or x's, then weak if x is. Raises DTypeError where the dtype cannot hold a Python number, ShapeError for a
+    negative size.
 
     >>> full_like(tnp.asarray([1.5, 2.5]), 3)
     Array([3., 3.], f64)

@@ -348,8 +348,8 @@ def dot(
 ) -> Array:  # fmt: skip
     """The last axis of `lhs` with the first of `rhs`, both of one or two axes; or `dot_general`.
 
-    lhs: [n] or [m, n]; rhs: [n] or [n, k]. Returns [], [m], [k] or [m, k]. Raises as `dot_general`, and ShapeError
-    for more axes.
+    lhs: [n] or [m, n]; rhs: [n] or [n, k]; dimension_numbers: those of `dot_general`, for other axes. Returns [], [m],
+    [k] or [m, k], of the operands' dtype. Raises as `dot_general`, and ShapeError for more axes.
 
     >>> float(dot(tnp.asarray([1.0, 2.0]), tnp.asarray([3.0, 4.0])))
     11.0

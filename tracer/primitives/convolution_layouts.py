@@ -151,12 +151,13 @@ def conv_general_dilated(
 ) -> Array:  # fmt: skip
     """Convolution (without reversing the window) with strides, padding, dilation and groups.
 
-    lhs: [batch, features, *spatial], rhs: [out features, in features, *window], in the order that
-    `dimension_numbers` give; window_strides, lhs_dilation, rhs_dilation: one integer a spatial axis;
-    padding: (before, after) for each, negative to crop, or "SAME", "SAME_LOWER", "VALID".
-    Returns [batch / batch_group_count, out features, *positions], of the operands' dtype or the preferred one;
-    bool is `or` of `and`. Raises DTypeError where the dtypes differ or the preferred one does not fit, ShapeError
-    where features or groups do not fit, ArgumentError for settings of the wrong length.
+    lhs: [batch, features, *spatial], rhs: [out features, in features, *window], in the order that `dimension_numbers`
+    give; window_strides, lhs_dilation, rhs_dilation: one integer a spatial axis; padding: (before, after) for each,
+    negative to crop, or "SAME", "SAME_LOWER", "VALID"; feature_group_count: into how many parts features and out
+    features are cut, of which each sees its own; batch_group_count: the same of the batch and the out features. Returns
+    [batch / batch_group_count, out features, *positions], of the operands' dtype or the preferred one; bool is `or` of
+    `and`. Raises DTypeError where the dtypes differ or the preferred one does not fit, ShapeError where features or
+    groups do not fit, ArgumentError for settings of the wrong length.
 
     >>> conv_general_dilated(tnp.ones((1, 1, 5)), tnp.ones((1, 1, 3)), (1,), "SAME")
     Array([[[2., 3., 3., 3., 2.]]], f64)
@@ -274,8 +275,8 @@ def conv_transpose(
     with `use_consistent_padding`, are those of that convolution. transpose_kernel: reverse the window and exchange
     its features, so that this is the gradient of that convolution.
 
-    lhs: [batch, *spatial, features], rhs: [*window, in, out] by default; strides: an integer a spatial axis.
-    Returns [batch, *positions, out]. Raises as `conv_general_dilated`.
+    lhs: [batch, *spatial, features], rhs: [*window, in, out] by default; strides: an integer a spatial axis. Returns
+    [batch, *positions, out]. Raises as `conv_general_dilated`. rhs_dilation: as there.
 
     >>> conv_transpose(tnp.ones((1, 4, 1)), tnp.ones((3, 1, 1)), (2,), "SAME").shape
     (1, 8, 1)

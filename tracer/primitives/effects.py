@@ -64,7 +64,18 @@ check_p = Primitive(
 def check(condition: Value, text: str) -> None:
     """Raise CheckError(text, at the user's line) where the condition is false: eagerly, and from compiled code.
 
-    condition: bool []. Inside `cond` and `while_loop` under vmap, lanes that are not live are not checked.
+    condition: bool []; text: what the error says. Inside `cond` and `while_loop` under vmap, lanes that are not live
+    are not checked.
+
+    >>> @tracer.jit
+    ... def root(x):
+    ...     tracer.check(tnp.all(x >= 0), "a root of a negative number")
+    ...     return tnp.sqrt(x)
+    >>> root(tnp.asarray([4.0, 9.0]))
+    Array([2., 3.], f64)
+    >>> root(tnp.asarray([-1.0]))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    tracer.errors.CheckError: check failed at ...: a root of a negative number
     """
     where = message(f"check failed{here()}: {text}")
     bind_all(check_p, [operand_of("check", condition), as_literal(True)], {"text": where})

@@ -134,8 +134,8 @@ def slice_in_dim(
 ) -> Any:
     """One axis from start to limit (excluded) by stride, the others whole; negative indices count from the end.
 
-    operand: an array [*s]; start_index, limit_index: None for the ends. Returns the same dtype, one axis shorter.
-    Raises ShapeError where the bounds do not fit, AxisError for an axis that is not there.
+    operand: an array [*s]; start_index, limit_index: None for the ends; axis: by default the first. Returns the same
+    dtype, one axis shorter. Raises ShapeError where the bounds do not fit, AxisError for an axis that is not there.
 
     >>> slice_in_dim(tnp.asarray([0, 1, 2, 3]), 1, -1)
     Array([1, 2], i64)
@@ -389,8 +389,8 @@ split_p = Primitive(
 def split(operand: Value, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     """Cut an axis into parts of the given sizes.
 
-    operand: an array [*s]; sizes: they add up to the axis. Returns a list of arrays [..., size, ...]. Raises
-    ShapeError otherwise, AxisError for an axis that is not there.
+    operand: an array [*s]; sizes: they add up to that of the axis; axis: by default the first. Returns a list of arrays
+    [..., size, ...]. Raises ShapeError otherwise, AxisError for an axis that is not there.
 
     >>> split(tnp.asarray([1, 2, 3]), (1, 2))
     [Array([1], i64), Array([2, 3], i64)]

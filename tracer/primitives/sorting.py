@@ -90,12 +90,12 @@ sort_p: Primitive = Primitive(
 def sort(operand: Operand | Sequence[Operand], dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
     """Sort along an axis by the first `num_keys` operands, the first counting most; the others follow.
 
-    Ascending, NaN last, -0 equal to +0, complex numbers by real, then imaginary part. One array gives an array,
-    a sequence gives a tuple.
+    Ascending, NaN last, -0 equal to +0, complex numbers by real, then imaginary part. One array gives an array, a
+    sequence gives a tuple.
 
-    operand: an array [*s] with an axis, or several of one shape; keys are numbers or bool. Returns the same types.
-    Raises ShapeError for two shapes, ArgumentError for scalars or num_keys out of range, AxisError for no such
-    axis.
+    operand: an array [*s] with an axis, or several of one shape; keys are numbers or bool; dimension: which axis;
+    is_stable: changes nothing, equal keys stay in order. Returns the same types. Raises ShapeError for two shapes,
+    ArgumentError for scalars or num_keys out of range, AxisError for no such axis.
 
     >>> sort((tnp.asarray([2, 1, 2]), tnp.asarray([0.5, 0.25, 0.125])), num_keys=2)
     (Array([1, 2, 2], i64), Array([0.25 , 0.125, 0.5  ], f64))

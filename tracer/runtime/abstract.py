@@ -18,6 +18,8 @@ from tracer.trace.source import here
 class ShapeDtypeStruct:
     """The shape and dtype of an array that is not there, for `lower`, `eval_shape` and `make_program`.
 
+    weak_type: whether it stands for a Python number, which takes on other dtypes; sharding: accepted as JAX's.
+
     >>> tracer.ShapeDtypeStruct((3, 4), "float32")
     ShapeDtypeStruct(f32[3,4])
     """

@@ -36,6 +36,8 @@ CPU = CpuDevice()
 def devices(platform: str | None = None) -> list[CpuDevice]:
     """The devices there are, of all platforms or of one. Raises DeviceError for a platform that is not there.
 
+    platform: "cpu", or None for all.
+
     >>> tracer.devices()
     [CpuDevice(0)]
     """
@@ -45,14 +47,28 @@ def devices(platform: str | None = None) -> list[CpuDevice]:
 
 
 def device_put(x: Any, device: Any = None) -> Any:
-    """A tree with its leaves as arrays on the device; arrays that are there already stay as they are."""
+    """A tree with its leaves as arrays on the device; arrays that are there already stay as they are.
+
+    x: a tree of arrays, NumPy arrays and numbers; device: one of `devices()`, its name, or None for the default.
+    Returns arrays of their shapes and dtypes. Raises DeviceError for one that is not there.
+
+    >>> tracer.device_put({"a": np.ones(2), "b": 1}, tracer.devices()[0])
+    {'a': Array([1., 1.], f64), 'b': Array(1, i64*)}
+    """
     check_device(device, "device_put")
     return trees.tree_map(lambda leaf: as_array(leaf, "device_put"), x)
 
 
 @contextmanager
 def default_device(device: Any) -> Iterator[None]:
-    """Make arrays on this device until the block ends, on this thread."""
+    """Make arrays on this device until the block ends, on this thread.
+
+    device: one of `devices()`, or its name. Raises DeviceError for one that is not there.
+
+    >>> with tracer.default_device("cpu"):
+    ...     tnp.zeros(2).device
+    CpuDevice(0)
+    """
     check_device(device, "default_device")
     with config.using(default_device="cpu"):
         yield

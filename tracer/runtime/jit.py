@@ -218,16 +218,17 @@ def jit(
 ) -> Any:
     """Compile a function of arrays: traced once for each kind of arguments, then run as one machine program.
 
-    fun: takes and returns arrays and numbers, or trees of them. Without it, `jit(static_argnums=0)` is a decorator.
-    static_argnums, static_argnames: arguments that are Python values, hashable; each value is compiled anew.
-    donate_argnums, donate_argnames: arrays that the caller gives up, and can no longer be used. Results of the same
-    type are computed in their memory where the order of reads and writes allows it, and nobody else sees it; where
-    somebody does, or no result has their type, a warning says so once.
-    inline: inside another traced function, its equations rather than a call. keep_unused: accepted as JAX's.
+    fun: takes and returns arrays of any shapes and dtypes and numbers, or trees of them. Without it,
+    `jit(static_argnums=0)` is a decorator. static_argnums, static_argnames: arguments that are Python values, hashable;
+    each value is compiled anew. donate_argnums, donate_argnames: arrays that the caller gives up, and can no longer be
+    used. Results of the same type are computed in their memory where the order of reads and writes allows it, and
+    nobody else sees it; where somebody does, or no result has their type, a warning says so once. inline: inside
+    another traced function, its equations rather than a call. keep_unused, device: accepted as JAX's.
+
     Arrays that `fun` captures, NumPy's too, are read whenever it is called; where tracing looks at their values, as
     masks and `float` do, other values compile anew. So do other objects under names that it reads, and other code or
-    defaults of functions that it runs by name; attributes of objects and items of containers are constants.
-    Raises ArgumentError for arguments that are no arrays, and static ones that cannot be hashed.
+    defaults of functions that it runs by name; attributes of objects and items of containers are constants. Raises
+    ArgumentError for arguments that are no arrays, and static ones that cannot be hashed.
 
     >>> tracer.jit(lambda x: x + 1.0)(2.0)
     Array(3., f64*)
@@ -255,7 +256,19 @@ def jit(
 
 @contextmanager
 def disable_jit(disable: bool = True) -> Iterator[None]:
-    """Run jitted functions as plain Python on this thread until the block ends."""
+    """Run jitted functions as plain Python on this thread until the block ends.
+
+    disable: False changes nothing.
+
+    >>> @tracer.jit
+    ... def f(x):
+    ...     print(x)
+    ...     return 2 * x
+    >>> with tracer.disable_jit():
+    ...     f(tnp.asarray([1.0, 2.0]))
+    [1. 2.]
+    Array([2., 4.], f64)
+    """
     gate.close()
     outer, _switch.off = _switch.off, int(disable)
     try:
@@ -266,9 +279,20 @@ def disable_jit(disable: bool = True) -> Iterator[None]:
 
 
 def block_until_ready(x: Any) -> Any:
-    """The argument, when it has been computed: on a CPU it always has."""
+    """The argument, when it has been computed: on a CPU it always has.
+
+    x: a tree of arrays of any shapes.
+
+    >>> tracer.block_until_ready(tnp.asarray([1.0]))
+    Array([1.], f64)
+    """
     return x
 
 
 def effects_barrier() -> None:
-    """Wait for the effects of what was called: they are over when a call returns."""
+    """Wait for the effects of what was called: they are over when a call returns.
+
+    >>> tracer.jit(lambda: tracer.debug.print("now"))()
+    now
+    >>> tracer.effects_barrier()
+    """

@@ -120,8 +120,8 @@ def make_program(
 ) -> Callable[..., Any]:  # fmt: skip
     """A function of the same arguments that returns the program of `fun`. What `fun` captures comes first.
 
-    Arguments may be `ShapeDtypeStruct`. axis_env: names and sizes of batch axes that `fun` may speak of.
-    return_shape: returns (program, what `eval_shape` gives).
+    Arguments may be `ShapeDtypeStruct`. static_argnums: which arguments are Python values. axis_env: names and sizes of
+    batch axes that `fun` may speak of. return_shape: returns (program, what `eval_shape` gives).
 
     >>> print(tracer.make_program(lambda x: x * 2.0)(tracer.ShapeDtypeStruct((3,), "float32")))  # doctest: +ELLIPSIS
     lambda(%a: f32[3]) -> f32[3] {
@@ -144,6 +144,8 @@ def make_program(
 
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The result of `fun(*args, **kwargs)` with a `ShapeDtypeStruct` for every array; nothing is computed.
+
+    fun: takes and returns trees of arrays; args, kwargs: arrays, or what has `shape` and `dtype`.
 
     >>> tracer.eval_shape(lambda x: x @ x.T, tracer.ShapeDtypeStruct((3, 4), "float64"))
     ShapeDtypeStruct(f64[3,3])

@@ -15,6 +15,8 @@ from tracer.trace.convert import as_array
 def device_get(x: Any) -> Any:
     """A tree with its arrays as NumPy arrays, which may be written to.
 
+    x: a tree of arrays of any shapes. Returns their dtypes.
+
     >>> tracer.device_get({"a": tnp.asarray([1.0])})
     {'a': array([1.])}
     """
@@ -23,6 +25,8 @@ def device_get(x: Any) -> Any:
 
 def typeof(x: Any) -> Type:
     """The IR type of a value: dtype, shape and weak flag.
+
+    x: an array, a NumPy array or a number.
 
     >>> print(tracer.typeof(tnp.zeros((2, 3), "float32")))
     f32[2,3]

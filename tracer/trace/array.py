@@ -61,9 +61,21 @@ KEY_DTYPE: Any = KeyDType()
 
 
 class Array(Surface):
-    """An n-dimensional array of one dtype; see the module docstring and the user's guide.
+    """An n-dimensional array [*s] of one dtype, on one device: the handle of a value that does not change.
 
-    Made by `tracer.numpy.asarray` and the operations; never by calling the class.
+    Made by `tracer.numpy.asarray` and the operations, never by calling the class, whose arguments are refused. It has
+    the methods, attributes and operators of NumPy's ndarray. Only `x[i] = v`, and with it `x[i] += v`, makes the handle
+    stand for another value; `x.at[i].set(v)` and its like give another array. `weak_type` tells whether it comes of
+    Python numbers alone, which take on the dtype of what they meet.
+
+    >>> import tracer.numpy as tnp
+    >>> x = tnp.asarray([[1.0, 2.0], [3.0, 4.0]])
+    >>> x.shape, x.dtype, x.T @ x[0]
+    ((2, 2), dtype('float64'), Array([ 7., 10.], f64))
+    >>> x[0, 1] = 5.0
+    >>> x.at[1].add(1.0)
+    Array([[1., 5.],
+           [4., 5.]], f64)
     """
 
     __slots__ = ("__weakref__", "_atom", "_owner", "_trace", "_type", "_value", "_weak")

@@ -38,10 +38,11 @@ def checkpoint(
 ) -> Callable[..., Any]:  # fmt: skip
     """The same function, of which reverse mode keeps the arguments only, and computes the rest again when it needs it.
 
-    policy: which values it keeps all the same, one of `tracer.checkpoint_policies`, or any
-    policy(primitive, *operand types, **params) -> bool. prevent_cse: keep the compiler from sharing the two
-    computations; False is safe, and faster, for the body of a `scan`. static_argnums, static_argnames: which arguments
-    are Python values. What the function prints it prints once. `concrete` is accepted as JAX's.
+    fun: takes and returns trees of arrays of any shapes. policy: which values it keeps all the same, one of
+    `tracer.checkpoint_policies`, or any policy(primitive, *operand types, **params) -> bool. prevent_cse: keep the
+    compiler from sharing the two computations; False is safe, and faster, for the body of a `scan`. static_argnums,
+    static_argnames: which arguments are Python values. What the function prints it prints once. `concrete` is accepted
+    as JAX's.
 
     >>> import tracer, tracer.numpy as tnp
     >>> tracer.grad(tracer.checkpoint(lambda x: tnp.sin(tnp.sin(x))))(0.0)

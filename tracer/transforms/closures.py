@@ -24,6 +24,8 @@ from tracer.transforms.functions import argument_names, as_outputs, check_callab
 def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any], list[Array]]:
     """The function with the traced arrays that it closes over as arguments, and those arrays.
 
+    fun: takes and returns trees of arrays of any shapes.
+
     Returns (converted, captured) such that converted(*args, *captured) is fun(*args), for arguments of the structure
     and types of `example_args`. So a custom rule may be differentiated in what a function captured.
 
@@ -82,6 +84,8 @@ def _staged(fun: Callable[..., Any], args: tuple[Any, ...], what: str) -> tuple[
 
 def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
     """A function that returns its own reverse derivative: fun(*args) -> (outputs, pullback).
+
+    fun: takes arrays of any shapes; cotangents have the shapes and dtypes of what they belong to.
 
     pullback(cotangents of the outputs) returns a tuple with the cotangent of each argument; the cotangent alone where
     there is one argument. What it closes over is kept as residuals. See `custom_vjp` for two functions instead.
@@ -161,6 +165,8 @@ def _scope(name: str) -> Iterator[None]:
 
 def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
     """The same function, which stands in printed programs as a call of that name.
+
+    fun: any; name: by default fun's own.
 
     >>> import tracer
     >>> program = tracer.make_program(tracer.named_call(lambda x: 2 * x, name="twice"))(1.0)

@@ -128,6 +128,8 @@ def _run(
 class custom_jvp(_Custom):  # noqa: N801  # the name that users know
     """A function with a forward derivative of your own; reverse mode follows from it.
 
+    fun: takes and returns trees of arrays; a tangent has the shape and dtype of what it belongs to.
+
     `f.defjvp(rule)` with rule(primals, tangents) -> (outputs, tangents), tuples in the order of the arguments; or
     `f.defjvps(rule0, rule1, ...)` with rule(tangent, output, *primals) for each argument, None for none.
     nondiff_argnums, nondiff_argnames: arguments that are no arrays; the rule takes them first. Raises ClosureError
@@ -213,6 +215,8 @@ class custom_jvp(_Custom):  # noqa: N801  # the name that users know
 
 class custom_vjp(_Custom):  # noqa: N801  # the name that users know
     """A function with a reverse derivative of your own.
+
+    fun: takes and returns trees of arrays; a cotangent has the shape and dtype of what it belongs to.
 
     `f.defvjp(forward, backward)` with forward(*args) -> (outputs, residuals) and backward(residuals, cotangents) ->
     a tuple with the cotangent of each argument, None where there is none. nondiff_argnums, nondiff_argnames:

@@ -31,10 +31,10 @@ def grad(
 ) -> Callable[..., Any]:  # fmt: skip
     """The gradient of a scalar function, as a function.
 
-    fun: returns a real scalar (a complex one if `holomorphic`), or (scalar, aux) if `has_aux`.
-    argnums: which arguments; the gradient has their tree structure, shapes and dtypes.
-    allow_int: integer arguments get float0 gradients in place of an error. reduce_axes: empty, as JAX's has to be.
-    Raises DTypeError for integer arguments or results, ShapeError for results that are no scalars.
+    fun: returns a real scalar [] (a complex one if `holomorphic`), or (scalar, aux) if `has_aux`. argnums: which
+    arguments; the gradient has their tree structure, shapes and dtypes. allow_int: integer arguments get float0
+    gradients in place of an error. reduce_axes: empty, as JAX's has to be. Raises DTypeError for integer arguments or
+    results, ShapeError for results that are no scalars.
 
     >>> import tracer, tracer.numpy as tnp
     >>> tracer.grad(tnp.sin)(0.0)
@@ -64,6 +64,9 @@ def value_and_grad(
     allow_int: bool = False, reduce_axes: Sequence[object] = (),
 ) -> Callable[..., Any]:  # fmt: skip
     """As `grad`, but the function returns (value, gradient), or ((value, aux), gradient).
+
+    fun, argnums, has_aux, holomorphic, allow_int, reduce_axes: as of `grad`, with its errors. The value has the shape
+    [] and fun's dtype.
 
     >>> import tracer
     >>> tracer.value_and_grad(lambda x: x * x)(3.0)

@@ -29,6 +29,9 @@ from tracer.transforms.tangents import match_tangents, tangent_array
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Sequence[object] = ()) -> Any:
     """Run a function, and return its outputs with the function from cotangents of outputs to those of the inputs.
 
+    fun: takes and returns trees of floating or complex arrays of any shapes; primals: its arguments; reduce_axes:
+    empty, as JAX's has to be. A cotangent has the shape and dtype of what it belongs to, float0 for integers.
+
     Returns (outputs, pullback), or (outputs, pullback, aux) if `has_aux`. pullback(cotangents) takes a tree like
     the outputs and returns a tuple, one entry for each of `primals`. It may be called any number of times, and is a
     tree of the arrays that it keeps: jit, vmap and scan take it and return it.
@@ -51,6 +54,9 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_ax
 
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """Run a function, and return its outputs with its derivative there, a function from tangents to tangents.
+
+    fun: takes and returns trees of floating or complex arrays of any shapes; primals: its arguments. A tangent has the
+    shape and dtype of what it belongs to.
 
     Returns (outputs, pushforward), or (outputs, pushforward, aux) if `has_aux`. What is returned is a tree of the
     arrays that it keeps, as a pullback is: see `vjp`.
@@ -77,8 +83,9 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
 def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
     """The outputs of a function and their tangents, computed side by side.
 
-    primals, tangents: sequences, one entry an argument, of equal structures, shapes and dtypes (float0 for integers).
-    Returns (outputs, tangents), or (outputs, tangents, aux) if `has_aux`.
+    fun: takes and returns trees of arrays; primals, tangents: sequences, one entry an argument, of equal structures,
+    shapes and dtypes (float0 for integers). Returns (outputs, tangents), or (outputs, tangents, aux) if `has_aux`.
+    Raises ArgumentError where structures differ, ShapeError or DTypeError where types do.
 
     >>> import tracer, tracer.numpy as tnp
     >>> tracer.jvp(tnp.sin, (0.0,), (2.0,))
@@ -125,8 +132,9 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
     """The transpose of a linear function: from cotangents of its outputs to those of its arguments.
 
     primals: floating or complex arrays, or anything with `shape` and `dtype`; their values are not used. Raises
-    DTypeError where arguments or outputs are neither, NoRuleError where the function is not linear. What is added to
-    a linear function does not count, as in JAX: the transpose of `x + 1` is that of `x`.
+    DTypeError where arguments or outputs are neither, NoRuleError where the function is not linear. What is added to a
+    linear function does not count, as in JAX: the transpose of `x + 1` is that of `x`. fun: takes and returns trees of
+    arrays of any shapes; reduce_axes: empty, as JAX's has to be.
 
     >>> import tracer, tracer.numpy as tnp
     >>> tracer.linear_transpose(lambda x: 3.0 * x, 1.0)(2.0)

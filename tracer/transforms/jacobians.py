@@ -45,6 +45,7 @@ def jacfwd(fun: Function, argnums: Argnums = 0, has_aux: bool = False, holomorph
     """The Jacobian by forward mode, one tangent an input element: for functions with few inputs.
 
     Each leaf of the result has the shape [*output, *input]; of an integer output it is zero, in the output's dtype.
+    fun, argnums, has_aux, holomorphic: as of `grad`, but for arrays as results.
 
     >>> import tracer, tracer.numpy as tnp
     >>> tracer.jacfwd(lambda x: x * x)(tnp.asarray([1.0, 2.0]))
@@ -59,7 +60,8 @@ def jacrev(
 ) -> Function:
     """The Jacobian by reverse mode, one cotangent an output element: for functions with few outputs.
 
-    Each leaf of the result has the shape [*output, *input].
+    fun, argnums, has_aux, holomorphic, allow_int: as of `grad`, but for arrays as results. Each leaf of the result has
+    the shape [*output, *input] and the input's dtype.
 
     >>> import tracer, tracer.numpy as tnp
     >>> tracer.jacrev(lambda x: tnp.sum(x * x))(tnp.asarray([1.0, 2.0]))
@@ -72,7 +74,10 @@ jacobian = jacrev
 
 
 def hessian(fun: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
-    """The second derivative of a function: forward over reverse. A leaf's shape is [*output, *input, *input].
+    """The second derivative of a function: forward over reverse.
+
+    fun, argnums, has_aux, holomorphic: as of `grad`. A leaf of the result has the shape [*output, *input, *input] and
+    the input's dtype.
 
     >>> import tracer, tracer.numpy as tnp
     >>> tracer.hessian(lambda x: tnp.sum(x ** 3))(tnp.asarray([1.0, 2.0]))
@@ -87,9 +92,9 @@ def hessian(fun: Function, argnums: Argnums = 0, has_aux: bool = False, holomorp
 def hvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
     """The Hessian of a scalar function times a vector, without the Hessian: forward over reverse.
 
-    primals, tangents: sequences, one entry an argument, of equal structures and types. Returns a tuple like
-    `primals`, or (tuple, aux) if `has_aux`. It costs about as much as two gradients. Pearlmutter 1994, Neural
-    Computation 6(1).
+    fun: returns a scalar []; primals, tangents: sequences, one entry an argument, of equal structures, shapes and
+    dtypes. Returns a tuple like `primals`, or (tuple, aux) if `has_aux`. It costs about as much as two gradients.
+    Pearlmutter 1994, Neural Computation 6(1).
 
     >>> import tracer, tracer.numpy as tnp
     >>> x, v = tnp.asarray([1.0, 2.0]), tnp.asarray([1.0, 0.0])

@@ -40,9 +40,11 @@ def vmap(
 ) -> Callable[..., Any]:
     """Map a function over leading (or other) axes of its arguments, as one batched computation.
 
-    in_axes: an integer, None (the same value for every example), or a tree of them that is a prefix of the positional
-    arguments. out_axes: the same for the results. axis_name: a name for collectives, as `lax.psum(x, "batch")`.
-    Keyword arguments are mapped along axis 0. Raises ArgumentError where sizes disagree.
+    fun: takes and returns trees of arrays [*s]; the mapped function's have one axis more, [n, *s] by default, and the
+    same dtypes. in_axes: an integer, None (the same value for every example), or a tree of them that is a prefix of the
+    positional arguments. out_axes: the same for the results. axis_name: a name for collectives, as `lax.psum(x,
+    "batch")`; axis_size: n, where no argument is mapped; spmd_axis_name: accepted as JAX's. Keyword arguments are
+    mapped along axis 0. Raises ArgumentError where sizes disagree.
 
     >>> import tracer, tracer.numpy as tnp
     >>> tracer.vmap(lambda x, y: x * y, in_axes=(0, None))(tnp.asarray([1.0, 2.0]), 3.0)
