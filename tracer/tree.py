@@ -7,6 +7,7 @@
 import dataclasses
 from typing import Any
 
+from tracer.trace.docstrings import signed_as
 from tracer.trace.tracebacks import set_boundaries
 from tracer.tree_util import tree_all as all
 from tracer.tree_util import tree_broadcast as broadcast
@@ -28,6 +29,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@signed_as(dataclasses.field)
 def static(**kwargs: Any) -> Any:
     """As `dataclasses.field`, for a field that belongs to the structure: see `tree_util.register_dataclass`.
 

@@ -15,6 +15,7 @@ import optree
 
 from tracer.errors import ArgumentError, message
 from tracer.trace import trees
+from tracer.trace.docstrings import ABSENT
 from tracer.trace.partials import Partial as Partial
 from tracer.trace.source import here
 from tracer.trace.tracebacks import set_boundaries
@@ -102,12 +103,7 @@ def _up_to(structure: PyTreeDef, tree: Any, what: str = "tree.map") -> list[Any]
         raise ArgumentError(message(f"{what}{here()}: the trees have different structures", str(error))) from None
 
 
-_MISSING: Any = object()
-
-
-def tree_reduce(
-    function: Callable[[Any, Any], Any], tree: Any, initializer: Any = _MISSING, is_leaf: Leaf = None
-) -> Any:
+def tree_reduce(function: Callable[[Any, Any], Any], tree: Any, initializer: Any = ABSENT, is_leaf: Leaf = None) -> Any:
     """The leaves combined one after another, from the initializer on where there is one.
 
     function: of what was combined so far and the next leaf; tree, is_leaf: as of `tree_flatten`; initializer: what it
@@ -116,12 +112,12 @@ def tree_reduce(
     >>> tracer.tree_util.tree_reduce(lambda a, b: a + b, [1, (2, 3)])
     6
     """
-    start = () if initializer is _MISSING else (initializer,)
+    start = () if initializer is ABSENT else (initializer,)
     return functools.reduce(function, tree_leaves(tree, is_leaf), *start)
 
 
 def tree_reduce_associative(
-    operation: Callable[[Any, Any], Any], tree: Any, *, identity: Any = _MISSING, is_leaf: Leaf = None
+    operation: Callable[[Any, Any], Any], tree: Any, *, identity: Any = ABSENT, is_leaf: Leaf = None
 ) -> Any:
     """The leaves combined by pairs, the results by pairs again, to the last: in as many rounds as the logarithm says.
 
@@ -133,7 +129,7 @@ def tree_reduce_associative(
     """
     values = tree_leaves(tree, is_leaf)
     if not values:
-        if identity is _MISSING:
+        if identity is ABSENT:
             raise ArgumentError(
                 message(f"tree.reduce_associative{here()}: the tree has no leaves", help="give identity")
             )

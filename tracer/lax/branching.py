@@ -17,16 +17,15 @@ from tracer.primitives.conversion import convert_element_type
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
+from tracer.trace.docstrings import ABSENT
 from tracer.trace.evaluate import evaluate
 from tracer.trace.source import here
 from tracer.trace.stage import stage
 from tracer.transforms.functions import argument_names, call_rule, check_callable, flatten_arguments
 
-_ABSENT: Any = object()
-
 
 def cond(
-    pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any, operand: Any = _ABSENT,
+    pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any, operand: Any = ABSENT,
     linear: Any = None,
 ) -> Any:  # fmt: skip
     """`true_fun(*operands)` if `pred` holds, else `false_fun(*operands)`; only one of them runs.
@@ -40,7 +39,7 @@ def cond(
     Array(5., f64*)
     """
     del linear
-    if operand is not _ABSENT:
+    if operand is not ABSENT:
         operands = (operand,)
     if _are_in_the_older_order(true_fun, false_fun, operands):
         true_fun, false_fun, operands = _each_with_its_own(true_fun, false_fun, *operands)
@@ -75,7 +74,7 @@ def _each_with_its_own(x: Any, f: Callable[..., Any], y: Any, g: Callable[..., A
     )
 
 
-def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _ABSENT) -> Any:
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = ABSENT) -> Any:
     """`branches[index](*operands)`; an index below 0 counts as 0, one past the end as the last.
 
     index: an integer []; operands: trees of arrays of any shapes, or `operand` alone, by JAX's older name. Raises
@@ -84,7 +83,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
     >>> tracer.lax.switch(1, [lambda x: x, lambda x: 10.0 * x], 5.0)
     Array(50., f64*)
     """
-    if operand is not _ABSENT:
+    if operand is not ABSENT:
         operands = (operand,)
     _check_branches(branches)
     for function in branches:

@@ -38,8 +38,8 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
     broadcast to, in the dtype to which x and y are promoted. Derivatives of what was not chosen are 0, or NaN where its
     own slope is infinite: see `apply_where`.
 
-    With the condition alone: the indices of its true elements, with size and fill_value as of `nonzero`. Raises
-    ArgumentError where only one of x and y is given.
+    With the condition alone: the indices of its true elements; size, fill_value: as of `nonzero`. Raises ArgumentError
+    where only one of x and y is given.
 
     >>> tnp.where(tnp.asarray([True, False]), tnp.asarray([1.0, 2.0]), 0.0)
     Array([1., 0.], f64)

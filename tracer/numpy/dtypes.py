@@ -53,9 +53,12 @@ class ScalarType(type):
 
 
 def _scalar_type(dtype: DType, name: str) -> Any:
-    least = 0 if name == "int1" else 1
-    example = f">>> tnp.{name}({least}).dtype\n    {dtype!r}"
-    text = f"The dtype {name}; called, it makes an array of it.\n\n    {example}\n    "
+    numbers = "[0, -1]" if name == "int1" else "[0, 1]"
+    text = (
+        f"The dtype {name}; called, it makes an array of it.\n\n"
+        f"    x: a number, or numbers [*s]. Returns [*s]. Raises DTypeError for a Python integer that does not fit.\n\n"
+        f"    >>> tnp.{name}({numbers}).dtype\n    {dtype!r}\n    "
+    )
     return ScalarType(name, (), {"dtype": dtype, "__doc__": text})
 
 

@@ -39,10 +39,12 @@ def polyfit(
 ) -> Any:
     """The coefficients, the highest power first, of the polynomial nearest to points by least squares.
 
-    x: [n]; y: [n] or [n, k]; returns [deg + 1] or [deg + 1, k]. w: [n], weights of distances, not of squares. cov: also
-    their covariance, scaled so that the distances have variance 1, or not if "unscaled". By Householder reflections of
-    the scaled powers, which are to be independent: of deg + 1 different x at least. Raises ShapeError where there are
-    fewer points, ArgumentError for rcond and full, which need singular values. Returns floats or complex numbers.
+    x: [n]; y: [n] or [n, k]; deg: at least 0, known while tracing. Returns floats or complex numbers [deg + 1] or [deg
+    + 1, k]. w: [n], weights of distances, not of squares. cov: also their covariance, scaled so that the distances have
+    variance 1, or not if "unscaled".
+
+    By Householder reflections of the scaled powers, which are to be independent: of deg + 1 different x at least.
+    Raises ShapeError where there are fewer points; ArgumentError for `rcond` and `full`, which need singular values.
 
     >>> tnp.polyfit(tnp.asarray([0.0, 1.0, 2.0, 3.0]), tnp.asarray([1.0, 3.0, 7.0, 13.0]), 2).round(6)
     Array([1., 1., 1.], f64)

@@ -17,6 +17,7 @@ from tracer.numpy.logic import isfinite
 from tracer.numpy.rounding import real
 from tracer.numpy.storing import stored
 from tracer.trace.array import Array, concrete_value
+from tracer.trace.docstrings import signed_as
 from tracer.trace.source import here
 
 False_, True_ = np.False_, np.True_
@@ -120,7 +121,7 @@ def min_scalar_type(a: Any) -> DType:
 def isfortran(a: Any) -> bool:
     """Whether an array is in Fortran's order and not in C's: never.
 
-    a: any shape.
+    a: any shape. Returns a Python bool.
 
     >>> tnp.isfortran(tnp.ones((2, 2)))
     False
@@ -147,7 +148,7 @@ def shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
 def may_share_memory(a: Any, b: Any, max_work: Any = None) -> bool:
     """As `shares_memory`, by the bounds of NumPy's arrays alone.
 
-    a, b: any shapes; max_work: as NumPy's.
+    a, b: any shapes; max_work: as NumPy's. Returns a Python bool.
 
     >>> tnp.may_share_memory(tnp.arange(3), tnp.arange(3))
     False
@@ -185,10 +186,12 @@ def ndenumerate(arr: Any) -> Iterator[tuple[tuple[int, ...], Array]]:
     return ((index, x[index]) for index in np.ndindex(*x.shape))
 
 
+@signed_as(np.savetxt)
 def savetxt(fname: Any, X: Any, *args: Any, **options: Any) -> None:
     """Write a vector or matrix as text, by NumPy's options.
 
-    fname: a name of a file, or what has `write`; X: [n] or [m, n].
+    fname: a name of a file, or what has `write`; X: [n] or [m, n]; the rest as of `numpy.savetxt`: fmt and delimiter
+    say how numbers are written, header and footer what stands around them.
 
     >>> import io; text = io.StringIO(); tnp.savetxt(text, tnp.asarray([1.0, 2.0]), fmt="%.1f"); text.getvalue()
     '1.0\\n2.0\\n'
@@ -199,8 +202,8 @@ def savetxt(fname: Any, X: Any, *args: Any, **options: Any) -> None:
 def savez_compressed(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
     """Write several arrays to a compressed .npz archive, under their names or as arr_0, arr_1 ...
 
-    file: a name, or what has `write`; args, kwds: arrays of any shapes; allow_pickle: as NumPy's. Raises DTypeError for
-    dtypes that the format has not, as bfloat16.
+    file: a name, or what has `write`; args, kwds: arrays of any shapes and dtypes; allow_pickle: as NumPy's. Raises
+    DTypeError for dtypes that the format has not, as bfloat16.
 
     >>> import io; buffer = io.BytesIO(); tnp.savez_compressed(buffer, x=tnp.arange(3)); buffer.getvalue()[:2]
     b'PK'
@@ -210,11 +213,12 @@ def savez_compressed(file: Any, *args: Any, allow_pickle: bool = True, **kwds: A
     np.savez_compressed(file, *arrays, allow_pickle=allow_pickle, **named)
 
 
+@signed_as(np.loadtxt)
 def loadtxt(fname: Any, *args: Any, **options: Any) -> Any:
     """Read numbers from text, by NumPy's options: one array, or with unpack=True one for each column.
 
-    fname: a name of a file, an open one, or lines. Returns [m, n], or [n] for one row or column; float64 unless dtype=
-    says otherwise.
+    fname: a name of a file, an open one, or lines; the rest as of `numpy.loadtxt`: delimiter, skiprows, usecols and
+    max_rows say what is read. Returns [m, n], or [n] for one row or column; float64 unless dtype= says otherwise.
 
     >>> import io; tnp.loadtxt(io.StringIO("1 2\\n3 4"))
     Array([[1., 2.],
@@ -223,11 +227,13 @@ def loadtxt(fname: Any, *args: Any, **options: Any) -> Any:
     return asarray(np.loadtxt(fname, *args, **options))
 
 
+@signed_as(np.genfromtxt)
 def genfromtxt(fname: Any, *args: Any, **options: Any) -> Array:
     """Read numbers from text where some are missing, by NumPy's options.
 
-    fname: a name of a file, an open one, or lines. Returns [m, n], or [n] for one row or column; float64 unless dtype=
-    says otherwise, NaN where a number is missing.
+    fname: a name of a file, an open one, or lines; the rest as of `numpy.genfromtxt`: delimiter, skip_header, usecols
+    and filling_values say what is read. Returns [m, n], or [n] for one row or column; float64 unless dtype= says
+    otherwise, NaN where a number is missing.
 
     >>> import io; tnp.genfromtxt(io.StringIO("1,\\n3,4"), delimiter=",")
     Array([[ 1., nan],

@@ -62,7 +62,8 @@ class NamespaceInfo:
 def namespace_info() -> NamespaceInfo:
     """The capabilities, devices and dtypes of `tracer.numpy`: the array API's `__array_namespace_info__`.
 
-    Takes no arrays; of what it returns, `default_dtypes()`, `dtypes()` and `capabilities()` are dictionaries.
+    Takes no arrays; of what it returns, `default_dtypes()`, `dtypes()` and `capabilities()` are dictionaries of dtypes,
+    and of what depends on values or shapes.
 
     >>> tnp.__array_namespace_info__().devices()
     (CpuDevice(0),)

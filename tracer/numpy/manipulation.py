@@ -25,7 +25,7 @@ from tracer.trace.source import here
 def shape(a: Any) -> tuple[int, ...]:
     """The sizes of the axes.
 
-    a: an array, a number, or nested lists. Returns a tuple of integers.
+    a: an array, a number, or nested lists. Returns the shape, a tuple of integers that is known while tracing, too.
 
     >>> tnp.shape([[1, 2, 3]])
     (1, 3)
@@ -278,7 +278,7 @@ def broadcast_arrays(*args: Any) -> tuple[Array, ...]:
 def broadcast_shapes(*shapes_: Any) -> tuple[int, ...]:
     """The shape that shapes broadcast to.
 
-    shapes: tuples of integers, or integers. Returns a tuple. Raises ShapeError where they do not fit.
+    shapes_: tuples of integers, or integers. Returns a tuple. Raises ShapeError where they do not fit.
 
     >>> tnp.broadcast_shapes((2, 1), 3)
     (2, 3)

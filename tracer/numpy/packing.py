@@ -44,8 +44,8 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
 def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Array:
     """The bits of bytes along an axis, of all elements without one: uint8 of 0 and 1. DTypeError unless uint8.
 
-    a: [*s]; axis: one, or None; count: how many bits are kept, zeros added where there are fewer; a negative one leaves
-    so many out at the end; bitorder: as of `packbits`. Returns [..., 8 n, ...] unless there is a count.
+    a: uint8 [*s]; axis: one, or None; count: how many bits are kept, zeros added where there are fewer; a negative one
+    leaves so many out at the end; bitorder: as of `packbits`. Returns uint8 [..., 8 n, ...] unless there is a count.
 
     >>> tnp.unpackbits(tnp.asarray([131], dtype=tnp.uint8))
     Array([1, 0, 0, 0, 0, 0, 1, 1], u8)

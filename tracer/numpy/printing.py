@@ -7,9 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from tracer.trace.docstrings import signed_as
+
 
 def get_printoptions() -> dict[str, Any]:
     """NumPy's options of printing, which hold here too.
+
+    Returns a dict of names and numbers or texts.
 
     >>> tnp.get_printoptions()["precision"]
     8
@@ -17,16 +21,25 @@ def get_printoptions() -> dict[str, Any]:
     return dict(np.get_printoptions())
 
 
+@signed_as(np.set_printoptions)
 def set_printoptions(precision: int | None = None, **options: Any) -> None:
     """Set NumPy's options of printing: precision, threshold, edgeitems, linewidth, suppress, and so on.
 
-    >>> tnp.set_printoptions(precision=8)
+    The names are those of `numpy.set_printoptions`. They hold for arrays of all shapes and dtypes, NumPy's too.
+
+    >>> before = tnp.get_printoptions()["precision"]
+    >>> tnp.set_printoptions(precision=3); tnp.asarray([tnp.pi])
+    Array([3.142], f64)
+    >>> tnp.set_printoptions(precision=before)
     """
     np.set_printoptions(precision, **options)
 
 
+@signed_as(np.set_printoptions)
 def printoptions(**options: Any) -> AbstractContextManager[Any]:
     """NumPy's options of printing, set for a `with` block.
+
+    The names are those of `set_printoptions`. Options have their old values again after the block.
 
     >>> with tnp.printoptions(precision=3):
     ...     print(tnp.asarray([tnp.pi]))
@@ -35,8 +48,12 @@ def printoptions(**options: Any) -> AbstractContextManager[Any]:
     return np.printoptions(**options)
 
 
+@signed_as(np.array2string)
 def array2string(a: Any, *args: Any, **options: Any) -> str:
     """The elements as text, by NumPy's options.
+
+    a: any shape and dtype; the rest as of `numpy.array2string`: precision, separator, max_line_width, threshold say
+    how. Returns a str.
 
     >>> tnp.array2string(tnp.asarray([1.5, 2.0]), separator=", ")
     '[1.5, 2. ]'
@@ -47,7 +64,7 @@ def array2string(a: Any, *args: Any, **options: Any) -> str:
 def base_repr(number: int, base: int = 2, padding: int = 0) -> str:
     """An integer in a base of 2 to 36.
 
-    number: a Python integer; padding: how many zeros to put in front. Returns a str.
+    number: a Python integer; base: by default 2; padding: how many zeros to put in front. Returns a str.
 
     >>> tnp.base_repr(10, base=3)
     '101'
@@ -66,8 +83,12 @@ def binary_repr(num: int, width: int | None = None) -> str:
     return np.binary_repr(num, width)
 
 
+@signed_as(np.format_float_positional)
 def format_float_positional(x: Any, *args: Any, **options: Any) -> str:
     """A number in digits, with as few as tell it from its neighbours.
+
+    x: a number, or an array []; the rest as of `numpy.format_float_positional`: precision and trim say how many digits
+    there are. Returns a str.
 
     >>> tnp.format_float_positional(tnp.asarray(0.1))
     '0.1'
@@ -75,8 +96,12 @@ def format_float_positional(x: Any, *args: Any, **options: Any) -> str:
     return np.format_float_positional(np.asarray(x).item(), *args, **options)
 
 
+@signed_as(np.format_float_scientific)
 def format_float_scientific(x: Any, *args: Any, **options: Any) -> str:
     """A number as a fraction and a power of ten, with as few digits as tell it from its neighbours.
+
+    x: a number, or an array []; the rest as of `numpy.format_float_scientific`: precision and exp_digits say how many
+    digits there are. Returns a str.
 
     >>> tnp.format_float_scientific(tnp.asarray(1500.0))
     '1.5e+03'

@@ -196,9 +196,9 @@ def kron(a: Any, b: Any) -> Array:
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Array:
     """The vector product of vectors of three components; of two, its third component.
 
-    a: vectors along axisa; b: vectors along axisb, by default the last; the other axes broadcast. axisc: where those of
-    the result are; there is no axis where both have two components; axis: all three at once. Returns the dtype to which
-    both are promoted. Raises ShapeError for other sizes.
+    a: vectors along axisa; b: vectors along axisb; by default the last; the other axes broadcast.
+    axisc: where those of the result are; there is no axis where both have two components; axis: all three at once.
+    Returns the dtype to which both are promoted. Raises ShapeError for other sizes.
 
     >>> tnp.cross(tnp.asarray([1, 0, 0]), tnp.asarray([0, 1, 0]))
     Array([0, 0, 1], i64)

@@ -10,6 +10,7 @@ import numpy as np
 from tracer.errors import DTypeError, message
 from tracer.numpy.conversion import array_of
 from tracer.trace.array import Array
+from tracer.trace.docstrings import signed_as
 from tracer.trace.source import here
 
 
@@ -27,8 +28,8 @@ def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
 def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
     """Write several arrays to an uncompressed .npz archive, under their names or as arr_0, arr_1 ...
 
-    file: a name, or what has `write`; args, kwds: arrays of any shapes; allow_pickle: as NumPy's. Raises DTypeError for
-    dtypes that the format has not, as bfloat16.
+    file: a name, or what has `write`; args, kwds: arrays of any shapes and dtypes; allow_pickle: as NumPy's. Raises
+    DTypeError for dtypes that the format has not, as bfloat16.
 
     >>> import io; buffer = io.BytesIO(); tnp.savez(buffer, x=tnp.arange(3)); _ = buffer.seek(0)
     >>> tnp.load(buffer)["x"]
@@ -51,10 +52,11 @@ def stored(name: str, x: Any) -> np.ndarray[Any, Any]:
     return value
 
 
+@signed_as(np.load)
 def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     """Read a .npy file as an array, or an .npz archive as NumPy's mapping of names to ndarrays.
 
-    file: a name, or what has `read`. The array has the shape and dtype that were saved.
+    file: a name, or what has `read`; the rest as of `numpy.load`. The array has the shape and dtype that were saved.
 
     >>> import io; buffer = io.BytesIO(); tnp.save(buffer, tnp.arange(3)); _ = buffer.seek(0); tnp.load(buffer)
     Array([0, 1, 2], i64)

@@ -42,7 +42,8 @@ class ufunc(metaclass=_Kind):  # noqa: N801  # NumPy's name
 
     The functions of elements of `tracer.numpy` that are ufuncs in NumPy count as instances.
 
-    nin, nout: how many arguments and results it has. identity: what a fold starts with, if there is such a value.
+    func: of `nin` scalars [], which returns `nout` of them; identity: what a fold starts with, if there is such a
+    value. Shapes broadcast; dtypes are those that func gives.
 
     >>> longer = tnp.frompyfunc(lambda x, y: tnp.sqrt(x * x + y * y), nin=2, nout=1, identity=0.0)
     >>> longer(3.0, tnp.asarray([4.0, 0.0]))

@@ -133,8 +133,8 @@ def ceil(x: Value) -> Any:
 def round(x: Value, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
     """The nearest integer, as a float; halves go away from zero, or to the even neighbour.
 
-    x: floats [*s]; rounding_method: a `RoundingMethod`, AWAY_FROM_ZERO or TO_NEAREST_EVEN. Returns the same dtype,
-    [*s]. Raises DTypeError for other dtypes.
+    x: floats [*s]. Returns the same dtype, [*s]. Raises DTypeError for other dtypes. rounding_method: a
+    `RoundingMethod`, AWAY_FROM_ZERO or TO_NEAREST_EVEN.
 
     >>> round(tnp.asarray([0.5, 1.5, -2.5]))
     Array([ 1.,  2., -3.], f64)

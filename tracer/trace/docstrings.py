@@ -1,4 +1,4 @@
-"""Docstrings in parts: what many functions have in common is written once, and put in front of their examples."""
+"""What `help` shows: docstrings in parts, of which what many functions share is written once, and signatures."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import inspect
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from types import CodeType
-from typing import Any
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def with_paragraph(text: str, lines: Iterable[str]) -> str:
@@ -27,6 +29,26 @@ def parameters(function: Callable[..., Any]) -> tuple[str, ...]:
     """
     code: CodeType = inspect.unwrap(function).__code__
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+class Absent:
+    """The default of a parameter that None is a value of; signatures show it as "absent"."""
+
+    def __repr__(self) -> str:
+        return "absent"
+
+
+ABSENT: Any = Absent()
+
+
+def signed_as(theirs: Callable[..., Any]) -> Callable[[F], F]:
+    """A decorator: a function that hands all it is given on to another has that one's signature."""
+
+    def signed(function: F) -> F:
+        function.__signature__ = inspect.signature(theirs)  # type: ignore[attr-defined]
+        return function
+
+    return signed
 
 
 def names(prose: str, parameter: str) -> bool:
