@@ -98,6 +98,12 @@ def test_products_with_logarithms_of_nan_are_nan() -> None:
         assert f(0.0, tnp.asarray(0.0)) == 0
 
 
+def test_products_with_logarithms_of_narrow_integers_are_in_f32_as_all_functions_of_them() -> None:
+    narrow = np.ones(2, np.int8)
+    for f in (special.xlogy, special.xlog1py):
+        assert f(narrow, narrow).dtype == special.gammainc(narrow, narrow).dtype == np.float32
+
+
 def test_student_of_many_degrees_is_normal_and_smooth_at_its_median() -> None:
     t = np.asarray([-30.0, -2.0, -0.5, 0.0, 1.0, 3.0, np.inf, -np.inf])
     for freedom in (0.1, 3.0, 1000.0, 1e8, 1e300, np.inf):

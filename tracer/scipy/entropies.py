@@ -21,9 +21,13 @@ def xlogy(x: Any, y: Any) -> Array:
     >>> tracer.scipy.special.xlogy(0.0, 0.0)
     Array(0., f64*)
     """
-    a, b = (array_of("xlogy", v) for v in (x, y))
+    a, b = _floats("xlogy", x, y)
     gone = (a == 0) & ~isnan(b) & ~_has_log(b)
     return where(gone, a * 0.0, a * log(where(gone, 1.0, b)))
+
+
+def _floats(name: str, x: Any, y: Any) -> list[Array]:
+    return list(promoted_inexact(name, array_of(name, x), array_of(name, y)))
 
 
 def _has_log(x: Array) -> Array:
@@ -37,7 +41,7 @@ def xlog1py(x: Any, y: Any) -> Array:
     >>> tracer.scipy.special.xlog1py(0.0, -1.0)
     Array(0., f64*)
     """
-    a, b = (array_of("xlog1py", v) for v in (x, y))
+    a, b = _floats("xlog1py", x, y)
     gone = (a == 0) & ~isnan(b) & ~_has_log(b + 1)
     return where(gone, a * 0.0, a * log1p(where(gone, 0.0, b)))
 
