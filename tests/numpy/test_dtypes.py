@@ -94,6 +94,20 @@ def test_names_of_dtypes_are_dtypes_and_make_arrays() -> None:
     assert isinstance(np.float32(1), tnp.float32)
 
 
+@pytest.mark.parametrize("x", [1j, np.asarray([1j]), [1j]])
+def test_dtypes_make_no_real_numbers_of_complex_ones(x: Any) -> None:
+    with pytest.raises(DTypeError, match=r"^float32 at .*: complex numbers do not become real ones"):
+        tnp.float32(x)
+    assert tnp.bool_(x).all()
+
+
+def test_bools_have_no_common_type_as_in_numpy() -> None:
+    with pytest.raises(DTypeError, match=r"^common_type at .*: bools are no numbers\n  help: cast them to int first$"):
+        tnp.common_type(tnp.ones(2), tnp.ones(2, bool))
+    with pytest.raises(TypeError):
+        np.common_type(np.ones(2), np.ones(2, bool))
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_kinds_are_told_apart(dtype: str) -> None:
     x = tnp.ones((), dtype)

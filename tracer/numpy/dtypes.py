@@ -29,12 +29,12 @@ class ScalarType(type):
     dtype: DType
 
     def __call__(cls, x: Any = 0) -> Array:  # makes arrays, not instances
-        """An array of the dtype, as `asarray(x, dtype)`. DTypeError for a Python integer that does not fit."""
+        """An array of the dtype, as `asarray(x, dtype)`."""
         if type(x) is int and dtypes.is_integer(cls.dtype):
             limits = dtypes.iinfo(cls.dtype)
             if not limits.min <= x <= limits.max:
                 raise DTypeError(message(f"{cls.__name__}{here()}: the integer {x} does not fit in {cls.dtype.name}"))
-        return cast(array_of(cls.__name__, x), cls.dtype)
+        return _converted(cls.__name__, x, cls.dtype)
 
     def __eq__(cls, other: object) -> bool:
         try:
@@ -56,7 +56,8 @@ def _scalar_type(dtype: DType, name: str) -> Any:
     numbers = "[0, -1]" if name == "int1" else "[0, 1]"
     text = (
         f"The dtype {name}; called, it makes an array of it.\n\n"
-        f"    x: a number, or numbers [*s]. Returns [*s]. Raises DTypeError for a Python integer that does not fit.\n\n"
+        f"    x: a number, or numbers [*s]. Returns [*s]. Raises DTypeError for a Python integer that does not fit\n"
+        "    and for what cannot be cast, as complex numbers to real ones.\n\n"
         f"    >>> tnp.{name}({numbers}).dtype\n    {dtype!r}\n    "
     )
     return ScalarType(name, (), {"dtype": dtype, "__doc__": text})
@@ -277,12 +278,15 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     Array([ 1, -1], i32)
     """
     del copy, device  # values are immutable, and there is one device
-    array = array_of("astype", x)
-    wanted = config.default_float if dtype is None else dtype_of_argument("astype", dtype)
+    return _converted("astype", x, config.default_float if dtype is None else dtype_of_argument("astype", dtype))
+
+
+def _converted(name: str, x: Any, wanted: DType) -> Array:
+    array = array_of(name, x)
     if dtypes.is_complex(array.dtype) and not dtypes.is_complex(wanted) and wanted != dtypes.BOOL:
         raise DTypeError(
             message(
-                f"astype{here()}: complex numbers do not become real ones",
+                f"{name}{here()}: complex numbers do not become real ones",
                 f"got {array.type} for {wanted}",
                 help="take x.real, x.imag or abs(x) first",
             )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tracer.errors import ArgumentError, TracerArrayError, message
+from tracer.errors import ArgumentError, DTypeError, TracerArrayError, message
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
 from tracer.numpy.conversion import array_of
@@ -89,7 +89,7 @@ def real_if_close(a: Any, tol: float = 100) -> Array:
 
 
 def common_type(*arrays: Any) -> DType:
-    """The float or complex dtype that holds what all arrays hold; integers count as default floats.
+    """The float or complex dtype that holds what all arrays hold; integers count as float64.
 
     arrays: of any shapes. Raises DTypeError for bools.
 
@@ -97,6 +97,8 @@ def common_type(*arrays: Any) -> DType:
     dtype('float32')
     """
     found = [array_of("common_type", x).dtype for x in arrays]
+    if dtypes.BOOL in found:
+        raise DTypeError(message(f"common_type{here()}: bools are no numbers", help="cast them to int first"))
     return result_type(*(dtypes.F64 if dtypes.is_integer(d) else d for d in found))
 
 
