@@ -96,7 +96,8 @@ def breakpoint(
 
     Under jit the program calls back when it comes here. Commands are pdb's: p, pp, where, up, down, list, continue,
     quit, which raises `bdb.BdbQuit`; anything else is an expression. num_frames: how many frames there are to see.
-    stdin, stdout: where commands come from and answers go to. The other arguments are accepted as JAX's.
+    stdin, stdout: where commands come from and answers go to. backend, filter_frames, ordered, token: accepted as
+    JAX's.
 
     >>> import io
     >>> def f(x):

@@ -42,7 +42,10 @@ def segment_sum(
 ) -> Array:  # fmt: skip
     """The sums of the slices of axis 0 that belong to the same segment; 0 for none. Numbers out of range are dropped.
 
-    data: [n, ...]; segment_ids: integers [n]. Returns [num_segments, ...]; by default up to the greatest number.
+    data: [n, ...]; segment_ids: integers [n]; num_segments: by default up to the greatest number, which must be known
+    then. Returns [num_segments, ...], of data's dtype. mode: of numbers out of range, by default "drop", as in
+    `x.at[i].add`. unique_indices: a promise that no number comes twice; indices_are_sorted, bucket_size: change
+    nothing.
 
     >>> tracer.ops.segment_sum(tnp.asarray([1.0, 2.0, 3.0]), tnp.asarray([0, 1, 0]))
     Array([4., 2.], f64)
@@ -57,7 +60,8 @@ def segment_prod(
 ) -> Array:  # fmt: skip
     """The products of the slices of axis 0 that belong to the same segment; 1 for none.
 
-    Arguments and results are those of `segment_sum`.
+    data: [n, ...]; segment_ids: integers [n]; num_segments, mode, unique_indices, indices_are_sorted, bucket_size: as
+    of `segment_sum`. Returns [num_segments, ...], of data's dtype.
 
     >>> tracer.ops.segment_prod(tnp.asarray([2.0, 5.0, 3.0]), tnp.asarray([0, 1, 0]))
     Array([6., 5.], f64)
@@ -72,7 +76,8 @@ def segment_max(
 ) -> Array:  # fmt: skip
     """The greatest of the slices of axis 0 that belong to the same segment; the least value for none.
 
-    Arguments and results are those of `segment_sum`.
+    data: [n, ...]; segment_ids: integers [n]; num_segments, mode, unique_indices, indices_are_sorted, bucket_size: as
+    of `segment_sum`. Returns [num_segments, ...], of data's dtype.
 
     >>> tracer.ops.segment_max(tnp.asarray([1.0, 2.0, 3.0]), tnp.asarray([0, 1, 0]))
     Array([3., 2.], f64)
@@ -87,7 +92,8 @@ def segment_min(
 ) -> Array:  # fmt: skip
     """The least of the slices of axis 0 that belong to the same segment; the greatest value for none.
 
-    Arguments and results are those of `segment_sum`.
+    data: [n, ...]; segment_ids: integers [n]; num_segments, mode, unique_indices, indices_are_sorted, bucket_size: as
+    of `segment_sum`. Returns [num_segments, ...], of data's dtype.
 
     >>> tracer.ops.segment_min(tnp.asarray([1.0, 2.0, 3.0]), tnp.asarray([0, 1, 0]), num_segments=3)
     Array([ 1.,  2., inf], f64)

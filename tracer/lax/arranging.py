@@ -95,7 +95,8 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Array:
 def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:
     """The slices of an axis, without it.
 
-    x: an array [..., n, ...]. Returns n arrays of its dtype. Raises AxisError for no such axis.
+    x: an array [..., n, ...]; axis: by default the first. Returns n arrays of its dtype. Raises AxisError for no such
+    axis.
 
     >>> tracer.lax.unstack(tnp.asarray([[1, 2], [3, 4]]), 1)
     (Array([1, 3], i64), Array([2, 4], i64))

@@ -135,8 +135,8 @@ def all_gather(
 ) -> Any:
     """The values of all lanes of a named batch axis along a new axis; along an old one, end to end, if `tiled`.
 
-    x: a tree of arrays [*s] in each lane; axis_name: of a vmap around. Returns the tree with [..., lanes, ...].
-    Raises ArgumentError for an axis_name that is not there.
+    x: a tree of arrays [*s] in each lane; axis_name: of a vmap around. Returns the tree with [..., lanes, ...]. Raises
+    ArgumentError for an axis_name that is not there. axis: where the lanes are in the result.
 
     >>> tracer.vmap(lambda x: tracer.lax.all_gather(x, "i"), axis_name="i")(tnp.asarray([1.0, 3.0]))
     Array([[1., 3.],

@@ -40,9 +40,9 @@ def index_in_dim(operand: Array, index: int, axis: int = 0, keepdims: bool = Tru
 def dynamic_slice_in_dim(operand: Array, start_index: Any, slice_size: int, axis: int = 0) -> Array:
     """A slice of one axis, of a known size, from a traced start, moved inside where it would stick out.
 
-    operand: [*s]; start_index: an integer or an integer array []; slice_size: at most the axis's. Returns the same
-    dtype, [..., slice_size, ...]. Raises ShapeError for a larger size, AxisError for no such axis, DTypeError for a
-    start that is no integer.
+    operand: [*s]; start_index: an integer or an integer array []; slice_size: at most the axis's; axis: by default the
+    first. Returns the same dtype, [..., slice_size, ...]. Raises ShapeError for a larger size, AxisError for no such
+    axis, DTypeError for a start that is no integer.
 
     >>> tracer.lax.dynamic_slice_in_dim(tnp.asarray([1, 2, 3]), 1, 2)
     Array([2, 3], i64)
@@ -56,8 +56,8 @@ def dynamic_slice_in_dim(operand: Array, start_index: Any, slice_size: int, axis
 def dynamic_index_in_dim(operand: Array, index: Any, axis: int = 0, keepdims: bool = True) -> Array:
     """The slice of an axis at a traced place, clamped; without the axis unless `keepdims`.
 
-    operand: [*s]; index: an integer or an integer array []. Returns the same dtype, [..., 1, ...] or [*s minus
-    axis]. Raises AxisError for no such axis, DTypeError for an index that is no integer.
+    operand: [*s]; index: an integer or an integer array []; axis: by default the first. Returns the same dtype, [...,
+    1, ...] or [*s minus axis]. Raises AxisError for no such axis, DTypeError for an index that is no integer.
 
     >>> tracer.lax.dynamic_index_in_dim(tnp.asarray([1, 2, 3]), 1, keepdims=False)
     Array(2, i64)

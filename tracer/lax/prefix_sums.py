@@ -19,11 +19,11 @@ from tracer.transforms.functions import as_output, call_rule, check_callable, fl
 def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
     """All prefixes e0, e0∘e1, e0∘e1∘e2, ... along an axis, for an associative operation `fn(a, b)` on trees of slices.
 
-    fn works on many pairs at once, along the axis. reverse: suffixes in place of prefixes.
+    fn works on many pairs at once, along the axis; reverse: suffixes in place of prefixes; axis: by default the first.
     Blelloch 1990, "Prefix sums and their applications".
 
-    elems: a tree of arrays [..., n, ...] of one n. Returns the same tree and types. Raises ShapeError for several
-    n, CarryTypeError where fn returns other types than it takes, AxisError for no such axis.
+    elems: a tree of arrays [..., n, ...] of one n. Returns the same tree and types. Raises ShapeError for several n,
+    CarryTypeError where fn returns other types than it takes, AxisError for no such axis.
 
     >>> tracer.lax.associative_scan(lambda a, b: a + b, tnp.arange(4))
     Array([0, 1, 3, 6], i64)

@@ -150,11 +150,10 @@ def reduce_window(
     """Join the elements of every place of a window, by an associative function of two scalars: pooling.
 
     operand: an array [*s], or a tree of arrays of one shape; init_value: a scalar for each, which padding holds as
-    well. computation: as of `reduce`. window_dimensions, window_strides, base_dilation (of the operand) and
-    window_dilation: an integer for every axis; padding: pairs (before, after), or "SAME", "SAME_LOWER", "VALID".
-    Returns arrays [*places]. add, max and min, from their neutral element, are primitives with fast gradients: of
-    equal extremes the first one has the derivative. Raises as `reduce` does, ArgumentError for settings of the
-    wrong length.
+    well. computation: as of `reduce`. window_dimensions, window_strides, window_dilation, base_dilation: an integer for
+    every axis, the last of the operand; padding: pairs (before, after), or "SAME", "SAME_LOWER", "VALID". Returns
+    arrays [*places]. add, max and min, from their neutral element, are primitives with fast gradients: of equal
+    extremes the first one has the derivative. Raises as `reduce` does, ArgumentError for settings of the wrong length.
 
     >>> x = tnp.asarray([[1.0, 2.0, 5.0], [4.0, 3.0, 0.0]])
     >>> tracer.lax.reduce_window(x, -tnp.inf, tracer.lax.max, (2, 2), (1, 1), "VALID")

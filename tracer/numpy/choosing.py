@@ -69,10 +69,12 @@ def apply_where(
 ) -> Any:  # fmt: skip
     """f1(*args) where the condition holds, elsewhere f2(*args) or `fill_value`; nowhere NaN, in derivatives either.
 
+    cond: [*s]; args: an array or a tuple of arrays, which broadcast; f1, f2: functions of them, f2 by default None, for
+    `fill_value`. Returns the broadcast shape, in the dtype to which the results are promoted.
+
     `where(x > 0, log(x), 0)` computes log(x) for every x, and its derivative at x = 0 is 0 · inf, NaN, although the
     logarithm was not chosen there. Here each function sees `safe` in place of the elements that it is not for, so give
-    a value at which both are defined, with their derivatives. args: an array or a tuple of arrays, broadcast. cond:
-    [*s]; returns that shape, in the dtype to which the results are promoted.
+    a value at which both are defined, with their derivatives.
 
     >>> x = tnp.asarray([0.0, 4.0])
     >>> tracer.grad(lambda x: tnp.where(x > 0, tnp.sqrt(x), 0.0).sum())(x)

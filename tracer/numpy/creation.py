@@ -259,8 +259,8 @@ def _like(name: str, a: Any, dtype: Any, shape: Any) -> tuple[DType, bool, tuple
 def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None) -> Array:
     """start, start + step, ... before stop; `arange(stop)` starts at 0. Integers give int64, floats the default.
 
-    dtype: of the result. Returns [n] with n = ceil((stop - start) / step), or [0]. All three must be known while
-    tracing: they decide the shape. Raises ArgumentError for a step of 0.
+    start, stop, step: numbers, the latter 1 by default; dtype: of the result. Returns [n] with n = ceil((stop - start)
+    / step), or [0]. All three must be known while tracing: they decide the shape. Raises ArgumentError for a step of 0.
 
     >>> tnp.arange(3), tnp.arange(1.0, 2.0, 0.25)
     (Array([0, 1, 2], i64), Array([1.  , 1.25, 1.5 , 1.75], f64))

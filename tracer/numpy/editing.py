@@ -39,8 +39,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     """A copy of arr [*s] with values put before places along an axis, by default in the array made flat.
 
     obj: an integer, a slice, integers, or a mask; a mask must be known while tracing. values: broadcast to the slices
-    that are inserted, as many as there are places; before one place there may be several. Of arr's dtype. Raises
-    OutOfBoundsError, from compiled code, too.
+    that are inserted, as many as there are places; before one place there may be several. axis: the one, or None. Of
+    arr's dtype. Raises OutOfBoundsError, from compiled code, too.
 
     >>> tnp.insert([1, 2, 3], 1, 9)
     Array([1, 9, 2, 3], i64)

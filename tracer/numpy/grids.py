@@ -201,10 +201,11 @@ def _matrix(name: str, arr: Any) -> Array:
 
 
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Array, ...]:
-    """The coordinates of flat places in an array of a shape, in row-major order; in column-major order for "F".
+    """The coordinates of flat places in an array of a shape.
 
-    indices: integers [*s], negative ones counted from the end; shape: known while tracing. Returns int64 [*s] for each
-    axis of the shape. Raises OutOfBoundsError, from compiled code, too.
+    indices: integers [*s], negative ones counted from the end; shape: known while tracing; order: "C" counts along the
+    last axis first, "F" along the first. Returns int64 [*s] for each axis of the shape. Raises OutOfBoundsError, from
+    compiled code, too.
 
     >>> tnp.unravel_index(5, (2, 3))
     (Array(1, i64), Array(2, i64))

@@ -135,7 +135,7 @@ def isfortran(a: Any) -> bool:
 def shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
     """Whether writing into one array could be seen in another: not in arrays of ours, which are values.
 
-    a, b: arrays of any shapes, ours or NumPy's; max_work: as NumPy's.
+    a, b: arrays of any shapes, ours or NumPy's; max_work: as NumPy's. Returns a Python bool.
 
     NumPy's view of one, as `np.asarray` gives it, has its memory.
 

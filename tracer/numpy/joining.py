@@ -76,7 +76,8 @@ concat = concatenate
 def stack(arrays: Any, axis: int = 0, dtype: Any = None) -> Array:
     """Arrays of one shape along a new axis.
 
-    arrays: of shape [*s]; axis: where the new one comes. Returns their common dtype, [*s] with n at `axis`.
+    arrays: of shape [*s]; axis: where the new one comes; dtype: of the result, by default that to which all are
+    promoted. Returns [*s] with n at `axis`. Raises ShapeError for several shapes.
 
     >>> tnp.stack([tnp.asarray([1, 2]), tnp.asarray([3, 4])], axis=1)
     Array([[1, 3],
@@ -276,7 +277,8 @@ def _split(name: str, ary: Any, parts: Any, axis: int, *, equal: bool) -> list[A
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
     """The slices along an axis, without it.
 
-    x: [n, *s] for axis 0; returns n arrays [*s], of x's dtype. Raises AxisError for an axis that x has not.
+    x: [n, *s] for axis 0; axis: the one. Returns n arrays [*s], of x's dtype. Raises AxisError for an axis that x has
+    not.
 
     >>> tnp.unstack(tnp.asarray([1, 2]))
     (Array(1, i64), Array(2, i64))

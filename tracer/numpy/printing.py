@@ -39,7 +39,8 @@ def set_printoptions(precision: int | None = None, **options: Any) -> None:
 def printoptions(**options: Any) -> AbstractContextManager[Any]:
     """NumPy's options of printing, set for a `with` block.
 
-    The names are those of `set_printoptions`. Options have their old values again after the block.
+    The names are those of `set_printoptions`, for arrays of all shapes and dtypes. Options have their old values again
+    after the block.
 
     >>> with tnp.printoptions(precision=3):
     ...     print(tnp.asarray([tnp.pi]))

@@ -102,8 +102,8 @@ def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any =
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """The sum of conj(x1) * x2 along an axis, the others broadcasting.
 
-    x1: [*s, n]; x2: [*t, n], where the axis is the last. Returns the shape to which *s and *t broadcast, in the dtype
-    to which both are promoted. Raises ShapeError where the axes differ in size.
+    x1: [*s, n]; x2: [*t, n]; axis: that of n, by default the last. Returns the shape to which *s and *t broadcast, in
+    the dtype to which both are promoted. Raises ShapeError where the axes differ in size.
 
     >>> tnp.vecdot(tnp.ones((2, 3)), tnp.asarray([1.0, 2.0, 3.0]))
     Array([6., 6.], f64)
@@ -196,9 +196,9 @@ def kron(a: Any, b: Any) -> Array:
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Array:
     """The vector product of vectors of three components; of two, its third component.
 
-    a: vectors along axisa; b: vectors along axisb; by default the last; the other axes broadcast.
-    axisc: where those of the result are; there is no axis where both have two components; axis: all three at once.
-    Returns the dtype to which both are promoted. Raises ShapeError for other sizes.
+    a: [*s, n], vectors along axisa; b: [*t, m], vectors along axisb; axisa, axisb, axisc: by default the last; axis:
+    all three at once. Returns vectors along axisc in the shape to which *s and *t broadcast, no axis where both have
+    two components, in the dtype to which both are promoted. Raises ShapeError for vectors of other sizes.
 
     >>> tnp.cross(tnp.asarray([1, 0, 0]), tnp.asarray([0, 1, 0]))
     Array([0, 0, 1], i64)

@@ -227,8 +227,8 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
 def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: float = 2 * np.pi) -> Array:
     """Angles without jumps: multiples of the period are added where neighbours differ by more than half of it.
 
-    p: [*s]; axis: by default the last; discont: the least jump that counts, by default half the period. Returns floats
-    [*s], of the default dtype for integers unless the period is an integer, too.
+    p: [*s]; axis: by default the last; discont: the least jump that counts, by default half the period; period: 2π by
+    default. Returns floats [*s], of the default dtype for integers unless the period is an integer, too.
 
     >>> tnp.unwrap([0.0, 3.0, 6.0, 0.0])
     Array([0.        , 3.        , 6.        , 6.28318531], f64)

@@ -186,8 +186,9 @@ def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: An
 def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
     """A copy of arr [*s] without the slices at places along an axis, by default of the array made flat.
 
-    obj: an integer, a slice, integers, or a mask. A mask must be known while tracing, and so must several integers,
-    unless none comes twice: `assume_unique_indices` says so. Raises OutOfBoundsError, from compiled code, too.
+    obj: an integer, a slice, integers, or a mask; axis: the one, or None. Of arr's dtype. A mask must be known while
+    tracing, and so must several integers, unless none comes twice: `assume_unique_indices` says so. Raises
+    OutOfBoundsError, from compiled code, too.
 
     >>> tnp.delete(tnp.asarray([1, 2, 3]), 1)
     Array([1, 3], i64)

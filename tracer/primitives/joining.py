@@ -134,8 +134,9 @@ def slice_in_dim(
 ) -> Any:
     """One axis from start to limit (excluded) by stride, the others whole; negative indices count from the end.
 
-    operand: an array [*s]; start_index, limit_index: None for the ends; axis: by default the first. Returns the same
-    dtype, one axis shorter. Raises ShapeError where the bounds do not fit, AxisError for an axis that is not there.
+    operand: an array [*s]; start_index, limit_index: None for the ends; stride: by default 1; axis: by default the
+    first. Returns the same dtype, one axis shorter. Raises ShapeError where the bounds do not fit, AxisError for an
+    axis that is not there.
 
     >>> slice_in_dim(tnp.asarray([0, 1, 2, 3]), 1, -1)
     Array([1, 2], i64)

@@ -275,8 +275,9 @@ def argmax(operand: Value, axis: int, index_dtype: DType = dtypes.I64) -> Any:
 
     Complex numbers are compared by real, then imaginary part.
 
-    operand: numbers or bool [*s]; axis: from either end, of size 1 or more. Returns index_dtype, [*s minus axis].
-    Raises ShapeError for no elements, AxisError for no such axis, DTypeError for an index_dtype of no integers.
+    operand: numbers or bool [*s]; axis: from either end, of size 1 or more; index_dtype: of the result. Returns [*s
+    minus axis]. Raises ShapeError for no elements, AxisError for no such axis, DTypeError for an index_dtype of no
+    integers.
 
     >>> argmax(tnp.asarray([1.0, 3.0, 3.0]), 0)
     Array(1, i64)
@@ -289,8 +290,9 @@ def argmin(operand: Value, axis: int, index_dtype: DType = dtypes.I64) -> Any:
 
     Complex numbers are compared by real, then imaginary part.
 
-    operand: numbers or bool [*s]; axis: from either end, of size 1 or more. Returns index_dtype, [*s minus axis].
-    Raises ShapeError for no elements, AxisError for no such axis, DTypeError for an index_dtype of no integers.
+    operand: numbers or bool [*s]; axis: from either end, of size 1 or more; index_dtype: of the result. Returns [*s
+    minus axis]. Raises ShapeError for no elements, AxisError for no such axis, DTypeError for an index_dtype of no
+    integers.
 
     >>> argmin(tnp.asarray([1.0, 3.0, 1.0]), 0)
     Array(0, i64)

@@ -150,11 +150,9 @@ def categorical(
 ) -> Array:
     """Indices along an axis, drawn with probabilities proportional to exp(logits): the greatest of logits + gumbel.
 
-    logits: real [*s].
-
-    shape: of the result, which ends in the shape of the logits without the axis; by default that shape. replace:
-    whether, for a longer `shape`, an index may come twice. mode: of `gumbel`. Returns i64; as in JAX, i32 without
-    replacement.
+    logits: real [*s]; axis: by default the last; shape: of the result, which ends in the shape of the logits without
+    the axis; by default that shape. replace: whether, for a longer `shape`, an index may come twice. mode: of `gumbel`.
+    Returns i64; as in JAX, i32 without replacement.
 
     >>> tracer.random.categorical(tracer.random.key(0), [0.0, 1.0, 2.0], shape=(4,))
     Array([2, 2, 2, 1], i64)

@@ -140,7 +140,7 @@ def clone(key: Parameter) -> Array:
 def split(key: Parameter, num: int | Iterable[int] = 2) -> Array:
     """`num` new keys, independent of each other and of the key, which is not to be used again.
 
-    num: how many, or a shape. Returns key[num] or key[*num]; raw words u32[*num, 2] for a raw key.
+    num: how many, or a shape. Returns key[num] or key[*num]; raw words uint32 [*num, 2] for a raw key.
 
     >>> tracer.random.split(tracer.random.key(0), 3)
     Array(key[3], words=[[1797259609, 2579123966],

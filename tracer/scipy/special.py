@@ -1,4 +1,8 @@
-"""Special functions at every element, with SciPy's names. Integers are cast to float."""
+"""Special functions at every element, with SciPy's names. Integers are cast to float.
+
+>>> tracer.grad(tracer.scipy.special.gammaln)(5.0)
+Array(1.50611767, f64*)
+"""
 
 # mypy: disable-error-code="no-any-return"
 # (the functions of `tracer.primitives` give arrays for arrays, literals for literals)

@@ -52,14 +52,14 @@ def signed_as(theirs: Callable[..., Any]) -> Callable[[F], F]:
 
 
 def names(prose: str, parameter: str) -> bool:
-    """Whether a docstring's prose says something of a parameter: in backticks, before "=", or in a list before ":".
+    """Whether a docstring's prose says something of a parameter: `so`, so=, so(), or in a list before ":".
 
     >>> names("x, y: [*s]; in degrees if `deg`. Returns x's dtype, [*s].", "x")
     True
     >>> names("x, y: [*s]; in degrees if `deg`. Returns x's dtype, [*s].", "dtype")
     False
     """
-    return parameter in prose and re.search(rf"\b{parameter}(?:(?:, \w+)*:|=|`)", prose) is not None
+    return parameter in prose and re.search(rf"\b{parameter}(?:(?:, \w+)*:|[=(`])", prose) is not None
 
 
 def say(functions: Iterable[Callable[..., Any]], phrases: Mapping[str, str]) -> None:

@@ -91,6 +91,8 @@ remat = checkpoint
 def checkpoint_name(x: Any, name: str) -> Any:
     """The values of a tree, under a name by which policies such as `save_only_these_names` keep them.
 
+    x: a tree of arrays [*s]. Returns the tree.
+
     >>> import tracer, tracer.numpy as tnp
     >>> f = lambda x: tnp.sin(tracer.ad_checkpoint.checkpoint_name(tnp.exp(x), "e"))
     >>> tracer.grad(tracer.checkpoint(f, policy=tracer.checkpoint_policies.save_only_these_names("e")))(0.0).round(4)

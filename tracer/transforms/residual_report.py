@@ -18,6 +18,8 @@ from tracer.transforms.linearize import linearize_program
 def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tuple[Type, str]]:
     """The values that the derivative of `f` at these arguments keeps: each one's type, and where it comes from.
 
+    f: takes and returns trees of arrays of any shapes; args, kwargs: its arguments.
+
     >>> import tracer, tracer.numpy as tnp
     >>> [str(type) for type, _ in saved_residuals(lambda x: tnp.sin(tnp.sin(x)), 1.0)]
     ['f64*[]', 'f64*[]']
@@ -42,6 +44,8 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tu
 
 def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
     """Print what `saved_residuals` lists, one value a line.
+
+    f, args, kwargs: as of `saved_residuals`.
 
     >>> import tracer
     >>> print_saved_residuals(lambda x: x * 2.0 * x, tracer.numpy.asarray(1.0))  # doctest: +ELLIPSIS
