@@ -9,7 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from tracer.errors import TracerArrayError, message
+from tracer.errors import (
+    ArgumentError,
+    AxisError,
+    DTypeError,
+    MatrixError,
+    TracerArrayError,
+    TracerError,
+    message,
+)
 from tracer.numpy.conversion import array_of, inexact_dtype
 from tracer.trace import trees
 from tracer.trace.array import Array
@@ -26,9 +34,15 @@ def by_value(theirs: Callable[..., Any], summary: str, call: str = "", shown: st
     operands = [parameter for parameter in inspect.signature(theirs).parameters if parameter in _OPERANDS]
 
     def function(*args: Any, **kwargs: Any) -> Any:
-        args = tuple(map(_floating, args[: len(operands)])) + args[len(operands) :]
-        kwargs = {key: _floating(x) if key in operands else x for key, x in kwargs.items()}
-        return _ours(name, theirs(*trees.tree_map(_value, args), **trees.tree_map(_value, kwargs)))
+        args = tuple(_floating(name, x) for x in args[: len(operands)]) + args[len(operands) :]
+        kwargs = {key: _floating(name, x) if key in operands else x for key, x in kwargs.items()}
+        values, options = trees.tree_map(_value, args), trees.tree_map(_value, kwargs)
+        try:
+            result = theirs(*values, **options)
+        except (TypeError, ValueError, IndexError) as error:
+            shown = [x.type for x in (*args, *kwargs.values()) if isinstance(x, Array)]
+            raise _refusal(name, error, shown) from None
+        return _ours(name, result)
 
     def _value(x: Any) -> Any:
         if not isinstance(x, Array):
@@ -59,9 +73,25 @@ def by_value(theirs: Callable[..., Any], summary: str, call: str = "", shown: st
 _OPERANDS = frozenset(("A", "a", "b", "x"))  # what NumPy calls the arrays of these functions
 
 
-def _floating(x: Any) -> Any:
-    """Integers of ours as the floats that all functions of them are computed in."""
-    return x.astype(inexact_dtype(x.dtype)) if isinstance(x, Array | np.ndarray) else x
+def _floating(name: str, x: Any) -> Any:
+    """Arrays as ours, in the machine's order of bytes; integers as the floats that functions are computed in."""
+    if not isinstance(x, Array | np.ndarray | np.generic):
+        return x
+    array = array_of(name, x, copy=False)
+    return array.astype(inexact_dtype(array.dtype))
+
+
+def _refusal(name: str, error: Exception, shown: list[Any]) -> TracerError:
+    """What NumPy says of a call, as an error of ours that is of the same family."""
+    got = (f"got {', '.join(map(str, shown))}",) if shown else ()
+    if isinstance(error, IndexError) and not isinstance(error, np.exceptions.AxisError):  # a look at a tuple of sizes
+        return AxisError(message(f"{name}{here()}: the array has no such axis", *got))
+    text = message(f"{name}{here()}: {error}", *got)
+    if isinstance(error, np.linalg.LinAlgError):
+        return MatrixError(text)
+    if isinstance(error, np.exceptions.AxisError):
+        return AxisError(text)
+    return DTypeError(text) if isinstance(error, TypeError) else ArgumentError(text)
 
 
 def _ours(name: str, result: Any) -> Any:

@@ -229,7 +229,28 @@ def unified(name: str, arrays: Sequence[Array]) -> list[Array]:
     if all(x.dtype == first.dtype and not x.weak_type for x in arrays):
         return list(arrays)
     dtype, weak = common_pair(name, [(x.dtype, x.weak_type) for x in arrays])
+    if dtypes.is_integer(dtype) and dtype != dtypes.I64:
+        for x in arrays:
+            if x.weak_type and not fits(x, dtype):
+                shown = f"the integer {np.asarray(x).flat[0]} does not fit in {dtypes.short_name(dtype)}"
+                raise DTypeError(message(f"{name}{here()}: {shown}", help="cast the array to a wider dtype first"))
     return [x if x.dtype == dtype else cast(x, dtype, weak) for x in arrays]
+
+
+def fits(x: Array, dtype: DType) -> bool:
+    """Whether the integers that an array is known to hold are among those of a dtype; True if they are not known."""
+    known = concrete_value(x) if x._trace is None else None
+    if known is None or not known.size or known.dtype.kind not in "iu":
+        return True
+    limits = dtypes.iinfo(dtype)
+    return bool(limits.min <= known.min() and known.max() <= limits.max)
+
+
+def comparable(name: str, *values: Any) -> list[Array]:
+    """Arrays in a dtype to compare them in: a Python integer beyond that of the others is not made smaller."""
+    arrays = [array_of(name, x) for x in values]
+    integers = [x.dtype for x in arrays if dtypes.is_integer(x.dtype) and not x.weak_type]
+    return unified(name, [strong(x) if not all(fits(x, d) for d in integers) else x for x in arrays])
 
 
 def broadcast(x: Array, shape: tuple[int, ...]) -> Array:

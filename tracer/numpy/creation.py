@@ -147,6 +147,9 @@ def full(shape: ShapeLike, fill_value: Any, dtype: Any = None, *, device: Any = 
 
 
 def _spread(name: str, value: Array, sizes: tuple[int, ...]) -> Array:
+    extra = value.ndim - len(sizes)
+    if extra > 0 and value.shape[:extra] == (1,) * extra:  # as where a value is assigned
+        value = reshape(value, value.shape[extra:])
     if sizes_.broadcast(value.shape, sizes, operation=f"{name}{here()}") != sizes:
         got = f"got {value.type} for {sizes_.show(sizes)}"
         raise ShapeError(message(f"{name}{here()}: the value must broadcast to the shape", got))
@@ -326,7 +329,8 @@ def _counted(count: int, first: Any, by: Any, dtype: DType) -> Array:
     index = broadcasted_iota(dtype, (count,), 0)
     if by != 1:
         index = arithmetic.mul(index, _term(by, dtype))
-    return index if first == 0 else arithmetic.add(index, _term(first, dtype))
+    starts = first == 0 and not (by < 0 and dtypes.is_inexact(dtype))  # or the first one would be -0
+    return index if starts else arithmetic.add(index, _term(first, dtype))
 
 
 def _term(value: Any, dtype: DType) -> Any:
@@ -369,29 +373,25 @@ def linspace(
     parts = count - 1 if endpoint else count
     step = arithmetic.div(arithmetic.sub(last, first), parts if parts > 0 else math.nan)
     wanted = computed if dtype is None else dtype_of_argument("linspace", dtype)
-    whole = dtypes.is_integer(wanted) and not dtypes.is_complex(computed)
-    values = _spaced(first, last, count, parts, endpoint, step if whole and parts > 0 else None)
-    if whole:
+    values = _spaced(first, last, count, endpoint, step)
+    if dtypes.is_integer(wanted) and not dtypes.is_complex(computed):
         values = floor(values)
     result = moveaxis(cast(values, wanted), 0, axis)
+    if retstep and parts < 1:
+        return result, array_of("linspace", dtypes.real_dtype(step.dtype).type(math.nan))
     return (result, step) if retstep else result
 
 
-def _spaced(first: Array, last: Array, count: int, parts: int, endpoint: bool, step: Array | None) -> Array:
-    """first (1 - t) + last t, exact at both ends; by a step first + i step, exact where that is whole."""
-    real = dtypes.real_dtype(first.dtype)
+def _spaced(first: Array, last: Array, count: int, endpoint: bool, step: Array) -> Array:
+    """first + i step, of reals bit by bit as NumPy, so that grids meet 0 where its do; and the exact end."""
     sizes = (count, *first.shape)
     if count == 0:
         return broadcast_in_dim(literal("linspace", 0, first.dtype), sizes, ())
-    position = broadcasted_iota(real, (count,), 0)
-    a, b = broadcast(first, sizes), broadcast(last, sizes)
-    if step is None:
-        t = arithmetic.div(position, real.type(max(parts, 1)))
-        t = cast(broadcast_in_dim(t, sizes, (0,)), first.dtype)
-        values = arithmetic.add(arithmetic.mul(a, arithmetic.sub(1, t)), arithmetic.mul(b, t))
-    else:
-        values = arithmetic.add(a, arithmetic.mul(broadcast_in_dim(position, sizes, (0,)), broadcast(step, sizes)))
-    if not (endpoint and count > 1):
+    if count == 1:
+        return expand_dims(first, (0,))
+    position = cast(broadcasted_iota(dtypes.real_dtype(first.dtype), sizes, 0), first.dtype)
+    values = arithmetic.add(arithmetic.mul(position, broadcast(step, sizes)), broadcast(first, sizes))
+    if not endpoint:
         return values
     return concatenate([slice_in_dim(values, 0, count - 1), expand_dims(last, (0,))], 0)
 

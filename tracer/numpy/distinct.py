@@ -20,6 +20,7 @@ from tracer.numpy.manipulation import moveaxis, ravel, reshape
 from tracer.numpy.reductions import any
 from tracer.numpy.scans import cumsum
 from tracer.numpy.sorting import argsort, lexsort
+from tracer.primitives.broadcasting import axis_of
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.source import here
 
@@ -67,6 +68,7 @@ def unique(
     """
     del sorted  # they always are, and may be in any order where it is False
     x = array_of("unique", ar)
+    axis = axis if axis is None else axis_of("unique", axis, x.ndim)
     known = concrete_value(x)
     if size is None:
         if known is None:

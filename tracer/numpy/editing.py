@@ -23,14 +23,14 @@ from tracer.numpy.logic import truth
 from tracer.numpy.manipulation import expand_dims, moveaxis, ravel, reshape
 from tracer.numpy.matrices import indices
 from tracer.numpy.powers import power
-from tracer.numpy.promotion import promoted_inexact
+from tracer.numpy.promotion import fitted, promoted_inexact
 from tracer.numpy.scans import cumsum
 from tracer.numpy.sorting import argsort
 from tracer.numpy.taking import take, traced_places
 from tracer.numpy.transcendental import log10
 from tracer.primitives.broadcasting import axis_of
 from tracer.runtime.handles import makes_new
-from tracer.trace.array import Array
+from tracer.trace.array import Array, concrete_value
 from tracer.trace.source import here
 
 
@@ -50,8 +50,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
         x, axis = ravel(x), 0
     along = axis_of("insert", axis, x.ndim)
     n = x.shape[along]
-    added = astype(array_of("insert", values), x.dtype)
-    added = reshape(added, (1,) * (x.ndim - added.ndim) + added.shape)
+    added = astype(fitted("insert", values, x.dtype) if type(values) is int else array_of("insert", values), x.dtype)
+    added = reshape(added, (1,) * (x.ndim - added.ndim) + added.shape[_surplus(added.shape, x.ndim) :])
     if np.ndim(obj) == 0 and not isinstance(obj, slice):
         added = moveaxis(added, 0, along)
     traced = traced_places("insert", obj, along, n, last=n)
@@ -62,6 +62,12 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
         _filled_up(np.broadcast_to(places, count), n) if traced is None else _sources(broadcast(traced, (count,)), n)
     )
     return take(concatenate([x, added], along), source, along, mode=None if traced is None else "promise_in_bounds")
+
+
+def _surplus(sizes: tuple[int, ...], rank: int) -> int:
+    """How many axes of size 1 are in front of those that fit, as where a value is assigned."""
+    extra = max(len(sizes) - rank, 0)
+    return extra if sizes[:extra] == (1,) * extra else 0
 
 
 def _known_gaps(obj: Any, axis: int, n: int) -> np.ndarray[Any, Any]:
@@ -182,7 +188,7 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     """
     first, last = promoted_inexact("geomspace", asarray(start), asarray(stop))
     count = operator.index(num)
-    if any(isinstance(end, int | float | complex) and end == 0 for end in (start, stop)):
+    if any(known is not None and (known == 0).any() for known in (concrete_value(first), concrete_value(last))):
         raise ArgumentError(message(f"geomspace{here()}: no ratio leads from or to zero", f"got {start} and {stop}"))
     exponents = linspace(0.0 * first, log10(last / first), count, endpoint, axis=0)
     result = first * power(10.0, exponents)

@@ -99,6 +99,9 @@ class _Grid:
 class _Joined:
     """`r_[1:4, 0, x]` joins slices, numbers and arrays along the first axis, `c_` as columns.
 
+    A text in front says otherwise: `r_["1,2,0", x]` the axis, how many axes all get at least, and where their own are
+    among them; "r" and "c" make a row or a column of a vector.
+
     >>> tnp.r_[1:4, 0, tnp.asarray([7, 8])]
     Array([1, 2, 3, 0, 7, 8], i64)
     >>> tnp.c_[tnp.asarray([1, 2]), tnp.asarray([3, 4])]
@@ -106,22 +109,54 @@ class _Joined:
            [2, 4]], i64)
     """
 
-    def __init__(self, *, columns: bool) -> None:
-        self._columns = columns
+    def __init__(self, *, axis: int = 0, ndmin: int = 1, place: int = -1) -> None:
+        self._directions = axis, ndmin, place
 
     def __getitem__(self, item: Any) -> Array:
         parts = item if isinstance(item, tuple) else (item,)
+        axis, ndmin, place = self._directions
+        directions = ""
+        if parts and isinstance(parts[0], str):
+            directions, parts = parts[0], parts[1:]
+            if directions not in ("r", "c"):
+                axis, ndmin, place = _directions(directions, self._directions)
         if any(isinstance(part, str) for part in parts):
-            raise ArgumentError(message(f"r_{here()} takes no directions as text", help="see concatenate and stack"))
-        arrays = [atleast_1d(_counted(p) if isinstance(p, slice) else asarray(p)) for p in parts]
-        if self._columns:
-            arrays = [reshape(x, (-1, 1)) if x.ndim == 1 else x for x in arrays]
-        return concatenate(arrays, -1 if self._columns else 0)
+            raise ArgumentError(message(f"r_{here()}: directions as text come first, once", f"got {item}"))
+        joined = concatenate([_at_least(p, ndmin, place) for p in parts], axis)
+        if joined.ndim == 1 and directions in ("r", "c"):
+            return joined[None, :] if directions == "r" else joined[:, None]
+        return joined
+
+
+def _directions(text: str, usual: tuple[int, int, int]) -> tuple[int, int, int]:
+    """The axis to join along, how many axes all get, and where the axes of those of fewer begin."""
+    try:
+        given = [int(number) for number in text.split(",")]
+    except ValueError:
+        given = []
+    if not 0 < len(given) <= 3:
+        raise ArgumentError(
+            message(f"r_{here()}: directions are up to three integers, or r or c", f"got {text!r}", help="r_['0,2', x]")
+        )
+    axis, ndmin, place = (*given, *usual[len(given) :])
+    return axis, ndmin, place
+
+
+def _at_least(part: Any, ndmin: int, place: int) -> Array:
+    """A slice, a number or an array with axes of size 1 added, before those that it has unless `place` says where."""
+    x = atleast_1d(_counted(part)) if isinstance(part, slice) else asarray(part)
+    missing = max(ndmin, 1) - x.ndim
+    if missing <= 0:
+        return x
+    if place < 0:
+        place += missing + 1
+    before = min(max(place, 0), missing)
+    return reshape(x, (*(1,) * before, *x.shape, *(1,) * (missing - before)))
 
 
 s_, index_exp = _Slices(), _TupleOfSlices()
 mgrid, ogrid = _Grid(is_open=False), _Grid(is_open=True)
-r_, c_ = _Joined(columns=False), _Joined(columns=True)
+r_, c_ = _Joined(), _Joined(axis=-1, ndmin=2, place=0)
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:

@@ -18,7 +18,7 @@ from tracer.numpy.conversion import array_of
 from tracer.numpy.creation import asarray, linspace, zeros
 from tracer.numpy.joining import stack
 from tracer.numpy.manipulation import ravel, reshape
-from tracer.numpy.promotion import promoted_inexact
+from tracer.numpy.promotion import inexact_beside, promoted_inexact
 from tracer.numpy.reductions import max, min, sum
 from tracer.numpy.scans import diff
 from tracer.numpy.sorting import searchsorted
@@ -42,13 +42,21 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Bounds = None, weights: A
     Array([0., 1., 2., 3., 4.], f64)
     """
     x = ravel(array_of("histogram", a))
+    if range is not None:
+        ends = [concrete_value(asarray(end)) for end in range]
+        if not any(end is None for end in ends) and not (np.isfinite(ends).all() and ends[0] <= ends[1]):
+            raise ArgumentError(message(f"histogram{here()}: a range ascends, and is finite", f"got {range}"))
     if isinstance(bins, str):
         if concrete_value(x) is None:
             raise TracerArrayError(
                 message(f"histogram{here()}: {bins!r} needs known values", f"got {x.type}", help="give a number")
             )
+        if weights is not None:
+            raise ArgumentError(
+                message(f"histogram{here()}: {bins!r} counts values alone", "got weights", help="give a number of bins")
+            )
         bounds: Any = None if range is None else (range[0], range[1])
-        return asarray(np.histogram_bin_edges(concrete_value(x), bins, bounds, weights))
+        return asarray(np.histogram_bin_edges(concrete_value(x), bins, bounds))
     edges = array_of("histogram", bins)
     if edges.ndim == 1:
         known = concrete_value(edges)
@@ -65,6 +73,8 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Bounds = None, weights: A
     else:
         low, high = asarray(0.0), asarray(1.0)
     low, high = promoted_inexact("histogram", low, high)
+    if range is not None and dtypes.is_float(x.dtype):  # the bounds may be plain numbers, of which x says the width
+        low, high = (inexact_beside("histogram", end, x) for end in (low, high))
     known = [concrete_value(low), concrete_value(high)]
     if any(bound is not None and not np.isfinite(bound) for bound in known):
         raise ArgumentError(
@@ -166,13 +176,15 @@ def histogram2d(
 ) -> tuple[Array, Array, Array]:
     """The histogram of points in the plane, and the edges along both axes.
 
-    x, y: vectors [n]; bins, range, weights, density: as of `histogramdd`. Returns float64 counts [r, c] and edges [r +
-    1], [c + 1].
+    x, y: vectors [n]; bins, range, weights, density: as of `histogramdd`, but that edges may be one vector for both.
+    Returns float64 counts [r, c] and edges [r + 1], [c + 1].
 
     >>> tnp.histogram2d([0.0, 1.0], [0.0, 1.0], bins=2)[0]
     Array([[1., 0.],
            [0., 1.]], f64)
     """
+    if isinstance(bins, list | tuple) and len(bins) not in (1, 2):
+        bins = [bins, bins]
     counts, (first, second) = histogramdd([x, y], bins, range, weights, density)
     return counts, first, second
 
@@ -194,9 +206,15 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Array:
     if not edges.shape[0]:
         return zeros(values.shape, dtypes.I64)
     known = concrete_value(edges)
-    if known is not None and not (np.all(known[1:] >= known[:-1]) or np.all(known[1:] <= known[:-1])):
+    if known is not None and not (_ascends(known) or _ascends(known[::-1])):
         raise ArgumentError(message(f"digitize{here()}: the bins neither ascend nor descend"))
     side = "left" if right else "right"
     ascending = searchsorted(edges, values, side=side)
     descending = edges.shape[0] - searchsorted(edges[::-1], values, side=side)
-    return where(edges[-1] >= edges[0], ascending, descending)
+    return where((edges[-1] >= edges[0]) | (edges[-1] != edges[-1]), ascending, descending)
+
+
+def _ascends(values: Any) -> bool:
+    """Whether values ascend, NaN being the greatest."""
+    later, earlier = values[1:], values[:-1]
+    return bool(np.all((later >= earlier) | (later != later)))

@@ -165,6 +165,8 @@ def _depth(x: Any) -> int:
 
 
 def _rank(x: Any) -> int:
+    if isinstance(x, list) and not x:
+        raise ShapeError(message(f"block{here()}: a list of no blocks has no shape", help="take it out"))
     return max(map(_rank, x)) if isinstance(x, list) else array_of("block", x).ndim
 
 
@@ -351,6 +353,10 @@ def _repeat_each(x: Array, repeats: Array, axis: int, total: int | None) -> Arra
     if known is not None and total is None:
         index = np.repeat(np.arange(n), np.broadcast_to(known.reshape(-1), (n,)) if known.size == 1 else known)
         return take_places(x, array_of("repeat", index.astype(np.int64)), axis)
+    if not n:
+        if total:
+            raise ShapeError(message(f"repeat{here()}: there is nothing to repeat", f"got {x.type}, axis={axis}"))
+        return x
     if total is None:
         raise ArgumentError(
             message(
@@ -393,6 +399,10 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
     shifts = tuple(shift) if isinstance(shift, list | tuple) else (shift,) * len(axes)
     if len(axes) == 1 and len(shifts) > 1:
         axes = axes * len(shifts)
+    if len(shifts) == 1:
+        shifts = shifts * len(axes)
+    if not (shifts and axes):
+        return x
     if len(axes) != len(shifts):
         raise ShapeError(
             message(f"roll{here()}: one shift for all axes, or one for each", f"got {shifts} for axis={axis}")

@@ -24,7 +24,7 @@ from tracer.numpy.matrices import diagonal as _diagonal
 from tracer.numpy.matrices import eye
 from tracer.numpy.matrices import trace as _trace
 from tracer.numpy.powers import power
-from tracer.numpy.products import cross as cross
+from tracer.numpy.products import cross as _cross
 from tracer.numpy.products import matmul as matmul
 from tracer.numpy.products import outer as _outer
 from tracer.numpy.products import tensordot as tensordot
@@ -80,6 +80,20 @@ def norm(x: Any, ord: Any = None, axis: int | Sequence[int] | None = None, keepd
     raise ShapeError(
         message(f"norm{here()}: of vectors or matrices", f"got {value.type}, axis={axis}", help="give axis=")
     )
+
+
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
+    """The vector product of vectors of three components along an axis; the other axes broadcast.
+
+    Raises ShapeError for vectors of two, of which `tracer.numpy.cross` gives the third component.
+
+    >>> tnp.linalg.cross(tnp.asarray([1, 0, 0]), tnp.asarray([0, 1, 0]))
+    Array([0, 0, 1], i64)
+    """
+    for x in (array_of("cross", x1), array_of("cross", x2)):
+        if x.shape[axis_of("cross", axis, x.ndim)] != 3:
+            raise ShapeError(message(f"cross{here()} takes vectors of 3 components", f"got {x.type}, axis={axis}"))
+    return _cross(x1, x2, axis=axis)
 
 
 def vector_norm(x: Any, /, *, axis: int | Sequence[int] | None = None, keepdims: bool = False, ord: Any = 2) -> Array:

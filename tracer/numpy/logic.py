@@ -101,7 +101,8 @@ def _ordered(name: str, compare: Any, strictly: Any, x1: Any, x2: Any) -> Array:
     if not dtypes.is_complex((x if isinstance(x, Array) else y).dtype):
         return compare(x, y)
     (a, b), (c, d) = ((parts.real(v), parts.imag(v)) for v in (x, y))
-    return bits.or_(strictly(a, c), bits.and_(comparison.eq(a, c), compare(b, d)))
+    numbers = bits.and_(comparison.eq(b, b), comparison.eq(d, d))  # where an imaginary part is NaN, nothing holds
+    return bits.or_(bits.and_(strictly(a, c), numbers), bits.and_(comparison.eq(a, c), compare(b, d)))
 
 
 # Logic

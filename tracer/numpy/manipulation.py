@@ -203,7 +203,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     """
     x = array_of("rollaxis", a)
     source = axis_of("rollaxis", axis, x.ndim)
-    place = axis_of("rollaxis", start, x.ndim + 1)
+    place = x.ndim if start == x.ndim else axis_of("rollaxis", start, x.ndim)
     return moveaxis(x, source, place - (source < place))
 
 

@@ -13,9 +13,9 @@ from tracer.ir import dtypes
 from tracer.numpy.conversion import array_of, broadcast, cast, dtype_of_argument, shape_argument
 from tracer.primitives import arithmetic, comparison
 from tracer.primitives.arithmetic import add
-from tracer.primitives.broadcasting import axis_of, broadcast_in_dim, full_like
+from tracer.primitives.broadcasting import axis_of, broadcast_in_dim, full_like, reduce_sum
 from tracer.primitives.joining import pad, slice_in_dim
-from tracer.primitives.reductions import reduce_sum
+from tracer.primitives.reductions import reduce_or
 from tracer.primitives.rules import kind_of
 from tracer.primitives.shapes import broadcasted_iota, iota, moveaxis, reshape
 from tracer.runtime.devices import check_device
@@ -237,7 +237,8 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
     Array(5, i64)
     """
     x = diagonal(a, offset, axis1, axis2)
-    return reduce_sum(cast(x, sum_dtype(x) if dtype is None else dtype_of_argument("trace", dtype)), (-1,))
+    wanted = sum_dtype(x) if dtype is None else dtype_of_argument("trace", dtype)
+    return (reduce_or if wanted == dtypes.BOOL else reduce_sum)(cast(x, wanted), (-1,))
 
 
 def sum_dtype(x: Array) -> Any:

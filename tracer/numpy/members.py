@@ -79,7 +79,7 @@ def item(self: Array, *args: Any) -> Any:
         return self._value.item()
     if args:
         index = args[0] if len(args) == 1 else args
-        chosen = manipulation.ravel(self)[index] if isinstance(index, int) and self.ndim > 1 else self[index]
+        chosen = manipulation.ravel(self)[index] if isinstance(index, int) and self.ndim != 1 else self[index]
     return chosen._scalar(TracerFloatError, "item", differentiated=not is_differentiable(chosen.type)).item()
 
 
@@ -153,7 +153,7 @@ def view(self: Array, dtype: Any = None) -> Array:
         )
     if is_complex(wanted):
         halves = _regrouped(self, real_dtype(wanted))
-        parts = manipulation.reshape(halves, (*halves.shape[:-1], -1, 2) if self.ndim else (2,))
+        parts = manipulation.reshape(halves, (*halves.shape[:-1], halves.shape[-1] // 2, 2) if self.ndim else (2,))
         return join(parts[..., 0], parts[..., 1])
     return manipulation.reshape(found, ()) if (found := _regrouped(self, wanted)).ndim > self.ndim else found
 
@@ -170,10 +170,12 @@ def _regrouped(x: Array, wanted: DType) -> Array:
     old, new = x.dtype.itemsize, wanted.itemsize
     if old == new:
         return x if x.dtype == wanted else bitcast_convert_type(x, wanted)
+    if not x.ndim:
+        return manipulation.reshape(bitcast_convert_type(x, wanted), (-1,))
+    sizes = (*x.shape[:-1], x.shape[-1] * old // new)
     if old < new:
-        return bitcast_convert_type(manipulation.reshape(x, (*x.shape[:-1], -1, new // old)), wanted)
-    found: Array = bitcast_convert_type(x, wanted)
-    return manipulation.reshape(found, (*x.shape[:-1], -1) if x.ndim else (-1,))
+        return bitcast_convert_type(manipulation.reshape(x, (*sizes, new // old)), wanted)
+    return manipulation.reshape(bitcast_convert_type(x, wanted), sizes)
 
 
 def sort(

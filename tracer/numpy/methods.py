@@ -121,7 +121,7 @@ def _contains(self: Array, value: Any) -> bool:
 
 
 def _format(self: Array, spec: str) -> str:
-    if not spec:
+    if not spec and (self.shape or self._trace is not None or concrete_value(self) is None):
         return str(self)
     if self.shape or concrete_value(self) is None:
         if concrete_value(self) is None:

@@ -49,7 +49,7 @@ def nanvar(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
     where: Any = None, mean: Any = None, correction: float | None = None,
 ) -> Array:  # fmt: skip
-    """`var` of the elements that are not NaN; NaN where there are not more of them than `ddof`.
+    """`var` of the elements that are not NaN; NaN where there are not more floats of them than `ddof`.
 
     a: [*s]; axis, ddof, keepdims, mean, correction, dtype: as of `var`. Returns floats [*s minus axes].
 
@@ -57,6 +57,8 @@ def nanvar(
     Array(1., f64)
     """
     x = operand("nanvar", a)
+    if not dtypes.is_inexact(x.dtype):
+        return var(x, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
     inexact_stays("nanvar", x, dtype)
     present = ~isnan(x)
     if where is not None:
@@ -103,7 +105,7 @@ def cov(
     if x.ndim > 2:
         raise ShapeError(message(f"cov{here()} takes a vector or a matrix", f"got {x.type}"))
     rows = atleast_2d(x)
-    rows = rows.T if not rowvar and x.ndim == 2 and rows.shape[0] != 1 else rows
+    rows = rows.T if not rowvar and x.ndim == 2 else rows
     if y is not None:
         other = atleast_2d(array_of("cov", y).astype(x.dtype) if dtype is not None else array_of("cov", y))
         rows = concatenate([rows, other.T if not rowvar and other.shape[0] != 1 else other])

@@ -17,7 +17,7 @@ from tracer.ir import dtypes
 from tracer.ir.dtypes import DType, is_inexact, is_integer
 from tracer.numpy import keywords
 from tracer.numpy.choosing import where as where_
-from tracer.numpy.conversion import array_of, cast, dtype_of_argument
+from tracer.numpy.conversion import array_of, cast, dtype_of_argument, native
 from tracer.numpy.dtypes import can_cast, check_cast, result_type
 from tracer.numpy.manipulation import broadcast_to
 from tracer.numpy.promotion import literal
@@ -144,28 +144,28 @@ def put(name: str, result: Any, target: Any, where: Any, casting: str | None = N
     Without a target, 0 where `where` does not hold. grows: whether the result is spread over a target of more elements.
     """
     value = array_of(name, result)
-    if where is not True:
-        held = array_of(name, target) if target is not None else cast(array_of(name, 0), value.dtype)
-        value = where_(where, value, cast(held, value.dtype))
     if target is None:
-        return value
+        return value if where is True else where_(where, value, cast(array_of(name, 0), value.dtype))
     if not isinstance(target, Array | np.ndarray):
         raise DTypeError(
             message(f"{name}{here()}: out= must be an array", f"got {type(target).__name__}", help="x = f(y)")
         )
-    if grows and value.shape != target.shape and _spreads(value.shape, target.shape):
-        value = broadcast_to(value, target.shape)
-    if value.shape != target.shape:
-        raise ShapeError(
-            message(f"{name}{here()}: out= must have the result's shape", f"got {target.shape}, expected {value.shape}")
-        )
-    if not value.weak_type and not can_cast(value.dtype, target.dtype, casting or "same_kind"):
+    if not value.weak_type and not can_cast(value.dtype, native(target.dtype), casting or "same_kind"):
         raise DTypeError(
             message(
                 f"{name}{here()}: the result does not fit in out=",
                 f"got {value.type} for an array of {target.dtype}",
                 help="give out= another dtype, or leave it out and cast the result",
             )
+        )
+    if where is not True:  # in the target's dtype, which may hold more than that of the result
+        held = array_of(name, target)
+        value = where_(where, cast(value, held.dtype), held)
+    if grows and value.shape != target.shape and _spreads(value.shape, target.shape):
+        value = broadcast_to(value, target.shape)
+    if value.shape != target.shape:
+        raise ShapeError(
+            message(f"{name}{here()}: out= must have the result's shape", f"got {target.shape}, expected {value.shape}")
         )
     written(name, target, value, True)
     return target

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tracer.errors import ArgumentError, DTypeError, message
+from tracer.errors import ArgumentError, DTypeError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.numpy.conversion import array_of, cast
 from tracer.numpy.manipulation import moveaxis, ravel, reshape
@@ -59,7 +59,9 @@ def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitord
     flat = reshape(bits, (*moved.shape[:-1], 8 * moved.shape[-1]))
     if count is not None:
         size = flat.shape[-1]
-        wanted = operator.index(count) if count >= 0 else max(size + operator.index(count), 0)
+        wanted = operator.index(count) if count >= 0 else size + operator.index(count)
+        if wanted < 0:
+            raise ShapeError(message(f"unpackbits{here()}: there are {size} bits", f"got count={count}"))
         flat = pad(flat[..., :wanted], [(0, 0)] * (flat.ndim - 1) + [(0, max(wanted - size, 0))])
     return flat if axis is None else moveaxis(flat, -1, axis)
 

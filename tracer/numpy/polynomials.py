@@ -196,6 +196,8 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     if values.ndim != 1:
         raise ShapeError(message(f"vander{here()} takes a vector", f"got {values.type}"))
     columns = values.shape[0] if N is None else operator.index(N)
+    if columns < 0:
+        raise ShapeError(message(f"vander{here()}: the number of powers must not be negative", f"got N={N}"))
     powers = [full_like(values, 1)]
     for _ in range(1, columns):
         powers.append(promoted("vander", powers[-1] * values, powers[-1])[0])

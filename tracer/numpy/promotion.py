@@ -141,11 +141,14 @@ def literal(name: str, value: Any, dtype: DType, weak: bool = False) -> Literal:
         rounds_once = type(value) is int and dtypes.is_inexact(dtype) and -(2**63) <= value < 2**63
         if dtypes.is_narrow(dtype) and not _fits(value, dtype):
             raise OverflowError
+        if value != value and dtypes.is_integer(dtype):
+            raise OverflowError
         found = np.int64(value).astype(dtype) if rounds_once else dtype.type(value)
     except OverflowError:
         raise DTypeError(
             message(
-                f"{name}{here()}: the integer {value} does not fit in {dtypes.short_name(dtype)}",
+                f"{name}{here()}: {'the integer ' if value == value else ''}{value} does not fit in "
+                f"{dtypes.short_name(dtype)}",
                 help="cast the array to a wider dtype first" if dtype.itemsize < 8 else "write it as a float",
             )
         ) from None
@@ -158,6 +161,13 @@ def _fits(value: Any, dtype: DType) -> bool:
         return True
     limits = dtypes.iinfo(dtype)
     return bool(limits.min <= int(value) <= limits.max)
+
+
+def fitted(name: str, value: Any, dtype: DType) -> Array:
+    """What is written among elements of a dtype, in that dtype. DTypeError for a Python integer that it has not."""
+    if type(value) is int and dtypes.is_integer(dtype):
+        return array_of(name, literal(name, value, dtype).value)
+    return cast(array_of(name, value), dtype)
 
 
 def same_dtype(name: str, x: Array, value: Any) -> Operand:

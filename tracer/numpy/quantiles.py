@@ -218,6 +218,8 @@ def _of_sorted(name: str, ordered: Array, count: Any, parts: Array, method: str)
     lower, upper = (_taken(ordered, i) for i in indices)
     share = share.astype(dtypes.real_dtype(ordered.dtype))
     between = where(share < 0.5, lower + share * (upper - lower), upper - (1 - share) * (upper - lower))
+    if name == "nanmedian":  # of two elements in the middle their mean, which is infinite where one is
+        between = (lower + upper) / 2
     return where((share == 0) | (lower == upper), lower, where(share == 1, upper, between))
 
 

@@ -79,13 +79,15 @@ def sum(
 
     a: [*s]; axis: one or several, by default all; keepdims: keep them with size 1; initial: a further term;
     promote_integers: whether small integers are summed in 64 bits. Returns [*s minus axes]. dtype: what to sum in and
-    to return, by default a's. Raises AxisError for axes out of range or repeated.
+    to return, by default a's; bool asks for `any`. Raises AxisError for axes out of range or repeated.
 
     >>> tnp.sum(tnp.asarray([[1, 2], [3, 4]]), axis=0)
     Array([4, 6], i64)
     """
     no_out("sum", out)
     x = _for_sums("sum", a, dtype, promote_integers)
+    if x.dtype == dtypes.BOOL:
+        return _reduced("sum", x, axis, keepdims, where, initial, False, primitives.reduce_or, bits.or_)
     return _reduced("sum", x, axis, keepdims, where, initial, 0, reduce_sum, arithmetic.add)
 
 
@@ -97,13 +99,15 @@ def prod(
 
     a: [*s]; axis: one or several, by default all; keepdims: keep them with size 1; initial: a further factor;
     promote_integers: whether small integers are multiplied in 64 bits. Returns [*s minus axes]. dtype: what to multiply
-    in and to return, by default a's. Raises AxisError for axes out of range or repeated.
+    in and to return, by default a's; bool asks for `all`. Raises AxisError for axes out of range or repeated.
 
     >>> tnp.prod(tnp.asarray([[1, 2], [3, 4]]), axis=1)
     Array([ 2, 12], i64)
     """
     no_out("prod", out)
     x = _for_sums("prod", a, dtype, promote_integers)
+    if x.dtype == dtypes.BOOL:
+        return _reduced("prod", x, axis, keepdims, where, initial, True, primitives.reduce_and, bits.and_)
     return _reduced("prod", x, axis, keepdims, where, initial, 1, primitives.reduce_prod, arithmetic.mul)
 
 
@@ -153,6 +157,7 @@ amax, amin = max, min
 def _extreme(name: str, a: Any, axis: Axis, out: object, keepdims: bool, initial: Any, where: Any) -> Array:
     no_out(name, out)
     x = operand(name, a)
+    where = None if where is True else where
     if where is not None and initial is None:
         raise ShapeError(message(f"{name}{here()}: where= needs initial=, the value of nothing"))
     greatest = name == "max"
@@ -160,6 +165,7 @@ def _extreme(name: str, a: Any, axis: Axis, out: object, keepdims: bool, initial
     as_bits = x.dtype == dtypes.BOOL
     if as_bits:
         x = cast(x, dtypes.U8)
+        initial = None if initial is None else cast(truth(name, initial), dtypes.U8)
     axes = axes_argument(name, x, axis)
     if initial is not None and shape.size([x.shape[d] for d in axes]) == 0:
         if where is not None:

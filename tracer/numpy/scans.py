@@ -121,7 +121,11 @@ def _running(name: str, scan: Callable[..., Any], x: Array, axis: int | None, dt
         x = cast(x, dtypes.I64)
     if axis is None:
         x, axis = ravel(x), 0
-    return strong(scan(x, axis_of(name, axis, x.ndim)))
+    along = axis_of(name, axis, x.ndim)
+    if x.dtype == dtypes.BOOL:  # sums and products of truths: whether any was, whether all were
+        so_far = scans.cummax if scan is scans.cumsum else scans.cummin
+        return strong(cast(so_far(cast(x, dtypes.U8), along), dtypes.BOOL))
+    return strong(scan(x, along))
 
 
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:

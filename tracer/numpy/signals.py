@@ -99,7 +99,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     """
     places = unified("interp", [asarray(x), asarray(xp)])
     at, points = unified("interp", [promoted_inexact("interp", v)[0] for v in places])
-    values = promoted_inexact("interp", asarray(fp))[0]
+    values = inexact_beside("interp", asarray(fp), at, points)
     if dtypes.is_complex(at.dtype):
         raise DTypeError(
             message(f"interp{here()}: x and xp are real, on a line", f"got {at.type}", help="interpolate in x.real")
@@ -152,7 +152,8 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     values = inexact_beside("gradient", asarray(f), *places)
     axes = tuple(range(values.ndim)) if axis is None else tuple(axis) if isinstance(axis, list | tuple) else (axis,)
     axes = tuple(axis_of("gradient", a, values.ndim) for a in axes)
-    spacings = places * len(axes) if len(places) == 1 else places or [1.0] * len(axes)
+    for_all = len(places) == 1 and not getattr(places[0], "shape", ())
+    spacings = places * len(axes) if for_all else places or [1.0] * len(axes)
     if len(spacings) != len(axes) or edge_order not in (1, 2):
         raise ArgumentError(
             message(f"gradient{here()}: one spacing, or one for each axis; edge_order 1 or 2", f"got {len(varargs)}")

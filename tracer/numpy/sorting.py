@@ -12,7 +12,7 @@ import numpy as np
 
 from tracer.errors import ArgumentError, OutOfBoundsError, ShapeError, message
 from tracer.ir import dtypes
-from tracer.numpy.conversion import array_of, unified
+from tracer.numpy.conversion import array_of, comparable
 from tracer.numpy.manipulation import ravel
 from tracer.primitives import arithmetic, bits, comparison
 from tracer.primitives import complex as parts
@@ -141,7 +141,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
     del method
     if side not in ("left", "right"):
         raise ArgumentError(message(f'searchsorted{here()}: side is "left" or "right"', f"got {side!r}"))
-    x, values = unified("searchsorted", [array_of("searchsorted", a), array_of("searchsorted", v)])
+    x, values = comparable("searchsorted", a, v)
     if x.ndim != 1:
         raise ShapeError(message(f"searchsorted{here()} searches a vector", f"got {x.type}"))
     if sorter is not None:
@@ -196,7 +196,7 @@ def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: 
     Array([False,  True, False], bool)
     """
     del assume_unique
-    x, tests = unified("isin", [array_of("isin", element), array_of("isin", test_elements)])
+    x, tests = comparable("isin", element, test_elements)
     tests = ravel(tests)
     if not tests.size:
         found = full(x.shape, False, dtypes.BOOL)

@@ -135,7 +135,7 @@ def var(
     left: Any = arithmetic.sub(count, taken_off) if isinstance(count, Array) else builtins.max(count - taken_off, 0)
     if isinstance(left, Array):
         left = arithmetic.max(left, 0)
-    return cast(arithmetic.div(total, left), dtypes.real_dtype(wanted))
+    return cast(arithmetic.div(total, left), dtypes.real_dtype(wanted) if dtype is None else wanted)
 
 
 def std(

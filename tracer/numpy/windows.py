@@ -10,15 +10,29 @@ from typing import Any
 
 import numpy as np
 
+from tracer.errors import ArgumentError, TracerError, message
 from tracer.numpy.bessel import bessel_i
 from tracer.numpy.creation import arange, full_like
 from tracer.numpy.powers import sqrt
 from tracer.numpy.transcendental import cos
 from tracer.trace.array import Array
+from tracer.trace.source import here
+
+
+def _count(name: str, M: Any) -> int:
+    """How many values a window has; lengths are often computed, so 4.0 is 4."""
+    if isinstance(M, float | np.floating) and float(M).is_integer():
+        return int(M)
+    try:
+        return operator.index(M)
+    except TypeError as error:
+        if isinstance(error, TracerError):
+            raise
+        raise ArgumentError(message(f"{name}{here()}: a whole number of values", f"got {M!r}")) from None
 
 
 def _angles(name: str, M: Any) -> tuple[int, Array]:
-    count = operator.index(M)
+    count = _count(name, M)
     return count, 2 * np.pi * arange(max(count, 0), dtype=float) / max(count - 1, 1)
 
 
@@ -78,7 +92,7 @@ def kaiser(M: int, beta: Any) -> Array:
     >>> tnp.kaiser(3, 2.0).round(6)
     Array([0.438676, 1.      , 0.438676], f64)
     """
-    count = operator.index(M)
+    count = max(_count("kaiser", M), 0)
     place = arange(count, dtype=float)
     if count <= 1:
         return full_like(place, 1)

@@ -16,12 +16,13 @@ from tracer.numpy.dtypes import can_cast
 from tracer.numpy.editing import resize
 from tracer.numpy.logic import truth
 from tracer.numpy.manipulation import ravel, reshape
-from tracer.numpy.promotion import operand
+from tracer.numpy.promotion import fitted, operand
 from tracer.numpy.rounding import finite
 from tracer.numpy.taking import along, take
 from tracer.numpy.updates import SET, updated
+from tracer.primitives import arithmetic
 from tracer.runtime.replay import replayed
-from tracer.trace.array import Array
+from tracer.trace.array import Array, concrete_value
 from tracer.trace.source import here
 
 
@@ -88,7 +89,9 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
     else:
         step, stop = 1 + int(np.cumprod(x.shape[:-1]).sum()), x.size
     places = np.arange(0, min(stop, x.size), step)
-    given = ravel(cast(array_of("fill_diagonal", val), x.dtype))
+    given = ravel(fitted("fill_diagonal", val, x.dtype))
+    if not given.shape[0]:
+        return written("fill_diagonal", a, x, inplace)
     spread = take(given, np.arange(len(places)) % max(given.shape[0], 1))
     return written("fill_diagonal", a, reshape(ravel(x).at[places].set(spread), x.shape), inplace)
 
@@ -103,10 +106,12 @@ def put(a: Any, ind: Any, v: Any, mode: Any = None, *, inplace: bool = True) -> 
     Array([-4,  2, -5], i64)
     """
     x, places = array_of("put", a), ravel(array_of("put", ind))
-    given = ravel(cast(array_of("put", v), x.dtype))
+    given = ravel(fitted("put", v, x.dtype))
     if not given.shape[0]:
         return written("put", a, x, inplace)
     spread = take(given, np.arange(places.shape[0]) % given.shape[0])
+    if mode == "clip":  # as in `take`: negative places are before the first one, and do not count from the end
+        places = arithmetic.max(places, 0)
     return written("put", a, reshape(ravel(x).at[places].set(spread, mode=mode), x.shape), inplace)
 
 
@@ -120,8 +125,11 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
     Array([8, 2, 9], i64)
     """
     x, holds = array_of("place", arr), ravel(truth("place", mask))
-    given = ravel(cast(array_of("place", vals), x.dtype))
+    given = ravel(fitted("place", vals, x.dtype))
     if not given.shape[0]:
+        known = concrete_value(holds)
+        if known is not None and not known.any():
+            return written("place", arr, x, inplace)
         raise ShapeError(message(f"place{here()}: one value at least"))
     number = holds.cumsum() - 1
     spread = reshape(take(given, number % given.shape[0]), x.shape)
@@ -137,7 +145,10 @@ def putmask(a: Any, mask: Any, values: Any, *, inplace: bool = True) -> Array:
     Array([1, 8, 7], i64)
     """
     x = array_of("putmask", a)
-    given = resize(cast(array_of("putmask", values), x.dtype), x.shape)
+    given = fitted("putmask", values, x.dtype)
+    if not given.size:
+        return written("putmask", a, x, inplace)
+    given = resize(given, x.shape)
     return written("putmask", a, where_(truth("putmask", mask), given, x), inplace)
 
 

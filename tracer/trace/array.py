@@ -16,6 +16,7 @@ import numpy as np
 
 from tracer.errors import (
     ArgumentError,
+    DTypeError,
     InternalError,
     LeakedTracerError,
     MutationError,
@@ -58,6 +59,9 @@ class KeyDType:
 
 
 KEY_DTYPE: Any = KeyDType()
+
+
+_NUMBERS = frozenset(("complex", "float", "int"))  # what Python makes of arrays without axes alone
 
 
 class Array(Surface):
@@ -204,13 +208,18 @@ class Array(Surface):
                     help="tracer.random.key_data(key) gives its words",
                 )
             )
-        if value.size != 1:
+        if value.size != 1 or (value.ndim and what in _NUMBERS):
+            wanted = "one element" if value.size != 1 else "an array without axes"
             raise ArgumentError(
                 message(
-                    f"{what}{here()}: one element is wanted",
+                    f"{what}{here()}: {wanted} is wanted",
                     f"got {self.type}",
                     help="reduce it first, as x.any(), x.all() or x.sum(), or index one element",
                 )
+            )
+        if value.dtype.kind == "c" and what in ("int", "float"):  # NumPy's numbers would give their real part
+            raise DTypeError(
+                message(f"{what}{here()}: complex numbers do not become real ones", f"got {self.type}", help="x.real")
             )
         return value.reshape(())[()]
 
