@@ -384,6 +384,37 @@ RECORDS: dict[str, Record] = {
     ),
 }
 
+# Of linalg and fft, NumPy's own where values are known: layouts, dtypes and what is refused are ours to get right.
+
+
+def transforms(several: bool) -> Record:
+    """Of one array, and an axis or the lengths along all."""
+
+    def build(draw: Any) -> Call:
+        x = draw(arrays("fc" if several else "ifc", tame=True))
+        if several:
+            return (x,), {"s": draw(st.sampled_from([None, (3,) * x.ndim])), "axes": tuple(range(x.ndim))}
+        return (x,), {"n": draw(st.sampled_from([None, 1, 4, 0])), "axis": draw(axis_for(x, none=False))}
+
+    return record(build, absolute=1024)
+
+
+MATRICES: list[tuple[int, ...]] = [(2, 2), (3, 1, 1), (2, 3, 3), (2, 3), (3,)]
+RECORDS |= {
+    **dict.fromkeys(
+        ("fft.fft", "fft.ifft", "fft.rfft", "fft.irfft", "fft.hfft", "fft.ihfft"), transforms(several=False)
+    ),
+    **dict.fromkeys(("fft.fftn", "fft.ifftn", "fft.rfftn"), transforms(several=True)),
+    **dict.fromkeys(
+        ("linalg.svdvals", "linalg.norm", "linalg.vector_norm", "linalg.matrix_norm", "linalg.matrix_transpose"),
+        record(lambda draw: ((draw(arrays("ifc", tame=True)),), {}), absolute=1024),
+    ),
+    **dict.fromkeys(
+        ("linalg.eigvalsh", "linalg.pinv"),
+        record(lambda draw: ((draw(arrays("ifc", draw(st.sampled_from(MATRICES)), tame=True)),), {}), absolute=2**20),
+    ),
+}
+
 # Functions that take no array, or that stand for something else than a value; where they are tested.
 ELSEWHERE: dict[str, tuple[str, ...]] = {
     "creation by sizes": (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import warnings
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ def outcome(namespace: Any, name: str, call: Any, refused: Any) -> Any:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            return getattr(namespace, name)(*args, **kwargs), args
+            return attrgetter(name)(namespace)(*args, **kwargs), args
         except refused as error:
             return error
 
@@ -121,7 +122,7 @@ def check(name: str, call: Any) -> None:
 def test_every_function_has_a_record_or_is_tested_elsewhere() -> None:
     functions = {n for n in tnp.__all__ if inspect.isfunction(getattr(tnp, n)) or n == "ufunc"}
     elsewhere = {name for names in ELSEWHERE.values() for name in names}
-    assert functions == {*RECORDS, *elsewhere}
+    assert functions == {name for name in RECORDS if "." not in name} | elsewhere
     assert not elsewhere.intersection(RECORDS)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
-from tracer.errors import ArgumentError, AxisError, DTypeError, MatrixError, ShapeError, TracerError
+from tracer.errors import ArgumentError, AxisError, DTypeError, IndexingError, MatrixError, ShapeError, TracerError
 
 Z = np.array([1 + 2j, 3 - 1j, 2j])
 NAN = float("nan")
@@ -66,6 +66,8 @@ ALIKE: dict[str, Callable[[Any], Any]] = {
     "a place beyond bytes": lambda p: (p.searchsorted(np.uint8([1, 255]), 300), p.digitize(-1, np.uint8([1, 255]))),
     "a grid that meets 0": lambda p: p.linspace(-4, 1, 11) == 0,
     "bins that meet 0": lambda p: p.histogram(np.int32([-4, 0, 1]), 10)[0],
+    "edges, whatever the range": lambda p: p.histogram([0.5, 1.5], [0.0, 1.0, 2.0], range=(0, np.inf))[0],
+    "i0 beyond what exp takes": lambda p: p.i0(np.array([1e5, -1.7e308])),
     "windows of lengths that were computed": lambda p: (p.hanning(4.0), p.kaiser(np.float64(3), 2.0), p.kaiser(-1, 2)),
 }  # fmt: skip
 
@@ -171,6 +173,12 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[TracerError], str]] = {
     "a range without end": (
         lambda: tnp.histogram([1.0], "sqrt", range=(0, np.inf)), ArgumentError, "histogram at .*: a range ascends",
     ),
+    "a number that does not fit in another's dtype": (
+        lambda: tnp.power(-2, np.uint32(2)), DTypeError, "power at .*: the integer -2 does not fit in u32",
+    ),
+    "bins of NaN": (lambda: tnp.histogram([NAN, 1.0], "sqrt"), ArgumentError, "histogram at .*: autodetected range"),
+    "bins by no rule": (lambda: tnp.histogram([1.0], "x"), ArgumentError, "histogram at .*: 'x' is not a valid esti"),
+    "a slice by a fraction": (lambda: tnp.arange(3)[0:1.5], IndexingError, "slicing at .*: the bounds"),
     "place of nothing": (lambda: tnp.place(np.ones(1), [True], []), ShapeError, "place at .*: one value at least"),
 }  # fmt: skip
 

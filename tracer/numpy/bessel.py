@@ -12,7 +12,7 @@ import numpy as np
 
 from tracer.errors import DTypeError, message
 from tracer.ir import dtypes
-from tracer.numpy.arithmetic import absolute, sign
+from tracer.numpy.arithmetic import absolute, minimum, sign
 from tracer.numpy.choosing import where
 from tracer.numpy.creation import full_like
 from tracer.numpy.powers import sqrt
@@ -22,6 +22,7 @@ from tracer.trace.array import Array
 from tracer.trace.source import here
 
 _FAR = 18.0
+_INFINITE = 4000.0  # from where on e^|x| / sqrt(|x|) is, even in float64
 _POWERS, _ASYMPTOTIC = 46, 34
 
 
@@ -33,7 +34,7 @@ def bessel_i(name: str, order: int, x: Any, *, scaled: bool) -> Array:
     value = given.astype("float32") if given.dtype.itemsize < 4 else given
     far = absolute(value) > _FAR
     inside = where(far, 0, value)
-    size = where(far, absolute(value), _FAR)
+    size = where(far, absolute(value) if scaled else minimum(absolute(value), _INFINITE), _FAR)
     near = _power_series(order, inside)
     beyond = _asymptotic_series(order, size) * (sign(value) if order else 1)
     if scaled:

@@ -42,10 +42,6 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Bounds = None, weights: A
     Array([0., 1., 2., 3., 4.], f64)
     """
     x = ravel(array_of("histogram", a))
-    if range is not None:
-        ends = [concrete_value(asarray(end)) for end in range]
-        if not any(end is None for end in ends) and not (np.isfinite(ends).all() and ends[0] <= ends[1]):
-            raise ArgumentError(message(f"histogram{here()}: a range ascends, and is finite", f"got {range}"))
     if isinstance(bins, str):
         if concrete_value(x) is None:
             raise TracerArrayError(
@@ -55,14 +51,19 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Bounds = None, weights: A
             raise ArgumentError(
                 message(f"histogram{here()}: {bins!r} counts values alone", "got weights", help="give a number of bins")
             )
+        _check_range(range)
         bounds: Any = None if range is None else (range[0], range[1])
-        return asarray(np.histogram_bin_edges(concrete_value(x), bins, bounds))
+        try:
+            return asarray(np.histogram_bin_edges(concrete_value(x), bins, bounds))
+        except ValueError as error:  # values of no range, or no such rule
+            raise ArgumentError(message(f"histogram{here()}: {error}", f"got bins={bins!r} for {x.type}")) from None
     edges = array_of("histogram", bins)
     if edges.ndim == 1:
         known = concrete_value(edges)
         if known is not None and (known[1:] < known[:-1]).any():
             raise ArgumentError(message(f"histogram{here()}: the edges of bins must not descend", f"got {edges}"))
         return edges
+    _check_range(range)
     count = operator.index(bins)
     if count < 1:
         raise ArgumentError(message(f"histogram{here()}: one bin at least", f"got bins={bins}"))
@@ -82,6 +83,15 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Bounds = None, weights: A
         )
     flat = low == high
     return linspace(where(flat, low - 0.5, low), where(flat, high + 0.5, high), count + 1)
+
+
+def _check_range(range: Bounds) -> None:
+    """ArgumentError for bounds that are known, and descend or are not finite."""
+    if range is None:
+        return
+    ends = [concrete_value(asarray(end)) for end in range]
+    if not any(end is None for end in ends) and not (np.isfinite(ends).all() and ends[0] <= ends[1]):
+        raise ArgumentError(message(f"histogram{here()}: a range ascends, and is finite", f"got {range}"))
 
 
 def histogram(

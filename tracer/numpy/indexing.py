@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tracer.errors import ArgumentError, IndexingError, OutOfBoundsError, TracerArrayError, message
+from tracer.errors import ArgumentError, IndexingError, OutOfBoundsError, TracerArrayError, TracerError, message
 from tracer.ir import dtypes, shape
 from tracer.numpy.arithmetic import remainder
 from tracer.numpy.conversion import array_of, broadcast
@@ -275,7 +275,13 @@ def _bound(bound: Any) -> int | None:
                 help="lax.dynamic_slice takes a fixed size from a traced start; or mark the argument static",
             )
         )
-    return operator.index(bound)
+    try:
+        return operator.index(bound)
+    except TracerError:
+        raise
+    except TypeError:
+        shown = f"{type(bound).__name__}: {bound!r}"[:80]
+        raise IndexingError(message(f"slicing{here()}: the bounds of a slice are integers", f"got {shown}")) from None
 
 
 def known_places(name: str, places: Any) -> np.ndarray[Any, Any]:

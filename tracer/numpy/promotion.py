@@ -95,8 +95,9 @@ def _arguments(name: str, values: tuple[Any, ...]) -> list[Any]:
         else:
             result.append(array_of(name, x, copy=copy))
             found = True
-    if not found:
-        result[0] = array_of(name, result[0])
+    if not found:  # one that has a dtype of its own, if there is one: the others have to fit in it
+        place = next((i for i, x in enumerate(result) if isinstance(x, np.generic)), 0)
+        result[place] = array_of(name, result[place])
     return result
 
 
