@@ -83,9 +83,10 @@ def norm(x: Any, ord: Any = None, axis: int | Sequence[int] | None = None, keepd
 
 
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
-    """The vector product of vectors of three components along an axis; the other axes broadcast.
+    """The vector product of vectors of three components along an axis.
 
-    Raises ShapeError for vectors of two, of which `tracer.numpy.cross` gives the third component.
+    x1, x2: [*s], 3 along `axis`, by default the last; the other axes broadcast. Returns [*s] of their common dtype.
+    Raises ShapeError for vectors of two components, of which `tracer.numpy.cross` gives the third one.
 
     >>> tnp.linalg.cross(tnp.asarray([1, 0, 0]), tnp.asarray([0, 1, 0]))
     Array([0, 0, 1], i64)
