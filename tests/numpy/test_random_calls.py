@@ -170,6 +170,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[TracerError], str]] = {
         lambda: tnp.put(np.zeros(1, "i1"), 0, 128), DTypeError, "put at .*: the integer 128 does not fit in i8",
     ),
     "sum from NaN": (lambda: tnp.sum([1, 2], initial=NAN), DTypeError, "sum at .*: nan does not fit in i64"),
+    "sum from complex": (lambda: tnp.sum([1.0], initial=1j), DTypeError, "sum at .*: complex numbers do not"),
     "a range without end": (
         lambda: tnp.histogram([1.0], "sqrt", range=(0, np.inf)), ArgumentError, "histogram at .*: a range ascends",
     ),

@@ -250,7 +250,7 @@ def comparable(name: str, *values: Any) -> list[Array]:
     """Arrays in a dtype to compare them in: a Python integer beyond that of the others is not made smaller."""
     arrays = [array_of(name, x) for x in values]
     integers = [x.dtype for x in arrays if dtypes.is_integer(x.dtype) and not x.weak_type]
-    return unified(name, [strong(x) if not all(fits(x, d) for d in integers) else x for x in arrays])
+    return unified(name, [strong(x) if x.weak_type and not all(fits(x, d) for d in integers) else x for x in arrays])
 
 
 def broadcast(x: Array, shape: tuple[int, ...]) -> Array:

@@ -329,8 +329,8 @@ def _counted(count: int, first: Any, by: Any, dtype: DType) -> Array:
     index = broadcasted_iota(dtype, (count,), 0)
     if by != 1:
         index = arithmetic.mul(index, _term(by, dtype))
-    starts = first == 0 and not (by < 0 and dtypes.is_inexact(dtype))  # or the first one would be -0
-    return index if starts else arithmetic.add(index, _term(first, dtype))
+    from_zero = first == 0 and not (by < 0 and dtypes.is_inexact(dtype))  # or the first one would be -0
+    return index if from_zero else arithmetic.add(index, _term(first, dtype))
 
 
 def _term(value: Any, dtype: DType) -> Any:

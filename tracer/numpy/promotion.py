@@ -145,6 +145,10 @@ def literal(name: str, value: Any, dtype: DType, weak: bool = False) -> Literal:
         if value != value and dtypes.is_integer(dtype):
             raise OverflowError
         found = np.int64(value).astype(dtype) if rounds_once else dtype.type(value)
+    except TypeError:
+        raise DTypeError(
+            message(f"{name}{here()}: complex numbers do not become real ones", f"got {value}", help="take its .real")
+        ) from None
     except OverflowError:
         raise DTypeError(
             message(
