@@ -150,6 +150,7 @@ DIFFERENT = (
     ("`spacing` of negative float16", "positive", "negative, as of the other floats"),
     ("`arange(-3, 5, 0.3, dtype=int)`", "the step is the difference of the first two, cast", "every value is cast"),
     ("`nanquantile` and `nanpercentile` of nothing", "one NaN, whatever is asked for", "as many as are asked for"),
+    ("`i0` of infinities", "NaN", "infinite, as in SciPy"),
     ("`abs(z, dtype=)` of complex numbers", "of the result", "of the operand"),
     ("`isscalar` of arrays without axes", "False", "True, as in JAX"),
     ("`unique_values`, and `unique` with `sorted=False`", "in some order", "sorted"),

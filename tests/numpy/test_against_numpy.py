@@ -41,6 +41,7 @@ UNLIKE: dict[tuple[str, str], str] = {
         (name, "infinite"): "infinities meet the zeros beyond the ends" for name in ("convolve", "correlate", "polymul")
     },
     ("polymul", "zeros"): "NumPy cuts leading zeros off",
+    ("i0", "infinite"): "NumPy's is NaN at infinity",
 }
 
 

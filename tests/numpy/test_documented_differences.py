@@ -35,6 +35,7 @@ ROWS: list[tuple[str, Callable[[Any], Any], str, str]] = [
     ("`spacing`", lambda p: p.spacing(np.float16(-1)) < 0, "False", "True"),
     ("`arange(-3", lambda p: p.arange(-3, 5, 0.3, dtype=int)[:3], "[-3, -2, -1]", "[-3, -3, -3]"),
     ("`nanquantile`", lambda p: p.nanquantile(np.zeros(0), [0.2, 0.5]), "nan", "[nan, nan]"),
+    ("`i0` of", lambda p: p.i0(np.array([np.inf])), "[nan]", "[inf]"),
     ("`abs(z", lambda p: p.abs(np.array([3 + 4j]), dtype=float), "[5.0]", "DTypeError"),
     ("`isscalar`", lambda p: p.isscalar(p.asarray(1.0)), "False", "True"),
     ('`order="A"`', lambda p: p.ravel(np.arange(4).reshape(2, 2).T, order="A"), "[0, 1, 2, 3]", "[0, 2, 1, 3]"),
