@@ -68,6 +68,16 @@ def test_several_names_make_one_axis_whose_last_name_counts_fastest() -> None:
     np.testing.assert_array_equal(table.reshape(6, 6), 10 * np.arange(6.0) + np.arange(6.0)[:, None])
 
 
+@pytest.mark.parametrize(("split", "concat"), [(0, 0), (0, 1), (1, 0), (1, 1)])
+def test_an_exchange_within_a_batch_of_another_name(split: int, concat: int) -> None:
+    """Lanes of the outer axis exchange what the inner batch holds beside it."""
+    x = tnp.asarray(np.random.default_rng(0).standard_normal((3, 5, 3, 3)))
+    swap = lambda v: lax.all_to_all(v, "i", split, concat)  # noqa: E731
+    expected = tnp.stack([tracer.vmap(swap, axis_name="i")(x[:, n]) for n in range(5)], axis=1)
+    for inner in (tracer.vmap(swap), tracer.vmap(swap, axis_name="j")):
+        np.testing.assert_array_equal(tracer.vmap(inner, axis_name="i")(x), expected)
+
+
 def in_groups(function: object) -> list[object]:
     return tracer.vmap(function, axis_name="i")(tnp.arange(8.0).reshape(4, 2)).tolist()  # type: ignore[arg-type]
 

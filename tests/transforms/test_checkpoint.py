@@ -147,6 +147,21 @@ def test_policies_decide_what_is_kept() -> None:
     assert "f64[2,5]" not in kept_types(batched, tnp.ones((2, 5, 3)), tnp.ones((2, 3)))
 
 
+def test_convolutions_are_dots() -> None:
+    def f(x: Any, kernel: Any) -> Any:
+        return tnp.sin(tnp.sin(lax.conv(x, kernel, (1, 1), "SAME"))).sum()
+
+    x, kernel = tnp.ones((1, 2, 6, 6)), tnp.ones((3, 2, 3, 3))
+    inputs = ["f64[1,2,6,6]", "f64[3,2,3,3]"]
+    assert kept_types(checkpoint(f), x, kernel) == inputs
+    assert kept_types(checkpoint(f, policy=policies.dots_saveable), x, kernel) == [
+        *inputs[:1],
+        "f64[1,3,6,6]",
+        inputs[1],
+    ]
+    assert kept_types(checkpoint(f, policy=policies.dots_with_no_batch_dims_saveable), x, kernel) == inputs
+
+
 def count(program: Program, name: str) -> int:
     return sum(equation.primitive.name == name for equation in equations(program))
 

@@ -69,6 +69,19 @@ def test_custom_reverse_rules_hold_under_every_transform(way: Any) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
+def test_reverse_rules_sum_what_lanes_owe_to_an_argument_that_they_share(way: Any) -> None:
+    @tracer.custom_vjp
+    def product(x: Any, y: Any) -> Any:
+        return x * y
+
+    product.defvjp(lambda x, y: (x * y, (x, y)), lambda kept, g: (2.0 * g * kept[1], 3.0 * g * kept[0]))
+    f = lambda x, y: (tnp.asarray([1.0, 10.0, 100.0]) * vmap(product, in_axes=(0, None))(x, y)).sum()  # noqa: E731
+    dx, dy = way(grad(f, argnums=(0, 1)))(tnp.asarray([1.0, 2.0, 3.0]), 0.5)
+    np.testing.assert_allclose(dx, [1.0, 10.0, 100.0])
+    assert float(dy) == 3.0 * 321.0
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_a_linear_reverse_rule_is_a_forward_one(way: Any) -> None:
     _, found = way(lambda x: jvp(lambda x: fivefold(x, 2.0), (x,), (1.0,)))(0.5)
     assert float(found) == pytest.approx(10.0 * np.cos(0.5), rel=1e-14)

@@ -104,6 +104,21 @@ def test_infinite_slopes_of_lanes_that_are_done_stay_out_of_gradients_of_batches
 
 
 @ways
+def test_infinite_slopes_of_lanes_that_are_done_stay_out_of_second_derivatives(way: Any) -> None:
+    """The loop backwards has lanes that are done, too, and finds nothing on the stacks beyond their steps."""
+
+    def f(x: Any, s: Any) -> Any:
+        step = lambda state: (state[0] - 1.0, tnp.sin(state[1]) * s / state[0])  # noqa: E731
+        return lax.while_loop(lambda state: state[0] > 0.5, step, (x, x + 1.0))[1]
+
+    xs = tnp.asarray([0.0, 1.0, 2.0, 3.0])
+    for argument in (0, 1):
+        slopes = lambda s, n=argument: vmap(grad(f, n), in_axes=(0, None))(xs, s).sum()  # noqa: E731
+        alone = sum(float(grad(lambda s, x=x, n=argument: grad(f, n)(x, s))(1.5)) for x in xs)
+        assert float(way(grad(slopes))(1.5)) == pytest.approx(alone, rel=1e-12)
+
+
+@ways
 def test_where_lets_infinities_of_what_it_did_not_choose_through_and_apply_where_does_not(way: Any) -> None:
     trap = grad(lambda x: tnp.where(x > 0, tnp.sqrt(x), 0.0).sum())
     assert np.isnan(np.asarray(way(trap)(X))[0])
@@ -201,11 +216,18 @@ def test_errors_name_the_path_in_the_tree() -> None:
     assert ": argument 1, params['w'][2] is no array\n" in str(wrong.value)
 
 
+SHARING: dict[str, Any] = {
+    "cond": lambda x, w: lax.cond(x > 0, lambda u: tnp.sqrt(w * u), lambda u: u, x),
+    "while": lambda x, w: lax.while_loop(lambda c: c[0] > 0, lambda c: (c[0] - 1, c[1] + tnp.sqrt(w * c[0])), (x, x))[
+        1
+    ],
+    "fori": lambda x, w: lax.fori_loop(0, x.astype(int), lambda i, c: c + tnp.sqrt(w * x), x),
+}
+
+
 @ways
-def test_a_shared_number_is_each_lanes_own_where_its_slope_is_infinite(way: Any) -> None:
+@pytest.mark.parametrize("f", SHARING.values(), ids=SHARING)
+def test_a_shared_number_is_each_lanes_own_where_its_slope_is_infinite(way: Any, f: Any) -> None:
     lanes = tnp.asarray([-1.0, 1.0, 2.0])
-
-    def f(w: Any) -> Any:
-        return vmap(lambda x: lax.cond(x > 0, lambda u: u / w, lambda u: u, x))(lanes).sum()
-
-    assert float(way(grad(f))(0.0)) == -np.inf  # the dead lane's 0 times infinity is not in it
+    slope = way(grad(lambda w: vmap(f, in_axes=(0, None))(lanes, w).sum()))(0.0)
+    assert float(slope) == np.inf  # the dead lane's 0 times infinity is not in it

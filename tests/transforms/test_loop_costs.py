@@ -12,6 +12,7 @@ import tracer.numpy as tnp
 from tracer.ir.loop import Block, Constant, Copy, For, Invoke, Module, StackLength, Statement, While
 from tracer.ir.loop import Function as LoopFunction
 from tracer.ir.loop_walk import blocks_of
+from tracer.ir.visit import equations
 from tracer.settings import config
 
 Function = Callable[[Any], Any]
@@ -55,6 +56,16 @@ def test_no_step_goes_through_a_whole_stack(function: Function, order: int) -> N
     outside = 1 if function_is_nested else 0  # what an inner loop kept may be gone through once by each outer step
     found = [s for f in module.functions for s in whole_stacks(f.body, outside)]
     assert found == []
+
+
+def test_a_scan_keeps_one_copy_of_what_does_not_change() -> None:
+    def f(w: Any) -> Any:
+        return tracer.lax.scan(lambda c, _: (tnp.tanh(w @ c), None), tnp.ones(7), None, length=5)[0].sum()
+
+    program = tracer.jit(tracer.grad(f)).lower(tnp.ones((7, 7))).program()
+    shapes = {v.type.shape for equation in equations(program) for v in equation.outputs}
+    assert (5, 7) in shapes
+    assert (5, 7, 7) not in shapes
 
 
 def elements_read(n: int) -> Function:
