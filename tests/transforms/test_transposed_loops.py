@@ -86,6 +86,14 @@ def halved(s: Any, k: Any) -> Any:
 
 halved.defjvp(lambda p, t: (halved(*p), (t[0] * p[1] + p[0] * t[1], 0.5 * t[1])))
 
+
+def sloping(s: Any, k: Any) -> Any:
+    """The gradient of a loop at k beside its tangent: one loop backwards, with stacks of its own, makes both."""
+    power = lambda v: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, tnp.sin(c[1]) * v), (0, v))[1].sum()  # noqa: E731
+    slope, moved = tracer.jvp(tracer.grad(power), (k,), (s,))
+    return moved, slope
+
+
 BESIDE: dict[str, Callable[[Any, Any], Any]] = {
     "plain": turned,
     "jit": tracer.jit(turned),
@@ -97,6 +105,7 @@ BESIDE: dict[str, Callable[[Any, Any], Any]] = {
     "cond": lambda s, k: lax.cond(k.sum() > 2.0, turned, lambda s, k: (s, k), s, k),
     "scan": lambda s, k: lax.scan(lambda c, _: (tracer.jit(turned)(*c), None), (s, k), None, length=2)[0],
     "while": lambda s, k: lax.while_loop(lambda c: c[1].sum() < 3.0, lambda c: (c[0] * c[1], c[1] + 0.4), (s, k)),
+    "loop backwards": sloping,
     "fori of unknown length": lambda s, k: lax.fori_loop(0, 1 + (k[0] > 0), lambda i, c: turned(*c), (s, k)),
 }
 K = tnp.asarray([0.7, -0.3])

@@ -271,7 +271,7 @@ def _transpose_beside_known(
     operands, arriving = split_parts(xs, consts, carries), split_parts(cts, 0, carries)
     linear = (*flags.consts, *flags.carry, *flags.xs)
     told = split_parts([not on for on in linear], consts, carries)
-    forward = split_linear(body, linear).forward
+    forward = split_linear(body, linear, nested=False).forward
     entering = split_parts(forward.inputs, consts, carries)
     counting = Program(
         (*pick(entering.consts, told.consts), *pick(entering.carry, known), *pick(entering.xs, told.xs)),
