@@ -74,6 +74,7 @@ def test_drawn_compositions(name: str, chain: Chain) -> None:
     [
         ("until_another_than_grows", ("while_loop of lanes", "cond of lanes", "grad", "jacrev")),
         ("lanes_of_loops_of_lanes", ("vjp out of scan", "grad")),
+        ("lanes_of_loops_of_lanes", ("checkpoint of dots", "fori_loop", "linearize", "hessian")),
     ],
 )
 def test_compositions_that_once_kept_stacks_of_stacks(name: str, chain: tuple[str, ...]) -> None:
