@@ -36,20 +36,23 @@ from tracer.runtime.jit import JitFunction as _JitFunction
 from tracer.runtime.jit import block_until_ready, disable_jit, effects_barrier, jit
 from tracer.runtime.staging import eval_shape, make_program
 from tracer.runtime.transfer import device_get, typeof
+from tracer.runtime.transformed import replayed_call as _replayed_call
+from tracer.runtime.transformed import replayed_transform as _replayed_transform
 from tracer.settings import config
 from tracer.trace.array import Array
 from tracer.trace.known import ensure_compile_time_eval
 from tracer.trace.trace import eager as _eager
 from tracer.trace.tracebacks import set_boundaries as _set_boundaries
 from tracer.trace.tracebacks import set_method_boundaries as _set_method_boundaries
+from tracer.transforms import gradients as _gradients
+from tracer.transforms import jacobian_products as _jacobian_products
+from tracer.transforms import jacobians as _jacobians
+from tracer.transforms import vectorize as _vectorize
 from tracer.transforms.checkpoint import checkpoint, remat
 from tracer.transforms.closures import closure_convert, custom_gradient, named_call, named_scope
 from tracer.transforms.custom import custom_jvp, custom_vjp
 from tracer.transforms.custom_batching import custom_vmap as _custom_vmap
-from tracer.transforms.gradients import grad, value_and_grad
-from tracer.transforms.jacobian_products import jvp, linear_transpose, linearize, vjp
-from tracer.transforms.jacobians import hessian, hvp, jacfwd, jacobian, jacrev
-from tracer.transforms.vectorize import vmap
+from tracer.transforms.jacobian_products import linear_transpose, linearize, vjp
 from tracer.version import VERSION as _VERSION
 
 if TYPE_CHECKING:
@@ -57,6 +60,16 @@ if TYPE_CHECKING:
 
 __version__ = _VERSION
 
+# They run the user's functions anew at every call, unless these depend on nothing else: see `runtime.transformed`.
+grad = _replayed_transform(_gradients.grad)
+value_and_grad = _replayed_transform(_gradients.value_and_grad)
+vmap = _replayed_transform(_vectorize.vmap)
+jacfwd = _replayed_transform(_jacobians.jacfwd)
+jacrev = _replayed_transform(_jacobians.jacrev)
+hessian = _replayed_transform(_jacobians.hessian)
+jvp = _replayed_call(_jacobian_products.jvp)
+hvp = _replayed_call(_jacobians.hvp)
+jacobian = jacrev
 float0 = dtypes.float0
 make_jaxpr = make_program
 einsum, tensordot = numpy.einsum, numpy.tensordot  # where opt_einsum looks for them: in the root of the type's module

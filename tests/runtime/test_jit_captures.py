@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tracer
 import tracer.numpy as tnp
 from tests.runtime.programs import arange, double, same, scaled
 from tracer.primitives.arithmetic import add, mul
@@ -266,3 +267,12 @@ def test_attributes_are_constants_of_the_trace() -> None:
     same(f(3.0), 6.0)
     settings.factor = 3.0
     same(f(3.0), 6.0)
+
+
+@pytest.mark.parametrize("transform", [tracer.grad, tracer.jacrev, lambda f: lambda x: tracer.jvp(f, (x,), (x,))[1]])
+def test_a_captured_array_that_is_differentiated_around_is_read_at_every_call(transform: Any) -> None:
+    weights = tnp.ones(3)
+    derivative = tracer.jit(transform(lambda x: tnp.sum(x * weights)))
+    before = np.sum(derivative(tnp.ones(3)))
+    weights[1] = 5.0
+    assert np.sum(derivative(tnp.ones(3))) == before + 4.0

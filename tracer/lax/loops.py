@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from tracer.primitives.comparison import lt
 from tracer.primitives.conversion import convert_element_type
 from tracer.primitives.loops import while_program
 from tracer.primitives.scan import scan_program
+from tracer.runtime.transformed import called_over
 from tracer.settings import Config, config
 from tracer.trace import trees
 from tracer.trace.array import Array, concrete_value
@@ -44,6 +45,11 @@ def while_loop(
     """
     check_callable(cond_fun, "while_loop")
     check_callable(body_fun, "while_loop")
+    return called_over(_while_loop, (body_fun, cond_fun), (memory,), init_val)
+
+
+def _while_loop(functions: Sequence[Callable[[Any], Any]], memory: int | None, init_val: Any) -> Any:
+    body_fun, cond_fun = functions
     carry = Carry("while_loop", body_fun, 0, init_val)
     arguments = trees.tuple_of(carry.structure)
 
@@ -99,6 +105,16 @@ def fori_loop(
     Array(10, i64*)
     """
     check_callable(body_fun, "fori_loop")
+    if type(lower) is int and type(upper) is int:
+        return called_over(_fori_loop, (body_fun,), (lower, upper, unroll, memory), init_val)
+    return _fori_loop((body_fun,), lower, upper, unroll, memory, init_val)
+
+
+def _fori_loop(
+    functions: Sequence[Callable[[Any, Any], Any]], lower: Any, upper: Any, unroll: int | bool | None,
+    memory: int | None, init_val: Any,
+) -> Any:  # fmt: skip
+    (body_fun,) = functions
     first, limit = _known_bound(lower), _known_bound(upper)
     if unroll is not None and (first is None or limit is None):
         text = f"fori_loop{here()}: unroll={unroll!r} needs bounds that are known while tracing"
@@ -177,6 +193,14 @@ def scan(
     """
     del _split_transpose
     check_callable(f, "scan")
+    return called_over(_scan, (f,), (length, reverse, unroll), init, xs)  # type: ignore[no-any-return]
+
+
+def _scan(
+    functions: Sequence[Callable[[Any, Any], tuple[Any, Any]]], length: int | None, reverse: bool, unroll: int | bool,
+    init: Any, xs: Any,
+) -> tuple[Any, Any]:  # fmt: skip
+    (f,) = functions
     carry = Carry("scan", f, 0, init)
     slices, sliced = flatten_arguments(xs, "scan", lambda: trees.leaf_names(xs, "xs"))
     size = scan_length(slices, xs, length)

@@ -14,9 +14,12 @@ import numpy as np
 
 from tracer.ir import dtypes
 from tracer.ir.program import Program
+from tracer.ir.visit import equations
+from tracer.primitives.loops import while_p
 from tracer.runtime.compile import compile_program
 from tracer.runtime.entry import Recognised, entries_enabled
 from tracer.runtime.exact import exact_program, is_small_product
+from tracer.runtime.guards import Captured
 from tracer.runtime.plan import Plan, Planned, flat_plan
 from tracer.runtime.record import StepKind
 from tracer.trace import trees
@@ -27,7 +30,7 @@ class Staged(NamedTuple):
     """A function staged for a kind of calls: a program of (constants..., arrays...), and the result's structure."""
 
     program: Program
-    constants: list[Array]
+    constants: Sequence[Captured]
     structure: trees.Structure
 
 
@@ -38,8 +41,13 @@ class CompiledPlan(NamedTuple):
     entry: Recognised | None
 
 
-def compiled_plan(staged: Staged, run: Any, arrays: list[Array], arguments: Plan | None) -> CompiledPlan | None:
-    """The plan `run` as machine code; None where that may have other bits, or entries do not run here."""
+def compiled_plan(
+    staged: Staged, run: Any, arrays: list[Array], arguments: Plan | None, *, numbers: bool = False
+) -> CompiledPlan | None:
+    """The plan `run` as machine code; None where that may have other bits, or entries do not run here.
+
+    numbers: whether arrays without axes may come as Python numbers.
+    """
     given_back = set(staged.program.inputs).intersection(staged.program.outputs)  # compiled code copies those
     copied = sum(math.prod(x.type.shape) for x in given_back)
     program = None if copied > _MOST_COPIED or not entries_enabled() else exact_program(staged.program)
@@ -49,12 +57,16 @@ def compiled_plan(staged: Staged, run: Any, arrays: list[Array], arguments: Plan
     flat = Recognised(compiled, staged.constants, flat_plan(len(arrays)), staged.structure)
     flat.trust_caller()
     call = flat.entry(lambda *xs: run(list(xs)))
-    if not _agree(run, call, arrays, often=any(map(is_small_product, staged.program.equations))):
+    trials = 0 if any(e.primitive is while_p for e in equations(staged.program)) else 1  # loops that might not end
+    if any(map(is_small_product, staged.program.equations)):
+        trials *= _TRIALS
+    if not _agree(run, call, arrays, trials):
         return None
     if arguments is None:
         return CompiledPlan(lambda xs: call(*xs), None)
     entry = Recognised(compiled, staged.constants, arguments, staged.structure)
-    entry.take_arrays_alone()
+    if not numbers:
+        entry.take_arrays_alone()
     entry.hand_on_faults()  # Python says which line they are about
     return CompiledPlan(lambda xs: call(*xs), entry)
 
@@ -62,10 +74,10 @@ def compiled_plan(staged: Staged, run: Any, arrays: list[Array], arguments: Plan
 _MOST_COPIED = 64  # elements that are copied in less time than Python takes to hand them on
 
 
-def _agree(run: Any, call: Any, arrays: list[Array], *, often: bool) -> bool:
-    """Whether both ways give the same bits for these arrays, and for others of their kinds; `often` tries more."""
+def _agree(run: Any, call: Any, arrays: list[Array], trials: int) -> bool:
+    """Whether both ways give the same bits for these arrays, and for so many sets of others of their kinds."""
     generator = np.random.default_rng(0)
-    drawn = [[_drawn(x, generator, spread) for x in arrays] for spread in _SPREADS * (_TRIALS if often else 1)]
+    drawn = [[_drawn(x, generator, spread) for x in arrays] for spread in _SPREADS * trials]
     for xs in (arrays, *drawn):
         with np.errstate(all="ignore"):
             first, second = trees.flatten(run(xs))[0], trees.flatten(call(*xs))[0]

@@ -66,7 +66,7 @@ class Guard:
         now = self.now()
         if now is self.value:
             return True
-        if not _are_equal(now, self.value):
+        if not are_equal(now, self.value):
             return False
         self.expect(now)
         return True
@@ -93,19 +93,19 @@ class Guard:
             )
             for name in names:
                 a, b = before.get(name, NOTHING), after.get(name, NOTHING)
-                if not _are_equal(a, b) and type(a) in _PLAIN and type(b) in _PLAIN:
+                if not are_equal(a, b) and type(a) in _PLAIN and type(b) in _PLAIN:
                     return f"default of '{name}' in {function}: {a!r:.60} -> {b!r:.60}"
         return f"{function} has other defaults"
 
 
-def _are_equal(a: Any, b: Any) -> bool:
+def are_equal(a: Any, b: Any) -> bool:
     """Whether they are the same object, or plain values that no program can tell apart, or tuples of such."""
     if a is b:
         return True
     if type(a) is not type(b):
         return False
     if type(a) is tuple:
-        return len(a) == len(b) and all(map(_are_equal, a, b))
+        return len(a) == len(b) and all(map(are_equal, a, b))
     return type(a) in _PLAIN and repr(a) == repr(b)
 
 

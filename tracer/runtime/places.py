@@ -43,7 +43,7 @@ def guards_of(function: Any, arguments: Mapping[str, Any] = _NO_ARGUMENTS) -> li
         if not depth or key in seen:
             return
         seen.add(key)
-        if _is_users(value):
+        if is_users(value):
             for guard in _own(value):
                 found.setdefault((id(guard.holder), guard.name), guard)
             for guard in _named(value):
@@ -75,7 +75,7 @@ def guards_of(function: Any, arguments: Mapping[str, Any] = _NO_ARGUMENTS) -> li
     return list(found.values())
 
 
-def _is_users(value: Any) -> bool:
+def is_users(value: Any) -> bool:
     return isinstance(value, FunctionType) and not is_ours(value.__code__) and not _is_library(value.__code__)
 
 
@@ -117,7 +117,7 @@ def _behind(value: Any) -> Iterator[tuple[Any, Any]]:
 
 def _self_of(function: Any, bound: Any) -> Mapping[str, Any]:
     """The first parameter's value, where it is known."""
-    if bound is None or isinstance(bound, ModuleType) or not _is_users(function):
+    if bound is None or isinstance(bound, ModuleType) or not is_users(function):
         return _NO_ARGUMENTS
     return dict.fromkeys(function.__code__.co_varnames[: min(function.__code__.co_argcount, 1)], bound)
 
@@ -156,7 +156,7 @@ def _may_change(guard: Guard) -> bool:
         return False
     if not isinstance(value, type | FunctionType | BuiltinFunctionType | np.ufunc):
         return True
-    return value.__name__ != guard.name or _is_users(value) or _is_users_class(value)
+    return value.__name__ != guard.name or is_users(value) or _is_users_class(value)
 
 
 def _is_users_class(value: Any) -> bool:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from functools import wraps
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,7 +24,7 @@ import numpy as np
 
 from tracer.errors import TracerError
 from tracer.ir.primitive import Eager, Effect
-from tracer.ir.program import Atom, Equation, Literal, Program
+from tracer.ir.program import Atom, Equation, Literal, Program, Var
 from tracer.ir.types import ArrayType, KeyType, storage_type
 from tracer.lazy import LazyModule
 from tracer.runtime.eager import execute, prepare
@@ -246,16 +247,21 @@ def _staged(
         return None
     if state.asked != asked:
         return None
-    program = dce.dce(inlining.inline(staged.program))
+    program = simplified(staged.program)
     expected, wanted = trees.flatten(result)
-    if shape != [wanted] or not _is_plain(program) or not all(type(x) is Array for x in expected):
+    if shape != [wanted] or not is_plain(program) or not all(type(x) is Array for x in expected):
         return None
     if [x.type for x in expected] != list(program.output_types):
         return None
     return compiled_plans.Staged(program, staged.constants, wanted)
 
 
-def _is_plain(program: Program) -> bool:
+def simplified(program: Program) -> Program:
+    """The program without calls, and without what nobody reads."""
+    return dce.dce(inlining.inline(program))
+
+
+def is_plain(program: Program) -> bool:
     """Whether every equation stands for itself, and every output is another value."""
     for equation in program.equations:
         if equation.effects - {Effect.FAULT}:
@@ -271,20 +277,17 @@ def _is_plain(program: Program) -> bool:
 def _plan(staged: compiled_plans.Staged, improve: Callable[[Plan, list[Array]], None], replays: int) -> Plan:
     program, structure = staged.program, staged.structure
     known, equations = _folded(program, staged.constants)
-    fixed, steps = list(known.values()), []
+    fixed = list(known.values())
     inputs = [*known, *program.inputs[len(staged.constants) :]]
-    places = {variable: n for n, variable in enumerate(inputs)}
-    for equation in equations:
-        reads = [_place(atom, places) for atom in equation.inputs]
-        call = _prepared(equation, reads)
-        steps.append(_step(call, reads))
-        for variable in equation.outputs:
-            places[variable] = len(places)
-    results = [places[variable] for variable in program.outputs]
+    prepared, results = prepared_calls(replace(program, inputs=tuple(inputs), equations=tuple(equations)))
+    steps = [step_of(call, reads) for call, reads in prepared]
     given = len(inputs)
     single = results[0] if structure.is_leaf() and results[0] >= given else None
     left = itertools.count(replays, -1)
-    alone = call if single is not None and len(steps) == 1 and not fixed and reads == list(range(given)) else None
+    alone = None
+    if single is not None and len(steps) == 1 and not fixed:
+        call, reads = prepared[0]
+        alone = call if reads == list(range(given)) else None
 
     def run(arrays: list[Array]) -> Any:
         if next(left) == 0:
@@ -301,7 +304,26 @@ def _plan(staged: compiled_plans.Staged, improve: Callable[[Plan, list[Array]], 
     return run
 
 
-def _folded(program: Program, constants: Sequence[Array]) -> tuple[dict[Any, Array], list[Equation]]:
+Prepared = Callable[..., Sequence[Array]]
+Reads = list[int | Literal]
+
+
+def prepared_calls(program: Program) -> tuple[list[tuple[Prepared, Reads]], list[int]]:
+    """Every equation as a function of its operands, which are literals or numbers of values; and the results' numbers.
+
+    Values are numbered as they come: inputs, then outputs of equations.
+    """
+    places = {variable: n for n, variable in enumerate(program.inputs)}
+    prepared = []
+    for equation in program.equations:
+        reads = [_place(atom, places) for atom in equation.inputs]
+        prepared.append((_prepared(equation, reads), reads))
+        for variable in equation.outputs:
+            places[variable] = len(places)
+    return prepared, [places[variable] for variable in program.outputs if isinstance(variable, Var)]
+
+
+def _folded(program: Program, constants: Sequence[Any]) -> tuple[dict[Any, Array], list[Equation]]:
     """What small values are known before a call, by variable, and the equations that are left."""
     known: dict[Any, Array] = dict(zip(program.inputs, constants, strict=False))
     left = []
@@ -330,10 +352,8 @@ def _prepared(equation: Equation, reads: Sequence[int | Literal]) -> Callable[..
     return prepare(equation.primitive, samples, equation.params)
 
 
-def _step(
-    call: Callable[..., Sequence[Array]], reads: Sequence[int | Literal]
-) -> Callable[[list[Any]], Sequence[Array]]:
-    """The same from everything known."""
+def step_of(call: Prepared, reads: Reads) -> Callable[[list[Any]], Sequence[Array]]:
+    """One such function, of everything known."""
     match reads:
         case [int() as only]:
             return lambda known: call(known[only])

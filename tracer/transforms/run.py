@@ -73,7 +73,12 @@ def _lower(trace: Trace, operand: Operand) -> Operand:
         assert isinstance(value, Array)
         return value
     now = state.stand_ins.get(id(operand), operand)
-    return fixed(now) if isinstance(now, Array) else now
+    return now if not isinstance(now, Array) or _is_outside(now) else fixed(now)
+
+
+def _is_outside(x: Array) -> bool:
+    """Whether a handle is older than the program that is being traced: what runs it reads the handle."""
+    return state.staging is not None and x._trace is None and 0 <= x._owner < state.staging.serial
 
 
 class _Recipe(NamedTuple):

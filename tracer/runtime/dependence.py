@@ -1,0 +1,285 @@
+"""What a function of the user's depends on, where its code tells: then a call may be replayed though nobody said `jit`.
+
+`jit` takes attributes of objects, items of containers and functions of libraries for constants, and says so. Outside it
+a function runs whenever it is called. It is traced for later calls only if its code, and that of the functions that it
+names, reads nothing but arguments and names that are guarded, and writes nothing that others see. Whatever is in doubt
+is refused: a user's object, a class of the user's, a function of a library other than NumPy's, `print`.
+"""
+
+from __future__ import annotations
+
+import dis
+import inspect
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from functools import lru_cache, partial
+from types import BuiltinFunctionType, CellType, CodeType, EllipsisType, FunctionType, ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+import optree
+
+from tracer.runtime.guards import Guard, are_equal
+from tracer.runtime.places import guards_of, is_users
+from tracer.settings import Config
+from tracer.trace import trees
+from tracer.trace.array import Array
+from tracer.trace.outside import same_bits
+from tracer.trace.source import is_ours
+
+_DEEPEST = 8  # functions that call each other
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, slice, range, EllipsisType)
+_MOST_COPIED = 1 << 20  # bytes of NumPy arrays that are compared around a trace
+_WRITES = frozenset((
+    "STORE_GLOBAL", "DELETE_GLOBAL", "STORE_NAME", "DELETE_NAME", "STORE_ATTR", "DELETE_ATTR", "IMPORT_NAME",
+    "LOAD_NAME", "LOAD_BUILD_CLASS", "LOAD_LOCALS", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_GLOBALS",
+    "LOAD_FROM_DICT_OR_DEREF",
+))  # fmt: skip
+_ITEM_WRITES = ("STORE_SUBSCR", "DELETE_SUBSCR", "STORE_SLICE")
+_FREE_WRITES = ("STORE_DEREF", "DELETE_DEREF")
+_READS = {"LOAD_GLOBAL": "global", "LOAD_DEREF": "cell"}
+_ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
+_WRITING = frozenset((  # methods and functions that write to containers and arrays
+    "append", "clear", "copyto", "extend", "fill", "fill_diagonal", "insert", "itemset", "partition", "place", "pop",
+    "popitem", "put", "put_along_axis", "putmask", "remove", "resize", "reverse", "setdefault", "setfield", "setflags",
+    "shuffle", "sort", "update",
+))  # fmt: skip
+_RUNS_LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_BUILTINS = (
+    abs, all, any, bool, complex, dict, divmod, enumerate, filter, float, int, isinstance, len, list, map, max, min,
+    pow, range, reversed, round, set, slice, sorted, str, sum, tuple, zip,
+)  # fmt: skip
+_MODULES = (math, sys.modules["_operator"])
+_PACKAGES = ("numpy", "tracer", "ml_dtypes")
+_NUMPY = ("numpy", "numpy.linalg", "numpy.fft")  # not numpy.random, whose functions draw
+
+
+class _Refused(Exception):  # noqa: N818  # an answer, not an error
+    """It depends on more than can be told."""
+
+
+class Snapshot(NamedTuple):
+    """A container of arrays and numbers, and what was in it."""
+
+    container: Any
+    structure: trees.Structure
+    leaves: Sequence[Any]
+
+    def holds(self) -> bool:
+        leaves, structure = trees.flatten(self.container)
+        return structure == self.structure and all(map(are_equal, leaves, self.leaves))
+
+
+class Dependence(NamedTuple):
+    """What must be as it was for functions to do as they did. arrays: NumPy's, with their values of then."""
+
+    guards: Sequence[Guard]
+    containers: Sequence[Snapshot]
+    arrays: Sequence[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]
+
+    def is_untouched(self) -> bool:
+        """Whether everything is as it was."""
+        names = all(g.holds() for g in self.guards) and all(c.holds() for c in self.containers)
+        return names and all(same_bits(array, before) for array, before in self.arrays)
+
+
+def dependence_of(functions: Sequence[Any]) -> Dependence | None:
+    """What the functions depend on besides their arguments; None where that cannot be told."""
+    reader = _Reader()
+    try:
+        for function in functions:
+            reader.function(function, _DEEPEST)
+    except _Refused:
+        return None
+    if reader.writes and reader.holds_mutable:
+        return None
+    guards = {(id(g.holder), g.name): g for function in reader.users for g in guards_of(function)}
+    return Dependence([*guards.values()], reader.containers, [(array, array.copy()) for array in reader.arrays])
+
+
+class _Reader:
+    """Looks at functions and at what they name; raises _Refused at what it does not know.
+
+    users: the functions of the user's that it met. writes: whether one of them changes some container or array.
+    holds_mutable: whether one of them reads such from outside, which that could be.
+    """
+
+    def __init__(self) -> None:
+        self.users: list[FunctionType] = []
+        self.containers: list[Snapshot] = []
+        self.arrays: list[np.ndarray[Any, Any]] = []
+        self.writes = self.holds_mutable = False
+        self._seen: set[int] = set()
+        self._bytes = 0
+
+    def function(self, value: Any, depth: int) -> None:
+        """One that is called."""
+        if id(value) in self._seen:
+            return
+        self._seen.add(id(value))
+        if isinstance(value, partial):
+            self.function(value.func, depth)
+            for item in (*value.args, *value.keywords.values()):
+                self.value(item, depth)
+        elif not isinstance(value, FunctionType):
+            self._callable(value, depth)
+        elif is_ours(value.__code__):
+            self._ours(value, depth)
+        elif is_users(value) and depth:
+            self._users(value, depth)
+        else:
+            raise _Refused
+
+    def value(self, value: Any, depth: int) -> None:
+        """Whatever a name stands for."""
+        kind = type(value)
+        if kind in _PLAIN or isinstance(value, np.generic | np.dtype | Enum | Config):
+            return
+        if kind is tuple or optree.is_namedtuple_instance(value):
+            for item in value:
+                self.value(item, depth)
+        elif kind is Array:
+            self.holds_mutable = True
+        elif kind is np.ndarray:
+            self._array(value)
+        elif kind is list or kind is dict:
+            leaves, structure = trees.flatten(value)
+            self.containers.append(Snapshot(value, structure, leaves))
+            self.holds_mutable = True
+            for leaf in leaves:
+                self.value(leaf, depth)
+        elif callable(value):
+            self.function(value, depth)
+        else:
+            raise _Refused
+
+    def _array(self, value: np.ndarray[Any, Any]) -> None:
+        self._bytes += value.nbytes
+        if value.dtype.hasobject or self._bytes > _MOST_COPIED:
+            raise _Refused
+        self.holds_mutable = True
+        self.arrays.append(value)
+
+    def _users(self, function: FunctionType, depth: int) -> None:
+        reads = _reads(function.__code__)
+        if reads is None:
+            raise _Refused
+        self.users.append(function)
+        self.writes |= reads.writes
+        for item in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
+            self.value(item, depth - 1)
+        for chain in reads.chains:
+            self._chain(function, chain, depth - 1)
+
+    def _chain(self, function: FunctionType, chain: tuple[str, ...], depth: int) -> None:
+        """A name of a function's, and the names after its dots: those of modules are looked up."""
+        kind, name, *attributes = chain
+        if kind == "global":
+            names = function.__globals__
+            value = names[name] if name in names else _builtin(names, name)
+        elif name in function.__code__.co_freevars:
+            assert function.__closure__ is not None
+            value = _content(function.__closure__[function.__code__.co_freevars.index(name)])
+        else:
+            return  # a variable of its own
+        for attribute in attributes:
+            if not isinstance(value, ModuleType):
+                break  # of a value that is known
+            value = getattr(value, attribute, None)
+        self.value(value, depth)
+
+    def _ours(self, function: FunctionType, depth: int) -> None:
+        """A function of this package, which may run one of the user's."""
+        if hasattr(function, "__wrapped__"):
+            self.function(function.__wrapped__, depth)
+        for cell in function.__closure__ or ():
+            inside = _content(cell)
+            if callable(inside):
+                self.function(inside, depth)
+
+    def _callable(self, value: Any, depth: int) -> None:
+        """A class, a function in C, or an object of ours that wraps a function of the user's."""
+        if isinstance(value, type):
+            known = _is_among(value, _BUILTINS) or value.__module__.partition(".")[0] in _PACKAGES
+        elif isinstance(value, BuiltinFunctionType):
+            known = _is_among(value, _BUILTINS) or _is_among(value.__self__, _MODULES) or value.__module__ in _NUMPY
+        elif type(value).__module__.partition(".")[0] == "tracer":
+            known = True
+            self._wrapper(value, depth)
+        elif isinstance(value, np.ufunc):
+            known = not all("O" in kinds for kinds in value.types)  # which run Python
+        else:  # functions that `__array_function__` may take over
+            known = type(value) is type(np.sum) and value.__module__ in _NUMPY
+        if not known:
+            raise _Refused
+
+    def _wrapper(self, value: Any, depth: int) -> None:
+        wrapped = getattr(value, "__wrapped__", None)
+        if wrapped is not None:
+            self.function(wrapped, depth)
+        held = getattr(value, "__dict__", {})
+        rules = [item for item in held.values() if callable(item) and item is not wrapped]
+        if rules:  # of derivatives, which may be set anew
+            self.containers.append(Snapshot(held, *reversed(trees.flatten(held))))
+        for rule in rules:
+            self.function(rule, depth)
+
+
+def _content(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not assigned
+        raise _Refused from None
+
+
+def _is_among(value: Any, known: Iterable[Any]) -> bool:
+    return any(value is one for one in known)
+
+
+def _builtin(names: dict[str, Any], name: str) -> Any:
+    builtins = names.get("__builtins__", {})
+    found = builtins.get(name) if isinstance(builtins, dict) else getattr(builtins, name, None)
+    if found is None:
+        raise _Refused
+    return found
+
+
+class _Reads(NamedTuple):
+    """What code reads from outside. chains: (kind, name, attribute, ...). writes: whether it changes some container."""
+
+    chains: tuple[tuple[str, ...], ...]
+    writes: bool
+
+
+@lru_cache(maxsize=4096)
+def _reads(code: CodeType) -> _Reads | None:
+    """The same for a function's code, and for functions in it; None where it writes outside, or runs later."""
+    chains: dict[tuple[str, ...], None] = {}
+    writes = any(type(constant) is tuple and "out" in constant for constant in code.co_consts)  # names of keywords
+    chain: tuple[str, ...] = ()
+    if code.co_flags & _RUNS_LATER and code.co_name != "<genexpr>":
+        return None
+    for instruction in dis.get_instructions(code):
+        name = instruction.opname
+        if chain and name in _ATTRIBUTES:
+            writes = writes or instruction.argval in _WRITING
+            chain = (*chain, instruction.argval)
+            continue
+        if chain:
+            chains[chain] = None
+        chain = ()
+        if name in _READS:
+            chain = (_READS[name], instruction.argval)
+        elif name in _WRITES or (name in _FREE_WRITES and instruction.argval in code.co_freevars):
+            return None
+        writes = writes or name in _ITEM_WRITES or (name in _ATTRIBUTES and instruction.argval in _WRITING)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            inner = _reads(constant)
+            if inner is None:
+                return None
+            chains.update(dict.fromkeys(inner.chains))
+            writes = writes or inner.writes
+    return _Reads(tuple(chains), writes)

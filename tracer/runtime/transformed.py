@@ -1,0 +1,284 @@
+"""Calls of what transforms make of the user's functions, and of loops over them, that come often outside `jit`.
+
+`grad(f)(x)`, `vmap(f)(x)`, `scan(f, ...)` run f anew at every call. Where f depends on its arguments and on guarded
+names alone (see `dependence`), a kind of calls that came a few times is traced once and replayed from then on, equation
+by equation as eager execution runs them, so that values keep their bits; and compiled, where that keeps them, too: see
+`replay`. What f may not do is decided by its code, before it is traced. Calls of many elements stay as they are: there
+Python's time does not matter, and a compiled backward pass is better than one that is replayed.
+
+What is known of a function is kept in its own `__dict__`, so that it goes away with it.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from functools import partial, update_wrapper, wraps
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+
+from tracer.errors import TracerError
+from tracer.ir.types import ArrayType, size
+from tracer.lazy import LazyModule
+from tracer.runtime.arguments import Call, Key, leaf_type
+from tracer.runtime.handles import another
+from tracer.runtime.locks import ForkSafeLock
+from tracer.runtime.plan import make_plan
+from tracer.runtime.replay import is_plain, prepared_calls, simplified, step_of
+from tracer.runtime.staging import Traced, trace_call
+from tracer.settings import config, gate
+from tracer.trace import trees
+from tracer.trace.array import Array
+from tracer.trace.convert import as_array
+from tracer.trace.state import state
+from tracer.trace.tracebacks import boundary
+from tracer.transforms.functions import name_of
+
+if TYPE_CHECKING:
+    from tracer.runtime import compiled_plans, dependence
+else:
+    compiled_plans = LazyModule("tracer.runtime.compiled_plans")
+    dependence = LazyModule("tracer.runtime.dependence")
+
+Function = Callable[..., Any]
+F = TypeVar("F", bound=Function)
+
+
+class _Often:
+    """When a kind of calls is worth tracing, and then compiling; how much of it is kept, and how large it may be."""
+
+    calls = 3
+    replays = 200
+    kinds = 16  # of calls of one function
+    ways = 8  # transforms of one function
+    elements = 1 << 14  # of all values in a call
+    chain = 4
+
+
+often = _Often()
+_lock = ForkSafeLock()
+
+
+class _Plan(NamedTuple):
+    """A kind of calls. run: from leaves to the result. version: of the settings when it was made."""
+
+    run: Callable[[Sequence[Any]], Any]
+    containers: Sequence[dependence.Snapshot]
+    traced: Traced
+    version: int
+
+    def holds(self) -> bool:
+        return self.version == gate.version and self.traced.is_valid and all(c.holds() for c in self.containers)
+
+
+class Transformed:
+    """A function of arrays that runs functions of the user's. `call` is the whole: compiled entries, then Python."""
+
+    def __init__(self, function: Function, of: Sequence[Function]) -> None:
+        self.function = function
+        self.of = of
+        self._reset()
+
+    def _reset(self) -> None:
+        self._plans: dict[Key, _Plan | None] = {}
+        self._counts: dict[Key, int] = {}
+        self.call = self.slowly
+        self._chained = 0
+
+    def slowly(self, *args: Any, **kwargs: Any) -> Any:
+        """A call by way of Python."""
+        if state.innermost is not None or not gate.is_open_here:
+            return self.function(*args, **kwargs)
+        call = _sorted(args, kwargs)
+        if call is None:
+            return self.function(*args, **kwargs)
+        plan = self._plans.get(call.key)
+        if plan is None:
+            result = self.function(*args, **kwargs)
+            if self._is_due(call.key):
+                self._make(call, args, kwargs, result)
+            return result
+        if not plan.holds():
+            with _lock:
+                self._reset()
+            return self.function(*args, **kwargs)
+        try:
+            return plan.run(call.leaves)
+        except Exception:
+            return self.function(*args, **kwargs)  # which says what is wrong
+
+    def _is_due(self, key: Key) -> bool:
+        """Count a call; whether there have been enough."""
+        with _lock:
+            if key in self._plans:  # there is to be none
+                return False
+            if len(self._counts) > often.kinds or len(self._plans) > often.kinds:
+                self._reset()
+            self._counts[key] = self._counts.get(key, 0) + 1
+            if self._counts[key] < often.calls or sys.gettrace() is not None:
+                return False
+            self._plans[key] = None  # until there is one, or for good
+            return True
+
+    def _make(self, call: Call, args: Sequence[Any], kwargs: dict[str, Any], result: Any) -> None:
+        version = gate.version
+        depends = dependence.dependence_of(self.of)
+        if depends is None:
+            self.call = self.function
+        traced = None if depends is None else self._traced(call, depends, result)
+        if traced is None or depends is None:
+            return
+        arguments = None if depends.containers else make_plan(args, kwargs, call)
+        improve = partial(self._improve, call.key, traced, version, arguments)
+        with _lock:
+            self._plans[call.key] = _Plan(_run(traced, improve), depends.containers, traced, version)
+
+    def _traced(self, call: Call, depends: dependence.Dependence, result: Any) -> Traced | None:
+        """The call as a program; None where it must go by way of Python."""
+        asked = state.asked
+        try:
+            traced = trace_call(self.function, call, name_of(self.of[0]), "call")
+        except (TracerError, TypeError):
+            return None
+        if state.asked != asked or not (traced.is_closed and depends.is_untouched()):
+            return None
+        program = simplified(traced.program)
+        expected, wanted = trees.flatten(result)
+        if traced.structure != wanted or not is_plain(program) or not all(type(x) is Array for x in expected):
+            return None
+        if [x.type for x in expected] != list(program.output_types) or not _is_small(program):
+            return None
+        return replace(traced, program=program, guards=tuple(depends.guards))
+
+    def _improve(self, key: Key, traced: Traced, version: int, arguments: Any, run: Any, leaves: Sequence[Any]) -> None:
+        """Put machine code in the place of a plan that came often, if that keeps every bit."""
+        staged = compiled_plans.Staged(traced.program, list(traced.captured), traced.structure)
+        found = compiled_plans.compiled_plan(staged, run, [*map(as_array, leaves)], arguments, numbers=True)
+        if found is None:
+            return
+        with _lock:
+            plan = self._plans.get(key)
+            if plan is None or plan.traced is not traced:
+                return
+            self._plans[key] = plan._replace(run=found.run)
+            if found.entry is not None and self._chained < often.chain:
+                found.entry.watch(traced.guards, traced.values)
+                found.entry.trust_settings(version)
+                self.call = found.entry.entry(self.call)
+                self._chained += 1
+
+
+def _sorted(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:
+    """The arguments by kind; None where one of them is no array."""
+    leaves, structure = trees.flatten((args, kwargs))
+    types = []
+    for leaf in leaves:
+        type = leaf_type(leaf)
+        if type is None:
+            return None
+        types.append(type)
+    return Call(args, kwargs, leaves, Key(structure, tuple(types), (), config.key(), ()))
+
+
+def _is_small(program: Any) -> bool:
+    types = [variable.type for equation in program.equations for variable in equation.outputs]
+    return sum(size(t) for t in types if isinstance(t, ArrayType)) <= often.elements
+
+
+def _run(traced: Traced, improve: Callable[..., None]) -> Callable[[Sequence[Any]], Any]:
+    """The program, equation by equation, with captured arrays as they are when it is called."""
+    captured, structure = traced.captured, traced.structure
+    prepared, results = prepared_calls(traced.program)
+    steps = [step_of(call, reads) for call, reads in prepared]
+    inputs = len(traced.program.inputs)
+    left = iter(range(often.replays, -1, -1))
+
+    def run(leaves: Sequence[Any]) -> Any:
+        if next(left, None) == 0:
+            improve(run, leaves)
+        known = [x if type(x) is Array else as_array(x, copy=False) for x in (*captured, *leaves)]
+        for step in steps:
+            known += step(known)
+        return trees.unflatten(structure, [another(known[n]) if n < inputs else known[n] for n in results])
+
+    return run
+
+
+# Where what is known of a function is kept
+
+_NAME = "__tracer_transformed__"
+
+
+class _Kept:
+    """What is made of one function, by how. Copies of the function's `__dict__` are no copies of the function."""
+
+    def __init__(self, owner: Any = None) -> None:
+        self.owner = None if owner is None else weakref.ref(owner)
+        self.made: dict[Hashable, Any] = {}
+
+    def __reduce__(self) -> Any:
+        return _Kept, ()  # pickled with a function it is of no use
+
+
+def kept(functions: Sequence[Any], how: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+    """What `make` makes, kept with the first function for the others and `how`; made anew where it cannot be."""
+    first = functions[0]
+    if type(first) is not FunctionType:
+        return make()
+    own = first.__dict__.get(_NAME)
+    if own is None or own.owner is None or own.owner() is not first:
+        own = first.__dict__[_NAME] = _Kept(first)
+    key = (*functions[1:], *how, *map(type, how))
+    try:
+        found = own.made.get(key)
+    except TypeError:  # an option that cannot be hashed
+        return make()
+    if found is None:
+        if len(own.made) >= often.ways:
+            own.made.clear()
+        found = own.made[key] = make()
+    return found
+
+
+def replayed_transform(transform: F) -> F:
+    """The transform of a function, whose results' frequent calls are replayed."""
+
+    @wraps(transform)
+    def transformed(fun: Any, *args: Any, **kwargs: Any) -> Any:
+        def make() -> Any:
+            calls = Transformed(transform(fun, *args, **kwargs), (fun,))
+
+            def result(*xs: Any, **named: Any) -> Any:
+                return calls.call(*xs, **named)
+
+            return update_wrapper(boundary(result), fun)
+
+        return kept((fun,), (transform, *args, *kwargs.items()), make)
+
+    return cast(F, transformed)
+
+
+def called_over(function: Function, functions: Sequence[Function], options: tuple[Any, ...], *arrays: Any) -> Any:
+    """`function(functions, *options, *arrays)`, whose frequent calls are replayed. options: what is no array."""
+    if state.innermost is not None or not all(map(callable, functions)):
+        return function(functions, *options, *arrays)
+
+    def make() -> Any:
+        return Transformed(partial(function, functions, *options), functions)
+
+    return kept(functions, (function, *options), make).call(*arrays)
+
+
+def replayed_call(transform: F) -> F:
+    """The transform, called with a function and arrays, whose frequent calls are replayed."""
+
+    def run(functions: Sequence[Function], options: tuple[Any, ...], *arrays: Any) -> Any:
+        return transform(*functions, *arrays, **dict(options))
+
+    @wraps(transform)
+    def transformed(fun: Any, *arrays: Any, **options: Any) -> Any:
+        return called_over(run, (fun,), (tuple(options.items()),), *arrays)
+
+    return cast(F, transformed)
