@@ -13,6 +13,7 @@ import tracer
 import tracer.numpy as tnp
 from tests.numpy.strategies import SHAPES, advanced, basic, counted, on_tracer
 from tracer.errors import MutationError, OutOfBoundsError, ShapeError, TracerArrayError
+from tracer.numpy import methods, updates
 
 
 def same(ours: Any, theirs: Any) -> None:
@@ -244,3 +245,41 @@ def test_a_captured_array_is_indexed_when_the_program_runs() -> None:
     assert float(f()) == 2.0
     x[0] = 5.0
     assert float(f()) == 10.0
+
+
+@given(st.data())
+def test_writing_at_once_is_what_compiled_code_writes(data: st.DataObject) -> None:
+    shape = data.draw(SHAPES)
+    index = data.draw(st.one_of(basic(shape), advanced(shape)))
+    dtype = data.draw(st.sampled_from(["bool", "uint8", "int64", "float16", "float32", "float64", "complex128"]))
+    value = data.draw(st.sampled_from([True, 3, -3, 300, 2.5, 1e300, np.float32(1.5), tnp.asarray(2), tnp.ones(1)]))
+    x = tnp.asarray(counted(shape)).astype(dtype)
+    for method in ("set", "add", "multiply"):
+        results = []
+        for run in (lambda f: f, tracer.jit):
+            try:
+                results.append(run(lambda x, method=method: getattr(x.at[index], method)(value))(x))
+            except (TypeError, ValueError, IndexError) as error:
+                results.append(type(error))
+        assert type(results[0]) is type(results[1])
+        if isinstance(results[0], tracer.Array):
+            assert results[0].type == results[1].type
+            assert np.asarray(results[0]).tobytes() == np.asarray(results[1]).tobytes()
+
+
+def test_other_numbers_at_other_places_are_written_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is staged holds for one index and number; these need none."""
+
+    def staged(*_: Any, **__: Any) -> Any:
+        raise AssertionError
+
+    monkeypatch.setattr(methods, "updated", staged)
+    monkeypatch.setattr(updates, "updated", staged)
+    x, flags = tnp.zeros(4), tnp.zeros(4, bool)
+    for n in range(4):
+        x[n] = 0.5 * n
+        flags[n] = True
+        x = x.at[n].add(1.0).at[n:].multiply(2).at[x > 100.0].set(7.0)
+    x[tnp.asarray([0, 1])] = tnp.asarray([1.0, 2.0])
+    assert x.tolist() == [1.0, 2.0, 4.0, 5.0]
+    assert flags.all()

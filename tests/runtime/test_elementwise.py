@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -234,3 +235,13 @@ def test_arrays_of_equal_dtypes_have_one_object_for_them() -> None:
         x = tnp.asarray(given)
         assert x.dtype is dtypes.ONE_OBJECT[x.dtype]
         assert np.allclose(tnp.exp(x), np.exp(given), rtol=1e-6)  # of int32 it is a float32
+
+
+def test_long_calls_are_compiled_earlier(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes as long as five short ones counts for so many."""
+    monkeypatch.setattr(often, "calls", 40)
+    monkeypatch.setattr(often, "short", 0.0001)
+    quick = Quick(lambda x: (time.sleep(0.002), x)[1] + x)
+    for _ in range(5):
+        quick.call(tnp.ones(3))
+    assert quick._chain == 1

@@ -25,10 +25,15 @@ Pair = tuple[DType, bool]
 _LISTS = (list, tuple)
 
 
+_PLAIN = frozenset((np.ndarray, bool, int, float, complex))
+
+
 def array_of(name: str, x: Any, *, copy: bool = True) -> Array:
     """An argument as an array. Python numbers become weak; lists are stacked; NumPy arrays are copied if `copy`."""
     if isinstance(x, Array):
         return x
+    if type(x) in _PLAIN:
+        return as_array(x, name, copy=copy)
     if isinstance(x, _LISTS):
         return _nested(name, x)
     if hasattr(x, "__jax_array__"):

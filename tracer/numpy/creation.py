@@ -54,7 +54,8 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None =
            [3., 4.]], f32)
     """
     del order
-    check_device(device, "asarray")
+    if device is not None:
+        check_device(device, "asarray")
     if copy is False:
         return _uncopied(a, dtype)
     array = from_dlpack(a, copy=copy) if speaks_dlpack_only(a) else array_of("asarray", a)

@@ -108,7 +108,7 @@ def dlpack_device(self: Array) -> tuple[int, int]:
 
 def speaks_dlpack_only(x: Any) -> bool:
     """Whether DLPack is the only way to take the value in."""
-    return hasattr(x, "__dlpack__") and not hasattr(x, "__array__") and not isinstance(x, Array)
+    return not isinstance(x, Array) and hasattr(x, "__dlpack__") and not hasattr(x, "__array__")
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:

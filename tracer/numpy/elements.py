@@ -1,35 +1,44 @@
-"""`x[i]` of a value that is known: NumPy's indexing finds the elements, of which the result is a copy."""
+"""`x[i]` and `x[i] = v` of values that are known: NumPy finds the elements, in a copy that is the result.
+
+So it is for every index and every number at one price, where what is staged holds for one of each.
+"""
 
 from __future__ import annotations
 
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
 
+from tracer.ir import dtypes
 from tracer.ir.types import KeyType
 from tracer.numpy import indexing
+from tracer.runtime.quiet import quietly
 from tracer.runtime.replay import replayed
 from tracer.trace.array import Array, concrete, unowned
 from tracer.trace.state import state
 from tracer.trace.tracebacks import tidy
 
 _get = replayed(indexing.get, named=False)
-_BASIC = frozenset((int, slice, type(None), type(Ellipsis)))
+_BASIC = frozenset((int, slice, type(None), EllipsisType))
+_REFUSED = type(NotImplemented)
 _ONE = frozenset((int, slice))
 _INTEGERS, _BOOLS = {int}, {bool}
 
 
 def getitem(self: Array, index: Any) -> Array:
     """The elements that an index takes."""
-    if type(index) in _ONE and self._trace is None and state.innermost is None and type(self._type) is not KeyType:
+    if self._trace is None and state.staging is None and type(self._type) is not KeyType:
+        kind = type(index)
         try:
-            return unowned(self._value[index, ...].copy(), self._weak)
+            if kind in _ONE and state.innermost is None:
+                return unowned(self._value[index, ...].copy(), self._weak)
+            parts = index if kind is tuple and _BASIC.issuperset(map(type, index)) else _numpys(index)
+            if parts is not None:
+                found = self._value[_with_axes(parts)]
+                return concrete(found if found.base is None and found.flags.c_contiguous else found.copy(), self._weak)
         except (IndexError, OverflowError, TypeError):
             pass
-    if self._trace is None and state.staging is None and not isinstance(self._type, KeyType):
-        found = _found(self, index)
-        if found is not None:
-            return found
     try:
         return _get(self, index)  # type: ignore[no-any-return]
     except BaseException as error:
@@ -37,30 +46,18 @@ def getitem(self: Array, index: Any) -> Array:
         raise
 
 
-def _found(x: Array, index: Any) -> Array | None:
-    """What NumPy finds; None for indices that are not known, or of no use to NumPy."""
-    parts = index if type(index) is tuple else (index,)
-    if not _BASIC.issuperset(map(type, parts)):
-        parts = tuple([part if type(part) in _BASIC else _known_places(part) for part in parts])
-        for part in parts:
-            if part is NotImplemented:
-                return None
-            if type(part) is np.ndarray:
-                return _gathered(x, parts)
-    try:
-        found = x._value[parts if Ellipsis in parts else (*parts, ...)]  # an array, though it have no axes
-    except (IndexError, OverflowError, TypeError):
-        return None
-    return concrete(found.copy(), x._weak)
+def _numpys(index: Any) -> tuple[Any, ...] | None:
+    """An index as NumPy takes it; None for one that is not known, or of no use to NumPy."""
+    if type(index) is not tuple:
+        one = index if type(index) in _BASIC else _known_places(index)
+        return None if one is NotImplemented else (one,)
+    parts = tuple([part if type(part) in _BASIC else _known_places(part) for part in index])
+    return None if _REFUSED in map(type, parts) else parts
 
 
-def _gathered(x: Array, parts: tuple[Any, ...]) -> Array | None:
-    """The same where one of the indices is an array with axes, or a mask: NumPy's result is new."""
-    try:
-        found = x._value[parts]
-    except (IndexError, OverflowError, TypeError):
-        return None
-    return concrete(found if found.flags.c_contiguous and found.base is None else found.copy(), x._weak)
+def _with_axes(parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The same, for an array though it have no axes."""
+    return parts if EllipsisType in map(type, parts) else (*parts, ...)
 
 
 def _known_places(part: Any) -> Any:
@@ -81,3 +78,55 @@ def _known_places(part: Any) -> Any:
     if kind in "iu" and not part.ndim:
         return int(part)
     return np.asarray(part) if kind == "b" or (kind in "iu" and part.dtype != np.uint64) else NotImplemented
+
+
+def written(x: Array, index: Any, value: Any, combine: np.ufunc | None = None) -> Array | None:
+    """A copy of an array with a value written at an index, or combined with what is there, as NumPy does.
+
+    None where that is to be seen by `updates`: what is traced, what NumPy casts otherwise or combines at places that
+    may be the same, and errors.
+    """
+    if state.innermost is not None or x._trace is not None or x._weak or type(x._type) is KeyType:
+        return None
+    old = x._value
+    if type(old) is not np.ndarray or not old.size:  # given away, or nothing to write to
+        return None
+    parts, new_part = _numpys(index), _fitting(old.dtype, value)
+    if parts is None or new_part is None:
+        return None
+    is_basic = _BASIC.issuperset(map(type, parts))
+    new = old.copy()
+    try:
+        if combine is None:
+            new[parts] = new_part
+        elif is_basic:
+            place = new[_with_axes(parts)]
+            quietly(combine, place, new_part, place)
+        else:
+            return None
+    except (IndexError, OverflowError, TypeError, ValueError):
+        return None
+    return concrete(new)
+
+
+def _fitting(dtype: np.dtype[Any], value: Any) -> Any:
+    """A value that NumPy casts to the dtype as we do; None for others."""
+    kind = type(value)
+    if kind is Array:
+        known = value._trace is None and type(value._value) is np.ndarray and type(value._type) is not KeyType
+        return value._value if known and value._value.dtype is dtype else None
+    if kind is np.ndarray:
+        return value if value.dtype is dtype else None
+    if kind is bool:
+        return value if dtype.kind == "b" else None
+    if kind is float:
+        return value if dtype in _FLOATS and (dtype.itemsize == 8 or not _LEAST_SINGLE < abs(value) < np.inf) else None
+    if kind is int:
+        exact = dtype in _FLOATS and abs(value) < _MOST_EXACT
+        return value if exact or dtype.kind in "iu" else None  # NumPy refuses what does not fit
+    return None
+
+
+_FLOATS = (dtypes.F64, dtypes.F32)
+_MOST_EXACT = 1 << 24  # integers that every such float holds
+_LEAST_SINGLE = 3e38  # beyond it single precision may have no number

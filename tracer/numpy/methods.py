@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import partial, wraps
 from typing import Any, Final
 
 import numpy as np
@@ -33,7 +33,7 @@ from tracer.numpy.absent_members import ABSENT_MEMBERS, ASSIGNED, Absent, presen
 from tracer.numpy.chained import references, refuse_lost_writes
 from tracer.numpy.choosing import nonzero
 from tracer.numpy.dlpack import dlpack, dlpack_device
-from tracer.numpy.elements import getitem
+from tracer.numpy.elements import getitem, written
 from tracer.numpy.joining import repeat
 from tracer.numpy.keywords import place_of_out, taken
 from tracer.numpy.options import called
@@ -42,6 +42,7 @@ from tracer.runtime.devices import device_of
 from tracer.runtime.replay import replayed
 from tracer.trace.array import KEY_DTYPE, Array, concrete, concrete_value, require_concrete
 from tracer.trace.source import here
+from tracer.trace.state import state
 from tracer.trace.tracebacks import NO_OPTIONS, Options, boundary, set_method_boundaries, tidy
 
 Function = Callable[..., Any]
@@ -85,13 +86,30 @@ def _power(self: Array, other: Any, modulo: Any = None, /) -> Any:
     return powers.power(self, other)
 
 
+# Numbers
+
+
+def _number(member: Function, convert: Callable[[Any], Any]) -> Function:
+    """A conversion to a Python number, one frame deep where the number is known and nobody notes what is read."""
+    slowly = boundary(member)
+
+    @wraps(member)
+    def method(self: Array) -> Any:
+        value = self._value
+        plain = self._trace is None and type(value) is np.ndarray and not value.shape and value.dtype.kind in "fiub"
+        return convert(value) if plain and state.outside is None else slowly(self)
+
+    return method
+
+
 # Containers
 
 
 def _setitem(self: Array, index: Any, value: Any) -> None:
     try:
         refuse_lost_writes(references(self), self, sys._getframe(1))
-        self._rebind(updated(self, index, value, SET))
+        new = written(self, index, value)
+        self._rebind(updated(self, index, value, SET) if new is None else new)
     except BaseException as error:
         error.__traceback__ = tidy(error)
         raise
@@ -249,6 +267,8 @@ def install(cls: type[Array]) -> None:
         setattr(cls, name, vars(cls)[name].setter(refusing(name, remedy)))
     for name, why in ABSENT_MEMBERS.items():
         setattr(cls, name, Absent(name, why))
-    for name in ("__array__", "__bool__", "__complex__", "__float__", "__index__", "__int__", "__len__"):
+    for name in ("__array__", "__complex__", "__index__", "__len__"):
         setattr(cls, name, boundary(vars(cls)[name]))
+    for name, convert in (("__bool__", bool), ("__float__", float), ("__int__", int)):
+        setattr(cls, name, _number(vars(cls)[name], convert))
     set_method_boundaries(AtIndex)

@@ -35,7 +35,8 @@ def array_ufunc(self: Array, ufunc: np.ufunc, method: str, *inputs: Any, **kwarg
     if not all(map(_known_operand, inputs)):
         return NotImplemented
     if not kwargs and method == "__call__":
-        return _computed(ufunc, method, inputs, kwargs)
+        ours = _functions.get(ufunc)
+        return _computed(ufunc, method, inputs, kwargs) if ours is None else ours(*inputs)
     options = {k: v for k, v in kwargs.items() if v is not np._NoValue and k not in ("order", "out", "subok")}
     where = options.pop("where", True) if method == "__call__" else True
     if method in ("__call__", "outer"):
@@ -49,6 +50,10 @@ def array_ufunc(self: Array, ufunc: np.ufunc, method: str, *inputs: Any, **kwarg
     casting, grows = kwargs.get("casting"), method == "__call__"
     new = tuple(put(ufunc.__name__, r, t, where, casting, grows=grows) for r, t in zip(results, targets, strict=True))
     return new if isinstance(ours, tuple) else new[0]
+
+
+_functions: dict[np.ufunc, Callable[..., Any]] = {}
+"""Ours by NumPy's, those that were called."""
 
 
 def _known_operand(x: Any) -> bool:
@@ -69,6 +74,7 @@ def _computed(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: di
     if method != "__call__":
         ours = getattr(ours, method, None)
     elif ours is not None and not options:
+        _functions[ufunc] = ours
         return ours(*inputs)
     unknown = sorted(options.keys() - _OPTIONS.get(method, frozenset()))
     if ours is None or unknown:

@@ -19,6 +19,7 @@ from tracer.ir import dtypes, shape
 from tracer.lazy import LazyModule
 from tracer.numpy import arithmetic
 from tracer.numpy.conversion import array_of, broadcast, cast
+from tracer.numpy.elements import written
 from tracer.numpy.indexing import CHECKED, Index, Taken, get, index_vectors, resolve, resolve_mode, take_slices
 from tracer.numpy.powers import power
 from tracer.numpy.promotion import literal
@@ -39,15 +40,16 @@ else:
 
 @static
 class Update(NamedTuple):
-    """How old and new values make one: at separate places, and where several meet."""
+    """How old and new values make one: at separate places, and where several meet. numpys: NumPy's, to the bit."""
 
     combine: Callable[[Array, Array], Array]
     scatter: Callable[..., Any]
+    numpys: np.ufunc | None = None
 
 
 SET = Update(lambda old, new: new, primitives.scatter)
-ADD = Update(arithmetic.add, primitives.scatter_add)
-MULTIPLY = Update(arithmetic.multiply, primitives.scatter_mul)
+ADD = Update(arithmetic.add, primitives.scatter_add, np.add)
+MULTIPLY = Update(arithmetic.multiply, primitives.scatter_mul, np.multiply)
 MIN = Update(arithmetic.minimum, primitives.scatter_min)
 MAX = Update(arithmetic.maximum, primitives.scatter_max)
 
@@ -268,7 +270,8 @@ class AtIndex:
 
     def _updated(self, values: Any, how: Update, mode: Any, unique_indices: bool) -> Array:
         if mode is None and not unique_indices:
-            return updated(self._array, self._index, values, how)
+            known = written(self._array, self._index, values, how.numpys) if how.numpys or how is SET else None
+            return updated(self._array, self._index, values, how) if known is None else known
         return updated(self._array, self._index, values, how, mode=mode, unique_indices=unique_indices)
 
     def get(

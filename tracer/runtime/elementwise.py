@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import wraps
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ class Quick(Calls):
     def _reset(self) -> None:
         super()._reset()
         self._frequent: dict[Hashable, int] = {}
+        self._compiled: set[Hashable] = set()
         self._chain = 0
 
     def slowly(self, *operands: Any, **options: Any) -> Any:
@@ -47,19 +49,21 @@ class Quick(Calls):
         kind = None if options else _kind(operands)
         if kind is None:
             return super().slowly(*operands, **options)
+        start = perf_counter()
         result = self.function(*operands)
-        if type(result) is Array:
-            self._count(kind, result)
+        if type(result) is Array and kind not in self._compiled:
+            self._count(kind, result, 1 + int((perf_counter() - start) / often.short))
         return result
 
-    def _count(self, kind: tuple[Types, tuple[bool, ...]], result: Array) -> None:
-        """Compile for this kind of operands, if it came often enough."""
+    def _count(self, kind: tuple[Types, tuple[bool, ...]], result: Array, calls: int) -> None:
+        """Compile for this kind of operands, if it came often enough. calls: so many short ones took as long."""
         with self.lock:
             if self.version != gate.version:
                 self._reset()
-            count = self._frequent[kind] = self._frequent.get(kind, 0) + 1
-            if count != often.calls or self._chain == often.kinds:
+            count = self._frequent[kind] = self._frequent.get(kind, 0) + min(calls, max(1, often.calls // 4))
+            if count < often.calls or self._chain == often.kinds:
                 return
+            self._compiled.add(kind)  # once, whatever comes of it
         types, scalars = kind
         entry = self._entry(types, scalars, result)
         if entry is not None:
@@ -94,6 +98,7 @@ class _Often:
     """When a kind of calls is worth compiling, and how many kinds of one function are."""
 
     calls = 500  # compiling costs as much as some thousand calls by Python
+    short = 3e-5  # seconds: a call that takes longer counts for more
     kinds = 8
 
 

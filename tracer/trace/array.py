@@ -166,10 +166,10 @@ class Array(Surface):
     # values
 
     def __bool__(self) -> bool:
-        return bool(self._value if self._is_plain_number() else self._scalar(TracerBoolError, "bool"))
+        return bool(self._scalar(TracerBoolError, "bool"))
 
     def __int__(self) -> int:
-        return int(self._value if self._is_plain_number() else self._scalar(TracerIntegerError, "int"))
+        return int(self._scalar(TracerIntegerError, "int"))
 
     def __index__(self) -> int:
         if not (dtypes.is_integer(self.dtype) and self.ndim == 0):
@@ -183,8 +183,6 @@ class Array(Surface):
         return int(self._scalar(TracerIntegerError, "an index"))
 
     def __float__(self) -> float:
-        if self._is_plain_number():
-            return float(self._value)
         return float(self._scalar(TracerFloatError, "float", differentiated=False))
 
     def __complex__(self) -> complex:
