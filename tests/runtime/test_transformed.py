@@ -9,7 +9,7 @@ import random as drawing
 import weakref
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -193,6 +193,55 @@ def test_items_of_containers_are_seen() -> None:
         assert float(repeated(lambda: tracer.grad(scaled)(3.0))) == 30.0
     finally:
         TABLE["w"] = 2.0
+
+
+class Pair(NamedTuple):
+    a: Any
+    b: Any
+
+
+class Shifted(NamedTuple):
+    a: Any
+
+    def shifted(self) -> Any:
+        return self.a + len(LOG)
+
+
+def test_named_tuples_are_compiled_but_not_methods_of_the_users(planned: list[str]) -> None:
+    def swap(c: Pair, x: Any) -> Any:
+        return Pair(c.b, c.a + x), None
+
+    def shift(c: Shifted, x: Any) -> Any:
+        return Shifted(c.shifted()), x
+
+    repeated(lambda: lax.scan(shift, Shifted(0), tnp.arange(3)))
+    assert not planned
+    repeated(lambda: lax.scan(swap, Pair(0.0, 0.0), X))
+    assert planned == ["plan", "compiled"]
+
+
+def test_other_functions_of_libraries_under_names_are_seen() -> None:
+    activation = tnp.sin
+
+    def activated(x: Any) -> Any:
+        return activation(x)
+
+    assert float(repeated(lambda: tracer.grad(activated)(0.0))) == 1.0
+    activation = tnp.cos
+    assert float(repeated(lambda: tracer.grad(activated)(0.0))) == 0.0
+    activation = np.tan
+    assert float(repeated(lambda: tracer.grad(activated)(0.0))) == 1.0
+
+
+def test_what_python_reads_of_numpys_arrays_is_seen() -> None:
+    weights = np.ones(2)
+
+    def scaled(x: Any) -> Any:
+        return (x if weights[0] > 0 else -x) * float(weights.sum())
+
+    assert float(repeated(lambda: tracer.grad(scaled)(3.0))) == 2.0
+    weights[:] = -2.0
+    assert float(repeated(lambda: tracer.grad(scaled)(3.0))) == 4.0
 
 
 def test_captured_arrays_are_read_at_every_call() -> None:

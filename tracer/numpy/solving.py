@@ -117,8 +117,18 @@ def solve(a: Any, b: Any, /) -> Array:
     >>> tnp.linalg.solve(tnp.asarray([[2.0, 1.0], [0.0, 4.0]]), tnp.asarray([4.0, 8.0]))
     Array([1., 2.], f64)
     """
+    result = _solution(a, b)
+    known = concrete_value(result)
+    if known is not None and not np.isfinite(known).all():
+        x, side, _ = system("solve", a, b)
+        _solved(x, side, _checked)
+    return result
+
+
+@partial(replayed, named=False)
+def _solution(a: Any, b: Any) -> Array:
     x, side, vector = system("solve", a, b)
-    result = _solved(x, side)
+    result = _solved(x, side, lambda name, x, result: result)
     return result[..., 0] if vector else result
 
 
@@ -139,16 +149,16 @@ def system(name: str, a: Any, b: Any) -> tuple[Array, Array, bool]:
     return x, side, vector
 
 
-def _solved(x: Array, side: Array) -> Array:
-    """The solutions for stacks of both; one matrix for all of them is factored once."""
+def _solved(x: Array, side: Array, checked: Callable[[str, Array, Array], Array]) -> Array:
+    """The solutions for stacks of both; one matrix for all of them is factored once. checked: as `_checked`."""
     stack = shapes.broadcast(x.shape[:-2], side.shape[:-2], operation="solve")
     if x.ndim == 2 and stack:
         last = moveaxis(side.reshape((prod(stack), *side.shape[-2:])), 0, 1)
-        flat = _checked("solve", x, solves.solve(x, last.reshape((x.shape[0], -1)) if side.size else last[:, 0]))
+        flat = checked("solve", x, solves.solve(x, last.reshape((x.shape[0], -1)) if side.size else last[:, 0]))
         apart = flat.reshape(last.shape) if side.size else last
         return moveaxis(apart, 1, 0).reshape((*stack, *side.shape[-2:]))
     x, side = broadcast(x, (*stack, *x.shape[-2:])), broadcast(side, (*stack, *side.shape[-2:]))
-    return _checked("solve", x, solves.solve(x, side))
+    return checked("solve", x, solves.solve(x, side))
 
 
 def _checked(name: str, x: Array, result: Array) -> Array:

@@ -21,17 +21,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import optree
 
-from tracer.runtime.guards import Guard, are_equal
-from tracer.runtime.places import guards_of, is_users
+from tracer.runtime.guards import Guard, ValueGuard, are_equal
+from tracer.runtime.places import guards_of, is_stable, is_users
 from tracer.settings import Config
 from tracer.trace import trees
 from tracer.trace.array import Array
-from tracer.trace.outside import same_bits
+from tracer.trace.outside import Seen
 from tracer.trace.source import is_ours
 
 _DEEPEST = 8  # functions that call each other
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, slice, range, EllipsisType)
-_MOST_COPIED = 1 << 20  # bytes of NumPy arrays that are compared around a trace
+_MOST_COPIED = 1 << 17  # bytes of NumPy arrays that are compared at every call
 _WRITES = frozenset((
     "STORE_GLOBAL", "DELETE_GLOBAL", "STORE_NAME", "DELETE_NAME", "STORE_ATTR", "DELETE_ATTR", "IMPORT_NAME",
     "LOAD_NAME", "LOAD_BUILD_CLASS", "LOAD_LOCALS", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_GLOBALS",
@@ -73,16 +73,16 @@ class Snapshot(NamedTuple):
 
 
 class Dependence(NamedTuple):
-    """What must be as it was for functions to do as they did. arrays: NumPy's, with their values of then."""
+    """What must be as it was for functions to do as they did: names, the bytes of NumPy's arrays, and containers."""
 
     guards: Sequence[Guard]
+    values: Sequence[ValueGuard]
     containers: Sequence[Snapshot]
-    arrays: Sequence[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]
 
     def is_untouched(self) -> bool:
         """Whether everything is as it was."""
-        names = all(g.holds() for g in self.guards) and all(c.holds() for c in self.containers)
-        return names and all(same_bits(array, before) for array, before in self.arrays)
+        names = all(g.holds() for g in self.guards) and all(v.holds() for v in self.values)
+        return names and all(c.holds() for c in self.containers)
 
 
 def dependence_of(functions: Sequence[Any]) -> Dependence | None:
@@ -95,8 +95,31 @@ def dependence_of(functions: Sequence[Any]) -> Dependence | None:
         return None
     if reader.writes and reader.holds_mutable:
         return None
-    guards = {(id(g.holder), g.name): g for function in reader.users for g in guards_of(function)}
-    return Dependence([*guards.values()], reader.containers, [(array, array.copy()) for array in reader.arrays])
+    found = [*reader.guards, *(guard for function in reader.users for guard in guards_of(function))]
+    guards = {(id(g.holder), g.name): g for g in found}
+    values = [ValueGuard(Seen(array, array.copy())) for array in reader.arrays]
+    return Dependence([*guards.values()], values, reader.containers)
+
+
+def is_plain_tree(structure: trees.Structure) -> bool:
+    """Whether a tree has no node of a class with code of the user's, which functions could run."""
+    kind = structure.type
+    if kind is not None and kind not in _NODES and not _is_plain_record(kind):
+        return False
+    return all(map(is_plain_tree, structure.children()))
+
+
+_NODES = (tuple, list, dict, type(None))
+
+
+def _is_plain_record(kind: Any) -> bool:
+    """Whether it is a class of named tuples, and nothing more."""
+    if not optree.is_namedtuple_class(kind) or kind.__mro__[1:] != tuple.__mro__:
+        return False
+    return not any(is_users(value) or isinstance(value, _WRAPPING) for value in vars(kind).values())
+
+
+_WRAPPING = (property, staticmethod)  # `_make` is a class method
 
 
 class _Reader:
@@ -108,6 +131,7 @@ class _Reader:
 
     def __init__(self) -> None:
         self.users: list[FunctionType] = []
+        self.guards: list[Guard] = []
         self.containers: list[Snapshot] = []
         self.arrays: list[np.ndarray[Any, Any]] = []
         self.writes = self.holds_mutable = False
@@ -137,7 +161,7 @@ class _Reader:
         kind = type(value)
         if kind in _PLAIN or isinstance(value, np.generic | np.dtype | Enum | Config):
             return
-        if kind is tuple or optree.is_namedtuple_instance(value):
+        if kind is tuple or _is_plain_record(kind):
             for item in value:
                 self.value(item, depth)
         elif kind is Array:
@@ -178,17 +202,31 @@ class _Reader:
         kind, name, *attributes = chain
         if kind == "global":
             names = function.__globals__
-            value = names[name] if name in names else _builtin(names, name)
+            value = self._named(names, name) if name in names else _builtin(names, name)
         elif name in function.__code__.co_freevars:
             assert function.__closure__ is not None
-            value = _content(function.__closure__[function.__code__.co_freevars.index(name)])
+            cell = function.__closure__[function.__code__.co_freevars.index(name)]
+            value = _content(cell)
+            self.guards.append(Guard(cell, name))
         else:
             return  # a variable of its own
         for attribute in attributes:
             if not isinstance(value, ModuleType):
                 break  # of a value that is known
-            value = getattr(value, attribute, None)
+            if is_stable(value):
+                if value.__name__.partition(".")[0] not in _PACKAGES and not _is_among(value, _MODULES):
+                    raise _Refused
+                value = getattr(value, attribute, None)
+            else:
+                value = self._named(vars(value), attribute)
         self.value(value, depth)
+
+    def _named(self, names: dict[str, Any], name: str) -> Any:
+        """What a name stands for, whatever it is: another function of a library would be missed by `jit`."""
+        if name not in names:
+            raise _Refused
+        self.guards.append(Guard(names, name))
+        return names[name]
 
     def _ours(self, function: FunctionType, depth: int) -> None:
         """A function of this package, which may run one of the user's."""
@@ -202,7 +240,8 @@ class _Reader:
     def _callable(self, value: Any, depth: int) -> None:
         """A class, a function in C, or an object of ours that wraps a function of the user's."""
         if isinstance(value, type):
-            known = _is_among(value, _BUILTINS) or value.__module__.partition(".")[0] in _PACKAGES
+            package = value.__module__.partition(".")[0]
+            known = _is_among(value, _BUILTINS) or package in _PACKAGES or _is_plain_record(value)
         elif isinstance(value, BuiltinFunctionType):
             known = _is_among(value, _BUILTINS) or _is_among(value.__self__, _MODULES) or value.__module__ in _NUMPY
         elif type(value).__module__.partition(".")[0] == "tracer":

@@ -62,7 +62,7 @@ def guards_of(function: Any, arguments: Mapping[str, Any] = _NO_ARGUMENTS) -> li
         value = _root(of, path[0], path[1], given)
         for name in path[2:]:
             if isinstance(value, ModuleType):
-                if _is_stable(value) or name not in vars(value):
+                if is_stable(value) or name not in vars(value):
                     return
                 guard = Guard(vars(value), name, f"{value.__name__}.{name}")
                 note(guard, depth)
@@ -166,7 +166,7 @@ def _is_users_class(value: Any) -> bool:
     return module is None or not _is_stable(module)
 
 
-def _is_stable(module: ModuleType) -> bool:
+def is_stable(module: ModuleType) -> bool:
     """Whether it is of a library, of Python or of ours."""
     file = getattr(module, "__file__", None)
     if file is None:

@@ -54,6 +54,7 @@ class _Often:
     kinds = 16  # of calls of one function
     ways = 8  # transforms of one function
     elements = 1 << 14  # of all values in a call
+    changes = 16  # of what a function depends on, after which it is left alone
     chain = 4
 
 
@@ -79,6 +80,7 @@ class Transformed:
     def __init__(self, function: Function, of: Sequence[Function]) -> None:
         self.function = function
         self.of = of
+        self._changes = 0
         self._reset()
 
     def _reset(self) -> None:
@@ -102,6 +104,7 @@ class Transformed:
             return result
         if not plan.holds():
             with _lock:
+                self._changes += 1
                 self._reset()
             return self.function(*args, **kwargs)
         try:
@@ -124,8 +127,10 @@ class Transformed:
 
     def _make(self, call: Call, args: Sequence[Any], kwargs: dict[str, Any], result: Any) -> None:
         version = gate.version
+        if not dependence.is_plain_tree(call.key.structure):
+            return
         depends = dependence.dependence_of(self.of)
-        if depends is None:
+        if depends is None or self._changes > often.changes:
             self.call = self.function
         traced = None if depends is None else self._traced(call, depends, result)
         if traced is None or depends is None:
@@ -150,7 +155,7 @@ class Transformed:
             return None
         if [x.type for x in expected] != list(program.output_types) or not _is_small(program):
             return None
-        return replace(traced, program=program, guards=tuple(depends.guards))
+        return replace(traced, program=program, guards=tuple(depends.guards), values=(*traced.values, *depends.values))
 
     def _improve(self, key: Key, traced: Traced, version: int, arguments: Any, run: Any, leaves: Sequence[Any]) -> None:
         """Put machine code in the place of a plan that came often, if that keeps every bit."""

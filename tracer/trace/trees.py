@@ -103,6 +103,8 @@ def refilled(structure: Any, leaves: Iterable[Any]) -> Any:
 def tree_map(function: Callable[..., Any], tree: Any, *rest: Any) -> Any:
     """Apply a function to corresponding leaves."""
     leaves, structure = flatten(tree)
+    if not rest:
+        return unflatten(structure, [*map(function, leaves)])
     try:
         columns = [structure.flatten_up_to(other) for other in rest]
     except ValueError:
