@@ -33,10 +33,11 @@ def getitem(self: Array, index: Any) -> Array:
         try:
             if kind in _ONE and state.innermost is None:
                 return unowned(self._value[index, ...].copy(), self._weak)
-            parts = index if kind is tuple and _BASIC.issuperset(map(type, index)) else _numpys(index)
+            if kind is tuple and _BASIC.issuperset(map(type, index)):
+                return concrete(self._value[_with_axes(index)].copy(), self._weak)
+            parts = _numpys(index)
             if parts is not None:
-                found = self._value[_with_axes(parts)]
-                return concrete(found if found.base is None and found.flags.c_contiguous else found.copy(), self._weak)
+                return concrete(_taken(self._value, parts), self._weak)
         except (IndexError, OverflowError, TypeError):
             pass
     try:
@@ -53,6 +54,12 @@ def _numpys(index: Any) -> tuple[Any, ...] | None:
         return None if one is NotImplemented else (one,)
     parts = tuple([part if type(part) in _BASIC else _known_places(part) for part in index])
     return None if _REFUSED in map(type, parts) else parts
+
+
+def _taken(x: np.ndarray[Any, Any], parts: tuple[Any, ...]) -> np.ndarray[Any, Any]:
+    """New elements."""
+    found: np.ndarray[Any, Any] = x[parts if np.ndarray in map(type, parts) else _with_axes(parts)]
+    return found if found.base is None and found.flags.c_contiguous else found.copy()
 
 
 def _with_axes(parts: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -86,47 +93,45 @@ def written(x: Array, index: Any, value: Any, combine: np.ufunc | None = None) -
     None where that is to be seen by `updates`: what is traced, what NumPy casts otherwise or combines at places that
     may be the same, and errors.
     """
-    if state.innermost is not None or x._trace is not None or x._weak or type(x._type) is KeyType:
+    if x._trace is not None or x._weak or state.innermost is not None or type(x._type) is KeyType:
         return None
-    old = x._value
+    old, kind = x._value, type(index)
     if type(old) is not np.ndarray or not old.size:  # given away, or nothing to write to
         return None
-    parts, new_part = _numpys(index), _fitting(old.dtype, value)
-    if parts is None or new_part is None:
+    if kind not in _BASIC and not (kind is tuple and _BASIC.issuperset(map(type, index))):
+        index = None if combine is not None else _numpys(index)
+        if index is None:
+            return None
+    if type(value) is Array:
+        if value._trace is not None or type(value._type) is KeyType:
+            return None
+        value = value._value
+    if not _fits(old.dtype, value):
         return None
-    is_basic = _BASIC.issuperset(map(type, parts))
     new = old.copy()
     try:
         if combine is None:
-            new[parts] = new_part
-        elif is_basic:
-            place = new[_with_axes(parts)]
-            quietly(combine, place, new_part, place)
+            new[index] = value
         else:
-            return None
+            place = new[_with_axes(index if kind is tuple else (index,))]
+            quietly(combine, place, value, place)
     except (IndexError, OverflowError, TypeError, ValueError):
         return None
-    return concrete(new)
+    return unowned(new, False)
 
 
-def _fitting(dtype: np.dtype[Any], value: Any) -> Any:
-    """A value that NumPy casts to the dtype as we do; None for others."""
+def _fits(dtype: np.dtype[Any], value: Any) -> bool:
+    """Whether NumPy casts a value to the dtype as we do."""
     kind = type(value)
-    if kind is Array:
-        known = value._trace is None and type(value._value) is np.ndarray and type(value._type) is not KeyType
-        return value._value if known and value._value.dtype is dtype else None
-    if kind is np.ndarray:
-        return value if value.dtype is dtype else None
-    if kind is bool:
-        return value if dtype.kind == "b" else None
     if kind is float:
-        return value if dtype in _FLOATS and (dtype.itemsize == 8 or not _LEAST_SINGLE < abs(value) < np.inf) else None
+        return dtype is dtypes.F64 or (dtype is dtypes.F32 and not _LEAST_SINGLE < abs(value) < np.inf)
+    if kind is np.ndarray:
+        return value.dtype is dtype
     if kind is int:
-        exact = dtype in _FLOATS and abs(value) < _MOST_EXACT
-        return value if exact or dtype.kind in "iu" else None  # NumPy refuses what does not fit
-    return None
+        exact = (dtype is dtypes.F64 or dtype is dtypes.F32) and abs(value) < _MOST_EXACT
+        return exact or dtype.kind in "iu"  # NumPy refuses what does not fit
+    return kind is bool and dtype.kind == "b"
 
 
-_FLOATS = (dtypes.F64, dtypes.F32)
 _MOST_EXACT = 1 << 24  # integers that every such float holds
 _LEAST_SINGLE = 3e38  # beyond it single precision may have no number

@@ -116,10 +116,13 @@ def _is_plain_record(kind: Any) -> bool:
     """Whether it is a class of named tuples, and nothing more."""
     if not optree.is_namedtuple_class(kind) or kind.__mro__[1:] != tuple.__mro__:
         return False
-    return not any(is_users(value) or isinstance(value, _WRAPPING) for value in vars(kind).values())
+    return not any(map(_runs_users_code, vars(kind).values()))
 
 
-_WRAPPING = (property, staticmethod)  # `_make` is a class method
+def _runs_users_code(member: Any) -> bool:
+    """Whether a member of a class is a function of the user's. `collections` writes one, from a string."""
+    function: Any = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
+    return is_users(function) and function.__code__.co_filename != "<string>"
 
 
 class _Reader:
