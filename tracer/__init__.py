@@ -36,6 +36,7 @@ from tracer.runtime.jit import JitFunction as _JitFunction
 from tracer.runtime.jit import block_until_ready, disable_jit, effects_barrier, jit
 from tracer.runtime.staging import eval_shape, make_program
 from tracer.runtime.transfer import device_get, typeof
+from tracer.runtime.transformed import everything as _everything
 from tracer.runtime.transformed import replayed_call as _replayed_call
 from tracer.runtime.transformed import replayed_transform as _replayed_transform
 from tracer.settings import config
@@ -63,7 +64,7 @@ __version__ = _VERSION
 # They run the user's functions anew at every call, unless these depend on nothing else: see `runtime.transformed`.
 grad = _replayed_transform(_gradients.grad)
 value_and_grad = _replayed_transform(_gradients.value_and_grad)
-vmap = _replayed_transform(_vectorize.vmap)
+vmap = _replayed_transform(_vectorize.vmap, _everything)
 jacfwd = _replayed_transform(_jacobians.jacfwd)
 jacrev = _replayed_transform(_jacobians.jacrev)
 hessian = _replayed_transform(_jacobians.hessian)

@@ -367,6 +367,20 @@ def test_writing_to_what_is_captured_happens_every_time(planned: list[str]) -> N
     assert not planned
 
 
+def test_numbers_beside_what_is_differentiated_stay_numbers(planned: list[str]) -> None:
+    def power(x: Any, n: Any) -> Any:
+        return tnp.sum(x**n)
+
+    derivative = tracer.value_and_grad(power)
+    for _ in range(8):
+        derivative(X, tnp.asarray(3))  # of the type that a number has as an array
+        assert np.asarray(derivative(X, 3)[0]).tobytes() == np.asarray(tnp.sum(X**3)).tobytes()
+    assert planned == ["plan", "compiled"] or planned == ["plan"]
+    planned.clear()
+    repeated(lambda: derivative(X, 3))
+    assert not planned
+
+
 def test_python_follows_values(planned: list[str]) -> None:
     def bent(x: Any) -> Any:
         return 2.0 * x if x > 0 else 3.0 * x

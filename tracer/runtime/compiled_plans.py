@@ -42,11 +42,11 @@ class CompiledPlan(NamedTuple):
 
 
 def compiled_plan(
-    staged: Staged, run: Any, arrays: list[Array], arguments: Plan | None, *, numbers: bool = False
+    staged: Staged, run: Any, arrays: list[Array], arguments: Plan | None, numbers: int = 0
 ) -> CompiledPlan | None:
     """The plan `run` as machine code; None where that may have other bits, or entries do not run here.
 
-    numbers: whether arrays without axes may come as Python numbers.
+    numbers: how many of the arrays, the first ones, may come as Python numbers if they have no axes.
     """
     given_back = set(staged.program.inputs).intersection(staged.program.outputs)  # compiled code copies those
     copied = sum(math.prod(x.type.shape) for x in given_back)
@@ -65,8 +65,7 @@ def compiled_plan(
     if arguments is None:
         return CompiledPlan(lambda xs: call(*xs), None)
     entry = Recognised(compiled, staged.constants, arguments, staged.structure)
-    if not numbers:
-        entry.take_arrays_alone()
+    entry.take_arrays_alone(len(staged.constants) + numbers)
     entry.hand_on_faults()  # Python says which line they are about
     return CompiledPlan(lambda xs: call(*xs), entry)
 

@@ -141,9 +141,9 @@ class Recognised:
         """Whoever calls has looked at settings and traces already."""
         self.record.version = -1
 
-    def take_arrays_alone(self) -> None:
-        """Recognise no Python numbers in the place of arrays."""
-        for leaf in (Leaf * self.record.inputs).from_address(self.record.leaves):
+    def take_arrays_alone(self, first: int = 0) -> None:
+        """Recognise no Python numbers in the place of arrays, from the first such input on."""
+        for leaf in (Leaf * self.record.inputs).from_address(self.record.leaves)[first:]:
             leaf.scalar = Scalar.NONE
 
     def hand_on_faults(self) -> None:

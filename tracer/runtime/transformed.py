@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, update_wrapper, wraps
 from types import FunctionType
@@ -60,6 +60,7 @@ class _Often:
 
 often = _Often()
 _lock = ForkSafeLock()
+_NUMBERS = frozenset((bool, int, float, complex))
 
 
 class _Plan(NamedTuple):
@@ -75,11 +76,16 @@ class _Plan(NamedTuple):
 
 
 class Transformed:
-    """A function of arrays that runs functions of the user's. `call` is the whole: compiled entries, then Python."""
+    """A function of arrays that runs functions of the user's. `call` is the whole: compiled entries, then Python.
 
-    def __init__(self, function: Function, of: Sequence[Function]) -> None:
+    converted: how many of its arguments become arrays before the user's function sees them, all of them if None. Python
+    numbers among the others are numbers there, which `x ** n` for one makes a difference of.
+    """
+
+    def __init__(self, function: Function, of: Sequence[Function], converted: int | None = None) -> None:
         self.function = function
         self.of = of
+        self.converted = converted
         self._changes = 0
         self._reset()
 
@@ -94,7 +100,7 @@ class Transformed:
         if state.innermost is not None or not gate.is_open_here:
             return self.function(*args, **kwargs)
         call = _sorted(args, kwargs)
-        if call is None:
+        if call is None or not _NUMBERS.isdisjoint(map(type, call.leaves[self._arrays(call) :])):
             return self.function(*args, **kwargs)
         plan = self._plans.get(call.key)
         if plan is None:
@@ -111,6 +117,13 @@ class Transformed:
             return plan.run(call.leaves)
         except Exception:
             return self.function(*args, **kwargs)  # which says what is wrong
+
+    def _arrays(self, call: Call) -> int:
+        """How many leaves become arrays."""
+        if self.converted is None:
+            return len(call.leaves)
+        positional = call.key.structure.child(0)
+        return sum(positional.child(n).num_leaves for n in range(min(self.converted, len(call.args))))
 
     def _is_due(self, key: Key) -> bool:
         """Count a call; whether there have been enough."""
@@ -136,7 +149,7 @@ class Transformed:
         if traced is None or depends is None:
             return
         arguments = None if depends.containers else make_plan(args, kwargs, call)
-        improve = partial(self._improve, call.key, traced, version, arguments)
+        improve = partial(self._improve, call.key, traced, version, arguments, self._arrays(call))
         with _lock:
             self._plans[call.key] = _Plan(_run(traced, improve), depends.containers, traced, version)
 
@@ -157,10 +170,12 @@ class Transformed:
             return None
         return replace(traced, program=program, guards=tuple(depends.guards), values=(*traced.values, *depends.values))
 
-    def _improve(self, key: Key, traced: Traced, version: int, arguments: Any, run: Any, leaves: Sequence[Any]) -> None:
+    def _improve(
+        self, key: Key, traced: Traced, version: int, arguments: Any, numbers: int, run: Any, leaves: Sequence[Any]
+    ) -> None:
         """Put machine code in the place of a plan that came often, if that keeps every bit."""
         staged = compiled_plans.Staged(traced.program, list(traced.captured), traced.structure)
-        found = compiled_plans.compiled_plan(staged, run, [*map(as_array, leaves)], arguments, numbers=True)
+        found = compiled_plans.compiled_plan(staged, run, [*map(as_array, leaves)], arguments, numbers)
         if found is None:
             return
         with _lock:
@@ -247,13 +262,28 @@ def kept(functions: Sequence[Any], how: tuple[Any, ...], make: Callable[[], Any]
     return found
 
 
-def replayed_transform(transform: F) -> F:
-    """The transform of a function, whose results' frequent calls are replayed."""
+def everything(args: Sequence[Any], kwargs: Mapping[str, Any]) -> int | None:
+    """Transforms that make arrays of all arguments."""
+    return None
+
+
+def differentiated(args: Sequence[Any], kwargs: Mapping[str, Any]) -> int | None:
+    """Those that make arrays of what `argnums` names: the first argument if nothing is said."""
+    return 0 if args or "argnums" in kwargs else 1
+
+
+def replayed_transform(
+    transform: F, converted: Callable[[Sequence[Any], Mapping[str, Any]], int | None] = differentiated
+) -> F:
+    """The transform of a function, whose results' frequent calls are replayed.
+
+    converted: from the transform's other arguments to how many of its result's become arrays: see `Transformed`.
+    """
 
     @wraps(transform)
     def transformed(fun: Any, *args: Any, **kwargs: Any) -> Any:
         def make() -> Any:
-            calls = Transformed(transform(fun, *args, **kwargs), (fun,))
+            calls = Transformed(transform(fun, *args, **kwargs), (fun,), converted(args, kwargs))
 
             def result(*xs: Any, **named: Any) -> Any:
                 return calls.call(*xs, **named)
