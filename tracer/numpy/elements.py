@@ -1,6 +1,8 @@
 """`x[i]` and `x[i] = v` of values that are known: NumPy finds the elements, in a copy that is the result.
 
-So it is for every index and every number at one price, where what is staged holds for one of each.
+So it is for every index and every number at one price, where what is staged holds for one of each. What `x[i] = v`
+writes to is the array's own memory where nobody else holds it, which the count of references tells: a loop over
+elements takes time in their number, not in its square.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import numpy as np
 from tracer.ir import dtypes
 from tracer.ir.types import KeyType
 from tracer.numpy import indexing
+from tracer.numpy.chained import references
 from tracer.runtime.quiet import quietly
 from tracer.runtime.replay import replayed
 from tracer.trace.array import Array, concrete, unowned
@@ -87,8 +90,12 @@ def _known_places(part: Any) -> Any:
     return np.asarray(part) if kind == "b" or (kind in "iu" and part.dtype != np.uint64) else NotImplemented
 
 
-def written(x: Array, index: Any, value: Any, combine: np.ufunc | None = None) -> Array | None:
-    """A copy of an array with a value written at an index, or combined with what is there, as NumPy does.
+def written(
+    x: Array, index: Any, value: Any, combine: np.ufunc | None = None, *, in_place: bool = False
+) -> Array | None:
+    """An array with a value written at an index, or combined with what is there, as NumPy does.
+
+    in_place: whether the handle is to stand for the result, so that memory which is its alone is written to.
 
     None where that is to be seen by `updates`: what is traced, what NumPy casts otherwise or combines at places that
     may be the same, and errors.
@@ -108,7 +115,8 @@ def written(x: Array, index: Any, value: Any, combine: np.ufunc | None = None) -
         value = value._value
     if not _fits(old.dtype, value):
         return None
-    new = old.copy()
+    alone = in_place and not x._owner and state.outside is None and references(old) <= _ALONE and _is_own(old)
+    new = old if alone else old.copy()
     try:
         if combine is None:
             new[index] = value
@@ -116,8 +124,28 @@ def written(x: Array, index: Any, value: Any, combine: np.ufunc | None = None) -
             place = new[_with_axes(index if kind is tuple else (index,))]
             quietly(combine, place, value, place)
     except (IndexError, OverflowError, TypeError, ValueError):
-        return None
+        return None  # nothing is written: NumPy looks at places and shapes first
     return unowned(new, False)
+
+
+def _is_own(value: np.ndarray[Any, Any]) -> bool:
+    return value.base is None and value.flags.owndata and value.flags.writeable
+
+
+def _references_of_one_handle() -> int:
+    """What `references` finds of a value in `written` where one handle has it; 0 where Pythons tell no others apart."""
+
+    def found(x: Array) -> int:
+        old = x._value
+        return references(old)
+
+    x = unowned(np.zeros(1), False)
+    alone = found(x)
+    other = unowned(x._value, False)
+    return alone if found(other) == alone + 1 else 0
+
+
+_ALONE = _references_of_one_handle()
 
 
 def _fits(dtype: np.dtype[Any], value: Any) -> bool:

@@ -108,7 +108,7 @@ def _number(member: Function, convert: Callable[[Any], Any]) -> Function:
 def _setitem(self: Array, index: Any, value: Any) -> None:
     try:
         refuse_lost_writes(references(self), self, sys._getframe(1))
-        new = written(self, index, value)
+        new = written(self, index, value, in_place=True)
         self._rebind(updated(self, index, value, SET) if new is None else new)
     except BaseException as error:
         error.__traceback__ = tidy(error)
