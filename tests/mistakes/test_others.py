@@ -27,13 +27,36 @@ def test_a_dtype_that_does_not_exist() -> None:
     )
 
 
-@pytest.mark.parametrize(("value", "dtype"), [(["a", "b"], "<U1"), (np.array([1, "a"], object), "object")])
-def test_strings_and_objects(value: Any, dtype: str) -> None:
+def test_a_dtype_of_records() -> None:
+    fails(
+        errors.DTypeError,
+        lambda: tnp.zeros(3, [("x", float)]),  # here
+        "zeros at @here: no such dtype\n  got [('x', <class 'float'>)]\n"
+        "  help: a record is a dict or a dataclass of arrays, one for each field",
+    )
+
+
+TEXT = "leave text in NumPy's arrays, or number it: numpy.unique(x, return_inverse=True)[1]"
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "remedy"),
+    [
+        (["a", "b"], "<U1", TEXT),
+        (np.array([b"a"]), "|S1", TEXT),
+        (np.array([1, "a"], object), "object",
+         "cast it where it holds numbers, x.astype(float), and leave other objects in a list"),
+        (np.array(["2026-11-22"], "datetime64[D]"), "datetime64[D]",
+         'keep dates as counts of a unit, x.astype("int64"), or leave them in NumPy\'s arrays'),
+        (np.zeros(2, [("x", float)]), "[('x', '<f8')]",
+         "a record is a dict or a dataclass of arrays: one for each field, x[name]"),
+    ],
+)  # fmt: skip
+def test_what_holds_no_numbers(value: Any, dtype: str, remedy: str) -> None:
     fails(
         errors.DTypeError,
         lambda: tnp.asarray(value),  # here
-        f"asarray at @here: an argument has a dtype that tracer does not compute with\n  got {dtype}\n"
-        "  help: cast it to a bool, integer, float or complex dtype first",
+        f"asarray at @here: an argument has a dtype that tracer does not compute with\n  got {dtype}\n  help: {remedy}",
     )
 
 

@@ -88,6 +88,10 @@ def test_every_name_of_numpy_is_here_or_says_why_not(name: str) -> None:
             getattr(tnp, name)
 
 
+def test_the_version_is_the_projects() -> None:
+    assert tnp.__version__ == tracer.__version__
+
+
 def test_nothing_is_both_here_and_excused() -> None:
     assert not set(ABSENT).intersection(__all__)
     removed = {name for name, why in ABSENT.items() if why.startswith("NumPy has removed it; use ")}

@@ -143,3 +143,7 @@ def test_what_must_be_copied_is_refused_where_that_is_forbidden(given: Any, dtyp
         tnp.asarray(given, dtype, copy=False)
     np.testing.assert_array_equal(tnp.asarray(given, dtype, copy=None), np.asarray(given))
     np.testing.assert_array_equal(tnp.array(given, dtype, copy=False), np.asarray(given))  # as it was before NumPy 2
+
+
+def test_indices_take_their_sizes_from_an_iterator() -> None:
+    np.testing.assert_array_equal(tnp.indices(len(part) for part in ("ab", "abc")), np.indices((2, 3)))

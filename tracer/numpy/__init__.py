@@ -30,6 +30,7 @@ from tracer.trace.array import Array as ndarray  # noqa: N813  # the name that u
 from tracer.trace.tracebacks import Options as _Options
 from tracer.trace.tracebacks import boundary as _boundary
 from tracer.trace.tracebacks import set_boundaries as _set_boundaries
+from tracer.version import VERSION as _VERSION
 
 if TYPE_CHECKING:
     from tracer.numpy import fft as fft
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from tracer.numpy.editing import *
     from tracer.numpy.exponents import *
     from tracer.numpy.fitting import *
+    from tracer.numpy.float_errors import *
     from tracer.numpy.grids import *
     from tracer.numpy.habits import *
     from tracer.numpy.histograms import *
@@ -82,6 +84,7 @@ if TYPE_CHECKING:
     from tracer.numpy.writing import *
 
 __array_api_version__ = "2025.12"
+__version__ = _VERSION
 
 # Every name by its chapter; "there:here" where it is called otherwise there.
 _CHAPTERS = {
@@ -114,6 +117,7 @@ _CHAPTERS = {
     "editing": "apply_over_axes fromfunction geomspace insert piecewise resize sort_complex",
     "exponents": "frexp ldexp spacing",
     "fitting": "polyfit roots",
+    "float_errors": "errstate geterr seterr",
     "grids": (
         "c_ index_exp ix_ mask_indices mgrid ogrid r_ ravel_multi_index s_ tril_indices tril_indices_from "
         "triu_indices triu_indices_from unravel_index"

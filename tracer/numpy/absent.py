@@ -8,7 +8,7 @@ _TEXT = f"{_FIXED}; text stays in NumPy's arrays"
 _EXTENDED = "no compiler target has it; float64 is the widest float"
 _MATRIX = "NumPy advises against matrix; 2-d arrays have @ and .T"
 _MEMORY = "arrays are values: nothing walks through, maps or writes into their memory"
-_ERRORS = "floating-point errors never stop a program: they give inf and NaN, which isfinite finds"
+_ERRORS = "floating-point errors never call anything: they give inf and NaN, which isfinite finds"
 _THEIRS = "about NumPy itself: take it from numpy"
 _PARTS = "a submodule of NumPy's own: take it from numpy"
 
@@ -22,7 +22,7 @@ ABSENT: dict[str, str] = {
     **dict.fromkeys(("clongdouble", "complex256", "complex192", "float128", "float96", "longdouble"), _EXTENDED),
     **dict.fromkeys(("asmatrix", "bmat", "matrix"), _MATRIX),
     **dict.fromkeys(("flatiter", "memmap", "nditer", "nested_iters"), _MEMORY),
-    **dict.fromkeys(("errstate", "geterr", "geterrcall", "seterr", "seterrcall"), _ERRORS),
+    **dict.fromkeys(("geterrcall", "seterrcall"), _ERRORS),
     **dict.fromkeys(
         ("ScalarType", "exceptions", "get_include", "getbufsize", "info", "little_endian", "mintypecode", "sctypeDict",
          "setbufsize", "show_config", "show_runtime", "test", "testing", "typecodes", "typename"), _THEIRS,
@@ -43,7 +43,7 @@ ABSENT: dict[str, str] = {
     "in1d": "NumPy has removed it; use isin",
     "ma": "masks are arrays: where, the nan-functions and the where= of reductions take them",
     "poly1d": "NumPy advises against it; polyval, polyadd and their like take the coefficients",
-    "polynomial": "not yet: polyval, polyadd and their like take the coefficients, the highest power first",
+    "polynomial": "numpy.polynomial takes our arrays and gives NumPy's; polyval, polyadd and their like are here",
     "product": "NumPy has removed it; use prod",
     "random": "there is no hidden state; tracer.random has keys",
     "row_stack": "NumPy has deprecated it; use vstack",

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterator
 from typing import Any
 
 from tracer.errors import ShapeError, message
@@ -281,7 +282,7 @@ def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
     Array([[0, 0],
            [1, 1]], i64)
     """
-    sizes = shape_argument("indices", dimensions)
+    sizes = shape_argument("indices", tuple(dimensions) if isinstance(dimensions, Iterator) else dimensions)
     wanted = dtypes.I64 if dtype is None else dtype_of_argument("indices", dtype)
     if sparse:
         shapes = [[n if a == axis else 1 for a, n in enumerate(sizes)] for axis in range(len(sizes))]

@@ -54,7 +54,9 @@ def dtype_named(name: str, dtype: object) -> DType:
             message(
                 f"{name}{here()}: no such dtype",
                 f"got {dtype!r}",
-                help="the dtypes are bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32, float64, "
+                help="a record is a dict or a dataclass of arrays, one for each field"
+                if found is not None and found.names
+                else "the dtypes are bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32, float64, "
                 "complex64 and complex128; for storage, int1 to int4, uint1 to uint4 and ml_dtypes' narrow floats",
             )
         )

@@ -16,6 +16,14 @@ from tracer.trace.source import here
 from tracer.trace.state import state
 from tracer.trace.trace import eager
 
+_REMEDIES = {
+    "M": 'keep dates as counts of a unit, x.astype("int64"), or leave them in NumPy\'s arrays',
+    "O": "cast it where it holds numbers, x.astype(float), and leave other objects in a list",
+    "S": "leave text in NumPy's arrays, or number it: numpy.unique(x, return_inverse=True)[1]",
+    "V": "a record is a dict or a dataclass of arrays: one for each field, x[name]",
+}
+_REMEDIES |= {"U": _REMEDIES["S"], "T": _REMEDIES["S"], "m": _REMEDIES["M"]}
+
 
 def scalar_dtype(value: bool | int | float | complex) -> DType:
     """The dtype of a bare Python scalar: `config.default_float` decides about floats."""
@@ -107,7 +115,7 @@ def native(value: np.ndarray[Any, Any], what: str = "an argument", *, copy: bool
             message(
                 f"{_subject(what)} has a dtype that tracer does not compute with",
                 f"got {value.dtype}",
-                help="cast it to a bool, integer, float or complex dtype first",
+                help=_REMEDIES.get(value.dtype.kind, "cast it to a bool, integer, float or complex dtype first"),
             )
         )
     if not copy and value.flags.c_contiguous and value.flags.aligned and value.dtype is dtype:
