@@ -163,7 +163,7 @@ def _is_users_class(value: Any) -> bool:
     if not isinstance(value, type):
         return False
     module = sys.modules.get(value.__module__)
-    return module is None or not _is_stable(module)
+    return module is None or not is_stable(module)
 
 
 def is_stable(module: ModuleType) -> bool:
