@@ -6,6 +6,7 @@ import functools
 import gc
 import pickle
 import random as drawing
+import sys
 import weakref
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -267,6 +268,43 @@ def test_attributes_of_objects_are_read_at_every_call(planned: list[str]) -> Non
     settings.rate = 3.0
     assert float(repeated(lambda: tracer.grad(scaled)(3.0))) == 3.0
     assert not planned
+
+
+def test_attributes_of_functions_are_read_at_every_call(planned: list[str]) -> None:
+    def scaled(x: Any) -> Any:
+        return x * scaled.by
+
+    scaled.by = 2.0
+    assert float(repeated(lambda: tracer.grad(scaled)(3.0))) == 2.0
+    scaled.by = 5.0
+    assert float(tracer.grad(scaled)(3.0)) == 5.0
+    assert not planned
+
+
+def test_what_becomes_of_floating_point_errors_is_asked_at_every_call() -> None:
+    def scaled(x: Any) -> Any:
+        return x * len(np.geterr()["divide"])
+
+    with np.errstate(divide="warn"):
+        assert float(repeated(lambda: tracer.grad(scaled)(3.0))) == 4.0
+    with np.errstate(divide="ignore"):
+        assert float(tracer.grad(scaled)(3.0)) == 6.0
+
+
+@pytest.mark.parametrize("call", [lambda f: tracer.grad(f)(1.0), lambda f: lax.cond(True, f, f, 1.0)])
+def test_debuggers_see_the_users_functions_run(call: Any) -> None:
+    def body(x: Any) -> Any:
+        return x * 2.0
+
+    repeated(lambda: call(body))
+    seen = []
+    before = sys.gettrace()
+    sys.settrace(lambda frame, event, argument: seen.append(frame.f_code))
+    try:
+        call(body)
+    finally:
+        sys.settrace(before)
+    assert body.__code__ in seen
 
 
 def test_settings_are_read_at_every_call() -> None:

@@ -46,6 +46,7 @@ _WRITING = frozenset((  # methods and functions that write to containers and arr
     "popitem", "put", "put_along_axis", "putmask", "remove", "resize", "reverse", "setdefault", "setfield", "setflags",
     "shuffle", "sort", "update",
 ))  # fmt: skip
+_ASK = frozenset(("get_printoptions", "getbufsize", "geterr", "geterrcall"))  # what becomes of NumPy's errors and text
 _RUNS_LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _BUILTINS = (
     abs, all, any, bool, complex, dict, divmod, enumerate, filter, float, int, isinstance, len, list, map, max, min,
@@ -214,6 +215,8 @@ class _Reader:
         else:
             return  # a variable of its own
         for attribute in attributes:
+            if isinstance(value, FunctionType) or attribute in _ASK:
+                raise _Refused
             if not isinstance(value, ModuleType):
                 break  # of a value that is known
             if is_stable(value):

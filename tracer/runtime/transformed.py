@@ -286,7 +286,8 @@ def replayed_transform(
             calls = Transformed(transform(fun, *args, **kwargs), (fun,), converted(args, kwargs))
 
             def result(*xs: Any, **named: Any) -> Any:
-                return calls.call(*xs, **named)
+                call = calls.call if sys.gettrace() is None else calls.function  # debuggers see the user's run
+                return call(*xs, **named)
 
             return update_wrapper(boundary(result), fun)
 
@@ -297,7 +298,7 @@ def replayed_transform(
 
 def called_over(function: Function, functions: Sequence[Function], options: tuple[Any, ...], *arrays: Any) -> Any:
     """`function(functions, *options, *arrays)`, whose frequent calls are replayed. options: what is no array."""
-    if state.innermost is not None or not all(map(callable, functions)):
+    if state.innermost is not None or sys.gettrace() is not None or not all(map(callable, functions)):
         return function(functions, *options, *arrays)
 
     def make() -> Any:
