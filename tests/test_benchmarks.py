@@ -103,6 +103,17 @@ def test_memory_is_counted_when_arguments_are_there_and_others_are_gone():
     assert memory.peak() - begin >= block.nbytes - (1 << 20)
 
 
+def test_memory_is_never_below_the_size_of_the_results(tmp_path):
+    import numpy as np
+    from peers import worker
+    from peers.row import Row, World
+
+    there = np.ones(1 << 21)  # a result that takes no new memory, as one in a hole of the heap does not
+    row = Row("r", "f", lambda: (), lambda w: lambda: (there, 1.0), same=("numpy",))
+    _, told = worker.prepare(World("numpy", np), row, str(tmp_path / "answer.npz"))
+    assert told["peak"] >= there.nbytes
+
+
 def test_arguments_of_jax_are_ready_before_its_first_call():
     from types import SimpleNamespace
 

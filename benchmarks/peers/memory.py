@@ -4,7 +4,8 @@ The system keeps the highest value since it was last told to forget it. Three th
 them for one peer or another, and are over before counting begins: blocks that freed results left for the next ones
 (tracer's pool, and the C library's heap), of which a call would take what it needs unseen; arguments that are still
 being copied (JAX's `asarray` returns early, and holds a second copy for as long); arrays of the row before that are
-freed late. A peak can still lie below a result's size where the heap has holes that nobody can give back.
+freed late. A heap may still have holes that nobody can give back, and a result may lie in one of them: so no peak is
+told that is below the size of the results.
 """
 
 from __future__ import annotations

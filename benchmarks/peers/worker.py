@@ -105,11 +105,13 @@ def prepare(w: World, row: Row, answer: str) -> tuple[Call, dict[str, Any]]:
     result = call()
     first = time.perf_counter() - start
     peak = memory.peak()
-    np.savez(answer, *[np.asarray(leaf) for leaf in _leaves(result)])
-    del result
+    leaves = [np.asarray(leaf) for leaf in _leaves(result)]
+    np.savez(answer, *leaves)
+    size = sum(leaf.nbytes for leaf in leaves)
+    del result, leaves
     memory.count_from_now(lambda: _give_back(w))
     call()
-    return call, {"first": first, "peak": max(peak, memory.peak()) - base}
+    return call, {"first": first, "peak": max(peak - base, memory.peak() - base, size)}
 
 
 def seconds_a_call(call: Call, seconds: float) -> float:
