@@ -430,6 +430,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     ),
     "dtypes": ("can_cast", "finfo", "iinfo", "isdtype", "issubdtype", "promote_types", "isscalar", "iterable"),
     "shapes, paths and the namespace": ("broadcast_shapes", "einsum_path", "__array_namespace_info__"),
+    "what becomes of floating-point errors": ("errstate", "geterr", "seterr"),
     "files, text and memory": (
         "array2string", "array_repr", "array_str", "asarray_chkfinite", "base_repr", "binary_repr",
         "format_float_positional", "format_float_scientific", "from_dlpack", "frombuffer", "fromfile", "fromiter",

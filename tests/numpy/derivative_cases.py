@@ -96,6 +96,7 @@ WITHOUT: dict[str, tuple[str, ...]] = {
         "can_cast", "common_type", "finfo", "iinfo", "isdtype", "issubdtype", "min_scalar_type", "promote_types",
         "result_type", "isscalar", "iterable", "__array_namespace_info__", "einsum_path",
     ),
+    "what becomes of floating-point errors": ("errstate", "geterr", "seterr"),
     "files, text and memory": (
         "array2string", "array_repr", "array_str", "asarray_chkfinite", "base_repr", "binary_repr",
         "format_float_positional", "format_float_scientific", "from_dlpack", "frombuffer", "fromfile", "fromiter",
