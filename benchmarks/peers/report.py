@@ -90,7 +90,9 @@ def _bars(rows: list[dict[str, Any]], peers: list[str]) -> str:
     lines = ["## Rows that miss a bar", "", "| row | bar | why |", "|---|---|---|"]
     found = bars(rows, peers)
     lines += [f"| {row} | {bar.wanted} | {reason(row, bar.reasons)} |" for bar in found for row in bar.missed]
-    lines.insert(2, "Reasons were found by profiling on a Zen 5, whatever processor the rows are of.\n")
+    lines.insert(
+        2, "Reasons were found by profiling, on a Zen 5 where they name no processor, whatever the rows are of.\n"
+    )
     return f"## Bars\n\n{_bar_table(rows, peers)}\n" + "\n".join(lines) + "\n"
 
 
