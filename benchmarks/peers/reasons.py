@@ -19,7 +19,7 @@ REASONS: Final[dict[str, str]] = {
     "arcsin": "Sapphire Rapids: 47 instructions a vector of 8, two a cycle; 13 of them for a root in two parts",
     "log2": "Sapphire Rapids: 39 instructions a vector of 8, two a cycle, 20 of them for the polynomial",
     "scatter add": "updates follow one another through memory, 0.7 ns each; checking the indices costs nothing",
-    "matmul f4 2048": "Sapphire Rapids: 101 GF/s a thread of 133; 130 if rows of both operands stayed in the first cache",
+    "matmul f4 2048": "Sapphire Rapids: 101 GF/s a thread of 133; 130 if rows of operands stayed in the first cache",
 }
 """Of times, by the beginning of a row's name."""
 FIRST_CALLS: Final[dict[str, str]] = {

@@ -49,10 +49,10 @@ args = [np.ones(100_000)]
 }
 FACTORED = {
     "solve": "f, args = tnp.linalg.solve, [np.eye(1800) + 1e-3, np.ones((1800, 1800))]",
-    "solve of one side": "f, args = tnp.linalg.solve, [np.eye(2000) + 1e-3, np.ones(2000)]",
+    "solve of one side": "f, args = tnp.linalg.solve, [np.eye(2600) + 1e-3, np.ones(2600)]",
     "solve in c128": "f, args = tnp.linalg.solve, [np.eye(1500) + 1e-3j, np.ones((1500, 1500))]",
     "inv": "f, args = tnp.linalg.inv, [np.eye(1800) + 1e-3]",
-    "det": "f, args = tnp.linalg.det, [np.eye(2000) + 1e-3]",
+    "det": "f, args = tnp.linalg.det, [np.eye(2600) + 1e-3]",
     "cholesky": "f, args = tnp.linalg.cholesky, [np.eye(2000) + 1e-3]",
     "cholesky of a stack": "f, args = tnp.linalg.cholesky, [np.eye(8) + np.zeros((110_000, 1, 1))]",
     "gradient of solve": """

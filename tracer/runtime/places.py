@@ -101,7 +101,10 @@ def _named(function: FunctionType) -> Iterator[Guard]:
 def _behind(value: Any) -> Iterator[tuple[Any, Any]]:
     """Functions that a function or a callable object runs without naming them, and what they are bound to."""
     if isinstance(value, FunctionType):
-        for cell in (value.__closure__ or ()) if is_ours(value.__code__) else ():
+        if not is_ours(value.__code__):
+            return
+        yield getattr(value, "__wrapped__", None), None
+        for cell in value.__closure__ or ():
             try:
                 yield cell.cell_contents, None
             except ValueError:  # not assigned
