@@ -91,13 +91,18 @@ def _power(self: Array, other: Any, modulo: Any = None, /) -> Any:
 
 def _number(member: Function, convert: Callable[[Any], Any]) -> Function:
     """A conversion to a Python number, one frame deep where the number is known and nobody notes what is read."""
-    slowly = boundary(member)
 
     @wraps(member)
     def method(self: Array) -> Any:
         value = self._value
         plain = self._trace is None and type(value) is np.ndarray and not value.shape and value.dtype.kind in "fiub"
-        return convert(value) if plain and state.outside is None else slowly(self)
+        if plain and state.outside is None:
+            return convert(value)
+        try:
+            return member(self)
+        except BaseException as error:
+            error.__traceback__ = tidy(error)
+            raise
 
     return method
 
