@@ -47,6 +47,10 @@ DIFFERENT: dict[str, dict[str, str]] = {
 }
 
 
+# name -> points where values are not JAX's either
+LIMITS: dict[str, tuple[str, ...]] = {"jnp.i0": ("inf", "-inf")}  # infinite, as SciPy's; JAX divides and has NaN
+
+
 def forwards(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda x: tracer.jvp(f, (x,), (jnp.ones_like(x),))[1]
 
@@ -66,9 +70,9 @@ def test_derivatives_at_singular_points_are_jaxs_or_differ_for_a_reason(name: st
         jaxs = [float(text) if text != "-" else np.nan for text in JAX[f"{name} at {point}"]]
         known = [text != "-" for text in JAX[f"{name} at {point}"]]
         same = np.isclose(ours, jaxs, rtol=1e-9, atol=1e-12, equal_nan=True) | ~np.asarray(known)
-        assert same[0], f"value at {point}: {ours[0]}, JAX's {jaxs[0]}"
+        assert same[0] != (point in LIMITS.get(name, ())), f"value at {point}: {ours[0]}, JAX's {jaxs[0]}"
         shown = dict(zip(ORDERS, zip(ours.tolist(), jaxs, strict=True), strict=True))
-        assert same.all() != (point in differ), f"at {point}, (ours, JAX's): {shown}"
+        assert same[1:].all() != (point in differ), f"at {point}, (ours, JAX's): {shown}"
 
 
 @pytest.mark.parametrize(("name", "point", "slope", "bend"), [
