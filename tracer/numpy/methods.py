@@ -90,7 +90,10 @@ def _power(self: Array, other: Any, modulo: Any = None, /) -> Any:
 
 
 def _number(member: Function, convert: Callable[[Any], Any]) -> Function:
-    """A conversion to a Python number, one frame deep where the number is known and nobody notes what is read."""
+    """A conversion to a Python number, one frame deep where the number is known and nobody notes what is read.
+
+    It asks as `_is_plain_number` does, whose call would take a fifth to a half more time.
+    """
 
     @wraps(member)
     def method(self: Array) -> Any:

@@ -142,11 +142,12 @@ class Transformed:
         version = gate.version
         if not dependence.is_plain_tree(call.key.structure):
             return
-        depends = dependence.dependence_of(self.of)
-        if depends is None or self._changes > often.changes:
+        depends = None if self._changes > often.changes else dependence.dependence_of(self.of)
+        if depends is None:
             self.call = self.function
-        traced = None if depends is None else self._traced(call, depends, result)
-        if traced is None or depends is None:
+            return
+        traced = self._traced(call, depends, result)
+        if traced is None:
             return
         arguments = None if depends.containers else make_plan(args, kwargs, call)
         improve = partial(self._improve, call.key, traced, version, arguments, self._arrays(call))

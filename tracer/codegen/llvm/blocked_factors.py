@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from tracer.codegen.llvm.kernel_loops import keep, kept, loop
 from tracer.codegen.llvm.matrix_kernels import KINDS
 from tracer.codegen.llvm.matrix_products import BLAS_LETTER, THREADS, on_one_thread
 from tracer.codegen.llvm.transposes import SYMBOL
@@ -95,45 +96,22 @@ def _sides(letters: str) -> str:
 {places}"""
 
 
-def keep(*values: str) -> str:
-    """Values, each with its type, in the order in which `kept` finds them."""
-    return "\n".join(
-        f"  %given.{n} = getelementptr i64, ptr %given, i64 {n}\n  store {value}, ptr %given.{n}, align 8"
-        for n, value in enumerate(values)
-    )
-
-
-def kept(*names: str) -> str:
-    """The values that `keep` stored, under their names."""
-    return "\n".join(
-        f"  %given.{n} = getelementptr i64, ptr %given, i64 {n}\n"
-        f"  {name.split()[1]} = load {name.split()[0]}, ptr %given.{n}, align 8"
-        for n, name in enumerate(names)
-    )
-
-
-def _stack(routine: str, kind: str, views: str, sizes: str, call: str, area: str, scalars: str) -> str:
+def _stack(kind: str) -> str:
     """The loop over the matrices, while BLAS uses no other threads."""
-    names = f"{views}, i64 %batch, {sizes}"
+    names = "ptr %a, i64 %batch, i64 %n"
+    each = f"""\
+  %skip = mul i64 %i, %area
+  %a.i = getelementptr {KINDS[kind][0]}, ptr %a, i64 %skip
+  call void @blocks.potrf_{kind}(ptr %a.i, i64 %n)"""
     return f"""\
-define internal void @library.blocked.{routine}_{kind}({names}) #2 {{
+define internal void @library.blocked.potrf_{kind}({names}) #2 {{
 entry:
-{on_one_thread(f"call void @blocks.{routine}.each_{kind}({names})")}
+{on_one_thread(f"call void @blocks.potrf.each_{kind}({names})")}
 }}
-define internal void @blocks.{routine}.each_{kind}({names}) #2 {{
+define internal void @blocks.potrf.each_{kind}({names}) #2 {{
 entry:
-  %area = mul i64 {area}
-  br label %loop
-loop:
-  %i = phi i64 [ 0, %entry ], [ %following, %loop ]
-  %at = mul i64 %i, %area
-  %a.i = getelementptr {KINDS[kind][0]}, ptr %a, i64 %at
-{scalars}
-  {call}
-  %following = add i64 %i, 1
-  %more = icmp slt i64 %following, %batch
-  br i1 %more, label %loop, label %done
-done:
+  %area = mul i64 %n, %n
+{loop("i", "0", "%batch", 1, each)}
   ret void
 }}
 """
@@ -142,7 +120,6 @@ done:
 def _potrf(kind: str) -> str:
     element, size = KINDS[kind]
     letter = BLAS_LETTER[kind]
-    every = _stack("potrf", kind, "ptr %a", "i64 %n", f"call void @blocks.potrf_{kind}(ptr %a.i, i64 %n)", "%n, %n", "")
     parameters = "ptr %a", "i64 %n", "i64 %j", "i64 %width"
     strip = f"""\
 entry:
@@ -182,7 +159,7 @@ done:
 declare void @tracer_lapack_{letter}potrf(ptr, ptr, ptr, ptr, ptr)
 declare void @tracer_blas_{letter}trsm(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)
 declare void @{SYMBOL}{size}(ptr, i64, ptr, i64, i64, i64)
-{every}
+{_stack(kind)}
 define internal void @blocks.potrf_{kind}(ptr %a, i64 %n) #2 {{
 entry:
 {_slots("width", "lda", "info")}

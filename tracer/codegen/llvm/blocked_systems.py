@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from tracer.codegen.llvm.blocked_factors import keep, kept
+from tracer.codegen.llvm.kernel_loops import keep, kept
 from tracer.codegen.llvm.lapack import TRSM_LETTERS
 from tracer.codegen.llvm.matrix_kernels import KINDS
 from tracer.codegen.llvm.matrix_products import BLAS_LETTER, THREADS, on_one_thread

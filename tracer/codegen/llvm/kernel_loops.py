@@ -1,4 +1,4 @@
-"""Counted loops of kernels, as LLVM text."""
+"""Counted loops of kernels, and what they hand to threads, as LLVM text."""
 
 from __future__ import annotations
 
@@ -29,3 +29,20 @@ def loop(i: str, start: str, stop: str, step: int, body: str, carried: Iterable[
   %{i}.next = add i64 %{i}, {step}
   br label %{i}.test
 {i}.done:"""
+
+
+def keep(*values: str) -> str:
+    """Values, each with its type, in the order in which `kept` finds them."""
+    return "\n".join(
+        f"  %given.{n} = getelementptr i64, ptr %given, i64 {n}\n  store {value}, ptr %given.{n}, align 8"
+        for n, value in enumerate(values)
+    )
+
+
+def kept(*names: str) -> str:
+    """The values that `keep` stored, under their names."""
+    return "\n".join(
+        f"  %given.{n} = getelementptr i64, ptr %given, i64 {n}\n"
+        f"  {name.split()[1]} = load {name.split()[0]}, ptr %given.{n}, align 8"
+        for n, name in enumerate(names)
+    )

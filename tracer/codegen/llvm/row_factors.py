@@ -15,9 +15,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from tracer.codegen.llvm.blocked_factors import keep, kept
 from tracer.codegen.llvm.factor_panels import BLOCK, at, panel_kernels, solve_vectors
-from tracer.codegen.llvm.kernel_loops import loop
+from tracer.codegen.llvm.kernel_loops import keep, kept, loop
 from tracer.codegen.llvm.matrix_kernels import KINDS, Shape, attributes
 from tracer.codegen.llvm.transposes import SYMBOL
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tracer.codegen.llvm.kernel_loops import loop
+from tracer.codegen.llvm.kernel_loops import keep, kept, loop
 from tracer.codegen.llvm.matrix_kernels import KINDS, Shape, attributes, fused, intrinsics, mask
 
 NAME: Final = "tracer_system_"
@@ -29,36 +29,26 @@ def system_call(kind: str, a: str, x: str, batch: int, n: int, *, lower: bool, t
 
 def system_definition(kind: str) -> str:
     """A loop over a stack of systems, which threads share."""
-    element, names = KINDS[kind][0], ("n", "lower", "turned", "unit")
-    values = ["ptr %a", "ptr %x", *(f"i64 %{name}" for name in names)]
-    stores, loads = [], []
-    for place, value in enumerate(values):
-        kind_of, name = value.split()
-        stores.append(
-            f"  {name}.at = getelementptr i64, ptr %given, i64 {place}\n  store {value}, ptr {name}.at, align 8"
-        )
-        loads.append(f"  {name}.at = getelementptr i64, ptr %given, i64 {place}")
-        loads.append(f"  {name} = load {kind_of}, ptr {name}.at, align 8")
+    element, values = KINDS[kind][0], ("ptr %a", "ptr %x", "i64 %n", "i64 %lower", "i64 %turned", "i64 %unit")
     each = f"""\
   %a.skip = mul i64 %i, %area
   %a.i = getelementptr {element}, ptr %a, i64 %a.skip
   %x.skip = mul i64 %i, %n
   %x.i = getelementptr {element}, ptr %x, i64 %x.skip
   call void @{NAME}{kind}(ptr %a.i, ptr %x.i, i64 %n, i64 %lower, i64 %turned, i64 %unit)"""
-    newline = "\n"
     return f"""\
 declare void @tracer_share(ptr, ptr, i64, i64)
 declare void @{NAME}{kind}(ptr, ptr, i64, i64, i64, i64)
 define internal void @library.system_{kind}(ptr %a, ptr %x, i64 %batch, {", ".join(values[2:])}, i64 %grain) #2 {{
 entry:
   %given = alloca [{len(values)} x i64], align 8
-{newline.join(stores)}
+{keep(*values)}
   call void @tracer_share(ptr @systems.few_{kind}, ptr %given, i64 %batch, i64 %grain)
   ret void
 }}
 define internal void @systems.few_{kind}(ptr %given, i64 %begin, i64 %end) #2 {{
 entry:
-{newline.join(loads)}
+{kept(*values)}
   %area = mul i64 %n, %n
 {loop("i", "%begin", "%end", 1, each)}
   ret void
