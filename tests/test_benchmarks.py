@@ -103,6 +103,19 @@ def test_memory_is_counted_when_arguments_are_there_and_others_are_gone():
     assert memory.peak() - begin >= block.nbytes - (1 << 20)
 
 
+def test_pages_of_files_are_no_memory_that_a_call_takes(tmp_path):
+    import mmap
+
+    from peers import memory
+
+    library = tmp_path / "library"
+    library.write_bytes(bytes(1 << 24))
+    with library.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+        begin = memory.count_from_now(lambda: None)
+        assert sum(mapped[:: mmap.PAGESIZE]) == 0
+        assert memory.peak() - begin < 1 << 22
+
+
 def test_memory_is_never_below_the_size_of_the_results(tmp_path):
     import numpy as np
     from peers import worker

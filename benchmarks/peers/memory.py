@@ -1,6 +1,10 @@
 """The memory that calls take: how far the process's resident memory rises above what it was before them.
 
-The system keeps the highest value since it was last told to forget it. Three things would lower what is found, each of
+Pages of files are left out: they are the code of libraries, of compilers above all, which are read where a row is the
+first to need them, which processes share, and which the system drops when it likes.
+
+The system keeps the highest value since it was last told to forget it; of files it tells what there is now, which only
+grows in a call. Three things would lower what is found, each of
 them for one peer or another, and are over before counting begins: blocks that freed results left for the next ones
 (tracer's pool, and the C library's heap), of which a call would take what it needs unseen; arguments that are still
 being copied (JAX's `asarray` returns early, and holds a second copy for as long); arrays of the row before that are
@@ -26,7 +30,7 @@ _CHANGE: Final = 1 << 18  # bytes: less is what idle threads do
 
 
 def count_from_now(give_back: Callable[[], object]) -> int:
-    """Count the peak from now on; the bytes in use now. give_back: what the peer keeps of freed results."""
+    """Count the peak from now on; the bytes in use now, pages of files left out. give_back: what the peer keeps of freed results."""
     gc.collect()
     give_back()
     steady, resident, trim = 0, _bytes("VmRSS"), ctypes.CDLL(None).malloc_trim
@@ -43,8 +47,8 @@ def count_from_now(give_back: Callable[[], object]) -> int:
 
 
 def peak() -> int:
-    """The most bytes in use since `count_from_now`."""
-    return _bytes("VmHWM")
+    """The most bytes in use since `count_from_now`, pages of files left out."""
+    return _bytes("VmHWM") - _bytes("RssFile")
 
 
 def _bytes(field: str) -> int:

@@ -19,8 +19,8 @@ tracer beside {peers}, as recorded on {date}. A ratio is the peer's time by trac
 1 tracer is faster; brackets hold the 95 % confidence interval of the median over {rounds} alternating rounds. The first
 call includes tracing and compiling, in a process that has compiled something before, on a machine that has compiled
 the kernels which programs share; programs are kept in no files. Memory is the growth of the
-process's peak over two calls, arguments left out, after what earlier rows left behind was given back, and at least
-the size of the results.
+process's peak over two calls, arguments and pages of files (the code of libraries) left out, after what earlier rows
+left behind was given back, and at least the size of the results.
 
 Machine: {machine}.
 
