@@ -70,6 +70,7 @@ args = [np.ones(100_000), 700]
 """
 
 
+CODE = 4 << 20  # pages of libraries' code that `once` counts, of which the system may have mapped more than were asked for
 AHEAD = "compiled = tracer.jit(f).lower(*args).compile()"
 
 
@@ -101,7 +102,7 @@ def test_a_call_of_linear_algebra_takes_what_was_predicted(name: str) -> None:
 def test_a_first_call_takes_what_was_predicted_with_the_libraries(name: str) -> None:
     took, said = measured(FACTORED[name], "memory.first - memory.arguments", "compiled = tracer.jit(f)")
     assert said > 50e6
-    assert took == pytest.approx(said, rel=0.05)
+    assert took == pytest.approx(said, rel=0.05, abs=CODE)
 
 
 def test_a_loop_of_unknown_length_takes_what_was_predicted() -> None:

@@ -30,10 +30,17 @@ def copied(function: Callable[..., Any]) -> Callable[..., Any]:
     return boundary(function)
 
 
+def shown(function: Callable[..., Any]) -> str:
+    """A docstring without its margin, which only some compilers take away, and with the end of its last line."""
+    return f"{inspect.cleandoc(function.__doc__ or '')}\n"
+
+
 def test_paragraphs_come_before_the_example_and_at_the_end_of_a_docstring_without_one() -> None:
     assert (half.__doc__ or "").partition(">>>")[0].count("\n\n") == 2
     text = with_paragraph(half.__doc__ or "", ["Of numbers.", "Of any."])
-    assert "nothing is written.\n\n    Of numbers.\n    Of any.\n\n    >>> half(2.0)\n    1.0\n" in text
+    bare = inspect.cleandoc(text)
+    assert "nothing is written.\n\nOf numbers.\nOf any.\n\n>>> half(2.0)\n1.0" in bare
+    assert inspect.cleandoc(with_paragraph(inspect.cleandoc(half.__doc__ or ""), ["Of numbers.", "Of any."])) == bare
     assert with_paragraph("Twice x.", ["Of numbers."]).rstrip() == "Twice x.\n\n    Of numbers."
 
 
@@ -64,15 +71,15 @@ def test_phrases_are_added_for_parameters_that_nothing_is_said_of() -> None:
 def test_parameters_of_one_phrase_share_a_line() -> None:
     face = copied(double)
     say([face], dict.fromkeys(("factor", "x"), "numbers."))
-    assert "\n    x, factor: numbers.\n" in (face.__doc__ or "")
+    assert "\nx, factor: numbers.\n" in shown(face)
 
 
 def test_functions_of_elements_say_operands_shapes_and_dtypes() -> None:
     faces = [copied(half), copied(double)]
     say_of_elements(faces, complex_too=("double",))
-    assert "\n    x: real numbers [*s]. Returns floats [*s].\n" in (faces[0].__doc__ or "")
-    expected = "\n    x, factor: numbers, whose shapes broadcast to [*s]. Returns floats or complex numbers [*s].\n"
-    assert expected in (faces[1].__doc__ or "")
+    assert "\nx: real numbers [*s]. Returns floats [*s].\n" in shown(faces[0])
+    expected = "\nx, factor: numbers, whose shapes broadcast to [*s]. Returns floats or complex numbers [*s].\n"
+    assert expected in shown(faces[1])
     before = faces[1].__doc__
     say_of_elements(faces[1:])
     assert faces[1].__doc__ == before

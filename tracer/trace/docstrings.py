@@ -12,13 +12,18 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def with_paragraph(text: str, lines: Iterable[str]) -> str:
-    """A docstring with one more paragraph, in front of its example.
+    """A docstring with one more paragraph, in front of its example, as far from the margin as the others.
+
+    Python 3.13 takes the margin away from docstrings, earlier ones leave it there.
 
     >>> with_paragraph("A sum.\\n\\n    >>> 1 + 1\\n    2\\n    ", ["Of numbers."])
     'A sum.\\n\\n    Of numbers.\\n\\n    >>> 1 + 1\\n    2\\n    '
     """
     prose, prompt, example = text.partition(">>> ")
-    return f"{prose.rstrip()}\n\n    " + "\n    ".join(lines) + f"\n\n    {prompt}{example}"
+    further = [line for line in text.splitlines()[1:] if line.strip()]
+    margin = min((line[: -len(line.lstrip())] for line in further), key=len, default="    ")
+    paragraph = "".join(f"{margin}{line}\n" for line in lines)
+    return f"{prose.rstrip()}\n\n{paragraph}\n{margin}{prompt}{example}"
 
 
 def parameters(function: Callable[..., Any]) -> tuple[str, ...]:
