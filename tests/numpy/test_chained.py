@@ -17,6 +17,7 @@ import tracer.numpy as tnp
 from tracer.errors import MutationError
 from tracer.numpy import chained
 
+pytestmark = pytest.mark.usefixtures("way_of_indexing")
 counted = pytest.mark.skipif(chained._WITHOUT_NAME == 0, reason="this Python lends names' references")
 
 

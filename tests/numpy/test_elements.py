@@ -14,6 +14,7 @@ import tracer
 import tracer.numpy as tnp
 from tracer.numpy import elements
 
+pytestmark = pytest.mark.usefixtures("way_of_indexing")
 counted = pytest.mark.skipif(elements._ALONE == 0, reason="this Python counts no references")
 
 

@@ -15,6 +15,8 @@ from tests.numpy.strategies import SHAPES, advanced, basic, counted, on_tracer
 from tracer.errors import MutationError, OutOfBoundsError, ShapeError, TracerArrayError
 from tracer.numpy import methods, updates
 
+pytestmark = pytest.mark.usefixtures("way_of_indexing")
+
 
 def same(ours: Any, theirs: Any) -> None:
     got = np.asarray(ours)

@@ -16,6 +16,7 @@ from tracer.ir import dtypes
 from tracer.ir.types import KeyType
 from tracer.numpy import indexing
 from tracer.numpy.chained import references
+from tracer.runtime.element_slots import slots
 from tracer.runtime.quiet import quietly
 from tracer.runtime.replay import replayed
 from tracer.trace.array import Array, concrete, unowned
@@ -31,6 +32,7 @@ _INTEGERS, _BOOLS = {int}, {bool}
 
 def getitem(self: Array, index: Any) -> Array:
     """The elements that an index takes."""
+    slots.note()
     if self._trace is None and state.staging is None and type(self._type) is not KeyType:
         kind = type(index)
         try:
@@ -41,7 +43,7 @@ def getitem(self: Array, index: Any) -> Array:
             parts = _numpys(index)
             if parts is not None:
                 return concrete(_taken(self._value, parts), self._weak)
-        except (IndexError, OverflowError, TypeError):
+        except (IndexError, OverflowError, TypeError, ValueError):
             pass
     try:
         return _get(self, index)  # type: ignore[no-any-return]
@@ -102,6 +104,10 @@ def written(
     """
     if x._trace is not None or x._weak or state.innermost is not None or type(x._type) is KeyType:
         return None
+    if slots.written is not None and combine is None and not in_place:
+        found = slots.written(x, index, value)
+        if found is not None:
+            return found
     old, kind = x._value, type(index)
     if type(old) is not np.ndarray or not old.size:  # given away, or nothing to write to
         return None
@@ -151,13 +157,15 @@ _ALONE = _references_of_one_handle()
 def _fits(dtype: np.dtype[Any], value: Any) -> bool:
     """Whether NumPy casts a value to the dtype as we do."""
     kind = type(value)
-    if kind is float:
+    if kind is float or kind is np.float64:
         return dtype is dtypes.F64 or (dtype is dtypes.F32 and not _LEAST_SINGLE < abs(value) < np.inf)
     if kind is np.ndarray:
         return value.dtype is dtype
     if kind is int:
         exact = (dtype is dtypes.F64 or dtype is dtypes.F32) and abs(value) < _MOST_EXACT
         return exact or dtype.kind in "iu"  # NumPy refuses what does not fit
+    if kind is np.int64:
+        return dtype is dtypes.I64
     return kind is bool and dtype.kind == "b"
 
 

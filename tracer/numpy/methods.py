@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial, wraps
+from itertools import repeat as repeat_
 from typing import Any, Final
 
 import numpy as np
@@ -39,6 +40,7 @@ from tracer.numpy.keywords import place_of_out, taken
 from tracer.numpy.options import called
 from tracer.numpy.updates import SET, At, AtIndex, updated
 from tracer.runtime.devices import device_of
+from tracer.runtime.element_slots import Functions, slots
 from tracer.runtime.replay import replayed
 from tracer.trace.array import KEY_DTYPE, Array, concrete, concrete_value, require_concrete
 from tracer.trace.source import here
@@ -114,6 +116,7 @@ def _number(member: Function, convert: Callable[[Any], Any]) -> Function:
 
 
 def _setitem(self: Array, index: Any, value: Any) -> None:
+    slots.note()
     try:
         refuse_lost_writes(references(self), self, sys._getframe(1))
         new = written(self, index, value, in_place=True)
@@ -139,7 +142,8 @@ def _iter(self: Array) -> Iterator[Array]:
                 help="take it as it is, or give it an axis: x[None]",
             )
         )
-    return (getitem(self, i) for i in range(self.shape[0]))
+    places = range(self.shape[0])
+    return (getitem(self, i) for i in places) if slots.get is None else map(slots.get, repeat_(self), places)
 
 
 def _contains(self: Array, value: Any) -> bool:
@@ -269,6 +273,7 @@ def install(cls: type[Array]) -> None:
         if name in _QUICK and member.__name__ == "method":
             member.__name__, member.__qualname__ = name, f"{cls.__name__}.{name}"
         setattr(cls, name, member)
+    slots.stand_for(Functions(*(vars(cls)[name] for name in ("__getitem__", "__setitem__", "__delitem__"))))
     for name, getter in PROPERTIES.items():
         setattr(cls, name, property(replayed(getter) if name in _REPLAYED else getter))
     for name, remedy in ASSIGNED.items():

@@ -28,20 +28,23 @@ SLICE_ITEMS = 16  # start, stop, step
 FLOAT_VALUE = 16
 CDATA_POINTER = 16  # where a ctypes object keeps the address of its memory
 NDARRAY_DATA, NDARRAY_NDIM, NDARRAY_SHAPE = 16, 24, 32
+NDARRAY_STRIDES, NDARRAY_BASE = 40, 48
 NDARRAY_DESCR, NDARRAY_FLAGS = 56, 64
+DESCR_KIND, DESCR_ORDER, DESCR_SIZE = 24, 26, 40  # two characters, and bytes; from NumPy 2 on
 C_CONTIGUOUS_AND_ALIGNED = 0x0001 | 0x0100
 
 _NUMPY_ABI = 0x02000000
-_NUMPY_FUNCTIONS = {"PyArray_NewFromDescr": 94, "PyDataMem_SetHandler": 304}
+_NUMPY_FUNCTIONS = {"PyArray_NewCopy": 85, "PyArray_NewFromDescr": 94, "PyDataMem_SetHandler": 304}
 _PYTHON_FUNCTIONS = (
     "PyComplex_ImagAsDouble", "PyComplex_RealAsDouble", "PyDict_GetItemWithError", "PyErr_CheckSignals", "PyErr_Clear",
     "PyErr_NoMemory", "PyErr_Occurred", "PyErr_SetObject", "PyEval_RestoreThread", "PyEval_SaveThread",
     "PyFloat_AsDouble", "PyLong_AsLongLongAndOverflow", "PyLong_FromLongLong", "PyLong_FromVoidPtr",
-    "PyObject_RichCompareBool", "PyObject_Vectorcall", "PyTuple_New", "PyType_GenericAlloc", "Py_DecRef", "Py_IncRef",
+    "PyNumber_AsSsize_t", "PyObject_GetItem", "PyObject_RichCompareBool", "PyObject_SetItem", "PyObject_Vectorcall",
+    "PySlice_AdjustIndices", "PySlice_Unpack", "PyTuple_New", "PyType_GenericAlloc", "Py_DecRef", "Py_IncRef",
 )  # fmt: skip
 _PYTHON_DATA = (
     "PyBool_Type", "PyComplex_Type", "PyDict_Type", "PyFloat_Type", "PyList_Type", "PyLong_Type", "PySlice_Type",
-    "_Py_NoneStruct", "_Py_TrueStruct",
+    "PyTuple_Type", "_Py_EllipsisObject", "_Py_FalseStruct", "_Py_NoneStruct", "_Py_TrueStruct",
 )  # fmt: skip
 _SIGNALS = ("PyOS_getsig", "PyOS_setsig", "PyThread_get_thread_ident")
 _C_FUNCTIONS = ("aligned_alloc", "free", "memcmp", *C_FUNCTIONS)
@@ -86,7 +89,7 @@ class _Member(ctypes.Structure):
     _fields_ = (("name", ctypes.c_char_p), ("type", ctypes.c_int), ("offset", ctypes.c_ssize_t))
 
 
-_DESCRIPTOR_MEMBER = 40  # where a member descriptor points to its PyMemberDef
+_DESCRIPTOR_MEMBER = 40  # where a member descriptor points to its PyMemberDef, and a slot wrapper to its wrapperbase
 
 
 @cache
@@ -119,6 +122,32 @@ def member_offset(owner: type, name: str) -> int:
     if member.name != name.encode():
         raise LookupError(owner.__name__)
     return int(member.offset)
+
+
+class MethodDef(ctypes.Structure):
+    """CPython's PyMethodDef. It must outlive the functions that are made of it."""
+
+    _fields_ = (("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int),
+                ("doc", ctypes.c_char_p))  # fmt: skip
+
+
+def new_function(method: MethodDef, itself: Any) -> Any:
+    """A builtin function, whose C function is called with `itself` in front."""
+    new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p)(
+        ("PyCMethod_New", ctypes.pythonapi)
+    )
+    return new(ctypes.addressof(method), itself, None, None)
+
+
+def slot_wrapper(owner: type, like: Any, function: int) -> Any:
+    """A descriptor of a C function for a slot of the class, as CPython's own types have: setting it fills the slot.
+
+    like: such a descriptor of the same slot of another class.
+    """
+    made = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p)(
+        ("PyDescr_NewWrapper", ctypes.pythonapi)
+    )
+    return made(owner, _word(id(like) + _DESCRIPTOR_MEMBER), function)
 
 
 def _word(address: int) -> int:
@@ -173,11 +202,20 @@ def _ndarray_layout(value: np.ndarray[Any, Any]) -> bool:
     a, turned = id(value), value.T
     shape = (ctypes.c_int64 * 2).from_address(_word(a + NDARRAY_SHAPE))
     flags = ctypes.c_int.from_address(a + NDARRAY_FLAGS).value
+    strides = (ctypes.c_int64 * 2).from_address(_word(a + NDARRAY_STRIDES))
     return (
         _word(a + NDARRAY_DATA) == value.ctypes.data
+        and tuple(strides) == (24, 8)
+        and _word(a + NDARRAY_BASE) == id(value.base)
+        and _descr_layout(value.dtype)
         and ctypes.c_int.from_address(a + NDARRAY_NDIM).value == 2
         and tuple(shape) == (2, 3)
         and _word(a + NDARRAY_DESCR) == id(value.dtype)
         and flags & C_CONTIGUOUS_AND_ALIGNED == C_CONTIGUOUS_AND_ALIGNED
         and not ctypes.c_int.from_address(id(turned) + NDARRAY_FLAGS).value & 1
     )
+
+
+def _descr_layout(descr: np.dtype[Any]) -> bool:
+    found = [ctypes.c_char.from_address(id(descr) + at).value for at in (DESCR_KIND, DESCR_ORDER)]
+    return found == [b"f", b"="] and _word(id(descr) + DESCR_SIZE) == 8

@@ -42,17 +42,10 @@ _SCALARS = {
 }
 
 
-class _MethodDef(ctypes.Structure):
-    """CPython's PyMethodDef."""
-
-    _fields_ = (("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int),
-                ("doc", ctypes.c_char_p))  # fmt: skip
-
-
 @once
-def _method() -> _MethodDef:
+def _method() -> capi.MethodDef:
     """The one C function, for all entries; it must outlive them, so it lives as long as the process."""
-    return _MethodDef(b"compiled", support().entry, _METH_FASTCALL_WITH_KEYWORDS, None)
+    return capi.MethodDef(b"compiled", support().entry, _METH_FASTCALL_WITH_KEYWORDS, None)
 
 
 class _Switch:
@@ -68,10 +61,7 @@ def entries_enabled() -> bool:
 
 
 def _new_function(itself: tuple[Any, ...]) -> Callable[..., Any]:
-    new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p)(
-        ("PyCMethod_New", ctypes.pythonapi)
-    )
-    made: Callable[..., Any] = new(ctypes.addressof(_method()), itself, None, None)
+    made: Callable[..., Any] = capi.new_function(_method(), itself)
     return made
 
 

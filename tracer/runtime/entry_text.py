@@ -6,7 +6,7 @@ the very same arguments. It is interpreted data, not code for each executable: s
 function of fifty arguments, and object code stays free of addresses. Symbols are bound by name.
 
 Every object whose memory the program reads is held for the length of the call, since other threads may rebind handles.
-In the text, `%x = field T %p S.f` reads a field, and `set T v %p S.f` writes one: see `_expand`.
+In the text, `%x = field T %p S.f` reads a field, and `set T v %p S.f` writes one: see `expanded`.
 """
 
 from __future__ import annotations
@@ -269,13 +269,9 @@ no:
 }
 """
 
-_FIELD = re.compile(r"  (%[\w.]+) = field (\w+) (%[\w.]+) ([\w.]+)")
+_FIELD = re.compile(r"  (%[\w.]+) = field (\w+) ([%@][\w.]+) ([\w.]+)")
 _SET = re.compile(r"  set (\w+) (\S+) (%[\w.]+) ([\w.]+)")
-_STRUCTS = (
-    "Array|CData|Common|Context|Dict|Float|Guard|Leaf|List|Memory|Ndarray|Object|Raised|Record|Result|Slice|Stack|"
-    "Status|Step|Tuple"
-)
-_NAME = re.compile(rf"\b(?:{_STRUCTS})\.\w+\b")
+_NAME = re.compile(r"\b[A-Z]\w*\.\w+\b")
 
 
 def names() -> dict[str, int]:
@@ -285,6 +281,8 @@ def names() -> dict[str, int]:
         "List.items": capi.LIST_ITEMS,
         "List.size": capi.LIST_SIZE, "Ndarray.data": capi.NDARRAY_DATA, "Ndarray.descr": capi.NDARRAY_DESCR,
         "Ndarray.flags": capi.NDARRAY_FLAGS, "Ndarray.ndim": capi.NDARRAY_NDIM, "Ndarray.shape": capi.NDARRAY_SHAPE,
+        "Ndarray.base": capi.NDARRAY_BASE, "Ndarray.strides": capi.NDARRAY_STRIDES,
+        "Descr.kind": capi.DESCR_KIND, "Descr.order": capi.DESCR_ORDER, "Descr.size": capi.DESCR_SIZE,
         "Object.references": 0, "Object.type": capi.OB_TYPE,
         "Tuple.item0": capi.TUPLE_ITEMS, "Tuple.item1": capi.TUPLE_ITEMS + 8,
         "Tuple.size": capi.TUPLE_SIZE, "Slice.items": capi.SLICE_ITEMS,
@@ -293,15 +291,21 @@ def names() -> dict[str, int]:
     found |= {f"Array.{name}": offset for name, offset in capi.slot_offsets().items()}
     found["Raised.error"] = capi.member_offset(Raised, "error")
     found |= {f"Status.{status.name}": int(status) for status in Status}
-    for structure in (Common, Context, Guard, Leaf, Record, Result, Stack, Step):
+    return found | fields(Common, Context, Guard, Leaf, Record, Result, Stack, Step)
+
+
+def fields(*structures: type[ctypes.Structure]) -> dict[str, int]:
+    """The offsets of their fields, by the names that the text uses, and their sizes."""
+    found = {}
+    for structure in structures:
         found[f"{structure.__name__}.bytes"] = ctypes.sizeof(structure)
         for field in structure._fields_:
             found[f"{structure.__name__}.{field[0]}"] = getattr(structure, field[0]).offset
     return found
 
 
-def _expand(text: str, numbers: dict[str, int]) -> str:
-    """Write out `field` and `set`, and put numbers for names."""
+def expanded(text: str, numbers: dict[str, int]) -> str:
+    """The text with `field` and `set` written out, and numbers for names."""
     lines = []
     for count, line in enumerate(text.splitlines()):
         if read := _FIELD.fullmatch(line):
@@ -314,9 +318,9 @@ def _expand(text: str, numbers: dict[str, int]) -> str:
             lines.append(f"  store {type_} {value}, ptr %set.{count}")
         else:
             lines.append(line)
-    return _NAME.sub(lambda found: str(numbers[found[0]]), "\n".join(lines) + "\n")
+    return _NAME.sub(lambda found: str(numbers.get(found[0], found[0])), "\n".join(lines) + "\n")
 
 
 def entry_text() -> str:
     """The whole text, for this Python's layout of objects."""
-    return _expand("\n".join((DECLARATIONS, ENTRY, memory_text(), ARGUMENTS, SHAPES, ARRAYS, DONATION, RUN)), names())
+    return expanded("\n".join((DECLARATIONS, ENTRY, memory_text(), ARGUMENTS, SHAPES, ARRAYS, DONATION, RUN)), names())
