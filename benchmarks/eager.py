@@ -1,0 +1,224 @@
+"""What operations on small arrays cost outside `jit`, one by one, beside NumPy, JAX and PyTorch.
+
+    python benchmarks/eager.py                      all rows
+    python benchmarks/eager.py --rows x[ --rounds 3
+
+Nanoseconds a call, medians of alternating rounds; the bar is 2 µs for each of ours. Peers run in processes of their
+own, by the interpreters that JAX_PYTHON and TORCH_PYTHON name, and those that are not there are left out. Every row is
+one expression; the arrays are 16 numbers, or 4 x 4, of f64. What JAX computes is waited for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import statistics
+import subprocess
+import sys
+import timeit
+from typing import Any
+
+PEERS = ("numpy", "jax", "torch")
+BAR = 2000.0
+WARM = 1500  # calls after which what comes often is compiled
+SECONDS = 2e-3  # of one measurement
+
+OPERATORS = (
+    "x + y", "x - y", "x * y", "x / y", "x + 1.0", "1.0 - x", "x * 2", "x ** 2", "x // y", "x % y", "x @ y", "m @ m",
+    "m + x[:4]", "-x", "+x", "abs(x)", "k & k", "k << 1", "~b", "b & b", "x == y", "x < y", "x > 3", "x != 1.0",
+    "i + 1",
+)  # fmt: skip
+CONVERSIONS = ("bool(s)", "float(s)", "int(s)", "s.item()", "x.item(3)", "len(x)", "x.shape", "x.dtype", "x.ndim")
+INDICES = (
+    "x[2]", "x[-1]", "x[i]", "x[np_int]", "m[1]", "m[1, 2]", "m[:, 1]", "m[1, :]", "x[1:]", "x[::2]", "x[::-1]",
+    "m[1:3, 1:3]", "x[None]", "x[...]", "x[..., None]", "x[:, None]", "x[k]", "x[[3, 1]]", "x[b]", "m[k2]",
+    "m[k2, k2]", "m[:, k2]", "float(x[2])", "x[2] + x[3]", "list(x)", "[v for v in x]",
+)  # fmt: skip
+WRITES = (
+    "w[2] = 1.0", "w[2] = 7", "w[2] = s", "w[2] = np_float", "w[i] = 1.0", "w[1:3] = 0.5", "w[:] = y", "v[1, 2] = 1.0",
+    "v[1] = x4", "v[:, 1] = x4", "w[b] = 0.0", "w[k] = 1.0", "w[2] += 1.0", "w[2] = w[3]",
+    "x.at[2].set(1.0)", "x.at[1:3].set(0.5)", "x.at[i].set(1.0)", "x.at[k].set(1.0)", "x.at[2].add(1.0)",
+    "m.at[1, 2].set(1.0)",
+)  # fmt: skip
+METHODS = (
+    "x.sum()", "m.sum(axis=0)", "x.mean()", "x.std()", "x.var()", "x.max()", "x.min()", "x.prod()", "x.any()",
+    "b.all()", "x.argmax()", "x.cumsum()", "x.astype('float32')", "x.astype(int)", "x.reshape(4, 4)",
+    "x.reshape((4, 4))", "m.reshape(-1)", "m.ravel()", "m.flatten()", "m.T", "m.transpose()", "x.copy()", "x.round()", "x.clip(1, 3)",
+    "x.squeeze()", "x.dot(y)", "x.sort()", "x.argsort()", "x.tolist()", "x.real", "m.diagonal()", "m.trace()",
+    "x.take(k)", "x.repeat(2)", "m.swapaxes(0, 1)",
+)  # fmt: skip
+CREATION = (
+    "np.zeros(3)", "np.zeros((4, 4))", "np.ones(3)", "np.full(3, 2.0)", "np.empty(3)", "np.arange(5)",
+    "np.arange(0.0, 5.0)", "np.eye(3)", "np.linspace(0.0, 1.0, 5)", "np.zeros_like(x)", "np.ones_like(x)",
+    "np.full_like(x, 2.0)", "np.asarray(1.0)", "np.asarray([1.0, 2.0, 3.0])", "np.array([1, 2, 3])",
+    "np.array([[1.0, 2.0], [3.0, 4.0]])", "np.asarray(ndarray)", "np.array(ndarray)", "np.asarray(x)", "np.array(x)",
+    "np.asarray([1.0, 2.0], dtype='float32')", "numpy.asarray(x)",
+)  # fmt: skip
+FUNCTIONS = (
+    "np.sin(x)", "np.exp(x)", "np.sqrt(x)", "np.tanh(x)", "np.maximum(x, y)", "np.maximum(x, 0.0)", "np.add(x, y)",
+    "np.where(b, x, y)", "np.where(x > 3, x, 0.0)", "np.clip(x, 0.0, 1.0)", "np.sum(x)", "np.mean(m, axis=1)",
+    "np.dot(x, y)", "np.matmul(m, m)", "np.einsum('ij,jk->ik', m, m)", "np.outer(x, y)", "np.stack([x, y])",
+    "np.concatenate([x, y])", "np.concatenate((x, y))", "np.hstack([x, y])", "np.vstack([x, y])",
+    "np.expand_dims(x, 0)", "np.squeeze(x)", "np.reshape(x, (4, 4))", "np.transpose(m)", "np.broadcast_to(x, (2, 16))",
+    "np.argmax(x)", "np.sort(x)", "np.argsort(x)", "np.cumsum(x)", "np.isnan(x)", "np.isfinite(x)", "np.all(b)",
+    "np.allclose(x, y)", "np.array_equal(x, y)", "np.diff(x)", "np.take(x, k)", "np.roll(x, 1)", "np.flip(x)",
+    "np.tile(x, 2)", "np.split(x, 2)", "np.linalg.norm(x)", "np.linalg.solve(m, x4)", "np.linalg.inv(m)",
+    "np.cross(c, c)", "np.unique(k)", "np.nonzero(b)", "np.triu(m)", "np.diag(x)",
+)  # fmt: skip
+RANDOM = ("random.normal(key, (3,))", "random.uniform(key, (3,))", "random.split(key)", "random.fold_in(key, 1)")
+ROWS = (*OPERATORS, *CONVERSIONS, *INDICES, *WRITES, *METHODS, *CREATION, *FUNCTIONS, *RANDOM)
+
+IN_TORCH = {
+    "np.array(ndarray)": "np.tensor(ndarray)", "np.array(x)": "x.clone()", "x.copy()": "x.clone()",
+    "x.astype('float32')": "x.to(np.float32)", "x.astype(int)": "x.to(np.int64)", "m.transpose()": "m.t()",
+    "np.transpose(m)": "m.t()", "x.item(3)": "x[3].item()", "x.std()": "x.std(correction=0)",
+    "x.var()": "x.var(correction=0)", "np.sort(x)": "np.sort(x)[0]", "x.sort()": "x.sort()[0]",
+    "np.broadcast_to(x, (2, 16))": "np.broadcast_to(x, (2, 16))", "np.flip(x)": "np.flip(x, (0,))",
+    "np.split(x, 2)": "np.split(x, 8)", "np.cumsum(x)": "np.cumsum(x, 0)", "x.cumsum()": "x.cumsum(0)",
+    "np.asarray([1.0, 2.0], dtype='float32')": "np.asarray([1.0, 2.0], dtype=np.float32)",
+    "np.array([1, 2, 3])": "np.tensor([1, 2, 3])", "m.sum(axis=0)": "m.sum(dim=0)",
+    "np.mean(m, axis=1)": "m.mean(dim=1)",
+    "np.array([[1.0, 2.0], [3.0, 4.0]])": "np.tensor([[1.0, 2.0], [3.0, 4.0]])",
+    "np.array_equal(x, y)": "np.equal(x, y)",
+    "np.concatenate([x, y])": "np.cat([x, y])", "np.concatenate((x, y))": "np.cat((x, y))",
+    "np.expand_dims(x, 0)": "x.unsqueeze(0)", "x.repeat(2)": "x.repeat_interleave(2)",
+    "random.normal(key, (3,))": "np.randn(3)", "random.uniform(key, (3,))": "np.rand(3)",
+    "np.maximum(x, 0.0)": "np.clamp_min(x, 0.0)", "np.eye(3)": "np.eye(3)",
+}  # fmt: skip
+
+
+def arrays(np: Any, make: Any) -> dict[str, Any]:
+    """The names that rows use: of arrays of the namespace."""
+    numpy = importlib.import_module("numpy")
+    x = numpy.arange(16.0)
+    m = numpy.linspace(0.1, 2.0, 16).reshape(4, 4) + 3.0 * numpy.eye(4)
+    values = {
+        "x": x, "y": x + 0.5, "m": m, "x4": x[:4].copy(), "s": numpy.array(2.0), "i": numpy.array(3),
+        "k": numpy.array([3, 1, 0, 2]), "k2": numpy.array([2, 0]), "b": x > 3, "w": x.copy(), "v": m.copy(),
+        "c": x[:3].copy(),
+    }  # fmt: skip
+    made = {name: make(value) for name, value in values.items()}
+    return {"np": np, "numpy": numpy, "ndarray": x, "np_int": numpy.int64(3), "np_float": numpy.float64(2.5)} | made
+
+
+def names_of(peer: str) -> dict[str, Any]:
+    """What the expressions are evaluated in."""
+    if peer == "torch":
+        torch = importlib.import_module("torch")
+        torch.set_num_threads(1)
+        return arrays(torch, torch.tensor)
+    if peer == "numpy":
+        numpy = importlib.import_module("numpy")
+        return arrays(numpy, numpy.array)
+    root = importlib.import_module(peer)
+    if peer == "jax":
+        root.config.update("jax_enable_x64", True)
+    np = importlib.import_module(f"{peer}.numpy")
+    random = importlib.import_module(f"{peer}.random")
+    return arrays(np, np.asarray) | {"random": random, "key": random.key(0), "wait": root.block_until_ready}
+
+
+class Bench:
+    """One peer's rows."""
+
+    def __init__(self, peer: str) -> None:
+        self.peer = peer
+        self.names = names_of(peer)
+        self.timers: dict[str, tuple[timeit.Timer, int]] = {}
+
+    def prepare(self, row: str) -> bool:
+        """Make ready to measure a row; whether the peer has it."""
+        text = IN_TORCH.get(row, row) if self.peer == "torch" else row
+        if self.peer == "jax" and "=" not in row.replace("==", "").replace("!=", ""):
+            text = f"wait({text})"
+        timer = timeit.Timer(text, globals=self.names)
+        try:
+            taken = timer.timeit(WARM if self.peer == "tracer" else 20)
+            taken = timer.timeit(20) / 20
+        except Exception:  # whatever a peer says where it does not have something
+            return False
+        self.timers[row] = (timer, max(3, int(SECONDS / taken)))
+        return True
+
+    def time(self, row: str) -> float:
+        """Nanoseconds a call."""
+        timer, count = self.timers[row]
+        return timer.timeit(count) / count * 1e9
+
+
+def work(peer: str) -> int:
+    """A peer's process: a request a line, an answer a line."""
+    bench = Bench(peer)
+    print("ready", flush=True)
+    for line in sys.stdin:
+        verb, _, row = line.rstrip("\n").partition(" ")
+        print(int(bench.prepare(row)) if verb == "prepare" else bench.time(row), flush=True)
+    return 0
+
+
+class Peer:
+    """A peer's process, seen from here."""
+
+    def __init__(self, name: str) -> None:
+        python = os.environ.get(f"{name.upper()}_PYTHON", sys.executable)
+        self.process = subprocess.Popen(
+            [python, __file__, "--peer", name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            stderr=None if name == "tracer" else subprocess.DEVNULL,
+        )  # fmt: skip
+        assert self.process.stdout is not None
+        self.is_there = self.process.stdout.readline() == "ready\n"
+
+    def ask(self, verb: str, row: str) -> float:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(f"{verb} {row}\n")
+        self.process.stdin.flush()
+        return float(self.process.stdout.readline())
+
+    def stop(self) -> None:
+        self.process.communicate()
+
+
+def measure(rows: list[str], names: list[str], rounds: int) -> dict[str, dict[str, float]]:
+    """Medians in ns by row and peer."""
+    peers = {name: Peer(name) for name in names}
+    peers = {name: peer for name, peer in peers.items() if peer.is_there}
+    found: dict[str, dict[str, float]] = {}
+    for row in rows:
+        has = [name for name, peer in peers.items() if peer.ask("prepare", row)]
+        times: dict[str, list[float]] = {name: [] for name in has}
+        for _ in range(rounds):
+            for name in has:
+                times[name].append(peers[name].ask("time", row))
+        found[row] = {name: statistics.median(each) for name, each in times.items()}
+    for peer in peers.values():
+        peer.stop()
+    return found
+
+
+def main() -> int:
+    """Measure and print; returns 1 where a bar is missed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", nargs="*", default=[""], help="parts of rows' texts")
+    parser.add_argument("--peers", nargs="*", default=list(PEERS))
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--peer", help="for the processes of peers")
+    asked = parser.parse_args()
+    if asked.peer:
+        return work(asked.peer)
+    rows = [row for row in ROWS if any(part in row for part in asked.rows)]
+    names = ["tracer", *asked.peers]
+    print(f"{'nanoseconds a call':<42}" + "".join(f"{name:>10}" for name in names))
+    missed = 0
+    for row, times in measure(rows, names, asked.rounds).items():
+        over = times.get("tracer", 0.0) > BAR
+        missed += over
+        figures = "".join(f"{times[name]:>10.0f}" if name in times else f"{'-':>10}" for name in names)
+        print(f"{row:<42}{figures}{'   MISSED' if over else ''}")
+    print(f"{missed} of {len(rows)} rows are above {BAR:.0f} ns")
+    return int(missed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
