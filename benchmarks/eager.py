@@ -44,9 +44,9 @@ WRITES = (
 METHODS = (
     "x.sum()", "m.sum(axis=0)", "x.mean()", "x.std()", "x.var()", "x.max()", "x.min()", "x.prod()", "x.any()",
     "b.all()", "x.argmax()", "x.cumsum()", "x.astype('float32')", "x.astype(int)", "x.reshape(4, 4)",
-    "x.reshape((4, 4))", "m.reshape(-1)", "m.ravel()", "m.flatten()", "m.T", "m.transpose()", "x.copy()", "x.round()", "x.clip(1, 3)",
-    "x.squeeze()", "x.dot(y)", "x.sort()", "x.argsort()", "x.tolist()", "x.real", "m.diagonal()", "m.trace()",
-    "x.take(k)", "x.repeat(2)", "m.swapaxes(0, 1)",
+    "x.reshape((4, 4))", "m.reshape(-1)", "m.ravel()", "m.flatten()", "m.T", "m.transpose()", "x.copy()", "x.round()",
+    "x.clip(1, 3)", "x.squeeze()", "x.dot(y)", "x.sort()", "x.argsort()", "x.tolist()", "x.real", "m.diagonal()",
+    "m.trace()", "x.take(k)", "x.repeat(2)", "m.swapaxes(0, 1)",
 )  # fmt: skip
 CREATION = (
     "np.zeros(3)", "np.zeros((4, 4))", "np.ones(3)", "np.full(3, 2.0)", "np.empty(3)", "np.arange(5)",

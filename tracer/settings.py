@@ -66,6 +66,11 @@ class Gate:
             self.words[1] += 1
 
     @property
+    def is_closed(self) -> bool:
+        """Whether any thread has a reason to keep it closed."""
+        return self.words[0] != 0
+
+    @property
     def version(self) -> int:
         """How often a setting was changed for good."""
         return self.words[1]

@@ -31,7 +31,7 @@ from tracer.primitives import arithmetic, bits, comparison, rounding
 from tracer.primitives import complex as parts
 from tracer.primitives.broadcasting import full_like
 from tracer.runtime.elementwise import elementwise
-from tracer.runtime.handles import makes_new
+from tracer.runtime.handles import another, makes_new
 from tracer.trace.array import Array
 from tracer.trace.source import here
 
@@ -191,14 +191,14 @@ def negative(x: Any, /) -> Array:
     return pointwise_numbers(arithmetic.neg, "negative", x)
 
 
-@makes_new
 def positive(x: Any, /) -> Array:
     """+x, the value unchanged.
 
     >>> tnp.positive(tnp.asarray([1.0, -2.0]))
     Array([ 1., -2.], f64)
     """
-    return operand("positive", x)
+    value = array_of("positive", x)
+    return another(value) if value is x else value
 
 
 @elementwise

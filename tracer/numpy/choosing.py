@@ -27,7 +27,7 @@ from tracer.primitives.shapes import iota, reshape
 from tracer.primitives.windows import ScatterDimensionNumbers
 from tracer.runtime.elementwise import elementwise
 from tracer.runtime.handles import makes_new
-from tracer.trace.array import KEY_DTYPE, Array, concrete_value
+from tracer.trace.array import KEY_DTYPE, Array, concrete, concrete_value
 from tracer.trace.source import here
 
 
@@ -141,7 +141,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
         )
     known = concrete_value(value)
     if known is not None and size is None:
-        return tuple(array_of("nonzero", found) for found in np.nonzero(known))
+        return tuple(concrete(found.copy()) for found in np.nonzero(known))  # they are columns of one array
     return _sized_nonzero(truth("nonzero", value), size, fill_value)
 
 

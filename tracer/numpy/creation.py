@@ -22,6 +22,7 @@ from tracer.ir.dtypes import DType
 from tracer.numpy.conversion import array_of, broadcast, cast, common_pair, dtype_of_argument, native, shape_argument
 from tracer.numpy.dlpack import from_dlpack, speaks_dlpack_only
 from tracer.numpy.dtypes import astype
+from tracer.numpy.plain_values import plain_array
 from tracer.numpy.powers import power
 from tracer.numpy.promotion import literal, promoted_inexact
 from tracer.primitives import arithmetic
@@ -54,6 +55,12 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None =
            [3., 4.]], f32)
     """
     del order
+    if dtype is None and device is None and copy is not False:
+        if type(a) is Array:
+            return another(a) if copy else a
+        found = plain_array(a)
+        if found is not None:
+            return found
     if device is not None:
         check_device(device, "asarray")
     if copy is False:
@@ -113,7 +120,7 @@ def array(
     Array([[1., 2.]], f64)
     """
     result = asarray(object, dtype, order, copy=copy or None, device=device)
-    if result.ndim < ndmin:
+    if ndmin != 0 and result.ndim < ndmin:
         return reshape(result, (*[1] * (ndmin - result.ndim), *result.shape))
     return result
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from tracer.errors import ShapeError, TracerFloatError, message
 from tracer.ir.dtypes import BOOL, DType, is_complex, real_dtype
-from tracer.ir.types import is_differentiable
+from tracer.ir.types import KeyType, is_differentiable
 from tracer.numpy import arithmetic, joining, logic, manipulation, rounding, sorting, taking
 from tracer.numpy import dtypes as dtypes_
 from tracer.numpy.conversion import dtype_of_argument
@@ -19,6 +19,7 @@ from tracer.primitives.complex import complex as join
 from tracer.primitives.conversion import bitcast_convert_type
 from tracer.runtime.devices import check_device, device_of
 from tracer.runtime.handles import another, makes_new
+from tracer.settings import gate
 from tracer.trace.array import Array
 from tracer.trace.source import here
 
@@ -77,6 +78,12 @@ def item(self: Array, *args: Any) -> Any:
     chosen = self
     if not args and self._is_plain_number():
         return self._value.item()
+    known = _known(self) if args else None
+    if known is not None and known.dtype.kind in "fciub":
+        try:
+            return known.item(*args)
+        except (IndexError, TypeError, ValueError):
+            pass  # which is told of in words of ours
     if args:
         index = args[0] if len(args) == 1 else args
         chosen = manipulation.ravel(self)[index] if isinstance(index, int) and self.ndim != 1 else self[index]
@@ -89,7 +96,14 @@ def tolist(self: Array) -> Any:
     >>> tnp.asarray([[1, 2], [3, 4]]).tolist()
     [[1, 2], [3, 4]]
     """
-    return np.asarray(self).tolist()
+    known = _known(self)
+    return (np.asarray(self) if known is None else known).tolist()
+
+
+def _known(x: Array) -> np.ndarray[Any, Any] | None:
+    """The elements, where nothing is traced, and nobody notes what is read."""
+    plain = x._trace is None and type(x._value) is np.ndarray and type(x._type) is not KeyType
+    return x._value if plain and not gate.is_closed else None
 
 
 def to_numpy(self: Array) -> np.ndarray[Any, Any]:

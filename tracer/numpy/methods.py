@@ -112,6 +112,40 @@ def _number(member: Function, convert: Callable[[Any], Any]) -> Function:
     return method
 
 
+def _numpys(member: Function) -> Function:
+    """`__array__`, likewise."""
+
+    @wraps(member)
+    def method(self: Array, dtype: Any = None, copy: bool | None = None) -> Any:
+        value = self._value
+        plain = self._trace is None and type(value) is np.ndarray and type(self._type) is not KeyType
+        if plain and dtype is None and not copy and state.outside is None:
+            view = value.view()
+            view.setflags(write=False)
+            return view
+        try:
+            return member(self, dtype, copy)
+        except BaseException as error:
+            error.__traceback__ = tidy(error)
+            raise
+
+    return method
+
+
+def _set(member: Function) -> Function:
+    """`x.at[i].set`, which is compiled code where nothing but a value is said."""
+
+    @wraps(member)
+    def method(self: AtIndex, values: Any, **options: Any) -> Array:
+        if not options and slots.written is not None:
+            found = slots.written(self._array, self._index, values)
+            if found is not None:
+                return found
+        return member(self, values, **options)  # type: ignore[no-any-return]
+
+    return method
+
+
 # Containers
 
 
@@ -280,8 +314,10 @@ def install(cls: type[Array]) -> None:
         setattr(cls, name, vars(cls)[name].setter(refusing(name, remedy)))
     for name, why in ABSENT_MEMBERS.items():
         setattr(cls, name, Absent(name, why))
-    for name in ("__array__", "__complex__", "__index__", "__len__"):
+    for name in ("__complex__", "__index__", "__len__"):
         setattr(cls, name, boundary(vars(cls)[name]))
+    cls.__array__ = _numpys(vars(cls)["__array__"])  # type: ignore[method-assign]
     for name, convert in (("__bool__", bool), ("__float__", float), ("__int__", int)):
         setattr(cls, name, _number(vars(cls)[name], convert))
     set_method_boundaries(AtIndex)
+    AtIndex.set = _set(vars(AtIndex)["set"])  # type: ignore[method-assign]

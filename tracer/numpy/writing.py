@@ -21,6 +21,7 @@ from tracer.numpy.rounding import finite
 from tracer.numpy.taking import along, take
 from tracer.numpy.updates import SET, updated
 from tracer.primitives import arithmetic
+from tracer.runtime.handles import apart
 from tracer.runtime.replay import replayed
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.source import here
@@ -64,7 +65,8 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     """
     value = operand("nan_to_num", x)
     inplace = not copy and isinstance(x, Array | np.ndarray)
-    return written("nan_to_num", x, _finite(value, nan, posinf, neginf), inplace)
+    new = written("nan_to_num", x, _finite(value, nan, posinf, neginf), inplace)
+    return new if inplace else apart(new, (x,), {})
 
 
 _finite = replayed(finite, named=False)

@@ -16,7 +16,7 @@ from tracer.primitives.random import random_fold_in, random_seed, random_split, 
 from tracer.primitives.shapes import squeeze
 from tracer.random.arguments import Parameter, cast, one_key, operand, shape_of, typed_keys
 from tracer.runtime.replay import replayed
-from tracer.trace.array import Array, concrete
+from tracer.trace.array import Array, concrete, unowned
 from tracer.trace.source import here
 from tracer.trace.state import state
 from tracer.trace.trace import Operand
@@ -166,6 +166,8 @@ def fold_in(key: Parameter, data: Parameter) -> Array:
     >>> tracer.random.fold_in(tracer.random.key(0), 1)
     Array(key[], words=[ 928981903, 3453687069])
     """
+    if type(data) is int and 0 <= data < 2**32 and state.innermost is None and _is_one_key(key):
+        return _folded(key, unowned(np.array(data, dtypes.U32), False))  # type: ignore[no-any-return]
     one_key("fold_in", key)
     number = _scalar_integer("fold_in", "data", data)
     if isinstance(number, Literal) and not isinstance(data, np.generic) and not 0 <= int(number.value) < 2**32:
@@ -178,6 +180,10 @@ def fold_in(key: Parameter, data: Parameter) -> Array:
         )
     keys: Array = _folded(key, _apart(cast(number, dtypes.U32)))
     return keys
+
+
+def _is_one_key(key: Parameter) -> bool:
+    return type(key) is Array and type(key._type) is KeyType and not key.shape
 
 
 @partial(replayed, named=False)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
+import numpy as np
+
 from tracer.primitives.shapes import copy
 from tracer.trace.array import Array, concrete, traced
 from tracer.trace.state import state
@@ -26,9 +28,13 @@ def another(x: Array) -> Array:
 
 
 def apart(result: Any, args: Iterable[Any], kwargs: dict[str, Any]) -> Any:
-    """The result, in which no array is the very handle that was an argument or an element of one."""
+    """The result, in which no array is a handle, or NumPy's memory, that was an argument or an element of one."""
     if type(result) is Array:
-        return another(result) if _is_among(result, args) or _is_among(result, kwargs.values()) else result
+        if _is_among(result, args) or (kwargs and _is_among(result, kwargs.values())):
+            return another(result)
+        if _is_of(result._value, args) or (kwargs and _is_of(result._value, kwargs.values())):
+            return concrete(result._value.copy(), result._weak)
+        return result
     if type(result) is tuple or type(result) is list:
         return type(result)(apart(x, args, kwargs) for x in result)
     return result
@@ -36,6 +42,11 @@ def apart(result: Any, args: Iterable[Any], kwargs: dict[str, Any]) -> Any:
 
 def _is_among(x: Array, given: Iterable[Any]) -> bool:
     return any(y is x or ((type(y) is list or type(y) is tuple) and _is_among(x, y)) for y in given)
+
+
+def _is_of(value: Any, given: Iterable[Any]) -> bool:
+    """Whether an array of NumPy's is, or is a view of, one that was given."""
+    return any(isinstance(y, np.ndarray) and (y is value or y is getattr(value, "base", None)) for y in given)
 
 
 def makes_new(function: Callable[P, R]) -> Callable[P, R]:

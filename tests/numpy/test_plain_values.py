@@ -1,0 +1,138 @@
+"""`asarray` and `array` of what they are given most often: the same arrays as by the way of all other values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracer
+import tracer.numpy as tnp
+from tests.counted_calls import python_calls
+from tracer.errors import ShapeError, TracerError
+from tracer.numpy import creation
+from tracer.numpy.conversion import array_of
+from tracer.numpy.plain_values import plain_array
+from tracer.settings import config
+
+VALUES: list[Any] = [
+    1.5, -0.0, float("nan"), float("inf"), 7, -(2**63), 2**63 - 1, [1.0, 2.5], [1, 2], [[1.0], [2.0]], [[1, 2], [3, 4]],
+    [2**63 - 1], np.arange(3.0), np.arange(6, dtype="i2").reshape(2, 3).T, np.zeros((0, 3)), np.array(True),
+    np.array(2 + 1j), np.arange(4.0)[::-2], np.float32([1.5]), np.array(3.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("default", ["float64", "float32"])
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+def test_plain_values_become_what_all_ways_make_of_them(value: Any, default: str) -> None:
+    try:
+        config.default_float = default
+        found, expected = plain_array(value), array_of("asarray", value)
+    finally:
+        config.default_float = "float64"
+    assert found is not None
+    assert found.type == expected.type
+    assert found._value.dtype is expected._value.dtype
+    assert found._value.flags.c_contiguous
+    assert found._value.tobytes() == expected._value.tobytes()
+    assert not np.may_share_memory(found._value, value) if isinstance(value, np.ndarray) else True
+
+
+OTHERS: list[Any] = [
+    True, 2**63, -(2**64), [], [[]], [1, 2.0], [True, False], [[1, 2], [3]], [[1.0], 2.0], [2**63], [1.0, None], "text",
+    np.float64(1.0), np.array([1, 2], ">i4"), np.array(["a"]), np.array([1, None]), (1.0, 2.0), [np.float64(1.0)],
+    [[[1.0]]], np.ma.masked_array([1.0], [True]), np.zeros(1 << 18), range(3), None, 1j,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", OTHERS, ids=lambda v: repr(v)[:30])
+def test_other_values_are_left_to_the_way_of_all(value: Any) -> None:
+    assert plain_array(value) is None
+    try:
+        expected = array_of("asarray", value)
+    except TracerError as error:
+        with pytest.raises(type(error)):
+            tnp.asarray(value)
+        return
+    assert tnp.asarray(value).type == expected.type
+    np.testing.assert_array_equal(tnp.asarray(value), expected)
+
+
+def test_lists_of_unequal_rows_are_told_of() -> None:
+    with pytest.raises(ShapeError, match=r"asarray at test_plain_values\.py:\d+: the elements of a list"):
+        tnp.asarray([[1.0, 2.0], [3.0]])
+
+
+def test_arrays_of_ours_keep_their_handle_unless_they_are_copied() -> None:
+    x = tnp.asarray([1.0, 2.0])
+    assert tnp.asarray(x) is x
+    for y in (tnp.array(x), tnp.asarray(x, copy=True)):
+        assert y is not x
+        y[0] = 5.0
+        assert float(x[0]) == 1.0
+    assert tnp.array(x, ndmin=3).shape == (1, 1, 2)
+
+
+def test_within_traces_values_are_those_of_the_trace() -> None:
+    outside = np.array([1.0, 2.0])
+    f = tracer.jit(lambda x: tnp.asarray(outside) * x + tnp.array([1.0, 2.0]))
+    np.testing.assert_array_equal(f(1.0), [2, 4])
+    outside[0] = 5.0
+    np.testing.assert_array_equal(f(1.0), [6, 4])  # the array is read at every call
+    assert tracer.jit(lambda x: plain_array([x]) is None and plain_array(2.0) is None)(1.0)
+
+
+def test_overrides_of_the_default_float_are_seen() -> None:
+    with config.using(default_float="float32"):
+        assert tnp.asarray([1.0, 2.0]).dtype == tnp.asarray(1.0).dtype == np.float32
+
+
+def test_plain_values_take_few_calls() -> None:
+    tnp.asarray([1.0])
+    for value in (np.arange(3.0), [1, 2], [[1.0], [2.0]], 1.0):
+        assert python_calls(lambda value=value: tnp.asarray(value)) < 9
+    assert creation.plain_array is plain_array
+
+
+def test_known_elements_are_given_as_numbers_as_numpy_gives_them() -> None:
+    x = tnp.asarray(np.arange(6.0).reshape(2, 3))
+    assert x.item(4) == x.item(-2) == x.item(1, 1) == x.item((1, 1)) == 4.0
+    assert type(x.item(0)) is float
+    assert type(tnp.asarray([1, 2]).item(1)) is int
+    assert x.tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+    for wrong in ((6,), (0, 3), (1, 1, 1), ("a",), (1.0,)):
+        with pytest.raises((IndexError, TypeError)):
+            x.item(*wrong)
+    with pytest.raises(TracerError):
+        tracer.jit(lambda v: v.tolist())(x)
+    assert tnp.nonzero(x > 3)[1].tolist() == [1, 2]
+    view = np.asarray(x)
+    assert not view.flags.writeable
+    assert np.may_share_memory(view, x._value)
+    assert np.asarray(x, dtype="f4").dtype == np.float32
+    assert np.array(x).flags.writeable
+
+
+UNCHANGING = ["around", "ceil", "clip", "conj", "fix", "floor", "nan_to_num", "positive", "real", "round", "trunc"]
+
+
+@pytest.mark.parametrize("name", UNCHANGING)
+def test_results_are_no_memory_of_numpys_arguments(name: str) -> None:
+    for _ in range(40):  # often enough to be replayed
+        n = np.arange(3)
+        result = getattr(tnp, name)(n)
+        n[0] = 9
+        assert int(result[0]) == 0
+
+
+def test_folding_in_numbers_gives_the_keys_that_arrays_of_them_give() -> None:
+    key = tracer.random.key(3)
+    for number in (0, 1, 7, 2**32 - 1):
+        data = [tracer.random.key_data(tracer.random.fold_in(key, n)) for n in (number, np.uint32(number))]
+        np.testing.assert_array_equal(*data)
+    for wrong in (-1, 2**32):
+        with pytest.raises(TracerError, match="from 0 to"):
+            tracer.random.fold_in(key, wrong)
+    with pytest.raises(TracerError, match="single key"):
+        tracer.random.fold_in(tracer.random.split(key), 1)
