@@ -17,6 +17,7 @@ import statistics
 import subprocess
 import sys
 import timeit
+from pathlib import Path
 from typing import Any
 
 PEERS = ("numpy", "jax", "torch")
@@ -162,9 +163,10 @@ class Peer:
 
     def __init__(self, name: str) -> None:
         python = os.environ.get(f"{name.upper()}_PYTHON", sys.executable)
+        path = {"PYTHONPATH": str(Path(__file__).resolve().parents[1])} if name == "tracer" else {}
         self.process = subprocess.Popen(
             [python, __file__, "--peer", name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            stderr=None if name == "tracer" else subprocess.DEVNULL,
+            stderr=None if name == "tracer" else subprocess.DEVNULL, env={**os.environ, **path},
         )  # fmt: skip
         assert self.process.stdout is not None
         self.is_there = self.process.stdout.readline() == "ready\n"

@@ -257,3 +257,22 @@ def test_records_of_other_processors_are_summed_up():
     assert "`benchmarks/results/D-b.json`" in section
     assert "| numpy | 1 | 0.50 | 0.50 | 1 |" in section
     assert "| never 1.5 times as slow as the best peer | missed by 1 | sum f4 |" in section
+
+
+def test_eager_operations_are_measured_beside_peers_that_are_there():
+    program = (
+        "import sys, eager; sys.argv = ['eager.py', '--peers', 'numpy', 'nobody', '--rows', 'x + y', 'x.at[2].set(',"
+        " '--rounds', '1']; raise SystemExit(eager.main() > 1)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=BENCHMARKS, capture_output=True, text=True, check=True)
+    lines = {line.split("  ")[0]: line.split() for line in done.stdout.splitlines()}
+    assert all(float(figure) > 0 for figure in lines["x + y"][3:5])
+    assert lines["x + y"][5] == "-"
+    assert lines["x.at[2].set(1.0)"][2] == "-"  # NumPy's arrays have no `at`
+
+
+def test_rows_of_eager_operations_have_names_of_their_own():
+    from eager import IN_TORCH, ROWS
+
+    assert len(set(ROWS)) == len(ROWS)
+    assert set(IN_TORCH) <= set(ROWS)
