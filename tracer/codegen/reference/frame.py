@@ -57,6 +57,7 @@ class Call:
     fault: FaultRecord | None = None
     error: BaseException | None = None
     names: list[str] = field(default_factory=lambda: [""])  # of root buffers, by number
+    steps: dict[int, tuple[Callable[[Frame], None], ...]] = field(default_factory=dict)  # of the module's blocks, by id
 
     def __post_init__(self) -> None:
         self.functions = {function.name: function for function in self.module.functions}

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from functools import cache
+from typing import Any, Final, TypeGuard
 
 import numpy as np
 
@@ -29,10 +30,11 @@ class Violation(Exception):  # noqa: N818 - no error of the program's user
 class Memory:
     """Cells: who wrote them last, and who accessed them concurrently."""
 
-    __slots__ = ("_stamps", "names", "owners")
+    __slots__ = ("_stamps", "names", "owners", "ownership")
 
     def __init__(self, cells: int, names: list[str], *, owner: int = UNWRITTEN) -> None:
         self.owners = np.full(cells, owner, np.int32)
+        self.ownership = self.owners.data  # the same, for one element: that costs a fraction of what NumPy does
         self.names = names  # of root buffers, by number
         self._stamps: Stamps | None = None
 
@@ -100,6 +102,8 @@ class Region:
         if isinstance(index, int) and not self.private and (active is None or clock.threads is None):
             absent = active is not None and not active.any()
             return self.dtype.type(0) if absent else self._read_one(index, clock)
+        if self._along(index, (), active, clock):
+            return self._read_lanes(index, active, clock)
         where, chosen = self._spread(index, (), active, clock)
         safe = np.where(chosen, where, 0)
         picked = safe[chosen]
@@ -112,14 +116,26 @@ class Region:
     def _read_one(self, index: int, clock: Clock) -> Any:
         if not 0 <= index < self.size:
             raise Violation(f"reads '{self.name}' at {index} of {self.size}")
-        if self.unit > 1:
-            self._readable(np.array([index]))
-        elif self.memory.owners[self.origin + index] == UNWRITTEN:
+        first, unit = self.origin + index * self.unit, self.unit
+        if unit > 1:
+            if self.memory.ownership[first : first + unit].tobytes() != _mark(self.owner, unit):
+                self._readable(np.array([index]))
+        elif self.memory.ownership[first] == UNWRITTEN:
             raise Violation(f"reads '{self.name}' at {index} before anything was written there")
         if clock.concurrent:
-            self._race(Deed.READ, np.array([index]), None, clock)
+            self._race_one(Deed.READ, index, clock)
         value = self.data[index]
         return self._out(np.array([value]), np.array([True]))[0] if self.dtype == BOOL else value
+
+    def _read_lanes(self, index: Array, active: Array | None, clock: Clock) -> Any:
+        picked = self._picked(index, active)
+        self._readable(picked)
+        self._race(Deed.READ, picked, active, clock)
+        if active is None:
+            return self._out(self.data[index], picked >= 0)
+        if not len(self.data):
+            return np.zeros(index.shape, self.dtype)
+        return self._out(self.data[np.where(active, index, 0)], active)
 
     def write(self, index: Index, values: Any, active: Array | None, clock: Clock) -> None:
         """Store where `active` holds; on equal indices the last lane's value stays."""
@@ -128,10 +144,16 @@ class Region:
             if not 0 <= index < self.size:
                 raise Violation(f"writes '{self.name}' at {index} of {self.size}")
             if clock.concurrent:
-                self._race(Deed.WRITE, np.array([index]), None, clock)
+                self._race_one(Deed.WRITE, index, clock)
             self.data[index] = values
             first = self.origin + index * self.unit
             self.memory.owners[first : first + self.unit] = self.owner
+            return
+        if self._along(index, np.shape(values), active, clock):
+            picked = self._picked(index, active)
+            self._race(Deed.WRITE, picked, active, clock)
+            self.data[picked] = values if active is None or not np.ndim(values) else values[active]
+            self.memory.owners[self._cells(picked)] = self.owner
             return
         where, chosen = self._spread(index, np.shape(values), active, clock)
         picked = where[chosen]
@@ -157,6 +179,20 @@ class Region:
     def _writable(self) -> None:
         if self.read_only:
             raise Violation(f"writes to '{self.name}', which is read only")
+
+    def _along(self, index: Index, shape: tuple[int, ...], active: Array | None, clock: Clock) -> TypeGuard[Array]:
+        """Whether each lane of a vector loop has its place, outside blocks of threads: nothing needs to be spread."""
+        if not isinstance(index, np.ndarray) or index.ndim != 1 or clock.threads is not None or self.private:
+            return False
+        return (not shape or shape == index.shape) and (active is None or active.shape == index.shape)
+
+    def _picked(self, index: Array, active: Array | None) -> Array:
+        """The places of the active lanes, which are in bounds."""
+        picked = index if active is None else index[active]
+        if len(picked) and (picked.min() < 0 or picked.max() >= self.size):
+            outside = picked[(picked < 0) | (picked >= self.size)]
+            raise Violation(f"accesses '{self.name}' at {int(outside[0])} of {self.size}")
+        return picked
 
     def _spread(self, index: Index, shape: tuple[int, ...], active: Array | None, clock: Clock) -> tuple[Array, Array]:
         """The places in `data` of all lanes that come here, and where an access really happens."""
@@ -204,6 +240,12 @@ class Region:
             at = int(picked[found])
             raise Violation(f"{deed.value} '{self.name}' at {at} while another thread may access it")
 
+    def _race_one(self, deed: Deed, index: int, clock: Clock) -> None:
+        if clock.threads is not None:
+            self._race(deed, np.array([index]), None, clock)
+        elif self.memory.stamps.races_at(deed, self.origin + index * self.unit, clock):
+            raise Violation(f"{deed.value} '{self.name}' at {index} while another thread may access it")
+
     def _out(self, values: Array, chosen: Array) -> Any:
         if self.dtype != BOOL:
             return values
@@ -222,3 +264,9 @@ class Region:
         """Store the values from `start` on."""
         self._check(start, len(values))
         self.write(np.arange(start, start + len(values)), values, None, clock)
+
+
+@cache
+def _mark(owner: int, unit: int) -> bytes:
+    """What the cells of an element hold after it was written through root buffer number `owner`."""
+    return np.full(unit, owner, np.int32).tobytes()

@@ -26,6 +26,8 @@ class Deed(Enum):
     WRITE = "writes"
     ATOMIC = "updates"
 
+    __hash__ = object.__hash__  # Enum's own is Python, and each access looks its deed up
+
 
 _CONFLICTS: Final = {
     Deed.READ: (Deed.WRITE, Deed.ATOMIC),
@@ -86,11 +88,13 @@ class Clock:
 class Stamps:
     """The last access of each sort to each cell: its epoch (0: never) and thread."""
 
-    __slots__ = ("epochs", "threads")
+    __slots__ = ("_epochs", "_threads", "epochs", "threads")
 
     def __init__(self, cells: int) -> None:
         self.epochs = {deed: np.zeros(cells, np.int64) for deed in Deed}
         self.threads = {deed: np.zeros(cells, np.int32) for deed in Deed}
+        self._epochs = {deed: array.data for deed, array in self.epochs.items()}  # the same, one by one: views
+        self._threads = {deed: array.data for deed, array in self.threads.items()}  # give ints at once
 
     def race(self, deed: Deed, cells: Array, threads: Array | int, clock: Clock) -> int | None:
         """Stamp accesses to `cells` by `threads` (of equal shape, or one for all).
@@ -106,6 +110,21 @@ class Stamps:
             if bad.any():
                 return int(np.flatnonzero(bad)[0])
         return self._stamp(deed, cells, threads, clock.epoch)
+
+    def races_at(self, deed: Deed, cell: int, clock: Clock) -> bool:
+        """`race` for one access outside blocks of threads: whether it races with an earlier one."""
+        now = clock.epoch
+        for earlier in _CONFLICTS[deed]:
+            then = self._epochs[earlier][cell]
+            if then == now and self._threads[earlier][cell] != 0:
+                return True
+            for level in clock.levels:
+                if level.start <= then < level.current:
+                    return True
+        epochs, holders = self._epochs[deed], self._threads[deed]
+        again = epochs[cell] == now and holders[cell] != 0
+        epochs[cell], holders[cell] = now, SEVERAL if again else 0
+        return again and deed is Deed.WRITE
 
     def _stamp(self, deed: Deed, cells: Array, threads: Array, epoch: int) -> int | None:
         holders = self.threads[deed]

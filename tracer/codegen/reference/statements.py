@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, assert_never
 
 import numpy as np
@@ -15,6 +16,7 @@ from tracer.codegen.reference.memory import Region, Violation
 from tracer.codegen.reference.memory import Update as How
 from tracer.codegen.reference.races import Deed
 from tracer.codegen.reference.scalar_ops import scalar_function
+from tracer.codegen.reference.steps import Step, compute_step, load_step, store_step
 from tracer.codegen.status import Status
 from tracer.errors import InternalError, message
 from tracer.ir.dtypes import BOOL
@@ -57,27 +59,43 @@ WARP: Final = 32
 
 def run_block(f: Frame, block: Block) -> list[Any]:
     """Carry out the statements; the values that the block yields."""
-    for statement in block.statements:
-        try:
-            run_statement(f, statement)
-        except Violation as violation:
-            first = Printer(f.function).statement_lines(statement)[0]
-            summary = f"loop IR: {violation}, in function '{f.function.name}'"
-            raise InternalError(message(summary, f"at {first}")) from None
+    steps = f.call.steps.get(id(block))
+    if steps is None:
+        steps = f.call.steps[id(block)] = tuple(map(step_of, block.statements))
+    done = 0
+    try:
+        for step in steps:
+            step(f)
+            done += 1
+    except Violation as violation:
+        first = Printer(f.function).statement_lines(block.statements[done])[0]
+        summary = f"loop IR: {violation}, in function '{f.function.name}'"
+        raise InternalError(message(summary, f"at {first}")) from None
     return [f.value(operand) for operand in block.yields]
+
+
+def step_of(s: Statement) -> Step:
+    """What carries out one statement."""
+    match s:
+        case Compute():
+            return compute_step(s)
+        case Load(mask=None):
+            return load_step(s)
+        case Store(mask=None):
+            return store_step(s)
+        case _:
+            return partial(run_statement, s=s)
 
 
 def run_statement(f: Frame, s: Statement) -> None:
     """Carry out one statement."""
     match s:
         case Compute():
-            function = scalar_function(s.op, s.operands[-1].dtype, s.result.dtype)
-            f.values[s.result] = function(*[f.value(operand) for operand in s.operands])
+            compute_step(s)(f)
         case Load():
             _load(f, s)
         case Store():
-            active = f.mask if s.mask is None else f.narrowed(f.value(s.mask))
-            f.region(s.buffer).write(f.index(s.address), f.value(s.value), active, f.clock)
+            _store(f, s)
         case Update():
             _update(f, s)
         case For():
@@ -129,9 +147,7 @@ def run_statement(f: Frame, s: Statement) -> None:
 
 def _load(f: Frame, s: Load) -> None:
     region, index = f.region(s.buffer), f.index(s.address)
-    if s.mask is None:
-        f.values[s.result] = region.read(index, f.mask, f.clock)
-        return
+    assert s.mask is not None, "else it is a step"
     mask = f.value(s.mask)
     fill = s.result.dtype.type(0) if s.fill is None else f.value(s.fill)
     active = f.narrowed(mask)
@@ -139,6 +155,12 @@ def _load(f: Frame, s: Load) -> None:
         f.values[s.result] = fill
     else:
         f.values[s.result] = choose(mask, region.read(index, active, f.clock), fill)
+
+
+def _store(f: Frame, s: Store) -> None:
+    assert s.mask is not None, "else it is a step"
+    active = f.narrowed(f.value(s.mask))
+    f.region(s.buffer).write(f.index(s.address), f.value(s.value), active, f.clock)
 
 
 def _update(f: Frame, s: Update) -> None:
