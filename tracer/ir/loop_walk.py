@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
+from functools import cache
 from operator import is_
 from typing import Any, assert_never
 
@@ -16,6 +17,7 @@ from tracer.ir.loop import (
     Buffer,
     Callback,
     Compute,
+    Constant,
     Copy,
     Fault,
     For,
@@ -189,13 +191,24 @@ def with_buffers(block: Block, names: Mapping[Buffer, Buffer]) -> Block:
 
 
 def _with_buffers(part: Any, names: Mapping[Buffer, Buffer]) -> Any:
-    if isinstance(part, Buffer):
+    kind: Any = type(part)  # mypy does not know that classes are hashable
+    if kind is Buffer:
         return names.get(part, part)
-    if isinstance(part, tuple):
+    if kind is tuple:
         parts = tuple([_with_buffers(x, names) for x in part])
         return part if all(map(is_, parts, part)) else parts
-    if not is_dataclass(part) or isinstance(part, Register | type):
-        return part
-    found = {f.name: getattr(part, f.name) for f in fields(part)}
-    changed = {name: new for name, x in found.items() if (new := _with_buffers(x, names)) is not x}
+    changed = {}
+    for name in _parts_of(kind):
+        old = getattr(part, name)
+        new = _with_buffers(old, names)
+        if new is not old:
+            changed[name] = new
     return replace(part, **changed) if changed else part
+
+
+@cache
+def _parts_of(kind: Any) -> tuple[str, ...]:
+    """The fields of a node in which buffers may stand."""
+    if not is_dataclass(kind) or kind in (Register, Constant, Address):
+        return ()
+    return tuple([field.name for field in fields(kind)])

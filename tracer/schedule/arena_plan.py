@@ -10,6 +10,7 @@ a result's where the other is one.
 from __future__ import annotations
 
 from bisect import insort
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Final
@@ -120,7 +121,10 @@ def written_over(module: Module) -> Module:
 def _heir(call: Invoke, function: Function, spans: Mapping[Buffer, Span]) -> tuple[int, int] | None:
     """Which argument of a call, by its number, can be written over which other one."""
     buffers = [a.buffer if isinstance(a, View) and a.start == Address() else None for a in call.arguments]
-    once = [n for n, b in enumerate(buffers) if b in spans and sum(b is other for other in buffers) == 1]
+    uses = Counter(buffers)
+    once = [
+        n for n, b in enumerate(buffers) if b is not None and b in spans and uses[b] == 1 and _bytes(b) >= _LEAST_SHARED
+    ]
     for new in once:
         for old in once:
             made, died = buffers[new], buffers[old]
@@ -129,8 +133,7 @@ def _heir(call: Invoke, function: Function, spans: Mapping[Buffer, Span]) -> tup
             assert isinstance(died, Buffer)
             assert isinstance(written, Buffer)
             assert isinstance(read, Buffer)
-            alike = made.dtype == died.dtype and made.size == died.size and _bytes(made) >= _LEAST_SHARED
-            alike = alike and died.space is Space.ARENA
+            alike = made.dtype == died.dtype and made.size == died.size and died.space is Space.ARENA
             meets = spans[died][1] == spans[made][0] + 1  # the end of the call that the other begins with
             if alike and meets and _row_after_row(function, read, written):
                 return new, old
