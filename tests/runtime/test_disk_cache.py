@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -29,53 +32,93 @@ f = tracer.jit(lambda x: inner(tnp.sin(x)) * scale + 3.0)
 CALL = "f(tnp.asarray([0.0, 0.0]))"
 
 
-def run(folder: Path, setup: str = SETUP, call: str = CALL) -> tuple[str, int]:
-    """What a fresh process prints: the result, and how often it compiled."""
+class Made(NamedTuple):
+    """A folder that a process filled; its result, and how often it compiled."""
+
+    folder: Path
+    result: str
+    compiled: int
+
+
+def printed(program: str, environment: Mapping[str, str]) -> list[tuple[str, int]]:
+    """What a fresh process prints, in each line a result, and how often it compiled."""
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", PROGRAM.format(setup=setup, call=call)], check=False,
-        env={**os.environ, "TRACER_CACHE_DIR": str(folder)}, capture_output=True, text=True, timeout=120,
+        [sys.executable, "-W", "error", "-c", program], check=False,
+        env=dict(environment), capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    result, _, compiled = done.stdout.strip().rpartition(" ")
-    return result, int(compiled)
+    lines = [line.rpartition(" ") for line in done.stdout.strip().splitlines()]
+    return [(result, int(compiled)) for result, _, compiled in lines]
+
+
+def run(folder: Path, setup: str = SETUP, call: str = CALL) -> tuple[str, int]:
+    """What a fresh process prints of a program."""
+    (line,) = printed(PROGRAM.format(setup=setup, call=call), {**os.environ, "TRACER_CACHE_DIR": str(folder)})
+    return line
 
 
 def files(folder: Path) -> list[Path]:
     return sorted(folder.iterdir())
 
 
-def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
-    first = run(tmp_path / "cache")
-    assert first[0] == "[3.0, 3.0]"
-    assert first[1] > 0
-    assert run(tmp_path / "cache") == (first[0], 0)
-    assert oct((tmp_path / "cache").stat().st_mode & 0o777) == "0o700"
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in files(folder)}
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "result"),
-    [
-        ("[1.0, 2.0]", "[5.0, 7.0]", "[3.0, 3.0]"),  # a captured array is an operand: no new code
-        ("+ 3.0", "+ 4.0", "[4.0, 4.0]"),
-        ("power = 2", "power = 3", "[3.0, 3.0]"),
-        ("tnp.sin(x)", "tnp.cos(x)", "[4.0, 5.0]"),
-        ("return x ** power", "return x ** power + 1.0", "[4.0, 5.0]"),
-        ("\nscale", "\ntracer.config.default_float = 'float32'\nscale", "[3.0, 3.0]"),
-    ],
-)
-def test_what_changes_is_never_stale(tmp_path: Path, old: str, new: str, result: str) -> None:
-    run(tmp_path)
-    changed = SETUP.replace(old, new)
-    assert changed != SETUP
-    assert run(tmp_path, changed)[0] == result
-    assert run(tmp_path, changed) == (result, 0)
-    assert run(tmp_path) == ("[3.0, 3.0]", 0)
+EACH = """
+import numpy as np, tracer, tracer.numpy as tnp
+from tracer.runtime.objects import objects
+for setup in {setups!r}:
+    names, before = dict(np=np, tracer=tracer, tnp=tnp), objects.compiled
+    exec(setup, names)
+    print(repr(np.asarray(eval({call!r}, names)).tolist()), objects.compiled - before)
+"""
+
+
+def run_each(folder: Path, setups: Sequence[str]) -> list[tuple[str, int]]:
+    """The same of several programs in one fresh process."""
+    return printed(EACH.format(setups=list(setups), call=CALL), {**os.environ, "TRACER_CACHE_DIR": str(folder)})
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """The files that a fresh process left, and what it printed."""
+    folder = tmp_path_factory.mktemp("made") / "cache"
+    return Made(folder, *run(folder))
+
+
+def test_a_second_process_compiles_nothing(made: Made) -> None:
+    assert made.result == "[3.0, 3.0]"
+    assert made.compiled > 0
+    assert run(made.folder) == (made.result, 0)
+    assert oct(made.folder.stat().st_mode & 0o777) == "0o700"
+
+
+CHANGES = [
+    ("[1.0, 2.0]", "[5.0, 7.0]", "[3.0, 3.0]"),  # a captured array is an operand: no new code
+    ("+ 3.0", "+ 4.0", "[4.0, 4.0]"),
+    ("power = 2", "power = 3", "[3.0, 3.0]"),
+    ("tnp.sin(x)", "tnp.cos(x)", "[4.0, 5.0]"),
+    ("return x ** power", "return x ** power + 1.0", "[4.0, 5.0]"),
+    ("\nscale", "\ntracer.config.default_float = 'float32'\nscale", "[3.0, 3.0]"),
+]
+
+
+def test_what_changes_is_never_stale(made: Made, tmp_path: Path) -> None:
+    folder = shutil.copytree(made.folder, tmp_path / "cache")
+    changed = [SETUP.replace(old, new) for old, new, _ in CHANGES]
+    assert len({SETUP, *changed}) == 1 + len(CHANGES)
+    results = [result for _, _, result in CHANGES]
+    assert [result for result, _ in run_each(folder, changed)] == results
+    assert run_each(folder, [SETUP, *changed]) == [(result, 0) for result in ("[3.0, 3.0]", *results)]
 
 
 @pytest.mark.parametrize("damage", ["truncate", "flip", "empty", "foreign"])
-def test_damaged_files_are_compiled_again(tmp_path: Path, damage: str) -> None:
-    expected, compiled = run(tmp_path)
-    for path in files(tmp_path):
+def test_damaged_files_are_compiled_again(made: Made, tmp_path: Path, damage: str) -> None:
+    folder = shutil.copytree(made.folder, tmp_path / "cache")
+    whole = contents(folder)
+    assert len(whole) == made.compiled
+    for path in files(folder):
         data = bytearray(path.read_bytes())
         match damage:
             case "truncate":
@@ -87,8 +130,8 @@ def test_damaged_files_are_compiled_again(tmp_path: Path, damage: str) -> None:
             case _:
                 data[:4] = b"\x7fELF"
         path.write_bytes(data)
-    assert run(tmp_path) == (expected, compiled)
-    assert run(tmp_path) == (expected, 0)
+    assert run(folder) == (made.result, made.compiled)
+    assert contents(folder) == whole
 
 
 def test_processes_may_write_at_once(tmp_path: Path) -> None:
@@ -233,28 +276,21 @@ SQUARE = "f(np.eye(64) * 2)[:1, :2]"
 def with_kernels(cache: Path, **environment: str) -> tuple[str, int]:
     """What a fresh process prints that multiplies matrices, where `cache` is for the user's caches."""
     known = {name: value for name, value in os.environ.items() if name != "TRACER_KERNEL_DIR"}
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", PROGRAM.format(setup=PRODUCT, call=SQUARE)], check=False,
-        env={**known, "XDG_CACHE_HOME": str(cache), **environment}, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    result, _, compiled = done.stdout.strip().rpartition(" ")
-    return result, int(compiled)
+    program = PROGRAM.format(setup=PRODUCT, call=SQUARE)
+    (line,) = printed(program, {**known, "XDG_CACHE_HOME": str(cache), **environment})
+    return line
 
 
-@pytest.mark.parametrize("damage", [False, True])
-def test_kernels_are_compiled_once_on_a_machine_and_programs_in_each_process(tmp_path: Path, damage: bool) -> None:
+def test_kernels_are_compiled_once_on_a_machine_and_programs_in_each_process(tmp_path: Path) -> None:
     result, compiled = with_kernels(tmp_path)
     assert result == "[[4.0, 0.0]]"
-    kept = files(tmp_path / "tracer" / "kernels")
+    kept = contents(tmp_path / "tracer" / "kernels")
     assert len(kept) == compiled - 1
     assert with_kernels(tmp_path) == (result, 1)
-    if damage:
-        for path in kept:
-            path.write_bytes(path.read_bytes()[:-9])
-        assert with_kernels(tmp_path) == (result, compiled)
-        assert with_kernels(tmp_path) == (result, 1)
-    assert [path.name for path in files(tmp_path / "tracer" / "kernels")] == [path.name for path in kept]
+    for path in files(tmp_path / "tracer" / "kernels"):
+        path.write_bytes(path.read_bytes()[:-9])
+    assert with_kernels(tmp_path) == (result, compiled)
+    assert contents(tmp_path / "tracer" / "kernels") == kept
 
 
 def test_kernels_are_kept_where_settings_say_or_with_the_programs_or_nowhere(tmp_path: Path) -> None:
