@@ -1,11 +1,14 @@
-"""Fixtures and settings that all tests share: golden files, hypothesis profiles, a seeded generator, Ctrl-C."""
+"""Fixtures and settings that all tests share: golden files, hypothesis profiles, a seeded generator, the collector,
+Ctrl-C.
+"""
 
 from __future__ import annotations
 
 import difflib
+import gc
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -67,6 +70,14 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
             )
 
     return compare
+
+
+@pytest.fixture
+def young_heap() -> Iterator[None]:
+    """`gc.collect` looks at what the test makes alone, not at the millions of objects of all tests before it."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture

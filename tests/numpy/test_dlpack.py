@@ -14,6 +14,8 @@ import tracer.numpy as tnp
 from tracer.errors import ArgumentError, DeviceError, DTypeError, ExportError, TracerArrayError
 from tracer.numpy.capsules import _CODES, _named
 
+pytestmark = pytest.mark.usefixtures("young_heap")
+
 X = np.linspace(0.5, 2.0, 6).reshape(2, 3)
 DTYPES = [
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",

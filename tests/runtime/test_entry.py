@@ -23,7 +23,10 @@ from tracer.settings import config, gate
 from tracer.trace.array import Array, concrete
 from tracer.trace.convert import as_array
 
-pytestmark = pytest.mark.skipif(capi.why_not() is not None, reason=str(capi.why_not()))
+pytestmark = [
+    pytest.mark.skipif(capi.why_not() is not None, reason=str(capi.why_not())),
+    pytest.mark.usefixtures("young_heap"),
+]
 
 
 class Watch:

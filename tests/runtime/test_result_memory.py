@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(not entry.entries_enabled(), reason="results are
 
 
 @pytest.fixture(autouse=True)
-def _nothing_kept() -> Iterator[None]:
+def _nothing_kept(young_heap: None) -> Iterator[None]:
     gc.collect()
     release_kept()
     yield

@@ -466,6 +466,7 @@ def test_a_loop_that_ends_for_these_numbers_alone_is_compiled(planned: list[str]
     assert planned == ["plan", "compiled"]
 
 
+@pytest.mark.usefixtures("young_heap")
 def test_functions_go_away_with_what_is_known_of_them() -> None:
     def local(x: Any) -> Any:
         return x * 2.0
