@@ -51,9 +51,12 @@ def sampled(examples: int) -> Callable[[Callable[..., None]], Callable[..., None
 
 
 def primitives_with(condition: Callable[[Primitive], bool], law: str) -> Any:
-    """Parametrize a test over the primitives that a law applies to."""
+    """Parametrize a test over the primitives that a law applies to.
+
+    By the scope, all laws of a module are tried on one primitive before the next, so that they share what is compiled.
+    """
     chosen = [p for p in CATALOGUE if condition(p) and not excused(p, law)]
-    return pytest.mark.parametrize("primitive", chosen, ids=str)
+    return pytest.mark.parametrize("primitive", chosen, ids=str, scope="module")
 
 
 def excused(primitive: Primitive, law: str) -> bool:
