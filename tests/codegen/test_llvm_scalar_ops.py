@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -84,7 +84,7 @@ def test_operations_mean_what_the_model_says(dtype: DType, lanes: int, bits: int
         assert same(result[said], expected[said]), (op.label, *difference(result, expected, operands))
 
 
-@lru_cache
+@cache
 def expectations(dtype: DType) -> list[tuple[ScalarOp, list[Any], Any]]:
     inputs, rows = pairs(dtype), []
     for op in operations(dtype):
@@ -128,7 +128,7 @@ def test_convert_reaches_every_dtype(source: DType, lanes: int, width: int | Non
         assert same(result, expected), (short_name(target), *difference(result, expected, [values]))
 
 
-@lru_cache
+@cache
 def converted(source: DType, target: DType) -> Any:
     return scalar_model.convert(samples(source), target)
 
