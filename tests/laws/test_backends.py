@@ -13,6 +13,7 @@ from tests.laws.machines import WIDTHS, Native, native, run_loops, together
 from tests.laws.sampling import generator, primitives_with, sampled
 from tests.laws.tolerances import Tolerance
 from tests.laws.values import Array
+from tracer.codegen.llvm.machine import preferred_bits
 from tracer.ir.primitive import Library, NoRule, Primitive
 from tracer.ir.types import ArrayType, size
 from tracer.passes.pipeline import optimize
@@ -20,22 +21,46 @@ from tracer.primitives.reference import run_reference
 from tracer.schedule.lower import Scheduled, schedule
 from tracer.settings import config
 
-FIXED = tuple(bits for bits in WIDTHS if bits is not None)
+OTHER = tuple(bits for bits in WIDTHS if bits not in (None, preferred_bits()))
 LONG = 32  # elements of an operand or result that fill the widest vectors, of whatever dtype
 
 
-@lru_cache(maxsize=4)
-def compiled(primitive: Primitive) -> Native:
-    """All of a primitive's cases as one program."""
-    return native(together([case.program for case in cases_of(primitive.name)]))
+@cache
+def long_cases(name: str) -> tuple[Case, ...]:
+    """The cases that are long enough for vectors; all where none is."""
+    return tuple(case for case in cases_of(name) if longest(case) >= LONG) or cases_of(name)
+
+
+@lru_cache(maxsize=2)
+def long_program(primitive: Primitive) -> Scheduled:
+    """The long cases as one program."""
+    return schedule(optimize(together([case.program for case in long_cases(primitive.name)])))
+
+
+@lru_cache(maxsize=2)
+def compiled(primitive: Primitive) -> tuple[tuple[tuple[Case, ...], Native], ...]:
+    """All of a primitive's cases as two programs, the long ones first."""
+    long = long_cases(primitive.name)
+    short = tuple(case for case in cases_of(primitive.name) if case not in long)
+    programs = [(long, Native(long_program(primitive)))]
+    return (*programs, *([(short, native(together([case.program for case in short])))] if short else []))
+
+
+@lru_cache(maxsize=2)
+def compiled_for_widths(primitive: Primitive) -> tuple[Native, ...]:
+    """The long cases as one program, for every width of vectors but this machine's own."""
+    return tuple(Native(long_program(primitive), bits) for bits in OTHER)
 
 
 @lru_cache(maxsize=4)
-def compiled_for_widths(primitive: Primitive) -> tuple[tuple[Case, ...], tuple[Native, ...]]:
-    """The cases that are long enough for vectors as one program, for every width of them."""
-    cases = tuple(case for case in cases_of(primitive.name) if longest(case) >= LONG) or cases_of(primitive.name)
-    scheduled = schedule(optimize(together([case.program for case in cases])))
-    return cases, tuple(Native(scheduled, bits) for bits in FIXED)
+def ran(primitive: Primitive, seed: int) -> dict[Case, tuple[list[Array], list[Array]]]:
+    """Operands of every case, and its results by `compiled`."""
+    found = {}
+    for cases, program in compiled(primitive):
+        values = drawn(cases, seed)
+        results = split(program.run([x for xs in values for x in xs]), cases)
+        found |= dict(zip(cases, zip(values, results, strict=True), strict=True))
+    return found
 
 
 def drawn(cases: Sequence[Case], seed: int) -> list[list[Array]]:
@@ -51,36 +76,33 @@ def split(results: Sequence[Array], cases: Sequence[Case]) -> list[list[Array]]:
 @primitives_with(lambda p: not isinstance(p.lower, NoRule), "llvm")
 @sampled(3)
 def test_llvm_is_the_reference(primitive: Primitive, seed: int) -> None:
-    cases = cases_of(primitive.name)
-    values = drawn(cases, seed)
-    results = compiled(primitive).run([x for xs in values for x in xs])
-    for case, xs, got in zip(cases, values, split(results, cases), strict=True):
-        check_case(case, xs, got, run_reference(case.program, xs))
+    for case, (values, got) in ran(primitive, seed).items():
+        check_case(case, values, got, run_reference(case.program, values))
 
 
 @primitives_with(lambda p: not isinstance(p.lower, NoRule), "llvm")
 @sampled(2)
 def test_bits_do_not_depend_on_the_width_of_vectors(primitive: Primitive, seed: int) -> None:
-    cases, programs = compiled_for_widths(primitive)
-    values = drawn(cases, seed)
-    alone, *wider = (program.run([x for xs in values for x in xs]) for program in programs)
-    for bits, others in zip(FIXED[1:], wider, strict=True):
-        for case, xs, got, expected in zip(cases, values, split(others, cases), split(alone, cases), strict=True):
+    cases, own = long_cases(primitive.name), ran(primitive, seed)
+    flat = [x for case in cases for x in own[case][0]]
+    for bits, program in zip(OTHER, compiled_for_widths(primitive), strict=True):
+        for case, got in zip(cases, split(program.run(flat), cases), strict=True):
+            values, expected = own[case]
             for a, b in zip(got, expected, strict=True):
-                check_close(a, b, None, f"{case}: {bits} bits against one at a time", xs)
+                check_close(a, b, None, f"{case}: {bits} bits against this machine's own", values)
 
 
 @lru_cache(maxsize=2)
-def compiled_shared(primitive: Primitive) -> tuple[tuple[Case, ...], Native]:
-    """The same cases, every nest shared by threads."""
-    cases, _ = compiled_for_widths(primitive)
-    return cases, Native(schedule(optimize(together([case.program for case in cases])), least_work=0))
+def compiled_shared(primitive: Primitive) -> Native:
+    """The long cases as one program, every nest shared by threads, however little it does."""
+    cases = long_cases(primitive.name)
+    return Native(schedule(optimize(together([case.program for case in cases])), least_work=0))
 
 
 @primitives_with(lambda p: not isinstance(p.lower, NoRule), "llvm")
 @sampled(1)
 def test_bits_do_not_depend_on_the_number_of_threads(primitive: Primitive, seed: int) -> None:
-    cases, program = compiled_shared(primitive)
+    cases, program = long_cases(primitive.name), compiled_shared(primitive)
     values = drawn(cases, seed)
     flat = [x for xs in values for x in xs]
     with_threads = []
