@@ -38,6 +38,45 @@ def test_fori_loop_counts_as_range_with_known_and_with_traced_bounds(bounds: tup
     assert int(traced(*bounds)) == expected
 
 
+def index_type(lower: Any, upper: Any, traced: str) -> tuple[str, bool]:
+    """The dtype of the index, and whether it is weak, with bounds of which those named are traced."""
+    seen = []
+
+    def body(i: Any, total: Any) -> Any:
+        seen.append((i.dtype.name, i.weak_type))
+        return total
+
+    known = {"lower": lower, "upper": upper}
+    given = {name: known.pop(name) for name in traced.split()}
+    tracer.jit(lambda given: lax.fori_loop(init_val=0.0, body_fun=body, **known, **given))(given)
+    return seen[-1]
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "traced", "expected"),
+    [
+        (0, 3, "", ("int64", True)),
+        (np.int32(0), np.int32(3), "", ("int64", True)),
+        (0, np.int16(3), "", ("int64", True)),
+        (np.asarray(0, "uint8"), np.asarray(3, "uint8"), "", ("int64", True)),
+        (0, 3, "lower upper", ("int64", True)),
+        (0, np.int32(3), "upper", ("int32", False)),
+        (np.int32(0), np.int32(3), "upper", ("int32", False)),
+        (np.int32(0), 3, "lower", ("int32", False)),
+        (0, np.int64(3), "upper", ("int64", True)),
+        (np.int64(0), 3, "lower", ("int64", False)),
+    ],
+)
+def test_the_index_of_fori_loop_has_jax_s_dtype(lower: Any, upper: Any, traced: str, expected: Any) -> None:
+    assert index_type(lower, upper, traced) == expected  # what JAX 0.10.2 with 64 bits shows
+
+
+def test_fori_loop_to_numpy_s_bounds_adds_its_index_to_carries_of_any_dtype() -> None:
+    total = lax.fori_loop(np.int32(0), np.int64(3), lambda i, x: x + i, tnp.zeros((), "int8"))
+    assert total.dtype == np.int8
+    assert int(total) == 3
+
+
 def test_fori_loop_with_known_bounds_is_differentiated_in_reverse() -> None:
     assert float(tracer.grad(lambda x: lax.fori_loop(0, 3, lambda _, y: y * x, 1.0))(2.0)) == 12.0
 

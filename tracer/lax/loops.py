@@ -98,8 +98,8 @@ def fori_loop(
     `scan`, and only there. memory: as in `while_loop`.
 
     lower, upper: integers or integer arrays []; init_val: a tree of arrays of any shapes, which body_fun returns
-    again, with i an integer []. Raises CarryTypeError where it does not, ArgumentError for bounds that are no
-    integers.
+    again, with i an integer []: of int64, and weak, where both bounds are known, else of their dtype. Raises
+    CarryTypeError where it does not, ArgumentError for bounds that are no integers.
 
     >>> tracer.lax.fori_loop(0, 5, lambda i, total: total + i, 0)
     Array(10, i64*)
@@ -121,6 +121,8 @@ def _fori_loop(
         raise ArgumentError(message(text, help="leave unroll out, or pass the bounds as Python integers"))
     carry = Carry("fori_loop", body_fun, 1, init_val)
     low, high = _bounds(as_array(lower, "fori_loop"), as_array(upper, "fori_loop"))
+    if first is not None and limit is not None:  # the index counts as a Python number does, whatever the bounds are
+        low, high = as_array(first), as_array(limit)
     arguments = trees.tuple_of(*_BOUNDS, carry.structure)
 
     one = Literal(low.dtype.type(1), array_type(low.dtype, (), low.weak_type))
@@ -151,7 +153,7 @@ _BOUNDS = [trees.flatten(0)[1]] * 2  # two leaves
 
 
 def _bounds(low: Array, high: Array) -> tuple[Array, Array]:
-    """Both bounds as integers of one type."""
+    """Both bounds as integers of one dtype; the lower one, which the index begins with, weak where it is so in it."""
     if not (dtypes.is_integer(low.dtype) and dtypes.is_integer(high.dtype)) or low.ndim or high.ndim:
         raise ArgumentError(
             message(
@@ -163,7 +165,8 @@ def _bounds(low: Array, high: Array) -> tuple[Array, Array]:
     found = dtypes.promote((low.dtype, low.weak_type), (high.dtype, high.weak_type))
     assert found is not None  # integers always join
     dtype, weak = found if dtypes.is_integer(found[0]) else (dtypes.I64, False)
-    return convert_element_type(low, dtype, weak=weak), convert_element_type(high, dtype, weak=weak)
+    stays = weak or (low.weak_type and low.dtype == dtype)
+    return convert_element_type(low, dtype, weak=stays), convert_element_type(high, dtype, weak=weak)
 
 
 def _known_bound(bound: Any) -> int | None:
