@@ -33,7 +33,7 @@ def _segments(
             )
         num_segments = int(np.max(known, initial=-1)) + 1
     empty = full((operator.index(num_segments), *x.shape[1:]), x.dtype.type(start(x.dtype)))
-    return updated(empty, ids, x, how, mode=mode or "drop", unique_indices=unique)
+    return updated(empty, ids, x, how._replace(name=name), mode=mode or "drop", unique_indices=unique)
 
 
 def segment_sum(

@@ -18,7 +18,8 @@ def test_an_index_out_of_bounds(run: Any) -> None:
         errors.OutOfBoundsError,
         lambda: run(lambda x, i: x[i])(X, 10),  # here
         "index 10 is out of bounds for axis 0 with size 3, at @here\n"
-        '  help: index within bounds, or say what to do beyond them, x.at[i].get(mode="clip") or mode="fill"',
+        '  help: index within bounds, or say what to do beyond them: x.at[i].get(mode="clip"), '
+        'x.at[i].set(v, mode="drop")',
     )
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import tracer.numpy as tnp
 from tests.mistakes.told import X, fails
-from tracer import errors, grad, jit, vmap
+from tracer import errors, grad, jit, ops, vmap
 
 KNOWN = "its value is known only when the compiled program runs"
 BRANCH = "help: lax.cond(x > 0, lambda: a, lambda: b), tnp.where(x > 0, a, b), or lax.while_loop"
@@ -278,3 +278,51 @@ def test_a_boolean_mask_under_jit() -> None:
         "  got a mask bool[3], known only when the compiled program runs\n"
         "  help: tnp.where(mask, x, 0) keeps the shape; x.at[mask].set(value) writes",
     )
+
+
+def test_values_one_by_one_for_a_mask_under_jit() -> None:
+    def f(x: Any) -> Any:
+        x = x.copy()
+        x[x > 0] = tnp.ones(2)  # here
+        return x
+
+    fails(
+        errors.TracerArrayError,
+        lambda: jit(f)(X),
+        "x[i] = v at @here: one value for each true place of a mask needs the mask's values\n"
+        "  got f64[2] for a mask bool[3], known only when the compiled program runs\n"
+        "  help: tnp.where(mask, values, x), with values of x's shape; or write one value to all places",
+    )
+
+
+WRITES: dict[str, Any] = {
+    "x[i] = v": lambda x, v: x.__setitem__(slice(1, None), v),
+    **{
+        f"x.at[i].{name}": lambda x, v, name=name: getattr(x.at[1:], name)(v)
+        for name in ("set", "add", "subtract", "multiply", "divide", "power", "min", "max")
+    },
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+@pytest.mark.parametrize("way", [lambda f: f, jit])
+def test_errors_of_writes_speak_of_what_the_user_typed(name: str, way: Any) -> None:
+    def write(x: Any, v: Any) -> Any:
+        x = x.copy()
+        return WRITES[name](x, v)
+
+    for value, kind in ((np.ones(3), errors.ShapeError), (np.ones(2) * 1j, errors.DTypeError)):
+        with pytest.raises(kind) as caught:
+            way(write)(X, value)
+        assert str(caught.value).startswith(f"{name} at test_values.py:")
+        assert "x.at[i]" not in str(caught.value).removeprefix(name)
+
+
+def test_errors_of_functions_that_write_speak_of_these() -> None:
+    places = np.asarray([0, 1])
+    for name, call in {
+        "segment_sum": lambda: ops.segment_sum(np.ones((3, 2)), places),
+        "put_along_axis": lambda: tnp.put_along_axis(tnp.zeros(3), places, np.ones(3), 0, inplace=False),
+    }.items():
+        with pytest.raises(errors.ShapeError, match=f"^{name} at test_values.py:"):
+            call()

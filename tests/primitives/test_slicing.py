@@ -43,7 +43,10 @@ def got(x: Any) -> Any:
     return np.asarray(x)
 
 
-HELP = '\n  help: index within bounds, or say what to do beyond them, x.at[i].get(mode="clip") or mode="fill"'
+HELP = (
+    '\n  help: index within bounds, or say what to do beyond them: x.at[i].get(mode="clip"), '
+    'x.at[i].set(v, mode="drop")'
+)
 
 
 @pytest.mark.parametrize(("index", "shown"), [(10, 10), (3, 3), (-1, -4), (-7, -10)])

@@ -31,6 +31,7 @@ from tracer.numpy import (
     taking,
 )
 from tracer.numpy.absent_members import ABSENT_MEMBERS, ASSIGNED, Absent, present, refusing
+from tracer.numpy.at import At, AtIndex
 from tracer.numpy.chained import references, refuse_lost_writes
 from tracer.numpy.choosing import nonzero
 from tracer.numpy.dlpack import dlpack, dlpack_device
@@ -38,7 +39,7 @@ from tracer.numpy.elements import getitem, written
 from tracer.numpy.joining import repeat
 from tracer.numpy.keywords import place_of_out, taken
 from tracer.numpy.options import called
-from tracer.numpy.updates import SET, At, AtIndex, updated
+from tracer.numpy.updates import ASSIGN, updated
 from tracer.runtime.devices import device_of
 from tracer.runtime.element_slots import Functions, slots
 from tracer.runtime.replay import replayed
@@ -154,7 +155,7 @@ def _setitem(self: Array, index: Any, value: Any) -> None:
     try:
         refuse_lost_writes(references(self), self, sys._getframe(1))
         new = written(self, index, value, in_place=True)
-        self._rebind(updated(self, index, value, SET) if new is None else new)
+        self._rebind(updated(self, index, value, ASSIGN) if new is None else new)
     except BaseException as error:
         error.__traceback__ = tidy(error)
         raise

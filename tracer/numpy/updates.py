@@ -1,4 +1,4 @@
-"""`x.at[i]` and `x[i] = v`: copies of an array with elements written, added to, multiplied, ...
+"""What `x.at[i]` and `x[i] = v` make: copies of an array with elements written, added to, multiplied, ...
 
 Slices known while tracing are updated in place of a slice; everything else is a scatter.
 """
@@ -10,60 +10,60 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tracer.errors import DTypeError, ShapeError, message
+from tracer.errors import DTypeError, ShapeError, TracerArrayError, message
 from tracer.ir import dtypes, shape
-from tracer.lazy import LazyModule
 from tracer.numpy import arithmetic
 from tracer.numpy.conversion import array_of, broadcast, cast
-from tracer.numpy.elements import written
 from tracer.numpy.indexing import CHECKED, Index, Taken, get, index_vectors, resolve, resolve_mode, take_slices
-from tracer.numpy.powers import power
 from tracer.numpy.promotion import literal
 from tracer.primitives import comparison
 from tracer.primitives import slicing as primitives
-from tracer.primitives.broadcasting import full_like
 from tracer.primitives.shapes import reshape, rev, transpose
 from tracer.primitives.windows import GatherScatterMode, ScatterDimensionNumbers
 from tracer.runtime.replay import replayed, static
 from tracer.trace.array import KEY_DTYPE, Array, concrete_value
 from tracer.trace.source import here
 
-if TYPE_CHECKING:
-    from tracer.numpy import applying
-else:
-    applying = LazyModule("tracer.numpy.applying")
-
 
 @static
 class Update(NamedTuple):
-    """How old and new values make one: at separate places, and where several meet. numpys: NumPy's, to the bit."""
+    """How old and new values make one: at separate places, and where several meet.
 
+    name: what errors call it; numpys: NumPy's function, to the bit; overwrites: whether old values do not matter.
+    """
+
+    name: str
     combine: Callable[[Array, Array], Array]
     scatter: Callable[..., Any]
     numpys: np.ufunc | None = None
+    overwrites: bool = False
 
 
-SET = Update(lambda old, new: new, primitives.scatter)
-ADD = Update(arithmetic.add, primitives.scatter_add, np.add)
-MULTIPLY = Update(arithmetic.multiply, primitives.scatter_mul, np.multiply)
-MIN = Update(arithmetic.minimum, primitives.scatter_min)
-MAX = Update(arithmetic.maximum, primitives.scatter_max)
+SET = Update("x.at[i].set", lambda old, new: new, primitives.scatter, overwrites=True)
+ADD = Update("x.at[i].add", arithmetic.add, primitives.scatter_add, np.add)
+SUBTRACT = ADD._replace(name="x.at[i].subtract")  # of values that are negated before
+MULTIPLY = Update("x.at[i].multiply", arithmetic.multiply, primitives.scatter_mul, np.multiply)
+MIN = Update("x.at[i].min", arithmetic.minimum, primitives.scatter_min)
+MAX = Update("x.at[i].max", arithmetic.maximum, primitives.scatter_max)
+ASSIGN = SET._replace(name="x[i] = v")
 
 
 @partial(replayed, named=False)
 def updated(x: Array, index: Any, value: Any, how: Update, *, mode: Any = None, unique_indices: bool = False) -> Array:
     """A copy of the array with the elements at an index updated."""
-    v = _value(x, value)
+    v = value_for(x, value, how)
     mask = _mask(index)
-    if mask is not None and mask.shape == x.shape[: mask.ndim] and _fills(v, x, mask):
-        return _masked(x, mask, v, how)
+    if mask is not None and mask.shape == x.shape[: mask.ndim]:
+        if _fills(v, x, mask):
+            return _masked(x, mask, v, how)
+        _require_known(mask, v, how)
     given, chosen = resolve_mode(mode)
     resolved = resolve(x.shape, index, chosen)
-    v = _fitted(v, resolved)
+    v = _fitted(v, resolved, how)
     if not v.size:
         return x
     if resolved.shape != x.shape:
@@ -74,16 +74,17 @@ def updated(x: Array, index: Any, value: Any, how: Update, *, mode: Any = None, 
     return _scattered(x, resolved, v, how, chosen, unique_indices, modulo=given == "wrap")
 
 
-def _value(x: Array, value: Any) -> Array:
+def value_for(x: Array, value: Any, how: Update) -> Array:
+    """A value in the array's dtype. DTypeError for what does not become one of its elements."""
     if type(value) is int and dtypes.is_integer(x.dtype):
-        literal("x.at[i]", value, x.dtype)  # raises where it does not fit
-    v = array_of("x.at[i]", value)
+        literal(how.name, value, x.dtype)  # raises where it does not fit
+    v = array_of(how.name, value)
     if x.dtype is KEY_DTYPE or v.dtype is KEY_DTYPE:
         return v
     if dtypes.is_complex(v.dtype) and not dtypes.is_complex(x.dtype):
         raise DTypeError(
             message(
-                f"x.at[i]{here()}: complex values do not fit into a real array",
+                f"{how.name}{here()}: complex values do not fit into a real array",
                 f"got {v.type} for {x.type}",
                 help="take their real part, or start from a complex array",
             )
@@ -91,7 +92,7 @@ def _value(x: Array, value: Any) -> Array:
     return cast(v, x.dtype)
 
 
-def _fitted(v: Array, index: Index) -> Array:
+def _fitted(v: Array, index: Index, how: Update) -> Array:
     """The value broadcast to what the index takes; leading axes of size 1 may be too many, as in NumPy."""
     sizes = index.result
     extra = v.ndim - len(sizes)
@@ -101,7 +102,7 @@ def _fitted(v: Array, index: Index) -> Array:
     if v.ndim > len(sizes) or any(n not in (1, m) for n, m in pairs):
         raise ShapeError(
             message(
-                f"x.at[i]{here()}: the values must broadcast to what the index takes",
+                f"{how.name}{here()}: the values must broadcast to what the index takes",
                 f"got {v.type} for {shape.show(sizes)}",
                 help="slice or reshape the values, or take other places",
             )
@@ -127,13 +128,25 @@ def _fills(v: Array, x: Array, mask: Array) -> bool:
     return v.ndim <= trailing or (v.ndim == trailing + 1 and v.shape[0] == 1 and concrete_value(mask) is None)
 
 
+def _require_known(mask: Array, v: Array, how: Update) -> None:
+    """Values one by one need a mask whose true places are known."""
+    if concrete_value(mask) is None:
+        raise TracerArrayError(
+            message(
+                f"{how.name}{here()}: one value for each true place of a mask needs the mask's values",
+                f"got {v.type} for a mask {mask.type}, known only when the compiled program runs",
+                help="tnp.where(mask, values, x), with values of x's shape; or write one value to all places",
+            )
+        )
+
+
 def _masked(x: Array, mask: Array, v: Array, how: Update) -> Array:
     sizes = x.shape[mask.ndim :]
     if v.ndim > len(sizes):
         v = reshape(v, v.shape[1:])
-    if shape.broadcast(v.shape, sizes, operation=f"x.at[mask]{here()}") != sizes:
+    if shape.broadcast(v.shape, sizes, operation=f"{how.name}{here()}") != sizes:
         raise ShapeError(
-            message(f"x.at[mask]{here()}: the values do not broadcast", f"got {v.type} for {shape.show(sizes)}")
+            message(f"{how.name}{here()}: the values do not broadcast", f"got {v.type} for {shape.show(sizes)}")
         )
     wide = broadcast(reshape(mask, (*mask.shape, *[1] * len(sizes))), x.shape)
     return comparison.select(wide, how.combine(x, broadcast(v, x.shape)), x)
@@ -149,7 +162,7 @@ def _in_slices(x: Array, index: Index, v: Array, how: Update) -> Array:
     ascending = Index(
         x.shape, tuple(Taken(t.bounds[0], t.size, 1) for t in index.taken), (), (), (), (), 0
     )  # fmt: skip
-    if how is not SET:
+    if not how.overwrites:
         v = cast(how.combine(take_slices(x, ascending), v), x.dtype)
     if v.shape == x.shape:
         return v
@@ -226,177 +239,3 @@ def _arranged(v: Array, index: Index, strided: list[int], windows: list[int]) ->
     v = reshape(v, v.shape[len(new) :])
     places = [len(batch) + i for i, a in enumerate([*strided, *windows]) if index.taken[a].step < 0]
     return rev(v, places)
-
-
-# x.at
-
-
-_taken = replayed(get, named=False)
-
-
-class At:
-    """`x.at`: index it, then say what to do there. The array itself stays as it is.
-
-    >>> tnp.zeros(3).at[1].set(5.0)
-    Array([0., 5., 0.], f64)
-    """
-
-    __slots__ = ("_array",)
-
-    def __init__(self, array: Array) -> None:
-        self._array = array
-
-    def __getitem__(self, index: Any) -> AtIndex:
-        return AtIndex(self._array, index)
-
-    def __repr__(self) -> str:
-        return f"At({self._array!r})"
-
-
-class AtIndex:
-    """`x.at[i]`: the methods return a copy of x with the elements at i changed; `get` takes them.
-
-    mode: what happens to indices out of bounds: an error (None), "clip", "wrap", "fill" or "drop" (writes nothing),
-    "promise_in_bounds". unique_indices: a promise that no place is named twice. Sortedness is a hint without effect.
-    """
-
-    __slots__ = ("_array", "_index")
-
-    def __init__(self, array: Array, index: Any) -> None:
-        self._array, self._index = array, index
-
-    def __repr__(self) -> str:
-        return f"AtIndex({self._array!r}, {self._index!r})"
-
-    def _updated(self, values: Any, how: Update, mode: Any, unique_indices: bool) -> Array:
-        if mode is None and not unique_indices:
-            known = written(self._array, self._index, values, how.numpys) if how.numpys or how is SET else None
-            return updated(self._array, self._index, values, how) if known is None else known
-        return updated(self._array, self._index, values, how, mode=mode, unique_indices=unique_indices)
-
-    def get(
-        self, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
-        fill_value: Any = None, wrap_negative_indices: bool = True,
-    ) -> Array:  # fmt: skip
-        """x[i], with `mode`; `fill_value` stands for what is out of bounds in mode "fill", NaN by default.
-
-        >>> tnp.arange(3).at[5].get(mode="fill", fill_value=-1)
-        Array(-1, i64)
-        """
-        del indices_are_sorted
-        return _taken(
-            self._array, self._index, mode=mode, fill_value=fill_value, unique_indices=unique_indices,
-            wrap=wrap_negative_indices,
-        )  # fmt: skip
-
-    def set(
-        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
-    ) -> Array:
-        """A copy with values written at i; of places named twice, the last one stays.
-
-        >>> tnp.zeros(3).at[1].set(7.0)
-        Array([0., 7., 0.], f64)
-        """
-        del indices_are_sorted
-        return self._updated(values, SET, mode, unique_indices)
-
-    def add(
-        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
-    ) -> Array:
-        """A copy with values added at i, all of them at places named more than once.
-
-        >>> tnp.zeros(3).at[tnp.asarray([1, 1])].add(1.0)
-        Array([0., 2., 0.], f64)
-        """
-        del indices_are_sorted
-        return self._updated(values, ADD, mode, unique_indices)
-
-    def subtract(
-        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
-    ) -> Array:
-        """A copy with values subtracted at i.
-
-        >>> tnp.ones(3).at[1:].subtract(1.0)
-        Array([1., 0., 0.], f64)
-        """
-        del indices_are_sorted
-        negated = arithmetic.negative(_value(self._array, values))
-        return updated(self._array, self._index, negated, ADD, mode=mode, unique_indices=unique_indices)
-
-    def multiply(
-        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
-    ) -> Array:
-        """A copy with the elements at i multiplied by values.
-
-        >>> tnp.ones(3).at[:2].multiply(4.0)
-        Array([4., 4., 1.], f64)
-        """
-        del indices_are_sorted
-        return self._updated(values, MULTIPLY, mode, unique_indices)
-
-    mul = multiply
-
-    def divide(
-        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
-    ) -> Array:
-        """A copy with the elements at i divided by values; a float array, as of any division.
-
-        >>> tnp.ones(3).at[0].divide(4.0)
-        Array([0.25, 1.  , 1.  ], f64)
-        """
-        del indices_are_sorted
-        return arithmetic.divide(self._array, self._factors(values, mode, unique_indices))
-
-    def power(
-        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
-    ) -> Array:
-        """A copy with the elements at i raised to powers.
-
-        >>> tnp.arange(3).at[1:].power(2)
-        Array([0, 1, 4], i64)
-        """
-        del indices_are_sorted
-        return power(self._array, self._factors(values, mode, unique_indices))
-
-    def _factors(self, values: Any, mode: Any, unique_indices: bool) -> Array:
-        """Ones, multiplied by the values at i."""
-        ones = full_like(self._array, 1)
-        return updated(ones, self._index, values, MULTIPLY, mode=mode, unique_indices=unique_indices)
-
-    def min(
-        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
-    ) -> Array:
-        """A copy with the lesser of elements and values at i.
-
-        >>> tnp.arange(3).at[:].min(1)
-        Array([0, 1, 1], i64)
-        """
-        del indices_are_sorted
-        return self._updated(values, MIN, mode, unique_indices)
-
-    def max(
-        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
-    ) -> Array:
-        """A copy with the greater of elements and values at i.
-
-        >>> tnp.arange(3).at[:].max(1)
-        Array([1, 1, 2], i64)
-        """
-        del indices_are_sorted
-        return self._updated(values, MAX, mode, unique_indices)
-
-    def apply(
-        self, func: Callable[[Array], Any], *, indices_are_sorted: bool = False, unique_indices: bool = False,
-        mode: Any = None,
-    ) -> Array:  # fmt: skip
-        """A copy with a function of elements applied to those at i, as often as i names them.
-
-        func: of an array, element by element; what it returns is cast to the array's dtype.
-
-        >>> tnp.arange(3).at[1:].apply(lambda v: 10 * v)
-        Array([ 0, 10, 20], i64)
-        >>> tnp.arange(3).at[tnp.asarray([1, 1])].apply(lambda v: 10 * v)
-        Array([  0, 100,   2], i64)
-        """
-        del indices_are_sorted
-        return applying.applied(self._array, self._index, func, mode, unique_indices)

@@ -168,7 +168,7 @@ def put_along_axis(
            [0, 4]], i64)
     """
     x, index = along("put_along_axis", arr, indices, axis)
-    new = updated(x, index, values, SET, mode=mode)
+    new = updated(x, index, values, SET._replace(name="put_along_axis"), mode=mode)
     return written("put_along_axis", arr, new if axis is not None else reshape(new, np.shape(arr)), inplace)
 
 

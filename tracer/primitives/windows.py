@@ -133,13 +133,14 @@ def out_of_bounds_message(index: int, axis: int, size: int, source: Source | Non
 
     >>> print(out_of_bounds_message(-1, 0, 3, Source("demo.py", 1, "f")))
     index -4 is out of bounds for axis 0 with size 3, at demo.py:1
-      help: index within bounds, or say what to do beyond them, x.at[i].get(mode="clip") or mode="fill"
+      help: index within bounds, or say what to do beyond them: x.at[i].get(mode="clip"), x.at[i].set(v, mode="drop")
     """
     shown = index - size if index < 0 else index
     where = f", at {source}" if source is not None else ""
     return message(
         f"index {shown} is out of bounds for axis {axis} with size {size}{where}",
-        help='index within bounds, or say what to do beyond them, x.at[i].get(mode="clip") or mode="fill"',
+        help='index within bounds, or say what to do beyond them: x.at[i].get(mode="clip"), '
+        'x.at[i].set(v, mode="drop")',
     )
 
 
