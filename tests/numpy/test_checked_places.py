@@ -62,8 +62,15 @@ def test_sums_of_weights_have_their_dtype(weights: Any, dtype: str) -> None:
 
 
 def test_complex_values_lie_in_no_bin() -> None:
-    with pytest.raises(DTypeError, match=r"digitize at .*: complex numbers have no order"):
-        tnp.digitize(tnp.asarray([1j]), tnp.asarray([0.0, 1.0]))
+    for values, bins in (([1j], [0.0, 1.0]), ([1.0], [0.0, 1j])):
+        with pytest.raises(DTypeError, match=r"digitize at test_checked_places.py:\d+ takes real numbers"):
+            tnp.digitize(tnp.asarray(values), tnp.asarray(bins))
+
+
+@pytest.mark.parametrize("places", [[1.0, 0.0], [1j, 0]])
+def test_choices_are_counted_by_integers(places: Any) -> None:
+    with pytest.raises(DTypeError, match=r"choose at test_checked_places.py:\d+: choices are counted by integers"):
+        tnp.choose(tnp.asarray(places), [1, 2])
 
 
 def test_slopes_and_integrals_have_the_dtype_of_values_and_places_together() -> None:

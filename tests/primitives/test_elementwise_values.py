@@ -367,7 +367,7 @@ def raised(function: Callable[..., Any], *xs: Array) -> str:
 def test_errors_name_the_operation_the_place_and_the_remedy() -> None:
     f, i, b, c = np.float32([1]), np.int32([1]), np.array([True]), np.complex64([1])
     assert raised(lt, c, c) == (
-        "lt at <line> takes bool, integers, floats\n  got c64[1]\n  help: cast the operand with .astype(...)"
+        "lt at <line> takes bool, integers, floats\n  got c64[1]\n  help: take its .real, .imag or abs(...)"
     )
     assert raised(select, f, f, f) == (
         "select at <line>: the predicate must be bool\n  got f32[1]\n  help: compare it: x != 0"

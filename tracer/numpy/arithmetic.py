@@ -26,6 +26,7 @@ from tracer.numpy.promotion import (
     promoted,
     promoted_counts,
     promoted_inexact,
+    promoted_real,
 )
 from tracer.primitives import arithmetic, bits, comparison, rounding
 from tracer.primitives import complex as parts
@@ -224,9 +225,7 @@ def fabs(x: Any, /) -> Array:
     >>> tnp.fabs(tnp.asarray([-2, 3]))
     Array([2., 3.], f64)
     """
-    (value,) = promoted_inexact("fabs", x)
-    if dtypes.is_complex(value.dtype):
-        raise DTypeError(message(f"fabs{here()} takes real numbers", f"got {value.type}", help="use abs"))
+    (value,) = promoted_real("fabs", x)
     return parts.abs(value)
 
 

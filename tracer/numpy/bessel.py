@@ -10,16 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from tracer.errors import DTypeError, message
-from tracer.ir import dtypes
 from tracer.numpy.arithmetic import absolute, minimum, sign
 from tracer.numpy.choosing import where
 from tracer.numpy.creation import full_like
 from tracer.numpy.powers import sqrt
-from tracer.numpy.promotion import promoted_inexact
+from tracer.numpy.promotion import promoted_real
 from tracer.numpy.transcendental import exp
 from tracer.trace.array import Array
-from tracer.trace.source import here
 
 _FAR = 18.0
 _INFINITE = 4000.0  # from where on e^|x| / sqrt(|x|) is, even in float64
@@ -28,9 +25,7 @@ _POWERS, _ASYMPTOTIC = 46, 34
 
 def bessel_i(name: str, order: int, x: Any, *, scaled: bool) -> Array:
     """I_order(x), times e^-|x| if scaled; name: what errors call it. Raises DTypeError for complex x."""
-    (given,) = promoted_inexact(name, x)
-    if not dtypes.is_float(given.dtype):
-        raise DTypeError(message(f"{name}{here()} takes real numbers", f"got {given.type}"))
+    (given,) = promoted_real(name, x)
     value = given.astype("float32") if given.dtype.itemsize < 4 else given
     far = absolute(value) > _FAR
     inside = where(far, 0, value)

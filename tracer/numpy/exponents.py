@@ -17,7 +17,7 @@ from tracer.numpy.choosing import where
 from tracer.numpy.conversion import array_of, broadcast, cast
 from tracer.numpy.logic import isfinite
 from tracer.numpy.manipulation import broadcast_shapes
-from tracer.numpy.promotion import promoted_inexact
+from tracer.numpy.promotion import promoted_real
 from tracer.numpy.rounding import copysign, nextafter
 from tracer.primitives.conversion import bitcast_convert_type
 from tracer.trace.array import Array
@@ -85,9 +85,7 @@ def spacing(x: Any, /) -> Array:
 
 
 def _float(name: str, x: Any) -> Array:
-    (value,) = promoted_inexact(name, x)
-    if not dtypes.is_float(value.dtype):
-        raise DTypeError(message(f"{name}{here()} takes real numbers", f"got {value.type}"))
+    (value,) = promoted_real(name, x)
     return value
 
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from tracer.errors import ArgumentError, DTypeError, ShapeError, TracerArrayError, message
+from tracer.errors import ArgumentError, ShapeError, TracerArrayError, message
 from tracer.ir import dtypes
 from tracer.numpy.choosing import where
 from tracer.numpy.conversion import array_of
 from tracer.numpy.creation import asarray, linspace, zeros
 from tracer.numpy.joining import stack
 from tracer.numpy.manipulation import ravel, reshape
-from tracer.numpy.promotion import inexact_beside, promoted_inexact
+from tracer.numpy.promotion import inexact_beside, promoted_inexact, require_real
 from tracer.numpy.reductions import max, min, sum
 from tracer.numpy.scans import diff
 from tracer.numpy.sorting import searchsorted
@@ -203,14 +203,14 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Array:
     """In which bin each value lies: bins[i - 1] <= x < bins[i], for bins that ascend or descend.
 
     x: real [*s]; bins: real [n]; right: the right ends of bins belong to them, not the left ones. Returns int64 [*s],
-    0 before and n beyond all bins. Raises DTypeError for complex x, ArgumentError for bins of no order.
+    0 before and n beyond all bins. Raises DTypeError for complex numbers, ArgumentError for bins of no order.
 
     >>> tnp.digitize([0.5, 2.5], [0.0, 1.0, 2.0])
     Array([1, 3], i64)
     """
     values, edges = array_of("digitize", x), array_of("digitize", bins)
-    if dtypes.is_complex(values.dtype):
-        raise DTypeError(message(f"digitize{here()}: complex numbers have no order", f"got {values.type}"))
+    for numbers in (values, edges):
+        require_real("digitize", numbers.dtype, numbers)
     if edges.ndim != 1:
         raise ShapeError(message(f"digitize{here()}: bins are a vector", f"got {edges.type}"))
     if not edges.shape[0]:

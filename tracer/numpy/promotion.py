@@ -43,6 +43,25 @@ def promoted_inexact(name: str, *values: Any) -> list[Any]:
     return _fit(name, _arguments(name, values), inexact=True)
 
 
+def promoted_real(name: str, *values: Any) -> list[Any]:
+    """As `promoted_inexact`; DTypeError for complex numbers, on which the operation is not defined."""
+    operands = promoted_inexact(name, *values)
+    require_real(name, operands[0].type.dtype, *values)
+    return operands
+
+
+def require_real(name: str, dtype: DType, *values: Any) -> None:
+    """Raise DTypeError where the dtype to which values are promoted is complex."""
+    if dtypes.is_complex(dtype):
+        raise DTypeError(
+            message(
+                f"{name}{here()} takes real numbers",
+                f"got {' and '.join(str(array_of(name, value).type) for value in values)}",
+                help="take .real, .imag or abs(...) of the complex ones",
+            )
+        )
+
+
 def promoted_numbers(name: str, *values: Any) -> list[Any]:
     """As `promoted`; DTypeError for booleans, on which the operation is not defined."""
     operands = promoted(name, *values)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tracer.errors import ArgumentError, OutOfBoundsError, ShapeError, TracerArrayError, message
+from tracer.errors import ArgumentError, DTypeError, OutOfBoundsError, ShapeError, TracerArrayError, message
 from tracer.ir import dtypes, shape
 from tracer.lazy import LazyModule
 from tracer.numpy.arithmetic import clip
@@ -117,6 +117,10 @@ def choose(a: Any, choices: Sequence[Any] | Any, out: None = None, mode: str = "
     places = array_of("choose", a)
     if places.dtype == dtypes.BOOL:
         places = places.astype(int)
+    if not dtypes.is_integer(places.dtype):
+        raise DTypeError(
+            message(f"choose{here()}: choices are counted by integers", f"got {places.type}", help="a.astype(int)")
+        )
     arrays = [array_of("choose", c) for c in choices]
     if mode == "raise":
         known = concrete_value(places)

@@ -40,8 +40,12 @@ def check_kinds(name: str, types: Sequence[Type], kinds: str) -> None:
     for type in types:
         if not isinstance(type, ArrayType) or kind_of(type.dtype) not in kinds:
             wanted = ", ".join(_KIND_WORDS[k] for k in kinds)
-            is_array = isinstance(type, ArrayType)
-            remedy = "cast the operand with .astype(...)" if is_array else "see tracer.random.key_data"
+            if not isinstance(type, ArrayType):
+                remedy = "see tracer.random.key_data"
+            elif kind_of(type.dtype) == "c" and "f" in kinds:
+                remedy = "take its .real, .imag or abs(...)"
+            else:
+                remedy = "cast the operand with .astype(...)"
             raise DTypeError(message(f"{name}{here()} takes {wanted}", f"got {type}", help=remedy))
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from tracer.lax import igamma, igammac
 from tracer.numpy import absolute, broadcast_arrays, exp, full_like, inf, log, log1p, nan, sqrt, where
 from tracer.numpy.conversion import array_of
-from tracer.numpy.promotion import promoted_inexact
+from tracer.numpy.promotion import promoted_real
 from tracer.primitives import special
 from tracer.scipy.incomplete_beta import incomplete_beta
 from tracer.scipy.normal import ndtr
@@ -164,5 +164,5 @@ def _share(part: Array, rest: Array) -> Array:
 
 def _arrays(name: str, *values: Any) -> list[Array]:
     """Of one dtype and one shape."""
-    found = [array_of(name, v if isinstance(v, Array) else v.value) for v in promoted_inexact(name, *values)]
+    found = [array_of(name, v if isinstance(v, Array) else v.value) for v in promoted_real(name, *values)]
     return list(broadcast_arrays(*found))

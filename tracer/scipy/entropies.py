@@ -10,7 +10,7 @@ from typing import Any
 
 from tracer.numpy import absolute, exp, expm1, finfo, hypot, iscomplexobj, isfinite, isnan, log, log1p, where
 from tracer.numpy.conversion import array_of
-from tracer.numpy.promotion import promoted_inexact
+from tracer.numpy.promotion import promoted_inexact, promoted_real
 from tracer.trace.array import Array
 from tracer.transforms.custom import custom_jvp
 
@@ -52,7 +52,7 @@ def entr(x: Any) -> Array:
     >>> tracer.scipy.special.entr(tnp.asarray([0.0, 1.0]))
     Array([0., 0.], f64)
     """
-    (value,) = promoted_inexact("entr", x)
+    (value,) = promoted_real("entr", x)
     return where(value < 0, -math.inf, 0.0 - xlogy(value, value))
 
 
@@ -64,7 +64,7 @@ def rel_entr(p: Any, q: Any) -> Array:
     >>> tracer.scipy.special.rel_entr(tnp.asarray([1.0, 1e300]), tnp.asarray([1.0, 1e-300]))
     Array([0.00000000e+000, 1.38155106e+303], f64)
     """
-    a, b = (_array(v) for v in promoted_inexact("rel_entr", p, q))
+    a, b = (_array(v) for v in promoted_real("rel_entr", p, q))
     inside = (a > 0) & (b > 0)
     x, y = where(inside, a, 1.0), where(inside, b, 1.0)
     outside = where((a == 0) & (b >= 0), 0.0, math.inf)
@@ -89,7 +89,7 @@ def kl_div(p: Any, q: Any) -> Array:
     >>> tracer.scipy.special.kl_div(tnp.asarray([1.0, 2.0]), 1.0)
     Array([0.        , 0.38629436], f64)
     """
-    a, b = (_array(v) for v in promoted_inexact("kl_div", p, q))
+    a, b = (_array(v) for v in promoted_real("kl_div", p, q))
     found = rel_entr(a, b)
     defined = (a >= 0) & (b >= 0) & (found < math.inf)
     return where(defined, where(defined, found, 0.0) - a + b, found)
@@ -101,7 +101,7 @@ def boxcox(x: Any, lmbda: Any) -> Array:
     >>> tracer.scipy.special.boxcox(4.0, tnp.asarray([0.5, 0.0]))
     Array([2.        , 1.38629436], f64)
     """
-    value, power = (_array(v) for v in promoted_inexact("boxcox", x, lmbda))
+    value, power = (_array(v) for v in promoted_real("boxcox", x, lmbda))
     return _powered(log(value), power)
 
 
@@ -111,7 +111,7 @@ def boxcox1p(x: Any, lmbda: Any) -> Array:
     >>> tracer.scipy.special.boxcox1p(3.0, tnp.asarray([0.5, 0.0]))
     Array([2.        , 1.38629436], f64)
     """
-    value, power = (_array(v) for v in promoted_inexact("boxcox1p", x, lmbda))
+    value, power = (_array(v) for v in promoted_real("boxcox1p", x, lmbda))
     return _powered(log1p(value), power)
 
 
@@ -127,7 +127,7 @@ def inv_boxcox(y: Any, lmbda: Any) -> Array:
     >>> tracer.scipy.special.inv_boxcox(2.0, tnp.asarray([0.5, 0.0]))
     Array([4.       , 7.3890561], f64)
     """
-    value, power = (_array(v) for v in promoted_inexact("inv_boxcox", y, lmbda))
+    value, power = (_array(v) for v in promoted_real("inv_boxcox", y, lmbda))
     return exp(_unpowered(value, power))
 
 
@@ -137,7 +137,7 @@ def inv_boxcox1p(y: Any, lmbda: Any) -> Array:
     >>> tracer.scipy.special.inv_boxcox1p(2.0, tnp.asarray([0.5, 0.0]))
     Array([3.       , 6.3890561], f64)
     """
-    value, power = (_array(v) for v in promoted_inexact("inv_boxcox1p", y, lmbda))
+    value, power = (_array(v) for v in promoted_real("inv_boxcox1p", y, lmbda))
     return expm1(_unpowered(value, power))
 
 
@@ -153,7 +153,7 @@ def huber(delta: Any, r: Any) -> Array:
     >>> tracer.scipy.special.huber(1.0, tnp.asarray([0.5, 3.0]))
     Array([0.125, 2.5  ], f64)
     """
-    width, value = (_array(v) for v in promoted_inexact("huber", delta, r))
+    width, value = (_array(v) for v in promoted_real("huber", delta, r))
     size = absolute(value)
     return where(width < 0, math.inf, where(size <= width, 0.5 * value * value, width * (size - 0.5 * width)))
 
@@ -164,7 +164,7 @@ def pseudo_huber(delta: Any, r: Any) -> Array:
     >>> tracer.scipy.special.pseudo_huber(1.0, tnp.asarray([0.0, 3.0]))
     Array([0.        , 2.16227766], f64)
     """
-    width, value = (_array(v) for v in promoted_inexact("pseudo_huber", delta, r))
+    width, value = (_array(v) for v in promoted_real("pseudo_huber", delta, r))
     none, endless = width == 0, absolute(value) == math.inf
     steps = where(none | endless, 0.0, value) / where(none, 1.0, width)
     loss = width * width * (steps / (1.0 + hypot(1.0, steps)) * steps)

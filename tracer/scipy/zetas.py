@@ -10,7 +10,7 @@ from typing import Any
 
 from tracer.numpy import floor, minimum, power, sin, where
 from tracer.numpy.conversion import array_of
-from tracer.numpy.promotion import promoted_inexact
+from tracer.numpy.promotion import promoted_real
 from tracer.scipy.gammas import gamma
 from tracer.trace.array import Array
 
@@ -35,12 +35,12 @@ def zeta(x: Any, q: Any = None) -> Array:
     Array(-0.08333333, f64*)
     """
     if q is None:
-        (s,) = promoted_inexact("zeta", x)
+        (s,) = promoted_real("zeta", x)
         here = _continued(where(s < 0, 2.0, s), 1.0)
         left = where(s < 0, s, -1.0)
         turned = _sine(left) * power(2.0, left) * power(math.pi, left - 1) * gamma(1 - left) * _continued(1 - left, 1.0)
         return where(s < 0, turned, here)
-    s, first = promoted_inexact("zeta", array_of("zeta", x), array_of("zeta", q))
+    s, first = promoted_real("zeta", array_of("zeta", x), array_of("zeta", q))
     usual = first > 0
     found = _continued(s, where(usual, first, 1.0))
     outside = where(floor(first) == first, math.inf, math.nan)

@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from tracer.numpy import exp, log, square
-from tracer.numpy.promotion import promoted_inexact
+from tracer.numpy.promotion import promoted_real
 from tracer.scipy.special import log_ndtr, ndtr, ndtri
 from tracer.trace.array import Array
 from tracer.trace.docstrings import say_of_elements
@@ -22,9 +22,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     >>> tracer.scipy.stats.norm.logpdf(0.0)
     Array(-0.91893853, f64)
     """
-    value, mean, width = promoted_inexact("norm.logpdf", x, loc, scale)
-    deviation = _standard(value, mean, width)
-    return -0.5 * square(deviation) - (0.5 * math.log(2 * math.pi) + log(_array(width)))
+    return _log_density("norm.logpdf", x, loc, scale)
 
 
 def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
@@ -33,7 +31,7 @@ def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     >>> tracer.scipy.stats.norm.pdf(0.0)
     Array(0.39894228, f64)
     """
-    return exp(logpdf(x, loc, scale))
+    return exp(_log_density("norm.pdf", x, loc, scale))
 
 
 def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
@@ -42,7 +40,7 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     >>> tracer.scipy.stats.norm.cdf(0.0)
     Array(0.5, f64)
     """
-    return ndtr(_standard(*promoted_inexact("norm.cdf", x, loc, scale)))
+    return ndtr(_standard(*promoted_real("norm.cdf", x, loc, scale)))
 
 
 def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
@@ -51,7 +49,7 @@ def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     >>> tracer.scipy.stats.norm.logcdf(0.0)
     Array(-0.69314718, f64)
     """
-    return log_ndtr(_standard(*promoted_inexact("norm.logcdf", x, loc, scale)))
+    return log_ndtr(_standard(*promoted_real("norm.logcdf", x, loc, scale)))
 
 
 def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
@@ -60,7 +58,7 @@ def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     >>> tracer.scipy.stats.norm.sf(0.0)
     Array(0.5, f64)
     """
-    return ndtr(-_standard(*promoted_inexact("norm.sf", x, loc, scale)))
+    return ndtr(-_standard(*promoted_real("norm.sf", x, loc, scale)))
 
 
 def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
@@ -69,7 +67,7 @@ def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Array:
     >>> tracer.scipy.stats.norm.logsf(0.0)
     Array(-0.69314718, f64)
     """
-    return log_ndtr(-_standard(*promoted_inexact("norm.logsf", x, loc, scale)))
+    return log_ndtr(-_standard(*promoted_real("norm.logsf", x, loc, scale)))
 
 
 def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
@@ -78,7 +76,7 @@ def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
     >>> tracer.scipy.stats.norm.ppf(0.5)
     Array(0., f64)
     """
-    fraction, mean, width = promoted_inexact("norm.ppf", q, loc, scale)
+    fraction, mean, width = promoted_real("norm.ppf", q, loc, scale)
     return ndtri(_array(fraction)) * _array(width) + _array(mean)
 
 
@@ -88,8 +86,13 @@ def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Array:
     >>> tracer.scipy.stats.norm.isf(0.5)
     Array(0., f64)
     """
-    fraction, mean, width = promoted_inexact("norm.isf", q, loc, scale)
+    fraction, mean, width = promoted_real("norm.isf", q, loc, scale)
     return -ndtri(_array(fraction)) * _array(width) + _array(mean)
+
+
+def _log_density(name: str, x: Any, loc: Any, scale: Any) -> Array:
+    value, mean, width = promoted_real(name, x, loc, scale)
+    return -0.5 * square(_standard(value, mean, width)) - (0.5 * math.log(2 * math.pi) + log(_array(width)))
 
 
 def _array(x: Any) -> Any:
