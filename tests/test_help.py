@@ -64,6 +64,7 @@ def test_every_name_has_a_docstring_with_an_example_in_lines_that_fit(name: str)
     text = inspect.getdoc(PUBLIC[name]) or ""
     assert doctest.DocTestParser().get_examples(text), f"{name} has no example"
     assert max(map(len, text.splitlines())) <= 116
+    assert not re.search(r"\n\n *[,;.\])]", text), f"a sentence of {name} is torn apart"
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

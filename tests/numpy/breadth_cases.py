@@ -26,6 +26,7 @@ SIGNALS = [
     Case("convolve int", lambda xp, x, y: xp.convolve(x, y), (I[0], J[0])),
     Case("interp", lambda xp, x, f: xp.interp(x, KNOTS, f), (X, V)),
     Case("interp at knots", lambda xp: xp.interp(np.r_[KNOTS, np.inf, -np.inf, np.nan], KNOTS, V)),
+    Case("interp at equal points", lambda xp, f: xp.interp([-1, 0, 0.5, 2, 3], [-4, 0, 0, 2, 2], f), (V[:5],)),
     Case("interp outside", lambda xp, x, f: xp.interp(x, KNOTS, f, left=-1.0, right=9.0), (3 * X, V)),
     Case("interp period", lambda xp, x, f: xp.interp(x, KNOTS, f, period=1.3), (X, V)),
     *[Case(f"gradient {e}", lambda xp, x, e=e: xp.gradient(x, edge_order=e), (T[0],)) for e in (1, 2)],

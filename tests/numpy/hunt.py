@@ -96,7 +96,9 @@ TOLD: tuple[tuple[str, str], ...] = (
     (r"power|pow|nanstd|(nan)?std|(nan)?var|conj(ugate)?|as(any)?array|ascontiguousarray|astype", ".*"),
     (r"(nan)?(mean|sum|quantile|percentile)|array|vander|corrcoef|linspace|geomspace|argpartition|i0|cum.*", "diff"),
     (r"poly(der|int)|round|around|ldexp|histogram.*", "NumPy refuses|differs"),
-    (r"a?m(in|ax)|nan(sum|min|max)", "NumPy refuses: non-broadcastable"),  # where= may have more axes here
+    (r"a?m(in|ax)|nan(sum|min|max|prod)|sum|prod|any|all", "NumPy refuses: non-broadcastable"),  # where= of more axes
+    (r"full(_like)?|asarray_chkfinite|require|trace|nan(prod|cumsum|cumprod)|expm1|exp2|log1p|sinh", "diff"),
+    (r"histogram2d|put_along_axis", "refused"),  # weights and values of nothing
     (r".*", r"refused here.*(does not fit|complex numbers do not become real|range for 0 axes)"),
 )  # fmt: skip
 

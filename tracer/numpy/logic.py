@@ -239,11 +239,8 @@ def _everywhere(x: Array, value: bool) -> Array:
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
     """Whether |a - b| <= atol + rtol |b|, of dtype bool. Equal infinities are close; NaN only if `equal_nan`.
 
-    a, b: numbers whose shapes broadcast to [*s]; rtol, atol: beside
-
-    b
-
-    , and alone. Returns [*s].
+    a, b: numbers whose shapes broadcast to [*s]; rtol, atol: beside |b|, and alone.
+    Returns [*s].
 
     The tolerances are numbers, or arrays, traced ones too, that broadcast with a and b.
 

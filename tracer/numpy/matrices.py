@@ -124,15 +124,8 @@ def _triangle(name: str, m: Any, k: int, *, lower: bool) -> Array:
 def diag(v: Any, k: int = 0) -> Array:
     """The k-th diagonal of a matrix; or, of a vector, the matrix with it on the k-th diagonal.
 
-    v: [r, c], or [n]; k: 0 for the main diagonal, more above it. Returns [count], or [n +
-
-    k
-
-    , n +
-
-    k
-
-    ], of v's dtype. Raises ShapeError for other shapes.
+    v: [r, c], or [n]; k: 0 for the main diagonal, more above it. Returns [count], or [n + |k|, n + |k|], of v's dtype.
+    Raises ShapeError for other shapes.
 
     >>> tnp.diag(tnp.asarray([[1, 2], [3, 4]])), tnp.diag(tnp.asarray([1, 2]))
     (Array([1, 4], i64), Array([[1, 0],
@@ -149,15 +142,8 @@ def diag(v: Any, k: int = 0) -> Array:
 def diagflat(v: Any, k: int = 0) -> Array:
     """The matrix with all elements of an array on its k-th diagonal.
 
-    v: any shape, n elements; k: how far above the main diagonal. Returns [n +
-
-    k
-
-    , n +
-
-    k
-
-    ], of v's dtype.
+    v: any shape, n elements; k: how far above the main diagonal. Returns
+    [n + |k|, n + |k|], of v's dtype.
 
     >>> tnp.diagflat(tnp.asarray([[1], [2]]))
     Array([[1, 0],

@@ -120,7 +120,8 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     right_one = searchsorted(points, at, side="right").clip(1, max(n - 1, 1))
     low, high = right_one - 1, (right_one if n > 1 else right_one - 1)
     width = points[high] - points[low]
-    share = where(width == 0, 0.0, (at - points[low]) / where(width == 0, 1.0, width))
+    # Of equal points the last one counts: in the middle they are not met, at the end the second one is.
+    share = where(width == 0, 1.0, (at - points[low]) / where(width == 0, 1.0, width))
     result = _between(values[low], values[high], share, at == points[high])
     if period is None:
         result = where(at < points[0], values[0] if left is None else left, result)
