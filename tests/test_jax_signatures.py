@@ -1,12 +1,14 @@
 """The names of JAX's transforms, trees and callbacks: each is where JAX has it, and takes what JAX's takes.
 
-The table is written by tools/jax_signatures.py. What is left out stands here with its reason; docs/lax.md has lax.
+The table is written by tools/jax_signatures.py. What is left out stands in tracer/absent.py with its reason, which
+docs/jax.md shows; docs/lax.md has lax.
 """
 
 from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -15,74 +17,51 @@ from typing import Any
 import pytest
 
 import tracer
+from tools.jax_table import TARGET, text
+from tracer import absent
 
 TABLE = json.loads((Path(__file__).parent / "jax_signatures.json").read_text(encoding="utf-8"))["modules"]
 
-DEVICES = "speaks of many devices or processes"
-SETTINGS = "a setting of XLA's or of JAX's own checks; tracer.config has ours"
-INSIDE = "the inside of JAX"
-LATER = "not yet"
-
-ABSENT = {
+ABSENT = {module.replace("tracer", "jax", 1): names for module, names in absent.ABSENT.items()}
+# Names that users of JAX look for, and that this release of it has not, or has as modules
+OLDER = {
     "jax": {
-        **dict.fromkeys(
-            ("Device", "NamedSharding", "P", "Shard", "copy_to_host_async", "default_backend", "device_count",
-             "host_count", "host_id", "host_ids", "local_device_count", "local_devices", "make_array_from_callback",
-             "make_array_from_process_local_data", "make_array_from_single_device_arrays", "make_mesh", "pmap",
-             "process_count", "process_index", "process_indices", "reshard", "set_mesh", "shard_map", "smap", "memory",
-             "remove_size_one_mesh_axis_from_type", "live_arrays", "auto_pcast"), DEVICES,
-        ),
-        **dict.fromkeys(
-            ("allow_f16_reductions", "array_garbage_collection_guard", "check_tracer_leaks", "checking_leaks",
-             "debug_infs", "debug_key_reuse", "debug_nans", "default_matmul_precision", "default_prng_impl",
-             "enable_checks", "enable_custom_prng", "enable_x64", "explain_cache_misses",
-             "jax2tf_associative_scan_reductions", "legacy_prng_key", "log_compiles", "no_execution", "no_tracing",
-             "numpy_dtype_promotion", "numpy_rank_promotion", "softmax_custom_jvp", "thread_guard",
-             "threefry_partitionable", "transfer_guard", "transfer_guard_device_to_device",
-             "transfer_guard_device_to_host", "transfer_guard_host_to_device"), SETTINGS,
-        ),
-        **dict.fromkeys(("ad", "make_user_context", "print_environment_info"), INSIDE),
-        **dict.fromkeys(("Ref", "empty_ref", "free_ref", "freeze", "new_ref"), "arrays are values here"),
-        "clear_caches": "f.clear_cache() forgets what jit of f compiled",
-        "ds": "a slice of Pallas kernels",
-        "fwd_and_bwd": "vjp gives both halves",
+        "api_util", "cloud_tpu_init", "collect_profile", "core", "distributed", "dlpack", "example_libraries", "export",
+        "extend", "ffi", "image", "interpreters", "lib", "monitoring", "profiler", "ref", "stages", "tools",
+        "tree_leaves", "tree_map", "tree_multimap", "xla",
     },
-    "jax.ad_checkpoint": dict.fromkeys(("Offloadable", "Recompute", "Saveable"), INSIDE),
-    "jax.checkpoint_policies": dict.fromkeys(
-        ("offload_dot_with_no_batch_dims", "save_and_offload_only_these_names"), DEVICES
-    ),
-    "jax.custom_derivatives": {
-        "custom_vjp_primal_tree_values": INSIDE,
-        "linear_call": LATER + ": custom_vjp of a linear function says the same",
+    "jax.experimental": {
+        "checkify", "jet", "maps", "mesh_utils", "multihost_utils", "ode", "pallas", "pjit", "shard_map", "sparse",
     },
-    "jax.debug": {
-        **dict.fromkeys(("DebugEffect", "OrderedDebugEffect"), INSIDE),
-        **dict.fromkeys(("inspect_array_sharding", "visualize_array_sharding", "visualize_sharding"), DEVICES),
-        "log": "debug.callback(logging.info, ...) logs",
-    },
-    "jax.experimental": dict.fromkeys(("EArray", "cur_qdd", "primal_tangent_dtype"), INSIDE),
-    "jax.tree_util": {
-        **dict.fromkeys(("KeyEntry", "default_registry", "flatten_one_level", "flatten_one_level_with_keys"), INSIDE),
-        "is_tree_node": INSIDE,
-    },
+    "jax.scipy": {"optimize", "spatial"},
+    "jax.scipy.integrate": {"solve_ivp"},
+    "jax.sharding": {"PositionalSharding"},
 }  # fmt: skip
 
 # Classes that users do not call, and policies, which checkpoint calls
-NOT_CALLED = {"Array", "PyTreeDef", "SymbolicZero", "Partial", "CustomVJPPrimal"}
+NOT_CALLED = {"Array", "ArrayLike", "DTypeLike", "Shape", "PyTreeDef", "SymbolicZero", "Partial", "CustomVJPPrimal"}
 POLICIES = {name for name in TABLE["jax.checkpoint_policies"] if not name.startswith("save")}
 
 NOT_TAKEN = {
     "jax.device_put": {"src", "donate", "may_alias"},  # of arrays that move between devices
-    "jax.devices": {"backend"},  # there is one list of them, by platform
     "jax.default_device": {"new_val"},  # the same place, by a name of its own
     "jax.jit": {"in_shardings", "out_shardings", "backend", "compiler_options"},  # one device, no XLA
     "jax.ShapeDtypeStruct": {"manual_axis_type", "is_ref"},  # of meshes, and of references
+    "jax.dtypes.iinfo": {"int_type"},  # it is `dtype`, as in tracer.numpy
+    "jax.dtypes.issubdtype": {"a", "b"},  # as NumPy's: arg1, arg2
+    "jax.dtypes.result_type": {"return_weak_type_flag"},  # an array says so itself
     "jax.vmap": {"sum_match"},  # undocumented
 }
 
 
+RENAMED = {"jax.default_device": {"device"}, "jax.dtypes.iinfo": {"dtype"}, "jax.dtypes.issubdtype": {"arg1", "arg2"}}
+SHARDED = {"out_sharding"}  # arrays lie on one device
+
 # Left out they give a function of the rest, which functools.partial gives too
 REQUIRED = {"jax.debug.callback.callback", "jax.debug.print.fmt"}
+
+# SciPy's default, which means the same
+OTHER_DEFAULTS = {"jax.scipy.linalg.solve.assume_a"}
 
 WHOLE = [(module, name) for module, names in TABLE.items() for name in names if name not in ABSENT.get(module, {})]
 
@@ -96,7 +75,20 @@ def ours(module: str) -> Any:
 @pytest.mark.parametrize("module", TABLE)
 def test_every_name_is_here_or_excused(module: str) -> None:
     missing = {name for name in TABLE[module] if not hasattr(ours(module), name)}
-    assert missing == set(ABSENT.get(module, {}))
+    assert missing == set(ABSENT.get(module, {})) - OLDER.get(module, set())
+    assert not OLDER.get(module, set()) & set(TABLE[module])
+
+
+@pytest.mark.parametrize("module", [module for module in ABSENT if module != "jax.checkpoint_policies"])
+def test_absent_names_say_why(module: str) -> None:
+    for name, why in ABSENT[module].items():
+        with pytest.raises(
+            AttributeError, match="^" + re.escape(f"module '{ours(module).__name__}' has no attribute ")
+        ):
+            getattr(ours(module), name)
+        with pytest.raises(AttributeError, match=re.escape(f"({why})")):
+            getattr(ours(module), name)
+        assert name not in dir(ours(module))
 
 
 def accepted(path: str, theirs: list[list[Any]], mine: list[inspect.Parameter]) -> Iterator[str]:
@@ -128,7 +120,12 @@ def accepted(path: str, theirs: list[list[Any]], mine: list[inspect.Parameter]) 
             continue
         if default is not None and own.default is own.empty:
             yield f"{name} has no default"
-        elif default not in (None, "...") and own.kind is not own.VAR_KEYWORD and repr(own.default) != default:
+        elif (
+            default not in (None, "...")
+            and f"{path}.{name}" not in OTHER_DEFAULTS
+            and own.kind is not own.VAR_KEYWORD
+            and repr(own.default) != default
+        ):
             yield f"{name} is {own.default!r} by default, not {default}"
 
 
@@ -137,13 +134,13 @@ def test_calls_written_for_jax_fit(module: str, name: str) -> None:
     theirs, path = TABLE[module][name], f"{module}.{name}"
     if theirs is None or name in NOT_CALLED | POLICIES:
         return
-    left_out = NOT_TAKEN.get(path, set())
-    assert left_out <= {p[0] for p in theirs}
+    assert NOT_TAKEN.get(path, set()) <= {p[0] for p in theirs}
+    left_out = NOT_TAKEN.get(path, set()) | SHARDED
     mine = list(inspect.signature(getattr(ours(module), name)).parameters.values())
     wanted = [p for p in theirs if p[0] not in left_out]
     assert list(accepted(path, wanted, mine)) == []
     extra = [p.name for p in mine if p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-    assert set(extra) <= {p[0] for p in wanted} | ({"device"} if "new_val" in left_out else set())
+    assert set(extra) <= {p[0] for p in wanted} | RENAMED.get(path, set())
 
 
 def test_the_test_can_fail() -> None:
@@ -155,3 +152,7 @@ def test_the_test_can_fail() -> None:
     assert problems == [
         "place 1 is in_axes, not out_axes", "has_aux is True by default, not False", "other is not taken"
     ]  # fmt: skip
+
+
+def test_the_page_is_current() -> None:
+    assert TARGET.read_text(encoding="utf-8") == text(), "run python -m tools.jax_table"

@@ -40,8 +40,14 @@ def lax_names():
             yield name, parameters(value) if inspect.isroutine(value) or hasattr(value, "__wrapped__") else []
 
 
+def members():
+    """The public attributes of arrays."""
+    return [name for name in dir(jnp.ones(2)) if not name.startswith("_")]
+
+
 if __name__ == "__main__":
     for folder, names in (("numpy", numpy_names()), ("lax", lax_names())):
         lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(found)}" for name, found in names)
-        text = f'{{"jax": "{jax.__version__}", "names": {{\n{lines}\n}}}}\n'
+        more = f', "members": {json.dumps(members())}' if folder == "numpy" else ""
+        text = f'{{"jax": "{jax.__version__}", "names": {{\n{lines}\n}}{more}}}\n'
         (TESTS / folder / "jax_names.json").write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Write tests/jax_signatures.json: the public functions of JAX beside `jax.lax` that transform, and their parameters.
+"""Write tests/jax_signatures.json: the public names of JAX beside `jax.lax` and `jax.numpy`, and their parameters.
 
 Run with a Python that has JAX:  python tools/jax_signatures.py
 """
@@ -11,9 +11,35 @@ from pathlib import Path
 import jax
 
 MODULES = (
-    "jax", "jax.ad_checkpoint", "jax.checkpoint_policies", "jax.custom_batching", "jax.custom_derivatives",
-    "jax.debug", "jax.experimental", "jax.flatten_util", "jax.tree", "jax.tree_util",
-)  # fmt: skip
+    "jax",
+    "jax.ad_checkpoint",
+    "jax.checkpoint_policies",
+    "jax.custom_batching",
+    "jax.custom_derivatives",
+    "jax.debug",
+    "jax.dtypes",
+    "jax.errors",
+    "jax.experimental",
+    "jax.flatten_util",
+    "jax.lax.linalg",
+    "jax.nn",
+    "jax.nn.initializers",
+    "jax.ops",
+    "jax.random",
+    "jax.scipy",
+    "jax.scipy.integrate",
+    "jax.scipy.linalg",
+    "jax.scipy.ndimage",
+    "jax.scipy.signal",
+    "jax.scipy.special",
+    "jax.scipy.stats",
+    "jax.sharding",
+    "jax.test_util",
+    "jax.tree",
+    "jax.tree_util",
+    "jax.typing",
+)
+OF_MODULES = ("jax.nn", "jax.scipy", "jax.scipy.stats")  # whose submodules are names for users  # fmt: skip
 
 
 def _default(parameter):
@@ -37,7 +63,8 @@ def _names(path):
     module = jax.checkpoint_policies if path == "jax.checkpoint_policies" else importlib.import_module(path)
     for name in sorted(dir(module)):
         value = getattr(module, name)
-        if not name.startswith("_") and not inspect.ismodule(value) and not name.endswith("_p"):
+        hidden = name.startswith("_") or name.endswith("_p") or (inspect.ismodule(value) and path not in OF_MODULES)
+        if not hidden:
             yield name, _parameters(value) if callable(value) else None
 
 

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 class Stored:
     """The public names of jax.numpy or jax.lax, as tools/jax_names.py wrote them, beside ours.
 
-    version: JAX's. names: the parameters of every name.
+    version: JAX's. names: the parameters of every name. members: of its arrays, with those of jax.numpy.
     """
 
     def __init__(self, ours: ModuleType) -> None:
@@ -22,6 +22,7 @@ class Stored:
         self.ours = ours
         self.version: str = stored["jax"]
         self.names: dict[str, list[str]] = stored["names"]
+        self.members: list[str] = stored.get("members", [])
 
     def not_taken(self) -> dict[str, list[str]]:
         """The parameters of JAX's functions that ours of the same name do not have, each with those functions."""

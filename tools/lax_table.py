@@ -8,39 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tools.jax_tables import ROOT, Stored
-from tracer import lax
+from tracer import absent, lax
 
 JAX = Stored(lax)
 TARGET = ROOT / "docs" / "lax.md"
 
-_TYPES = "a name for annotations and settings of XLA; nothing takes it here"
-_SHARDING = "speaks of arrays spread over devices"
-_XLA = "speaks to XLA's compiler or runtime"
-
 # JAX's names that are not here, and why.
-ABSENT: dict[str, str] = {
-    **dict.fromkeys(
-        ("AccuracyMode", "Tolerance", "ConvGeneralDilatedDimensionNumbers", "DotAlgorithm", "DotAlgorithmPreset",
-         "DotDimensionNumbers", "PrecisionLike", "RandomAlgorithm"), _TYPES,
-    ),
-    **dict.fromkeys(
-        ("pcast", "precv", "psend", "ragged_all_to_all", "with_sharding_constraint"), _SHARDING,
-    ),
-    **dict.fromkeys(("after_all", "composite", "create_token", "dce_sink", "stage"), _XLA),
-    "bessel_i0e": "tracer.scipy.special.i0e",
-    "bessel_i1e": "tracer.scipy.special.i1e",
-    "betainc": "tracer.scipy.special.betainc",
-    "zeta": "tracer.scipy.special.zeta",
-    **dict.fromkeys(("RaggedDotDimensionNumbers", "ragged_dot", "ragged_dot_general"), "not yet: products by groups"),
-    "FftType": "not yet: Fourier transforms",
-    "conv_general_permutations": "conv_dimension_numbers gives the axes",
-    "conv_transpose_shape_tuple": "conv_transpose(...).shape under eval_shape says it",
-    "fft": "not yet: Fourier transforms",
-    "rng_bit_generator": "its stream is the device's own; tracer.random.bits gives the same bits everywhere",
-    "rng_uniform": "it has no key; tracer.random.uniform has one",
-    "scaled_dot": "not yet: products of block-scaled short floats",
-    "scatter_apply": "not yet: gather, apply and scatter say the same where indices are unique",
-}  # fmt: skip
+ABSENT = absent.ABSENT["tracer.lax"]
 
 # Parameters of JAX's that are not taken, and why.
 NOT_TAKEN: dict[str, str] = {

@@ -114,6 +114,8 @@ DIFFERENT = (
      "by C99 and the array API"),
     ("reductions, scans, `packbits` and `squeeze` of arrays without axes over `axis=0`", "over nothing",
      "refused, as by the array API"),
+    ("`where=` of more axes than what is reduced has", "ValueError", "what is reduced is repeated, as in JAX"),
+    ("weights of no values, and what is written to no places", "of any shape", "of theirs alone"),
     ("`tril` and `triu` of vectors", "of the matrix of equal rows", "refused"),
     ("`polydiv` and `partition`", "remainders cut short; in some order", "of a fixed length; sorted"),
     ("`polymul` of leading zeros", "cuts them off", "keeps them, as in JAX"),
@@ -260,8 +262,8 @@ def _lines() -> Iterator[str]:
     yield "\n## Names that are not here\n\n| name | why |\n|---|---|"
     for name in sorted(ABSENT):
         yield f"| `{name}` | {ABSENT[name]} |"
-    yield "\n## Members of ndarray that arrays have not\n\n| name | why |\n|---|---|"
-    for name, why in ABSENT_MEMBERS.items():
+    yield "\n## Members of ndarray and of JAX's Array that arrays have not\n\n| name | why |\n|---|---|"
+    for name, why in sorted(ABSENT_MEMBERS.items()):
         yield f"| `{name}` | {why} |"
     yield "\n## Parameters of jax.numpy that are not taken\n\n| parameter | why |\n|---|---|"
     for parameter in sorted(not_taken_of_jax()):

@@ -22,6 +22,7 @@ from tracer import (
     tree_util,
     typing,
 )
+from tracer.absent import absent as _absent
 from tracer.interop import install as _install_interop
 from tracer.numpy.methods import install as _install
 from tracer.primitives.effects import check
@@ -29,7 +30,18 @@ from tracer.primitives.storage import widened as _widened
 from tracer.runtime.abstract import ShapeDtypeStruct
 from tracer.runtime.callbacks import io_callback, pure_callback
 from tracer.runtime.copying import copied as _copied
-from tracer.runtime.devices import default_device, device_put, devices
+from tracer.runtime.devices import CpuDevice as Device
+from tracer.runtime.devices import (
+    default_backend,
+    default_device,
+    device_count,
+    device_put,
+    devices,
+    local_device_count,
+    local_devices,
+    process_count,
+    process_index,
+)
 from tracer.runtime.eager import execute as _execute
 from tracer.runtime.eager import prepare as _prepare
 from tracer.runtime.jit import JitFunction as _JitFunction
@@ -39,7 +51,7 @@ from tracer.runtime.transfer import device_get, typeof
 from tracer.runtime.transformed import everything as _everything
 from tracer.runtime.transformed import replayed_call as _replayed_call
 from tracer.runtime.transformed import replayed_transform as _replayed_transform
-from tracer.settings import config
+from tracer.settings import config, default_matmul_precision, enable_x64
 from tracer.trace.array import Array
 from tracer.trace.known import ensure_compile_time_eval
 from tracer.trace.trace import eager as _eager
@@ -57,7 +69,18 @@ from tracer.transforms.jacobian_products import linear_transpose, linearize, vjp
 from tracer.version import VERSION as _VERSION
 
 if TYPE_CHECKING:
-    from tracer import custom_batching, experimental, flatten_util, lax, nn, ops, random, scipy, test_util
+    from tracer import (
+        custom_batching,
+        experimental,
+        flatten_util,
+        lax,
+        nn,
+        ops,
+        random,
+        scipy,
+        sharding,
+        test_util,
+    )
 
 __version__ = _VERSION
 
@@ -84,24 +107,26 @@ _install_interop()
 
 # Imported at their first use
 _LATER = frozenset(
-    ("custom_batching", "experimental", "flatten_util", "lax", "nn", "ops", "random", "scipy", "test_util")
+    ("custom_batching", "experimental", "flatten_util", "lax", "nn", "ops", "random", "scipy", "sharding", "test_util")
 )
 
 
 def __getattr__(name: str) -> object:
     if name in _LATER:
         return _import_module(f"tracer.{name}")
-    raise AttributeError(f"module 'tracer' has no attribute {name!r}")
+    raise _absent("tracer", name)
 
 
 __all__ = [
-    "Array", "ShapeDtypeStruct", "ad_checkpoint", "block_until_ready", "check", "checkpoint", "checkpoint_policies",
-    "closure_convert", "config", "custom_batching", "custom_derivatives", "custom_gradient", "custom_jvp",
-    "custom_vjp", "debug", "default_device", "device_get", "device_put", "devices", "disable_jit", "dtypes",
-    "effects_barrier", "ensure_compile_time_eval", "errors", "eval_shape", "experimental", "flatten_util", "float0",
-    "grad", "hessian", "hvp", "io_callback", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose",
-    "linearize", "make_jaxpr", "make_program", "named_call", "named_scope", "nn", "numpy", "ops", "pure_callback",
-    "random", "remat", "scipy", "test_util", "tree", "tree_util", "typeof", "typing", "value_and_grad", "vjp", "vmap",
+    "Array", "Device", "ShapeDtypeStruct", "ad_checkpoint", "block_until_ready", "check", "checkpoint",
+    "checkpoint_policies", "closure_convert", "config", "custom_batching", "custom_derivatives", "custom_gradient",
+    "custom_jvp", "custom_vjp", "debug", "default_backend", "default_device", "default_matmul_precision",
+    "device_count", "device_get", "device_put", "devices", "disable_jit", "dtypes", "effects_barrier", "enable_x64",
+    "ensure_compile_time_eval", "errors", "eval_shape", "experimental", "flatten_util", "float0", "grad", "hessian",
+    "hvp", "io_callback", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize",
+    "local_device_count", "local_devices", "make_jaxpr", "make_program", "named_call", "named_scope", "nn", "numpy",
+    "ops", "process_count", "process_index", "pure_callback", "random", "remat", "scipy", "sharding", "test_util",
+    "tree", "tree_util", "typeof", "typing", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
 
 _set_boundaries(globals(), __all__)

@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+from tracer.absent import absent
 from tracer.trace.tracebacks import set_boundaries
 from tracer.transforms import checkpoint as _checkpoint
 from tracer.transforms.checkpoint import checkpoint, checkpoint_name, remat
@@ -13,3 +14,7 @@ checkpoint_policies = SimpleNamespace(**{name: getattr(_checkpoint, name) for na
 __all__ = ["checkpoint", "checkpoint_name", "checkpoint_policies", "print_saved_residuals", "remat", "saved_residuals"]
 
 set_boundaries(globals(), __all__)
+
+
+def __getattr__(name: str) -> object:
+    raise absent(__name__, name)

@@ -1,5 +1,6 @@
 """Functions with derivatives of the user's own, and what their rules are given under `symbolic_zeros`."""
 
+from tracer.absent import absent
 from tracer.trace.tracebacks import set_boundaries
 from tracer.transforms.closures import closure_convert, custom_gradient
 from tracer.transforms.custom import custom_jvp, custom_vjp
@@ -11,3 +12,7 @@ __all__ = [
 ]  # fmt: skip
 
 set_boundaries(globals(), __all__)
+
+
+def __getattr__(name: str) -> object:
+    raise absent(__name__, name)

@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from tracer.absent import absent
 from tracer.errors import ArgumentError, message
 from tracer.lazy import LazyModule
 from tracer.runtime.callbacks import io_callback
@@ -169,3 +170,7 @@ def _fields(fmt: str) -> Iterator[str]:
 
 
 set_boundaries(globals())
+
+
+def __getattr__(name: str) -> object:
+    raise absent(__name__, name)

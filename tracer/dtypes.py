@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from tracer.absent import absent
 from tracer.ir import dtypes as _dtypes
 from tracer.ir.dtypes import FLOAT0
 from tracer.numpy.conversion import dtype_of_argument
-from tracer.numpy.dtypes import issubdtype, result_type
+from tracer.numpy.dtypes import finfo, iinfo, issubdtype, result_type
 from tracer.settings import config
 
 bfloat16 = _dtypes.BF16
@@ -68,9 +69,13 @@ def default_float() -> _dtypes.DType:
 
 
 __all__ = [
-    "bfloat16", "canonicalize_dtype", "default_float", "extended", "float0", "issubdtype", "prng_key", "result_type",
-    "scalar_type_of",
+    "bfloat16", "canonicalize_dtype", "default_float", "extended", "finfo", "float0", "iinfo", "issubdtype",
+    "prng_key", "result_type", "scalar_type_of",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    raise absent(__name__, name)
 
 
 def __dir__() -> list[str]:

@@ -34,6 +34,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tracer.absent import absent
+
 
 def message(summary: str, *lines: str, help: str | None = None) -> str:
     """Join the parts of an error's text: a summary line, indented details, and the remedy.
@@ -155,3 +157,7 @@ class SettingError(TracerError, ValueError):
 
 class ProgramTextError(TracerError, ValueError):
     """Text that cannot be read as a program."""
+
+
+def __getattr__(name: str) -> object:
+    raise absent(__name__, name)

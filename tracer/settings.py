@@ -15,7 +15,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar, overload
 
 import numpy as np
 
@@ -259,18 +259,18 @@ class Config:
     def update(self, name: str, value: Any) -> None:
         """Set by name. SettingError for a name that does not exist or a value that the setting does not take.
 
-        `jax_enable_x64` is accepted as True, which changes nothing.
+        Settings of JAX's are accepted at the values that they have here, which changes nothing: `jax_enable_x64` is
+        True, `jax_platform_name` "cpu", `jax_debug_nans` False.
         """
-        if name != "jax_enable_x64":
+        if name in JAXS:
+            _require_jaxs(name, value)
+        else:
             setattr(self, name, value)
-        elif not value:
-            raise SettingError(
-                message(
-                    "config: jax_enable_x64 cannot be turned off",
-                    "float64 and int64 are always there, and nothing is narrowed silently",
-                    help='for float32 models, config.default_float = "float32"',
-                )
-            )
+
+    def __getattr__(self, name: str) -> Any:
+        if name in JAXS:
+            return JAXS[name].values[0]
+        raise AttributeError(f"config has no setting {name!r} (there are {', '.join(SETTINGS)})")
 
     @contextmanager
     def using(self, **values: Any) -> Iterator[None]:
@@ -301,6 +301,74 @@ class Config:
 
     def __repr__(self) -> str:
         return f"Config({', '.join(f'{name}={getattr(self, name)!r}' for name in SETTINGS)})"
+
+
+class Jaxs(NamedTuple):
+    """A setting of JAX's: the values that say what is so here, the first of them where it is read; why no others."""
+
+    values: tuple[Any, ...]
+    why: str
+    remedy: str
+
+
+_WIDE = "float64 and int64 are always there, and nothing is narrowed silently"
+_NANS = "tracer.check(tnp.isfinite(x).all(), text) faults where it stands"
+_UNWATCHED = "no operation is watched while it runs"
+_PLATFORM = "this version computes on the CPU"
+_EXACT = (None, "default", "high", "highest", "float32", "tensorfloat32", "bfloat16", "fastest", "bfloat16_3x")
+JAXS = {
+    "jax_enable_x64": Jaxs((True,), _WIDE, 'for float32 models, config.default_float = "float32"'),
+    "jax_debug_nans": Jaxs((False,), _UNWATCHED, _NANS),
+    "jax_debug_infs": Jaxs((False,), _UNWATCHED, _NANS),
+    "jax_disable_jit": Jaxs((False,), "it holds for a block, on one thread", "with tracer.disable_jit(): ..."),
+    "jax_platform_name": Jaxs(("cpu", "", None), _PLATFORM, 'leave it out, or say "cpu"'),
+    "jax_platforms": Jaxs(("cpu", "", None), _PLATFORM, 'leave it out, or say "cpu"'),
+    "jax_log_compiles": Jaxs((False,), "nothing is logged", "f.explain() says when jit of f compiled, and why"),
+    "jax_explain_cache_misses": Jaxs((False,), "nothing is logged", "f.explain() says when jit of f compiled, and why"),
+    "jax_default_matmul_precision": Jaxs(_EXACT, "products are as exact as their dtype", "cast the operands"),
+    "jax_default_prng_impl": Jaxs(("threefry2x32",), "there is one generator", "leave it out"),
+    "jax_threefry_partitionable": Jaxs((True,), "streams are those of JAX's default", "leave it out"),
+    "jax_enable_custom_prng": Jaxs((True,), "random.key makes typed keys, random.PRNGKey words", "leave it out"),
+    "jax_numpy_rank_promotion": Jaxs(("allow",), "arrays broadcast as in NumPy", "compare x.ndim yourself"),
+    "jax_numpy_dtype_promotion": Jaxs(("standard",), "dtypes are promoted as docs/numpy.md says", "cast with .astype"),
+    "jax_check_tracer_leaks": Jaxs((True, False), "a leaked array says so when it is used", "leave it out"),
+}
+
+
+def _require_jaxs(name: str, value: Any) -> None:
+    setting = JAXS[name]
+    if value not in setting.values:
+        raise SettingError(
+            message(f"config: {name} is {setting.values[0]!r}, not {value!r}", setting.why, help=setting.remedy)
+        )
+
+
+@contextmanager
+def enable_x64(new_val: bool = True) -> Iterator[None]:
+    """A block in which 64 bits are enabled, as they are everywhere. Raises SettingError for False.
+
+    new_val: True.
+
+    >>> with tracer.enable_x64():
+    ...     tnp.zeros(2).dtype
+    dtype('float64')
+    """
+    _require_jaxs("jax_enable_x64", new_val)
+    yield
+
+
+@contextmanager
+def default_matmul_precision(new_val: Any = None) -> Iterator[None]:
+    """A block in which products may be less exact, by JAX's names. Here they are always as exact as their dtype.
+
+    new_val: "float32", "bfloat16", "highest" and so on. Raises SettingError for others.
+
+    >>> with tracer.default_matmul_precision("float32"):
+    ...     tnp.ones(2) @ tnp.ones(2)
+    Array(2., f64)
+    """
+    _require_jaxs("jax_default_matmul_precision", new_val)
+    yield
 
 
 SETTINGS = {name: value for name, value in vars(Config).items() if isinstance(value, Setting)}

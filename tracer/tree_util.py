@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import optree
 
+from tracer.absent import absent
 from tracer.errors import ArgumentError, message
 from tracer.trace import trees
 from tracer.trace.docstrings import ABSENT
@@ -550,3 +551,7 @@ def register_dataclass(
 
 
 set_boundaries(globals())
+
+
+def __getattr__(name: str) -> object:
+    raise absent(__name__, name)

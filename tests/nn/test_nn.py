@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from scipy import special, stats
@@ -67,6 +68,28 @@ def test_logsumexp_takes_weights_and_gives_signs() -> None:
     assert float(nn.logsumexp(np.array([-np.inf, -np.inf]))) == -np.inf
     assert float(nn.logsumexp(np.array([np.inf, 0.0]))) == np.inf
     np.testing.assert_allclose(np.asarray(tracer.grad(nn.logsumexp)(X)), special.softmax(X), rtol=1e-12)
+
+
+def test_logsumexp_of_complex_numbers_and_weights_is_the_principal_logarithm() -> None:
+    z = np.array([1 + 3j, -2 + 2.5j, 0.5 - 1j])
+    for a, b in ((z, None), (z, np.array([1.0, -2.0, 0.5])), (z.real, z), (1000 + z, z)):
+        expected = special.logsumexp(a, b=b)
+        np.testing.assert_allclose(complex(nn.logsumexp(a, b=b)), expected, rtol=1e-13)
+        size, direction = nn.logsumexp(a, b=b, return_sign=True)
+        np.testing.assert_allclose(complex(direction) * np.exp(float(size) - expected.real), np.exp(1j * expected.imag))
+        gradient = tracer.jvp(lambda a, b=b: nn.logsumexp(a, b=b), (tnp.asarray(a),), (tnp.ones(3, a.dtype),))[1]
+        np.testing.assert_allclose(complex(gradient), 1, rtol=1e-12)
+
+
+def test_log1mexp_and_the_sparse_sigmoid() -> None:
+    x = np.array([1e-300, 1e-20, 0.1, 0.69, 0.7, 3.0, 800.0])
+    expected = [float(mpmath.log(-mpmath.expm1(-mpmath.mpf(float(v))))) for v in x]
+    np.testing.assert_allclose(nn.log1mexp(x), expected, rtol=4e-16)
+    assert np.isnan(nn.log1mexp(-1.0))
+    assert nn.log1mexp(0.0) == -np.inf
+    slopes = tracer.vmap(tracer.grad(nn.log1mexp))(x[1:-1])
+    np.testing.assert_allclose(slopes, 1 / np.expm1(x[1:-1]), rtol=1e-14)
+    np.testing.assert_allclose(nn.sparse_sigmoid(X), tracer.vmap(tracer.grad(nn.sparse_plus))(X))
 
 
 def test_masked_softmax_leaves_elements_out() -> None:

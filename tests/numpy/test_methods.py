@@ -18,6 +18,7 @@ import pytest
 import tracer
 import tracer.numpy as tnp
 import tracer.trace.array
+from tools.jax_tables import Stored
 from tracer.errors import ArgumentError, DeviceError, ShapeError, TracerFloatError
 from tracer.numpy.absent_members import ABSENT_MEMBERS
 from tracer.numpy.methods import CONTAINER, METHODS, OPERATORS, PROPERTIES, PROTOCOLS
@@ -40,8 +41,8 @@ def test_type_checkers_see_what_is_installed() -> None:
     assert declared == set(OPERATORS) | set(CONTAINER) | set(METHODS) | set(PROTOCOLS) | set(PROPERTIES)
 
 
-def test_every_public_name_of_ndarray_is_there_or_says_why_not() -> None:
-    names = {name for name in dir(np.ndarray) if not name.startswith("_")}
+def test_every_public_name_of_ndarray_and_of_jax_s_array_is_there_or_says_why_not() -> None:
+    names = {name for name in dir(np.ndarray) if not name.startswith("_")} | set(Stored(tnp).members)
     assert {name for name in names if not hasattr(tracer.Array, name)} <= set(ABSENT_MEMBERS)
     assert set(ABSENT_MEMBERS) - names == {"itemset", "newbyteorder", "tostring"}  # of older NumPy
 

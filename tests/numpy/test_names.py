@@ -176,9 +176,10 @@ def test_constants_have_a_line_in_the_docs(name: str) -> None:
 
 
 MODULES = (
-    "", "ad_checkpoint", "custom_batching", "custom_derivatives", "debug", "dtypes", "flatten_util", "lax",
-    "lax.linalg", "nn", "numpy.fft", "numpy.lib.stride_tricks", "numpy.linalg", "ops", "random", "scipy",
-    "scipy.linalg", "scipy.special", "scipy.stats", "scipy.stats.norm", "test_util", "tree", "tree_util", "typing",
+    "", "ad_checkpoint", "custom_batching", "custom_derivatives", "debug", "dtypes", "experimental", "flatten_util",
+    "lax", "lax.linalg", "nn", "nn.initializers", "numpy.fft", "numpy.lib.stride_tricks", "numpy.linalg", "ops",
+    "random", "scipy", "scipy.integrate", "scipy.linalg", "scipy.ndimage", "scipy.signal", "scipy.special",
+    "scipy.stats", "scipy.stats.norm", "sharding", "test_util", "tree", "tree_util", "typing",
 )  # fmt: skip
 
 

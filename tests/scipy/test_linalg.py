@@ -21,7 +21,13 @@ POSITIVE = GENERAL @ GENERAL.T + np.eye(N)
 MOVED = GENERAL + 1j * RNG.standard_normal((N, N))
 B, C = RNG.standard_normal(N), RNG.standard_normal((N, 3))
 
+BLOCKS = (GENERAL[:2, :3], GENERAL[:2, :2], C[0])
+
 CALLS: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "block_diag": (lambda la, *blocks: la.block_diag(*blocks), BLOCKS),
+    "block_diag of numbers": (lambda la, a, b: la.block_diag(2, a, b + 1j), BLOCKS[1:]),
+    "toeplitz": (lambda la, c, r: la.toeplitz(c, r), (B, C[0])),
+    "toeplitz of a column": (lambda la, c: la.toeplitz(c), (MOVED[0],)),
     "cholesky": (lambda la, a: la.cholesky(a), (POSITIVE,)),
     "cholesky lower": (lambda la, a: la.cholesky(a, lower=True), (POSITIVE,)),
     "cho_solve": (lambda la, a, b: la.cho_solve(la.cho_factor(a), b), (POSITIVE, B)),

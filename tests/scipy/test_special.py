@@ -79,6 +79,28 @@ def test_gamma_of_zeros_has_their_sign() -> None:
     assert np.isnan(special.gamma(tnp.asarray([-1.0, -2.0, -np.inf]))).all()
 
 
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp"])
+@pytest.mark.parametrize("axes", [(), (None,), (0,), (1,), ((0, 1),)])
+def test_exponentials_are_normalised_over_all_axes_unless_some_are_named(name: str, axes: Any) -> None:
+    x = np.arange(6.0).reshape(2, 3) ** 1.5
+    expected = getattr(scipy.special, name)(x, *axes)
+    np.testing.assert_allclose(getattr(special, name)(x, *axes), expected, rtol=1e-14)
+    np.testing.assert_allclose(jit(lambda x: getattr(special, name)(x, *axes))(x), expected, rtol=1e-14)
+
+
+def test_ways_to_choose_are_scipy_s() -> None:
+    n, k = (x.ravel() for x in np.meshgrid([0.0, 1.0, 2.5, 7.0, -1.0], [0.0, 1.0, 1.5, 3.0, 8.0, -1.0]))
+    for way in (lambda f: f, jit):
+        np.testing.assert_allclose(way(special.comb)(n, k), scipy.special.comb(n, k), rtol=1e-12)
+    n, k = n[(n >= 0) & (k >= 0)], k[(n >= 0) & (k >= 0)]  # elsewhere SciPy gives NaN at some places
+    found = jit(lambda n, k: special.comb(n, k, repetition=True))(n, k)
+    np.testing.assert_allclose(found, scipy.special.comb(n, k, repetition=True), rtol=1e-12)
+    assert np.asarray(special.comb(3, [-1.0, -0.5], repetition=True)).tolist() == [0.0, 0.0]
+    assert special.comb(5, 2).dtype == "float64"
+    with pytest.raises(ArgumentError, match=r"^comb at .*exact=True"):
+        special.comb(5, 2, exact=True)
+
+
 def test_relative_entropy_of_numbers_far_apart() -> None:
     p, q = np.asarray([1e300, 1e-300, 1.0, np.inf]), np.asarray([1e-300, 1e300, 1e-320, 1.0])
     np.testing.assert_allclose(special.rel_entr(p, q), p * (np.log(p) - np.log(q)), rtol=1e-12)

@@ -6,6 +6,7 @@ are of a greater kind, and arrays without axes the shape.
 
 from types import FunctionType as _FunctionType
 
+from tracer.absent import absent
 from tracer.lax import linalg as linalg
 from tracer.lax.arranging import (
     approx_max_k,
@@ -270,3 +271,7 @@ say(
         "unique_indices": "a promise that no two windows meet.",
     },
 )
+
+
+def __getattr__(name: str) -> object:
+    raise absent(__name__, name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tracer.absent import absent
 from tracer.errors import ArgumentError, message
 from tracer.ir import dtypes
 from tracer.lax.loops import fori_loop
@@ -123,3 +124,7 @@ def triangular_solve(
 
 
 set_boundaries(globals(), __all__, replayed)  # they look at no elements
+
+
+def __getattr__(name: str) -> object:
+    raise absent(__name__, name)

@@ -1,5 +1,7 @@
-"""`tracer.nn`: activation functions and their kin, with JAX's names."""
+"""`tracer.nn`: activation functions, attention, and how parameters begin, with JAX's names."""
 
+from tracer.absent import absent
+from tracer.nn import initializers
 from tracer.nn.activations import (
     celu,
     elu,
@@ -9,7 +11,9 @@ from tracer.nn.activations import (
     hard_silu,
     hard_swish,
     hard_tanh,
+    identity,
     leaky_relu,
+    log1mexp,
     log_sigmoid,
     mish,
     relu,
@@ -20,9 +24,11 @@ from tracer.nn.activations import (
     soft_sign,
     softplus,
     sparse_plus,
+    sparse_sigmoid,
     squareplus,
     swish,
 )
+from tracer.nn.attention import dot_product_attention
 from tracer.nn.normalisation import log_softmax, logmeanexp, logsumexp, one_hot, softmax, standardize
 from tracer.numpy import tanh
 from tracer.runtime.replay import replayed
@@ -30,10 +36,20 @@ from tracer.trace.docstrings import say_of_elements
 from tracer.trace.tracebacks import set_boundaries
 
 __all__ = [
-    "celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "leaky_relu", "log_sigmoid",
-    "log_softmax", "logmeanexp", "logsumexp", "mish", "one_hot", "relu", "relu6", "selu", "sigmoid", "silu",
-    "soft_sign", "softmax", "softplus", "sparse_plus", "squareplus", "standardize", "swish", "tanh",
+    "celu", "dot_product_attention", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh",
+    "identity", "initializers", "leaky_relu", "log1mexp", "log_sigmoid", "log_softmax", "logmeanexp", "logsumexp",
+    "mish", "one_hot", "relu", "relu6", "selu", "sigmoid", "silu", "soft_sign", "softmax", "softplus", "sparse_plus",
+    "sparse_sigmoid", "squareplus", "standardize", "swish", "tanh",
 ]  # fmt: skip
 
-set_boundaries(globals(), __all__, replayed)  # they look at no elements
-say_of_elements({globals()[name] for name in __all__})
+_FUNCTIONS = [name for name in __all__ if name != "initializers"]
+set_boundaries(globals(), _FUNCTIONS, replayed)  # they look at no elements
+say_of_elements({globals()[name] for name in _FUNCTIONS}, complex_too=("sigmoid", "silu"))
+
+
+def __getattr__(name: str) -> object:
+    raise absent(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

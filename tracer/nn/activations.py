@@ -10,9 +10,9 @@ from typing import Any
 
 from tracer.errors import ShapeError, message
 from tracer.numpy import abs as absolute
-from tracer.numpy import clip, expm1, logaddexp, maximum, minimum, split, sqrt, square, tanh, where
+from tracer.numpy import clip, exp, expm1, log, log1p, logaddexp, maximum, minimum, split, sqrt, square, tanh, where
 from tracer.numpy.conversion import array_of
-from tracer.numpy.promotion import promoted_inexact
+from tracer.numpy.promotion import promoted_inexact, promoted_real, require_real
 from tracer.primitives import exponential, special
 from tracer.primitives.arithmetic import max as larger
 from tracer.primitives.comparison import gt, select
@@ -27,6 +27,23 @@ def _float(name: str, x: Any) -> Array:
     return value
 
 
+def _real(name: str, x: Any) -> Array:
+    (value,) = promoted_real(name, x)
+    return value
+
+
+def _require_real(name: str, *values: Any) -> None:
+    for value in values:
+        require_real(name, array_of(name, value).dtype, value)
+
+
+def _ordered(name: str, x: Any) -> Array:
+    """An array of real numbers, in the dtype that it has."""
+    value = array_of(name, x)
+    require_real(name, value.dtype, value)
+    return value
+
+
 @custom_jvp
 def _relu(x: Array) -> Array:
     return larger(x, 0)
@@ -38,12 +55,12 @@ _relu.defjvps(lambda tangent, output, x: select(gt(x, 0), tangent, 0))  # 0 at 0
 def relu(x: Any) -> Array:
     """max(x, 0), of x's dtype; the derivative at 0 is 0.
 
-    x: numbers [*s]. Returns [*s].
+    x: real numbers [*s]. Returns [*s].
 
     >>> tracer.nn.relu(tnp.asarray([-1.0, 2.0]))
     Array([0., 2.], f64)
     """
-    return _relu(array_of("relu", x))
+    return _relu(_ordered("relu", x))
 
 
 def relu6(x: Any) -> Array:
@@ -54,7 +71,7 @@ def relu6(x: Any) -> Array:
     >>> tracer.nn.relu6(tnp.asarray([-1.0, 2.0, 9.0]))
     Array([0., 2., 6.], f64)
     """
-    value = array_of("relu6", x)
+    value = _ordered("relu6", x)
     return where((value > 0) & (value < 6), value, clip(stop_gradient(value), 0, 6))
 
 
@@ -64,7 +81,8 @@ def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Array:
     >>> tracer.nn.leaky_relu(tnp.asarray([-1.0, 2.0]))
     Array([-0.01,  2.  ], f64)
     """
-    value = _float("leaky_relu", x)
+    value = _real("leaky_relu", x)
+    _require_real("leaky_relu", negative_slope)
     return where(value >= 0, value, negative_slope * value)
 
 
@@ -83,7 +101,7 @@ def log_sigmoid(x: Any) -> Array:
     >>> tracer.nn.log_sigmoid(tnp.asarray([-1000.0, 1000.0]))
     Array([-1000.,    -0.], f64)
     """
-    return -softplus(-_float("log_sigmoid", x))
+    return -softplus(-_real("log_sigmoid", x))
 
 
 def softplus(x: Any) -> Array:
@@ -92,7 +110,7 @@ def softplus(x: Any) -> Array:
     >>> tracer.nn.softplus(tnp.asarray([-1000.0, 1000.0]))
     Array([   0., 1000.], f64)
     """
-    return logaddexp(_float("softplus", x), 0.0)
+    return logaddexp(_real("softplus", x), 0.0)
 
 
 def sparse_plus(x: Any) -> Array:
@@ -101,8 +119,28 @@ def sparse_plus(x: Any) -> Array:
     >>> tracer.nn.sparse_plus(tnp.asarray([-2.0, 0.0, 2.0]))
     Array([0.  , 0.25, 2.  ], f64)
     """
-    value = _float("sparse_plus", x)
+    value = _real("sparse_plus", x)
     return where(value <= -1, 0.0, where(value >= 1, value, square(value + 1) / 4))
+
+
+def sparse_sigmoid(x: Any) -> Array:
+    """0 below -1, 1 above 1, and (x + 1) / 2 between: the derivative of `sparse_plus`.
+
+    >>> tracer.nn.sparse_sigmoid(tnp.asarray([-2.0, 0.0, 2.0]))
+    Array([0. , 0.5, 1. ], f64)
+    """
+    return 0.5 * clip(_real("sparse_sigmoid", x) + 1.0, 0.0, 2.0)
+
+
+def identity(x: Any) -> Array:
+    """x as an array.
+
+    x: numbers or bools [*s]. Returns [*s], of x's dtype.
+
+    >>> tracer.nn.identity(tnp.asarray([1, 2]))
+    Array([1, 2], i64)
+    """
+    return array_of("identity", x)
 
 
 def squareplus(x: Any, b: Any = 4) -> Array:
@@ -111,7 +149,8 @@ def squareplus(x: Any, b: Any = 4) -> Array:
     >>> tracer.nn.squareplus(tnp.asarray([0.0]))
     Array([1.], f64)
     """
-    value = _float("squareplus", x)
+    value = _real("squareplus", x)
+    _require_real("squareplus", b)
     return (value + sqrt(square(value) + b)) / 2
 
 
@@ -121,7 +160,7 @@ def soft_sign(x: Any) -> Array:
     >>> tracer.nn.soft_sign(tnp.asarray([-1.0, 3.0]))
     Array([-0.5 ,  0.75], f64)
     """
-    value = _float("soft_sign", x)
+    value = _real("soft_sign", x)
     return value / (1 + absolute(value))
 
 
@@ -144,7 +183,7 @@ def mish(x: Any) -> Array:
     >>> tracer.nn.mish(tnp.asarray([0.0, 1000.0]))
     Array([   0., 1000.], f64)
     """
-    value = _float("mish", x)
+    value = _real("mish", x)
     return value * tanh(softplus(value))
 
 
@@ -156,10 +195,21 @@ def gelu(x: Any, approximate: bool = True) -> Array:
     >>> tracer.nn.gelu(tnp.asarray([-1.0, 0.0, 1.0]), approximate=False)
     Array([-0.15865525,  0.        ,  0.84134475], f64)
     """
-    value = _float("gelu", x)
+    value = _real("gelu", x)
     if approximate:
         return value * 0.5 * (1.0 + tanh(math.sqrt(2 / math.pi) * (value + 0.044715 * value**3)))
     return value * 0.5 * special.erfc(-value * math.sqrt(0.5))
+
+
+def log1mexp(x: Any) -> Array:
+    """log(1 - exp(-x)), exact for x > 0 of any size: Mächler 2012. NaN below 0.
+
+    >>> tracer.nn.log1mexp(tnp.asarray([1e-20, 1.0, 50.0]))
+    Array([-4.60517019e+01, -4.58675145e-01, -1.92874985e-22], f64)
+    """
+    value = _real("log1mexp", x)
+    near = value < math.log(2)
+    return where(near, log(-expm1(where(near, -value, -1.0))), log1p(-exp(where(near, -1.0, -value))))
 
 
 def glu(x: Any, axis: int = -1) -> Array:
@@ -171,7 +221,7 @@ def glu(x: Any, axis: int = -1) -> Array:
     >>> tracer.nn.glu(tnp.asarray([2.0, 0.0]))
     Array([1.], f64)
     """
-    value = _float("glu", x)
+    value = _real("glu", x)
     if value.shape[axis] % 2:
         raise ShapeError(message(f"glu{here()}: the axis must have an even size", f"got {value.type}, axis={axis}"))
     first, second = split(value, 2, axis)
@@ -184,7 +234,8 @@ def elu(x: Any, alpha: Any = 1.0) -> Array:
     >>> tracer.nn.elu(tnp.asarray([0.0, 2.0]))
     Array([0., 2.], f64)
     """
-    value = _float("elu", x)
+    value = _real("elu", x)
+    _require_real("elu", alpha)
     return where(value > 0, value, alpha * expm1(where(value > 0, 0.0, value)))
 
 
@@ -194,7 +245,8 @@ def celu(x: Any, alpha: Any = 1.0) -> Array:
     >>> tracer.nn.celu(tnp.asarray([0.0, 2.0]))
     Array([0., 2.], f64)
     """
-    value = _float("celu", x)
+    value = _real("celu", x)
+    _require_real("celu", alpha)
     return maximum(value, 0.0) + alpha * expm1(minimum(value, 0.0) / alpha)
 
 
@@ -215,7 +267,7 @@ def hard_tanh(x: Any) -> Array:
     >>> tracer.nn.hard_tanh(tnp.asarray([-3.0, 0.5]))
     Array([-1. ,  0.5], f64)
     """
-    value = array_of("hard_tanh", x)
+    value = _ordered("hard_tanh", x)
     return where((value >= -1) & (value <= 1), value, clip(stop_gradient(value), -1, 1))
 
 
@@ -225,7 +277,7 @@ def hard_sigmoid(x: Any) -> Array:
     >>> tracer.nn.hard_sigmoid(tnp.asarray([0.0]))
     Array([0.5], f64)
     """
-    return relu6(_float("hard_sigmoid", x) + 3.0) / 6.0
+    return relu6(_real("hard_sigmoid", x) + 3.0) / 6.0
 
 
 def hard_silu(x: Any) -> Array:
@@ -234,7 +286,7 @@ def hard_silu(x: Any) -> Array:
     >>> tracer.nn.hard_silu(tnp.asarray([3.0]))
     Array([3.], f64)
     """
-    value = _float("hard_silu", x)
+    value = _real("hard_silu", x)
     return value * hard_sigmoid(value)
 
 

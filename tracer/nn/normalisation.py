@@ -13,10 +13,24 @@ from tracer.ir import dtypes, shape
 from tracer.numpy import (
     abs as absolute,
 )
-from tracer.numpy import exp, expand_dims, isfinite, log, max, mean, sign, sqrt, square, squeeze, sum, where
+from tracer.numpy import (
+    exp,
+    expand_dims,
+    isfinite,
+    log,
+    max,
+    mean,
+    real,
+    sign,
+    sqrt,
+    square,
+    squeeze,
+    sum,
+    where,
+)
 from tracer.numpy.conversion import array_of, dtype_of_argument
 from tracer.numpy.logic import truth
-from tracer.numpy.promotion import promoted_inexact
+from tracer.numpy.promotion import promoted_inexact, require_real
 from tracer.primitives.broadcasting import axis_of
 from tracer.primitives.gradients import stop_gradient
 from tracer.primitives.shapes import broadcasted_iota
@@ -28,8 +42,12 @@ Axis = int | Sequence[int] | None
 
 
 def _peak(x: Array, axis: Axis, where_: Any) -> Array:
-    """The maximum over axes, kept, held constant, and 0 where it is infinite: a shift that changes no result."""
-    top = stop_gradient(max(x, axis, keepdims=True, initial=-math.inf, where=where_))
+    """The maximum over axes, kept, held constant, and 0 where it is infinite: a shift that changes no result.
+
+    Of complex numbers that of the real parts, which decide how large exponentials are.
+    """
+    size = real(x) if dtypes.is_complex(x.dtype) else x
+    top = stop_gradient(max(size, axis, keepdims=True, initial=-math.inf, where=where_))
     return where(isfinite(top), top, 0.0)
 
 
@@ -40,7 +58,7 @@ def logsumexp(
 
     a: [*s]; b: factors that broadcast with it; axis: one or several, by default all; keepdims: keep them with size 1;
     where: bools that broadcast with a: which terms count. Returns [*s minus axes], floats or complex numbers, integers
-    being cast; and the sign likewise. Without `return_sign` a negative sum gives NaN.
+    being cast; and the sign likewise, z / |z| of complex sums. Without `return_sign` a negative sum gives NaN.
 
     Shifted by the maximum: Blanchard, Higham & Higham 2021, IMA J. Numer. Anal. 41(4).
 
@@ -57,8 +75,9 @@ def logsumexp(
     terms = exp(x - peak) if b is None else factors * exp(x - peak)
     total = sum(terms, axis, keepdims=True, where=where)
     direction = sign(total)
-    result = log(absolute(total) if return_sign or b is not None else total) + peak
-    if b is not None and not return_sign:
+    of_size = return_sign or (b is not None and not dtypes.is_complex(x.dtype))
+    result = log(absolute(total) if of_size else total) + peak
+    if of_size and not return_sign:
         result = _nan_below_zero(result, direction)
     if not keepdims:
         axes = shape.axes_tuple(axis, x.ndim, f"logsumexp{here()}")
@@ -91,8 +110,8 @@ def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = Fa
 def softmax(x: Any, axis: Axis = -1, where: Any = None, initial: Any = -math.inf) -> Array:
     """exp(x) over its sum along axes: positive, and 1 in all. Elements that `where` leaves out become 0.
 
-    x: real [*s]; axis: one or several, by default the last; where: bools that broadcast with x; initial: changes
-    nothing, as nothing overflows. Returns floats [*s]; integers are cast.
+    x: numbers [*s]; axis: one or several, by default the last; where: bools that broadcast with x; initial: changes
+    nothing, as nothing overflows. Returns floats or complex numbers [*s]; integers are cast.
 
     >>> tracer.nn.softmax(tnp.asarray([0.0, 1000.0]))
     Array([0., 1.], f64)
@@ -112,7 +131,7 @@ def _kept(mask: Any, x: Array) -> Array:
 def log_softmax(x: Any, axis: Axis = -1, where: Any = None, initial: Any = -math.inf) -> Array:
     """The logarithm of `softmax`, exact for small probabilities. Elements that `where` leaves out become -inf.
 
-    x, axis, where, initial: as of `softmax`. Returns floats [*s]; integers are cast.
+    x, axis, where, initial: as of `softmax`. Returns floats or complex numbers [*s]; integers are cast.
 
     >>> tracer.nn.log_softmax(tnp.asarray([0.0, 1000.0]))
     Array([-1000.,     0.], f64)
@@ -139,6 +158,7 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
            [0., 0., 1.]], f64)
     """
     places = array_of("one_hot", x)
+    require_real("one_hot", places.dtype, places)
     wanted = config.default_float if dtype is None else dtype_of_argument("one_hot", dtype)
     along = axis_of("one_hot", axis, places.ndim + 1)
     sizes = (*places.shape[:along], num_classes, *places.shape[along:])
@@ -147,17 +167,19 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
 
 
 def standardize(
-    x: Any, axis: Axis = -1, mean: Any = None, variance: Any = None, epsilon: Any = 1e-5, where: Any = None
-) -> Array:
+    x: Any, axis: Axis = -1, mean: Any = None, variance: Any = None, epsilon: Any = 1e-5, where: Any = None, *,
+    algorithm: str = "fast",
+) -> Array:  # fmt: skip
     """x less its mean, over the square root of its variance plus epsilon, along axes.
 
     x: [*s]; axis: one or several, by default the last; mean, variance: if they are at hand, what broadcasts with x;
-    epsilon: keeps the root from 0; where: bools, of what counts for both. Returns floats or complex numbers [*s];
-    integers are cast.
+    epsilon: keeps the root from 0; where: bools, of what counts for both; algorithm: changes nothing, the
+    variance is that of what is left of x without the mean. Returns floats or complex numbers [*s]; integers are cast.
 
     >>> tracer.nn.standardize(tnp.asarray([1.0, 3.0]), epsilon=0.0)
     Array([-1.,  1.], f64)
     """
+    del algorithm
     (value,) = promoted_inexact("standardize", x)
     centre = _mean(value, axis, keepdims=True, where=where) if mean is None else mean
     spread = _mean(square(value - centre), axis, keepdims=True, where=where) if variance is None else variance

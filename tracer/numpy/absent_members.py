@@ -1,4 +1,4 @@
-"""ndarray's attributes and methods that arrays have not, and why: what an AttributeError says, and docs/numpy.md."""
+"""What arrays of NumPy and JAX have, and ours have not, and why: what an AttributeError says, and docs/numpy.md."""
 
 from __future__ import annotations
 
@@ -9,6 +9,29 @@ _MEMORY = "arrays are values, of no memory to look into"
 _PLACE = "arrays are values: nothing changes them in place"
 
 ABSENT_MEMBERS: dict[str, str] = {
+    **dict.fromkeys(
+        (
+            "addressable_data",
+            "addressable_shards",
+            "committed",
+            "global_shards",
+            "is_fully_addressable",
+            "is_fully_replicated",
+        ),
+        "arrays lie on one device; x.sharding says on which",
+    ),
+    **dict.fromkeys(
+        ("delete", "device_buffer", "device_buffers", "is_deleted", "unsafe_buffer_pointer"),
+        "memory is given back when nobody holds the array; jit(f, donate_argnums=...) gives it away",
+    ),
+    "aval": "x.shape, x.dtype and x.weak_type, or tracer.typeof(x)",
+    "clone": "x.copy()",
+    "copy_to_host_async": "arrays are in the memory of the processor",
+    "format": "there is one layout, row by row",
+    "is_ready": "a result is there when the call returns; x.block_until_ready() is for programs of JAX's",
+    "on_device_size_in_bytes": "x.nbytes",
+    "platform": "x.device.platform",
+    "traceback": "f.lower(x).program() shows where every value comes from",
     "base": f"{_MEMORY}; every one owns its elements",
     "byteswap": "all arrays are in the machine's order of bytes",
     "ctypes": f"{_MEMORY}; np.asarray(x).ctypes reads a concrete one",

@@ -40,7 +40,7 @@ from tracer.numpy.joining import repeat
 from tracer.numpy.keywords import place_of_out, taken
 from tracer.numpy.options import called
 from tracer.numpy.updates import ASSIGN, updated
-from tracer.runtime.devices import device_of
+from tracer.runtime.devices import device_of, sharding_of
 from tracer.runtime.element_slots import Functions, slots
 from tracer.runtime.replay import replayed
 from tracer.trace.array import KEY_DTYPE, Array, concrete, concrete_value, require_concrete
@@ -276,6 +276,7 @@ METHODS: Final[dict[str, Function]] = {
 PROPERTIES: Final[dict[str, Function]] = {
     "T": manipulation.transpose, "mT": manipulation.matrix_transpose, "at": At, "device": device_of,
     "imag": rounding.imag, "itemsize": members.itemsize, "nbytes": members.nbytes, "real": rounding.real,
+    "sharding": sharding_of,
 }  # fmt: skip
 
 PROTOCOLS: Final[dict[str, Any]] = {

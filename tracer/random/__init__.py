@@ -11,6 +11,7 @@ Raw uint32[2] keys, as `PRNGKey` makes them, are taken wherever a key is.
 The default dtype is `config.default_float`, and int64.
 """
 
+from tracer.absent import absent
 from tracer.random.choosing import categorical, choice, permutation
 from tracer.random.continuous import (
     cauchy,
@@ -33,6 +34,7 @@ from tracer.random.counts import binomial, multinomial, poisson
 from tracer.random.discrete import bernoulli, geometric, rademacher
 from tracer.random.gammas import ball, beta, chisquare, dirichlet, f, gamma, generalized_normal, loggamma, t
 from tracer.random.keys import PRNGKey, clone, fold_in, key, key_data, key_impl, split, wrap_key_data
+from tracer.random.multivariate import multivariate_normal
 from tracer.random.uniform import bits, randint, uniform
 from tracer.runtime.replay import replayed
 from tracer.trace.docstrings import say
@@ -42,14 +44,16 @@ __all__ = [
     "PRNGKey", "ball", "bernoulli", "beta", "binomial", "bits", "categorical", "cauchy", "chisquare", "choice", "clone",
     "dirichlet", "double_sided_maxwell", "exponential", "f", "fold_in", "gamma", "generalized_normal", "geometric",
     "gumbel", "key", "key_data", "key_impl", "laplace", "loggamma", "logistic", "lognormal", "maxwell", "multinomial",
-    "normal", "pareto", "permutation", "poisson", "rademacher", "randint", "rayleigh", "split", "t", "triangular",
-    "truncated_normal", "uniform", "wald", "weibull_min", "wrap_key_data",
+    "multivariate_normal", "normal", "pareto", "permutation", "poisson", "rademacher", "randint", "rayleigh", "split",
+    "t", "triangular", "truncated_normal", "uniform", "wald", "weibull_min", "wrap_key_data",
 ]  # fmt: skip
 
-# What makes a key of a number is called with ever other numbers; all else looks at no elements, and is replayed.
+# What makes a key of a number is called with ever other numbers, and a factor looks at its matrix; all else looks at no
+# elements, and is replayed.
 _OF_NUMBERS = frozenset(("PRNGKey", "clone", "fold_in", "key", "key_impl", "wrap_key_data"))
-set_boundaries(globals(), [name for name in __all__ if name in _OF_NUMBERS])
-set_boundaries(globals(), [name for name in __all__ if name not in _OF_NUMBERS], replayed)
+_LOOKING = _OF_NUMBERS | {"multivariate_normal"}
+set_boundaries(globals(), [name for name in __all__ if name in _LOOKING])
+set_boundaries(globals(), [name for name in __all__ if name not in _LOOKING], replayed)
 
 _SAMPLERS = [name for name in __all__ if name not in _OF_NUMBERS and name not in ("key_data", "split")]
 _SHAPED_BY_PARAMETERS = frozenset((
@@ -64,3 +68,7 @@ _PHRASES = {
 _SHAPE = "of the result, to which the parameters broadcast; by default the shape that they have together."
 say([globals()[name] for name in _SAMPLERS if name not in _SHAPED_BY_PARAMETERS], _PHRASES)
 say([globals()[name] for name in _SAMPLERS if name in _SHAPED_BY_PARAMETERS], {**_PHRASES, "shape": _SHAPE})
+
+
+def __getattr__(name: str) -> object:
+    raise absent(__name__, name)

@@ -18,10 +18,15 @@ from tracer.trace.source import here
 
 @dataclass(frozen=True, slots=True)
 class CpuDevice:
-    """The processor, with all its cores."""
+    """The processor, with all its cores.
+
+    >>> isinstance(tracer.devices()[0], tracer.Device)
+    True
+    """
 
     id: int = 0
-    platform = "cpu"
+    platform = device_kind = "cpu"
+    process_index = 0
 
     def __repr__(self) -> str:
         return f"CpuDevice({self.id})"
@@ -33,16 +38,82 @@ class CpuDevice:
 CPU = CpuDevice()
 
 
-def devices(platform: str | None = None) -> list[CpuDevice]:
+def devices(backend: str | None = None) -> list[CpuDevice]:
     """The devices there are, of all platforms or of one. Raises DeviceError for a platform that is not there.
 
-    platform: "cpu", or None for all.
+    backend: the platform, "cpu", or None for all.
 
     >>> tracer.devices()
     [CpuDevice(0)]
     """
-    if platform is not None:
-        check_device(platform, "devices")
+    return _devices("devices", backend)
+
+
+def local_devices(
+    process_index: int | None = None, backend: str | None = None, host_id: int | None = None
+) -> list[CpuDevice]:
+    """The devices of this process, which are all.
+
+    process_index: 0, or None; backend: as of `devices`; host_id: an older name of process_index. Raises DeviceError for
+    another process, or for a platform that is not there.
+
+    >>> tracer.local_devices()
+    [CpuDevice(0)]
+    """
+    if process_index or host_id:
+        text = f"local_devices{here()}: no process {process_index or host_id}"
+        raise DeviceError(message(text, help="there is one process, 0"))
+    return _devices("local_devices", backend)
+
+
+def device_count(backend: str | None = None) -> int:
+    """How many devices there are. backend: as of `devices`.
+
+    >>> tracer.device_count()
+    1
+    """
+    return len(_devices("device_count", backend))
+
+
+def local_device_count(backend: str | None = None) -> int:
+    """How many devices this process has: all. backend: as of `devices`.
+
+    >>> tracer.local_device_count()
+    1
+    """
+    return len(_devices("local_device_count", backend))
+
+
+def default_backend() -> str:
+    """The platform on which arrays are made: "cpu".
+
+    >>> tracer.default_backend()
+    'cpu'
+    """
+    return CPU.platform
+
+
+def process_count(backend: str | None = None) -> int:
+    """How many processes compute together: this one. backend: as of `devices`.
+
+    >>> tracer.process_count()
+    1
+    """
+    return len(_devices("process_count", backend))
+
+
+def process_index(backend: str | None = None) -> int:
+    """The number of this process among those that compute together: 0. backend: as of `devices`.
+
+    >>> tracer.process_index()
+    0
+    """
+    return _devices("process_index", backend)[0].process_index
+
+
+def _devices(name: str, backend: str | None) -> list[CpuDevice]:
+    if backend is not None:
+        check_device(backend, name)
     return [CPU]
 
 
@@ -74,6 +145,44 @@ def default_device(device: Any) -> Iterator[None]:
         yield
 
 
+@dataclass(frozen=True, slots=True)
+class SingleDeviceSharding:
+    """Where the parts of an array lie that one device has: all on it. `x.sharding` is one, `device_put` takes one.
+
+    device: one of `tracer.devices()`.
+
+    >>> tracer.sharding.SingleDeviceSharding(tracer.devices()[0]).is_fully_replicated
+    True
+    """
+
+    device: CpuDevice
+    is_fully_replicated = is_fully_addressable = True
+
+    @property
+    def device_set(self) -> set[CpuDevice]:
+        """The devices: one."""
+        return {self.device}
+
+    @property
+    def addressable_devices(self) -> set[CpuDevice]:
+        """The devices of this process: all."""
+        return {self.device}
+
+    def shard_shape(self, global_shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape of what the device has of an array of a shape: all of it."""
+        return tuple(global_shape)
+
+
+def sharding_of(x: Array) -> SingleDeviceSharding:
+    """How an array is spread over devices: it is not.
+
+    >>> tnp.zeros(3).sharding
+    SingleDeviceSharding(device=CpuDevice(0))
+    """
+    del x
+    return SingleDeviceSharding(CPU)
+
+
 def device_of(x: Array) -> CpuDevice:
     """Where an array lives.
 
@@ -86,7 +195,7 @@ def device_of(x: Array) -> CpuDevice:
 
 def check_device(device: Any, what: str) -> None:
     """Raise DeviceError for what is no device, or one that is not there."""
-    if device is None or isinstance(device, CpuDevice) or device in ("cpu", "cpu:0"):
+    if device is None or isinstance(device, CpuDevice | SingleDeviceSharding) or device in ("cpu", "cpu:0"):
         return
     if str(device).startswith(("cuda", "gpu")):
         raise DeviceError(message(f"{what}{here()}: no device {str(device)!r}", *_missing_cuda()))

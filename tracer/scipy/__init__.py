@@ -1,8 +1,16 @@
-"""`tracer.scipy`: SciPy's functions on arrays that are traced: linear algebra, special functions, distributions."""
+"""`tracer.scipy`: SciPy's functions on arrays that are traced.
 
-from tracer.scipy import linalg, special, stats
+Linear algebra, special functions, distributions, signals, integrals, and images read between pixels.
+"""
 
-__all__ = ["linalg", "special", "stats"]
+from tracer.absent import absent
+from tracer.scipy import integrate, linalg, ndimage, signal, special, stats
+
+__all__ = ["integrate", "linalg", "ndimage", "signal", "special", "stats"]
+
+
+def __getattr__(name: str) -> object:
+    raise absent(__name__, name)
 
 
 def __dir__() -> list[str]:

@@ -14,7 +14,7 @@ from tracer.errors import ArgumentError, message
 from tracer.numpy import copysign, exp, floor, where
 from tracer.numpy import sum as total
 from tracer.numpy.conversion import array_of
-from tracer.numpy.promotion import pointwise_inexact, promoted_inexact
+from tracer.numpy.promotion import pointwise_inexact, promoted_real
 from tracer.primitives import special
 from tracer.trace.array import Array
 from tracer.trace.source import here
@@ -35,7 +35,7 @@ def gammasgn(x: Any) -> Array:
     >>> tracer.scipy.special.gammasgn(tnp.asarray([0.5, -0.5, -1.5]))
     Array([ 1., -1.,  1.], f64)
     """
-    (value,) = promoted_inexact("gammasgn", x)
+    (value,) = promoted_real("gammasgn", x)
     whole = floor(value)
     sign = where(value > 0, 1.0, where(whole == value, math.nan, where(whole % 2 != 0, -1.0, 1.0)))
     return where(value == 0, copysign(1.0, value), where(value != value, math.nan, sign))
@@ -47,7 +47,7 @@ def gamma(x: Any) -> Array:
     >>> tracer.scipy.special.gamma(tnp.asarray([5.0, 0.5]))
     Array([24.        ,  1.77245385], f64)
     """
-    (value,) = promoted_inexact("gamma", x)
+    (value,) = promoted_real("gamma", x)
     return gammasgn(value) * exp(special.lgamma(value))
 
 
@@ -57,7 +57,7 @@ def rgamma(x: Any) -> Array:
     >>> tracer.scipy.special.rgamma(tnp.asarray([5.0, 0.0]))
     Array([0.04166667, 0.        ], f64)
     """
-    (value,) = promoted_inexact("rgamma", x)
+    (value,) = promoted_real("rgamma", x)
     pole = (value <= 0) & (floor(value) == value)
     inside = where(pole, 1.0, value)
     return where(pole, where(value == 0, value, 0.0), gammasgn(inside) * exp(-special.lgamma(inside)))
@@ -79,7 +79,7 @@ def factorial(n: Any, exact: bool = False) -> Array:
                 help="call math.factorial, or leave exact= out",
             )
         )
-    (value,) = promoted_inexact("factorial", n)
+    (value,) = promoted_real("factorial", n)
     return where(value < 0, 0.0, exp(special.lgamma(where(value < 0, 0.0, value) + 1.0)))
 
 
@@ -89,7 +89,7 @@ def beta(a: Any, b: Any) -> Array:
     >>> tracer.scipy.special.beta(2.0, tnp.asarray([3.0, 0.5]))
     Array([0.08333333, 1.33333333], f64)
     """
-    x, y = (_array(v) for v in promoted_inexact("beta", a, b))
+    x, y = (_array(v) for v in promoted_real("beta", a, b))
     return gammasgn(x) * gammasgn(y) * gammasgn(x + y) * exp(betaln(x, y))
 
 
@@ -109,7 +109,7 @@ def poch(z: Any, m: Any) -> Array:
     >>> tracer.scipy.special.poch(2.0, tnp.asarray([0.0, 1.0, 3.0]))
     Array([ 1.,  2., 24.], f64)
     """
-    x, more = (_array(v) for v in promoted_inexact("poch", z, m))
+    x, more = (_array(v) for v in promoted_real("poch", z, m))
     ratio = gammasgn(x + more) * gammasgn(x) * exp(gammaln(x + more) - gammaln(x))
     return where(array_of("poch", more) == 0, 1.0, ratio)
 
@@ -120,8 +120,31 @@ def binom(n: Any, k: Any) -> Array:
     >>> tracer.scipy.special.binom(5.0, tnp.asarray([0.0, 2.0, 5.0, 6.0]))
     Array([ 1., 10.,  1.,  0.], f64)
     """
-    x, y = (_array(v) for v in promoted_inexact("binom", n, k))
+    x, y = (_array(v) for v in promoted_real("binom", n, k))
     return exp(gammaln(x + 1.0)) * gammasgn(x + 1.0) * rgamma(y + 1.0) * rgamma(x - y + 1.0)
+
+
+def comb(N: Any, k: Any, exact: bool = False, repetition: bool = False) -> Array:
+    """How many ways there are to choose k of N things; 0 where k is negative, or N, or k is more than N.
+
+    N, k: real numbers, whose shapes broadcast to [*s]; repetition: whether a thing may be chosen more than once.
+    Returns floats [*s], of the promoted dtype; integers are cast. exact: False alone, else raises ArgumentError.
+
+    >>> tracer.scipy.special.comb(5, tnp.asarray([0, 2, 5, 6]))
+    Array([ 1., 10.,  1.,  0.], f64)
+    """
+    if exact:
+        raise ArgumentError(
+            message(
+                f"comb{here()}: exact=True is for integers of any size",
+                help="call math.comb, or leave exact= out",
+            )
+        )
+    n, chosen = (_array(v) for v in promoted_real("comb", array_of("comb", N), k))
+    things = n + chosen - 1.0 if repetition else n
+    valid = (n >= 0) & (chosen >= 0) & (chosen <= things)
+    found = where(valid, binom(where(valid, things, 1.0), where(valid, chosen, 0.0)), 0.0)
+    return where((n >= 0) & (things < 0) & (chosen == 0), 1.0, found)  # nothing of nothing
 
 
 def multigammaln(a: Any, d: int) -> Array:
@@ -132,7 +155,7 @@ def multigammaln(a: Any, d: int) -> Array:
     >>> tracer.scipy.special.multigammaln(tnp.asarray(2.0), 1)
     Array(0., f64)
     """
-    (value,) = promoted_inexact("multigammaln", a)
+    (value,) = promoted_real("multigammaln", a)
     shifts = array_of("multigammaln", (np.arange(d) / 2).astype(value.dtype))
     return total(gammaln(value[..., None] - shifts), -1) + d * (d - 1) / 4 * math.log(math.pi)
 

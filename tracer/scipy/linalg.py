@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tracer.absent import absent
 from tracer.errors import ArgumentError, message
 from tracer.ir import shape as shapes
 from tracer.lax.linalg import lu_pivots_to_permutation
@@ -24,14 +25,15 @@ from tracer.primitives.shapes import broadcasted_iota
 from tracer.primitives.solves import inverse_permutation
 from tracer.runtime.replay import replayed
 from tracer.scipy.matrix_functions import expm
+from tracer.scipy.patterned_matrices import block_diag, toeplitz
 from tracer.trace.array import Array
 from tracer.trace.docstrings import say
 from tracer.trace.source import here
 from tracer.trace.tracebacks import set_boundaries
 
 __all__ = [
-    "cho_factor", "cho_solve", "cholesky", "det", "expm", "inv", "lu", "lu_factor", "lu_solve", "solve",
-    "solve_triangular",
+    "block_diag", "cho_factor", "cho_solve", "cholesky", "det", "expm", "inv", "lu", "lu_factor", "lu_solve", "solve",
+    "solve_triangular", "toeplitz",
 ]  # fmt: skip
 
 _FORMS = {0: 0, "N": 0, 1: 1, "T": 1, 2: 2, "C": 2}
@@ -280,3 +282,7 @@ say(
     [globals()[name] for name in __all__],
     dict.fromkeys(("overwrite_a", "overwrite_b", "debug", "check_finite"), "as SciPy's, change nothing."),
 )
+
+
+def __getattr__(name: str) -> object:
+    raise absent(__name__, name)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tracer.numpy import absolute, exp, inf, log, log1p, minimum, nan, sqrt, where
-from tracer.numpy.promotion import promoted_inexact
+from tracer.numpy.promotion import promoted_real
 from tracer.primitives import special
 from tracer.trace.array import Array
 from tracer.transforms.custom import custom_jvp
@@ -71,17 +71,20 @@ def ndtr(x: Any) -> Array:
     >>> tracer.scipy.special.ndtr(tnp.asarray([0.0, 1.0]))
     Array([0.5       , 0.84134475], f64)
     """
-    (value,) = promoted_inexact("ndtr", x)
+    (value,) = promoted_real("ndtr", x)
     return 0.5 * special.erfc(-value * math.sqrt(0.5))
 
 
-def log_ndtr(x: Any) -> Array:
+def log_ndtr(x: Any, series_order: int = 3) -> Array:
     """The logarithm of `ndtr`, of small relative error on both sides, however far out.
+
+    x: real numbers [*s]; series_order: changes nothing. Returns floats [*s]; integers are cast.
 
     >>> tracer.scipy.special.log_ndtr(tnp.asarray([-40.0, 30.0]))
     Array([-8.04608442e+002, -4.90671393e-198], f64)
     """
-    (given,) = promoted_inexact("log_ndtr", x)
+    del series_order
+    (given,) = promoted_real("log_ndtr", x)
     value = _wide(given)
     far, above = value < _FAR, value > 0.0
     size = -where(far, value, _FAR)
@@ -99,7 +102,7 @@ def ndtri(p: Any) -> Array:
     >>> tracer.scipy.special.ndtri(tnp.asarray([0.5, 0.84134475, 1e-300]))
     Array([  0.        ,   1.00000002, -37.0470963 ], f64)
     """
-    (given,) = promoted_inexact("ndtri", p)
+    (given,) = promoted_real("ndtri", p)
     return _narrow(_quantile(_wide(given)), given)
 
 

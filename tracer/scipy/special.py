@@ -10,13 +10,17 @@ Array(1.50611767, f64*)
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
+from tracer.absent import absent
 from tracer.nn import log_sigmoid as log_expit
-from tracer.nn import log_softmax, logsumexp, softmax
+from tracer.nn import log_softmax as _log_softmax
+from tracer.nn import logsumexp
+from tracer.nn import softmax as _softmax
 from tracer.numpy import absolute, cbrt, exp2, expm1, full_like, log, log1p, power, sin, sinc, square, where
 from tracer.numpy.bessel import bessel_i
-from tracer.numpy.promotion import pointwise_inexact, promoted_inexact
+from tracer.numpy.promotion import pointwise_inexact, promoted_inexact, promoted_real
 from tracer.primitives import exponential, special
 from tracer.runtime.replay import replayed
 from tracer.scipy.distribution_functions import (
@@ -47,6 +51,7 @@ from tracer.scipy.gammas import (
     beta,
     betaln,
     binom,
+    comb,
     factorial,
     gamma,
     gammaln,
@@ -63,13 +68,36 @@ from tracer.trace.tracebacks import set_boundaries
 from tracer.transforms.custom import custom_jvp
 
 
-def erf(z: Any) -> Array:
-    """The error function, 2/√π times the integral of exp(-t²) from 0 to z.
+def softmax(x: Any, axis: int | Sequence[int] | None = None) -> Array:
+    """exp(x) over its sum along axes, by default all, where that of `tracer.nn` takes the last.
+
+    x: numbers [*s]; axis: one or several, None for all. Returns floats or complex numbers [*s]; integers are cast.
+
+    >>> tracer.scipy.special.softmax(tnp.zeros((2, 2)))
+    Array([[0.25, 0.25],
+           [0.25, 0.25]], f64)
+    """
+    return _softmax(x, axis)
+
+
+def log_softmax(x: Any, axis: int | Sequence[int] | None = None) -> Array:
+    """The logarithm of `softmax`, exact for small probabilities.
+
+    x, axis: as of `softmax`. Returns floats or complex numbers [*s]; integers are cast.
+
+    >>> tracer.scipy.special.log_softmax(tnp.asarray([0.0, 1000.0]))
+    Array([-1000.,     0.], f64)
+    """
+    return _log_softmax(x, axis)
+
+
+def erf(x: Any) -> Array:
+    """The error function, 2/√π times the integral of exp(-t²) from 0 to x.
 
     >>> tracer.scipy.special.erf(tnp.asarray([0.0, 1.0]))
     Array([0.        , 0.84270079], f64)
     """
-    return pointwise_inexact(special.erf, "erf", z)
+    return pointwise_inexact(special.erf, "erf", x)
 
 
 def erfc(x: Any) -> Array:
@@ -81,13 +109,13 @@ def erfc(x: Any) -> Array:
     return pointwise_inexact(special.erfc, "erfc", x)
 
 
-def erfinv(y: Any) -> Array:
+def erfinv(x: Any) -> Array:
     """The inverse of erf on (-1, 1); infinite at both ends, NaN beyond.
 
     >>> tracer.scipy.special.erfinv(tnp.asarray([0.0, 0.5]))
     Array([0.        , 0.47693628], f64)
     """
-    return pointwise_inexact(special.erf_inv, "erfinv", y)
+    return pointwise_inexact(special.erf_inv, "erfinv", x)
 
 
 def digamma(x: Any) -> Array:
@@ -110,7 +138,7 @@ def polygamma(n: int, x: Any) -> Array:
     >>> tracer.scipy.special.polygamma(1, tnp.asarray([1.0]))
     Array([1.64493407], f64)
     """
-    (value,) = promoted_inexact("polygamma", x)
+    (value,) = promoted_real("polygamma", x)
     return special.digamma(value) if n == 0 else special.polygamma(n, value)
 
 
@@ -158,7 +186,7 @@ def exprel(x: Any) -> Array:
     >>> tracer.scipy.special.exprel(tnp.asarray([0.0, 1.0]))
     Array([1.        , 1.71828183], f64)
     """
-    (value,) = promoted_inexact("exprel", x)
+    (value,) = promoted_real("exprel", x)
     small = absolute(value) < 0.5
     inside, outside = where(small, value, 0.0), where(small, 1.0, value)
     series = full_like(inside, 1.0)
@@ -191,11 +219,7 @@ def i0(x: Any) -> Array:
 
 
 def i0e(x: Any) -> Array:
-    """`i0` times e^-
-
-    x
-
-    , which does not overflow. Raises DTypeError for complex numbers.
+    """`i0` times e^-|x|, which does not overflow. Raises DTypeError for complex numbers.
 
     >>> tracer.scipy.special.i0e(1000.0)
     Array(0.01261724, f64)
@@ -213,11 +237,7 @@ def i1(x: Any) -> Array:
 
 
 def i1e(x: Any) -> Array:
-    """`i1` times e^-
-
-    x
-
-    , which does not overflow. Raises DTypeError for complex numbers.
+    """`i1` times e^-|x|, which does not overflow. Raises DTypeError for complex numbers.
 
     >>> tracer.scipy.special.i1e(1000.0)
     Array(0.01261093, f64)
@@ -236,6 +256,7 @@ __all__ = [
     "cbrt",
     "chdtr",
     "chdtrc",
+    "comb",
     "cosm1",
     "digamma",
     "entr",
@@ -290,3 +311,7 @@ set_boundaries(globals(), __all__, replayed)  # they look at no elements
 say_of_elements(
     [globals()[name] for name in __all__], complex_too=("cosm1", "exp10", "expit", "logit", "xlog1py", "xlogy")
 )
+
+
+def __getattr__(name: str) -> object:
+    raise absent(__name__, name)

@@ -1,0 +1,65 @@
+"""Write docs/jax.md: JAX's public names by module, which of them are here, and why not where they are not.
+
+Run:  python -m tools.jax_table   (the names come from tests/jax_signatures.json, which tools/jax_signatures.py writes)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from tools.jax_tables import ROOT
+from tracer.absent import ABSENT
+from tracer.settings import JAXS
+
+TARGET = ROOT / "docs" / "jax.md"
+STORED = json.loads((ROOT / "tests" / "jax_signatures.json").read_text(encoding="utf-8"))
+
+_HEAD = """# JAX's names
+
+Written by `tools/jax_table.py`; compared with JAX {version}. `jax.numpy` is in [numpy.md](numpy.md), `jax.lax` in
+[lax.md](lax.md).
+
+`import tracer as jax` gives the names of these modules. A name that is not here says why in its AttributeError.
+
+| module | names of JAX's | here |
+|---|---|---|
+"""
+
+_SETTINGS = """
+## Settings of JAX's
+
+`tracer.config.update` takes them at these values, which say what is so here, and refuses others with the reason.
+
+| setting | values | why no others |
+|---|---|---|
+"""
+
+
+def _lines() -> Iterator[str]:
+    modules = STORED["modules"]
+    yield _HEAD.format(version=STORED["jax"]).rstrip()
+    for module, names in modules.items():
+        missing = set(ABSENT.get(_ours(module), {})) & set(names)
+        yield f"| `{module}` | {len(names)} | {len(names) - len(missing)} |"
+    yield _SETTINGS.rstrip()
+    for name, setting in JAXS.items():
+        yield f"| `{name}` | {', '.join(f'`{value!r}`' for value in setting.values)} | {setting.why} |"
+    for module in ABSENT:
+        if ABSENT[module] and module != "tracer.lax":
+            yield f"\n## Not in `{module}`\n\n| name | why |\n|---|---|"
+            for name in sorted(ABSENT[module]):
+                yield f"| `{name}` | {ABSENT[module][name]} |"
+
+
+def _ours(module: str) -> str:
+    return "tracer" + module.removeprefix("jax")
+
+
+def text() -> str:
+    """The page."""
+    return "\n".join(_lines()) + "\n"
+
+
+if __name__ == "__main__":
+    TARGET.write_text(text(), encoding="utf-8")

@@ -1,0 +1,304 @@
+"""How parameters begin: functions of a key, a shape and a dtype, with JAX's names and JAX's numbers for the same key.
+
+>>> weights = tracer.nn.initializers.he_normal()(tracer.random.key(0), (784, 256), "float32")
+>>> weights.shape, weights.dtype
+((784, 256), dtype('float32'))
+"""
+
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from tracer import random
+from tracer.absent import absent
+from tracer.errors import ArgumentError, ShapeError, message
+from tracer.ir import dtypes
+from tracer.numpy import full, sqrt
+from tracer.numpy import ones as ones_
+from tracer.numpy import zeros as zeros_
+from tracer.numpy.conversion import array_of, dtype_of_argument, sizes_argument
+from tracer.primitives.complex import complex as from_parts
+from tracer.primitives.exponential import log1p
+from tracer.primitives.trigonometric import cos, sin
+from tracer.settings import config
+from tracer.trace.array import Array
+from tracer.trace.docstrings import say
+from tracer.trace.source import here
+from tracer.trace.tracebacks import boundary, set_boundaries
+
+Axes = int | Sequence[int]
+
+
+class Initializer(Protocol):
+    """What initializers are: called with a key, a shape and a dtype they return an array.
+
+    >>> begin: tracer.nn.initializers.Initializer = tracer.nn.initializers.constant(2.0)
+    >>> begin(tracer.random.key(0), (2,))
+    Array([2., 2.], f64)
+    """
+
+    def __call__(self, key: Any, shape: Any, dtype: Any = None) -> Array:
+        """An array of the shape and dtype."""
+        ...
+
+
+def zeros(key: Any, shape: Any, dtype: Any = None) -> Array:
+    """Zeros. key: of no use.
+
+    >>> tracer.nn.initializers.zeros(tracer.random.key(0), (2,), "float32")
+    Array([0., 0.], f32)
+    """
+    del key
+    return zeros_(shape, dtype)
+
+
+def ones(key: Any, shape: Any, dtype: Any = None) -> Array:
+    """Ones. key: of no use.
+
+    >>> tracer.nn.initializers.ones(tracer.random.key(0), (2,), "float32")
+    Array([1., 1.], f32)
+    """
+    del key
+    return ones_(shape, dtype)
+
+
+def constant(value: Any, dtype: Any = None) -> Initializer:
+    """An initializer of arrays that hold one value everywhere. value: a number, or what broadcasts to the shapes.
+
+    >>> tracer.nn.initializers.constant(-7.0)(tracer.random.key(0), (2,))
+    Array([-7., -7.], f64)
+    """
+    return _initializer(lambda key, shape, chosen: full(shape, value, chosen), dtype)
+
+
+def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
+    """An initializer of samples from the uniform distribution on [0, scale). scale: a number.
+
+    >>> tracer.nn.initializers.uniform(10.0)(tracer.random.key(0), (2,))
+    Array([4.18457112, 2.16295455], f64)
+    """
+    return _initializer(lambda key, shape, chosen: random.uniform(key, shape, chosen) * _of(scale, chosen), dtype)
+
+
+def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
+    """An initializer of samples from the normal distribution of mean 0. stddev: its standard deviation, a number.
+
+    >>> tracer.nn.initializers.normal(5.0)(tracer.random.key(0), (2,))
+    Array([-1.0292107 , -3.92382888], f64)
+    """
+    return _initializer(lambda key, shape, chosen: random.normal(key, shape, chosen) * _of(stddev, chosen), dtype)
+
+
+def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0) -> Initializer:
+    """An initializer of samples from the standard normal distribution cut to (lower, upper), times `stddev`.
+
+    stddev, lower, upper: numbers. What is left of the standard deviation after the cut is not made up for.
+
+    >>> tracer.nn.initializers.truncated_normal(5.0)(tracer.random.key(0), (2,))
+    Array([-0.98175996, -3.70735283], f64)
+    """
+    return _initializer(
+        lambda key, shape, chosen: random.truncated_normal(key, lower, upper, shape, chosen) * _of(stddev, chosen),
+        dtype,
+    )
+
+
+def variance_scaling(
+    scale: Any, mode: str, distribution: str, in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
+    dtype: Any = None,
+) -> Initializer:  # fmt: skip
+    """An initializer of samples of mean 0 and variance scale / n.
+
+    scale: a positive number. mode: what n is: "fan_in", the size of `in_axis` times that of the receptive field (all
+    axes that are not named); "fan_out", of `out_axis` likewise; "fan_avg" and "fan_geo_avg", their arithmetic and
+    geometric means. distribution: "truncated_normal" (cut at two standard deviations, and scaled to make up for it),
+    "normal" or "uniform"; of complex dtypes on the disk. Raises ArgumentError for others, ShapeError for shapes of
+    fewer than two axes where `in_axis` is left out. He et al. 2015, arXiv:1502.01852.
+
+    >>> tracer.nn.initializers.variance_scaling(1.0, "fan_in", "normal")(tracer.random.key(0), (4, 1)).shape
+    (4, 1)
+    """
+    if mode not in _FANS:
+        raise ArgumentError(
+            message(f"variance_scaling{here()}: no such mode", f"got {mode!r}", help=f"one of {', '.join(_FANS)}")
+        )
+    if distribution not in _DISTRIBUTIONS:
+        raise ArgumentError(
+            message(
+                f"variance_scaling{here()}: no such distribution",
+                f"got {distribution!r}",
+                help=f"one of {', '.join(_DISTRIBUTIONS)}",
+            )
+        )
+
+    def draw(key: Any, shape: tuple[int, ...], chosen: dtypes.DType) -> Array:
+        variance = _of(scale / _FANS[mode](*_fans(shape, in_axis, out_axis, batch_axis)), chosen)
+        return _DISTRIBUTIONS[distribution](key, shape, chosen, variance)
+
+    return _initializer(draw, dtype)
+
+
+def glorot_uniform(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None) -> Initializer:
+    """Uniform samples of variance 2 / (fan in + fan out): Glorot & Bengio 2010; also called xavier_uniform.
+
+    >>> tracer.nn.initializers.glorot_uniform()(tracer.random.key(0), (1, 2))
+    Array([[-0.23063812, -0.80243763]], f64)
+    """
+    return variance_scaling(1.0, "fan_avg", "uniform", in_axis, out_axis, batch_axis, dtype)
+
+
+def glorot_normal(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None) -> Initializer:
+    """Samples of the cut normal distribution, of variance 2 / (fan in + fan out); also called xavier_normal.
+
+    >>> tracer.nn.initializers.glorot_normal()(tracer.random.key(0), (1, 2))
+    Array([[-0.18226018, -0.68825662]], f64)
+    """
+    return variance_scaling(1.0, "fan_avg", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
+
+
+def lecun_uniform(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None) -> Initializer:
+    """Uniform samples of variance 1 / fan in: Klambauer et al. 2017, arXiv:1706.02515.
+
+    >>> tracer.nn.initializers.lecun_uniform()(tracer.random.key(0), (1, 2))
+    Array([[-0.28247285, -0.98278137]], f64)
+    """
+    return variance_scaling(1.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
+
+
+def lecun_normal(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None) -> Initializer:
+    """Samples of the cut normal distribution, of variance 1 / fan in: Klambauer et al. 2017, arXiv:1706.02515.
+
+    >>> tracer.nn.initializers.lecun_normal()(tracer.random.key(0), (1, 2))
+    Array([[-0.22322222, -0.84293876]], f64)
+    """
+    return variance_scaling(1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
+
+
+def he_uniform(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None) -> Initializer:
+    """Uniform samples of variance 2 / fan in: He et al. 2015, arXiv:1502.01852; also called kaiming_uniform.
+
+    >>> tracer.nn.initializers.he_uniform()(tracer.random.key(0), (1, 2))
+    Array([[-0.39947694, -1.38986275]], f64)
+    """
+    return variance_scaling(2.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
+
+
+def he_normal(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None) -> Initializer:
+    """Samples of the cut normal distribution, of variance 2 / fan in: arXiv:1502.01852; also called kaiming_normal.
+
+    >>> tracer.nn.initializers.he_normal()(tracer.random.key(0), (1, 2))
+    Array([[-0.31568389, -1.19209543]], f64)
+    """
+    return variance_scaling(2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
+
+
+xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
+kaiming_uniform, kaiming_normal = he_uniform, he_normal
+
+
+def _initializer(draw: Callable[[Any, tuple[int, ...], dtypes.DType], Array], default: Any) -> Initializer:
+    def initializer(key: Any, shape: Any, dtype: Any = default) -> Array:
+        chosen = config.default_float if dtype is None else dtype_of_argument("initializer", dtype)
+        return draw(key, sizes_argument("initializer", shape), chosen)
+
+    return boundary(initializer)
+
+
+def _of(value: Any, dtype: dtypes.DType) -> Array:
+    return array_of("initializer", value).astype(dtype)
+
+
+_FANS: dict[str, Callable[[float, float], float]] = {
+    "fan_in": lambda fan_in, fan_out: fan_in,
+    "fan_out": lambda fan_in, fan_out: fan_out,
+    "fan_avg": lambda fan_in, fan_out: (fan_in + fan_out) / 2,
+    "fan_geo_avg": lambda fan_in, fan_out: math.sqrt(fan_in * fan_out),
+}
+
+
+def _fans(shape: tuple[int, ...], in_axis: Axes, out_axis: Axes, batch_axis: Axes) -> tuple[float, float]:
+    """How many elements go into one, and how many one goes into."""
+    if len(shape) <= 1 and in_axis == -2:
+        raise ShapeError(
+            message(
+                f"variance_scaling{here()}: weights have two axes or more, for what goes in and what comes out",
+                f"got the shape {shape}",
+                help="name in_axis and out_axis, or take initializers.normal or zeros for vectors",
+            )
+        )
+    into, out, batch = (
+        math.prod(shape[axis] for axis in ([axes] if isinstance(axes, int) else axes))
+        for axes in (in_axis, out_axis, batch_axis)
+    )
+    field = math.prod(shape) / into / out / batch if into * out * batch else 0.0
+    return into * field, out * field
+
+
+_CUT = 0.87962566103423978  # the standard deviation of the standard normal distribution cut to (-2, 2)
+_CUT_DISK = 0.95311164380491208  # that of the complex one, cut to the disk of radius 2
+
+
+def _truncated(key: Any, shape: tuple[int, ...], dtype: dtypes.DType, variance: Array) -> Array:
+    if dtypes.is_complex(dtype):
+        return _on_disk(key, shape, dtype, _cut_radius) * (sqrt(variance) / _of(_CUT_DISK, dtype))
+    return random.truncated_normal(key, -2, 2, shape, dtype) * (sqrt(variance) / _of(_CUT, dtype))
+
+
+def _normal(key: Any, shape: tuple[int, ...], dtype: dtypes.DType, variance: Array) -> Array:
+    return random.normal(key, shape, dtype) * sqrt(variance)
+
+
+def _uniform(key: Any, shape: tuple[int, ...], dtype: dtypes.DType, variance: Array) -> Array:
+    if dtypes.is_complex(dtype):
+        return _on_disk(key, shape, dtype, lambda u: sqrt(2 * u)) * sqrt(variance)
+    return random.uniform(key, shape, dtype, -1) * sqrt(3 * variance)
+
+
+def _cut_radius(u: Array) -> Array:
+    """Of complex normal samples of variance 1, cut to the disk of radius 2."""
+    return sqrt(-log1p(-(1 - math.exp(-4)) * u))
+
+
+def _on_disk(key: Any, shape: tuple[int, ...], dtype: dtypes.DType, radius: Callable[[Array], Array]) -> Array:
+    """Complex numbers of any direction, with the radius that a uniform sample decides."""
+    real = dtypes.real_dtype(dtype)
+    first, second = random.split(key)
+    distance = radius(random.uniform(first, shape, real))
+    angle = 2 * math.pi * random.uniform(second, shape, real)
+    return from_parts(distance * cos(angle), distance * sin(angle))
+
+
+_DISTRIBUTIONS = {"truncated_normal": _truncated, "normal": _normal, "uniform": _uniform}
+
+__all__ = [
+    "Initializer", "constant", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "kaiming_normal",
+    "kaiming_uniform", "lecun_normal", "lecun_uniform", "normal", "ones", "truncated_normal", "uniform",
+    "variance_scaling", "xavier_normal", "xavier_uniform", "zeros",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    raise absent(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+_FUNCTIONS = [name for name in __all__ if name != "Initializer"]
+set_boundaries(globals(), _FUNCTIONS)
+say(
+    [globals()[name] for name in _FUNCTIONS],
+    {
+        "shape": "of the array: a size, or several.",
+        "in_axis": "where what goes in lies, one axis or several.",
+        "out_axis": "where what comes out lies, one axis or several.",
+        "batch_axis": "axes of separate weights, which count for neither.",
+        "dtype": "of the array, by default `config.default_float`. Initializers are called as init(key, shape, dtype).",
+    },
+)

@@ -1,0 +1,63 @@
+"""Samples from the normal distribution of several variables that depend on each other."""
+
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+
+from __future__ import annotations
+
+from typing import Any
+
+from tracer.errors import ArgumentError, ShapeError, message
+from tracer.ir import shape as shapes
+from tracer.numpy import matvec
+from tracer.numpy.conversion import unified
+from tracer.numpy.linalg import cholesky
+from tracer.numpy.promotion import promoted_real
+from tracer.random.arguments import Parameter, broadcasts_to, float_dtype, one_key, shape_of
+from tracer.random.continuous import normal_of
+from tracer.trace.array import Array
+from tracer.trace.source import here
+
+_NAME = "multivariate_normal"
+
+
+def multivariate_normal(
+    key: Parameter, mean: Any, cov: Any, shape: Any = None, dtype: Any = None, method: str = "cholesky"
+) -> Array:
+    """Samples from the normal distribution with a mean and a covariance matrix.
+
+    mean: numbers [*b, n]; cov: symmetric and positive definite, [*c, n, n]; shape: [*s], to which b and c broadcast, by
+    default what they broadcast to. Returns [*s, n]. dtype: a float one, by default that of mean and cov. method:
+    "cholesky". Raises ShapeError for what does not fit, ArgumentError for other methods, LinAlgError where a matrix
+    that is known is not positive definite.
+
+    >>> mean, cov = tnp.asarray([1.0, -1.0]), tnp.asarray([[2.0, 1.0], [1.0, 2.0]])
+    >>> tracer.random.multivariate_normal(tracer.random.key(0), mean, cov, (3,)).shape
+    (3, 2)
+    """
+    if method != "cholesky":
+        raise ArgumentError(
+            message(
+                f"random.{_NAME}{here()}: no such method",
+                f"got {method!r}",
+                help='leave it out: the factor is that of "cholesky"',
+            )
+        )
+    keys = one_key(_NAME, key)
+    centre, spread = unified(_NAME, [promoted_real(f"random.{_NAME}", x)[0] for x in (mean, cov)])
+    if not centre.ndim or spread.ndim < 2 or spread.shape[-2:] != centre.shape[-1:] * 2:
+        raise ShapeError(
+            message(
+                f"random.{_NAME}{here()}: mean is [*b, n] and cov [*c, n, n]",
+                f"got {centre.type} and {spread.type}",
+                help="cov has a row and a column for each element of mean",
+            )
+        )
+    together = shapes.broadcast(centre.shape[:-1], spread.shape[:-2], operation=f"random.{_NAME}{here()}")
+    sizes = together if shape is None else shape_of(_NAME, shape)
+    if not broadcasts_to(together, sizes):
+        text = f"random.{_NAME}{here()}: mean and cov broadcast to the shape"
+        raise ShapeError(message(text, f"got {centre.type} and {spread.type} for {shapes.show(sizes)}"))
+    chosen = float_dtype(_NAME, centre.dtype if dtype is None else dtype)
+    samples = normal_of(keys, (*sizes, centre.shape[-1]), chosen)
+    return centre.astype(chosen) + matvec(cholesky(spread.astype(chosen)), samples)

@@ -1,0 +1,133 @@
+"""Images: an array read between its elements."""
+
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tracer.absent import absent
+from tracer.errors import ArgumentError, ShapeError, message
+from tracer.ir import dtypes
+from tracer.numpy import absolute, clip, floor, where
+from tracer.numpy.conversion import array_of, floating
+from tracer.numpy.promotion import require_real
+from tracer.primitives.rounding import RoundingMethod
+from tracer.primitives.rounding import round as nearest
+from tracer.runtime.replay import replayed
+from tracer.trace.array import Array
+from tracer.trace.source import here
+from tracer.trace.tracebacks import set_boundaries
+
+
+def map_coordinates(
+    input: Any, coordinates: Sequence[Any], order: int, mode: str = "constant", cval: Any = 0.0
+) -> Array:
+    """The values of an array at places between its elements.
+
+    input: numbers [*s]; coordinates: for each of its axes real numbers [*r]; order: 0 for the nearest element, halves
+    away from zero, or 1 for linear interpolation. mode: what is beyond the ends: "constant", "nearest", "wrap",
+    "mirror" (about the outermost elements) or "reflect" (about their edges); cval: the constant. Between the ends and
+    what is beyond it is interpolated as anywhere: "constant" and "wrap" are SciPy's "grid-constant" and "grid-wrap".
+    Returns input's dtype [*r]; integers are rounded. Raises ArgumentError for another order or mode, ShapeError for
+    another number of coordinates.
+
+    >>> image = tnp.asarray([[0.0, 1.0], [2.0, 3.0]])
+    >>> tracer.scipy.ndimage.map_coordinates(image, [tnp.asarray([0.5, 1.0]), tnp.asarray([0.5, 0.25])], order=1)
+    Array([1.5 , 2.25], f64)
+    """
+    x = array_of(_NAME, input)
+    places = [array_of(_NAME, along) for along in coordinates]
+    for along in places:
+        require_real(_NAME, along.dtype, along)
+    _check(x, places, order, mode)
+    parts = [_PARTS[order](along) for along in places]
+    outside = array_of(_NAME, cval).astype(x.dtype)
+    result: Any = 0
+    for corner in itertools.product(*parts):
+        found, share, inside = [], None, None
+        for (place, weight), size in zip(corner, x.shape, strict=True):
+            found.append(_INDICES[mode](place, size))
+            share = weight if share is None or weight is None else share * weight
+            if mode == "constant":
+                within = (place >= 0) & (place < size)
+                inside = within if inside is None else inside & within
+        value = x.at[tuple(found)].get(mode="clip")
+        if inside is not None:
+            value = where(inside, value, outside)
+        result = result + (value if share is None else share * value)
+    return _in_dtype(result, x.dtype)
+
+
+_NAME = "map_coordinates"
+_Part = tuple[Array, Any]  # places of elements, and their weights; None for 1
+
+
+def _nearest(along: Array) -> list[_Part]:
+    rounded = nearest(floating(along), RoundingMethod.AWAY_FROM_ZERO)
+    return [(rounded.astype(dtypes.I64), None)]
+
+
+def _linear(along: Array) -> list[_Part]:
+    place = floating(along)
+    below = floor(place)
+    share = place - below
+    index = below.astype(dtypes.I64)
+    return [(index, 1 - share), (index + 1, share)]
+
+
+_PARTS: dict[int, Callable[[Array], list[_Part]]] = {0: _nearest, 1: _linear}
+
+
+def _mirrored(place: Array, size: int) -> Array:
+    """There and back again, the ends once."""
+    last = size - 1
+    return absolute((place + last) % (2 * last) - last) if last else place * 0
+
+
+_INDICES: dict[str, Callable[[Array, int], Array]] = {
+    "constant": lambda place, size: place,
+    "nearest": lambda place, size: clip(place, 0, size - 1),
+    "wrap": lambda place, size: place % size,
+    "mirror": _mirrored,
+    "reflect": lambda place, size: _mirrored(2 * place + 1, 2 * size + 1) // 2,
+}
+
+
+def _check(x: Array, places: list[Array], order: int, mode: str) -> None:
+    if len(places) != x.ndim or not x.ndim:
+        remedy = "give one array of places for each axis"
+        raise ShapeError(
+            message(f"{_NAME}{here()}: coordinates are as many as axes", f"got {len(places)} for {x.type}", help=remedy)
+        )
+    if order not in _PARTS:
+        raise ArgumentError(
+            message(f"{_NAME}{here()}: order is 0 or 1", f"got {order!r}", help="there are no splines yet")
+        )
+    if mode not in _INDICES:
+        raise ArgumentError(
+            message(f"{_NAME}{here()}: no such mode", f"got {mode!r}", help=f"there are {', '.join(_INDICES)}")
+        )
+
+
+def _in_dtype(result: Array, dtype: dtypes.DType) -> Array:
+    if dtypes.is_integer(dtype) and dtypes.is_float(result.dtype):
+        result = nearest(result, RoundingMethod.AWAY_FROM_ZERO)
+    return result.astype(dtype)
+
+
+__all__ = ["map_coordinates"]
+
+
+def __getattr__(name: str) -> object:
+    raise absent(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+set_boundaries(globals(), __all__, replayed)

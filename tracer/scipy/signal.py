@@ -1,0 +1,258 @@
+"""Signals: convolution and correlation along all axes, and trends taken away.
+
+Everything is computed by its definition: until there are Fourier transforms in compiled code, `fftconvolve` is, too.
+What does not fit raises ShapeError, and an unknown mode, method or boundary ArgumentError.
+"""
+
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from tracer.absent import absent
+from tracer.errors import ArgumentError, ShapeError, message
+from tracer.ir import dtypes
+from tracer.ir.shape import axes_tuple, axis_index
+from tracer.numpy import arange, concatenate, conj, flip, mean, moveaxis, pad, sum
+from tracer.numpy.conversion import array_of, unified
+from tracer.numpy.promotion import promoted_inexact
+from tracer.primitives.convolution_layouts import conv_general_dilated
+from tracer.primitives.joining import slice as cut
+from tracer.runtime.replay import replayed
+from tracer.trace.array import Array
+from tracer.trace.docstrings import say
+from tracer.trace.source import here
+from tracer.trace.tracebacks import set_boundaries
+from tracer.transforms.vectorize import vmap
+
+
+def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None) -> Array:
+    """The convolution of two arrays along all axes: out[k] = sum over i of in1[i] in2[k - i].
+
+    >>> tracer.scipy.signal.convolve(tnp.asarray([1.0, 2.0, 3.0]), tnp.asarray([0.0, 1.0, 0.5]), "same")
+    Array([1. , 2.5, 4. ], f64)
+    """
+    x, y = _operands("convolve", in1, in2)
+    _check_method("convolve", method)
+    return _convolved("convolve", x, y, mode, precision)
+
+
+def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None) -> Array:
+    """The cross-correlation of two arrays along all axes: out[k] = sum over i of in1[i + k] conj(in2[i]).
+
+    >>> tracer.scipy.signal.correlate(tnp.asarray([1.0, 2.0, 3.0]), tnp.asarray([0.0, 1.0]))
+    Array([1., 2., 3., 0.], f64)
+    """
+    x, y = _operands("correlate", in1, in2)
+    _check_method("correlate", method)
+    return _convolved("correlate", x, flip(_conjugate(y)), mode, precision)
+
+
+def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: int | Sequence[int] | None = None) -> Array:
+    """`convolve` along some axes; along the others both have one size, and each of its places is for itself.
+
+    axes: one or several, by default all. Computed as by `convolve`, with the same bits.
+
+    >>> tracer.scipy.signal.fftconvolve(tnp.ones((2, 3)), tnp.ones((2, 2)), axes=1)
+    Array([[1., 2., 2., 1.],
+           [1., 2., 2., 1.]], f64)
+    """
+    x, y = _operands("fftconvolve", in1, in2)
+    along = range(x.ndim) if axes is None else axes_tuple(axes, x.ndim, f"fftconvolve{here()}")
+    others = [axis for axis in range(x.ndim) if axis not in along]
+    if any(x.shape[axis] != y.shape[axis] for axis in others):
+        raise ShapeError(
+            message(
+                f"fftconvolve{here()}: axes that are not convolved have one size",
+                f"got {x.type} and {y.type}, axes={axes}",
+                help="broadcast them first",
+            )
+        )
+
+    def convolved(a: Any, b: Any) -> Any:
+        return _convolved("fftconvolve", a, b, mode, None)
+
+    each = convolved
+    for axis in others:  # the last one is mapped first, so that those before it keep their places
+        each = vmap(each, in_axes=axis, out_axes=axis)
+    return each(x, y)
+
+
+def convolve2d(
+    in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0, precision: Any = None
+) -> Array:
+    """The convolution of two matrices, of which the first may go on beyond its ends.
+
+    >>> tracer.scipy.signal.convolve2d(tnp.ones((2, 2)), tnp.ones((2, 2)), "same", boundary="wrap")
+    Array([[4., 4.],
+           [4., 4.]], f64)
+    """
+    x, y = _matrices("convolve2d", in1, in2)
+    return _in_plane("convolve2d", x, y, mode, boundary, fillvalue, precision)
+
+
+def correlate2d(
+    in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0, precision: Any = None
+) -> Array:
+    """The cross-correlation of two matrices, of which the first may go on beyond its ends.
+
+    As in SciPy, "same" is about the element in2[r // 2, c // 2], and "valid" with the larger one second gives the
+    conjugate.
+
+    >>> tracer.scipy.signal.correlate2d(tnp.ones((2, 2)), tnp.ones((2, 2)), "valid")
+    Array([[4.]], f64)
+    """
+    x, y = _matrices("correlate2d", in1, in2)
+    found = flip(_in_plane("correlate2d", flip(x), _conjugate(y), mode, boundary, fillvalue, precision))
+    swapped = mode == "valid" and x.shape != y.shape and _fits_in(x, y)
+    return _conjugate(found) if swapped else found
+
+
+def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: bool | None = None) -> Array:
+    """What is left of data without the line of least squares along an axis, or without the mean.
+
+    data: numbers [*s]; axis: by default the last; type: "linear" or "constant"; bp: places known while tracing where
+    another line begins; overwrite_data: None alone. Returns floats or complex numbers [*s]; integers are cast. Raises
+    ArgumentError for another type, and for places beyond the ends.
+
+    >>> tracer.scipy.signal.detrend(tnp.asarray([1.0, 2.0, 4.0]), type="constant")
+    Array([-1.33333333, -0.33333333,  1.66666667], f64)
+    """
+    (x,) = promoted_inexact("detrend", data)
+    if type not in ("linear", "constant") or overwrite_data is not None:
+        got = f"type={type!r}, overwrite_data={overwrite_data!r}"
+        raise ArgumentError(message(f'detrend{here()}: type is "linear" or "constant"', f"got {got}"))
+    along = axis_index(axis, x.ndim, f"detrend{here()}")
+    if type == "constant":
+        return x - mean(x, along, keepdims=True)
+    y = moveaxis(x, along, -1)
+    size = y.shape[-1]
+    ends = np.unique([0, *np.atleast_1d(np.asarray(bp)).tolist(), size])
+    if ends[0] < 0 or ends[-1] > size:
+        raise ArgumentError(message(f"detrend{here()}: places lie within the axis", f"got bp={bp} for {x.type}"))
+    parts = [_without_line(y[..., first:last]) for first, last in pairwise(ends)]
+    return moveaxis(concatenate(parts, -1), -1, along)
+
+
+def _without_line(y: Array) -> Array:
+    level = y - mean(y, -1, keepdims=True)
+    places = arange(y.shape[-1], dtype=dtypes.real_dtype(y.dtype) if dtypes.is_complex(y.dtype) else y.dtype)
+    places = places - mean(places)
+    spread = sum(places * places)
+    if y.shape[-1] < 2:
+        return level
+    return level - sum(level * places, -1, keepdims=True) / spread * places
+
+
+def _operands(name: str, in1: Any, in2: Any) -> tuple[Array, Array]:
+    """In one float or complex dtype, with as many axes."""
+    x, y = unified(name, [promoted_inexact(name, v)[0] for v in (in1, in2)])
+    if x.ndim != y.ndim or not x.size or not y.size:
+        raise ShapeError(
+            message(
+                f"{name}{here()}: both have elements, and as many axes",
+                f"got {x.type} and {y.type}",
+                help="give the smaller one axes of size 1: y[None]",
+            )
+        )
+    return x, y
+
+
+def _matrices(name: str, in1: Any, in2: Any) -> tuple[Array, Array]:
+    x, y = _operands(name, in1, in2)
+    if x.ndim != 2:
+        raise ShapeError(message(f"{name}{here()} takes matrices", f"got {x.type} and {y.type}", help="see convolve"))
+    return x, y
+
+
+def _check_method(name: str, method: str) -> None:
+    if method not in ("auto", "direct", "fft"):
+        raise ArgumentError(message(f'{name}{here()}: method is "auto", "direct" or "fft"', f"got {method!r}"))
+
+
+def _conjugate(x: Array) -> Array:
+    return conj(x) if dtypes.is_complex(x.dtype) else x
+
+
+def _fits_in(x: Array, y: Array) -> bool:
+    return all(n <= m for n, m in zip(x.shape, y.shape, strict=True))
+
+
+def _convolved(name: str, x: Array, y: Array, mode: str, precision: Any) -> Array:
+    """The stretch of the whole convolution that a mode is about, by padding to its ends alone."""
+    if not x.ndim:
+        return x * y
+    if mode == "valid" and not _fits_in(y, x):
+        if not _fits_in(x, y):
+            raise ShapeError(
+                message(
+                    f'{name}{here()}: for "valid" one fits into the other along every axis',
+                    f"got {x.type} and {y.type}",
+                    help='take "full" or "same"',
+                )
+            )
+        x, y = y, x
+    ends = [_stretch(name, mode, n, m) for n, m in zip(x.shape, y.shape, strict=True)]
+    padding = [(m - 1 - first, last - n) for (first, last), n, m in zip(ends, x.shape, y.shape, strict=True)]
+    return conv_general_dilated(x[None, None], flip(y)[None, None], (1,) * x.ndim, padding, precision=precision)[0, 0]
+
+
+def _stretch(name: str, mode: str, n: int, m: int) -> tuple[int, int]:
+    """From where to where of n + m - 1 places."""
+    if mode == "full":
+        return 0, n + m - 1
+    if mode == "same":
+        return (m - 1) // 2, (m - 1) // 2 + n
+    if mode == "valid":
+        return m - 1, n
+    raise ArgumentError(message(f'{name}{here()}: mode is "full", "same" or "valid"', f"got {mode!r}"))
+
+
+_BEYOND = {"fill": "constant", "wrap": "wrap", "symm": "symmetric"}
+
+
+def _in_plane(name: str, x: Array, y: Array, mode: str, boundary: str, fillvalue: Any, precision: Any) -> Array:
+    if boundary not in _BEYOND:
+        raise ArgumentError(
+            message(f"{name}{here()}: no such boundary", f"got {boundary!r}", help=f"there are {', '.join(_BEYOND)}")
+        )
+    plain = boundary == "fill" and isinstance(fillvalue, int | float | complex) and fillvalue == 0
+    if plain or mode == "valid":
+        return _convolved(name, x, y, mode, precision)
+    ends = [_stretch(name, mode, n, m) for n, m in zip(x.shape, y.shape, strict=True)]
+    options = {"constant_values": array_of(name, fillvalue).astype(x.dtype)} if boundary == "fill" else {}
+    wider = pad(x, [(m - 1, m - 1) for m in y.shape], _BEYOND[boundary], **options)
+    whole = _convolved(name, wider, y, "valid", precision)
+    return cut(whole, [first for first, _ in ends], [last for _, last in ends], [1, 1])
+
+
+__all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "detrend", "fftconvolve"]
+
+
+def __getattr__(name: str) -> object:
+    raise absent(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+set_boundaries(globals(), __all__, replayed)
+say(
+    [globals()[name] for name in __all__],
+    {
+        "in1": "numbers [*n].",
+        "in2": "numbers [*m], of as many axes. The result has their promoted dtype; integers become floats.",
+        "mode": '"full" (n + m - 1 places along an axis), "same" (n, from the middle) or "valid" (both overlap).',
+        "method": '"auto", "direct" or "fft", which is all one.',
+        "precision": "as of `lax.conv_general_dilated`.",
+        "boundary": 'what in1 is beyond its ends: "fill" for `fillvalue`, "wrap" or "symm".',
+        "fillvalue": "a number.",
+    },
+)

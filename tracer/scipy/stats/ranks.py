@@ -1,0 +1,108 @@
+"""Statistics of samples: ranks, and the error of means."""
+
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, message
+from tracer.ir.shape import axis_index
+from tracer.lax import cummax, cummin
+from tracer.numpy import (
+    any,
+    arange,
+    argsort,
+    broadcast_to,
+    concatenate,
+    cumsum,
+    isnan,
+    moveaxis,
+    nanstd,
+    ones,
+    ravel,
+    sqrt,
+    std,
+    sum,
+    take_along_axis,
+    where,
+)
+from tracer.numpy.conversion import array_of, floating
+from tracer.numpy.promotion import promoted_inexact, require_real
+from tracer.settings import config
+from tracer.trace.array import Array
+from tracer.trace.source import here
+
+_TIES = ("average", "min", "max", "dense", "ordinal")
+
+
+def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate") -> Array:
+    """The ranks of the elements along an axis, from 1 on.
+
+    a: real numbers [*s]; method: which of their ranks equal elements get: the "average", the "min" or the "max";
+    "dense" counts them once, "ordinal" in their order. axis: one, or None for a as a vector. nan_policy: "propagate"
+    alone: where there is NaN all ranks are NaN. Returns floats, of the default dtype, [*s], or [n] without an axis;
+    their derivative is 0. Raises ArgumentError for others.
+
+    >>> tracer.scipy.stats.rankdata(tnp.asarray([0.0, 2.0, 3.0, 2.0]))
+    Array([1. , 2.5, 4. , 2.5], f64)
+    """
+    x = array_of("rankdata", a)
+    require_real("rankdata", x.dtype, x)
+    if method not in _TIES or nan_policy != "propagate":
+        raise ArgumentError(
+            message(
+                f"rankdata{here()}: no such method, or nan_policy",
+                f"got method={method!r}, nan_policy={nan_policy!r}",
+                help=f'methods are {", ".join(_TIES)}; nan_policy is "propagate"',
+            )
+        )
+    along = -1 if axis is None else axis_index(axis, x.ndim, f"rankdata{here()}")
+    values = ravel(x) if axis is None else moveaxis(x, along, -1)
+    if not values.shape[-1]:
+        return floating(values).astype(config.default_float)
+    order = argsort(values, axis=-1)
+    ascending = take_along_axis(values, order, -1)
+    apart = ascending[..., 1:] != ascending[..., :-1]
+    edge = ones((*values.shape[:-1], 1), bool)
+    ranks = _ranked(method, concatenate([edge, apart], -1), concatenate([apart, edge], -1))
+    found = take_along_axis(ranks.astype(config.default_float), argsort(order, axis=-1), -1)
+    missing = any(isnan(floating(values)), -1, keepdims=True)
+    return moveaxis(where(missing, np.nan, found), -1, along)
+
+
+def _ranked(method: str, first: Array, last: Array) -> Array:
+    """Ranks of ascending elements, of which some are the first or the last of several equal ones."""
+    place = broadcast_to(arange(1, first.shape[-1] + 1), first.shape)
+    if method == "ordinal":
+        return place
+    if method == "dense":
+        return cumsum(first, -1, dtype=int)
+    least = cummax(where(first, place, 0), first.ndim - 1)
+    most = cummin(where(last, place, first.shape[-1]), first.ndim - 1, reverse=True)
+    return least if method == "min" else most if method == "max" else (least + most) / 2
+
+
+def sem(a: Any, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *, keepdims: bool = False) -> Array:
+    """The standard error of the mean: the standard deviation over the root of how many elements there are.
+
+    a: numbers [*s]; axis: one, or None for all elements; ddof: as of `tracer.numpy.std`; nan_policy: "propagate", or
+    "omit" to leave NaN out; keepdims: keep the axis with size 1. Returns floats [*s minus the axis]; integers are cast.
+    Raises ArgumentError for another nan_policy.
+
+    >>> tracer.scipy.stats.sem(tnp.asarray([1.0, 2.0, 4.0]))
+    Array(0.8819171, f64)
+    """
+    (x,) = promoted_inexact("sem", a)
+    if nan_policy not in ("propagate", "omit"):
+        raise ArgumentError(
+            message(f"sem{here()}: no such nan_policy", f"got {nan_policy!r}", help='"propagate" or "omit"')
+        )
+    if nan_policy == "omit":
+        count = sum(~isnan(x), axis, keepdims=keepdims)
+        return nanstd(x, axis, ddof=ddof, keepdims=keepdims) / sqrt(count)
+    count = x.size if axis is None else x.shape[axis_index(axis, x.ndim, f"sem{here()}")]
+    return std(x, axis, ddof=ddof, keepdims=keepdims) / count**0.5

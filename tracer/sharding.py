@@ -1,0 +1,14 @@
+"""How arrays are spread over devices: each lies on one. `x.sharding` says on which."""
+
+from tracer.absent import absent
+from tracer.runtime.devices import SingleDeviceSharding
+
+__all__ = ["SingleDeviceSharding"]
+
+
+def __getattr__(name: str) -> object:
+    raise absent(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
