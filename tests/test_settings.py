@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tracer.errors import SettingError
-from tracer.settings import SETTINGS, Config
+from tracer.settings import JAXS, SETTINGS, Config, default_matmul_precision, enable_x64
 
 
 def test_the_defaults_need_no_environment() -> None:
@@ -100,8 +100,27 @@ def test_the_environment_is_read_at_first_use(monkeypatch: pytest.MonkeyPatch) -
 def test_jax_enable_x64_is_accepted_as_true_alone() -> None:
     config = Config()
     config.update("jax_enable_x64", True)
-    with pytest.raises(SettingError, match="jax_enable_x64 cannot be turned off"):
+    with pytest.raises(SettingError, match="jax_enable_x64 is True, not False"):
         config.update("jax_enable_x64", False)
+
+
+@pytest.mark.parametrize("name", JAXS)
+def test_settings_of_jax_s_are_taken_at_their_values_here(name: str) -> None:
+    config = Config()
+    for value in JAXS[name].values:
+        config.update(name, value)
+    assert getattr(config, name) == JAXS[name].values[0]
+    with pytest.raises(SettingError, match=f"^config: {name} is .*, not 'other'\n  .*\n  help: "):
+        config.update(name, "other")
+
+
+def test_blocks_of_jax_s_settings() -> None:
+    with enable_x64(), enable_x64(True), default_matmul_precision("highest"):
+        pass
+    with pytest.raises(SettingError, match="jax_enable_x64"), enable_x64(False):
+        pass
+    with pytest.raises(AttributeError, match="config has no setting 'jax_no_such'"):
+        Config().jax_no_such  # noqa: B018
 
 
 def test_the_key_changes_with_what_tracing_reads() -> None:

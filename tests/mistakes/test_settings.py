@@ -50,7 +50,7 @@ def test_turning_off_64_bits() -> None:
     fails(
         errors.SettingError,
         lambda: tracer.config.update("jax_enable_x64", False),
-        "config: jax_enable_x64 cannot be turned off\n"
+        "config: jax_enable_x64 is True, not False\n"
         "  float64 and int64 are always there, and nothing is narrowed silently\n"
         '  help: for float32 models, config.default_float = "float32"',
     )

@@ -25,7 +25,7 @@ BLOCKS = (GENERAL[:2, :3], GENERAL[:2, :2], C[0])
 
 CALLS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "block_diag": (lambda la, *blocks: la.block_diag(*blocks), BLOCKS),
-    "block_diag of numbers": (lambda la, a, b: la.block_diag(2, a, b + 1j), BLOCKS[1:]),
+    "block_diag of numbers": (lambda la, a, b: la.block_diag(2, a, b), BLOCKS[1:]),
     "toeplitz": (lambda la, c, r: la.toeplitz(c, r), (B, C[0])),
     "toeplitz of a column": (lambda la, c: la.toeplitz(c), (MOVED[0],)),
     "cholesky": (lambda la, a: la.cholesky(a), (POSITIVE,)),
