@@ -407,6 +407,22 @@ def test_what_is_no_array_rides_along_with_derivatives() -> None:
     assert tracer.hessian(f, has_aux=True)(2.0)[1]["name"] == "square"
 
 
+def test_numbers_beside_what_is_differentiated_stay_numbers_outside_jit() -> None:
+    def f(x: Any) -> Any:
+        return (x * x).sum(), {"steps": 3, "done": True, "rate": 0.5, "x": x}
+
+    def kinds(aux: Any) -> list[type]:
+        return [type(leaf) for leaf in tracer.tree.leaves(aux)]
+
+    expected = [bool, float, int, tracer.Array]
+    for _ in range(5):  # calls that come often, too
+        assert kinds(grad(f, has_aux=True)(X)[1]) == expected
+    assert kinds(vjp(f, X, has_aux=True)[2]) == kinds(jvp(f, (X,), (X,), has_aux=True)[2]) == expected
+    assert kinds(tracer.hessian(f, has_aux=True)(X)[1]) == kinds(tracer.linearize(f, X, has_aux=True)[2]) == expected
+    assert kinds(tracer.jit(grad(f, has_aux=True))(X)[1]) == [tracer.Array] * 4
+    assert kinds(tracer.vmap(grad(f, has_aux=True))(tnp.ones((2, 3)))[1]) == [tracer.Array] * 4
+
+
 def test_a_jacobian_of_integers() -> None:
     fails(
         errors.DTypeError,

@@ -230,9 +230,9 @@ def _columns(batch_first: Array, inputs: Sequence[Array]) -> list[Array]:
     return result
 
 
-def _block(block: Any, x: Type, y: Type) -> Any:
-    """A block of a Jacobian, weak if what is differentiated and what it is differentiated by are."""
-    weak = all(isinstance(type, ArrayType) and type.weak for type in (x, y))
+def _block(block: Any, type: Type) -> Any:
+    """A block of a Jacobian, weak if what it is as wide as is: the result's tangent, or the argument's cotangent."""
+    weak = isinstance(type, ArrayType) and type.weak
     return convert_element_type(block, block.dtype, weak=True) if weak else block
 
 
@@ -256,7 +256,7 @@ def _nest(recorded: Recorded, structure: trees.Structure, blocks: Blocks, what: 
             )
         given = iter(next(rows))
         leaves = [
-            _block(next(given), x.type, y.type) if active else np.zeros((*y.type.shape, *x.shape), FLOAT0)
+            _block(next(given), y.type if still else x.type) if active else np.zeros((*y.type.shape, *x.shape), FLOAT0)
             for x, active in zip(recorded.inputs, recorded.active, strict=True)
         ]
         entries.append(trees.unflatten(structure, leaves))

@@ -70,7 +70,13 @@ class Flattened:
 
 
 def _is_operand(leaf: Any) -> bool:
+    """Whether a leaf beside the result becomes an array; Python's numbers stay what they are, as in JAX."""
+    if type(leaf) in _NUMBERS:
+        return False
     return isinstance(leaf, Literal) or is_array_like(leaf) or hasattr(leaf, "__array__")
+
+
+_NUMBERS = frozenset((bool, int, float, complex))
 
 
 class Recorded(Derivative):
