@@ -70,7 +70,7 @@ args = [np.ones(100_000), 700]
 """
 
 
-CODE = 4 << 20  # pages of libraries' code that `once` counts, of which the system may have mapped more than were asked for
+CODE = 4 << 20  # pages that `once` counts, of which the system may have mapped more than were asked for
 AHEAD = "compiled = tracer.jit(f).lower(*args).compile()"
 
 
