@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -201,6 +202,28 @@ def test_writing_to_an_argument(run: Any) -> None:
         f"  got f64[{'' if run is vmap else '3'}]\n"
         "  help: write to a copy, x = x.copy(), or use x = x.at[i].set(v)",
     )
+
+
+def test_a_traced_array_on_another_thread() -> None:
+    told: list[str] = []
+
+    def f(x: Any) -> Any:
+        def work() -> None:
+            with pytest.raises(errors.LeakedTracerError) as caught:
+                x + 1.0
+            told.append(str(caught.value).partition("while ")[2])
+
+        thread = Thread(target=work)
+        thread.start()
+        thread.join()
+        return x
+
+    assert jit(f)(1.0) == 1.0
+    expected = (
+        "`f` was traced, belongs to a trace on another thread\n  it is kept as `x`\n"
+        "  help: hand other threads arrays whose values are known: what is traced stays on the thread that traces"
+    )
+    assert told == [expected]
 
 
 def test_writing_to_a_captured_array() -> None:

@@ -405,7 +405,9 @@ def leak(array: Array, trace: Trace) -> LeakedTracerError:
             f"leaked traced array{here()}",
             f"{described(array)}, {reason}",
             *([f"it is kept as `{kept}`"] if kept is not None and f"`{kept}` " != called else []),
-            help="return it from the function instead of storing it in a global, a closure or an object",
+            help="hand other threads arrays whose values are known: what is traced stays on the thread that traces"
+            if trace.is_open
+            else "return it from the function instead of storing it in a global, a closure or an object",
         )
     )
 
