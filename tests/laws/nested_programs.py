@@ -125,13 +125,10 @@ def draw_custom_vjp(writer: Writer) -> Sequence[Any]:
 
 
 def draw_batch(writer: Writer) -> Sequence[Any]:
-    """A program on one to three lanes along drawn axes, which its collectives reach across.
-
-    Without batches of stacks in it, which are batched once.
-    """
+    """A program on one to three lanes along drawn axes, which its collectives reach across."""
     inputs, outputs = writer.types(), writer.types()
     name, size = f"lanes{writer.depth}", writer.small(1, 4)
-    body: Program = writer.body(inputs, outputs, axis=(name, size), without=["stack_spread"])
+    body: Program = writer.body(inputs, outputs, axis=(name, size))
     axes = [None if writer.rng.random() < 0.3 else writer.small(0, len(t.shape) + 1) for t in inputs]
     stacked = [
         t if axis is None else array_type(t.dtype, (*t.shape[:axis], size, *t.shape[axis:]))

@@ -146,3 +146,18 @@ def test_jacobians_by_columns_of_integers_are_zeros_of_their_dtype(way: Any) -> 
     for transform, f in ((jacrev, tnp.argmax), (hessian, tnp.argmax), (jacfwd, lambda v: v > 0)):
         with pytest.raises(errors.DTypeError, match="has no derivative"):
             transform(f)(x)
+
+
+def test_jacrev_of_second_derivatives_of_loops_of_unknown_length_is_batched() -> None:
+    def settled(v: Any) -> Any:
+        return tracer.lax.while_loop(lambda s: s.sum() < 3.0, lambda s: 1.1 * s + 0.1 * tnp.sin(s[::-1]) * v, v)
+
+    def second(v: Any) -> Any:
+        return grad(lambda u: grad(lambda w: settled(w).sum() * w[0])(u) @ u)(v)
+
+    points = tnp.asarray([[0.4, 0.2], [0.13, 0.3], [1.31, 0.1]])
+    expected = tracer.lax.map(jacfwd(second), points)
+    for run in (lambda f: f, jit):
+        np.testing.assert_allclose(run(tracer.vmap(jacrev(second)))(points), expected, rtol=1e-12)
+    nested = tracer.vmap(tracer.vmap(jacrev(second)))(points[:, None])  # three batches of one stack
+    np.testing.assert_allclose(nested[:, 0], expected, rtol=1e-12)

@@ -60,21 +60,25 @@ def empty(item: Type) -> Array:
 
 
 spread_p = Primitive(
-    name="stack_spread", infer=lambda stack, *, size: with_shape(stack, (size, *stack.item.shape)),
-    reference=lambda stack, *, size: np.repeat(stack[:, None], size, axis=1),
-    jvp=lambda ctx, xs, dxs, *, size: [spread(dxs[0], size)],
+    name="stack_spread",
+    infer=lambda stack, *, size, axis: with_shape(stack, (*stack.item.shape[:axis], size, *stack.item.shape[axis:])),
+    reference=lambda stack, *, size, axis: np.repeat(np.expand_dims(stack, axis + 1), size, axis + 1),
+    jvp=lambda ctx, xs, dxs, *, size, axis: [spread(dxs[0], size, axis)],
     transpose=NoRule("stacks are batched before they are transposed"),
-    batch=NoRule("stacks are batched once"), lower=Structured("stack_spread"),
-    laws={"transpose": "stacks are batched before they are transposed", "batch": "stacks are batched once"},
+    batch=lambda ctx, xs, axes, *, size, axis: ([spread(xs[0], size, axis + 1)], [0]), lower=Structured("stack_spread"),
+    laws={"transpose": "stacks are batched before they are transposed"},
 )  # fmt: skip
 
 
-def spread(stack: Operand, size: int) -> Array:
-    """Every item broadcast along a new leading axis: how an unbatched stack becomes a batched one."""
+def spread(stack: Operand, size: int, axis: int = 0) -> Array:
+    """Every item broadcast along a new axis, the leading one unless told: how an unbatched stack becomes a batched one.
+
+    What a batch spread already, as that of the cotangents in `jacrev`, a batch around it spreads behind its own axis.
+    """
     if _is_empty(stack):
         item = _item_type(stack.type)
-        return empty(with_shape(item, (size, *item.shape)))
-    return bind(spread_p, stack, size=size)
+        return empty(with_shape(item, (*item.shape[:axis], size, *item.shape[axis:])))
+    return bind(spread_p, stack, size=size, axis=axis)
 
 
 def _is_empty(stack: Operand) -> bool:

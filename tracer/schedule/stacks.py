@@ -37,7 +37,7 @@ def write_stack(writer: BlockWriter, equation: Equation) -> None:
     count = scalar_count(kind)
     match name:
         case "stack_spread":
-            stack = _spread(writer, stack.number, kind, item_type(output))
+            stack = _spread(writer, stack.number, kind, item_type(output), equation.params["axis"])
         case "stack_push":
             b.push(number, writer.memory_of(equation.inputs[1]).view, count)
         case "stack_pop":
@@ -59,7 +59,7 @@ def write_stack(writer: BlockWriter, equation: Equation) -> None:
     writer.sources[output] = stack
 
 
-def _spread(writer: BlockWriter, number: int, kind: Type, wide: Type) -> StackSource:
+def _spread(writer: BlockWriter, number: int, kind: Type, wide: Type, axis: int) -> StackSource:
     """A new stack, of the items broadcast along a new axis."""
     b, spread = writer.builder, new_stack(writer)
     narrow, wider = writer.allocate(kind), writer.allocate(wide)
@@ -68,7 +68,7 @@ def _spread(writer: BlockWriter, number: int, kind: Type, wide: Type) -> StackSo
         f = FunctionWriter(writer)
         source, target = f.memory(narrow), f.memory(wider, written=True)
         with f.loops(wide.shape, LoopKind.PARALLEL) as place:
-            f.store(target, place, f.puller().load(source, place[1:]))
+            f.store(target, place, f.puller().load(source, (*place[:axis], *place[axis + 1 :])))
         f.invoke()
         b.push(spread.number, wider.view, scalar_count(wide))
     return spread

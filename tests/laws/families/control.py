@@ -441,7 +441,8 @@ def _stacks() -> Iterator[Case]:
                         yield program_case(BY_NAME[name], [kind], partial(_stays_inside, at), additive, smooth)
                 yield program_case(BY_NAME["stack_sum"], [kind], partial(_adds_stacks, at), additive)
             yield program_case(BY_NAME["stack_sum"], [kind], _adds_equal_stacks, additive, smooth)
-            yield program_case(BY_NAME["stack_spread"], [kind], _spreads, anything, smooth)
+            for axis in range(len(shape) + 1):
+                yield program_case(BY_NAME["stack_spread"], [kind], partial(_spreads, axis), anything, smooth)
 
 
 def _other(x: Any) -> Any:
@@ -485,8 +486,8 @@ def _adds_stacks(at: int, x: Any) -> Sequence[Any]:
     return [item(total, _place(n)) for n in range(6)]
 
 
-def _spreads(x: Any) -> Sequence[Any]:
-    stack = spread(push(push(empty(x.type), x), _other(x)), 3)
+def _spreads(axis: int, x: Any) -> Sequence[Any]:
+    stack = spread(push(push(empty(x.type), x), _other(x)), 3, axis)
     return [item(stack, _place(n)) for n in range(3)]
 
 
