@@ -10,12 +10,16 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tracer.ir.loop import Compute
+from tracer.ir.loop_walk import statements_of
 from tracer.ir.program import Program, Var
+from tracer.ir.scalar import ScalarOp
 from tracer.passes.pipeline import optimize
-from tracer.schedule import inline_limits
+from tracer.schedule import fusion, inline_limits
 from tracer.schedule.costs import operations_of
 from tracer.schedule.elements import is_map
 from tracer.schedule.inline_limits import limited
+from tracer.schedule.lower import loops
 
 LIMIT = 100
 
@@ -68,6 +72,38 @@ def test_no_value_has_more_operations_before_it_than_the_limit() -> None:
     for number, equation in enumerate(program.equations):
         for variable in equation.outputs:
             assert variable in inline or operations[variable] == totals[number]
+
+
+def weighted_mean(taps: int) -> Program:
+    """A mean of numbers by weights that both of its sums read."""
+
+    def run(x: Any) -> Any:
+        above, below = tnp.zeros_like(x), tnp.zeros_like(x)
+        for k in range(taps):
+            weight = tnp.exp(x * (0.1 * k))
+            above, below = above + weight * x, below + weight
+        return above / below
+
+    return optimize(tracer.make_program(run)(tnp.linspace(0.0, 1.0, 64)))
+
+
+def test_sums_so_far_are_stored_rather_than_weights() -> None:
+    program = weighted_mean(12)
+    inline = inline_values(program)
+    before = dict(inline)
+    limited(program.equations, inline)
+    stored = [before[v].primitive.name for v in before if v not in inline]
+    assert set(stored) == {"add"}
+    assert len(stored) % 2 == 0
+
+
+def test_roots_that_share_what_they_are_computed_from_share_a_nest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each weight is computed once, though two sums so far have more operations than a nest, counted for each."""
+    monkeypatch.setattr(fusion, "MOST_OPERATIONS", LIMIT)
+    module = loops(weighted_mean(12)).module
+    computed = [s.op for f in module.functions for s in statements_of(f.body) if isinstance(s, Compute)]
+    assert computed.count(ScalarOp.EXP) == 12
+    assert len(module.functions) > 4
 
 
 def test_counting_takes_time_in_the_length_of_the_program() -> None:

@@ -320,8 +320,8 @@ class _Planner:
                     open_nests[domain] = number
                 nest = steps[number]
                 assert isinstance(nest, Nest)
+                nest.operations = self._together(nest, equation)
                 nest.roots.append(equation)
-                nest.operations += self.operations.get(equation.outputs[0], 1)
                 if is_reduction(equation):
                     nest.axes = equation.params["axes"]
             else:
@@ -377,13 +377,27 @@ class _Planner:
         axes = equation.params["axes"] if is_reduction(equation) else None
         if (axes is not None and nest.axes not in (None, axes)) or len(nest.roots) >= _MOST_ROOTS:
             return False
-        if nest.operations + self.operations.get(equation.outputs[0], 1) > MOST_OPERATIONS:
+        if self._together(nest, equation) > MOST_OPERATIONS:
             return False
         for variable, identity in pulled.items():
             at = place.get(variable, -1)
             if at > number or (at == number and not (identity and is_map(self.definition[variable]))):
                 return False
         return True
+
+    def _together(self, nest: Nest, equation: Equation) -> int:
+        """The operations of a nest with one more root; those that roots share count once, where it matters."""
+        most = nest.operations + self.operations.get(equation.outputs[0], 1)
+        if most <= MOST_OPERATIONS or not nest.roots:
+            return most
+        waiting, seen = [*nest.roots, equation], set[Var]()
+        total = 0
+        while waiting:
+            total += operations_of(root := waiting.pop())
+            inner = dict.fromkeys(a for a in root.inputs if isinstance(a, Var) and a in self.inline and a not in seen)
+            seen.update(inner)
+            waiting += [self.inline[variable] for variable in inner]
+        return total
 
 
 def _domain(equation: Equation) -> tuple[int, ...]:
