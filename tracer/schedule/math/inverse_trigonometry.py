@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from tracer.ir.dtypes import F32, F64
 from tracer.schedule.math import coefficients as c
 from tracer.schedule.math.expand import DOUBLE, SINGLE, Value, fma, polynomial, select
 
@@ -58,51 +57,34 @@ def atan2(y: Value, x: Value) -> Value:
     return _plus_quarters(quarters, t, _atan_cubic(t)).copysign(y)
 
 
-def _root_parts(z: Value) -> tuple[Value, Value]:
-    """sqrt(z) as a sum, the second part small; z is 0, negative or within the range of f32.
+def _asin_parts(x: Value) -> tuple[Value, Value, Value, Value]:
+    """(large, s, cubic, tail): asin|x| = s + cubic * tail where |x| <= 1/2, else pi/2 - 2 times that.
 
-    In f64 from an f32 estimate of 1 / sqrt(z): a vector of f64 roots takes as long as 48 multiplications on some
-    machines, and its quotients as 32.
+    s = sqrt((1 - |x|) / 2) where x is large. What the root lost in rounding counts for half an ulp of the results at
+    most, which have a factor of 2, and those of asin pi/2 added.
     """
-    if z.format is SINGLE:
-        root = z.sqrt()
-        return root, fma(-root, root, z) / fma(root, 2.0, 2.0**-100)  # never 0/0
-    estimate = 1.0 / (z.convert(F32) + 2.0**-100).sqrt()
-    y = estimate.convert(F64)
-    root = z * y
-    e = fma(-root, y, 1.0)  # sqrt(z) = root (1 - e)^(-1/2), z - root^2 = z e
-    return root, fma(-root, root, z) * y * fma(e, 0.375, 0.5)
-
-
-def _asin_parts(x: Value) -> tuple[Value, Value, Value]:
-    """(large, s, rest): asin|x| = s + rest where |x| <= 1/2, else pi/2 - 2 (s + rest) with s = sqrt((1 - |x|) / 2)."""
     f = x.format
     size = abs(x)
     large = size > 0.5
     z = select(large, fma(size, -0.5, 0.5), size * size)
-    root, lost = _root_parts(z)
-    s, lost = select(large, root, size), select(large, lost, 0.0)
-    whole = s if f is SINGLE else s + lost
-    return large, s, fma(whole * z, polynomial(z, f.of(c.ASIN_F32, c.ASIN_F64)), lost)
+    s = select(large, z.sqrt(), size)
+    return large, s, s * z, polynomial(z, f.of(c.ASIN_F32, c.ASIN_F64))
 
 
 def asin(x: Value) -> Value:
     """The arc sine; NaN outside [-1, 1]."""
     high, low = QUARTER_PI[x.format]
-    large, s, rest = _asin_parts(x)
-    beyond = (2 * high - (s + s)) + fma(rest, -2.0, 2 * low)
-    return select(large, beyond, s + rest).copysign(x)
+    large, s, cubic, tail = _asin_parts(x)
+    angle = s + fma(cubic, tail, select(large, x.like(-low), 0.0))  # so that pi/2 is added last, where |x| is large
+    return select(large, fma(angle, -2.0, 2 * high), angle).copysign(x)
 
 
 def acos(x: Value) -> Value:
     """The arc cosine; NaN outside [-1, 1]."""
     high, low = QUARTER_PI[x.format]
-    large, s, rest = _asin_parts(x)
-    sign = x.bits & x.format.sign_bit
-    s, rest = s.copysign(x), (rest.bits ^ sign).as_float  # a root's second part may be negative
-    near = (2 * high - s) + (2 * low - rest)
-    # 2 (s + rest), from pi where x is negative
-    negative = x < 0.0
-    whole = select(negative, x.like(4 * high), 0.0)
-    whole_low = select(negative, x.like(4 * low), 0.0)
-    return select(large, (whole + (s + s)) + fma(rest, 2.0, whole_low), near)
+    large, s, cubic, tail = _asin_parts(x)
+    s, rest = s.copysign(x), (cubic * tail).copysign(x)
+    # pi/2 - (s + rest), or 2 (s + rest), from pi where x is negative
+    whole = select(large, select(x < 0.0, x.like(4 * high), 0.0), 2 * high)
+    factor = select(large, x.like(2.0), -1.0)
+    return fma(factor, s, whole) + fma(whole, low / high, factor * rest)
