@@ -9,6 +9,7 @@ import pytest
 
 from tests.codegen.llvm_programs import executable
 from tests.schedule.running import agree, call, counted, same, shared, staged
+from tracer.ir.loop import For
 from tracer.passes.pipeline import optimize
 from tracer.primitives.arithmetic import add, mul
 from tracer.primitives.broadcasting import reduce_sum
@@ -31,7 +32,7 @@ def all_kinds(x: Any) -> Any:
     return [reduce_sum(y, axes=(0,)), reduce_max(x, axes=(0,)), reduce_min(x, axes=(0,)), reduce_prod(x, axes=(0,))]
 
 
-@pytest.mark.parametrize("n", [8 * BLOCK, 8 * BLOCK + 1, 9 * BLOCK - 1])
+@pytest.mark.parametrize("n", [8 * BLOCK, 8 * BLOCK + 1, 320_000])
 def test_long_reductions_are_split(n: int) -> None:
     x = RNG.uniform(0.99999, 1.00001, n)
     assert any(name.endswith(".blocks") for name in names(schedule(optimize(staged(all_kinds, [x])))))
@@ -55,7 +56,16 @@ def test_booleans_and_positions() -> None:
     agree(lambda x: [reduce_sum(mul(x, broadcasted_iota("float64", (n,), 0)), axes=(0,))], np.ones(n))
 
 
-@pytest.mark.parametrize("n", [128, 130, 200])
+@pytest.mark.parametrize(("n", "loops"), [(10**6, 1), (10**7, 1), (8 * BLOCK, 1), (1_000_003, 2)])
+def test_blocks_divide_lengths_that_have_a_divisor_near(n: int, loops: int) -> None:
+    """What is left behind the last block is a loop of its own."""
+    x = np.empty(n, np.float32)
+    scheduled = schedule(optimize(staged(lambda x: [reduce_sum(x, axes=(0,))], [x])))
+    (joined,) = (f for f in scheduled.module.functions if f.name.endswith(".joined"))
+    assert sum(isinstance(s, For) for s in joined.body.statements) == loops
+
+
+@pytest.mark.parametrize("n", [128, 131, 200])
 def test_threads_do_not_change_bits(n: int) -> None:
     x = RNG.standard_normal(n)
     p = staged(all_kinds, [x])

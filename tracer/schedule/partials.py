@@ -1,7 +1,9 @@
 """Long reductions to few results: blocks of a fixed length first, which threads may share, then their partial results.
 
-The blocks follow from the length alone, so the result does not depend on who reduced which of them. The partial
-results lie behind everything else in the arena, where one reduction after another uses the same place.
+The blocks follow from the length alone, so the result does not depend on who reduced which of them. They are as long
+as divides the length, where such a number is near: what is left behind the last one is another loop to compile, and so
+would be more vectors of partial results than one at a time. These lie behind everything else in the arena, where one
+reduction after another uses the same place.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ from tracer.ir.loop_walk import with_statements
 from tracer.schedule.moving import moved
 
 BLOCK: Final = 1 << 15  # elements: some microseconds of one core
+_STEPS: Final = 512  # of a block's length, in which others are tried: 64 elements
 _LEAST_BLOCKS: Final = 8
+_VECTOR_BYTES: Final = 64
 _MOST_STATEMENTS: Final = 80  # of a body that is written twice, for the blocks and for the rest
 _ALIGNMENT: Final = 64
 
@@ -84,8 +88,12 @@ def _split(function: Function, block: int) -> tuple[Function, Function, list[Buf
     loop = _reduction(function)
     if loop is None or not isinstance(loop.stop, Constant):
         return None
-    blocks, rest = divmod(int(loop.stop.value), block)
-    if blocks < _LEAST_BLOCKS or (rest and len(loop.body.statements) > _MOST_STATEMENTS):
+    length = int(loop.stop.value)
+    if length < _LEAST_BLOCKS * block:
+        return None
+    block = _dividing(length, block)
+    blocks, rest = divmod(length, block)
+    if rest and len(loop.body.statements) > _MOST_STATEMENTS:
         return None
     partial = [
         Buffer(f"partial{n}", carry.register.dtype, blocks, Space.ARGUMENT, 0, _ALIGNMENT, written=True)
@@ -96,6 +104,12 @@ def _split(function: Function, block: int) -> tuple[Function, Function, list[Buf
     joined = _joined(loop, partial, blocks, block, rest)
     second = Function(f"{function.name}.joined", parameters, Block((*joined, *function.body.statements[1:])))
     return first, second, partial
+
+
+def _dividing(length: int, block: int) -> int:
+    """The length of blocks that is nearest to `block` and divides the whole; `block` itself if none near does."""
+    near = range(block // 2, min(2 * block, length // _LEAST_BLOCKS) + 1, max(1, block // _STEPS))
+    return min((n for n in near if length % n == 0), key=lambda n: abs(n - block), default=block)
 
 
 def _reduction(function: Function) -> For | None:
@@ -141,9 +155,9 @@ def _joined(loop: For, partial: list[Buffer], blocks: int, block: int, rest: int
         joins.append(Compute(total, carry.combine, (so_far, part)))
         yields.append(total)
     body = Block((*loads, *joins), tuple(yields))
-    count = index_constant(blocks)
+    count, lanes = index_constant(blocks), _VECTOR_BYTES // max(buffer.dtype.itemsize for buffer in partial)
     statements: list[Statement] = [
-        For(index, index_constant(0), count, body, LoopKind.SERIAL, 1, 1, tuple(carries), results)
+        For(index, index_constant(0), count, body, LoopKind.VECTOR, 1, lanes, tuple(carries), results)
     ]
     if rest:
         tail = moved(loop, Address(blocks * block), index_constant(rest))
