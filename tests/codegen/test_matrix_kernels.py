@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from functools import cache
 from typing import Any
 
@@ -15,6 +16,7 @@ from tracer.codegen.llvm.jit import LoadedModule, compile_object, load_object
 from tracer.codegen.llvm.machine import features, preferred_bits
 from tracer.codegen.llvm.matrix_kernels import products_text
 from tracer.codegen.llvm.matrix_products import is_own
+from tracer.codegen.llvm.product_panels import LINE
 from tracer.codegen.llvm.transposes import SYMBOL, transpose_text
 
 Array = np.ndarray[Any, Any]
@@ -58,7 +60,7 @@ def operands(kind: str, m: int, n: int, k: int, transpose_a: bool, transpose_b: 
 
 SHAPES = [
     (1, 1, 2), (3, 5, 7), (8, 48, 256), (9, 49, 257), (100, 17, 300), (7, 100, 513), (33, 200, 40), (13, 97, 1),
-    (300, 64, 520), (140, 250, 30), (150, 270, 601), (21, 620, 33),
+    (300, 64, 520), (140, 250, 30), (150, 270, 601), (21, 620, 33), (20, 250, 450),
 ]  # fmt: skip
 
 
@@ -112,6 +114,55 @@ def test_bits_do_not_depend_on_how_many_threads_multiply(kind: str, sizes: tuple
         with tracer.config.using(threads=threads):
             results.add(np.asarray(multiply(a, b)).tobytes())
     assert results == {product(kind, WIDTHS[-1], a, b).tobytes()}
+
+
+_RECORD = """
+@fetched = global [2097152 x i64] zeroinitializer
+@fetched.count = global i64 0
+define internal void @record(ptr %place) {
+  %line = ptrtoint ptr %place to i64
+  %n = load i64, ptr @fetched.count
+  %at = getelementptr i64, ptr @fetched, i64 %n
+  store i64 %line, ptr %at
+  %n.next = add i64 %n, 1
+  store i64 %n.next, ptr @fetched.count
+  ret void
+}
+"""
+
+
+def fetched(bits: int, a: Array, b: Array) -> set[int]:
+    """The lines that a product of f32 fetches into the second cache, by their numbers."""
+    fetch = re.compile(r"@llvm\.prefetch\.p0\((ptr %[a-z0-9.]+), i32 0, i32 2, i32 1\)")
+    text = fetch.sub(r"@record(\1)", products_text("f32", bits)) + _RECORD
+    module = load_object(compile_object(text, vector_bits=bits), {}, export="tracer_product_f32")
+    out = np.zeros((a.shape[0], b.shape[1]), "f4")
+    steps = [x // 4 for array in (a, b, out) for x in array.strides[: 1 if array is out else 2]]
+    call = _FUNCTION(module.address("tracer_product_f32"))
+    call(a.ctypes.data, b.ctypes.data, out.ctypes.data, len(a), b.shape[1], len(b), *steps, turn(4))
+    count = ctypes.c_int64.from_address(module.address("fetched.count")).value
+    places = (ctypes.c_int64 * count).from_address(module.address("fetched"))
+    return set((np.asarray(places) // LINE).tolist())
+
+
+def lines_of(part: Array) -> set[int]:
+    places = np.indices(part.shape).T.reshape(-1, 2) @ part.strides + part.ctypes.data
+    return set((places // LINE).tolist())
+
+
+@pytest.mark.parametrize("bits", WIDTHS)
+@pytest.mark.parametrize("transposes", [(False, False), (True, True)])
+@pytest.mark.parametrize("n", [96, 270])
+def test_what_is_read_next_is_fetched_while_a_panel_is_multiplied(
+    n: int, bits: int, transposes: tuple[bool, bool]
+) -> None:
+    a, b = operands("f32", 400, n, 1100, *transposes)
+    lines = fetched(bits, a, b)
+    assert lines_of(a[256:384, :512]) <= lines  # of rows before, while columns are copied, half
+    assert lines_of(b[:512, 48 : n - 30]) <= lines
+    beyond = 512 * 4 // LINE  # of a run at the end of an operand
+    known = [range(min(x), max(x) + beyond + 1) for x in (lines_of(a), lines_of(b))]
+    assert all(any(line in x for x in known) for line in lines)
 
 
 @pytest.mark.parametrize("special", [np.nan, np.inf, 1e-310])

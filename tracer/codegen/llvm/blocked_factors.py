@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Final
 
 from tracer.codegen.llvm.kernel_loops import keep, kept, loop
-from tracer.codegen.llvm.matrix_kernels import KINDS
+from tracer.codegen.llvm.kernel_shapes import KINDS
 from tracer.codegen.llvm.matrix_products import BLAS_LETTER, THREADS, on_one_thread
 from tracer.codegen.llvm.transposes import SYMBOL
 

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from tracer.codegen.llvm.kernel_loops import keep, kept
+from tracer.codegen.llvm.kernel_shapes import KINDS
 from tracer.codegen.llvm.lapack import TRSM_LETTERS
-from tracer.codegen.llvm.matrix_kernels import KINDS
 from tracer.codegen.llvm.matrix_products import BLAS_LETTER, THREADS, on_one_thread
 from tracer.codegen.llvm.transposes import SYMBOL
 

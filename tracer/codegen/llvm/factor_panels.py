@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from tracer.codegen.llvm.kernel_loops import loop
-from tracer.codegen.llvm.matrix_kernels import Shape, fused
+from tracer.codegen.llvm.kernel_shapes import Shape, fused
 from tracer.codegen.llvm.transposes import SYMBOL
 
 BLOCK: Final = 64  # columns of a panel, at most

@@ -26,7 +26,7 @@ from tracer.codegen.llvm.blocked_systems import LEAST as LEAST_SYSTEM
 from tracer.codegen.llvm.blocked_systems import systems_call, systems_text
 from tracer.codegen.llvm.greatest import greatest_definition, split_greatest
 from tracer.codegen.llvm.jit import Compile, compile_object
-from tracer.codegen.llvm.matrix_kernels import KINDS as OWN_KINDS
+from tracer.codegen.llvm.kernel_shapes import KINDS as OWN_KINDS
 from tracer.codegen.llvm.matrix_products import (
     BLAS_KINDS,
     BLAS_LETTER,

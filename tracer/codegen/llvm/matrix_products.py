@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from tracer.codegen.llvm.matrix_kernels import KINDS
+from tracer.codegen.llvm.kernel_shapes import KINDS
 from tracer.codegen.llvm.skinny_products import skinny_form, skinny_kind
 from tracer.codegen.llvm.tiles import in_use
 from tracer.codegen.llvm.transposes import SYMBOL

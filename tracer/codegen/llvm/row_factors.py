@@ -17,7 +17,7 @@ from typing import Final
 
 from tracer.codegen.llvm.factor_panels import BLOCK, at, panel_kernels, solve_vectors
 from tracer.codegen.llvm.kernel_loops import keep, kept, loop
-from tracer.codegen.llvm.matrix_kernels import KINDS, Shape, attributes
+from tracer.codegen.llvm.kernel_shapes import KINDS, Shape, attributes
 from tracer.codegen.llvm.transposes import SYMBOL
 
 NAME: Final = "tracer_lu_"

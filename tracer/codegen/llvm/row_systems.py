@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Final
 
 from tracer.codegen.llvm.kernel_loops import keep, kept, loop
-from tracer.codegen.llvm.matrix_kernels import KINDS, Shape, attributes, fused, intrinsics, mask
+from tracer.codegen.llvm.kernel_shapes import KINDS, Shape, attributes, fused, intrinsics, mask
 
 NAME: Final = "tracer_system_"
 _STEP_BITS: Final = 512

@@ -17,7 +17,8 @@ from functools import partial
 from typing import Final
 
 from tracer.codegen.llvm.jit import Compile, LoadedModule, compile_object, load_object
-from tracer.codegen.llvm.matrix_kernels import KINDS, products_text
+from tracer.codegen.llvm.kernel_shapes import KINDS
+from tracer.codegen.llvm.matrix_kernels import products_text
 from tracer.codegen.llvm.matrix_products import SHORT_KIND, product_calls_text, product_split_text
 from tracer.codegen.llvm.ordering import KINDS as SORTED_KINDS
 from tracer.codegen.llvm.pool import pool_symbols

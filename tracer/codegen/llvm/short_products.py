@@ -16,8 +16,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from tracer.codegen.llvm.kernel_shapes import Shape, mask
 from tracer.codegen.llvm.machine import features
-from tracer.codegen.llvm.matrix_kernels import Shape, ends, mask, panel_text
+from tracer.codegen.llvm.matrix_kernels import panel_text
+from tracer.codegen.llvm.product_panels import ends
 from tracer.codegen.llvm.tile_products import tile_products_text
 from tracer.codegen.llvm.tiles import in_use
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from tracer.codegen.llvm.kernel_shapes import KINDS, PARAMETERS, Shape, attributes, fused, intrinsics, mask
 from tracer.codegen.llvm.machine import is_x86
-from tracer.codegen.llvm.matrix_kernels import KINDS, PARAMETERS, Shape, attributes, fused, intrinsics, mask
 
 COUNTS: Final = range(2, 8)
 """Rows or columns that there are kernels for."""

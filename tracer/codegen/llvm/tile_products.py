@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tracer.codegen.llvm.matrix_kernels import PARAMETERS
+from tracer.codegen.llvm.kernel_shapes import PARAMETERS
 
 DEPTH: Final = 512  # elements of k, 32 KB of a panel
 COLUMNS: Final = 256  # that are copied before any is multiplied
