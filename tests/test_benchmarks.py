@@ -141,6 +141,17 @@ def test_arguments_of_jax_are_ready_before_its_first_call():
     assert call() == 3
 
 
+def test_a_worker_answers_when_its_threads_are_at_rest(monkeypatch):
+    from peers import worker
+
+    spinning = iter([0.0, 0.005, 0.005, 0.009, 0.009, 0.0091])  # seconds of processors, in front of a pause and behind
+    pauses = []
+    monkeypatch.setattr(worker.time, "process_time", lambda: next(spinning))
+    monkeypatch.setattr(worker.time, "sleep", pauses.append)
+    worker.come_to_rest()
+    assert len(pauses) == 3
+
+
 def test_rows_behind_are_listed_with_the_reason():
     from peers.report import page
 
