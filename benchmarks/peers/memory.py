@@ -30,7 +30,7 @@ _CHANGE: Final = 1 << 18  # bytes: less is what idle threads do
 
 
 def count_from_now(give_back: Callable[[], object]) -> int:
-    """Count the peak from now on; the bytes in use now, files left out. give_back: what the peer keeps of freed results."""
+    """Count the peak from now on; the bytes in use now. give_back: what the peer keeps of freed results."""
     gc.collect()
     give_back()
     steady, resident, trim = 0, _bytes("VmRSS"), ctypes.CDLL(None).malloc_trim
