@@ -74,6 +74,9 @@ def _calls():
     yield "t", {"df": _array([1.0, 4.5], "float64"), "shape": [3, 2]}
     yield "t", {"df": 3.0, "shape": [7], "dtype": "float32"}
     yield "generalized_normal", {"p": 1.5, "shape": [7]}
+    for dtype in ("float32", "float64"):
+        cov = _array([[2.0, 0.3, 0.1], [0.3, 1.0, -0.4], [0.1, -0.4, 1.5]], dtype)
+        yield "multivariate_normal", {"mean": _array([1.0, -2.0, 0.5], dtype), "cov": cov, "shape": [5]}
     yield "ball", {"d": 3, "shape": [2]}
     yield "ball", {"d": 2, "p": 1.0, "shape": [3], "dtype": "float32"}
     # not of larger rates, where the rounding of JAX's likelihoods in float32 decides

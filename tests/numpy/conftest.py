@@ -22,3 +22,13 @@ def way_of_indexing(request: pytest.FixtureRequest) -> Iterator[str]:
         slots.fill()
     else:
         slots.empty()
+
+
+@pytest.fixture
+def slots_by_python() -> Iterator[None]:
+    """Python's functions are in the slots of Array for its items, whatever ran before."""
+    before = slots.get is not None
+    slots.empty()
+    yield
+    if before:
+        slots.fill()

@@ -14,7 +14,7 @@ MEAN = np.asarray([1.0, -2.0, 0.5])
 COV = np.asarray([[2.0, 0.3, 0.1], [0.3, 1.0, -0.4], [0.1, -0.4, 1.5]])
 
 
-def test_samples_are_jax_s() -> None:
+def test_samples_are_normal_numbers_times_the_factor() -> None:
     found = random.multivariate_normal(KEY, MEAN, COV, (2,))
     normals = np.asarray(random.normal(KEY, (2, 3)))
     np.testing.assert_allclose(found, MEAN + normals @ np.linalg.cholesky(COV).T, rtol=1e-13)

@@ -370,6 +370,7 @@ def refused(act: Callable[[], Any]) -> None:
         act()
 
 
+@pytest.mark.usefixtures("young_heap")
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
 def test_references_stay_as_many_as_they_were(call: Callable[[Any, Any, Any], Any]) -> None:
     x, k, v = tnp.asarray(values(3, 4)), tnp.asarray([0, 2]), tnp.asarray(values(4))
@@ -380,11 +381,14 @@ def test_references_stay_as_many_as_they_were(call: Callable[[Any, Any, Any], An
         gc.collect()
         return [sys.getrefcount(thing) for thing in held]
 
-    before, blocks = counts(), sys.getallocatedblocks()
-    for _ in range(300):
-        call(x, k, v)
-    assert max(abs(a - b) for a, b in zip(before, counts(), strict=True)) < 100
-    assert sys.getallocatedblocks() - blocks < 100
+    def grows() -> bool:
+        before, blocks = counts(), sys.getallocatedblocks()
+        for _ in range(300):
+            call(x, k, v)
+        apart = max(abs(a - b) for a, b in zip(before, counts(), strict=True))
+        return apart >= 100 or sys.getallocatedblocks() - blocks >= 100
+
+    assert not all(grows() for _ in range(3))  # what others left behind goes away once, a leak shows every time
 
 
 def test_threads_read_and_write_the_same_handles() -> None:

@@ -142,7 +142,11 @@ def _set(member: Function) -> Function:
             found = slots.written(self._array, self._index, values)
             if found is not None:
                 return found
-        return member(self, values, **options)  # type: ignore[no-any-return]
+        try:
+            return member(self, values, **options)  # type: ignore[no-any-return]
+        except BaseException as error:
+            error.__traceback__ = tidy(error)
+            raise
 
     return method
 
