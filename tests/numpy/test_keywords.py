@@ -111,7 +111,7 @@ REFUSED: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (lambda x: tnp.unravel_index(5.5, (3, 4)), DTypeError, "unravel_index at .* takes integers"),
     (lambda x: tnp.polyint(x, 3, k=[1, 2]), ShapeError, "polyint at .*: one constant, or one for each integration"),
     (lambda x: tnp.asarray([2**64]), DTypeError, "asarray at .*: an integer of the list does not fit in 64 bits"),
-    (lambda x: tnp.asarray(SMALL).at[0].set(300), DTypeError, r"x.at\[i\].set at .*: the integer 300 does not fit in i8"),
+    (lambda x: tnp.asarray(SMALL).at[0].set(300), DTypeError, r"x.at\[i\].set at .*: the integer 300 does not fit"),
     (lambda x: tnp.sum(np.ma.array([1, 2], mask=[0, 1])), ArgumentError, "sum at .*: an argument is a masked array"),
     (
         lambda x: tnp.save(io.BytesIO(), x.astype("bfloat16")),
