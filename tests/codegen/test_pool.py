@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -138,3 +139,63 @@ def test_even_parts_are_one_for_each_thread_or_as_long_as_pays(threads: int, mos
     command = [sys.executable, "-c", _EVENLY, str(threads), str(most)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
     assert [int(length) for length in run.stdout.split()] == lengths
+
+
+_FORKED = """
+import ctypes, os, signal, threading, time
+from tracer.codegen.llvm import pool
+from tracer.settings import thread_count
+
+symbols = pool.process_symbols
+CREATE = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 4)
+create = CREATE(symbols(["pthread_create"])["pthread_create"])
+
+def create_slowly(*given):
+    failed = create(*given)
+    time.sleep(0.1)  # so that the thread looks for work before there is any
+    return failed
+
+slow = CREATE(create_slowly)
+pool.process_symbols = lambda names: symbols(names) | {"pthread_create": ctypes.cast(slow, ctypes.c_void_p).value}
+
+PART = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+begun, go, parent, former, runs = threading.Event(), threading.Event(), os.getpid(), [], [0] * 48
+
+def waits(given, begin, end):
+    if os.getpid() != parent:
+        former.append(begin)
+    begun.set()
+    go.wait()
+
+def counts(given, begin, end):
+    for i in range(begin, end):
+        runs[i] += 1
+
+waiting, counting = PART(waits), PART(counts)
+share = ctypes.CFUNCTYPE(None, PART, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(
+    pool.pool_symbols("@tracer_share")["tracer_share"]
+)
+thread_count.value = 2
+thread = threading.Thread(target=share, args=(waiting, None, 48, 1))
+thread.start()
+begun.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(10)
+    go.set()
+    share(counting, None, 48, 1)
+    print(former, set(runs), flush=True)
+    os._exit(0)
+status = os.waitpid(child, 0)[1]
+go.set()
+thread.join()
+print(status)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_child_leaves_the_job_of_another_thread_alone() -> None:
+    """Its parts would be run in memory that nobody has any more, and be counted among those of the child's first."""
+    command = [sys.executable, "-W", "ignore", "-c", _FORKED]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert (run.stdout.splitlines(), run.stderr) == (["[] {1}", "0"], "")
