@@ -1,4 +1,4 @@
-"""What the first call of a jitted function costs after warm-up: tracing, passes, schedule, LLVM. Bar: 60 ms.
+"""What the first call of a jitted function costs after warm-up: tracing, passes, schedule, LLVM. Bar: 30 ms.
 
 Each function is compiled once in this process, as a user would; no program is kept in files. The very first call of a
 process also imports what compiles, and loads what all programs share, which the first program of a machine compiles:
@@ -22,7 +22,7 @@ import tracer
 import tracer.numpy as tnp
 from tracer import grad, jit, lax
 
-BAR = 60.0  # milliseconds
+BAR = 30.0  # milliseconds
 X = np.linspace(0.1, 1.0, 16)
 
 
