@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.programs import double, forever
+from tracer.codegen.llvm.machine import llvm
 from tracer.runtime.jit import jit
 from tracer.settings import gate
 
@@ -66,3 +68,21 @@ def test_ctrl_c_is_heard_in_a_child() -> None:
         return False
 
     assert in_child(check)
+
+
+def test_a_child_is_not_held_up_by_another_thread_within_llvm() -> None:
+    assert float(jit(double)(1.0)) == 2.0  # LLVM is there
+    inside = threading.Event()
+
+    def work() -> None:
+        with llvm().ffi.lib._lock:  # as every call of llvmlite's does
+            inside.set()
+            time.sleep(0.2)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert inside.wait(10)
+    try:
+        assert in_child(lambda: float(jit(lambda x: double(x) + 5.0)(1.0)) == 7.0)
+    finally:
+        thread.join()

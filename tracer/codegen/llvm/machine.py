@@ -6,6 +6,7 @@ what it can do is read from the feature list, every entry of which is given expl
 
 from __future__ import annotations
 
+import os
 import threading
 from functools import cache
 from importlib import import_module
@@ -28,7 +29,18 @@ def llvm() -> Any:  # llvmlite has no type information
     binding = import_module("llvmlite.binding")
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
+    _hold_at_forks(getattr(binding.ffi.lib, "_lock", None))
     return binding
+
+
+def _hold_at_forks(lock: Any) -> None:
+    """A process forks when no thread is within LLVM: the child would wait for it forever. lock: of llvmlite's calls."""
+
+    def leave() -> None:
+        lock.__exit__(None, None, None)
+
+    if lock is not None and hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=lock.__enter__, after_in_parent=leave, after_in_child=leave)
 
 
 @cache
