@@ -225,6 +225,32 @@ def test_folds_with_nothing_to_start_with_are_refused() -> None:
         FAR(T)
 
 
+def test_vectorize_takes_numpys_other_arguments() -> None:
+    x = np.arange(3.0)
+
+    def halved(v: Any) -> Any:
+        return v / 2
+
+    for otypes in (["f4"], "f", [np.int32], [complex]):
+        for given in (x, x[:0], 3.0):
+            found, expected = tnp.vectorize(halved, otypes)(given), np.vectorize(halved, otypes)(given)
+            assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+            np.testing.assert_array_equal(found, expected)
+    first, second = tnp.vectorize(lambda v: (v, v), otypes="fi", excluded=None, cache=True)(x)
+    assert (first.dtype, second.dtype) == (np.float32, np.int32)
+    rows = np.ones((2, 3))
+    counted = tnp.vectorize(otypes=[int], signature="(n)->()")(lambda v: v.sum())(rows)
+    np.testing.assert_array_equal(counted, [3, 3])
+    assert counted.dtype == np.int64
+    slope = tracer.grad(lambda x: tnp.vectorize(halved, otypes=[np.float32])(x).sum())(x)
+    np.testing.assert_array_equal(slope, [0.5, 0.5, 0.5])
+    assert tnp.vectorize(halved, doc="Half of it.").__doc__ == "Half of it."
+    with pytest.raises(ArgumentError, match="otypes has one dtype for each result\n  got 2 for 1"):
+        tnp.vectorize(halved, otypes="ff")(x)
+    with pytest.raises(ArgumentError, match=r"of NumPy's codes\n  got <class 'float'>\n  help: otypes=\[float\]"):
+        tnp.vectorize(halved, otypes=float)
+
+
 def test_functions_that_branch_on_values_are_called_for_each_element() -> None:
     def larger(a: Any, b: Any) -> Any:
         return a - b if a > b else a + b

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 from tracer.errors import ArgumentError, ShapeError, TracedValueError, message
 from tracer.ir import shape
-from tracer.numpy.conversion import array_of, broadcast
+from tracer.ir.dtypes import DType
+from tracer.numpy.conversion import array_of, broadcast, dtype_of_argument
+from tracer.numpy.dtypes import astype
 from tracer.numpy.joining import stack
 from tracer.numpy.manipulation import reshape
 from tracer.trace import trees
@@ -35,19 +37,38 @@ def _parsed(signature: str) -> tuple[list[Core], list[Core]]:
 
 
 def vectorize(
-    pyfunc: Callable[..., Any], *, excluded: Any = frozenset(), signature: str | None = None
+    pyfunc: Callable[..., Any] | None = None,
+    otypes: Any = None,
+    doc: str | None = None,
+    excluded: Any = frozenset(),
+    cache: bool = False,
+    signature: str | None = None,
 ) -> Callable[..., Any]:
     """A function that maps `pyfunc` over the leading axes of its arguments, which broadcast together.
 
-    pyfunc: of scalars [], or of arrays with the core dimensions that `signature`, as "(m,n),(n)->(m)", names. excluded:
-    the positions and names of arguments that are handed on as they are. Returns arrays of the dtypes that pyfunc
-    returns. All of it is one batched computation; a function that asks for values, as `if` does, is called for one
-    element after the other, where they are known. Raises ShapeError for shapes that do not fit.
+    pyfunc: of scalars [], or of arrays with the core dimensions that `signature`, as "(m,n),(n)->(m)", names; without
+    it, a decorator is returned. otypes: the results' dtypes, a list of them or a string of NumPy's codes; without it,
+    those that pyfunc returns. doc: the docstring of the new function. excluded: the positions and names of arguments
+    that are handed on as they are. cache: changes nothing, as no call is made to learn dtypes.
+    All of it is one batched computation; a function that asks for values, as `if` does, is called for one element after
+    the other, where they are known. Raises ShapeError for shapes that do not fit, ArgumentError for as many results as
+    otypes do not say.
 
     >>> tnp.vectorize(lambda v, w: (v * w).sum(), signature="(n),(n)->()")(tnp.ones((2, 3)), tnp.arange(3.0))
     Array([3., 3.], f64)
     """
-    left_out = frozenset(excluded)
+    if pyfunc is None:
+        given = {"otypes": otypes, "doc": doc, "excluded": excluded, "cache": cache, "signature": signature}
+        return partial(vectorize, **given)
+    mapped = _mapped(pyfunc, frozenset(excluded or ()), signature, _dtypes_named(otypes))
+    if doc is not None:
+        mapped.__doc__ = doc
+    return mapped
+
+
+def _mapped(
+    pyfunc: Callable[..., Any], left_out: frozenset[Any], signature: str | None, otypes: list[DType] | None
+) -> Callable[..., Any]:
     cores = None if signature is None else _parsed(signature)
 
     @wraps(pyfunc)
@@ -75,15 +96,41 @@ def vectorize(
         lead = [x.shape[: x.ndim - len(core)] for x, core in zip(arrays, wanted, strict=True)]
         sizes = shape.broadcast(*lead, operation=f"vectorize{here()}")
         if not sizes:
-            return call(*arrays)
+            return _of_dtypes(call(*arrays), otypes)
         flat = shape.size(sizes)
         rows = [
             reshape(broadcast(x, (*sizes, *x.shape[len(own) :])), (flat, *x.shape[len(own) :]))
             for x, own in zip(arrays, lead, strict=True)
         ]
-        return trees.tree_map(lambda y: reshape(y, (*sizes, *y.shape[1:])), on_rows(call, rows))
+        found = trees.tree_map(lambda y: reshape(y, (*sizes, *y.shape[1:])), on_rows(call, rows))
+        return _of_dtypes(found, otypes)
 
     return mapped
+
+
+def _dtypes_named(otypes: Any) -> list[DType] | None:
+    if otypes is None:
+        return None
+    if not isinstance(otypes, str | list | tuple):
+        raise ArgumentError(
+            message(
+                f"vectorize{here()}: otypes is a list of dtypes, or a string of NumPy's codes",
+                f"got {otypes!r}",
+                help=f"otypes=[{getattr(otypes, '__name__', otypes)}]",
+            )
+        )
+    return [dtype_of_argument("vectorize", dtype) for dtype in otypes]
+
+
+def _of_dtypes(results: Any, wanted: list[DType] | None) -> Any:
+    if wanted is None:
+        return results
+    leaves, tree = trees.flatten(results)
+    if len(leaves) != len(wanted):
+        raise ArgumentError(
+            message(f"vectorize{here()}: otypes has one dtype for each result", f"got {len(wanted)} for {len(leaves)}")
+        )
+    return trees.unflatten(tree, [astype(x, dtype) for x, dtype in zip(leaves, wanted, strict=True)])
 
 
 def on_rows(function: Callable[..., Any], rows: list[Array]) -> Any:
