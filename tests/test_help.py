@@ -144,6 +144,13 @@ def test_functions_of_elements_take_and_give_what_they_say(name: str) -> None:
                 PUBLIC[name](*[np.ones(2, dtype)] * count)
 
 
+def test_the_precision_of_printing_is_not_that_of_products() -> None:
+    text = inspect.getdoc(tnp.set_printoptions) or ""
+    assert "precision: how many digits" in text
+    assert "products" not in text
+    assert "products" in (inspect.getdoc(tnp.matmul) or "")
+
+
 def test_help_of_modules_lists_what_is_for_users() -> None:
     for module, listed in ((tracer, "value_and_grad("), (tnp, "einsum("), (tracer.scipy.special, "gammaln(")):
         text = pydoc.plain(pydoc.render_doc(module))

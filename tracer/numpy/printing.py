@@ -23,9 +23,14 @@ def get_printoptions() -> dict[str, Any]:
 
 @signed_as(np.set_printoptions)
 def set_printoptions(precision: int | None = None, **options: Any) -> None:
-    """Set NumPy's options of printing: precision, threshold, edgeitems, linewidth, suppress, and so on.
+    """Set NumPy's options of printing, which hold for arrays of all shapes and dtypes, NumPy's too.
 
-    The names are those of `numpy.set_printoptions`. They hold for arrays of all shapes and dtypes, NumPy's too.
+    precision: how many digits after the point, 8 unless it is said; threshold: beyond how many elements an array is cut
+    short, to `edgeitems` at each end; linewidth: of a line, in characters; suppress: whether small numbers are written
+    without exponents; nanstr, infstr: what NaN and infinity are called; sign: "+" or " " before what is positive, or
+    "-" for neither; floatmode: "fixed", "unique", "maxprec" or "maxprec_equal"; formatter: functions by kinds of
+    elements; legacy, override_repr: as of `numpy.set_printoptions`. None leaves an option as it is, but takes
+    `formatter` and `override_repr` back.
 
     >>> before = tnp.get_printoptions()["precision"]
     >>> tnp.set_printoptions(precision=3); tnp.asarray([tnp.pi])
