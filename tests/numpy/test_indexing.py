@@ -285,3 +285,21 @@ def test_other_numbers_at_other_places_are_written_alike(monkeypatch: pytest.Mon
     x[tnp.asarray([0, 1])] = tnp.asarray([1.0, 2.0])
     assert x.tolist() == [1.0, 2.0, 4.0, 5.0]
     assert flags.all()
+
+
+@pytest.mark.parametrize("places", [np.array([2, 1], ">i4"), np.array(1, ">i8"), np.array([[0], [3]], ">u2")])
+def test_places_in_the_other_order_of_bytes(places: Any) -> None:
+    x = np.arange(4.0)
+
+    def write(x: Any) -> Any:
+        x = x.copy()
+        x[places] = 7.0
+        return x
+
+    expected = x.copy()
+    expected[places] = 7.0
+    for run in (lambda f: f, tracer.jit, lambda f: lambda x: tracer.jvp(f, (x,), (x,))[0]):
+        np.testing.assert_array_equal(run(lambda x: x[places])(tnp.asarray(x)), x[places])
+        np.testing.assert_array_equal(run(lambda x: x[None, places])(tnp.asarray(x)), x[None, places])
+        np.testing.assert_array_equal(run(lambda x: x.at[places].set(7.0))(tnp.asarray(x)), expected)
+        np.testing.assert_array_equal(run(write)(tnp.asarray(x)), expected)

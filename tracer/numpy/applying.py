@@ -64,7 +64,7 @@ def _times(x: Array, index: Any, mode: Any) -> Any:
             found = np.zeros(x.shape, np.int32)
             np.add.at(found, known, 1)
             return found[known]
-        except TracedValueError:
+        except (TracedValueError, IndexError):  # what is out of bounds is told of below
             pass
     ones = zeros(x.shape, np.int32).at[index].add(1, mode=mode)
     return ones.at[index].get(mode=mode)

@@ -20,7 +20,7 @@ import numpy as np
 from tracer.errors import ArgumentError, IndexingError, OutOfBoundsError, TracerArrayError, TracerError, message
 from tracer.ir import dtypes, shape
 from tracer.numpy.arithmetic import remainder
-from tracer.numpy.conversion import array_of, broadcast
+from tracer.numpy.conversion import array_of, broadcast, native
 from tracer.primitives import arithmetic, comparison, joining
 from tracer.primitives.broadcasting import full
 from tracer.primitives.gathering import default_fill, gather
@@ -156,13 +156,14 @@ def _places(item: Any) -> Places:
     """Index arrays: NumPy's where the values are known now and for good, else ours."""
     if isinstance(item, list | tuple | range):
         item = np.zeros(0, np.int64) if len(item) == 0 else array_of("indexing", item)
-    if isinstance(item, Array) and item._trace is None and state.staging is None and _has_places(item):
+    if isinstance(item, Array) and item._trace is None and state.staging is None and _are_places(item.dtype):
         value: np.ndarray[Any, Any] = concrete_value(item)
         return value
     if isinstance(item, Array):
         return item
     if isinstance(item, np.ndarray):
-        return looked_at(item) if _has_places(item) else item
+        dtype = native(item.dtype)
+        return looked_at(item).astype(dtype, copy=False) if _are_places(dtype) else item
     if hasattr(item, "__index__"):
         return np.asarray(operator.index(item))
     if hasattr(item, "__array__"):
@@ -176,8 +177,8 @@ def _places(item: Any) -> Places:
     )
 
 
-def _has_places(item: Places) -> bool:
-    return dtypes.is_integer(item.dtype) or item.dtype == dtypes.BOOL
+def _are_places(dtype: dtypes.DType) -> bool:
+    return dtypes.is_integer(dtype) or dtype == dtypes.BOOL
 
 
 def _array_parts(places: Places) -> Iterator[_Part]:
