@@ -27,6 +27,15 @@ def test_a_dtype_that_does_not_exist() -> None:
     )
 
 
+def test_a_dtype_in_the_other_order_of_bytes() -> None:
+    fails(
+        errors.DTypeError,
+        lambda: tnp.zeros(3, ">f4"),  # here
+        "zeros at @here: no such dtype\n  got '>f4'\n"
+        "  help: all arrays are in the machine's order of bytes: take 'float32'",
+    )
+
+
 def test_a_dtype_of_records() -> None:
     fails(
         errors.DTypeError,

@@ -50,17 +50,20 @@ def dtype_named(name: str, dtype: object) -> DType:
                     help=f"several sizes or elements go together, as in {name}((2, 3))",
                 )
             )
-        raise DTypeError(
-            message(
-                f"{name}{here()}: no such dtype",
-                f"got {dtype!r}",
-                help="a record is a dict or a dataclass of arrays, one for each field"
-                if found is not None and found.names
-                else "the dtypes are bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32, float64, "
-                "complex64 and complex128; for storage, int1 to int4, uint1 to uint4 and ml_dtypes' narrow floats",
-            )
-        )
+        raise DTypeError(message(f"{name}{here()}: no such dtype", f"got {dtype!r}", help=_in_place_of(found)))
     return found
+
+
+def _in_place_of(dtype: DType | None) -> str:
+    """What to take in place of a dtype of NumPy's, or of what is none, that tracer has not."""
+    if dtype is not None and dtype.names:
+        return "a record is a dict or a dataclass of arrays, one for each field"
+    if dtype is not None and dtype.newbyteorder("=") in dtypes.SHORT_NAMES:
+        return f"all arrays are in the machine's order of bytes: take {dtype.newbyteorder('=').name!r}"
+    return (
+        "the dtypes are bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32, float64, complex64 and "
+        "complex128; for storage, int1 to int4, uint1 to uint4 and ml_dtypes' narrow floats"
+    )
 
 
 # convert_element_type
