@@ -303,3 +303,12 @@ def test_places_in_the_other_order_of_bytes(places: Any) -> None:
         np.testing.assert_array_equal(run(lambda x: x[None, places])(tnp.asarray(x)), x[None, places])
         np.testing.assert_array_equal(run(lambda x: x.at[places].set(7.0))(tnp.asarray(x)), expected)
         np.testing.assert_array_equal(run(write)(tnp.asarray(x)), expected)
+
+
+@pytest.mark.parametrize("index", [[[], []], ([[], []], None), (0, [[]]), ([], [[], []])])
+def test_lists_of_empty_lists_are_no_places(index: Any) -> None:
+    x = np.arange(6.0).reshape(2, 3)
+    for run in (lambda f: f, tracer.jit):
+        found = run(lambda x: x[index])(tnp.asarray(x))
+        assert found.shape == x[index].shape
+        np.testing.assert_array_equal(run(lambda x: x.at[index].set(1.0))(tnp.asarray(x)), x)

@@ -155,7 +155,9 @@ def _parts(item: Any) -> Iterator[_Part]:
 def _places(item: Any) -> Places:
     """Index arrays: NumPy's where the values are known now and for good, else ours."""
     if isinstance(item, list | tuple | range):
-        item = np.zeros(0, np.int64) if len(item) == 0 else array_of("indexing", item)
+        item = array_of("indexing", item)
+        if not item.size and not _are_places(item.dtype):  # lists of nothing have no dtype of their own
+            item = np.zeros(item.shape, np.int64)
     if isinstance(item, Array) and item._trace is None and state.staging is None and _are_places(item.dtype):
         value: np.ndarray[Any, Any] = concrete_value(item)
         return value
