@@ -226,11 +226,11 @@ fill:
 
 ; What NumPy takes at places in arrays, masks and lists; null, and no exception, for what Python is to look at.
 define internal ptr @tracer.gather(ptr %value, ptr %index) {{
+  call void @Py_IncRef(ptr %value) ; another thread, or a finalizer, may rebind the handle
   %theirs = call ptr @tracer.numpys_index(ptr %index)
   %unfit = icmp eq ptr %theirs, null
   br i1 %unfit, label %no, label %ask
 ask:
-  call void @Py_IncRef(ptr %value) ; another thread may rebind the handle
   %found = call ptr @PyObject_GetItem(ptr %value, ptr %theirs)
   call void @Py_DecRef(ptr %value)
   call void @Py_DecRef(ptr %theirs)
@@ -265,6 +265,7 @@ clear:
   call void @PyErr_Clear()
   ret ptr null
 no:
+  call void @Py_DecRef(ptr %value)
   ret ptr null
 }}
 

@@ -202,13 +202,16 @@ run:
   call void @tracer.copy(ptr %to, ptr %strides, ptr %from, ptr %others, ptr %shape, i64 %ndim, i64 %size)
   ret i1 true
 scatter:
-  %theirs = call ptr @tracer.numpys_index(ptr %index)
-  %unusual = icmp eq ptr %theirs, null
-  br i1 %unusual, label %no, label %assign
-assign:
   %is.itself = icmp eq ptr %source, null
   %given = select i1 %is.itself, ptr %value, ptr %source
-  call void @Py_IncRef(ptr %given) ; another thread may rebind the handle
+  call void @Py_IncRef(ptr %given) ; another thread, or a finalizer, may rebind the handle
+  %theirs = call ptr @tracer.numpys_index(ptr %index)
+  %unusual = icmp eq ptr %theirs, null
+  br i1 %unusual, label %unused, label %assign
+unused:
+  call void @Py_DecRef(ptr %given)
+  ret i1 false
+assign:
   %status = call i32 @PyObject_SetItem(ptr %target, ptr %theirs, ptr %given)
   call void @Py_DecRef(ptr %given)
   call void @Py_DecRef(ptr %theirs)
