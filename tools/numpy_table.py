@@ -147,7 +147,7 @@ DIFFERENT = (
      "bools"),
     ("`mean`, `var` and `std` with an integer `dtype=`", "sums and squares wrap in it",
      "`mean` and `var` cast at the end; `std` refused"),
-    ("`unwrap` of unsigned integers", "differences wrap, or OverflowError",
+    ("`unwrap` of integers", "differences wrap, or OverflowError",
      "computed in floats, unless `period` is whole"),
     ("`spacing` of negative float16", "positive", "negative, as of the other floats"),
     ("`arange(-3, 5, 0.3, dtype=int)`", "the step is the difference of the first two, cast", "every value is cast"),

@@ -7,6 +7,7 @@ import gc
 import operator
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -416,3 +417,34 @@ def test_threads_read_and_write_the_same_handles() -> None:
         thread.join()
     assert not errors
     np.testing.assert_array_equal(x[:4], [1999.0] * 4)
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="from 3.12 on the collector runs between instructions alone")
+@pytest.mark.usefixtures("young_heap")
+@pytest.mark.parametrize(
+    "act", [lambda x, y, index: x[index], lambda x, y, index: y.__setitem__(index, x)], ids=["read", "written"]
+)
+def test_an_array_stays_while_an_index_is_read_though_a_finalizer_rebinds_its_handle(act: Callable[..., Any]) -> None:
+    index = (None,) * 25 + ([0, 1],)  # the code makes a tuple of it, which may set the collector off
+    x, y = tnp.zeros(2), tnp.zeros(2)
+    held = weakref.ref(x._value)
+    reading, stays = False, []
+
+    class Late:
+        def __del__(self) -> None:
+            x[...] = np.float32(3)  # by way of Python: the handle has another array
+            stays.extend([held() is not None] * reading)
+
+    late = Late()
+    late.itself = late  # type: ignore[attr-defined]
+    del late
+    threshold = gc.get_threshold()
+    reading = True
+    gc.set_threshold(1)
+    try:
+        act(x, y, index)
+    finally:
+        gc.set_threshold(*threshold)
+        reading = False
+    gc.collect()
+    assert stays == [True]
