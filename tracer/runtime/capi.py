@@ -31,7 +31,7 @@ NDARRAY_DATA, NDARRAY_NDIM, NDARRAY_SHAPE = 16, 24, 32
 NDARRAY_STRIDES, NDARRAY_BASE = 40, 48
 NDARRAY_DESCR, NDARRAY_FLAGS = 56, 64
 DESCR_KIND, DESCR_ORDER, DESCR_SIZE = 24, 26, 40  # two characters, and bytes; from NumPy 2 on
-C_CONTIGUOUS_AND_ALIGNED = 0x0001 | 0x0100
+C_CONTIGUOUS, OWNDATA, ALIGNED, WRITEABLE = 0x0001, 0x0004, 0x0100, 0x0400  # bits of an array's flags
 
 _NUMPY_ABI = 0x02000000
 _NUMPY_FUNCTIONS = {"PyArray_NewCopy": 85, "PyArray_NewFromDescr": 94, "PyDataMem_SetHandler": 304}
@@ -211,7 +211,8 @@ def _ndarray_layout(value: np.ndarray[Any, Any]) -> bool:
         and ctypes.c_int.from_address(a + NDARRAY_NDIM).value == 2
         and tuple(shape) == (2, 3)
         and _word(a + NDARRAY_DESCR) == id(value.dtype)
-        and flags & C_CONTIGUOUS_AND_ALIGNED == C_CONTIGUOUS_AND_ALIGNED
+        and flags & C_CONTIGUOUS
+        and flags & ALIGNED
         and not ctypes.c_int.from_address(id(turned) + NDARRAY_FLAGS).value & 1
     )
 

@@ -90,10 +90,9 @@ define internal i1 @tracer.place_item(ptr %value, ptr %item, ptr %place) {{
   %is.int = icmp eq ptr %type, @PyLong_Type
   br i1 %is.int, label %integer, label %not.int
 integer:
-  %overflow.at = alloca i32
-  %long = call i64 @PyLong_AsLongLongAndOverflow(ptr %item, ptr %overflow.at)
-  %overflow = load i32, ptr %overflow.at
-  %in.range = icmp eq i32 %overflow, 0
+  %long.at = alloca i64
+  %in.range = call i1 @tracer.int64(ptr %item, ptr %long.at)
+  %long = load i64, ptr %long.at
   br i1 %in.range, label %number, label %no
 not.int:
   %is.slice = icmp eq ptr %type, @PySlice_Type
@@ -328,6 +327,22 @@ no:
   ret i1 false
 }}
 
+; A NumPy array itself, or the one of a handle that is `known`; else null.
+define internal ptr @tracer.ndarray(ptr %object) {{
+  %type = field ptr %object Object.type
+  %array.type = field ptr @tracer_elements Elements.array
+  %is.array = icmp eq ptr %type, %array.type
+  br i1 %is.array, label %array, label %other
+array:
+  %held = call ptr @tracer.known(ptr %object)
+  ret ptr %held
+other:
+  %ndarray.type = field ptr @tracer_elements Elements.ndarray
+  %is.ndarray = icmp eq ptr %type, %ndarray.type
+  %itself = select i1 %is.ndarray, ptr %object, ptr null
+  ret ptr %itself
+}}
+
 ; The NumPy array of a handle that is known, no key, and outside all traces; else null.
 define internal ptr @tracer.known(ptr %x) {{
   %closed = load atomic i64, ptr @tracer_gate monotonic, align 8
@@ -352,9 +367,7 @@ value:
   %holds = icmp eq ptr %held.type, %ndarray.type
   br i1 %holds, label %layout, label %no
 layout:
-  %flags = field i32 %held Ndarray.flags
-  %laid = and i32 %flags, 257
-  %laid.out = icmp eq i32 %laid, 257
+  %laid.out = call i1 @tracer.laid_out(ptr %held)
   br i1 %laid.out, label %yes, label %no
 yes:
   ret ptr %held

@@ -92,25 +92,6 @@ no:
   ret ptr null
 }}
 
-; How many elements a shape has.
-define internal i64 @tracer.count(ptr %shape, i64 %ndim) {{
-entry:
-  br label %loop
-loop:
-  %i = phi i64 [ 0, %entry ], [ %i.next, %axis ]
-  %product = phi i64 [ 1, %entry ], [ %times, %axis ]
-  %more = icmp ult i64 %i, %ndim
-  br i1 %more, label %axis, label %done
-axis:
-  %at = getelementptr i64, ptr %shape, i64 %i
-  %size = load i64, ptr %at
-  %times = mul i64 %product, %size
-  %i.next = add i64 %i, 1
-  br label %loop
-done:
-  ret i64 %product
-}}
-
 ; Copy elements of `size` bytes. Last axes whose elements are neighbours on both sides are one element.
 define internal void @tracer.copy(ptr %to, ptr %to.strides, ptr %from, ptr %from.strides, ptr %shape, i64 %ndim, \
 i64 %size) {{
@@ -243,9 +224,7 @@ look:
   br i1 %is.array, label %array, label %drop
 array:
   %base = field ptr %found Ndarray.base
-  %flags = field i32 %found Ndarray.flags
-  %laid = and i32 %flags, 257
-  %laid.out = icmp eq i32 %laid, 257
+  %laid.out = call i1 @tracer.laid_out(ptr %found)
   %is.own = icmp eq ptr %base, null
   %is.ready = and i1 %is.own, %laid.out
   br i1 %is.ready, label %ready, label %copy
@@ -333,19 +312,10 @@ list:
   %fits = call i1 @tracer.plain_list(ptr %item)
   br i1 %fits, label %itself, label %no
 not.list:
-  %array.type = field ptr @tracer_elements Elements.array
-  %is.array = icmp eq ptr %type, %array.type
-  br i1 %is.array, label %array, label %not.array
-array:
-  %held = call ptr @tracer.known(ptr %item)
-  %unknown = icmp eq ptr %held, null
-  br i1 %unknown, label %no, label %places
-not.array:
-  %ndarray.type = field ptr @tracer_elements Elements.ndarray
-  %is.ndarray = icmp eq ptr %type, %ndarray.type
-  br i1 %is.ndarray, label %places, label %no
+  %value = call ptr @tracer.ndarray(ptr %item)
+  %is.array = icmp ne ptr %value, null
+  br i1 %is.array, label %places, label %no
 places:
-  %value = phi ptr [ %held, %array ], [ %item, %not.array ]
   %descr = field ptr %value Ndarray.descr
   %ndim = field i32 %value Ndarray.ndim
   %kind = field i8 %descr Descr.kind

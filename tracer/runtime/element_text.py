@@ -14,6 +14,7 @@ from tracer.runtime.element_places import PLACES, Place
 from tracer.runtime.element_reads import READS
 from tracer.runtime.element_writes import WRITES
 from tracer.runtime.entry_text import expanded, fields, names
+from tracer.runtime.object_text import OBJECTS
 
 
 class Elements(ctypes.Structure):
@@ -63,4 +64,4 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
 def element_text() -> str:
     """The whole text, for this Python's layout of objects."""
-    return expanded("\n".join((DECLARATIONS, PLACES, READS, WRITES)), names() | fields(Elements, Place))
+    return expanded("\n".join((DECLARATIONS, OBJECTS, PLACES, READS, WRITES)), names() | fields(Elements, Place))

@@ -34,8 +34,8 @@ count:
   %alone = icmp eq i32 %holders, 1
   %base = field ptr %old Ndarray.base
   %flags = field i32 %old Ndarray.flags
-  %own = and i32 %flags, 1028 ; owns its data, which may be written
-  %is.own = icmp eq i32 %own, 1028
+  %own = and i32 %flags, Flags.own
+  %is.own = icmp eq i32 %own, Flags.own
   %no.base = icmp eq ptr %base, null
   %alone.own = and i1 %alone, %is.own
   %in.place = and i1 %alone.own, %no.base
@@ -228,25 +228,15 @@ no:
 
 ; The NumPy array of a value of the very dtype of the target, and other memory; else null.
 define internal ptr @tracer.values(ptr %object, ptr %target) {{
-  %type = field ptr %object Object.type
-  %array.type = field ptr @tracer_elements Elements.array
-  %is.array = icmp eq ptr %type, %array.type
-  br i1 %is.array, label %array, label %other
-array:
-  %held = call ptr @tracer.known(ptr %object)
-  %is.known = icmp ne ptr %held, null
-  br i1 %is.known, label %compare, label %no
-other:
-  %ndarray.type = field ptr @tracer_elements Elements.ndarray
-  %is.ndarray = icmp eq ptr %type, %ndarray.type
-  br i1 %is.ndarray, label %layout, label %no
+  %value = call ptr @tracer.ndarray(ptr %object)
+  %is.array = icmp ne ptr %value, null
+  br i1 %is.array, label %layout, label %no
 layout:
-  %flags = field i32 %object Ndarray.flags
-  %aligned = and i32 %flags, 256
+  %flags = field i32 %value Ndarray.flags
+  %aligned = and i32 %flags, Flags.aligned
   %is.aligned = icmp ne i32 %aligned, 0
   br i1 %is.aligned, label %compare, label %no
 compare:
-  %value = phi ptr [ %held, %array ], [ %object, %layout ]
   %descr = field ptr %value Ndarray.descr
   %wanted = field ptr %target Ndarray.descr
   %same.dtype = icmp eq ptr %descr, %wanted
@@ -322,10 +312,9 @@ not.real:
   %is.int = icmp eq ptr %type, @PyLong_Type
   br i1 %is.int, label %int, label %not.int
 int:
-  %overflow.at = alloca i32
-  %long = call i64 @PyLong_AsLongLongAndOverflow(ptr %object, ptr %overflow.at)
-  %overflow = load i32, ptr %overflow.at
-  %in.range = icmp eq i32 %overflow, 0
+  %long.at = alloca i64
+  %in.range = call i1 @tracer.int64(ptr %object, ptr %long.at)
+  %long = load i64, ptr %long.at
   br i1 %in.range, label %integer, label %no
 not.int:
   %is.true = icmp eq ptr %object, @_Py_TrueStruct

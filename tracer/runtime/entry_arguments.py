@@ -261,14 +261,13 @@ foreign: ; neither weak nor a key, and any memory layout
   %is.weak = icmp eq ptr %takes.strong, @_Py_TrueStruct
   %takes.kind = field ptr %leaf Leaf.kind
   %is.special = icmp ne ptr %takes.kind, null
-  %flags = field i32 %object Ndarray.flags
-  %layout = and i32 %flags, 257 ; C-contiguous and aligned
-  %laid.out = icmp ne i32 %layout, 257
+  %laid.out = call i1 @tracer.laid_out(ptr %object)
+  %scattered = xor i1 %laid.out, true
   %replacement = field ptr %leaf Leaf.donated
   %is.donated = icmp ne ptr %replacement, null ; which calls for a warning
   %strange = or i1 %is.weak, %is.special
   %refused = or i1 %strange, %is.donated
-  %unfit = or i1 %refused, %laid.out
+  %unfit = or i1 %refused, %scattered
   br i1 %unfit, label %no, label %compare
 compare:
   %ndarray = phi ptr [ %held, %value ], [ %object, %foreign ]

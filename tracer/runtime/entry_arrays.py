@@ -22,11 +22,7 @@ int:
   %is.int = icmp eq ptr %type, @PyLong_Type
   br i1 %is.int, label %integer, label %no
 integer:
-  %overflow.at = alloca i32
-  %number = call i64 @PyLong_AsLongLongAndOverflow(ptr %object, ptr %overflow.at)
-  store i64 %number, ptr %to
-  %overflow = load i32, ptr %overflow.at
-  %in.range = icmp eq i32 %overflow, 0
+  %in.range = call i1 @tracer.int64(ptr %object, ptr %to)
   ret i1 %in.range
 float:
   %is.float = icmp eq ptr %type, @PyFloat_Type

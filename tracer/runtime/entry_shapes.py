@@ -82,20 +82,8 @@ size:
   %shape = field ptr %first Ndarray.shape
   set ptr %shape %common Common.shape
   set i64 %ndim %common Common.ndim
-  br label %axes
-axes:
-  %k = phi i64 [ 0, %size ], [ %k.next, %axis ]
-  %product = phi i64 [ 1, %size ], [ %times, %axis ]
-  %left = icmp ult i64 %k, %ndim
-  br i1 %left, label %axis, label %done
-axis:
-  %size.at = getelementptr i64, ptr %shape, i64 %k
-  %length = load i64, ptr %size.at
-  %times = mul i64 %product, %length
-  %k.next = add i64 %k, 1
-  br label %axes
-done:
-  set i64 %product %common Common.count
+  %elements = call i64 @tracer.count(ptr %shape, i64 %ndim)
+  set i64 %elements %common Common.count
   br label %yes
 yes:
   ret i1 true

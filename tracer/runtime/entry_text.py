@@ -23,6 +23,7 @@ from tracer.runtime.entry_arrays import ARRAYS
 from tracer.runtime.entry_donation import DONATION
 from tracer.runtime.entry_run import RUN
 from tracer.runtime.entry_shapes import SHAPES
+from tracer.runtime.object_text import OBJECTS
 from tracer.runtime.record import Common, Guard, Leaf, Record, Result, Step
 from tracer.runtime.result_memory import LEAST, memory_text
 from tracer.trace.tracebacks import Raised
@@ -287,6 +288,8 @@ def names() -> dict[str, int]:
         "Tuple.item0": capi.TUPLE_ITEMS, "Tuple.item1": capi.TUPLE_ITEMS + 8,
         "Tuple.size": capi.TUPLE_SIZE, "Slice.items": capi.SLICE_ITEMS,
         "Float.value": capi.FLOAT_VALUE, "Memory.least": LEAST,
+        "Flags.aligned": capi.ALIGNED, "Flags.laid_out": capi.C_CONTIGUOUS | capi.ALIGNED,
+        "Flags.own": capi.OWNDATA | capi.WRITEABLE,
     }  # fmt: skip
     found |= {f"Array.{name}": offset for name, offset in capi.slot_offsets().items()}
     found["Raised.error"] = capi.member_offset(Raised, "error")
@@ -323,4 +326,5 @@ def expanded(text: str, numbers: dict[str, int]) -> str:
 
 def entry_text() -> str:
     """The whole text, for this Python's layout of objects."""
-    return expanded("\n".join((DECLARATIONS, ENTRY, memory_text(), ARGUMENTS, SHAPES, ARRAYS, DONATION, RUN)), names())
+    parts = (DECLARATIONS, ENTRY, memory_text(), OBJECTS, ARGUMENTS, SHAPES, ARRAYS, DONATION, RUN)
+    return expanded("\n".join(parts), names())
