@@ -247,6 +247,11 @@ class Config:
         None, _read_bytes, 'a number of bytes, such as 2**26 or "64 MiB", or None',
     )  # fmt: skip
 
+    fp_contract = Setting(
+        "whether compiled code rounds a product and the sum that it is added to once, where the machine can (FMA)",
+        False, _read_bool, "True or False",
+    )  # fmt: skip
+
     def __init__(self) -> None:
         self._values: dict[str, Any] = {}
         self._local = _Local()
@@ -291,7 +296,7 @@ class Config:
 
     def key(self) -> tuple[Any, ...]:
         """The settings that a traced program depends on: part of the key of its compiled form."""
-        return (self.default_float, self.deterministic, self.loop_memory)
+        return (self.default_float, self.deterministic, self.loop_memory, self.fp_contract)
 
     def _setting(self, name: str) -> Setting[Any]:
         setting = SETTINGS.get(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,7 +30,7 @@ class Row:
     family: what it is about. arguments: NumPy arrays from a seeded generator. compiled: the function for a world with
     JAX's names, which the worker jits. others: by peer ("numpy", "numba", "torch"), how a user writes it there;
     `same` names peers for which `compiled` will do. tolerance: for comparing answers, relative to the largest value;
-    None for rows whose answers differ by nature.
+    None for rows whose answers differ by nature. settings: of tracer, for this row alone.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Row:
     same: tuple[str, ...] = ()
     others: dict[str, Maker] = field(default_factory=dict)
     tolerance: float | None = 1e-4
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     def maker(self, peer: str) -> Maker | None:
         """How the peer computes the row; None where it does not."""

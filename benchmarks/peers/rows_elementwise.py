@@ -143,16 +143,20 @@ ROWS = [
         _greeks,
         tolerance=1e-3,
     ),
-    Row(
-        "equation of state f8 1e6",
-        "elementwise",
-        lambda: (
-            uniform(10**6, dtype="f8", low=0, high=30),
-            uniform(10**6, dtype="f8", low=30, high=38, seed=1),
-            uniform(10**6, dtype="f8", low=0, high=4000, seed=2),
-        ),
-        _state,
-        _NUMPY,
+    *(
+        Row(
+            f"equation of state{contracted} f8 1e6",
+            "elementwise",
+            lambda: (
+                uniform(10**6, dtype="f8", low=0, high=30),
+                uniform(10**6, dtype="f8", low=30, high=38, seed=1),
+                uniform(10**6, dtype="f8", low=0, high=4000, seed=2),
+            ),
+            _state,
+            _NUMPY,
+            settings={"fp_contract": True} if contracted else {},
+        )
+        for contracted in ("", ", contracted")
     ),
     *(
         Row(

@@ -13,7 +13,7 @@ import importlib
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from peers.row import Row, World
 Call = Callable[[], Any]
 _PAUSE = 0.005  # seconds, of which a thread that spins takes all
 _LONGEST = 1.0
+_SET: set[str] = set()
 
 
 def _module(name: str) -> Any:
@@ -75,6 +76,15 @@ def _mapped(function: Callable[[Any], Any], tree: Any) -> Any:
     return function(tree)
 
 
+def _set(config: Any, settings: Mapping[str, Any]) -> None:
+    """A row's settings, and those of former rows as they were."""
+    for name in _SET - set(settings):
+        config.update(name, getattr(type(config), name).default)
+    for name, value in settings.items():
+        config.update(name, value)
+    _SET.update(settings)
+
+
 def make_call(w: World, row: Row, arguments: Sequence[Any]) -> Call:
     """A blocking call of the row."""
     maker = row.maker(w.name)
@@ -85,6 +95,8 @@ def make_call(w: World, row: Row, arguments: Sequence[Any]) -> Call:
     if w.name == "torch":
         tensors = [_mapped(w.np.as_tensor, argument) for argument in arguments]
         return lambda: function(*tensors)
+    if w.name == "tracer":
+        _set(w.root.config, row.settings)
     function = w.root.jit(function)
     on_device = [_mapped(w.np.asarray, argument) for argument in arguments]
     if w.name == "jax":

@@ -97,6 +97,7 @@ WRONG: dict[str, Calls] = {
     "broadcasted_iota": {"ShapeError": lambda: lax.broadcasted_iota(np.dtype(int), (-1,), 0),
                          "AxisError": lambda: lax.broadcasted_iota(np.dtype(int), (2,), 1),
                          "DTypeError": lambda: lax.broadcasted_iota(np.dtype(bool), (2,), 0)},
+    "fma": {"DTypeError": lambda: lax.fma(INTS, INTS, INTS), "ShapeError": lambda: lax.fma(X, X, X[:1])},
     "clamp": {"DTypeError": lambda: lax.clamp(np.float32(0), X, 1.0), "ShapeError": lambda: lax.clamp(X[0], X, X[0])},
     "collapse": {"ShapeError": lambda: lax.collapse(X, 1, 1)},
     "concatenate": {"ShapeError": lambda: lax.concatenate([X, X[:, :2]], 0),

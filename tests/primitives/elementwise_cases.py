@@ -26,6 +26,9 @@ NUMBERS = INTEGERS + INEXACT
 ALL = ("bool", *NUMBERS)
 
 
+NOT_IN_JAX = ("fma",)  # and tried elsewhere: tests/passes/test_contract.py
+
+
 @dataclass(frozen=True)
 class Case:
     """A primitive with parameters. bools: how many leading operands are predicates."""
@@ -50,6 +53,7 @@ CASES: list[Case] = [
     *_cases("add sub mul div", 2, NUMBERS),
     *_cases("max min", 2, ALL),
     *_cases("clamp", 3, ("i32", "u8", "f32", "f64", "c128")),
+    *_cases("fma", 3, ("f32", "f64")),
     *_cases("neg sign square", 1, NUMBERS),
     *_cases("abs", 1, SIGNED + INEXACT),
     *_cases("rem", 2, INTEGERS + FLOATS),

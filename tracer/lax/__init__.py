@@ -74,6 +74,7 @@ from tracer.primitives import contractions as _contractions
 from tracer.primitives import conversion as _conversion
 from tracer.primitives import convolution_layouts as _convolution_layouts
 from tracer.primitives import exponential as _exponential
+from tracer.primitives import fused as _fused
 from tracer.primitives import hyperbolic as _hyperbolic
 from tracer.primitives import joining as _joining
 from tracer.primitives import powers as _powers
@@ -219,6 +220,7 @@ asin = public(_trigonometric.asin)
 acos = public(_trigonometric.acos)
 atan = public(_trigonometric.atan)
 atan2 = strict(_trigonometric.atan2)
+fma = strict(_fused.fma)
 
 __all__ = [
     "ConvDimensionNumbers", "GatherDimensionNumbers", "GatherScatterMode", "Precision", "RoundingMethod",
@@ -234,7 +236,7 @@ __all__ = [
     "custom_root",
     "digamma", "div", "dot", "dot_general", "dtype", "dynamic_index_in_dim", "dynamic_slice",
     "dynamic_slice_in_dim", "dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim",
-    "empty", "eq", "erf", "erf_inv", "erfc", "exp", "exp2", "expand_dims", "expm1", "floor", "fori_loop", "full",
+    "empty", "eq", "erf", "erf_inv", "erfc", "exp", "exp2", "expand_dims", "expm1", "floor", "fma", "fori_loop", "full",
     "full_like", "gather", "ge", "gt", "igamma", "igamma_grad_a", "igammac", "imag", "index_in_dim", "index_take",
     "integer_pow", "iota", "is_finite", "le", "lgamma", "log", "log1p", "logistic", "lt", "map", "max", "min",
     "mul", "mulhi", "ne", "neg", "nextafter", "optimization_barrier", "pad", "padtype_to_pads", "pbroadcast",

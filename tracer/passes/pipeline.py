@@ -10,6 +10,7 @@ from typing import Any, Final
 from tracer.ir.check import check_program
 from tracer.ir.program import Program
 from tracer.ir.visit import equations
+from tracer.passes.contract import contract
 from tracer.passes.cse import cse
 from tracer.passes.dce import dce
 from tracer.passes.expand import expand
@@ -66,22 +67,25 @@ PIPELINE: Final[tuple[Pass | Repeat, ...]] = (
         at_most=3,
     ),
 )  # fmt: skip
+CONTRACTION: Final = Pass("contract", contract, rounds=True)
+"""The last one, where `config.fp_contract` asks for it."""
 
 
-def optimize(program: Program, *, verify: bool = False) -> Program:
-    """Run all passes. verify: check the program after each that changed it; InternalError names the pass.
+def optimize(program: Program, *, contracts: bool = False, verify: bool = False) -> Program:
+    """Run all passes. contracts: whether products and sums become one operation, rounded once. verify: check the
+    program after each pass that changed it; InternalError names the pass.
 
     Remembers its results: a program that differs in nothing, source lines included, is not optimised again.
     """
     if verify:
-        return next(reversed([after for _, after in stages(program, verify=True)]), program)
-    optimized = _optimized(_Key(program, _identity(program)))
+        return next(reversed([after for _, after in stages(program, contracts=contracts, verify=True)]), program)
+    optimized = _optimized(_Key(program, _identity(program)), contracts)
     return program if optimized is None else optimized
 
 
-def stages(program: Program, *, verify: bool = False) -> Iterator[tuple[Pass, Program]]:
+def stages(program: Program, *, contracts: bool = False, verify: bool = False) -> Iterator[tuple[Pass, Program]]:
     """Every pass that changes the program, with the program after it, in order."""
-    for step in PIPELINE:
+    for step in (*PIPELINE, CONTRACTION) if contracts else PIPELINE:
         passes, rounds = (step.passes, step.at_most) if isinstance(step, Repeat) else ((step,), 1)
         done: set[Pass] = set()  # what would find nothing to do
         for _ in range(rounds):
@@ -131,7 +135,7 @@ def _identity(program: Program) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _optimized(key: _Key) -> Program | None:
+def _optimized(key: _Key, contracts: bool) -> Program | None:
     """The program after all passes; None where it stayed as it was."""
-    after = [program for _, program in stages(key.program)]
+    after = [program for _, program in stages(key.program, contracts=contracts)]
     return after[-1] if after else None

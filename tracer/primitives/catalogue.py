@@ -23,6 +23,7 @@ from tracer.primitives.effects import EFFECTS
 from tracer.primitives.exchanges import EXCHANGES
 from tracer.primitives.exponential import EXPONENTIAL
 from tracer.primitives.factorizations import FACTORIZATIONS
+from tracer.primitives.fused import FUSED
 from tracer.primitives.gradients import GRADIENTS
 from tracer.primitives.hyperbolic import HYPERBOLIC
 from tracer.primitives.joining import JOINING
@@ -50,6 +51,7 @@ from tracer.primitives.window_reductions import WINDOW_REDUCTIONS
 
 ELEMENTWISE: Final[tuple[Primitive, ...]] = (
     *ARITHMETIC,
+    *FUSED,
     *POWERS,
     *EXPONENTIAL,
     *TRIGONOMETRIC,

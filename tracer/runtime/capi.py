@@ -32,6 +32,7 @@ NDARRAY_STRIDES, NDARRAY_BASE = 40, 48
 NDARRAY_DESCR, NDARRAY_FLAGS = 56, 64
 DESCR_KIND, DESCR_ORDER, DESCR_SIZE = 24, 26, 40  # two characters, and bytes; from NumPy 2 on
 C_CONTIGUOUS, OWNDATA, ALIGNED, WRITEABLE = 0x0001, 0x0004, 0x0100, 0x0400  # bits of an array's flags
+LAID_OUT, OWN = C_CONTIGUOUS | ALIGNED, OWNDATA | WRITEABLE
 
 _NUMPY_ABI = 0x02000000
 _NUMPY_FUNCTIONS = {"PyArray_NewCopy": 85, "PyArray_NewFromDescr": 94, "PyDataMem_SetHandler": 304}
@@ -211,9 +212,10 @@ def _ndarray_layout(value: np.ndarray[Any, Any]) -> bool:
         and ctypes.c_int.from_address(a + NDARRAY_NDIM).value == 2
         and tuple(shape) == (2, 3)
         and _word(a + NDARRAY_DESCR) == id(value.dtype)
-        and flags & C_CONTIGUOUS
-        and flags & ALIGNED
-        and not ctypes.c_int.from_address(id(turned) + NDARRAY_FLAGS).value & 1
+        and flags & LAID_OUT == LAID_OUT
+        and bool(flags & OWNDATA) == value.flags.owndata
+        and bool(flags & WRITEABLE) == value.flags.writeable
+        and not ctypes.c_int.from_address(id(turned) + NDARRAY_FLAGS).value & C_CONTIGUOUS
     )
 
 

@@ -15,6 +15,7 @@ from tracer.codegen.llvm.emit import emit_module
 from tracer.codegen.llvm.executable import Executable
 from tracer.codegen.llvm.jit import LoadedModule, load_object
 from tracer.codegen.llvm.library import outside_symbols
+from tracer.codegen.llvm.machine import fuses_products
 from tracer.codegen.llvm.short_products import has_dots
 from tracer.codegen.status import Status
 from tracer.ir.loop import Block, Library, Module
@@ -30,6 +31,7 @@ from tracer.runtime.objects import objects
 from tracer.runtime.stopping import interruptible
 from tracer.runtime.wrapping import wrapped
 from tracer.schedule.lower import Scheduled, schedule
+from tracer.settings import config
 from tracer.trace.array import Array
 
 Value = np.ndarray[Any, Any]
@@ -108,13 +110,19 @@ def _at(pointers: int, number: int, type: Type) -> Value:
     return flat.reshape(storage.shape)
 
 
-def compile_program(program: Program, donated: Collection[int] = ()) -> Compiled:
+def compile_program(program: Program, donated: Collection[int] = (), *, contracts: bool = False) -> Compiled:
     """The program through all stages. Raises InternalError for what the backend cannot spell.
 
-    donated: the inputs whose memory results may take over.
+    donated: the inputs whose memory results may take over. contracts: as in `optimize`.
     """
     with collector_paused():
-        return compile_scheduled(program, schedule(optimize(program), donated=donated, short_products=has_dots()))
+        optimized = optimize(program, contracts=contracts)
+        return compile_scheduled(program, schedule(optimized, donated=donated, short_products=has_dots()))
+
+
+def contracts() -> bool:
+    """Whether programs of `jit` contract products and sums: the setting asks for it, and this machine can."""
+    return config.fp_contract and fuses_products()
 
 
 def compile_scheduled(program: Program, scheduled: Scheduled) -> Compiled:

@@ -288,8 +288,8 @@ def names() -> dict[str, int]:
         "Tuple.item0": capi.TUPLE_ITEMS, "Tuple.item1": capi.TUPLE_ITEMS + 8,
         "Tuple.size": capi.TUPLE_SIZE, "Slice.items": capi.SLICE_ITEMS,
         "Float.value": capi.FLOAT_VALUE, "Memory.least": LEAST,
-        "Flags.aligned": capi.ALIGNED, "Flags.laid_out": capi.C_CONTIGUOUS | capi.ALIGNED,
-        "Flags.own": capi.OWNDATA | capi.WRITEABLE,
+        "Flags.aligned": capi.ALIGNED, "Flags.laid_out": capi.LAID_OUT,
+        "Flags.own": capi.OWN,
     }  # fmt: skip
     found |= {f"Array.{name}": offset for name, offset in capi.slot_offsets().items()}
     found["Raised.error"] = capi.member_offset(Raised, "error")

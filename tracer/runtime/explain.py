@@ -14,7 +14,7 @@ from tracer.settings import SETTINGS
 from tracer.trace.trees import Structure, structure_text
 
 _REMEMBERED = 16
-_KEYED_SETTINGS = ("default_float", "deterministic", "loop_memory")  # as `Config.key` has them
+_KEYED_SETTINGS = ("default_float", "deterministic", "loop_memory", "fp_contract")  # as `Config.key` has them
 
 
 class Text(str):

@@ -3,7 +3,7 @@
 Loops count every round, and one where nobody knows how many; branches count as the dearest of them.
 
     what                                              weight
-    arithmetic, comparisons, choices, conversions     1 for each element of the result
+    arithmetic, comparisons, choices, conversions     1 for each element of the result; fma 2
     functions: exp, sin, pow, sqrt's kin, erf         16 for each element of the result
     reductions, running sums and their kin            1 for each element of the operand
     products of matrices, convolutions                2 for each multiplication, with its addition
@@ -40,7 +40,7 @@ from tracer.ir.primitive import (
     Structured,
 )  # fmt: skip
 from tracer.ir.program import Equation, Program
-from tracer.ir.scalar import MATH_FUNCTIONS
+from tracer.ir.scalar import MATH_FUNCTIONS, ScalarOp
 from tracer.ir.types import size, storage_type
 
 FUNCTION: Final = 16
@@ -59,7 +59,8 @@ def equation_flops(equation: Equation) -> int:
     entering = size(equation.inputs[0].type) if equation.inputs else 0
     match equation.primitive.lower:
         case Pointwise(op):
-            return FUNCTION * results if op in _MATH else results
+            weight = FUNCTION if op in _MATH else MULTIPLY_ADD if op is ScalarOp.FMA else 1
+            return weight * results
         case Convert():  # one that changes a weak flag alone computes nothing
             return results if _changes_dtype(equation) else 0
         case Composite(_, has_nest) if has_nest is not None and equation.primitive.name != "top_k":  # a convolution

@@ -41,11 +41,12 @@ class Lowered:
         self._traced = traced
         self._call = call
         self._signature = signature
+        self._contracts = compiling.contracts()
 
     @cached_property
     def _compiled(self) -> compiling.Compiled:
         donated = self._traced.inputs_of(self._signature.donated(self._call))
-        return compiling.compile_program(self._traced.program, donated)
+        return compiling.compile_program(self._traced.program, donated, contracts=self._contracts)
 
     def program(self) -> Program:
         """As traced: captured arrays first, then the arguments' leaves."""
@@ -67,7 +68,7 @@ class Lowered:
 
     def optimized(self) -> Program:
         """After the passes."""
-        return pipeline.optimize(self._traced.program)
+        return pipeline.optimize(self._traced.program, contracts=self._contracts)
 
     def loops(self) -> Module:
         """Scheduled: loop nests and buffers."""

@@ -65,7 +65,8 @@ class Specialization:
         with self.lock:
             if self._compiled is None:
                 traced = self.traced
-                self._compiled = compiling.compile_program(traced.program, traced.inputs_of(self.donated))
+                donated = traced.inputs_of(self.donated)
+                self._compiled = compiling.compile_program(traced.program, donated, contracts=compiling.contracts())
             return self._compiled
 
     def warn_of_useless(self) -> None:

@@ -74,6 +74,12 @@ def converts_half(vector_bits: int | None = None) -> bool:
 
 
 @cache
+def fuses_products(vector_bits: int | None = None) -> bool:
+    """Whether a product that is added to is an instruction, rounded once; LLVM would call C's library else."""
+    return _has("fma", vector_bits) if is_x86() else str(llvm().get_process_triple()).startswith("aarch64")
+
+
+@cache
 def splits_floats(vector_bits: int | None = None) -> bool:
     """Whether the exponent and the significand of a float, in vectors of any width, are an instruction each."""
     return is_x86() and _has("avx512vl", vector_bits)

@@ -6,11 +6,9 @@ they never warn inside `np.errstate(all="ignore")`.
 
 from __future__ import annotations
 
-import ctypes
 import operator
-import sys
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -28,6 +26,7 @@ from tracer.codegen.reference.math_functions import MATH
 from tracer.errors import InternalError
 from tracer.ir.dtypes import BOOL, F32, DType, is_float, is_signed, is_unsigned, short_name
 from tracer.ir.scalar import ScalarOp
+from tracer.primitives.fused import fused_product
 
 
 @cache
@@ -77,25 +76,6 @@ def _select(predicate: Value, then: Value, otherwise: Value) -> Value:
 
 
 # -- floats ------------------------------------------------------------------------------------------
-
-_LIBM: Final = ctypes.PyDLL("ucrtbase" if sys.platform == "win32" else None)
-
-
-def _c_fma(name: str, kind: Any) -> Function:
-    function = getattr(_LIBM, name)
-    function.restype, function.argtypes = kind, (kind, kind, kind)
-    return function  # type: ignore[no-any-return]  # a ctypes function
-
-
-_FMA: Final = {4: _c_fma("fmaf", ctypes.c_float), 8: _c_fma("fma", ctypes.c_double)}
-
-
-def _fma(a: Value, b: Value, c: Value) -> Value:
-    """a * b + c with one rounding, by C's library, element by element: NumPy has none."""
-    a, b, c = np.broadcast_arrays(a, b, c)
-    function = _FMA[a.dtype.itemsize]
-    rounded = map(function, a.ravel().tolist(), b.ravel().tolist(), c.ravel().tolist())
-    return np.fromiter(rounded, a.dtype, a.size).reshape(a.shape)[()]
 
 
 def _minimum(a: Value, b: Value) -> Value:
@@ -227,7 +207,7 @@ _ANY: Final[dict[ScalarOp, Function]] = {
 _BOOL: Final[dict[ScalarOp, Function]] = {ScalarOp.MIN: operator.and_, ScalarOp.MAX: operator.or_}
 _FLOAT: Final[dict[ScalarOp, Function]] = {
     ScalarOp.MIN: _minimum, ScalarOp.MAX: _maximum, ScalarOp.DIV: operator.truediv, ScalarOp.REM: np.fmod,
-    ScalarOp.FMA: _fma, ScalarOp.SQRT: np.sqrt, ScalarOp.FLOOR: np.floor, ScalarOp.CEIL: np.ceil,
+    ScalarOp.FMA: fused_product, ScalarOp.SQRT: np.sqrt, ScalarOp.FLOOR: np.floor, ScalarOp.CEIL: np.ceil,
     ScalarOp.TRUNC: np.trunc, ScalarOp.ROUND_EVEN: np.rint, ScalarOp.COPYSIGN: np.copysign,
     ScalarOp.EXPONENT: lambda a: _parts(a)[0], ScalarOp.SIGNIFICAND: lambda a: _parts(a)[1], ScalarOp.SCALE: _scale,
 }  # fmt: skip
