@@ -105,4 +105,5 @@ def test_the_errors_that_a_docstring_names_are_raised(name: str) -> None:
         with pytest.raises(getattr(errors, error)) as raised:
             call()
         assert type(raised.value).__name__ == error
+        assert raised.value.__context__ is None or raised.value.__suppress_context__
         assert error in errors_of(name), f"lax.{name} does not say that it raises {error}"

@@ -22,10 +22,12 @@ X = tnp.arange(3.0)
 
 
 def fails(kind: type[Exception], mistake: Callable[[], Any], expected: str) -> None:
-    """The mistake raises this very error, and the innermost frame outside the package is in the caller's file."""
+    """The mistake raises this very error and no other, and the innermost frame outside the package is in the caller's
+    file."""
     with pytest.raises(kind) as caught:
         mistake()
     assert type(caught.value) is kind
+    assert caught.value.__context__ is None or caught.value.__suppress_context__  # else both are shown
     caller = sys._getframe(1)
     file = Path(caller.f_code.co_filename)
     lines, first = inspect.getsourcelines(caller.f_code)

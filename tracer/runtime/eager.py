@@ -116,15 +116,17 @@ def _wrapped(value: Any, plain: _Plain) -> Array:
 def _outputs(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> tuple[_Plain, ...]:
     """The inferred types, kept if the parameters can be hashed."""
     kinds = [x.type if type(x) is Array else (x.type,) for x in operands]  # a literal is another thing than an array
-    key = (primitive, *kinds, *params.items()) if params else (primitive, *kinds)
+    key: Any = (primitive, *kinds, *params.items()) if params else (primitive, *kinds)
     try:
         found = _known.get(key)
     except TypeError:
-        return _inferred(primitive, operands, params)
+        found = key = None
     if found is None:
-        if len(_known) >= _CAPACITY:
-            _known.clear()
-        found = _known[key] = _inferred(primitive, operands, params)
+        found = _inferred(primitive, operands, params)
+        if key is not None:
+            if len(_known) >= _CAPACITY:
+                _known.clear()
+            _known[key] = found
     return found
 
 

@@ -93,6 +93,7 @@ class Calls:
         function = self.function
         if state.innermost is not None:
             return apart(function(*args, **kwargs), args, kwargs)
+        kind: Hashable = None
         key: list[Any] = []
         arrays: list[Any] = []  # NumPy's among them
         try:
@@ -101,15 +102,18 @@ class Calls:
             for name in sorted(kwargs) if len(kwargs) > 1 else kwargs:  # in the order of the program's inputs
                 key.append(name)
                 _describe(kwargs[name], key, arrays)
-            kind = tuple(key)
-            plan = self.plans.get(kind)
+            found = tuple(key)
+            plan, kind = self.plans.get(found), found
         except (_UnknownError, TypeError):
+            plan = None
+        if kind is None:  # not where the exception is handled, which would be shown above errors of the function's own
             return apart(function(*args, **kwargs), args, kwargs)
         if plan is not None and self.version == gate.version and gate.is_open_here:
             try:
                 return plan([*map(as_array, arrays)] if np.ndarray in map(type, arrays) else arrays)
             except Exception:
-                return function(*args, **kwargs)  # which says what is wrong
+                pass
+            return function(*args, **kwargs)  # which says what is wrong
         start = perf_counter()
         result = apart(function(*args, **kwargs), args, kwargs)
         if gate.is_open_here:

@@ -116,7 +116,8 @@ class Transformed:
         try:
             return plan.run(call.leaves)
         except Exception:
-            return self.function(*args, **kwargs)  # which says what is wrong
+            pass
+        return self.function(*args, **kwargs)  # which says what is wrong
 
     def _arrays(self, call: Call) -> int:
         """How many leaves become arrays."""

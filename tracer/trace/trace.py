@@ -225,7 +225,8 @@ def bind_all(primitive: Primitive, operands: Sequence[Operand], params: Mapping[
             return eager.execute(primitive, operands, params)
         return trace.process(trace, primitive, operands, params, user_source())
     except StorageDTypeError:
-        return eager.widened(bind_all, primitive, operands, params)
+        pass  # errors of what follows are not shown beside this one
+    return eager.widened(bind_all, primitive, operands, params)
 
 
 def stood_in(operand: Operand) -> Operand:
@@ -241,7 +242,8 @@ def execute(primitive: Primitive, operands: Sequence[Operand], params: Mapping[s
     try:
         return eager.execute(primitive, operands, params)
     except StorageDTypeError:
-        return eager.widened(execute, primitive, operands, params)
+        pass
+    return eager.widened(execute, primitive, operands, params)
 
 
 def bind(primitive: Primitive, *operands: Operand, **params: Any) -> Array:

@@ -7,6 +7,7 @@ was given in its place.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -80,10 +81,9 @@ _LIKE_THE_VALUES = "tangents and cotangents have the shape and dtype of the valu
 
 
 def _converted(leaf: Any, what: str, name: Callable[[], str]) -> Array:
-    try:
+    with suppress(ArgumentError, DTypeError):
         return as_array(leaf, what)
-    except (ArgumentError, DTypeError):
-        return as_array(leaf, f"{what}: {name()}")  # raises again, and says which it is
+    return as_array(leaf, f"{what}: {name()}")  # raises again, and says which it is
 
 
 def _wrong_type(leaf: Any, wanted: Type, what: str, name: str, remedy: str) -> ArgumentError:

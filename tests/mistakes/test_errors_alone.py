@@ -1,0 +1,48 @@
+"""Errors come without another error above them, whichever way a call took before it failed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import tracer
+import tracer.numpy as tnp
+from tracer import grad, lax
+
+X = tnp.arange(5.0)
+PLACES = tnp.asarray([1, 2])
+BEYOND = tnp.asarray([1, 9])
+NARROW = X.astype("float8_e4m3fn")
+
+
+def often(function: Callable[..., Any], *args: Any) -> Callable[..., Any]:
+    """The function, after so many calls that they are replayed."""
+    for _ in range(600):
+        function(*args)
+    return function
+
+
+def leaked() -> Any:
+    kept: list[Any] = []
+    tracer.jit(lambda x: kept.append(x) or x)(X)
+    return kept[0]
+
+
+MISTAKES: dict[str, Callable[[], Any]] = {
+    "an argument that is no array": lambda: tnp.add(X, object()),
+    "a leaked array": lambda: leaked() + 1,
+    "a replayed operation": lambda: often(tnp.take, X, PLACES)(X, BEYOND),
+    "a replayed derivative": lambda: often(grad(lambda x, i: tnp.take(x, i).sum()), X, PLACES)(X, BEYOND),
+    "narrow floats": lambda: lax.add(NARROW, NARROW[:1]),
+    "a tangent that is no array": lambda: tracer.jvp(tnp.sin, (X,), ("one",)),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_an_error_stands_alone(name: str) -> None:
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - whichever it is
+        MISTAKES[name]()
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None or caught.value.__suppress_context__
