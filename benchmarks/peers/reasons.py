@@ -21,13 +21,13 @@ REASONS: Final[dict[str, str]] = {
     "tan": "Sapphire Rapids: 13.5 ns for 8 numbers in cache, of 51 operations with a quotient",
     "log2": "Sapphire Rapids: 39 instructions a vector of 8, two a cycle, 20 of them for the polynomial",
     "scatter add": "updates follow one another through memory, 0.7 ns each; checking the indices costs nothing",
-    "equation of state": "Sapphire Rapids: 17 ns for 8 numbers in cache are the divider's 36 cycles; on two threads beside "
-    "neighbours 52 sums and products count, too, which JAX contracts, and so does the next row, by a setting",
+    "equation of state": "Sapphire Rapids: 17 ns for 8 numbers in cache are the divider's 36 cycles; on two threads "
+    "beside neighbours 52 sums and products count, too, which JAX contracts, and so does the next row, by a setting",
     "lorenz f8, 1e4 steps": "Sapphire Rapids: a step of 26 ns is 21 operations of 4 cycles that wait for each other; "
     "with config.fp_contract 20 ns",
     "matmul f4 256": "Sapphire Rapids: 93 GF/s at best on one thread, PyTorch's 100; 180 and 184 to 233 on two",
-    "matmul f4 1024": "Sapphire Rapids: 121 GF/s at best on one thread, PyTorch's 119; on two 171, 176 and 241 in three "
-    "processes in turns, PyTorch's 190, 224 and 230",
+    "matmul f4 1024": "Sapphire Rapids: 121 GF/s at best on one thread, PyTorch's 119; on two 171, 176 and 241 in "
+    "three processes in turns, PyTorch's 190, 224 and 230",
     "matmul f8 512": "Sapphire Rapids: 87 to 96 GF/s at best in three processes in turns, PyTorch's 79 to 93",
     "matmul f4 2048": "Sapphire Rapids: 102 GF/s a thread of 133, 127 without its traffic with memory, of 7 to 15 GB/s",
 }
