@@ -12,6 +12,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tracer.errors import OutOfBoundsError
 from tracer.numpy import elements
 
 pytestmark = pytest.mark.usefixtures("way_of_indexing")
@@ -153,3 +154,21 @@ def test_writes_that_fail_change_nothing(index: Any, value: Any) -> None:
     with pytest.raises((ValueError, TypeError, IndexError)):
         x[index] = value
     np.testing.assert_array_equal(x, 0)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
+def test_one_element_combined_with_a_number_is_as_all_ways_have_it(dtype: str) -> None:
+    x = tnp.asarray(np.arange(6).reshape(2, 3), dtype=dtype)
+    extreme = tnp.asarray([1e308, -0.0, np.inf])
+    for value in (2, 0.5 if dtype != "int64" else 5, -3):
+        for index in ((1, 2), (-1, 0), (0, slice(None)), 1):
+            for name in ("add", "multiply"):
+                quick = getattr(x.at[index], name)(value)
+                slow = getattr(x.at[index], name)(value, mode="promise_in_bounds")
+                assert quick.type == slow.type
+                assert quick.tolist() == slow.tolist()
+    assert extreme.at[0].add(1e308).tolist() == [np.inf, -0.0, np.inf]
+    assert np.isnan(extreme.at[2].add(-np.inf)[2])
+    assert extreme.at[0].multiply(10.0)[0] == np.inf
+    with pytest.raises(OutOfBoundsError):
+        x.at[2, 0].add(1.0 if dtype != "int64" else 1)

@@ -19,7 +19,9 @@ from tracer.settings import config
 VALUES: list[Any] = [
     1.5, -0.0, float("nan"), float("inf"), 7, -(2**63), 2**63 - 1, [1.0, 2.5], [1, 2], [[1.0], [2.0]], [[1, 2], [3, 4]],
     [2**63 - 1], np.arange(3.0), np.arange(6, dtype="i2").reshape(2, 3).T, np.zeros((0, 3)), np.array(True),
-    np.array(2 + 1j), np.arange(4.0)[::-2], np.float32([1.5]), np.array(3.0),
+    np.array(2 + 1j), np.arange(4.0)[::-2], np.float32([1.5]), np.array(3.0), True, [1, 2.5], [True, False], (1.0, 2.0),
+    [[[1.0], [2.0]]], ([1, 2], (3, 4)), [np.float64(0.1), np.float64(1.0)], [np.int64(3)], np.float64(1.5),
+    np.float32(0.1), np.int8(-3), np.bool_(True),
 ]  # fmt: skip
 
 
@@ -40,9 +42,9 @@ def test_plain_values_become_what_all_ways_make_of_them(value: Any, default: str
 
 
 OTHERS: list[Any] = [
-    True, 2**63, -(2**64), [], [[]], [1, 2.0], [True, False], [[1, 2], [3]], [[1.0], 2.0], [2**63], [1.0, None], "text",
-    np.float64(1.0), np.array([1, 2], ">i4"), np.array(["a"]), np.array([1, None]), (1.0, 2.0), [np.float64(1.0)],
-    [[[1.0]]], np.ma.masked_array([1.0], [True]), np.zeros(1 << 18), range(3), None, 1j,
+    2**63, -(2**64), [], [[]], [True, 2], [[1, 2], [3]], [[1.0], 2.0], [2**63], [1.0, None], "text", [[[1.0]], [2.0]],
+    np.array([1, 2], ">i4"), np.array(["a"]), np.array([1, None]), [np.float32(1.0)], np.str_("a"), [1, 2.0, 1j],
+    np.ma.masked_array([1.0], [True]), np.zeros(1 << 18), range(3), None, 1j,
 ]  # fmt: skip
 
 
@@ -57,6 +59,54 @@ def test_other_values_are_left_to_the_way_of_all(value: Any) -> None:
         return
     assert tnp.asarray(value).type == expected.type
     np.testing.assert_array_equal(tnp.asarray(value), expected)
+
+
+DTYPES: list[Any] = ["float32", "float64", float, int, tnp.float32, np.float32, np.dtype("f8"), tnp.int8, "uint8", "i4"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=repr)
+def test_a_dtype_gives_what_all_ways_make_of_the_values(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for value in [*VALUES, [300, -1], 1e300, [2**60 + 1], [2**53 + 1, 1.0], 3.7, [float("nan")]]:
+        found = _of_dtype(value, dtype)
+        with monkeypatch.context() as patch:
+            patch.setattr(creation, "plain_array", lambda a, dtype=None: None)
+            expected = _of_dtype(value, dtype)
+        assert found == expected, value
+
+
+def _of_dtype(value: Any, dtype: Any) -> Any:
+    try:
+        found = tnp.asarray(value, dtype=dtype)
+    except TracerError as error:
+        return type(error)
+    return found.type, np.asarray(found).tobytes()
+
+
+def test_arrays_in_a_list_are_stacked() -> None:
+    x, weak = tnp.asarray([1.0, 2.0]), tnp.asarray(3.0)
+    for value, expected in (([x, x + 1], [[1.0, 2.0], [2.0, 3.0]]), ([weak, weak], [3.0, 3.0]), ((x,), [[1.0, 2.0]])):
+        found = plain_array(value)
+        assert found is not None
+        assert found.type == array_of("asarray", [*value]).type
+        assert found.tolist() == expected
+    keys = tracer.random.split(tracer.random.key(0))
+    for value in ([x, weak], [x, tnp.asarray([1, 2])], [*keys], [tnp.zeros(1 << 17)]):
+        assert plain_array(value) is None
+    assert tnp.asarray([x, [3.0, 4.0]]).tolist() == [[1.0, 2.0], [3.0, 4.0]]
+
+
+def test_a_list_in_itself_is_an_error() -> None:
+    circle: list[Any] = []
+    circle.append(circle)
+    with pytest.raises((TracerError, RecursionError)):
+        tnp.asarray(circle)
+
+
+def test_dtypes_make_arrays_of_numbers() -> None:
+    assert str(tnp.float32(0.1).type) == "f32[]"
+    assert str(tnp.int8([1, 2]).type) == "i8[2]"
+    with pytest.raises(TracerError, match="does not fit in int8"):
+        tnp.int8(300)
 
 
 def test_lists_of_unequal_rows_are_told_of() -> None:
@@ -92,6 +142,7 @@ def test_plain_values_take_few_calls() -> None:
     tnp.asarray([1.0])
     for value in (np.arange(3.0), [1, 2], [[1.0], [2.0]], 1.0):
         assert python_calls(lambda value=value: tnp.asarray(value)) < 9
+        assert python_calls(lambda value=value: tnp.asarray(value, "float32")) < 12
     assert creation.plain_array is plain_array
 
 

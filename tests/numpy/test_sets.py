@@ -65,3 +65,14 @@ def test_a_compiled_set_without_a_size_is_an_error(name: str) -> None:
 def test_gradients_go_to_the_elements_that_were_taken() -> None:
     gradient = tracer.grad(lambda x: tnp.unique(x, size=2).sum())(tnp.asarray([3.0, 1.0, 2.0, 1.0]))
     assert gradient.tolist() == [0.0, 1.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "int32", "float64", "bool"])
+@pytest.mark.parametrize("shape", [(0,), (1,), (7,), (3, 4), ()])
+def test_distinct_elements_are_numpys(dtype: str, shape: tuple[int, ...]) -> None:
+    values = np.random.default_rng(1).integers(0, 4, shape).astype(dtype)
+    found = tnp.unique(tnp.asarray(values))
+    np.testing.assert_array_equal(found, np.unique(values))
+    assert (found.dtype, found.weak_type) == (values.dtype, False)
+    assert str(tnp.unique(tnp.asarray(3)).type) == "i64[1]"
+    assert tracer.jit(lambda x: tnp.unique(x, size=2))(tnp.asarray([3, 3, 1])).tolist() == [1, 3]

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 import tracer
 import tracer.numpy as tnp
+from tests.counted_calls import python_calls
 from tests.laws.differences import difference
 from tracer.errors import DTypeError, MatrixError, ShapeError, TracerArrayError
+from tracer.numpy import known_matrices
 
 DTYPES = ("float64", "float32", "complex128", "complex64", "int64")
 CLOSE = {"float32": 2e-3, "complex64": 2e-3}
@@ -220,3 +222,49 @@ def test_norms_by_singular_values_are_of_known_values(order: Any) -> None:
     np.testing.assert_allclose(tnp.linalg.matrix_norm(x, ord=order), np.linalg.matrix_norm(x, ord=order), rtol=1e-13)
     with pytest.raises(TracerArrayError):
         tracer.jit(lambda x: tnp.linalg.matrix_norm(x, ord=order))(x)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 17])
+def test_one_known_matrix_has_the_bits_of_the_way_through_primitives(
+    n: int, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = matrices(3, (n, n), dtype), matrices(4, (n, n), dtype)
+    positive = a @ a.T + np.eye(n, dtype=dtype)
+    x, y, z = map(tnp.asarray, (a, b, positive))
+
+    def results() -> list[Any]:
+        linalg = tnp.linalg
+        found = [linalg.solve(x, y), linalg.solve(x, y[0]), linalg.inv(x), linalg.det(x), linalg.cholesky(z)]
+        return [(f.type, np.asarray(f).tobytes()) for f in found]
+
+    quick = results()
+    monkeypatch.setattr(known_matrices, "_LAPACK", None)
+    assert results() == quick
+
+
+def test_one_known_matrix_takes_few_calls() -> None:
+    x, y = tnp.asarray(matrices(3, (4, 4), "float64")), tnp.ones(4)
+    for call in (lambda: tnp.linalg.solve(x, y), lambda: tnp.linalg.inv(x), lambda: tnp.linalg.det(x)):
+        call()
+        assert python_calls(call) < 16
+
+
+def test_what_is_unusual_about_one_matrix_goes_the_way_through_primitives() -> None:
+    singular, large = tnp.zeros((4, 4)), tnp.full((4, 4), 1e300) * tnp.eye(4)
+    assert known_matrices.inverse(singular) is None
+    assert known_matrices.lower_factor(-tnp.eye(4)) is None
+    assert known_matrices.solution(tnp.eye(4), tnp.full(4, 1e200)) is None
+    assert tnp.linalg.solve(tnp.eye(4), tnp.full(4, 1e200)).tolist() == [1e200] * 4
+    assert tnp.linalg.inv(large).tolist() == np.linalg.inv(np.asarray(large)).tolist()
+    for strange in (tnp.ones((0, 0)), tnp.ones((2, 3)), tnp.ones((2, 4, 4)), tnp.eye(4, dtype=int), np.eye(4), 1.0):
+        assert known_matrices.inverse(strange) is None
+        assert known_matrices.determinant(strange) is None
+    assert known_matrices.solution(tnp.eye(4), tnp.ones(3)) is None
+    assert known_matrices.solution(tnp.eye(4), tnp.ones(4, dtype="float32")) is None
+    with np.errstate(all="raise"):
+        with pytest.raises(MatrixError, match="Singular matrix"):
+            tnp.linalg.inv(singular)
+        with pytest.raises(MatrixError, match="not positive definite"):
+            tnp.linalg.cholesky(-tnp.eye(4))
+    assert tracer.jit(lambda a: known_matrices.inverse(tnp.eye(4)) is None)(1.0)

@@ -245,3 +245,36 @@ def test_long_calls_are_compiled_earlier(monkeypatch: pytest.MonkeyPatch) -> Non
     for _ in range(5):
         quick.call(tnp.ones(3))
     assert quick._chain == 1
+
+
+@pytest.mark.parametrize(
+    "number", [np.float64(0.1), np.float32(0.1), np.int64(3), np.int8(-3), np.uint64(7), np.bool_(True)]
+)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "int64"])
+def test_numpys_numbers_beside_arrays_are_what_they_are_before_the_call_is_frequent(number: Any, dtype: str) -> None:
+    x = tnp.asarray(np.arange(1, 6), dtype=dtype)
+    for name in ("add", "multiply", "divide", "maximum", "less", "power", "arctan2"):
+        if name == "power" and number.dtype.kind == "i" and number < 0:
+            continue
+        function = getattr(tnp, name)
+        for call in (lambda function=function: function(x, number), lambda function=function: function(number, x)):
+            found = call()
+            inner = tracer.vmap(lambda _, call=call: call())(tnp.zeros(1))[0]  # promoted as numbers
+            assert found.type == inner.type, name
+            np.testing.assert_allclose(found, inner, rtol=1e-6 if dtype == "float32" else 1e-14)
+
+
+@pytest.mark.usefixtures("soon")
+def test_numpys_numbers_beside_arrays_are_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay.often, "calls", 2)
+    monkeypatch.setattr(replay.often, "replays", 2)
+    x, runs = tnp.arange(4.0), [0]
+
+    def scaled(a: Any, b: Any) -> Any:
+        runs[0] += 1
+        return tnp.add(a, b)
+
+    quick = Quick(scaled)
+    for n in range(20):
+        assert quick.call(x, np.float64(n)).tolist() == [n, n + 1.0, n + 2.0, n + 3.0]
+    assert runs[0] < 8

@@ -58,7 +58,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "igamma": lambda: lax.igamma(2.0 + abs(Y), abs(Y)),
     "lax.stack": lambda: lax.stack([X, X], 1),
     "lu": lambda: lax.linalg.lu(X),
-    "solve": lambda: tnp.linalg.solve(X[:5, :5], X),
+    "solve": lambda: tnp.linalg.solve(tnp.stack([X[:5, :5]] * 2), X),
     "fold_in": lambda: random.fold_in(RAW, 7),
     "PRNGKey": lambda: random.PRNGKey(-1),
     "weak": lambda: tnp.sum(tnp.full((3,), 2.0)),

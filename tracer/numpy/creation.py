@@ -55,11 +55,11 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None =
            [3., 4.]], f32)
     """
     del order
-    if dtype is None and device is None and copy is not False:
+    if device is None and copy is not False:
         if type(a) is Array:
-            return another(a) if copy else a
-        found = plain_array(a)
-        if found is not None:
+            if dtype is None:
+                return another(a) if copy else a
+        elif (found := plain_array(a, dtype)) is not None:
             return found
     if device is not None:
         check_device(device, "asarray")
@@ -68,7 +68,10 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None =
     array = from_dlpack(a, copy=copy) if speaks_dlpack_only(a) else array_of("asarray", a)
     if dtype is not None:
         wanted = dtype_of_argument("asarray", dtype)
-        array = _narrowed(array, a, wanted) if not isinstance(a, Array) else astype(array, wanted)
+        if not isinstance(a, Array):
+            array = _narrowed(array, a, wanted)
+        elif array.dtype != wanted or array.weak_type:
+            array = _converted(array, wanted)
     return another(array) if copy and array is a else array
 
 

@@ -15,6 +15,7 @@ from tracer.errors import ArgumentError, DTypeError, message
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
 from tracer.numpy.conversion import array_of, cast, common_pair, default_pair, dtype_of_argument, native
+from tracer.numpy.plain_values import plain_array
 from tracer.primitives.conversion import dtype_named
 from tracer.runtime.replay import static
 from tracer.settings import config
@@ -34,7 +35,8 @@ class ScalarType(type):
             limits = dtypes.iinfo(cls.dtype)
             if not limits.min <= x <= limits.max:
                 raise DTypeError(message(f"{cls.__name__}{here()}: the integer {x} does not fit in {cls.dtype.name}"))
-        return _converted(cls.__name__, x, cls.dtype)
+        found = None if type(x) is Array else plain_array(x, cls.dtype)
+        return found if found is not None else _converted(cls.__name__, x, cls.dtype)
 
     def __eq__(cls, other: object) -> bool:
         try:

@@ -7,6 +7,7 @@ elements takes time in their number, not in its square.
 
 from __future__ import annotations
 
+import operator
 from types import EllipsisType
 from typing import Any
 
@@ -121,6 +122,10 @@ def written(
         value = value._value
     if not _fits(old.dtype, value):
         return None
+    if combine is not None and old.dtype is dtypes.F64 and combine in _OF_NUMBERS:
+        combined = _combined(old, index, value, _OF_NUMBERS[combine])
+        if combined is not None:
+            return combined
     alone = in_place and not x._owner and state.outside is None and references(old) <= _ALONE and _is_own(old)
     new = old if alone else old.copy()
     try:
@@ -132,6 +137,25 @@ def written(
     except (IndexError, OverflowError, TypeError, ValueError):
         return None  # nothing is written: NumPy looks at places and shapes first
     return unowned(new, False)
+
+
+_OF_NUMBERS = {np.add: operator.add, np.multiply: operator.mul}
+
+
+def _combined(old: np.ndarray[Any, Any], index: Any, value: Any, combine: Any) -> Array | None:
+    """An array of f64 with one element combined with a number, as Python has it, which has the same bits; else None."""
+    place = index if type(index) is tuple else (index,)
+    if len(place) != old.ndim or type(value) not in _REAL_NUMBERS or not _INTEGERS.issuperset(map(type, place)):
+        return None
+    try:
+        new = old.copy()
+        new[place] = combine(old.item(place), value)
+    except (IndexError, OverflowError):
+        return None
+    return unowned(new, False)
+
+
+_REAL_NUMBERS = (float, int)
 
 
 def _is_own(value: np.ndarray[Any, Any]) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from tracer.trace.array import Array, concrete_value
 from tracer.trace.source import here
 
 Bounds = Sequence[Any] | Array | None
+_searched = replayed(searchsorted, named=False)
 
 
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Bounds = None, weights: Any = None) -> Array:
@@ -81,6 +83,12 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Bounds = None, weights: A
         raise ArgumentError(
             message(f"histogram{here()}: the bins have no finite range", f"got [{known[0]}, {known[1]}]", help="range=")
         )
+    return _spaced(low, high, count)
+
+
+@partial(replayed, named=False)
+def _spaced(low: Array, high: Array, count: int) -> Array:
+    """The edges of so many bins of equal width; around one number of width 1 together."""
     flat = low == high
     return linspace(where(flat, low - 0.5, low), where(flat, high + 0.5, high), count + 1)
 
@@ -121,7 +129,7 @@ def _bin(name: str, x: Array, edges: Array) -> tuple[Array, Array]:
     if edges.ndim != 1 or edges.shape[0] < 2:
         raise ShapeError(message(f"{name}{here()}: edges are a vector of two at least", f"got {edges.type}"))
     last = edges.shape[0] - 2
-    place = searchsorted(edges, x, side="right") - 1
+    place = _searched(edges, x, side="right") - 1
     place = where(x == edges[-1], last, place)
     inside = (place >= 0) & (place <= last)
     return where(inside, place, 0), inside
@@ -218,9 +226,13 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Array:
     known = concrete_value(edges)
     if known is not None and not (_ascends(known) or _ascends(known[::-1])):
         raise ArgumentError(message(f"digitize{here()}: the bins neither ascend nor descend"))
-    side = "left" if right else "right"
-    ascending = searchsorted(edges, values, side=side)
-    descending = edges.shape[0] - searchsorted(edges[::-1], values, side=side)
+    return _digitized(values, edges, "left" if right else "right")
+
+
+@partial(replayed, named=False)
+def _digitized(values: Array, edges: Array, side: str) -> Array:
+    ascending = _searched(edges, values, side=side)
+    descending = edges.shape[0] - _searched(edges[::-1], values, side=side)
     return where((edges[-1] >= edges[0]) | (edges[-1] != edges[-1]), ascending, descending)
 
 

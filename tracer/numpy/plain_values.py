@@ -5,49 +5,131 @@ They come to the same as by `conversion`, which has all other values, and every 
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from tracer.ir import dtypes
+from tracer.ir.dtypes import DType
+from tracer.ir.types import KeyType
+from tracer.runtime.quiet import quietly
 from tracer.runtime.result_memory import LEAST
 from tracer.settings import config, gate
 from tracer.trace.array import Array, unowned
 
+Value = np.ndarray[Any, Any]
+
 _OBJECTS = frozenset(map(id, dtypes.ONE_OBJECT.values()))  # they live as long as the process
-_FLOATS, _INTEGERS, _LISTS = {float}, {int}, {list}
+_LISTS = {list, tuple}
+_FLOATS = (dtypes.F32, dtypes.F64)
+_KINDS = {int: dtypes.I64, bool: dtypes.BOOL, np.float64: dtypes.F64, np.int64: dtypes.I64}  # of elements
+_NUMBERS = {int, float}
+_INTEGERS = frozenset("iu")
+_REAL = frozenset("biuf")
 
 
-def plain_array(a: Any) -> Array | None:
-    """A new array of a NumPy array's elements, of lists of Python's floats or integers, or of one; else None."""
+def plain_array(a: Any, dtype: Any = None) -> Array | None:
+    """A new array of a NumPy array's elements, of lists of Python's numbers or of arrays, or of one number; else None.
+
+    dtype: what is asked for; None where nothing is.
+    """
     if gate.words[0]:  # as `gate.is_closed`
         return None
+    default = _default_float()
+    wanted = None
+    if dtype is not None:
+        wanted = _named(dtype)
+        if wanted is None or default is not dtypes.F64:
+            return None
     kind = type(a)
-    if kind is np.ndarray:
-        is_plain = id(a.dtype) in _OBJECTS and a.nbytes < LEAST
-        return unowned(a.copy(), False) if is_plain else None
-    if kind is list:
-        value = _stacked(a)
-        return None if value is None else unowned(value, False)
-    if kind is float:
-        return unowned(np.array(a, config.default_float), True)
-    if kind is int and -_LIMIT <= a < _LIMIT:
-        return unowned(np.array(a, dtypes.I64), True)
+    weak = False
+    try:
+        if kind is list or kind is tuple:
+            value = _stacked(a, default)
+        elif kind is np.ndarray:
+            value = a.copy() if id(a.dtype) in _OBJECTS and a.nbytes < LEAST else None
+        elif kind is float or kind is int:
+            value, weak = np.array(a, default if kind is float else dtypes.I64), wanted is None
+        else:
+            value = np.array(a) if kind is bool or (isinstance(a, np.generic) and id(a.dtype) in _OBJECTS) else None
+        if value is not None and wanted is not None and value.dtype is not wanted:
+            value = _cast(value, wanted)
+    except (OverflowError, ValueError):  # too large, or rows of unequal lengths
+        return None
+    return None if value is None else unowned(value, weak)
+
+
+class _Default:
+    """`config.default_float` where the gate is open: no thread has another, and it changes with the gate's version."""
+
+    version = -1
+    dtype = dtypes.F64
+
+
+def _default_float() -> DType:
+    version = gate.words[1]
+    if _Default.version != version:
+        _Default.dtype, _Default.version = config.default_float, version
+    return _Default.dtype
+
+
+_DEEPEST = 8  # lists in lists
+
+
+def _stacked(x: Any, default: DType) -> Value | None:
+    """Numbers in lists, or arrays in one."""
+    kinds, items = {*map(type, x)}, x
+    for _ in range(_DEEPEST):
+        if not kinds or not kinds <= _LISTS:
+            break
+        items = [*chain.from_iterable(items)]
+        kinds = {*map(type, items)}
+    if len(kinds) > 1:
+        return np.array(x, default) if kinds == _NUMBERS else None
+    for kind in kinds:
+        if kind is float:
+            return np.array(x, default)
+        if kind is Array:
+            return _of_arrays(x) if items is x else None
+        if kind in _KINDS:
+            return np.array(x, _KINDS[kind])
     return None
 
 
-_LIMIT = 1 << 63
+def _of_arrays(x: Any) -> Value | None:
+    """Arrays of ours, of one shape and dtype, one after another."""
+    values = [item._value for item in x]
+    first = values[0]
+    if not all(type(v) is np.ndarray and v.dtype is first.dtype and v.shape == first.shape for v in values):
+        return None
+    if first.nbytes * len(values) >= LEAST or any(type(item._type) is KeyType for item in x):
+        return None
+    return np.array(values, first.dtype)
 
 
-def _stacked(x: list[Any]) -> np.ndarray[Any, Any] | None:
-    kinds = set(map(type, x))
-    if kinds == _LISTS:
-        kinds = {type(item) for row in x for item in row}
-    try:
-        if kinds == _FLOATS:
-            return np.array(x, config.default_float)
-        if kinds == _INTEGERS:
-            return np.array(x, dtypes.I64)
-    except (OverflowError, ValueError):  # too large, or rows of unequal lengths
-        pass
+def _named(dtype: Any) -> DType | None:
+    """The dtype that is asked for in one of the usual ways; None for others."""
+    if dtype is float:
+        return dtypes.F64
+    kind = type(dtype)
+    found = _NAMES.get(dtype) if kind is str or kind is type else getattr(dtype, "dtype", dtype)
+    return found if id(found) in _OBJECTS else None
+
+
+_BUILTIN = [dtype for dtype in dtypes.ONE_OBJECT.values() if dtype.isbuiltin == 1]
+_NAMES: dict[Any, DType] = {int: dtypes.I64, bool: dtypes.BOOL}
+_NAMES |= {name: dtype for dtype in _BUILTIN for name in (dtype.name, dtype.type)}
+
+
+def _cast(value: Value, wanted: DType) -> Value | None:
+    """The value in another dtype; None where NumPy may cast otherwise than we do, and where integers do not fit."""
+    if value.dtype.isbuiltin != 1:
+        return None
+    kind = value.dtype.kind
+    if wanted in _FLOATS and kind in _REAL:
+        return quietly(value.astype, wanted)  # type: ignore[no-any-return]
+    if kind in _INTEGERS and wanted.kind in _INTEGERS:
+        found = value.astype(wanted)
+        return found if (found == value).all() else None
     return None

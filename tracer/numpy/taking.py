@@ -152,6 +152,8 @@ def compress(
     Array([1, 3], i64)
     """
     no_out("compress", out)
+    if size is None and axis is None and _is_mask_of(condition, a):
+        return a[condition]
     x = array_of("compress", a)
     if axis is None:
         x, axis = ravel(x), 0
@@ -172,6 +174,13 @@ def compress(
 
 
 _taken = replayed(take, named=False)
+
+
+def _is_mask_of(mask: Any, x: Any) -> bool:
+    """Whether both are vectors of ours, of one length, and the one is of bools that are known."""
+    if type(x) is not Array or type(mask) is not Array or x.ndim != 1 or x.shape != mask.shape:
+        return False
+    return mask.dtype == dtypes.BOOL and concrete_value(mask) is not None
 
 
 def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Array:

@@ -20,6 +20,7 @@ from tracer.runtime.kernels import Types, kernel
 from tracer.runtime.replay import Calls
 from tracer.settings import gate
 from tracer.trace.array import Array
+from tracer.trace.convert import as_array
 from tracer.trace.state import state
 
 Function = Callable[..., Any]
@@ -46,6 +47,8 @@ class Quick(Calls):
         """A call by way of Python."""
         if state.innermost is not None or not gate.is_open_here:
             return self.function(*operands, **options)
+        if any(isinstance(x, np.generic) for x in operands):
+            return self._of_numpys(operands, options)
         kind = None if options else _kind(operands)
         if kind is None:
             return super().slowly(*operands, **options)
@@ -54,6 +57,13 @@ class Quick(Calls):
         if type(result) is Array and kind not in self._compiled:
             self._count(kind, result, 1 + int((perf_counter() - start) / often.short))
         return result
+
+    def _of_numpys(self, operands: Sequence[Any], options: dict[str, Any]) -> Any:
+        """A call with numbers of NumPy's, which beside an array of ours are as arrays without axes."""
+        known = [as_array(x) if isinstance(x, np.generic) and x.dtype in dtypes.SHORT_NAMES else x for x in operands]
+        if options or any(isinstance(x, np.generic) for x in known):
+            return self.function(*operands, **options)
+        return self.call(*known)
 
     def _count(self, kind: tuple[Types, tuple[bool, ...]], result: Array, calls: int) -> None:
         """Compile for this kind of operands, if it came often enough. calls: so many short ones took as long."""
