@@ -51,7 +51,7 @@ def what_is_read(
 ) -> tuple[bool, ...] | None:
     """Which residuals of the linearisation are read; None where that is not known, and everything is kept."""
     try:
-        key = (primitive, params_key(params), tuple(active), tuple(map(operand_key, xs)))
+        key = (primitive, params_key(params), tuple(active), tuple([path_key(primitive, x) for x in xs]))
         reads = _reads.get(key)
     except TypeError:  # an unhashable parameter
         return None

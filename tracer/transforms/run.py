@@ -110,7 +110,7 @@ def _record(
         x = _lower(trace, operand)
         xs.append(x)
         if isinstance(x, Literal):
-            kind.append(x)
+            kind.append(path_key(primitive, x))
             continue
         if x._trace is not None:
             known = False
