@@ -167,6 +167,19 @@ def test_other_numbers_and_functions_under_names_are_seen(monkeypatch: pytest.Mo
     assert float(repeated(lambda: derivative(3.0))) == 30.0
 
 
+def test_names_that_come_before_pythons_are_seen(monkeypatch: pytest.MonkeyPatch, planned: list[str]) -> None:
+    def size(x: Any) -> Any:
+        return abs(x)
+
+    derivative = tracer.grad(size)
+    assert float(repeated(lambda: derivative(3.0))) == 1.0
+    assert planned == ["plan", "compiled"]
+    monkeypatch.setitem(globals(), "abs", lambda x: 5.0 * x)
+    assert float(repeated(lambda: derivative(3.0))) == 5.0
+    monkeypatch.delitem(globals(), "abs")
+    assert float(repeated(lambda: derivative(3.0))) == 1.0
+
+
 def test_other_defaults_are_seen() -> None:
     def scaled(x: Any, by: float = 2.0, *, more: float = 1.0) -> Any:
         return x * by * more

@@ -30,8 +30,8 @@ from tracer.trace.outside import Seen
 from tracer.trace.source import is_ours
 
 _DEEPEST = 8  # functions that call each other
-_PLAIN = (type(None), bool, int, float, complex, str, bytes, slice, range, EllipsisType)
-_MOST_COPIED = 1 << 17  # bytes of NumPy arrays that are compared at every call
+PLAIN = (type(None), bool, int, float, complex, str, bytes, slice, range, EllipsisType)
+MOST_COPIED = 1 << 17  # bytes of NumPy arrays that are compared at every call
 _WRITES = frozenset((
     "STORE_GLOBAL", "DELETE_GLOBAL", "STORE_NAME", "DELETE_NAME", "STORE_ATTR", "DELETE_ATTR", "IMPORT_NAME",
     "LOAD_NAME", "LOAD_BUILD_CLASS", "LOAD_LOCALS", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_GLOBALS",
@@ -46,6 +46,8 @@ _WRITING = frozenset((  # methods and functions that write to containers and arr
     "popitem", "put", "put_along_axis", "putmask", "remove", "resize", "reverse", "setdefault", "setfield", "setflags",
     "shuffle", "sort", "update",
 ))  # fmt: skip
+_TEXT = ("FORMAT_", "CONVERT_VALUE")
+_TEXT_NAMES = ("str", "format", "format_map", "join")
 _ASK = frozenset(("get_printoptions", "getbufsize", "geterr", "geterrcall"))  # what becomes of NumPy's errors and text
 _RUNS_LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _BUILTINS = (
@@ -57,7 +59,7 @@ _PACKAGES = ("numpy", "tracer", "ml_dtypes")
 _NUMPY = ("numpy", "numpy.linalg", "numpy.fft")  # not numpy.random, whose functions draw
 
 
-class _Refused(Exception):  # noqa: N818  # an answer, not an error
+class Refused(Exception):  # noqa: N818  # an answer, not an error
     """It depends on more than can be told."""
 
 
@@ -92,7 +94,7 @@ def dependence_of(functions: Sequence[Any]) -> Dependence | None:
     try:
         for function in functions:
             reader.function(function, _DEEPEST)
-    except _Refused:
+    except Refused:
         return None
     if reader.writes and reader.holds_mutable:
         return None
@@ -105,7 +107,7 @@ def dependence_of(functions: Sequence[Any]) -> Dependence | None:
 def is_plain_tree(structure: trees.Structure) -> bool:
     """Whether a tree has no node of a class with code of the user's, which functions could run."""
     kind = structure.type
-    if kind is not None and kind not in _NODES and not _is_plain_record(kind):
+    if kind is not None and kind not in _NODES and not is_plain_record(kind):
         return False
     return all(map(is_plain_tree, structure.children()))
 
@@ -113,7 +115,7 @@ def is_plain_tree(structure: trees.Structure) -> bool:
 _NODES = (tuple, list, dict, type(None))
 
 
-def _is_plain_record(kind: Any) -> bool:
+def is_plain_record(kind: Any) -> bool:
     """Whether it is a class of named tuples, and nothing more."""
     if not optree.is_namedtuple_class(kind) or kind.__mro__[1:] != tuple.__mro__:
         return False
@@ -127,7 +129,7 @@ def _runs_users_code(member: Any) -> bool:
 
 
 class _Reader:
-    """Looks at functions and at what they name; raises _Refused at what it does not know.
+    """Looks at functions and at what they name; raises Refused at what it does not know.
 
     users: the functions of the user's that it met. writes: whether one of them changes some container or array.
     holds_mutable: whether one of them reads such from outside, which that could be.
@@ -158,14 +160,14 @@ class _Reader:
         elif is_users(value) and depth:
             self._users(value, depth)
         else:
-            raise _Refused
+            raise Refused
 
     def value(self, value: Any, depth: int) -> None:
         """Whatever a name stands for."""
         kind = type(value)
-        if kind in _PLAIN or isinstance(value, np.generic | np.dtype | Enum | Config):
+        if kind in PLAIN or isinstance(value, np.generic | np.dtype | Enum | Config):
             return
-        if kind is tuple or _is_plain_record(kind):
+        if kind is tuple or is_plain_record(kind):
             for item in value:
                 self.value(item, depth)
         elif kind is Array:
@@ -181,19 +183,19 @@ class _Reader:
         elif callable(value):
             self.function(value, depth)
         else:
-            raise _Refused
+            raise Refused
 
     def _array(self, value: np.ndarray[Any, Any]) -> None:
         self._bytes += value.nbytes
-        if value.dtype.hasobject or self._bytes > _MOST_COPIED:
-            raise _Refused
+        if value.dtype.hasobject or self._bytes > MOST_COPIED:
+            raise Refused
         self.holds_mutable = True
         self.arrays.append(value)
 
     def _users(self, function: FunctionType, depth: int) -> None:
-        reads = _reads(function.__code__)
+        reads = reads_of(function.__code__)
         if reads is None:
-            raise _Refused
+            raise Refused
         self.users.append(function)
         self.writes |= reads.writes
         for item in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
@@ -206,23 +208,25 @@ class _Reader:
         kind, name, *attributes = chain
         if kind == "global":
             names = function.__globals__
-            value = self._named(names, name) if name in names else _builtin(names, name)
+            if name in names:
+                value = self._named(names, name)
+            else:
+                value = builtin_of(names, name)
+                self.guards.append(Guard(names, name))  # a name of the module would come before Python's
         elif name in function.__code__.co_freevars:
             assert function.__closure__ is not None
             cell = function.__closure__[function.__code__.co_freevars.index(name)]
-            value = _content(cell)
+            value = content_of(cell)
             self.guards.append(Guard(cell, name))
         else:
             return  # a variable of its own
         for attribute in attributes:
-            if isinstance(value, FunctionType) or attribute in _ASK:
-                raise _Refused
+            if is_odd(value, attribute):
+                raise Refused
             if not isinstance(value, ModuleType):
                 break  # of a value that is known
             if is_stable(value):
-                if value.__name__.partition(".")[0] not in _PACKAGES and not _is_among(value, _MODULES):
-                    raise _Refused
-                value = getattr(value, attribute, None)
+                value = member_of(value, attribute)
             else:
                 value = self._named(vars(value), attribute)
         self.value(value, depth)
@@ -230,7 +234,7 @@ class _Reader:
     def _named(self, names: dict[str, Any], name: str) -> Any:
         """What a name stands for, whatever it is: another function of a library would be missed by `jit`."""
         if name not in names:
-            raise _Refused
+            raise Refused
         self.guards.append(Guard(names, name))
         return names[name]
 
@@ -239,26 +243,16 @@ class _Reader:
         if hasattr(function, "__wrapped__"):
             self.function(function.__wrapped__, depth)
         for cell in function.__closure__ or ():
-            inside = _content(cell)
+            inside = content_of(cell)
             if callable(inside):
                 self.function(inside, depth)
 
     def _callable(self, value: Any, depth: int) -> None:
         """A class, a function in C, or an object of ours that wraps a function of the user's."""
-        if isinstance(value, type):
-            package = value.__module__.partition(".")[0]
-            known = _is_among(value, _BUILTINS) or package in _PACKAGES or _is_plain_record(value)
-        elif isinstance(value, BuiltinFunctionType):
-            known = _is_among(value, _BUILTINS) or _is_among(value.__self__, _MODULES) or value.__module__ in _NUMPY
-        elif type(value).__module__.partition(".")[0] == "tracer":
-            known = True
+        if is_of_package(value):
             self._wrapper(value, depth)
-        elif isinstance(value, np.ufunc):
-            known = not all("O" in kinds for kinds in value.types)  # which run Python
-        else:  # functions that `__array_function__` may take over
-            known = type(value) is type(np.sum) and value.__module__ in _NUMPY
-        if not known:
-            raise _Refused
+        elif not is_known(value):
+            raise Refused
 
     def _wrapper(self, value: Any, depth: int) -> None:
         wrapped = getattr(value, "__wrapped__", None)
@@ -272,44 +266,88 @@ class _Reader:
             self.function(rule, depth)
 
 
-def _content(cell: CellType) -> Any:
+def is_odd(value: Any, attribute: str) -> bool:
+    """Whether an attribute of a value is nothing that code which only computes reads."""
+    return isinstance(value, FunctionType) or attribute in _ASK or (attribute == "at" and isinstance(value, np.ufunc))
+
+
+def member_of(module: ModuleType, name: str) -> Any:
+    """What a name of a library's module stands for. Raises Refused for other libraries than those that compute."""
+    if module.__name__.partition(".")[0] not in _PACKAGES and not _is_among(module, _MODULES):
+        raise Refused
+    return getattr(module, name, None)
+
+
+def is_of_package(value: Any) -> bool:
+    """Whether it is an object of ours that may wrap a function of the user's."""
+    return not isinstance(value, type) and type(value).__module__.partition(".")[0] == "tracer"
+
+
+def is_known(value: Any) -> bool:
+    """Whether it is a class, or a function in C, that does nothing but compute."""
+    if isinstance(value, type):
+        if value.__module__ == "builtins":
+            return _is_among(value, _BUILTINS) or issubclass(value, Exception)
+        return value.__module__.partition(".")[0] in _PACKAGES or is_plain_record(value)
+    if isinstance(value, BuiltinFunctionType):
+        return _is_among(value, _BUILTINS) or _is_among(value.__self__, _MODULES) or value.__module__ in _NUMPY
+    if isinstance(value, np.ufunc):
+        return not all("O" in kinds for kinds in value.types)  # which run Python
+    return type(value) is type(np.sum) and value.__module__ in _NUMPY  # those that `__array_function__` may take over
+
+
+def content_of(cell: CellType) -> Any:
     try:
         return cell.cell_contents
     except ValueError:  # not assigned
-        raise _Refused from None
+        raise Refused from None
 
 
 def _is_among(value: Any, known: Iterable[Any]) -> bool:
     return any(value is one for one in known)
 
 
-def _builtin(names: dict[str, Any], name: str) -> Any:
+def builtin_of(names: dict[str, Any], name: str) -> Any:
     builtins = names.get("__builtins__", {})
     found = builtins.get(name) if isinstance(builtins, dict) else getattr(builtins, name, None)
     if found is None:
-        raise _Refused
+        raise Refused
     return found
 
 
-class _Reads(NamedTuple):
-    """What code reads from outside. chains: (kind, name, attribute, ...). writes: whether it changes some container."""
+class Reads(NamedTuple):
+    """What code reads from outside. chains: (kind, name, attribute, ...). writes: whether it changes some container.
+
+    attributes: all that it reads, of whatever. formats: whether it may make text of objects.
+    """
 
     chains: tuple[tuple[str, ...], ...]
     writes: bool
+    attributes: frozenset[str]
+    formats: bool
+
+
+def _may_write(method: str) -> bool:
+    return method in _WRITING or (method.startswith("__") and method != "__call__")
 
 
 @lru_cache(maxsize=4096)
-def _reads(code: CodeType) -> _Reads | None:
+def reads_of(code: CodeType) -> Reads | None:
     """The same for a function's code, and for functions in it; None where it writes outside, or runs later."""
     chains: dict[tuple[str, ...], None] = {}
     writes = any(type(constant) is tuple and "out" in constant for constant in code.co_consts)  # names of keywords
     chain: tuple[str, ...] = ()
+    attributes: set[str] = set()
+    formats = any(type(constant) is str and "%" in constant for constant in code.co_consts)
     if code.co_flags & _RUNS_LATER and code.co_name != "<genexpr>":
         return None
     for instruction in dis.get_instructions(code):
         name = instruction.opname
+        formats = formats or name.startswith(_TEXT) or instruction.argval in _TEXT_NAMES
+        if name in _ATTRIBUTES:
+            attributes.add(instruction.argval)
         if chain and name in _ATTRIBUTES:
-            writes = writes or instruction.argval in _WRITING
+            writes = writes or _may_write(instruction.argval)
             chain = (*chain, instruction.argval)
             continue
         if chain:
@@ -319,12 +357,14 @@ def _reads(code: CodeType) -> _Reads | None:
             chain = (_READS[name], instruction.argval)
         elif name in _WRITES or (name in _FREE_WRITES and instruction.argval in code.co_freevars):
             return None
-        writes = writes or name in _ITEM_WRITES or (name in _ATTRIBUTES and instruction.argval in _WRITING)
+        writes = writes or name in _ITEM_WRITES or (name in _ATTRIBUTES and _may_write(instruction.argval))
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            inner = _reads(constant)
+            inner = reads_of(constant)
             if inner is None:
                 return None
             chains.update(dict.fromkeys(inner.chains))
             writes = writes or inner.writes
-    return _Reads(tuple(chains), writes)
+            attributes |= inner.attributes
+            formats = formats or inner.formats
+    return Reads(tuple(chains), writes, frozenset(attributes), formats)

@@ -30,7 +30,7 @@ Captured = Array | np.ndarray[Any, Any]
 class Guard:
     """holder: a cell; a dict, as a module's globals, where `name` is looked up; a function, of which `name` is a slot.
 
-    expected: the address of `value`, null for a slot that is not set. place: in words, what `name` is.
+    expected: the address of `value`, null for a slot or a name that is not set. place: in words, what `name` is.
     """
 
     __slots__ = ("_place", "expected", "holder", "name", "value")
@@ -45,7 +45,7 @@ class Guard:
     def expect(self, value: Any) -> None:
         """Expect this object from now on."""
         self.value = value
-        is_unset = value is None and isinstance(self.holder, FunctionType)
+        is_unset = value is NOTHING or (value is None and isinstance(self.holder, FunctionType))
         self.expected.value = None if is_unset else id(value)
 
     def now(self) -> Any:

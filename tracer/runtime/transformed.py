@@ -23,6 +23,7 @@ from tracer.errors import TracerError
 from tracer.ir.types import ArrayType, size
 from tracer.lazy import LazyModule
 from tracer.runtime.arguments import Call, Key, leaf_type
+from tracer.runtime.families import Family, family_of
 from tracer.runtime.handles import another
 from tracer.runtime.locks import ForkSafeLock
 from tracer.runtime.plan import make_plan
@@ -54,7 +55,8 @@ class _Often:
     kinds = 16  # of calls of one function
     ways = 8  # transforms of one function
     elements = 1 << 14  # of all values in a call
-    changes = 16  # of what a function depends on, after which it is left alone
+    changes = 6  # of what a function depends on, after which it is taken for one that stands among what changes
+    own = 64  # calls of one function among others like it, after which it has plans of its own
     chain = 4
 
 
@@ -82,25 +84,26 @@ class Transformed:
     numbers among the others are numbers there, which `x ** n` for one makes a difference of.
     """
 
-    def __init__(self, function: Function, of: Sequence[Function], converted: int | None = None) -> None:
+    def __init__(
+        self, function: Function, of: Sequence[Function], converted: int | None = None, family: Family | None = None
+    ) -> None:
         self.function = function
         self.of = of
         self.converted = converted
-        self._changes = 0
+        self.family = family
+        self._changes = self._calls = 0
         self._reset()
 
     def _reset(self) -> None:
         self._plans: dict[Key, _Plan | None] = {}
         self._counts: dict[Key, int] = {}
-        self.call = self.slowly
+        self.call = self.slowly if self.family is None else self.by_family
         self._chained = 0
 
     def slowly(self, *args: Any, **kwargs: Any) -> Any:
         """A call by way of Python."""
-        if state.innermost is not None or not gate.is_open_here:
-            return self.function(*args, **kwargs)
-        call = _sorted(args, kwargs)
-        if call is None or not _NUMBERS.isdisjoint(map(type, call.leaves[self._arrays(call) :])):
+        call = self._sorted(args, kwargs)
+        if call is None:
             return self.function(*args, **kwargs)
         plan = self._plans.get(call.key)
         if plan is None:
@@ -118,6 +121,48 @@ class Transformed:
         except Exception:
             pass
         return self.function(*args, **kwargs)  # which says what is wrong
+
+    def by_family(self, *args: Any, **kwargs: Any) -> Any:
+        """A call by way of what is known of other functions like this one."""
+        family = self.family
+        call = self._sorted(args, kwargs)
+        if call is None or family is None or family.over:
+            return self.function(*args, **kwargs)
+        found = family.leaves(self.of, call)
+        if found is not None:
+            self._calls += 1
+            if self._calls == often.own and self._changes <= often.changes and all(map(_is_kept, self.of)):
+                self.family = None  # it is not made anew after all
+                self._reset()
+            run, leaves = found
+            try:
+                return run(leaves)
+            except Exception:
+                return self.function(*args, **kwargs)  # which says what is wrong
+        result = self.function(*args, **kwargs)
+        if family.is_due(call.key):
+            family.make(self.of, call, partial(self._traced, call, result), partial(self._run, self._arrays(call)))
+        return result
+
+    def _run(self, numbers: int, traced: Traced, better: Callable[[Any], None]) -> Any:
+        """How a program of such calls is run, and after a while run better."""
+
+        def improve(run: Any, leaves: Sequence[Any]) -> None:
+            staged = compiled_plans.Staged(traced.program, list(traced.captured), traced.structure)
+            found = compiled_plans.compiled_plan(staged, run, [*map(as_array, leaves)], None, numbers)
+            if found is not None:
+                better(found.run)
+
+        return _run(traced, improve)
+
+    def _sorted(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:
+        """The arguments by kind; None where the call is to go by way of Python."""
+        if state.innermost is not None or not gate.is_open_here:
+            return None
+        call = _sorted(args, kwargs)
+        if call is None or not _NUMBERS.isdisjoint(map(type, call.leaves[self._arrays(call) :])):
+            return None
+        return call
 
     def _arrays(self, call: Call) -> int:
         """How many leaves become arrays."""
@@ -145,24 +190,27 @@ class Transformed:
             return
         depends = None if self._changes > often.changes else dependence.dependence_of(self.of)
         if depends is None:
-            self.call = self.function
+            self._changes = often.changes + 1
+            self.family = Family()
+            self._reset()
             return
-        traced = self._traced(call, depends, result)
-        if traced is None:
+        traced = self._traced(call, result)
+        if traced is None or not depends.is_untouched():
             return
+        traced = replace(traced, guards=tuple(depends.guards), values=(*traced.values, *depends.values))
         arguments = None if depends.containers else make_plan(args, kwargs, call)
         improve = partial(self._improve, call.key, traced, version, arguments, self._arrays(call))
         with _lock:
             self._plans[call.key] = _Plan(_run(traced, improve), depends.containers, traced, version)
 
-    def _traced(self, call: Call, depends: dependence.Dependence, result: Any) -> Traced | None:
-        """The call as a program; None where it must go by way of Python."""
+    def _traced(self, call: Call, result: Any) -> Traced | None:
+        """The call as a program, without guards; None where it must go by way of Python."""
         asked = state.asked
         try:
             traced = trace_call(self.function, call, name_of(self.of[0]), "call")
         except (TracerError, TypeError):
             return None
-        if state.asked != asked or not (traced.is_closed and depends.is_untouched()):
+        if state.asked != asked or not traced.is_closed:
             return None
         program = simplified(traced.program)
         expected, wanted = trees.flatten(result)
@@ -170,7 +218,7 @@ class Transformed:
             return None
         if [x.type for x in expected] != list(program.output_types) or not _is_small(program):
             return None
-        return replace(traced, program=program, guards=tuple(depends.guards), values=(*traced.values, *depends.values))
+        return replace(traced, program=program, guards=())
 
     def _improve(
         self, key: Key, traced: Traced, version: int, arguments: Any, numbers: int, run: Any, leaves: Sequence[Any]
@@ -190,6 +238,11 @@ class Transformed:
                 found.entry.trust_settings(version)
                 self.call = found.entry.entry(self.call)
                 self._chained += 1
+
+
+def _is_kept(function: Any) -> bool:
+    """Whether what is known of a function can be kept with it."""
+    return type(function) is FunctionType
 
 
 def _sorted(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:
@@ -244,23 +297,28 @@ class _Kept:
         return _Kept, ()  # pickled with a function it is of no use
 
 
-def kept(functions: Sequence[Any], how: tuple[Any, ...], make: Callable[[], Any]) -> Any:
-    """What `make` makes, kept with the first function for the others and `how`; made anew where it cannot be."""
+def kept(functions: Sequence[Any], how: tuple[Any, ...], make: Callable[[Family | None], Any]) -> Any:
+    """What `make` makes, kept with the first function for the others and `how`; made anew where it cannot be.
+
+    Functions that are made anew get what is known of others like them: see `families`.
+    """
     first = functions[0]
-    if type(first) is not FunctionType:
-        return make()
-    own = first.__dict__.get(_NAME)
-    if own is None or own.owner is None or own.owner() is not first:
-        own = first.__dict__[_NAME] = _Kept(first)
-    key = (*functions[1:], *how, *map(type, how))
+    options = (*how, *map(type, how))
+    own = first.__dict__.get(_NAME) if type(first) is FunctionType else None
     try:
+        if own is None or own.owner is None or own.owner() is not first:
+            family = family_of(functions, options)
+            if family is not None or type(first) is not FunctionType:
+                return make(family)
+            own = first.__dict__[_NAME] = _Kept(first)
+        key = (*functions[1:], *options)
         found = own.made.get(key)
     except TypeError:  # an option that cannot be hashed
-        return make()
+        return make(None)
     if found is None:
         if len(own.made) >= often.ways:
             own.made.clear()
-        found = own.made[key] = make()
+        found = own.made[key] = make(None)
     return found
 
 
@@ -284,8 +342,14 @@ def replayed_transform(
 
     @wraps(transform)
     def transformed(fun: Any, *args: Any, **kwargs: Any) -> Any:
-        def make() -> Any:
-            calls = Transformed(transform(fun, *args, **kwargs), (fun,), converted(args, kwargs))
+        def make(family: Family | None) -> Any:
+            if family is not None and family.is_valid:  # what it would say of its arguments was said before
+                made: Function = _later(transform, fun, args, kwargs)
+            else:
+                made = transform(fun, *args, **kwargs)
+                if family is not None:
+                    family.is_valid = True
+            calls = Transformed(made, (fun,), converted(args, kwargs), family)
 
             def result(*xs: Any, **named: Any) -> Any:
                 call = calls.call if sys.gettrace() is None else calls.function  # debuggers see the user's run
@@ -298,13 +362,22 @@ def replayed_transform(
     return cast(F, transformed)
 
 
+def _later(transform: Function, fun: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Function:
+    """The transformed function, made when it is called."""
+
+    def run(*xs: Any, **named: Any) -> Any:
+        return transform(fun, *args, **kwargs)(*xs, **named)
+
+    return run
+
+
 def called_over(function: Function, functions: Sequence[Function], options: tuple[Any, ...], *arrays: Any) -> Any:
     """`function(functions, *options, *arrays)`, whose frequent calls are replayed. options: what is no array."""
     if state.innermost is not None or sys.gettrace() is not None or not all(map(callable, functions)):
         return function(functions, *options, *arrays)
 
-    def make() -> Any:
-        return Transformed(partial(function, functions, *options), functions)
+    def make(family: Family | None) -> Any:
+        return Transformed(partial(function, functions, *options), functions, None, family)
 
     return kept(functions, (function, *options), make).call(*arrays)
 
