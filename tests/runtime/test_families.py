@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ import tracer.numpy as tnp
 from tracer import lax
 from tracer.errors import OutOfBoundsError
 from tracer.runtime import families, transformed
-from tracer.runtime.surroundings import surroundings_of
+from tracer.runtime.following import surroundings_of
 
 X = tnp.asarray(np.linspace(0.5, 5.0, 10))
 SCALE = 2.0
@@ -450,6 +451,72 @@ def test_members_of_enumerations_are_seen(planned: list[Any]) -> None:
     for _ in range(4):
         for kind, expected in ((Kind.SOFT, 1.0), (Kind.HARD, 2.0)):
             assert repeated(lambda kind=kind: slope(lambda x: x * kind.value)) == expected
+    assert planned
+
+
+class Counted(Enum):
+    FIRST = 1
+
+    def size(self) -> int:
+        return len(LOG)
+
+
+class Held(Enum):
+    NUMBERS = [2.0]  # noqa: RUF012
+
+
+def test_members_of_enumerations_that_do_more_run_every_time(planned: list[Any]) -> None:
+    kinds = [Counted.FIRST, Held.NUMBERS]
+    LOG[:] = [1, 1]
+    assert repeated(lambda: slope(lambda x: x * kinds[0].size())) == 2.0
+    LOG.append(1)
+    assert slope(lambda x: x * kinds[0].size()) == 3.0
+    assert repeated(lambda: slope(lambda x: x * kinds[1].value[0])) == 2.0
+    Held.NUMBERS.value[0] = 5.0
+    assert repeated(lambda: slope(lambda x: x * kinds[1].value[0])) == 5.0
+    assert not planned
+
+
+def test_modules_and_functions_under_other_names_are_looked_at(planned: list[Any]) -> None:
+    module, layer = ModuleType("settings"), Layer(1.0)
+    module.rate = 2.0  # type: ignore[attr-defined]
+
+    def function() -> float:
+        return 1.0
+
+    function.by = 3.0  # type: ignore[attr-defined]
+    layer.module, layer.function, held = module, function, [function]  # type: ignore[attr-defined]
+
+    def calls() -> list[float]:
+        def aliased(x: Any) -> Any:
+            alias = module
+            return x * alias.rate
+
+        return [
+            slope(lambda x: x * layer.module.rate),  # type: ignore[attr-defined]
+            slope(lambda x: x * layer.function.by),  # type: ignore[attr-defined]
+            slope(lambda x: x * held[0].by),  # type: ignore[attr-defined]
+            slope(aliased),
+        ]
+
+    assert repeated(calls) == [2.0, 3.0, 3.0, 2.0]
+    module.rate, function.by = 5.0, 7.0  # type: ignore[attr-defined]
+    assert repeated(calls) == [5.0, 7.0, 7.0, 5.0]
+    assert not planned
+
+
+def test_modules_of_the_users_are_read_by_name(planned: list[Any]) -> None:
+    module = ModuleType("settings")
+    module.rate = tnp.asarray(2.0)  # type: ignore[attr-defined]
+
+    def call() -> float:
+        return slope(lambda x: x * module.rate)
+
+    assert repeated(call) == 2.0
+    module.rate = tnp.asarray(3.0)  # type: ignore[attr-defined]
+    assert call() == 3.0
+    module.rate = 4.0  # type: ignore[attr-defined]
+    assert repeated(call) == 4.0
     assert planned
 
 

@@ -122,6 +122,13 @@ def is_plain_record(kind: Any) -> bool:
     return not any(map(_runs_users_code, vars(kind).values()))
 
 
+def is_plain_member(value: Any) -> bool:
+    """Whether it is a member of an enumeration, of a value that stays what it is, and of no code of the user's."""
+    if not isinstance(value, Enum) or type(value._value_) not in PLAIN:
+        return False
+    return not any(_runs_users_code(member) for cls in type(value).__mro__ for member in vars(cls).values())
+
+
 def _runs_users_code(member: Any) -> bool:
     """Whether a member of a class is a function of the user's. `collections` writes one, from a string."""
     function: Any = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
@@ -165,7 +172,7 @@ class _Reader:
     def value(self, value: Any, depth: int) -> None:
         """Whatever a name stands for."""
         kind = type(value)
-        if kind in PLAIN or isinstance(value, np.generic | np.dtype | Enum | Config):
+        if kind in PLAIN or isinstance(value, np.generic | np.dtype | Config) or is_plain_member(value):
             return
         if kind is tuple or is_plain_record(kind):
             for item in value:
@@ -194,7 +201,7 @@ class _Reader:
 
     def _users(self, function: FunctionType, depth: int) -> None:
         reads = reads_of(function.__code__)
-        if reads is None:
+        if reads is None or not has_no_attributes(function):
             raise Refused
         self.users.append(function)
         self.writes |= reads.writes
@@ -294,6 +301,11 @@ def is_known(value: Any) -> bool:
     if isinstance(value, np.ufunc):
         return not all("O" in kinds for kinds in value.types)  # which run Python
     return type(value) is type(np.sum) and value.__module__ in _NUMPY  # those that `__array_function__` may take over
+
+
+def has_no_attributes(function: FunctionType) -> bool:
+    """Whether nobody gave a function attributes, which code could read."""
+    return all(name.startswith("__") for name in function.__dict__)
 
 
 def content_of(cell: CellType) -> Any:

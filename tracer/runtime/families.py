@@ -24,10 +24,11 @@ from tracer.trace.convert import as_array
 from tracer.trace.source import is_ours
 
 if TYPE_CHECKING:
-    from tracer.runtime import dependence, surroundings
+    from tracer.runtime import dependence, following
+    from tracer.runtime.surroundings import Surroundings
 else:
     dependence = LazyModule("tracer.runtime.dependence")
-    surroundings = LazyModule("tracer.runtime.surroundings")
+    following = LazyModule("tracer.runtime.following")
 
 Function = Callable[..., Any]
 Run = Callable[[Sequence[Any]], Any]
@@ -51,7 +52,7 @@ _lock = ForkSafeLock()
 class Kind(NamedTuple):
     """Calls of functions that stand among such things. reads: which of the operands the program takes."""
 
-    around: surroundings.Surroundings
+    around: Surroundings
     reads: Sequence[int]
     run: Run
     version: int
@@ -99,7 +100,7 @@ class Family:
     ) -> None:  # fmt: skip
         """Trace a call for later ones. plan: from a program of (captured..., operands..., leaves...), and what to do
         with a better one, to how it is run."""
-        around = surroundings.surroundings_of(functions) if dependence.is_plain_tree(call.key.structure) else None
+        around = following.surroundings_of(functions) if dependence.is_plain_tree(call.key.structure) else None
         version = gate.version
         operands = None if around is None else around.operands(functions)
         if around is None or operands is None:

@@ -159,10 +159,11 @@ def _may_change(guard: Guard) -> bool:
         return False
     if not isinstance(value, type | FunctionType | BuiltinFunctionType | np.ufunc):
         return True
-    return value.__name__ != guard.name or is_users(value) or _is_users_class(value)
+    return value.__name__ != guard.name or is_users(value) or is_users_class(value)
 
 
-def _is_users_class(value: Any) -> bool:
+def is_users_class(value: Any) -> bool:
+    """Whether it is a class that no library has."""
     if not isinstance(value, type):
         return False
     module = sys.modules.get(value.__module__)
