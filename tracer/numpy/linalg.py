@@ -335,7 +335,16 @@ globals().update(
 )
 __all__ += ["LinAlgError", *_FACTORISATIONS]  # noqa: PLE0604
 
-_REPLAYED = ("diagonal", "matrix_norm", "multi_dot", "norm", "outer", "trace", "vector_norm")  # by types alone
+_REPLAYED = (
+    "diagonal",
+    "matrix_norm",
+    "matrix_power",
+    "multi_dot",
+    "norm",
+    "outer",
+    "trace",
+    "vector_norm",
+)  # by types alone
 set_boundaries(globals(), _REPLAYED, replayed)
 set_boundaries(globals(), [name for name in __all__ if name not in _REPLAYED])
 say([globals()[name] for name in __all__ if name not in _FACTORISATIONS and name != "LinAlgError"], PHRASES)

@@ -130,6 +130,7 @@ def _cast(value: Value, wanted: DType) -> Value | None:
     if wanted in _FLOATS and kind in _REAL:
         return quietly(value.astype, wanted)  # type: ignore[no-any-return]
     if kind in _INTEGERS and wanted.kind in _INTEGERS:
-        found = value.astype(wanted)
-        return found if (found == value).all() else None
+        found: Value = value.astype(wanted)
+        same = (found == value).all() if value.ndim else found.item() == value.item()
+        return found if same else None
     return None

@@ -19,13 +19,13 @@ from tracer.ir.types import ArrayType, array_type
 from tracer.runtime.kernels import Types, kernel
 from tracer.runtime.replay import Calls
 from tracer.settings import gate
-from tracer.trace.array import Array
-from tracer.trace.convert import as_array
+from tracer.trace.array import Array, unowned
 from tracer.trace.state import state
 
 Function = Callable[..., Any]
 
 _NUMBERS = {int: dtypes.I64, float: dtypes.F64, complex: dtypes.C128}
+_NUMPYS = frozenset(dtype.type for dtype in dtypes.ONE_OBJECT.values() if dtype.isbuiltin == 1)
 _WIDE = (dtypes.I64, dtypes.F32, dtypes.F64, dtypes.C64, dtypes.C128)
 # Which arrays numbers may stand beside, without an int and with one: whether an int fits others is for Python to see.
 _BESIDE = {False: (*_WIDE, dtypes.I32, dtypes.BOOL), True: _WIDE}
@@ -60,7 +60,7 @@ class Quick(Calls):
 
     def _of_numpys(self, operands: Sequence[Any], options: dict[str, Any]) -> Any:
         """A call with numbers of NumPy's, which beside an array of ours are as arrays without axes."""
-        known = [as_array(x) if isinstance(x, np.generic) and x.dtype in dtypes.SHORT_NAMES else x for x in operands]
+        known = [unowned(np.array(x), False) if type(x) in _NUMPYS else x for x in operands]
         if options or any(isinstance(x, np.generic) for x in known):
             return self.function(*operands, **options)
         return self.call(*known)

@@ -125,8 +125,11 @@ class Transformed:
     def by_family(self, *args: Any, **kwargs: Any) -> Any:
         """A call by way of what is known of other functions like this one."""
         family = self.family
+        if family is None or family.over:
+            self.call = self.function
+            return self.function(*args, **kwargs)
         call = self._sorted(args, kwargs)
-        if call is None or family is None or family.over:
+        if call is None:
             return self.function(*args, **kwargs)
         found = family.leaves(self.of, call)
         if found is not None:

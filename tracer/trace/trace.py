@@ -14,8 +14,7 @@ Traces nest by level. An operation belongs to the deepest trace among its operan
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -153,21 +152,27 @@ def stage_process(
     return trace.emit(primitive, operands, params, source)
 
 
-@contextmanager
-def open_trace(process: Process, name: str, *, staging: bool) -> Iterator[Trace]:
+class open_trace:  # noqa: N801  # a function to those who call it; a generator would take longer than an operation
     """Open a trace on this thread for the length of a `with` block."""
-    outer_staging, outer = state.staging, state.innermost
-    trace = Trace(process, name)
-    gate.close()
-    state.innermost = trace
-    if staging:
-        state.staging = trace
-    try:
-        yield trace
-    finally:
-        state.staging, state.innermost = outer_staging, outer
+
+    __slots__ = ("outer", "staging", "trace")
+
+    def __init__(self, process: Process, name: str, *, staging: bool) -> None:
+        self.trace = Trace(process, name)
+        self.staging = staging
+
+    def __enter__(self) -> Trace:
+        self.outer = state.staging, state.innermost
+        gate.close()
+        state.innermost = self.trace
+        if self.staging:
+            state.staging = self.trace
+        return self.trace
+
+    def __exit__(self, *_: object) -> None:
+        state.staging, state.innermost = self.outer
         gate.open()
-        trace.is_open = False
+        self.trace.is_open = False
 
 
 def check_alive(array: Array) -> None:

@@ -181,7 +181,8 @@ def _outputs(trace: Trace, entry: Entry, key: Any, ys: Sequence[Any], moving: Se
             variables.append(variable)
     if any(variables):
         tape.path += (key, *reads)
-        tape.entries.append(entry._replace(outputs=tuple(variables)))
+        apply, values, template, inputs, _, _ = entry
+        tape.entries.append(Entry(apply, values, template, inputs, tuple(variables), source))
     return outputs
 
 
