@@ -11,7 +11,6 @@ import numpy as np
 
 from tracer.errors import TracerArrayError, message
 from tracer.ir import dtypes
-from tracer.ir.types import KeyType
 from tracer.numpy.choosing import nonzero, where
 from tracer.numpy.conversion import array_of, cast
 from tracer.numpy.creation import asarray, full, ones, zeros
@@ -22,8 +21,7 @@ from tracer.numpy.reductions import any
 from tracer.numpy.scans import cumsum
 from tracer.numpy.sorting import argsort, lexsort
 from tracer.primitives.broadcasting import axis_of
-from tracer.settings import gate
-from tracer.trace.array import Array, concrete_value, unowned
+from tracer.trace.array import Array, concrete_value
 from tracer.trace.source import here
 
 
@@ -69,10 +67,6 @@ def unique(
     (Array([1, 3], i64), Array([1, 2], i64))
     """
     del sorted  # they always are, and may be in any order where it is False
-    if axis is None and size is None and not (return_index or return_inverse or return_counts):
-        distinct = _distinct_integers(ar)
-        if distinct is not None:
-            return distinct
     x = array_of("unique", ar)
     axis = axis if axis is None else axis_of("unique", axis, x.ndim)
     known = concrete_value(x)
@@ -94,23 +88,6 @@ def unique(
     found = ((index, return_index), (inverse, return_inverse), (counts, return_counts))
     wanted = (values, *(part for part, on in found if on))
     return wanted if len(wanted) > 1 else values
-
-
-def _distinct_integers(x: Any) -> Array | None:
-    """The distinct elements of an array of few integers that are known; else None."""
-    if type(x) is not Array or gate.words[0] or type(x._value) is not np.ndarray or type(x._type) is KeyType:
-        return None
-    value = x._value
-    if value.dtype.kind not in "iu" or value.size > _FEW:
-        return None
-    ordered = value.flatten()
-    ordered.sort()
-    differs = np.ones(ordered.shape, bool)
-    np.not_equal(ordered[1:], ordered[:-1], out=differs[1:])
-    return unowned(ordered[differs], False)
-
-
-_FEW = 256  # what is sorted before NumPy has decided how to
 
 
 def distinct_from_before(ordered: Array, *, equal_nan: bool = True) -> Array:
