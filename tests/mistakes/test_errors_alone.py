@@ -35,6 +35,9 @@ MISTAKES: dict[str, Callable[[], Any]] = {
     "a leaked array": lambda: leaked() + 1,
     "a replayed operation": lambda: often(tnp.take, X, PLACES)(X, BEYOND),
     "a replayed derivative": lambda: often(grad(lambda x, i: tnp.take(x, i).sum()), X, PLACES)(X, BEYOND),
+    "a replayed derivative of functions made anew": lambda: [
+        grad(lambda x, i: tnp.take(x, i).sum())(X, i) for i in (*[PLACES] * 60, BEYOND)
+    ],
     "narrow floats": lambda: lax.add(NARROW, NARROW[:1]),
     "a tangent that is no array": lambda: tracer.jvp(tnp.sin, (X,), ("one",)),
 }

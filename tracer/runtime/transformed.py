@@ -141,7 +141,8 @@ class Transformed:
             try:
                 return run(leaves)
             except Exception:
-                return self.function(*args, **kwargs)  # which says what is wrong
+                pass
+            return self.function(*args, **kwargs)  # which says what is wrong
         result = self.function(*args, **kwargs)
         if family.is_due(call.key):
             family.make(self.of, call, partial(self._traced, call, result), partial(self._run, self._arrays(call)))
