@@ -166,7 +166,22 @@ def test_many_rows_are_shared_by_threads() -> None:
             check(lambda x: sort(x, 1), x)
             check(lambda x: sort([x, broadcasted_iota("int64", (300, 90), 1)], 1, num_keys=1), x)
     program = staged(lambda x: sort(x, 1), [x])
-    assert "library.split.sort_f32" in emit_module(schedule(optimize(program)).module)
+    assert "@tracer_sort_rows_shared_f32(" in emit_module(schedule(optimize(program)).module)
+
+
+def test_few_short_rows_are_sorted_by_a_call_and_many_by_loops() -> None:
+    def called(*shape: int) -> list[str]:
+        return library_names(schedule(optimize(staged(lambda x: sort(x, -1), [values("float64", *shape)]))).module)
+
+    assert called(16) == called(4, 16) == called(40, 40) == ["sort_f64"]
+    assert called(5, 16) == []
+
+
+def test_what_sorts_rows_is_text_that_programs_share() -> None:
+    """A program has none of it: it is compiled once on a machine."""
+    text = emit_module(schedule(optimize(staged(lambda x: sort(x, 0), [values("float32", 16)]))).module)
+    assert "declare void @tracer_sort_rows_f32(" in text
+    assert "@tracer_sort_f32" not in text
 
 
 def order_of(x: Array) -> tuple[Array, Array]:

@@ -29,6 +29,7 @@ from tracer.schedule.sources import Element, Memory, components
 _BLOCK, _SMALL_BLOCK = 8, 4  # elements put in order at once; fewer where a comparison takes several steps
 _NARROW = 2**31 - 1
 _LONG = 32  # elements of a row from which on a call of the library pays
+_FEW = 4  # shorter rows for which a call is quicker than loops are compiled
 _LEAST_RADIX, _MOST_RADIX = 2048, 2**32 - 1  # elements of a row whose positions a radix sort finds sooner
 _LIBRARY_DTYPES = (
     dtypes.I8, dtypes.I16, dtypes.I32, dtypes.I64, dtypes.U8, dtypes.U16, dtypes.U32, dtypes.U64, dtypes.F32,
@@ -74,11 +75,12 @@ def write_sort(writer: BlockWriter, equation: Equation) -> None:
 
 
 def _by_library(equation: Equation) -> bool:
-    """Whether rows lie in memory as they are sorted, long enough, with one key that the library knows."""
+    """Whether rows lie in memory as they are sorted, long enough or few, with one key that the library knows."""
     key, axis = equation.inputs[0], equation.params["dimension"]
     behind = key.type.shape[axis + 1 :]
     known = isinstance(key.type, ArrayType) and key.type.dtype in _LIBRARY_DTYPES
-    return known and equation.params["num_keys"] == 1 and all(n == 1 for n in behind) and key.type.shape[axis] >= _LONG
+    pays = key.type.shape[axis] >= _LONG or size(key.type) <= _FEW * key.type.shape[axis]
+    return known and equation.params["num_keys"] == 1 and all(n == 1 for n in behind) and pays
 
 
 def _write_library_sort(writer: BlockWriter, equation: Equation) -> None:

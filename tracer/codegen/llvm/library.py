@@ -37,14 +37,7 @@ from tracer.codegen.llvm.matrix_products import (
     gemm_split,
     product_declarations,
 )
-from tracer.codegen.llvm.ordering import (
-    KINDS,
-    argsort_definition,
-    numpy_address,
-    radix_definition,
-    sort_definition,
-    split_definition,
-)
+from tracer.codegen.llvm.ordering import ARGSORT_ROWS, KINDS, RADIX_ROWS, SORT_ROWS, rows_declaration, shared_rows
 from tracer.codegen.llvm.row_factors import lu_definition
 from tracer.codegen.llvm.row_systems import system_call, system_definition
 from tracer.codegen.llvm.shared import shared_symbols
@@ -67,7 +60,7 @@ class Routine:
     name: str
     texts: dict[str, tuple[str, ...]]
     spell: Spell
-    symbols: tuple[tuple[str, str, str], ...]  # (bound name, "numpy" or a module with __pyx_capi__, name there)
+    symbols: tuple[tuple[str, str, str], ...]  # (bound name, a module with __pyx_capi__, name there)
     blas: bool = False
 
 
@@ -175,6 +168,9 @@ _SHARED_ELEMENTS: Final = 1 << 14
 """Rows of so many elements in all are shared by threads: some 50 µs."""
 
 
+_ROWS: Final = {"sort": SORT_ROWS, "argsort": ARGSORT_ROWS, "radix": RADIX_ROWS}
+
+
 def _sort_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequence[str]) -> list[str]:
     """target = each row of source sorted, or the positions (i64) of its elements in order, equal ones as they come.
 
@@ -184,30 +180,20 @@ def _sort_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequ
     rows, n = (int(x.value) for x in given if isinstance(x, Constant))
     if not (rows and n):
         return []
+    what, _, kind = routine.name.partition("_")
     if rows > 1 and rows * n >= _SHARED_ELEMENTS:
         grain = max(_SHARED_ELEMENTS // (2 * n), 1)
-        return [f"call void @library.split.{routine.name}({', '.join(spelled)}, i64 {grain})"]
-    return [f"call void @library.{routine.name}({', '.join(spelled)})"]
+        return [f"call void @{shared_rows(_ROWS[what])}{kind}({', '.join(spelled)}, i64 {grain})"]
+    return [f"call void @{_ROWS[what]}{kind}({', '.join(spelled)})"]
 
 
-def _sorting(kind: str) -> list[Routine]:
-    sort = (f"tracer_sort_{kind}", "numpy", f"sort_{kind}")
-    arg = ((f"tracer_argsort_{kind}", "numpy", f"argsort_{kind}"), ("tracer_sort_positions", "numpy", "sort_positions"))
-    positions = argsort_definition(kind)
-    made: tuple[tuple[str, tuple[str, ...], tuple[tuple[str, str, str], ...]], ...] = (
-        (f"sort_{kind}", (sort_definition(kind),), (sort,)),
-        (f"argsort_{kind}", (positions,), arg),
-        (f"radix_{kind}", (positions, radix_definition(kind)), arg),
-    )
-    return [
-        Routine(
-            name,
-            {f"library.{name}": texts, f"library.split.{name}": (*texts, split_definition(name, kind))},
-            _sort_spell,
-            symbols,
-        )
-        for name, texts, symbols in made
-    ]
+def _sorting(what: str, kind: str) -> Routine:
+    rows = _ROWS[what]
+    texts: dict[str, tuple[str, ...]] = {
+        f"{rows}{kind}": (rows_declaration(rows, kind),),
+        f"{shared_rows(rows)}{kind}": (rows_declaration(rows, kind, shared=True),),
+    }
+    return Routine(f"{what}_{kind}", texts, _sort_spell, ())
 
 
 def _greatest_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequence[str]) -> list[str]:
@@ -238,7 +224,7 @@ LIBRARY: Final[dict[str, Routine]] = {
         *(_lapack(routine, kind) for routine in ("potrf", "trsm") for kind in BLAS_KINDS),
         *(_lapack("getrf", kind) for kind in BLAS_KINDS if kind not in OWN_KINDS),
         *map(_lu, OWN_KINDS),
-        *(routine for kind in KINDS for routine in _sorting(kind)),
+        *(_sorting(what, kind) for kind in KINDS for what in _ROWS),
         *map(_greatest, KINDS),
     )
 }  # fmt: skip
@@ -330,8 +316,7 @@ def library_texts(helpers: Container[str]) -> list[str]:
 
 def calls_scipy(names: Iterable[str], text: str) -> bool:
     """Whether a module's text names BLAS or LAPACK among the symbols of the named routines."""
-    bound = [symbol for name in names for symbol in LIBRARY[name].symbols if f"@{symbol[0]}(" in text]
-    return any(module != "numpy" for _, module, _ in bound)
+    return any(f"@{symbol[0]}(" in text for name in names for symbol in LIBRARY[name].symbols)
 
 
 def library_symbols(names: Iterable[str], text: str | None = None) -> dict[str, int]:
@@ -346,8 +331,7 @@ def library_symbols(names: Iterable[str], text: str | None = None) -> dict[str, 
     for name in names:
         bound = [s for s in LIBRARY[name].symbols if text is None or f"@{s[0]}(" in text]
         for symbol, module, function in bound:
-            known = numpy_address(function) if module == "numpy" else capsule_address(module, function)
-            addresses[symbol] = known
+            addresses[symbol] = capsule_address(module, function)
         if LIBRARY[name].blas and bound:
             addresses.update(blas_thread_symbols())
     return addresses

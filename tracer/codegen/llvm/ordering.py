@@ -19,6 +19,8 @@ KINDS: Final = {
     "f32": "float", "f64": "double",
 }  # fmt: skip
 """The dtypes that can be sorted, and what LLVM calls their elements."""
+SORT_ROWS, ARGSORT_ROWS, RADIX_ROWS = ROWS = ("tracer_sort_rows_", "tracer_argsort_rows_", "tracer_radix_rows_")
+"""Routines over rows, by their names but for the dtype: modules that programs share."""
 _FLOATS: Final = {"f32": ("i32", -(2**31)), "f64": ("i64", -(2**63))}
 _SORT, _ARGSORT = 33, 36  # places of the functions (quicksort) in PyArray_ArrFuncs
 _GET_FUNCTIONS: Final = 365  # PyDataType_GetArrFuncs in NumPy's table
@@ -32,14 +34,15 @@ def item_size(kind: str) -> int:
     return int(kind[1:]) // 8
 
 
-def sort_definition(kind: str) -> str:
-    """Rows of source, sorted into target, which is other memory."""
+def sort_text(kind: str) -> str:
+    """The module of rows of source, sorted into target, which is other memory."""
     element, zeros = KINDS[kind], ""
     if kind in _FLOATS:
-        zeros = f"  call void @library.zeros_{kind}(ptr %source.row, ptr %target.row, i64 %n)\n"
+        zeros = "  call void @zeros(ptr %source.row, ptr %target.row, i64 %n)\n"
     return f"""\
 {_zeros_definition(kind)}declare i32 @tracer_sort_{kind}(ptr, i64, ptr)
-define internal void @library.sort_{kind}(ptr %source, ptr %target, i64 %rows, i64 %n) #2 {{
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+define void @{SORT_ROWS}{kind}(ptr %source, ptr %target, i64 %rows, i64 %n) nounwind {{
 entry:
   %bytes = mul i64 %n, {item_size(kind)}
   br label %row
@@ -68,7 +71,7 @@ def _zeros_definition(kind: str) -> str:
     vector = f"<{lanes} x {bits}>"
     return f"""\
 declare i1 @llvm.vector.reduce.or.v{lanes}i1(<{lanes} x i1>)
-define internal void @library.zeros_{kind}(ptr %source, ptr %target, i64 %n) #2 {{
+define internal void @zeros(ptr %source, ptr %target, i64 %n) nounwind {{
 entry:
   %whole = and i64 %n, {-lanes}
   br label %block
@@ -123,8 +126,8 @@ done:
 """
 
 
-def argsort_definition(kind: str) -> str:
-    """For every row of the source the positions of its elements in order, equal ones as they come."""
+def argsort_text(kind: str) -> str:
+    """The module of positions: for every row of the source those of its elements in order, equal ones as they come."""
     element = KINDS[kind]
     if kind in _FLOATS:
         same = f"""\
@@ -138,7 +141,7 @@ def argsort_definition(kind: str) -> str:
     return f"""\
 declare i32 @tracer_argsort_{kind}(ptr, ptr, i64, ptr)
 declare i32 @tracer_sort_positions(ptr, i64, ptr)
-define internal void @library.argsort_{kind}(ptr %source, ptr %target, i64 %rows, i64 %n) #2 {{
+define void @{ARGSORT_ROWS}{kind}(ptr %source, ptr %target, i64 %rows, i64 %n) nounwind {{
 entry:
   br label %row
 row:
@@ -200,11 +203,12 @@ done:
 """
 
 
-def radix_definition(kind: str) -> str:
+def radix_rows_text(kind: str) -> str:
     """The same by the radix sort, and by NumPy for the rows that it refuses. spare: as much memory as the target."""
     return f"""\
 declare i1 @tracer_radix_{kind}(ptr, ptr, ptr, i64)
-define internal void @library.radix_{kind}(ptr %source, ptr %target, ptr %spare, i64 %rows, i64 %n) #2 {{
+declare void @{ARGSORT_ROWS}{kind}(ptr, ptr, i64, i64)
+define void @{RADIX_ROWS}{kind}(ptr %source, ptr %target, ptr %spare, i64 %rows, i64 %n) nounwind {{
 entry:
   br label %row
 row:
@@ -216,7 +220,7 @@ row:
   %is.done = call i1 @tracer_radix_{kind}(ptr %keys, ptr %places, ptr %spare.row, i64 %n)
   br i1 %is.done, label %row.end, label %refused
 refused:
-  call void @library.argsort_{kind}(ptr %keys, ptr %places, i64 1, i64 %n)
+  call void @{ARGSORT_ROWS}{kind}(ptr %keys, ptr %places, i64 1, i64 %n)
   br label %row.end
 row.end:
   %following = add i64 %i, 1
@@ -228,37 +232,59 @@ done:
 """
 
 
-def split_definition(name: str, kind: str) -> str:
-    """The routine over rows that threads share; `grain` rows at least in a part."""
-    what, _, _ = name.partition("_")
-    views = {"source": KINDS[kind], "target": KINDS[kind] if what == "sort" else "i64"}
-    if what == "radix":
+def shared_rows_text(rows: str, kind: str) -> str:
+    """The module of a routine over rows (one of `ROWS`) that threads share; `grain` rows at least in a part."""
+    views = {"source": KINDS[kind], "target": KINDS[kind] if rows == SORT_ROWS else "i64"}
+    if rows == RADIX_ROWS:
         views["spare"] = "i64"
     slots = "\n".join(f"  %{v}.slot = getelementptr i64, ptr %given, i64 {i}" for i, v in enumerate((*views, "n")))
     stores = "\n".join(f"  store ptr %{v}, ptr %{v}.slot, align 8" for v in views)
     loads = "\n".join(f"  %{v} = load ptr, ptr %{v}.slot, align 8" for v in views)
     parts = "\n".join(f"  %{v}.part = getelementptr {e}, ptr %{v}, i64 %skip" for v, e in views.items())
+    pointers = ", ".join(f"ptr %{v}" for v in views)
     return f"""\
 declare void @tracer_share(ptr, ptr, i64, i64)
-define internal void @library.split.{name}({", ".join(f"ptr %{v}" for v in views)}, i64 %rows, i64 %n, i64 %grain) #2 {{
+{rows_declaration(rows, kind)}
+define void @{shared_rows(rows)}{kind}({pointers}, i64 %rows, i64 %n, i64 %grain) nounwind {{
   %given = alloca [{len(views) + 1} x i64], align 8
 {slots}
 {stores}
   store i64 %n, ptr %n.slot, align 8
-  call void @tracer_share(ptr @library.part.{name}, ptr %given, i64 %rows, i64 %grain)
+  call void @tracer_share(ptr @part, ptr %given, i64 %rows, i64 %grain)
   ret void
 }}
-define internal void @library.part.{name}(ptr %given, i64 %begin, i64 %end) #2 {{
+define internal void @part(ptr %given, i64 %begin, i64 %end) nounwind {{
 {slots}
 {loads}
   %n = load i64, ptr %n.slot, align 8
   %skip = mul i64 %begin, %n
   %rows = sub i64 %end, %begin
 {parts}
-  call void @library.{name}({", ".join(f"ptr %{v}.part" for v in views)}, i64 %rows, i64 %n)
+  call void @{rows}{kind}({", ".join(f"ptr %{v}.part" for v in views)}, i64 %rows, i64 %n)
   ret void
 }}
 """
+
+
+def shared_rows(rows: str) -> str:
+    """The name, but for the dtype, of a routine over rows that threads share."""
+    return f"{rows}shared_"
+
+
+def rows_declaration(rows: str, kind: str, *, shared: bool = False) -> str:
+    """The declaration of a routine over rows: source, target, for a radix sort a spare one; rows, n, a part's rows."""
+    pointers = ["ptr"] * (3 if rows == RADIX_ROWS else 2)
+    name = shared_rows(rows) if shared else rows
+    return f"declare void @{name}{kind}({', '.join([*pointers, 'i64', 'i64', *['i64'] * shared])})"
+
+
+def numpy_symbols(rows: str, kind: str) -> dict[str, int]:
+    """What the module of a routine over rows binds of NumPy."""
+    names = {
+        SORT_ROWS: {f"tracer_sort_{kind}": f"sort_{kind}"},
+        ARGSORT_ROWS: {f"tracer_argsort_{kind}": f"argsort_{kind}", "tracer_sort_positions": "sort_positions"},
+    }.get(rows, {})
+    return {symbol: numpy_address(name) for symbol, name in names.items()}
 
 
 @cache

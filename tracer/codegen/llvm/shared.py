@@ -20,6 +20,18 @@ from tracer.codegen.llvm.jit import Compile, LoadedModule, compile_object, load_
 from tracer.codegen.llvm.kernel_shapes import KINDS
 from tracer.codegen.llvm.matrix_kernels import products_text
 from tracer.codegen.llvm.matrix_products import SHORT_KIND, product_calls_text, product_split_text
+from tracer.codegen.llvm.ordering import (
+    ARGSORT_ROWS,
+    RADIX_ROWS,
+    ROWS,
+    SORT_ROWS,
+    argsort_text,
+    numpy_symbols,
+    radix_rows_text,
+    shared_rows,
+    shared_rows_text,
+    sort_text,
+)
 from tracer.codegen.llvm.ordering import KINDS as SORTED_KINDS
 from tracer.codegen.llvm.pool import pool_symbols
 from tracer.codegen.llvm.radix import SYMBOL as RADIX
@@ -36,17 +48,15 @@ from tracer.codegen.llvm.transposes import BLOCK, SYMBOL, transpose_text
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Shared:
-    """One module. opt: LLVM's code generation level. holds: whether the module works; its text is asked anew if not."""
+    """One module. opt: LLVM's code generation level. holds: whether the module works; its text is asked anew if not.
+    symbols: what it binds besides other modules and the pool.
+    """
 
     names: tuple[str, ...]
     text: Callable[[], str]
     opt: int = 2
     holds: Callable[[LoadedModule], bool] = lambda loaded: True
-
-    def is_wanted(self, text: str) -> bool:
-        """Whether another module calls what this one defines, or hands it on."""
-        ways = ("call void", "call i1")
-        return any(f"ptr @{name}," in text or any(f"{way} @{name}(" in text for way in ways) for name in self.names)
+    symbols: Callable[[], dict[str, int]] = dict
 
 
 PRODUCT: Final = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 8, ctypes.c_void_p)
@@ -71,11 +81,26 @@ def _products(kind: str, kernel: _Shared) -> list[_Shared]:
     ]
 
 
+def _rows(kind: str) -> list[_Shared]:
+    """Sorts of rows, by NumPy's functions for the most part, and the same by threads."""
+    texts = {SORT_ROWS: sort_text, ARGSORT_ROWS: argsort_text, RADIX_ROWS: radix_rows_text}
+    alone = [
+        _Shared(
+            (f"{rows}{kind}",), partial(texts[rows], kind), 0 if rows == RADIX_ROWS else 2,
+            symbols=partial(numpy_symbols, rows, kind),
+        )
+        for rows in ROWS
+    ]  # fmt: skip
+    shared = [_Shared((f"{shared_rows(rows)}{kind}",), partial(shared_rows_text, rows, kind), 0) for rows in ROWS]
+    return [*alone, *shared]
+
+
 _SHARED: Final = (
     *(_Shared((f"{SYMBOL}{size}",), partial(transpose_text, size)) for size in BLOCK),
     *(module for kind in KINDS for module in _products(kind, _kernel(kind))),
     *_products(SHORT_KIND, _Shared((f"tracer_product_{SHORT_KIND}",), short_products_text, holds=_holds)),
     *(_Shared((f"{RADIX}{kind}",), partial(radix_text, kind)) for kind in SORTED_KINDS),
+    *(module for kind in SORTED_KINDS for module in _rows(kind)),
     *(_Shared((f"{LU}{kind}",), partial(lu_text, kind)) for kind in KINDS),
     *(_Shared((f"{SYSTEM}{kind}",), partial(system_text, kind)) for kind in KINDS),
 )
@@ -86,17 +111,18 @@ def _skinny(form: str, count: int, kind: str) -> list[_Shared]:
     return _products(name, _Shared((f"tracer_product_{name}",), partial(skinny_text, form, count, kind)))
 
 
-_SKINNY: Final = {
-    f"{form}{count}_": [module for kind in KINDS for module in _skinny(form, count, kind)]
-    for form in FORMS
-    for count in COUNTS
-}
-_ANY_SKINNY: Final = re.compile(rf"@tracer_product_(?:[a-z]+_)?((?:{'|'.join(FORMS)})[0-9]_)")
+_SKINNY: Final = [
+    module for form in FORMS for count in COUNTS for kind in KINDS for module in _skinny(form, count, kind)
+]
+_BY_NAME: Final = {name: module for module in (*_SHARED, *_SKINNY) for name in module.names}
+_NAMED: Final = re.compile(r"@(tracer_\w+)[,(]")
+_WAYS: Final = ("call void ", "call i1 ", "ptr ")  # to call a function, or to hand it on
 
 
-def _shared_by(text: str) -> list[_Shared]:
-    """The modules that a text may call: skinny products, of which there are many, only where it names their form."""
-    return [*_SHARED, *(module for form in sorted(set(_ANY_SKINNY.findall(text))) for module in _SKINNY[form])]
+def _wanted_by(text: str) -> list[_Shared]:
+    """The modules that define what a text calls or hands on."""
+    named = {m[1] for m in _NAMED.finditer(text) if text.endswith(_WAYS, 0, m.start())}
+    return list(dict.fromkeys(_BY_NAME[name] for name in sorted(named) if name in _BY_NAME))
 
 
 class _Modules:
@@ -119,7 +145,8 @@ class _Modules:
     def _made(self, shared: _Shared, compile: Compile) -> LoadedModule:
         text = shared.text()
         code = compile(text, opt=shared.opt)
-        return load_object(code, shared_symbols(text, compile, but=shared), export=shared.names[0])
+        symbols = {**shared.symbols(), **shared_symbols(text, compile, but=shared)}
+        return load_object(code, symbols, export=shared.names[0])
 
 
 _MODULES = _Modules()
@@ -133,8 +160,8 @@ def shared_symbols(text: str, compile: Compile = compile_object, *, but: _Shared
     compile: turns text into object code. but: the module that the text is of.
     """
     found = pool_symbols(text, compile)
-    for shared in _shared_by(text):
-        if shared is not but and shared.is_wanted(text):
+    for shared in _wanted_by(text):
+        if shared is not but:
             module = _MODULES.get(shared, compile)
             found |= {name: module.address(name) for name in shared.names}
     return found
