@@ -18,7 +18,7 @@ from tracer.ir.types import Type
 from tracer.schedule.arena import Arena
 from tracer.schedule.canonical import function_key
 from tracer.schedule.elements import Puller, literal_element
-from tracer.schedule.equal_nests import NestKey, Written, nest_key, written
+from tracer.schedule.equal_nests import ALIKE, NestKey, Written, lifted_nest, nest_key, written
 from tracer.schedule.fusion import plan_block
 from tracer.schedule.nests import Argument, Invocation, NestWriter
 from tracer.schedule.plans import BlockPlan, Nest, Other, Rename, Single
@@ -34,18 +34,26 @@ class ModuleState:
     """What the blocks of one module share: functions (equal ones once), the arena, fault sites, callbacks.
 
     write_other: the schedules of equations that are no plain nests. short_products: whether the machine multiplies
-    matrices of bf16.
+    matrices of bf16. takes_numbers: whether functions may take numbers as arguments.
     """
 
-    def __init__(self, write_other: Callable[[BlockWriter, Equation], None], *, short_products: bool = False) -> None:
+    def __init__(
+        self,
+        write_other: Callable[[BlockWriter, Equation], None],
+        *,
+        short_products: bool = False,
+        takes_numbers: bool = False,
+    ) -> None:
         self.write_other = write_other
         self.short_products = short_products
+        self.takes_numbers = takes_numbers
         self.functions: list[Function] = []
         self.arena = Arena()
         self.sites = FaultSites()
         self.callbacks: list[Any] = []
         self.stacks = 0
         self.written: dict[NestKey, Written] = {}  # nests that may come again
+        self.alike: dict[NestKey, int | Written] = {}  # nests but for their numbers: how many, or their function
         self._names: dict[Any, str] = {}
 
     def next_name(self) -> str:
@@ -216,11 +224,30 @@ class BlockWriter:
         if key is not None and before is not None:
             self._call(before.name, before.arguments(key), faults=False)
             return
+        if key is not None and self.module.takes_numbers and self._write_alike(nest):
+            return
         writer = NestWriter(nest, self.source_of, self.target_of, self.module.sites)
         invocation = writer.write(self.module.next_name())
         name = self.invoke(invocation)
         if key is not None:
             self.module.written[key] = written(name, key, invocation)
+
+    def _write_alike(self, nest: Nest) -> bool:
+        """Call a function of the nest's numbers, if several nests came before that differ in these alone."""
+        lifted = lifted_nest(nest, self.source_of, self.target_of)
+        if lifted is None:
+            return False
+        known = self.module.alike.get(lifted.key, 1)
+        if isinstance(known, int) and known < ALIKE:
+            self.module.alike[lifted.key] = known + 1
+            return False
+        if isinstance(known, int):
+            writer = NestWriter(lifted.nest, lifted.source_of, self.target_of, self.module.sites)
+            invocation = writer.write(self.module.next_name())
+            known = written(self.module.share(invocation.function), lifted.key, invocation)
+            self.module.alike[lifted.key] = known
+        self._call(known.name, lifted.arguments(known), faults=False)
+        return True
 
     def _write_single(self, equation: Equation) -> None:
         variable = equation.outputs[0]

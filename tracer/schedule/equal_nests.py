@@ -2,20 +2,32 @@
 
 A key is a nest's equations with variables numbered in order of discovery. Two nests with equal keys have the same
 function, called with their own leaves. Nests that may fault have no key, since each fault names its own place.
+
+Nests that differ in numbers alone, as the steps of an unrolled loop do that know their time, are one function, too,
+once there are several of them: it takes the numbers as arguments. Only numbers that arithmetic and comparisons read
+are such, since other operations are written in another way for numbers that are known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from tracer.ir.digest import params_key
+from tracer.ir.dtypes import F32, F64
 from tracer.ir.loop import Address, Buffer, Constant, Operand, Register, View
-from tracer.ir.program import Equation, Literal, Var
+from tracer.ir.primitive import Compare, Pointwise
+from tracer.ir.program import Atom, Equation, Literal, Var
+from tracer.ir.scalar import ScalarOp
 from tracer.schedule.elements import is_reduction
 from tracer.schedule.nests import Argument, Invocation
 from tracer.schedule.plans import Nest
 from tracer.schedule.sources import Inline, Memory, Scalars, Source
+
+ALIKE: Final = 4  # nests that differ in numbers alone, of which the last is a function of them
+_MOST_NUMBERS: Final = 8  # that a function takes as arguments: each has a register throughout its loop
+_ARITHMETIC: Final = (ScalarOp.ADD, ScalarOp.SUB, ScalarOp.MUL, ScalarOp.DIV, ScalarOp.MAX, ScalarOp.MIN)
 
 Place = tuple[Buffer, Address] | Register
 
@@ -44,6 +56,39 @@ def written(name: str, nest: NestKey, invocation: Invocation) -> Written:
     """What there is to know of a nest's function for those that equal it."""
     numbers = {_place(leaf): number for number, leaf in enumerate(nest.leaves)}
     return Written(name, tuple(numbers[_place(argument)] for argument in invocation.arguments))
+
+
+@dataclass(frozen=True, slots=True)
+class Lifted:
+    """A nest that reads numbers in registers. numbers: what those hold; sources: where its values are."""
+
+    nest: Nest
+    key: NestKey
+    numbers: Mapping[Register, Constant]
+    source_of: Callable[[Var], Source]
+
+    def arguments(self, function: Written) -> list[Argument]:
+        """What to call the function with: this nest's numbers."""
+        given = function.arguments(self.key)
+        return [self.numbers.get(a, a) if isinstance(a, Register) else a for a in given]
+
+
+def lifted_nest(nest: Nest, source_of: Callable[[Var], Source], target_of: Callable[[Var], Memory]) -> Lifted | None:
+    """The nest with its numbers as arguments; None where it has none, or many, or may fault."""
+    encoder = _Lifting(nest, source_of)
+    key = encoder.encode(target_of)
+    if key is None or not 0 < len(encoder.constants) <= _MOST_NUMBERS:
+        return None
+    made = encoder.made
+
+    def source(variable: Var) -> Source:
+        if variable in encoder.registers:
+            return Scalars((encoder.registers[variable],))
+        found = source_of(variable)
+        return replace(found, equation=made[found.equation][1]) if isinstance(found, Inline) else found
+
+    roots = [made[equation][1] for equation in nest.roots]
+    return Lifted(replace(nest, roots=roots), key, encoder.constants, source)
 
 
 def nest_key(nest: Nest, source_of: Callable[[Var], Source], target_of: Callable[[Var], Memory]) -> NestKey | None:
@@ -91,10 +136,13 @@ class _Encoder:
     def _equation(self, equation: Equation, output: int) -> bool:
         if equation.effects:
             return False
-        inputs = tuple([(a.type, a.bits) if isinstance(a, Literal) else self._number(a) for a in equation.inputs])
+        inputs = self._inputs(equation)
         types: Sequence[Hashable] = [v.type for v in equation.outputs]
         self.parts.append((equation.primitive, output, params_key(equation.params), inputs, *types))
         return True
+
+    def _inputs(self, equation: Equation) -> Hashable:
+        return tuple([(a.type, a.bits) if isinstance(a, Literal) else self._number(a) for a in equation.inputs])
 
     def _number(self, variable: Var) -> int:
         number = self.numbers.get(variable)
@@ -114,6 +162,55 @@ class _Encoder:
         if number == len(self.leaves):
             self.leaves.append(argument)
         return number
+
+
+class _Lifting(_Encoder):
+    """Encodes a nest without its numbers. made: each equation's part of the key, and it as it reads registers."""
+
+    def __init__(self, nest: Nest, source_of: Callable[[Var], Source]) -> None:
+        super().__init__(nest, source_of)
+        self.made: dict[Equation, tuple[Hashable, Equation]] = {}
+        self.constants: dict[Register, Constant] = {}
+        self.registers: dict[Var, Register] = {}
+
+    def _inputs(self, equation: Equation) -> Hashable:
+        if equation not in self.made:
+            lifts = _takes_numbers(equation)
+            inputs = [
+                self._lifted(a) if lifts and isinstance(a, Literal) and _is_number(a) else a for a in equation.inputs
+            ]
+            changed = any(a is not b for a, b in zip(inputs, equation.inputs, strict=True))
+            new = replace(equation, inputs=tuple(inputs)) if changed else equation
+            parts = [self._part(a) for a in inputs]
+            self.made[equation] = (tuple(parts), new)
+        return self.made[equation][0]
+
+    def _lifted(self, number: Literal) -> Var:
+        variable, register = Var(number.type), Register(number.type.dtype, "number")
+        self.constants[register] = Constant(number.value, number.type.dtype)
+        self.registers[variable] = register
+        return variable
+
+    def _part(self, atom: Atom) -> Hashable:
+        if isinstance(atom, Literal):
+            return (atom.type, atom.bits)
+        register = self.registers.get(atom)
+        return self._number(atom) if register is None else ("number", self._leaf(register), atom.type)
+
+
+def _takes_numbers(equation: Equation) -> bool:
+    """Whether an equation is computed in the same way from a number that is known and from one that is not."""
+    match equation.primitive.lower:
+        case Pointwise(op):
+            return op in _ARITHMETIC
+        case Compare():
+            return True
+        case _:
+            return False
+
+
+def _is_number(literal: Literal) -> bool:
+    return literal.type.dtype in (F32, F64)
 
 
 def _place(argument: Argument) -> Place:

@@ -49,22 +49,25 @@ class Scheduled:
     donors: Mapping[int, int] = field(default_factory=dict)
 
 
-def loops(program: Program, donated: Collection[int] = (), *, short_products: bool = False) -> Scheduled:
+def loops(
+    program: Program, donated: Collection[int] = (), *, short_products: bool = False, takes_numbers: bool = False
+) -> Scheduled:
     """The program's loop nests, not yet mapped to a machine.
 
     donated: inputs that may be overwritten. short_products: whether the machine multiplies matrices of bf16.
+    takes_numbers: whether nests that differ in numbers alone may be a function of those.
     """
     donors = donors_of(program, donated)
     while True:
-        scheduled, missed = _write(program, donors, short_products)
+        state = ModuleState(write_other, short_products=short_products, takes_numbers=takes_numbers)
+        scheduled, missed = _write(program, donors, state)
         if not missed:
             return scheduled
         donors = {result: donor for result, donor in donors.items() if result not in missed}
 
 
-def _write(program: Program, donors: Mapping[int, Donor], short_products: bool) -> tuple[Scheduled, set[int]]:
+def _write(program: Program, donors: Mapping[int, Donor], state: ModuleState) -> tuple[Scheduled, set[int]]:
     """The loops, and the results that were made elsewhere than in their donors' memory."""
-    state = ModuleState(write_other, short_products=short_products)
     _number_sites(program, state.sites)
     given = {donor.operand for donor in donors.values()}
     spaces = [Space.DONATED if n in given else Space.INPUT for n in range(len(program.inputs))]
@@ -104,7 +107,7 @@ def schedule(
     donated: the inputs whose memory may be given to results. short_products: whether the machine multiplies matrices of
     bf16; elsewhere they are converted.
     """
-    plain = loops(in_blocks(program), donated, short_products=short_products)
+    plain = loops(in_blocks(program), donated, short_products=short_products, takes_numbers=True)
     module = planned(written_over(keep_rows_local(fuse_rows(plain.module, least_work))))
     module = split_reductions(module) if least_work else split_reductions(module, block=16)
     module = share_loops(expand_math(key_extremes(map_to_cpu(module))), least_work)
