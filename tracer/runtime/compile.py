@@ -14,6 +14,7 @@ import numpy as np
 from tracer.codegen.llvm.emit import emit_module
 from tracer.codegen.llvm.executable import Executable
 from tracer.codegen.llvm.jit import LoadedModule, load_object
+from tracer.codegen.llvm.levels import USUAL, level
 from tracer.codegen.llvm.library import outside_symbols
 from tracer.codegen.llvm.machine import fuses_products
 from tracer.codegen.llvm.short_products import has_dots
@@ -127,13 +128,14 @@ def contracts() -> bool:
 
 def compile_scheduled(program: Program, scheduled: Scheduled) -> Compiled:
     """The last stages: a scheduled program as machine code."""
-    text = emit_module(scheduled.module)
-    return Compiled(program, scheduled, text, load(text, library_names(scheduled.module)), is_long(program))
+    module = scheduled.module
+    text = emit_module(module)
+    return Compiled(program, scheduled, text, load(text, library_names(module), level(module)), is_long(program))
 
 
-def load(text: str, routines: Sequence[str]) -> LoadedModule:
+def load(text: str, routines: Sequence[str], opt: int = USUAL) -> LoadedModule:
     """LLVM text as machine code in this process."""
-    return load_object(objects.get(text), outside_symbols(text, routines, objects.kernel))
+    return load_object(objects.get(text, opt), outside_symbols(text, routines, objects.kernel))
 
 
 def library_names(module: Module) -> list[str]:

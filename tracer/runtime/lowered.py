@@ -21,13 +21,14 @@ from tracer.trace.source import here
 
 if TYPE_CHECKING:
     from tracer.codegen.llvm import jit as llvm
-    from tracer.codegen.llvm import library
+    from tracer.codegen.llvm import levels, library
     from tracer.ir.loop import Module
     from tracer.passes import pipeline
     from tracer.runtime import compile as compiling
     from tracer.runtime import cuda as gpu
 else:
     llvm = LazyModule("tracer.codegen.llvm.jit")
+    levels = LazyModule("tracer.codegen.llvm.levels")
     library = LazyModule("tracer.codegen.llvm.library")
     pipeline = LazyModule("tracer.passes.pipeline")
     compiling = LazyModule("tracer.runtime.compile")
@@ -80,7 +81,8 @@ class Lowered:
 
     def asm(self) -> Text:
         """As this machine's assembly language."""
-        return Text(llvm.assembly(self._compiled.text))
+        compiled = self._compiled
+        return Text(llvm.assembly(compiled.text, opt=levels.level(compiled.scheduled.module)))
 
     def cuda(self, arch: str = "sm_90") -> Text:
         """As CUDA C++, with what has no kernel yet in comments. Raises DeviceError for an unknown architecture."""

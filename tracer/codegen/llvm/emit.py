@@ -12,6 +12,7 @@ from tracer.codegen.llvm.helpers import DECLARATIONS, HELPERS
 from tracer.codegen.llvm.library import library_texts
 from tracer.codegen.llvm.loops import if_, serial, while_
 from tracer.codegen.llvm.machine import converts_half, permutes_singles, preferred_bits, splits_floats
+from tracer.codegen.llvm.totals import total
 from tracer.codegen.llvm.types import ELEMENT
 from tracer.codegen.llvm.vector_loop import vector_loop
 from tracer.codegen.llvm.writer import Writer
@@ -224,7 +225,8 @@ def _for(f: Frame, s: For) -> None:
         case LoopKind.SERIAL | LoopKind.PARALLEL:  # iterations of a parallel loop may run in order, too
             serial(f, s)
         case LoopKind.VECTOR:
-            vector_loop(f, s)
+            if not total(f, s):
+                vector_loop(f, s)
         case LoopKind.BLOCK | LoopKind.THREAD:
             f.fail(f"a {s.kind.value} loop is for GPUs")
         case _:

@@ -43,6 +43,8 @@ from tracer.codegen.llvm.row_systems import system_text
 from tracer.codegen.llvm.short_products import short_products_text
 from tracer.codegen.llvm.skinny_products import COUNTS, FORMS, skinny_kind, skinny_text
 from tracer.codegen.llvm.tiles import tried_out
+from tracer.codegen.llvm.totals import KINDS as TOTALS
+from tracer.codegen.llvm.totals import total_text
 from tracer.codegen.llvm.transposes import BLOCK, SYMBOL, transpose_text
 
 
@@ -101,6 +103,7 @@ _SHARED: Final = (
     *_products(SHORT_KIND, _Shared((f"tracer_product_{SHORT_KIND}",), short_products_text, holds=_holds)),
     *(_Shared((f"{RADIX}{kind}",), partial(radix_text, kind)) for kind in SORTED_KINDS),
     *(module for kind in SORTED_KINDS for module in _rows(kind)),
+    *(_Shared((name,), partial(total_text, name)) for name in TOTALS),
     *(_Shared((f"{LU}{kind}",), partial(lu_text, kind)) for kind in KINDS),
     *(_Shared((f"{SYSTEM}{kind}",), partial(system_text, kind)) for kind in KINDS),
 )
@@ -116,7 +119,8 @@ _SKINNY: Final = [
 ]
 _BY_NAME: Final = {name: module for module in (*_SHARED, *_SKINNY) for name in module.names}
 _NAMED: Final = re.compile(r"@(tracer_\w+)[,(]")
-_WAYS: Final = ("call void ", "call i1 ", "ptr ")  # to call a function, or to hand it on
+_RESULTS: Final = ("void", "i1", "i32", "i64", "float", "double")
+_WAYS: Final = ("ptr ", *(f"call {result} " for result in _RESULTS))  # to hand a function on, or to call it
 
 
 def _wanted_by(text: str) -> list[_Shared]:

@@ -1,0 +1,77 @@
+"""Reductions of memory by functions that programs share: the bits of loops written in place, and little to compile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracer.numpy as tnp
+from tracer import jit
+from tracer.codegen.llvm import emit
+from tracer.codegen.llvm.levels import level
+from tracer.runtime.objects import objects
+from tracer.schedule.partials import BLOCK
+
+RNG = np.random.default_rng(12)
+REDUCTIONS = (tnp.sum, tnp.prod, tnp.max, tnp.min, tnp.mean)
+
+
+def array(dtype: str, n: int) -> Any:
+    """Numbers whose sums and products are rounded."""
+    if np.dtype(dtype).kind != "f":
+        return RNG.integers(0, 100, n).astype(dtype)
+    return (1 + RNG.standard_normal(n) * 1e-3).astype(dtype)
+
+
+def results(x: Any) -> list[Any]:
+    """Each reduction on its own, and all bitwise ones of integers."""
+    functions = list(REDUCTIONS)
+    if x.dtype.kind != "f":
+        functions += [tnp.bitwise_and.reduce, tnp.bitwise_or.reduce]
+    return [np.asarray(jit(f)(x)) for f in functions]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint32", "uint64"])
+def test_calls_give_the_bits_of_loops_in_place(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    arrays = [array(dtype, n) for n in (1, 5, 64, 1000, 5003, 8 * BLOCK, 8 * BLOCK + 77)]
+    if dtype.startswith("f"):
+        special = ((7, np.nan), (5002, np.inf), (0, -0.0), (9, 1e-40))
+        arrays += [np.where(np.arange(5003) == k, np.dtype(dtype).type(value), arrays[4]) for k, value in special]
+        arrays.append(np.full(100, -0.0, dtype))
+    called = [results(x) for x in arrays]
+    monkeypatch.setattr(emit, "total", lambda f, s: False)
+    for x, before in zip(arrays, called, strict=True):
+        for one, other in zip(before, results(x), strict=True):
+            assert one.tobytes() == other.tobytes()
+
+
+def lowered(function: Any, *shape: int, dtype: str = "float32") -> Any:
+    return jit(function).lower(np.ones(shape, dtype))
+
+
+def test_a_long_sum_has_no_vectors_of_its_own_and_is_compiled_at_level_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    sums = lowered(tnp.sum, 10**6)
+    assert "call float @tracer_total_add_f32_64(" in sums.llvm()
+    assert "call float @tracer_total_add_f32_16(" in sums.llvm()
+    assert "fadd <" not in sums.llvm()
+    levels: list[int] = []
+    get = objects.get
+    monkeypatch.setattr(objects, "get", lambda text, opt=2: (levels.append(opt), get(text, opt))[1])
+    for function, shape in ((tnp.sum, (10**6,)), (lambda x: x @ x, (64, 64)), (lambda x: tnp.sum(x * x), (10**6,))):
+        lowered(function, *shape).compile()
+    assert levels == [0, 0, 2]
+
+
+def test_what_computes_or_is_short_stays_in_place() -> None:
+    assert "@tracer_total_" in lowered(tnp.sum, 16).llvm()
+    assert "@tracer_total_" not in lowered(lambda x: tnp.sum(x, axis=1), 1000, 64).llvm()
+    assert "@tracer_total_" in lowered(lambda x: tnp.sum(x, axis=1), 100, 8192).llvm()
+    for function in (lambda x: tnp.sum(x + 1), lambda x: (tnp.sum(x), tnp.max(x))):
+        assert "@tracer_total_" not in lowered(function, 5000).llvm()
+
+
+def test_short_programs_are_compiled_at_the_usual_level() -> None:
+    assert level(lowered(tnp.sum, 16)._compiled.scheduled.module) == 2
+    assert level(lowered(lambda x: x + 1, 10**6)._compiled.scheduled.module) == 2
