@@ -94,7 +94,9 @@ def encode(value: Any) -> str:
 
 def params_key(params: Mapping[str, Any]) -> Hashable:
     """Equal for equal parameters of a primitive, in this process: quicker than their text."""
-    return tuple([(name, _comparable(params[name])) for name in sorted(params)]) if params else ()
+    if len(params) > 1:
+        return tuple([(name, _comparable(params[name])) for name in sorted(params)])
+    return tuple([(name, _comparable(value)) for name, value in params.items()]) if params else ()
 
 
 def _comparable(value: Any) -> Hashable:
@@ -104,7 +106,10 @@ def _comparable(value: Any) -> Hashable:
         key: Hashable = value
         return key
     if kind is tuple:
-        return tuple([item if type(item) is int else _comparable(item) for item in value])
+        for item in value:
+            if type(item) is not int:
+                return tuple([item if type(item) is int else _comparable(item) for item in value])
+        return value  # type: ignore[no-any-return]  # of integers
     return encode(value)
 
 

@@ -43,8 +43,8 @@ def substitute(equation: Equation, replacements: Mapping[Var, Atom]) -> Equation
 def substitute_atoms(atoms: tuple[Atom, ...], replacements: Mapping[Var, Atom]) -> tuple[Atom, ...]:
     """The atoms with variables replaced; the same object when none of them was."""
     for atom in atoms:
-        if isinstance(atom, Var) and atom in replacements:
-            return tuple([replacements.get(a, a) if isinstance(a, Var) else a for a in atoms])
+        if type(atom) is Var and atom in replacements:
+            return tuple([replacements.get(a, a) if type(a) is Var else a for a in atoms])
     return atoms
 
 

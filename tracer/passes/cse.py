@@ -48,14 +48,14 @@ def _may_merge(equation: Equation) -> bool:
         return False
     if isinstance(primitive.lower, Structured) and primitive.lower.kind == "callback":
         return False
-    return not any(isinstance(variable.type, StackType) for variable in equation.outputs)
+    return not any(type(variable.type) is StackType for variable in equation.outputs)
 
 
 def equation_key(equation: Equation, numbers: dict[Var, int]) -> Any:
     """Equal for equations that compute the same. `numbers` names the variables."""
-    inputs: list[Any] = [numbers[a] if isinstance(a, Var) else (a.type, a.bits) for a in equation.inputs]
-    if equation.primitive.commutative and not _is_complex(equation.inputs[0]):
-        inputs[:2] = sorted(inputs[:2], key=_order)
+    inputs: list[Any] = [numbers[a] if type(a) is Var else (a.type, a.bits) for a in equation.inputs]  # type: ignore[union-attr]
+    if equation.primitive.commutative and not _is_complex(equation.inputs[0]) and _order(inputs[1]) < _order(inputs[0]):
+        inputs[:2] = inputs[1], inputs[0]
     return (equation.primitive, tuple(inputs), params_key(equation.params))
 
 

@@ -22,10 +22,15 @@ from tracer.primitives.shapes import optimization_barrier_p, squeeze_p
 def _fold(equation: Equation, at: Rewriter) -> Sequence[Atom] | None:
     primitive = equation.primitive
     if primitive.splat:
-        broadcast = [_is_broadcast(a, at) for a in equation.inputs if isinstance(a, Var)]
-        if any(broadcast):
-            return _read_splats(equation, at) or (_broadcast_last(equation, at) if all(broadcast) else None)
-        return None if broadcast else _evaluate(equation)
+        variables = broadcast = 0
+        for atom in equation.inputs:
+            if type(atom) is Var:
+                variables += 1
+                made = at.definitions.get(atom)
+                broadcast += made is not None and made.primitive is broadcast_in_dim_p
+        if broadcast:
+            return _read_splats(equation, at) or (_broadcast_last(equation, at) if broadcast == variables else None)
+        return None if variables else _evaluate(equation)
     if primitive is cond_p:
         return _choose_branch(equation, at)
     loop = loop_of(equation)
@@ -33,14 +38,10 @@ def _fold(equation: Equation, at: Rewriter) -> Sequence[Atom] | None:
         if loop.cond is not None:
             return _skip_loop(loop, at)
         return _unroll_count(loop, at) if loop.count else _unroll_scan(loop, at)
-    if equation.inputs and all(isinstance(a, Literal) for a in equation.inputs):
-        return _evaluate(equation)
-    return None
-
-
-def _is_broadcast(variable: Var, at: Rewriter) -> bool:
-    made = at.definitions.get(variable)
-    return made is not None and made.primitive is broadcast_in_dim_p
+    for atom in equation.inputs:
+        if type(atom) is Var:
+            return None
+    return _evaluate(equation) if equation.inputs else None
 
 
 def _evaluate(equation: Equation) -> list[Atom] | None:

@@ -39,11 +39,22 @@ class Rewriter:
 
     def run(self, program: Program) -> Program:
         """The program rewritten; the same object when no rule applied."""
-        changed = False
+        changed, rule, outer = False, self.rule, self.source
+        equations, definitions, replaced = self.equations, self.definitions, self.replaced
         for equation in program.equations:
-            if self.replaced:
-                equation = substitute(equation, self.replaced)
-            changed = self.add(equation) or changed
+            if replaced:
+                equation = substitute(equation, replaced)
+            self.source, mark = equation.source, len(equations)
+            results = rule(equation, self)
+            if results is not None and _fit(results, equation):
+                replaced.update(zip(equation.outputs, results, strict=True))
+                changed = True
+                continue
+            del equations[mark:]
+            equations.append(equation)
+            for variable in equation.outputs:
+                definitions[variable] = equation
+        self.source = outer
         if not changed:
             return program
         outputs = tuple(map(self.read, program.outputs))
@@ -59,7 +70,7 @@ class Rewriter:
         self.source = equation.source
         results = self.rule(equation, self)
         self.source = outer
-        if results is not None and all(a.type == v.type for a, v in zip(results, equation.outputs, strict=True)):
+        if results is not None and _fit(results, equation):
             self.replaced.update(zip(equation.outputs, results, strict=True))
             return True
         del self.equations[mark:]
@@ -144,6 +155,11 @@ class Rewriter:
                 return self.emit(random_wrap_p, self.spread(words, (*shape, 2), ()))
             case _:
                 return None
+
+
+def _fit(results: Sequence[Atom], equation: Equation) -> bool:
+    """Whether atoms may stand for an equation's outputs."""
+    return all(a.type == v.type for a, v in zip(results, equation.outputs, strict=True))
 
 
 def rewriting(rule: Rule) -> Rewrite:

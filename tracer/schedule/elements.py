@@ -48,6 +48,7 @@ from tracer.schedule.windows import (
 
 Demand = tuple[Atom, Index]
 _BOUND: Final = 2**31  # of numbers that fit into i32
+_MAPS: Final = frozenset({Pointwise, Compare, Convert, Checked, IndexMap, Generate, Gather})
 
 
 class Plan(NamedTuple):
@@ -59,9 +60,10 @@ class Plan(NamedTuple):
 
 def is_map(equation: Equation) -> bool:
     """Whether every element can be computed on its own, where it is read."""
-    match equation.primitive.lower:
-        case Pointwise() | Compare() | Convert() | Checked() | IndexMap() | Generate() | Gather():
-            return True
+    lower = equation.primitive.lower
+    if type(lower) in _MAPS:
+        return True
+    match lower:
         case Structured("imag" | "complex"):
             return True
         case Alias():

@@ -128,6 +128,8 @@ class _Planner:
         lower = equation.primitive.lower
         if isinstance(lower, Gather):
             return equation.inputs[:1]
+        if is_map(equation):
+            return ()
         if equation.primitive.name == "sort":
             keys = equation.params["num_keys"]
             return [a for number, a in enumerate(equation.inputs) if number < keys or not self._is_count(a)]
@@ -148,7 +150,7 @@ class _Planner:
             operand, *others = equation.inputs
             kept = reads_its_array(equation, self.definition) is not False  # in memory, lest the array be copied
             return [operand, *(a for a in others if isinstance(a, Var) and (kept or self._is_dear(a, equation)))]
-        if is_map(equation) or is_reduction(equation) or isinstance(lower, Join | Scan):
+        if is_reduction(equation) or isinstance(lower, Join | Scan):
             return ()
         return equation.inputs
 
