@@ -3,7 +3,8 @@
     TracerError                      base of all of them
     ├── InternalError                a bug in tracer: carries the program that shows it
     ├── ShapeError (ValueError)      shapes that do not fit
-    │   └── AxisError (np.exceptions.AxisError)  an axis out of range or given twice
+    │   ├── AxisError (np.exceptions.AxisError)  an axis out of range or given twice
+    │   └── IndexShapeError (IndexError)  index arrays that do not broadcast together
     ├── DTypeError (TypeError)       dtypes that do not fit an operation
     │   └── StorageDTypeError        an operation that does not compute on a dtype for storage
     ├── ArgumentError (TypeError, ValueError)  an argument that is no array, a wrong structure, a wrong option
@@ -70,6 +71,10 @@ class AxisError(ShapeError, np.exceptions.AxisError):
         np.exceptions.AxisError.__init__(self, text)
 
     _msg: str  # what NumPy's class shows
+
+
+class IndexShapeError(ShapeError, IndexError):
+    """Index arrays whose shapes do not broadcast together. NumPy raises an IndexError."""
 
 
 class DTypeError(TracerError, TypeError):

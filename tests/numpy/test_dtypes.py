@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,19 @@ def test_integers_that_do_not_fit_are_refused() -> None:
         tnp.asarray(-1, "uint8")
 
 
-def test_names_of_dtypes_are_dtypes_and_make_arrays() -> None:
+def test_integers_that_do_not_fit_are_told_of_a_dtype_that_has_them() -> None:
+    words, bytes = tnp.ones(2, "uint64"), tnp.ones(2, "uint8")
+    signed = "-1 does not fit in u64\n  help: u64 has 0 to 18446744073709551615: cast the array to a signed dtype first"
+    with pytest.raises(DTypeError, match=signed):
+        words[0] = -1
+    with pytest.raises(DTypeError, match=signed):
+        words + -1
+    with pytest.raises(DTypeError, match="-1 does not fit in u8\n  help: u8 has 0 to 255: cast the array to a signed"):
+        bytes.at[0].set(-1)
+    with pytest.raises(DTypeError, match="-1 does not fit in u8\n  help: u8 has 0 to 255: cast the array to a signed"):
+        tnp.stack([bytes[0], -1])
+    with pytest.raises(DTypeError, match="nan does not fit in u8\n  help: cast the array to a float dtype first"):
+        tnp.max(bytes, initial=math.nan)
     assert np.dtype(tnp.float32) == np.float32
     assert tnp.zeros(2, tnp.int8).dtype == tnp.int8
     assert tnp.float32 == np.float32

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import tracer
 import tracer.numpy as tnp
 from tests.numpy.strategies import SHAPES, advanced, basic, counted, on_tracer
-from tracer.errors import MutationError, OutOfBoundsError, ShapeError, TracerArrayError
+from tracer.errors import IndexShapeError, MutationError, OutOfBoundsError, ShapeError, TracerArrayError
 from tracer.numpy import methods, updates
 
 pytestmark = pytest.mark.usefixtures("way_of_indexing")
@@ -129,6 +129,25 @@ def test_a_traced_mask_has_no_result_but_writes() -> None:
         tracer.jit(lambda x: x[x > 1.0])(tnp.arange(3.0))
     written = tracer.jit(lambda x: x.at[x > 0.5].set(7.0))(tnp.arange(3.0))
     same(written, np.array([0.0, 7.0, 7.0]))
+
+
+@pytest.mark.parametrize("compiled", [lambda f: f, tracer.jit], ids=["eager", "jit"])
+def test_index_arrays_that_do_not_broadcast_are_errors_of_indices_and_of_shapes(compiled: Any) -> None:
+    x, rows, columns = np.zeros((4, 4)), np.arange(2), np.arange(3)
+    with pytest.raises(IndexError):
+        x[rows, columns]
+    text = r"^indexing at .*: shapes \[2\], \[3\] do not broadcast together\n  axis -1 has sizes 2 and 3"
+
+    def written(x: Any, rows: Any, columns: Any) -> Any:
+        y = x.copy()
+        y[rows, columns] = 1.0
+        return y
+
+    for how in (lambda x, rows, columns: x[rows, columns], written, lambda x, i, j: x.at[i, j].add(1.0)):
+        with pytest.raises(IndexShapeError, match=text) as caught:
+            compiled(how)(tnp.asarray(x), tnp.asarray(rows), tnp.asarray(columns))
+        assert isinstance(caught.value, IndexError)
+        assert isinstance(caught.value, ShapeError)
 
 
 def test_values_that_do_not_fit_say_so() -> None:

@@ -73,8 +73,8 @@ def drop(shape: Sequence[int], axes: Iterable[int]) -> Shape:
     return tuple(n for axis, n in enumerate(shape) if axis not in gone)
 
 
-def broadcast(*shapes: Shape, operation: str = "broadcast") -> Shape:
-    """NumPy's broadcasting.
+def broadcast(*shapes: Shape, operation: str = "broadcast", kind: type[ShapeError] = ShapeError) -> Shape:
+    """NumPy's broadcasting. Raises an error of the `kind` where shapes do not fit.
 
     >>> broadcast((3, 1), (4,))
     (3, 4)
@@ -89,7 +89,7 @@ def broadcast(*shapes: Shape, operation: str = "broadcast") -> Shape:
         sizes.discard(1)
         if len(sizes) > 1:
             shown = ", ".join(show(shape) for shape in shapes)
-            raise ShapeError(
+            raise kind(
                 message(
                     f"{operation}: shapes {shown} do not broadcast together",
                     f"axis {axis} has sizes {' and '.join(map(str, sorted(sizes)))}",

@@ -237,9 +237,19 @@ def unified(name: str, arrays: Sequence[Array]) -> list[Array]:
     if dtypes.is_integer(dtype) and dtype != dtypes.I64:
         for x in arrays:
             if x.weak_type and not fits(x, dtype):
-                shown = f"the integer {np.asarray(x).flat[0]} does not fit in {dtypes.short_name(dtype)}"
-                raise DTypeError(message(f"{name}{here()}: {shown}", help="cast the array to a wider dtype first"))
+                value = np.asarray(x).flat[0]
+                shown = f"the integer {value} does not fit in {dtypes.short_name(dtype)}"
+                raise DTypeError(message(f"{name}{here()}: {shown}", help=room_for(value, dtype)))
     return [x if x.dtype == dtype else cast(x, dtype, weak) for x in arrays]
+
+
+def room_for(value: Any, dtype: DType) -> str:
+    """What to do about a number that a dtype has not."""
+    if value != value:
+        return "cast the array to a float dtype first"
+    if value < 0 and dtypes.is_unsigned(dtype):
+        return f"{dtypes.short_name(dtype)} has 0 to {dtypes.iinfo(dtype).max}: cast the array to a signed dtype first"
+    return "cast the array to a wider dtype first" if dtype.itemsize < 8 else "write it as a float"
 
 
 def fits(x: Array, dtype: DType) -> bool:

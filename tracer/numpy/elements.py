@@ -2,7 +2,8 @@
 
 So it is for every index and every number at one price, where what is staged holds for one of each. What `x[i] = v`
 writes to is the array's own memory where nobody else holds it, which the count of references tells: a loop over
-elements takes time in their number, not in its square.
+elements takes time in their number, not in its square. Threads that write to one handle, or read it meanwhile, race as
+on NumPy's arrays: large copies run without the interpreter's lock (docs/transforms.md, Writing to arrays).
 """
 
 from __future__ import annotations

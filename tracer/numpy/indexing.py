@@ -17,7 +17,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tracer.errors import ArgumentError, IndexingError, OutOfBoundsError, TracerArrayError, TracerError, message
+from tracer.errors import (
+    ArgumentError,
+    IndexingError,
+    IndexShapeError,
+    OutOfBoundsError,
+    TracerArrayError,
+    TracerError,
+    message,
+)
 from tracer.ir import dtypes, shape
 from tracer.numpy.arithmetic import remainder
 from tracer.numpy.conversion import array_of, broadcast, native
@@ -132,7 +140,8 @@ def resolve(sizes: tuple[int, ...], index: Any, mode: GatherScatterMode = CHECKE
             arrays.append((axis, left, value))
             taken.append(Taken(0, sizes[axis], 1))
         left += kind != "gap"
-    batch = shape.broadcast(*(a.shape for _, _, a in arrays), operation=f"indexing{here()}") if arrays else ()
+    shapes = [places.shape for _, _, places in arrays] or [()]
+    batch = shape.broadcast(*shapes, operation=f"indexing{here()}", kind=IndexShapeError)
     return Index(sizes, tuple(taken), tuple(dropped), tuple(new), tuple(arrays), batch, _place(parts))
 
 

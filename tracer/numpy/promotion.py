@@ -17,7 +17,16 @@ from tracer.ir import dtypes, shape
 from tracer.ir.dtypes import DType
 from tracer.ir.program import Literal
 from tracer.ir.types import array_type
-from tracer.numpy.conversion import Pair, array_of, broadcast, cast, common_pair, default_pair, inexact_dtype
+from tracer.numpy.conversion import (
+    Pair,
+    array_of,
+    broadcast,
+    cast,
+    common_pair,
+    default_pair,
+    inexact_dtype,
+    room_for,
+)
 from tracer.runtime.elementwise import Quick
 from tracer.settings import config
 from tracer.trace.array import KEY_DTYPE, Array
@@ -173,7 +182,7 @@ def literal(name: str, value: Any, dtype: DType, weak: bool = False) -> Literal:
             message(
                 f"{name}{here()}: {'the integer ' if value == value else ''}{value} does not fit in "
                 f"{dtypes.short_name(dtype)}",
-                help="cast the array to a wider dtype first" if dtype.itemsize < 8 else "write it as a float",
+                help=room_for(value, dtype),
             )
         ) from None
     return Literal(found, array_type(dtype, (), weak))

@@ -1,6 +1,7 @@
 """Signals: convolution and correlation along all axes, and trends taken away.
 
-Everything is computed by its definition: until there are Fourier transforms in compiled code, `fftconvolve` is, too.
+Everything is computed by its definition, in n m steps for n and m elements: until there are Fourier transforms in
+compiled code, `fftconvolve` is, too, and so is what is asked for with method="fft".
 What does not fit raises ShapeError, and an unknown mode, method or boundary ArgumentError.
 """
 
@@ -57,7 +58,8 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto", prec
 def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: int | Sequence[int] | None = None) -> Array:
     """`convolve` along some axes; along the others both have one size, and each of its places is for itself.
 
-    axes: one or several, by default all. Computed as by `convolve`, with the same bits.
+    axes: one or several, by default all. Computed by its definition, as by `convolve`, with the same bits: it takes n m
+    steps where Fourier transforms would take (n + m) log(n + m), which there are none of in compiled code yet.
 
     >>> tracer.scipy.signal.fftconvolve(tnp.ones((2, 3)), tnp.ones((2, 2)), axes=1)
     Array([[1., 2., 2., 1.],
@@ -250,7 +252,7 @@ say(
         "in1": "numbers [*n].",
         "in2": "numbers [*m], of as many axes. The result has their promoted dtype; integers become floats.",
         "mode": '"full" (n + m - 1 places along an axis), "same" (n, from the middle) or "valid" (both overlap).',
-        "method": '"auto", "direct" or "fft", which is all one.',
+        "method": '"auto", "direct" or "fft", which is all one: by definition, without Fourier transforms.',
         "precision": "as of `lax.conv_general_dilated`.",
         "boundary": 'what in1 is beyond its ends: "fill" for `fillvalue`, "wrap" or "symm".',
         "fillvalue": "a number.",
