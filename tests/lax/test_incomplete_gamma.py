@@ -33,6 +33,13 @@ def test_probabilities_are_scipy_s() -> None:
     np.testing.assert_allclose(lax.igammac(A, X), scipy.special.gammaincc(A, X), rtol=1e-13)
 
 
+def test_probabilities_far_below_the_mean_keep_their_digits() -> None:
+    a, x = np.asarray([16.5, 16.5, 30.0, 1000.0]), np.asarray([1e-9, 1e-15, 1e-6, 480.0])
+    with mpmath.workdps(40):
+        exact = [float(mpmath.gammainc(b, 0, y, regularized=True)) for b, y in zip(a, x, strict=True)]
+    np.testing.assert_allclose(lax.igamma(a, x), exact, rtol=2e-13)
+
+
 def integrals(a: float, x: float) -> tuple[float, float, float]:
     """P, 1 - P and the derivative of a sample, by quadrature: SciPy is wrong in the tails of large parameters."""
     with mpmath.workdps(40):

@@ -191,11 +191,14 @@ def _weight(a: Array, x: Array) -> Array:
     large = gt(a, _STIRLING)
     small_a, large_a = select(large, 1, a), select(large, a, _STIRLING)
     direct = exp(small_a * log(x) - x - lgamma(small_a + 1))
-    excess = (select(large, x, large_a) - large_a) / large_a
+    large_x = select(large, x, large_a)
+    excess = (large_x - large_a) / large_a
+    near = gt(excess, -0.5)  # far below, 1 + excess would have lost what x is
+    logarithm = select(near, log1p(select(near, excess, 0)), log(select(near, 1, large_x / large_a)))
     inverse, correction = 1 / large_a, full_like(a, 0)
     for coefficient in reversed(_SERIES):
         correction = correction * (inverse * inverse) + coefficient
-    shape = large_a * (log1p(excess) - excess) - correction * inverse
+    shape = large_a * (logarithm - excess) - correction * inverse
     return select(large, exp(shape) / sqrt(large_a * (2 * math.pi)), direct)
 
 

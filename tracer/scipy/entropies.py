@@ -92,7 +92,7 @@ def kl_div(p: Any, q: Any) -> Array:
     a, b = (_array(v) for v in promoted_real("kl_div", p, q))
     found = rel_entr(a, b)
     defined = (a >= 0) & (b >= 0) & (found < math.inf)
-    return where(defined, where(defined, found, 0.0) - a + b, found)
+    return where(defined, where(defined, found, 0.0) - (a - b), found)
 
 
 def boxcox(x: Any, lmbda: Any) -> Array:
