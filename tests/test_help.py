@@ -133,7 +133,7 @@ def test_functions_of_elements_take_and_give_what_they_say(name: str) -> None:
     operands, kinds, bools, said = CLAIMS[name].groups()
     count = len(operands.split(", "))
     for dtype in (*KINDS[kinds], *([np.bool_] if bools else [])):
-        shapes = [(3,), (2, 1), ()][:count]
+        shapes = [(3,), (2, 1), (), (), ()][:count]
         results = PUBLIC[name](*[np.ones(shape, dtype) for shape in shapes])
         for result in results if isinstance(results, tuple) else (results,):
             assert result.shape == np.broadcast_shapes(*shapes)

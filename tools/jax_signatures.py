@@ -10,6 +10,11 @@ from pathlib import Path
 
 import jax
 
+DISTRIBUTIONS = (
+    "bernoulli", "beta", "betabinom", "binom", "cauchy", "chi2", "dirichlet", "expon", "gamma", "gennorm", "geom",
+    "gumbel_l", "gumbel_r", "laplace", "logistic", "multinomial", "multivariate_normal", "nbinom", "norm", "pareto",
+    "poisson", "t", "truncnorm", "uniform", "vonmises", "wrapcauchy",
+)  # fmt: skip
 MODULES = (
     "jax",
     "jax.ad_checkpoint",
@@ -31,15 +36,19 @@ MODULES = (
     "jax.scipy.linalg",
     "jax.scipy.ndimage",
     "jax.scipy.signal",
+    "jax.scipy.sparse",
+    "jax.scipy.sparse.linalg",
     "jax.scipy.special",
     "jax.scipy.stats",
+    *(f"jax.scipy.stats.{name}" for name in DISTRIBUTIONS),
     "jax.sharding",
     "jax.test_util",
     "jax.tree",
     "jax.tree_util",
     "jax.typing",
 )
-OF_MODULES = ("jax.nn", "jax.scipy", "jax.scipy.stats")  # whose submodules are names for users  # fmt: skip
+# whose submodules are names for users
+OF_MODULES = ("jax.nn", "jax.scipy", "jax.scipy.sparse", "jax.scipy.stats")
 
 
 def _default(parameter):

@@ -156,7 +156,6 @@ ABSENT: dict[str, dict[str, str]] = {
         "fft": _TRANSFORMS,
         "interpolate": "not yet: tracer.numpy.interp interpolates on a line, ndimage.map_coordinates on a grid",
         "optimize": "scipy.optimize.minimize(jit(f), x0, jac=jit(grad(f))) takes our functions",
-        "sparse": "not yet: lax.custom_linear_solve with an iteration of your own",
         "spatial": "not yet: rotations are 3x3 matrices, and @ turns by them",
     },
     "tracer.scipy.integrate": {
@@ -175,15 +174,9 @@ ABSENT: dict[str, dict[str, str]] = {
     },
     "tracer.scipy.signal": dict.fromkeys(("csd", "istft", "stft", "welch"), _TRANSFORMS),
     "tracer.scipy.special": dict.fromkeys(
-        ("bernoulli", "bessel_jn", "dawsn", "erfcx", "exp1", "expi", "expn", "fresnel", "hyp1f1", "hyp2f1",
-         "loggamma", "owens_t", "sici", "spence", "sph_harm_y", "wofz"), _SPECIAL,
+        ("bessel_jn", "hyp1f1", "hyp2f1", "loggamma", "owens_t", "sph_harm_y", "wofz"), _SPECIAL,
     ),
-    "tracer.scipy.stats": dict.fromkeys(
-        ("bernoulli", "beta", "betabinom", "binom", "cauchy", "chi2", "dirichlet", "expon", "gamma", "gaussian_kde",
-         "gennorm", "geom", "gumbel_l", "gumbel_r", "laplace", "logistic", "mode", "multinomial",
-         "multivariate_normal", "nbinom", "pareto", "poisson", "t", "truncnorm", "uniform", "vonmises",
-         "wrapcauchy"), _DISTRIBUTION,
-    ),
+    "tracer.scipy.stats": dict.fromkeys(("gaussian_kde", "mode"), _DISTRIBUTION),
     "tracer.sharding": dict.fromkeys(
         ("AbstractDevice", "AbstractMesh", "AxisType", "ManualAxisType", "Mesh", "NamedSharding", "PartitionSpec",
          "PositionalSharding", "Sharding", "auto_axes", "explicit_axes", "get_abstract_mesh", "get_mesh",

@@ -29,6 +29,7 @@ from tools.numpy_table import (
 from tracer.errors import DTypeError, ShapeError
 from tracer.numpy import _REPLAYED, __all__
 from tracer.numpy.absent import ABSENT
+from tracer.scipy import stats
 
 
 def test_every_name_is_there_and_dir_lists_them() -> None:
@@ -175,11 +176,13 @@ def test_constants_have_a_line_in_the_docs(name: str) -> None:
     assert doctest.DocTestParser().get_examples(getattr(tnp, name).__doc__ or "") == []
 
 
+DISTRIBUTIONS = [name for name in stats.__all__ if inspect.ismodule(getattr(stats, name))]
 MODULES = (
     "", "ad_checkpoint", "custom_batching", "custom_derivatives", "debug", "dtypes", "experimental", "flatten_util",
     "lax", "lax.linalg", "nn", "nn.initializers", "numpy.fft", "numpy.lib.stride_tricks", "numpy.linalg", "ops",
-    "random", "scipy", "scipy.integrate", "scipy.linalg", "scipy.ndimage", "scipy.signal", "scipy.special",
-    "scipy.stats", "scipy.stats.norm", "sharding", "test_util", "tree", "tree_util", "typing",
+    "random", "scipy", "scipy.integrate", "scipy.linalg", "scipy.ndimage", "scipy.signal", "scipy.sparse",
+    "scipy.sparse.linalg", "scipy.special", "scipy.stats", *(f"scipy.stats.{name}" for name in DISTRIBUTIONS),
+    "sharding", "test_util", "tree", "tree_util", "typing",
 )  # fmt: skip
 
 

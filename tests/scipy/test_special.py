@@ -114,6 +114,14 @@ def test_relative_entropy_of_numbers_far_apart() -> None:
     np.testing.assert_allclose([by_p, by_q], [math.log(1e305) + 1, -1e305], rtol=1e-12)
 
 
+def test_divergences_of_large_and_nearly_equal_numbers_keep_their_digits() -> None:
+    p, q = np.asarray([1e6, 1e9, 3e5]), np.asarray([999e3, 1.0001e9, 3e5 + 1])
+    with mpmath.workdps(40):
+        pairs = [(mpmath.mpf(float(a)), mpmath.mpf(float(b))) for a, b in zip(p, q, strict=True)]
+        exact = [float(a * mpmath.log(a / b) - a + b) for a, b in pairs]
+    np.testing.assert_allclose(special.kl_div(p, q), exact, rtol=1e-11)
+
+
 def test_products_with_logarithms_of_nan_are_nan() -> None:
     for f in (special.xlogy, special.xlog1py):
         assert np.isnan(f(0.0, tnp.asarray(np.nan)))

@@ -1,12 +1,13 @@
 """`tracer.scipy`: SciPy's functions on arrays that are traced.
 
-Linear algebra, special functions, distributions, signals, integrals, and images read between pixels.
+Linear algebra, systems solved by iteration, special functions, distributions, signals, integrals, and images read
+between pixels.
 """
 
 from tracer.absent import absent
-from tracer.scipy import integrate, linalg, ndimage, signal, special, stats
+from tracer.scipy import integrate, linalg, ndimage, signal, sparse, special, stats
 
-__all__ = ["integrate", "linalg", "ndimage", "signal", "special", "stats"]
+__all__ = ["integrate", "linalg", "ndimage", "signal", "sparse", "special", "stats"]
 
 
 def __getattr__(name: str) -> object:

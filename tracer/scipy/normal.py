@@ -89,11 +89,17 @@ def log_ndtr(x: Any, series_order: int = 3) -> Array:
     far, above = value < _FAR, value > 0.0
     size = -where(far, value, _FAR)
     inverse = 1.0 / size
-    below = -0.5 * size * size - 0.5 * math.log(2 * math.pi) - log(size) - log(_ratio(_MILLS, inverse * inverse))
+    below = -0.5 * size * size - 0.5 * math.log(2 * math.pi) - log(size) - log(quotient(_MILLS, inverse * inverse))
     inside = where(far, _FAR, value)
     near = log(ndtr(where(above, 0.0, inside)))
     result = where(far, below, where(above, log1p(-ndtr(-where(above, inside, 0.0))), near))
     return _narrow(result, given)
+
+
+def mills_ratio(t: Array) -> Array:
+    """What is beyond t over the density there, of relative error 3e-15 from t = 5 on."""
+    inverse = 1.0 / t
+    return inverse / quotient(_MILLS, inverse * inverse)
 
 
 def ndtri(p: Any) -> Array:
@@ -111,11 +117,11 @@ def _quantile(p: Array) -> Array:
     centred = p - 0.5
     central = absolute(centred) <= 0.425
     q = where(central, centred, 0.0)
-    near = q * _ratio(_MEDIAN, 0.180625 - q * q)
+    near = q * quotient(_MEDIAN, 0.180625 - q * q)
     tail = minimum(p, 1.0 - p)
     outside = ~central & (tail > 0.0)
     r = sqrt(-log(where(outside, tail, 0.05)))
-    far = where(r <= 5.0, _ratio(_TAILS, r - 1.6), _ratio(_FAR_OUT, r - 5.0))
+    far = where(r <= 5.0, quotient(_TAILS, r - 1.6), quotient(_FAR_OUT, r - 5.0))
     size = where(outside, far, where(tail == 0.0, inf, nan))
     return where(central, near, where(centred < 0.0, -size, size))
 
@@ -123,8 +129,8 @@ def _quantile(p: Array) -> Array:
 _quantile.defjvps(lambda dp, x, p: dp * (math.sqrt(2 * math.pi) * exp(0.5 * x * x)))
 
 
-def _ratio(polynomials: tuple[Sequence[float], Sequence[float]], x: Array) -> Array:
-    """The quotient of two polynomials, by Horner's rule."""
+def quotient(polynomials: tuple[Sequence[float], Sequence[float]], x: Array) -> Array:
+    """The quotient of two polynomials, of coefficients from the highest power down, by Horner's rule."""
     upper, lower = (_polynomial(coefficients, x) for coefficients in polynomials)
     return upper / lower
 

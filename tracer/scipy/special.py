@@ -60,6 +60,7 @@ from tracer.scipy.gammas import (
     poch,
     rgamma,
 )
+from tracer.scipy.integrals import bernoulli, dawsn, erfcx, exp1, expi, expn, fresnel, sici, spence
 from tracer.scipy.normal import log_ndtr, ndtr, ndtri
 from tracer.scipy.zetas import zeta
 from tracer.trace.array import Array
@@ -246,6 +247,7 @@ def i1e(x: Any) -> Array:
 
 
 __all__ = [
+    "bernoulli",
     "beta",
     "betainc",
     "betaincc",
@@ -258,19 +260,25 @@ __all__ = [
     "chdtrc",
     "comb",
     "cosm1",
+    "dawsn",
     "digamma",
     "entr",
     "erf",
     "erfc",
+    "erfcx",
     "erfinv",
+    "exp1",
     "exp2",
     "exp10",
+    "expi",
     "expit",
     "expm1",
+    "expn",
     "exprel",
     "factorial",
     "fdtr",
     "fdtrc",
+    "fresnel",
     "gamma",
     "gammainc",
     "gammaincc",
@@ -299,8 +307,10 @@ __all__ = [
     "psi",
     "rel_entr",
     "rgamma",
+    "sici",
     "sinc",
     "softmax",
+    "spence",
     "stdtr",
     "xlog1py",
     "xlogy",

@@ -1,0 +1,189 @@
+"""Linear systems by iteration beside SciPy's and direct solutions: batches, trees, derivatives, limits, mistakes."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse.linalg
+
+import tracer
+import tracer.numpy as tnp
+from tracer.errors import ArgumentError, ShapeError
+from tracer.scipy.sparse import linalg
+
+N = 12
+_RNG = np.random.default_rng(5)
+_MIXED = _RNG.normal(size=(N, N))
+POSITIVE = _MIXED @ _MIXED.T + N * np.eye(N)
+GENERAL = _MIXED + 2 * N**0.5 * np.eye(N)
+SIDE = _RNG.normal(size=N)
+WEIGHTS = np.linspace(-1, 1, N)
+
+SOLVERS: dict[str, tuple[Any, Any]] = {
+    "cg": (linalg.cg, POSITIVE), "bicgstab": (linalg.bicgstab, GENERAL), "gmres": (linalg.gmres, GENERAL),
+    "gmres, incremental": (partial(linalg.gmres, solve_method="incremental"), GENERAL),
+    "gmres, restarted": (partial(linalg.gmres, restart=4), GENERAL),
+}  # fmt: skip
+every_solver = pytest.mark.parametrize("name", SOLVERS)
+ways = pytest.mark.parametrize("way", [lambda f: f, tracer.jit], ids=["eager", "jit"])
+
+
+def close(found: Any, expected: Any, rtol: float = 1e-9) -> None:
+    np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol * np.abs(expected).max())
+
+
+@ways
+@every_solver
+def test_solutions_of_matrices_and_of_functions(name: str, way: Any) -> None:
+    solve, a = SOLVERS[name]
+    expected = np.linalg.solve(a, SIDE)
+    close(way(lambda a, b: solve(a, b, tnp.ones(N), tol=1e-12)[0])(a, SIDE), expected)
+    scaled = way(lambda a, b: solve(lambda v: a @ v, b, tol=1e-12, M=lambda v: v / tnp.diag(a))[0])
+    close(scaled(a, SIDE), expected)
+
+
+@every_solver
+def test_complex_maps_of_real_sides(name: str) -> None:
+    solve, a = SOLVERS[name]
+    skewed = a + 1j * (_MIXED - _MIXED.T)
+    found, pullback = tracer.vjp(lambda b: solve(skewed, b, tol=1e-12)[0], SIDE)
+    close(found, np.linalg.solve(skewed, SIDE))
+    close(pullback(tnp.asarray(WEIGHTS + 0j))[0], np.real(np.linalg.solve(skewed.T, WEIGHTS)))
+
+
+@pytest.mark.parametrize("name", ["cg", "bicgstab"])
+@pytest.mark.parametrize("preconditioned", [False, True])
+def test_steps_are_those_of_scipy(name: str, preconditioned: bool) -> None:
+    solve, a = SOLVERS[name]
+    m = np.diag(1 / np.diag(a)) if preconditioned else None
+    for steps in (1, 2, 4):
+        expected = getattr(scipy.sparse.linalg, name)(a, SIDE, rtol=1e-14, atol=0.0, maxiter=steps, M=m)[0]
+        close(solve(a, SIDE, tol=1e-14, maxiter=steps, M=m)[0], expected, 1e-11)
+
+
+def test_rounds_of_gmres_are_those_of_scipy() -> None:
+    for restart, rounds in ((3, 1), (3, 2), (5, 1), (N, 1)):
+        expected = scipy.sparse.linalg.gmres(GENERAL, SIDE, rtol=1e-14, restart=restart, maxiter=rounds)[0]
+        for method in ("batched", "incremental"):
+            found, info = linalg.gmres(GENERAL, SIDE, tol=1e-14, restart=restart, maxiter=rounds, solve_method=method)
+            close(found, expected, 1e-11)
+            assert int(info) == 0
+
+
+@every_solver
+def test_the_residual_is_as_small_as_asked_for_and_not_much_smaller(name: str) -> None:
+    solve, a = SOLVERS[name]
+    for limits in ({"tol": 1e-3}, {"tol": 0.0, "atol": 1e-3 * float(np.linalg.norm(SIDE))}):
+        left = np.linalg.norm(SIDE - a @ np.asarray(solve(a, SIDE, **limits)[0])) / np.linalg.norm(SIDE)
+        assert left <= 1e-3
+        assert left > 1e-9 or name in ("gmres", "gmres, restarted")
+    start = np.linalg.solve(a, SIDE) * (1 + 1e-8)
+    np.testing.assert_array_equal(solve(a, SIDE, start, tol=1e-5)[0], start)
+
+
+@ways
+@every_solver
+def test_derivatives_are_those_of_the_solution(name: str, way: Any) -> None:
+    solve, a = SOLVERS[name]
+
+    def solution(a: Any, b: Any) -> Any:
+        return solve(lambda v: a @ v, b, np.full(N, 1e3), tol=1e-13)[0]
+
+    expected, turned = np.linalg.solve(a, SIDE), np.linalg.solve(a.T, WEIGHTS)
+    small = 1e-30  # a start far away is no part of small cotangents
+    by_a, by_b = way(tracer.grad(lambda a, b: (solution(a, b) * WEIGHTS * small).sum(), (0, 1)))(a, SIDE)
+    close(by_b, turned * small)
+    close(by_a, -np.outer(turned, expected) * small)
+
+
+@every_solver
+def test_derivatives_forwards_and_of_second_order(name: str) -> None:
+    solve, a = SOLVERS[name]
+
+    def solution(a: Any, b: Any) -> Any:
+        return solve(lambda v: a @ v, b, tol=1e-13)[0]
+
+    expected = np.linalg.solve(a, SIDE)
+    _, tangent = tracer.jvp(solution, (a, SIDE), (tnp.ones((N, N)), tnp.asarray(WEIGHTS)))
+    close(tangent, np.linalg.solve(a, WEIGHTS - np.ones((N, N)) @ expected))
+    close(tracer.jacfwd(lambda b: solution(a, b))(SIDE), np.linalg.inv(a))
+    second = tracer.hessian(lambda s: (solution(a * s, SIDE) * WEIGHTS).sum())(1.0)
+    close(second, 2 * expected @ WEIGHTS)
+
+
+@every_solver
+def test_batches_of_sides_and_of_maps(name: str) -> None:
+    solve, a = SOLVERS[name]
+    sides, scales = np.stack([SIDE, WEIGHTS, 0 * SIDE]), np.asarray([1.0, 2.0, 3.0])
+    solved = lambda s, b: solve(lambda v: s * (a @ v), b, tol=1e-12)[0]  # noqa: E731
+    found = tracer.jit(tracer.vmap(solved))(scales, sides)
+    close(found, np.linalg.solve(a, sides.T).T / scales[:, None])
+    gradients = (tracer.vmap(tracer.grad(lambda s, b: (solved(s, b) * WEIGHTS).sum())))(scales, sides)
+    close(gradients, -np.linalg.solve(a, sides.T).T @ WEIGHTS / scales**2)
+
+
+@every_solver
+def test_vectors_are_trees(name: str) -> None:
+    solve, _ = SOLVERS[name]
+
+    def apply(v: Any) -> Any:
+        return {"plate": 3 * v["plate"] + v["rest"][0], "rest": [5 * v["rest"][0] + v["plate"].sum()]}
+
+    side = {"plate": tnp.asarray([[4.0, 4.0]]), "rest": [7]}
+    found, _ = solve(apply, side, tol=1e-12)
+    assert found["plate"].shape == (1, 2)
+    close(found["plate"], [[1.0, 1.0]])
+    close(found["rest"][0], 1.0)
+    gradient = tracer.grad(lambda side: solve(apply, side, tol=1e-12)[0]["rest"][0])(
+        {"plate": side["plate"], "rest": [7.0]}
+    )
+    close(gradient["plate"], np.full((1, 2), -1 / 13))
+    close(gradient["rest"][0], 3 / 13)
+
+
+@every_solver
+def test_dtypes_are_promoted_and_sides_may_be_empty_or_zero(name: str) -> None:
+    solve, a = SOLVERS[name]
+    single = solve(lambda v: 2 * v, tnp.ones(3, "float32"))[0]
+    assert single.dtype == np.float32
+    close(single, np.full(3, 0.5), 1e-6)
+    assert solve(a.astype("float32"), SIDE)[0].dtype == np.float64
+    assert solve(a, SIDE.astype("float32"))[0].dtype == np.float64
+    assert solve(lambda v: 2j * v, SIDE.astype("float32"))[0].dtype == np.complex64
+    assert solve(lambda v: 2 * v, 3)[0] == 1.5
+    assert solve(lambda v: v, np.zeros(0))[0].shape == (0,)
+    assert not np.asarray(solve(a, np.zeros(N))[0]).any()
+
+
+def test_a_map_without_an_inverse_gives_what_comes_nearest_and_no_nan() -> None:
+    a, b = np.diag([2.0, 1.0, 0.0]), np.asarray([2.0, 3.0, 0.0])
+    for solve in (linalg.cg, linalg.bicgstab, linalg.gmres):
+        close(solve(a, b, tol=1e-10)[0], [1.0, 3.0, 0.0])
+    found, info = linalg.gmres(a, np.ones(3), maxiter=3)
+    close(np.asarray(found)[:2], [0.5, 1.0])
+    assert int(info) == 0
+    turned = np.asarray([[0.0, 1.0], [-1.0, 0.0]])  # whose first product is 0: BiCGSTAB stays where it is
+    assert np.isfinite(linalg.bicgstab(turned, np.ones(2))[0]).all()
+    close(linalg.gmres(turned, np.ones(2), tol=1e-12)[0], [-1.0, 1.0])
+
+
+def test_mistakes_are_told() -> None:
+    with pytest.raises(
+        ShapeError, match=r"^cg at test_sparse.py:\d+: A is a function, or a square matrix\n  got an arr"
+    ):
+        linalg.cg(np.ones((2, 3)), np.ones(3))
+    with pytest.raises(ShapeError, match=r"^gmres at test_sparse.py:\d+: x0 must be a tree like b\n  expected"):
+        linalg.gmres(np.eye(3), np.ones(3), np.ones(2))
+    with pytest.raises(ShapeError, match=r"^bicgstab at test_sparse.py:\d+: what A returns must be a tree like b"):
+        linalg.bicgstab(lambda v: (v, v), np.ones(3))
+    with pytest.raises(ShapeError, match=r"^cg at test_sparse.py:\d+: what M returns must be a tree like b"):
+        linalg.cg(np.eye(3), np.ones(3), M=lambda v: v[:2])
+    with pytest.raises(ArgumentError, match=r'^gmres at .*: solve_method is "batched" or "incremental"\n  got .qr.$'):
+        linalg.gmres(np.eye(3), np.ones(3), solve_method="qr")
+    with pytest.raises(ArgumentError, match=r"^gmres at .*: a round looks at one direction at least\n  got restart=0$"):
+        linalg.gmres(np.eye(3), np.ones(3), restart=0)
+    with pytest.raises(ArgumentError, match=r"^cg at test_sparse.py"):
+        linalg.cg(None, np.ones(3))

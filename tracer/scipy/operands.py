@@ -1,0 +1,26 @@
+"""Operands of functions of elements: arrays of one dtype and one shape, of which narrow floats are computed in f32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tracer.numpy import broadcast_arrays
+from tracer.numpy.conversion import array_of
+from tracer.numpy.promotion import promoted_real
+from tracer.trace.array import Array
+
+
+def operands(name: str, *values: Any) -> list[Array]:
+    """The values as real arrays of one float dtype and one shape. Raises DTypeError for complex numbers."""
+    found = [array_of(name, v if isinstance(v, Array) else v.value) for v in promoted_real(name, *values)]
+    return list(broadcast_arrays(*found)) if len(found) > 1 else found
+
+
+def at_elements(formula: Callable[..., Any], name: str, *values: Any) -> Array:
+    """A formula of the operands, in their dtype; narrow floats are computed in f32."""
+    given = operands(name, *values)
+    dtype = given[0].dtype
+    if dtype.itemsize >= 4:
+        return array_of(name, formula(*given))
+    return array_of(name, formula(*(x.astype("float32") for x in given))).astype(dtype)

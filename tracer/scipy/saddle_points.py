@@ -1,0 +1,98 @@
+"""Logarithms of gamma, beta and binomial densities without cancellation, however large their parameters are.
+
+Factorials are taken by what Stirling's formula leaves, and what is large in them and in powers together, as deviances:
+Loader 2000, Fast and Accurate Computation of Binomial Probabilities. With c = a + b, y = 1 - x and the deviance
+D(a, m) = a log(a / m) - a + m,
+
+    log(m^k e^-m / k!)     = -D(k, m) - log(2π k) / 2 - R(k)
+    log(x^a y^b / B(a, b)) = -D(a, c x) - D(b, c y) - log(2π c / (a b)) / 2 - R(a) - R(b) + R(c)
+"""
+
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+
+from __future__ import annotations
+
+import math
+
+from tracer.numpy import inf, log, log1p, where
+from tracer.primitives import special
+from tracer.scipy.entropies import kl_div, xlog1py, xlogy
+from tracer.trace.array import Array
+
+_LARGE = 16.0  # from here on the series of six terms is exact: the seventh is 1e-18
+_SERIES = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
+_HALF_LOG = 0.5 * math.log(2 * math.pi)
+
+
+def remainder(x: Array) -> Array:
+    """log Γ(x) - (x - 1/2) log x + x - log(2π) / 2, for positive x."""
+    large = x >= _LARGE
+    inverse = 1.0 / where(large, x, _LARGE)
+    square = inverse * inverse
+    series = square * _SERIES[-1]
+    for coefficient in _SERIES[-2:0:-1]:
+        series = (series + coefficient) * square
+    small = where(large, 1.0, x)
+    direct = special.lgamma(small) - ((small - 0.5) * log(small) - small + _HALF_LOG)
+    return where(large, (series + _SERIES[0]) * inverse, direct)
+
+
+def log_poisson(k: Array, mean: Array) -> Array:
+    """log(mean^k e^-mean / Γ(k + 1)) for real k >= 0 and mean >= 0."""
+    large = k >= _LARGE
+    few, many = where(large, 1.0, k), where(large, k, _LARGE)
+    direct = xlogy(few, mean) - mean - special.lgamma(few + 1.0)
+    return where(large, -kl_div(many, mean) - 0.5 * log(many) - _HALF_LOG - remainder(many), direct)
+
+
+def log_gamma_density(a: Array, x: Array) -> Array:
+    """log(x^(a - 1) e^-x / Γ(a)) for a > 0 and x >= 0."""
+    large = a >= _LARGE + 1.0
+    low = where(large, 1.0, a)
+    direct = xlogy(low - 1.0, x) - x - special.lgamma(low)
+    return where(large, log_poisson(where(large, a - 1.0, _LARGE), x), direct)
+
+
+def log_beta(a: Array, b: Array) -> Array:
+    """log B(a, b), for positive a and b."""
+    c = a + b
+    powers = a * _log_ratio(b, a) + b * _log_ratio(a, b)
+    return remainder(a) + remainder(b) - remainder(c) - powers + 0.5 * (log(c) - log(a) - log(b)) + _HALF_LOG
+
+
+def _log_ratio(b: Array, a: Array) -> Array:
+    """log((a + b) / a)."""
+    ratio = b / a
+    fits = ratio < inf
+    return where(fits, log1p(where(fits, ratio, 1.0)), log(b) - log(a))
+
+
+def log_beta_weight(a: Array, b: Array, x: Array, y: Array) -> Array:
+    """log(x^a y^b / B(a, b)), for positive a and b, and x + y = 1."""
+    c = a + b
+    deviance = kl_div(a, c * x) + kl_div(b, c * y)
+    return remainder(c) - remainder(a) - remainder(b) - deviance + 0.5 * (log(a) + log(b) - log(c)) - _HALF_LOG
+
+
+def log_beta_density(a: Array, b: Array, x: Array) -> Array:
+    """log(x^(a - 1) (1 - x)^(b - 1) / B(a, b)), for positive a and b, and x from 0 to 1."""
+    direct = xlogy(a - 1.0, x) + xlog1py(b - 1.0, -x) - log_beta(a, b)
+    weighed = ((a >= _LARGE) | (b >= _LARGE)) & (x > 0) & (x < 1)
+    inner = where(weighed, x, 0.5)
+    return where(weighed, log_beta_weight(a, b, inner, 1.0 - inner) - log(inner) - log1p(-inner), direct)
+
+
+def log_binomial(k: Array, n: Array, p: Array) -> Array:
+    """The logarithm of the probability of k of n, each of which has p, for 0 <= k <= n."""
+    inner = (k > 0) & (k < n)
+    several, others = where(inner, k, 1.0), where(inner, n - k, 1.0)
+    ways = log_beta_weight(several, others, p, 1.0 - p) - log(several) - log(others) + log(several + others)
+    return where(inner, ways, where(k > 0, xlogy(n, p), xlog1py(n, -p)))
+
+
+def log_negative_binomial(k: Array, n: Array, p: Array) -> Array:
+    """The logarithm of the probability of k failures in front of the n-th success, for k >= 0 and n > 0."""
+    some = k > 0
+    several = where(some, k, 1.0)
+    return where(some, log_beta_weight(n, several, p, 1.0 - p) - log(several), n * log(p))

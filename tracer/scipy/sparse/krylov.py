@@ -1,0 +1,150 @@
+"""Iterations for linear systems on vectors [n]: conjugate gradients, BiCGSTAB, GMRES. They are not differentiated.
+
+Saad 2003, Iterative Methods for Sparse Linear Systems, second edition: algorithms 9.1, 7.7 (with a preconditioner on
+the right) and 9.5. All stop once the norm of the residual b - A x, as it is carried along, is at most `least`.
+"""
+
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tracer.lax import while_loop
+from tracer.numpy import absolute, arange, conj, eye, finfo, hypot, real, sqrt, vdot, where, zeros
+from tracer.scipy.linalg import solve_triangular
+from tracer.trace.array import Array
+
+Map = Callable[[Array], Array]
+
+
+class Limits(NamedTuple):
+    """When an iteration ends: at this norm of the residual, or after so many steps."""
+
+    least: Any
+    steps: Any
+
+
+def norm(x: Array) -> Array:
+    """The Euclidean norm of a vector."""
+    return sqrt(real(vdot(x, x)))
+
+
+def conjugate_gradients(apply: Map, b: Array, x: Array, limits: Limits, precondition: Map) -> Array:
+    """For hermitian positive definite maps and preconditioners, from x on."""
+
+    def goes_on(state: Any) -> Any:
+        return (norm(state[1]) > limits.least) & (state[-1] < limits.steps)
+
+    def step(state: Any) -> Any:
+        x, rest, way, size, count = state
+        moved = apply(way)
+        length = size / real(vdot(way, moved))
+        x, rest = x + length * way, rest - length * moved
+        better = precondition(rest)
+        left = real(vdot(rest, better))
+        return x, rest, better + (left / size) * way, left, count + 1
+
+    rest = b - apply(x)
+    way = precondition(rest)
+    return while_loop(goes_on, step, (x, rest, way, real(vdot(rest, way)), 0))[0]
+
+
+def stabilised_gradients(apply: Map, b: Array, x: Array, limits: Limits, precondition: Map) -> Array:
+    """For all maps. Ends as well where it breaks down, by a product that is 0."""
+    shadow = b - apply(x)
+
+    def goes_on(state: Any) -> Any:
+        _, rest, _, _, _, count, stuck = state
+        return (norm(rest) > limits.least) & (count < limits.steps) & ~stuck
+
+    def step(state: Any) -> Any:
+        x, rest, way, moved, (size, length, damping), count, _ = state
+        now = vdot(shadow, rest)
+        way = rest + _quotient(now, size) * _quotient(length, damping) * (way - damping * moved)
+        ahead = precondition(way)
+        moved = apply(ahead)
+        length = _quotient(now, vdot(shadow, moved))
+        rest = rest - length * moved
+        aside = precondition(rest)
+        turned = apply(aside)
+        damping = _quotient(vdot(turned, rest), vdot(turned, turned))
+        x, rest = x + length * ahead + damping * aside, rest - damping * turned
+        return x, rest, way, moved, (now, length, damping), count + 1, (length == 0) | (damping == 0)
+
+    one = zeros((), b.dtype) + 1
+    still = zeros(b.shape, b.dtype)
+    start = (x, shadow, still, still, (one, one, one), 0, zeros((), bool))
+    return while_loop(goes_on, step, start)[0]
+
+
+def minimal_residuals(
+    apply: Map, b: Array, x: Array, limits: Limits, precondition: Map, *, restart: int, early: bool
+) -> Array:  # fmt: skip
+    """For all maps. A round looks at `restart` directions; `early`: at no more than are needed. steps: of rounds."""
+
+    def goes_on(state: Any) -> Any:
+        return (norm(state[1]) > limits.least) & (state[-1] < limits.steps)
+
+    def step(state: Any) -> Any:
+        x, rest, count = state
+        x = x + precondition(_best(lambda v: apply(precondition(v)), rest, limits.least, restart, early))
+        return x, b - apply(x), count + 1
+
+    return while_loop(goes_on, step, (x, b - apply(x), 0))[0]
+
+
+def _best(apply: Map, b: Array, least: Any, most: int, early: bool) -> Array:
+    """The combination of b, A b, A A b, ... that A brings closest to b.
+
+    basis: orthonormal, in rows; turn: the product of Givens' rotations that makes the map triangular on it.
+    """
+    size = norm(b)
+    places = arange(most)
+
+    def goes_on(state: Any) -> Any:
+        *_, left, count, complete = state
+        more = (count < most) & ~complete
+        return more & (left > least) if early else more
+
+    def step(state: Any) -> Any:
+        basis, turn, triangle, used, _, k, _ = state
+        moved = apply(basis[k])
+        before = norm(moved)
+        overlap = conj(basis) @ moved
+        moved = moved - overlap @ basis
+        again = conj(basis) @ moved  # what rounding left: Giraud, Langou & Rozložník 2005: twice is enough
+        moved = moved - again @ basis
+        after = norm(moved)
+        complete = ~(after > finfo(b.dtype).eps * before)
+        after = where(complete, 0.0, after)
+        basis = basis.at[k + 1].set(where(complete, 0.0, moved / where(complete, 1.0, after)))
+        column = turn @ (overlap + again).at[k + 1].set(after.astype(b.dtype))
+        above, below = column[k], real(column[k + 1])
+        length = hypot(absolute(above), below)
+        exists = length > 16 * finfo(b.dtype).eps * before  # else the map brings nothing new, but for rounding
+        safe = where(exists, length, 1.0)
+        cosine, sine = where(exists, conj(above) / safe, 1.0), where(exists, below / safe, 0.0)
+        first, second = turn[k], turn[k + 1]
+        turn = turn.at[k].set(cosine * first + sine * second)
+        turn = turn.at[k + 1].set(conj(cosine) * second - sine * first)
+        column = where(places == k, safe.astype(b.dtype), where(places < k, column[:most], 0.0))
+        triangle = triangle.at[:, k].set(where(exists, column, (places == k).astype(b.dtype)))
+        used = used.at[k].set(exists)
+        return basis, turn, triangle, used, size * absolute(turn[k + 1, 0]), k + 1, complete
+
+    basis = zeros((most + 1, b.size), b.dtype).at[0].set(_quotient(b, size.astype(b.dtype)))
+    start = (
+        basis, eye(most + 1, dtype=b.dtype), eye(most, dtype=b.dtype), zeros(most, bool), size, 0, zeros((), bool),
+    )  # fmt: skip
+    basis, turn, triangle, used, *_ = while_loop(goes_on, step, start)
+    weights = solve_triangular(triangle, where(used, size * turn[:most, 0], 0.0))
+    return weights @ basis[:most]
+
+
+def _quotient(x: Any, y: Any) -> Any:
+    """0 where y is."""
+    none = y == 0
+    return where(none, 0.0, x / where(none, 1.0, y))

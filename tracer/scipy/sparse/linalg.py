@@ -1,0 +1,231 @@
+"""Solutions of linear systems by iteration, of maps given as functions: cg, bicgstab, gmres. Vectors are trees.
+
+With A x = b, dx = A^-1 (db - dA x): derivatives are solutions of their own, by the same iteration, from zero, and to
+the relative tolerance of the first one. So a starting point has no derivative, and small tangents are as exact as
+large ones.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, ShapeError, message
+from tracer.flatten_util import ravel_pytree
+from tracer.ir import dtypes
+from tracer.lax import custom_linear_solve, custom_root
+from tracer.numpy import isnan, maximum, result_type, where, zeros_like
+from tracer.numpy.conversion import array_of, inexact_dtype
+from tracer.runtime.staging import eval_shape
+from tracer.scipy.sparse.krylov import (
+    Limits,
+    Map,
+    conjugate_gradients,
+    minimal_residuals,
+    norm,
+    stabilised_gradients,
+)
+from tracer.trace import trees
+from tracer.trace.array import Array
+from tracer.trace.docstrings import say
+from tracer.trace.source import here
+from tracer.trace.tracebacks import call_user, set_boundaries
+from tracer.transforms.closures import hoisted
+
+__all__ = ["bicgstab", "cg", "gmres"]
+
+Tree = Any
+Staged = tuple[
+    Callable[..., Any], Sequence[Array]
+]  # a function, and the traced arrays that it takes behind its argument
+Iteration = Callable[[Map, Array, Array, Limits, Map], Array]
+
+
+def cg(
+    A: Any, b: Tree, x0: Tree = None, *, tol: Any = 1e-5, atol: Any = 0.0, maxiter: Any = None, M: Any = None
+) -> tuple[Tree, None]:  # fmt: skip
+    """The x with A x = b by conjugate gradients, for hermitian positive definite A.
+
+    M is hermitian and positive definite, too. Returns (x, None). Raises ShapeError where trees do not fit.
+
+    >>> a = tnp.asarray([[4.0, 1.0], [1.0, 3.0]])
+    >>> x, _ = tracer.scipy.sparse.linalg.cg(lambda v: a @ v, tnp.asarray([1.0, 2.0]))
+    >>> x
+    Array([0.09090909, 0.63636364], f64)
+    >>> tracer.grad(lambda b: tracer.scipy.sparse.linalg.cg(a, b)[0].sum())(tnp.asarray([1.0, 2.0]))
+    Array([0.18181818, 0.27272727], f64)
+    """
+    return _System("cg", A, b, x0, tol, atol, maxiter, M).solution(conjugate_gradients, hermitian=True), None
+
+
+def bicgstab(
+    A: Any, b: Tree, x0: Tree = None, *, tol: Any = 1e-5, atol: Any = 0.0, maxiter: Any = None, M: Any = None
+) -> tuple[Tree, None]:  # fmt: skip
+    """The x with A x = b by stabilised biconjugate gradients, for any A: two products with it a step.
+
+    A step that breaks down, since a product of vectors is 0, is the last one. Returns (x, None). Raises ShapeError
+    where trees do not fit.
+
+    >>> a = tnp.asarray([[4.0, 1.0], [-1.0, 3.0]])
+    >>> x, _ = tracer.scipy.sparse.linalg.bicgstab(a, tnp.asarray([5.0, 2.0]))
+    >>> x
+    Array([1., 1.], f64)
+    """
+    return _System("bicgstab", A, b, x0, tol, atol, maxiter, M).solution(stabilised_gradients), None
+
+
+def gmres(
+    A: Any, b: Tree, x0: Tree = None, *, tol: Any = 1e-5, atol: Any = 0.0, restart: int = 20, maxiter: Any = None,
+    M: Any = None, solve_method: str = "batched",
+) -> tuple[Tree, Array]:  # fmt: skip
+    """The x with A x = b by generalised minimal residuals, for any A.
+
+    restart: an integer known while tracing, how many directions a round looks at; as many vectors are kept.
+    maxiter: how many rounds; by default 10 n. solve_method: "incremental", which looks at the residual after every
+    direction and ends a round early, or "batched", which does not. M stands on the right: the residual is that of A.
+    Returns (x, info): an int32, -1 where x is not a number, else 0. Raises ShapeError where trees do not fit,
+    ArgumentError for another method, and for no directions.
+
+    >>> a = tnp.asarray([[4.0, 1.0], [-1.0, 3.0]])
+    >>> x, info = tracer.scipy.sparse.linalg.gmres(a, tnp.asarray([5.0, 2.0]), solve_method="incremental")
+    >>> x, info
+    (Array([1., 1.], f64), Array(0, i32))
+    """
+    if solve_method not in ("batched", "incremental"):
+        text = f'gmres{here()}: solve_method is "batched" or "incremental"'
+        raise ArgumentError(message(text, f"got {solve_method!r}"))
+    system = _System("gmres", A, b, x0, tol, atol, maxiter, M)
+    directions = min(operator.index(restart), system.side.size)
+    if directions < 1 <= system.side.size:
+        raise ArgumentError(
+            message(f"gmres{here()}: a round looks at one direction at least", f"got restart={restart}")
+        )
+    x = system.solution(partial(minimal_residuals, restart=directions, early=solve_method == "incremental"))
+    unknown = isnan(ravel_pytree(x)[0]).any()
+    return x, where(unknown, -1, 0).astype("int32")
+
+
+class _System:
+    """A x = b on vectors: the leaves of trees one behind the other, of the dtype of all of them and of A's results."""
+
+    def __init__(self, name: str, A: Any, b: Tree, x0: Tree, tol: Any, atol: Any, maxiter: Any, M: Any) -> None:
+        self.name = name
+        leaves, self.structure = trees.flatten(b)
+        sides = [array_of(name, leaf) for leaf in leaves]
+        starts = sides if x0 is None else self._like(sides, x0, "x0")
+        functions = [_linear(name, A, "A"), *([] if M is None else [_linear(name, M, "M")])]
+        dtype = _dtype([*sides, *starts])
+        for function, which in zip(functions if sides else (), "AM", strict=False):
+            found = eval_shape(function, trees.unflatten(self.structure, [x.astype(dtype) for x in sides]))
+            dtype = _dtype([dtype, *self._like(sides, found, f"what {which} returns")])
+        self.dtype = dtype
+        self.side, self.unravel = ravel_pytree(trees.unflatten(self.structure, [x.astype(dtype) for x in sides]))
+        self.start = zeros_like(self.side) if x0 is None else self._vector(x0)
+        self.apply = self._of_vectors(functions[0])
+        self.precondition = (_same, ()) if M is None else self._of_vectors(functions[1])
+        self.steps = 10 * self.side.size if maxiter is None else maxiter
+        width = dtypes.real_dtype(dtype)
+        self.tol, self.atol = (array_of(name, limit).astype(width) for limit in (tol, atol))
+
+    def solution(self, iterate: Iteration, *, hermitian: bool = False) -> Tree:
+        """The tree x, differentiable in b and in what A closes over."""
+        if not self.side.size:
+            return self.unravel(self.side)
+        length = norm(self.side)
+        least = maximum(self.tol * length, self.atol)
+        share = where(length > 0, least / where(length > 0, length, 1.0), self.tol)
+        symmetric = hermitian and not dtypes.is_complex(self.dtype)
+        first = partial(_first, iterate, self.apply, self.precondition, self.side, least, self.steps)
+        derivative = partial(_derivative, iterate, self.precondition, share, self.steps, symmetric)
+        apply, held = self.apply
+        return self.unravel(custom_root(lambda x: apply(x, *held) - self.side, self.start, first, derivative))
+
+    def _of_vectors(self, function: Callable[[Tree], Tree]) -> Staged:
+        return hoisted(
+            lambda v: self._vector(call_user(function, (self.unravel(v),), {})), (self.side,), lambda _: True
+        )
+
+    def _vector(self, tree: Tree) -> Array:
+        return ravel_pytree(tree)[0].astype(self.dtype)
+
+    def _like(self, sides: list[Array], tree: Tree, what: str) -> list[Any]:
+        """The leaves of a tree. Raises ShapeError unless it has b's structure and shapes."""
+        leaves, structure = trees.flatten(tree)
+        if structure == self.structure and [np.shape(x) for x in leaves] == [x.shape for x in sides]:
+            return leaves
+        raise ShapeError(
+            message(
+                f"{self.name}{here()}: {what} must be a tree like b",
+                f"expected {trees.structure_text(self.structure)} of shapes {[x.shape for x in sides]}",
+                f"got {trees.structure_text(structure)} of shapes {[np.shape(x) for x in leaves]}",
+            )
+        )
+
+
+# `custom_root` looks for traced arrays in the arguments of these: what they use stands there.
+
+
+def _first(
+    iterate: Iteration, apply: Staged, precondition: Staged, side: Array, least: Any, steps: Any, _: Any, start: Array
+) -> Array:
+    return iterate(_bound(apply), side, start, Limits(least, steps), _bound(precondition))
+
+
+def _derivative(
+    iterate: Iteration, precondition: Staged, share: Any, steps: Any, symmetric: bool, apply: Map, side: Array
+) -> Any:
+    def from_zero(apply: Map, side: Array) -> Array:
+        return iterate(apply, side, zeros_like(side), Limits(share * norm(side), steps), _bound(precondition))
+
+    return custom_linear_solve(apply, side, from_zero, from_zero, symmetric=symmetric)
+
+
+def _bound(staged: Staged) -> Map:
+    function, held = staged
+    return lambda v: function(v, *held)
+
+
+def _same(v: Array) -> Array:
+    return v
+
+
+def _dtype(values: list[Any]) -> Any:
+    """The float or complex dtype to which arrays are promoted."""
+    dtype = result_type(*(getattr(x, "dtype", x) for x in values)) if values else np.dtype("float64")
+    return dtype if dtypes.is_inexact(dtype) else inexact_dtype(dtype)
+
+
+def _linear(name: str, given: Any, which: str) -> Callable[[Tree], Tree]:
+    """A function, or the product with a matrix."""
+    if callable(given):
+        return given  # type: ignore[no-any-return]
+    matrix = given if hasattr(given, "__matmul__") else array_of(name, given)
+    sizes = np.shape(matrix)
+    if len(sizes) != 2 or sizes[0] != sizes[1]:
+        raise ShapeError(
+            message(
+                f"{name}{here()}: {which} is a function, or a square matrix", f"got an array of shape {list(sizes)}"
+            )
+        )
+    if isinstance(matrix, np.ndarray):
+        matrix = array_of(name, matrix)
+    return partial(operator.matmul, matrix)
+
+
+set_boundaries(globals(), __all__)
+say(
+    [globals()[name] for name in __all__],
+    {
+        "A": "a linear function from trees like b to such, or a matrix [n, n].",
+        "b": "a tree of arrays [*s]; x is such a tree, of the dtype to which all are promoted; integers become floats.",
+        "x0": "where the iteration starts, a tree like b; by default zero.",
+        "tol": "the iteration ends where the norm of b - A x is at most `tol` times that of b, or `atol`.",
+        "atol": "the iteration ends where the norm of b - A x is at most `tol` times that of b, or `atol`.",
+        "maxiter": "how many steps there are at most; by default 10 n.",
+        "M": "what comes near the inverse of A, as A is given: by default nothing. Derivatives use it as it is.",
+    },
+)
