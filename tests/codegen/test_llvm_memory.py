@@ -23,10 +23,11 @@ from tests.codegen.llvm_programs import (
     same,
     values_of,
 )
-from tracer.ir.dtypes import BF16, BOOL, F16, F32, F64, I8, I64, DType, short_name
+from tracer.ir.dtypes import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, DType, short_name
 from tracer.ir.loop import (
     Alloc,
     Buffer,
+    Compute,
     Copy,
     Load,
     Register,
@@ -35,6 +36,7 @@ from tracer.ir.loop import (
     Store,
     View,
 )  # fmt: skip
+from tracer.ir.scalar import ScalarOp
 
 
 @pytest.mark.parametrize("bits", WIDTHS)
@@ -180,3 +182,25 @@ def test_locals_arena_and_copies_hold_what_was_put_there() -> None:
     a, out = values_of(F32, 10), np.zeros(8, np.float32)
     run(main_of([("a", F32, 10, False), ("o", F32, 8, True)], body, arena=128), [a, out])
     assert same(out, a[2:])
+
+
+@pytest.mark.parametrize("bits", WIDTHS)
+@pytest.mark.parametrize("dtype", [I8, I16, BF16], ids=short_name)
+@pytest.mark.parametrize("step", [1, -1])
+def test_a_last_round_of_one_lane_stores_one_element(dtype: DType, bits: int, step: int) -> None:
+    """Narrowed in that round: LLVM 22 stores four bytes where it sees the mask."""
+    wide = F32 if dtype == BF16 else I32
+
+    def body(a: Buffer, o: Buffer) -> list[Statement]:
+        def rounds(i: Register) -> list[Statement]:
+            x, y = Register(wide), Register(dtype)
+            place = at((i, step), constant=4 if step > 0 else 20)
+            return [Load(x, a, at((i, 1))), Compute(y, ScalarOp.CONVERT, (x,)), Store(o, place, y)]
+
+        return [loop(17, rounds, lanes=16)]
+
+    values, out = values_of(wide, 17), np.full(25, 77, dtype)
+    run(module_of([("a", wide, 17, False), ("o", dtype, 25, True)], body), [values, out], vector_bits=bits)
+    expected = np.full(25, 77, dtype)
+    expected[4:21] = values.astype(dtype)[::step]
+    assert same(out, expected)

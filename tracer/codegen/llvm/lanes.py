@@ -212,10 +212,14 @@ def store(f: Frame, s: Store) -> None:
 
 
 def _store(f: Frame, a: Access, value: str) -> None:
+    """Of one lane, an element: LLVM 22 stores four bytes of an i32 that it has narrowed to an i16, if masked so."""
     element = MEMORY[a.buffer.dtype]
     if a.buffer.dtype == BOOL:
         value = f.w.let(f"zext {vector('i1', f.lanes)} {value} to {vector('i8', f.lanes)}")
-    if a.offsets is None and a.stride == 1:
+    if a.offsets is None and a.mask is not None and leading_lanes(a.mask) == 1:
+        first = f.w.let(f"extractelement {vector(element, f.lanes)} {value}, i64 0")
+        f.w.do(f"store {element} {first}, ptr {a.pointer}, align {a.buffer.dtype.itemsize}")
+    elif a.offsets is None and a.stride == 1:
         _store_row(f, a, a.pointer, a.mask, value)
     elif a.offsets is None and a.stride == -1:
         mask = None if a.mask is None else reverse(f, "i1", a.mask)
