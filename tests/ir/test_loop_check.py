@@ -39,6 +39,7 @@ from tracer.ir.loop import (
     Load,
     LoopKind,
     Module,
+    Prefix,
     Register,
     Shuffle,
     Space,
@@ -59,6 +60,7 @@ X, Y, P = Register(F32, "x"), Register(F32, "y"), Register(BOOL, "p")
 A, OUT = operand("a", 4), result("out", 4)
 ZERO, ONE, TRUE = constant(0.0, F32), constant(1.0, F32), constant(True, BOOL)
 N = index_constant(4)
+LAST, SERIAL = Register(F32, "last"), Carry(Register(F32, "so_far"), ZERO)
 
 
 def module(*statements: Statement, functions: tuple[Function, ...] = (), stacks: int = 0) -> Module:
@@ -221,8 +223,19 @@ STATEMENT_DEFECTS: list[tuple[str, Statement | tuple[Statement, ...]]] = [
     ("a vector loop that does not count from 0 by 1", in_lanes(step=2)),
     ("a vector loop that does not count from 0 by 1", in_lanes(start=index_constant(1))),
     (
-        "a vector loop with a serial carry",
-        carried(kind=LoopKind.VECTOR, lanes=4, combine=None, identity=None),
+        "a vector loop with a serial carry that varies by lane",
+        in_lanes(Load(X, A, Address(0, ((IX, 1),))), yields=(X,), carries=(SERIAL,), results=(Register(F32, "t"),)),
+    ),
+    ("Prefix not directly in a vector loop", loop(Prefix(X, LAST, ScalarOp.ADD, ONE, ONE))),
+    ("Prefix not directly in a vector loop", in_lanes(loop(Prefix(X, LAST, ScalarOp.ADD, ONE, ONE), index=INNER))),
+    (
+        "Prefix behind what varies by lane",
+        in_lanes(Load(X, A, Address(0, ((IX, 1),))), Prefix(Register(F32), LAST, ScalarOp.ADD, ONE, X)),
+    ),
+    ("what is before is f64, expected f32", in_lanes(Prefix(X, LAST, ScalarOp.ADD, ONE, constant(1.0, F64)))),
+    (
+        "a prefix with sub; it may be add, mul, min, max, and, or, xor",
+        in_lanes(Prefix(X, LAST, ScalarOp.SUB, ONE, ONE)),
     ),
     ("a vector loop inside a vector loop", in_lanes(in_lanes(index=INNER))),
     ("a parallel loop with a serial carry", carried(kind=LoopKind.PARALLEL, combine=None, identity=None)),

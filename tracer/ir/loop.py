@@ -4,7 +4,7 @@
     Function  = name, parameters (Buffer | Register), body
     Block     = statements, yields (operands handed to the enclosing statement)
     Statement = Compute | Load | Store | Update | For | While | If | Alloc | Copy | Transpose | Fault | Invoke
-              | Library | Callback | Leave | Barrier | Shuffle | StackPush | StackPop | StackRead | StackWrite
+              | Library | Callback | Leave | Barrier | Shuffle | Prefix | StackPush | StackPop | StackRead | StackWrite
               | StackLength | StackReset
     Operand   = Register | Constant
     Address   = constant + sum of (register * constant)           in elements, never bytes
@@ -14,7 +14,8 @@ Registers are assigned once. Loops and branches hand values over explicitly: a `
 A `For(kind=VECTOR, lanes=n)` runs n iterations side by side, its last round masked: its registers hold one
 value a lane where they depend on the index, and a carry with `combine` holds n partial results that
 are joined at the end by halving (lane i with lane i + n/2, then n/4, ...), the same on every machine, so that
-results depend on `lanes`, which the schedule fixes, and never on the width of the hardware's vectors.
+results depend on `lanes`, which the schedule fixes, and never on the width of the hardware's vectors. A carry without
+`combine` is the same in all lanes: what a `Prefix` hands on.
 """
 
 from __future__ import annotations
@@ -328,6 +329,22 @@ class Shuffle:
 
 
 @dataclass(frozen=True, slots=True)
+class Prefix:
+    """result = op(before, the values of the lanes up to this one); `last` is what the last lane has: the next `before`.
+
+    Only directly in a vector loop. Halves are joined by halves, the last lane of each first half with every lane of the
+    second (Sklansky 1960, Conditional-sum addition logic), and `before`, the same in all lanes, comes in last, from the
+    left: so what is not negative never adds up to less in a later lane. Lanes that take no part do not change `last`.
+    """
+
+    result: Register
+    last: Register
+    op: ScalarOp
+    value: Operand
+    before: Operand
+
+
+@dataclass(frozen=True, slots=True)
 class StackPush:
     """Appends source[: count] to growable stack number `stack` of the call."""
 
@@ -383,7 +400,7 @@ class StackReset:
 
 Statement = (
     Compute | Load | Store | Update | For | While | If | Alloc | Copy | Transpose | Fault | Leave | Invoke | Library
-    | Callback | Barrier | Shuffle | StackPush | StackPop | StackRead | StackWrite | StackLength | StackReset
+    | Callback | Barrier | Shuffle | Prefix | StackPush | StackPop | StackRead | StackWrite | StackLength | StackReset
 )  # fmt: skip
 
 

@@ -41,6 +41,7 @@ from tracer.ir.loop import (
     Load,
     LoopKind,
     Operand,
+    Prefix,
     Register,
     Shuffle,
     ShuffleKind,
@@ -310,6 +311,12 @@ class Builder(Blocks):
         result = Register(value.dtype, name)
         self.statements.append(Shuffle(result, value, offset, kind))
         return result
+
+    def prefix(self, op: ScalarOp, value: Operand, before: Register) -> tuple[Register, Register]:
+        """op(before, the lanes so far), and the same of all lanes."""
+        result, last = Register(value.dtype, "so_far"), Register(value.dtype, "last")
+        self.statements.append(Prefix(result, last, op, value, before))
+        return result, last
 
 
 # -- operands ----------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from tracer.ir.loop import (
     Library,
     LoopKind,
     Operand,
+    Prefix,
     Shuffle,
     Space,
     StackLength,
@@ -122,6 +123,11 @@ def problems(s: Statement, place: Place) -> Iterator[str]:
                 yield f"{what} outside a thread loop"
             elif place.divergent:
                 yield f"{what} under a condition that varies by thread"
+        case Prefix():
+            if place.loops[-1:] != (LoopKind.VECTOR,):
+                yield "Prefix not directly in a vector loop"
+            elif s.before in place.by_lane:
+                yield "Prefix behind what varies by lane"
         case Alloc() if s.buffer.space is Space.SHARED and LoopKind.BLOCK not in place.loops:
             yield "a shared buffer outside a block loop"
         case _:
@@ -140,8 +146,9 @@ def _for(s: For, place: Place) -> Iterator[str]:
                 yield f"a vector loop of {s.lanes} lanes, which is no power of two"
             if not _is(s.start, 0) or s.step != 1:
                 yield "a vector loop that does not count from 0 by 1"
-            if not combines:
-                yield "a vector loop with a serial carry"
+            by_lane = varying_registers(s)
+            if any(c.combine is None and y in by_lane for c, y in zip(s.carries, s.body.yields, strict=False)):
+                yield "a vector loop with a serial carry that varies by lane"
         case LoopKind.THREAD:
             if LoopKind.BLOCK not in place.loops:
                 yield "a thread loop outside a block loop"

@@ -43,6 +43,7 @@ from tracer.ir.loop import (
     LoopKind,
     Module,
     Operand,
+    Prefix,
     Register,
     Shuffle,
     Space,
@@ -217,6 +218,9 @@ class Printer:
             case Shuffle():
                 how = f"{s.kind.value} {s.offset}"
                 return f"{self._typed(s.result)} = shuffle {self.operand(s.value)} {how}"
+            case Prefix():
+                results = f"{self._typed(s.result)}, {self._typed(s.last)}"
+                return f"{results} = prefix {s.op.label} {self.operand(s.value)} from {self.operand(s.before)}"
             case Fault():
                 values = f" with {', '.join([self._index(v) for v in s.values])}" if s.values else ""
                 at = self._index(s.position)

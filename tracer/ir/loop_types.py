@@ -26,6 +26,7 @@ from tracer.ir.loop import (
     Library,
     Load,
     Operand,
+    Prefix,
     Register,
     Shuffle,
     Space,
@@ -97,6 +98,10 @@ def problems(s: Statement) -> Iterator[str]:
             yield from _same("the result", s.result, s.value.dtype)
             if not 0 < s.offset < WARP:
                 yield f"an offset of {s.offset}, which is not from 1 to {WARP - 1}"
+        case Prefix():
+            yield from _combines("a prefix", s.op, s.value.dtype)
+            for what, operand in (("the result", s.result), ("the last", s.last), ("what is before", s.before)):
+                yield from _same(what, operand, s.value.dtype)
         case StackPush() | StackPop():
             yield from _count(s.count)
         case StackRead() | StackWrite():

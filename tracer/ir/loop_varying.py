@@ -12,6 +12,7 @@ from tracer.ir.loop import (
     Load,
     LoopKind,
     Operand,
+    Prefix,
     Register,
     Shuffle,
     Space,
@@ -25,7 +26,7 @@ def varying_registers(loop: For) -> set[Register]:
 
     A loaded value varies where its address does, or its buffer is private to the thread.
     """
-    given = {loop.index, *(carry.register for carry in loop.carries)}
+    given = {loop.index, *(carry.register for carry in loop.carries if carry.combine is not None)}
     return varying_from(loop.body, given, threads=loop.kind is LoopKind.THREAD)
 
 
@@ -46,6 +47,8 @@ def _block(block: Block, varying: set[Register], *, threads: bool) -> None:
             case Compute() | Shuffle():
                 if _any(operands_of(s), varying):
                     varying.add(s.result)
+            case Prefix():
+                varying.add(s.result)
             case Load():
                 where = tuple([register for register, _ in s.address.terms])
                 private = threads and s.buffer.space is Space.LOCAL

@@ -28,6 +28,7 @@ from tracer.ir.loop import (
     Library,
     Load,
     Operand,
+    Prefix,
     Register,
     Shuffle,
     StackLength,
@@ -98,6 +99,8 @@ def results_of(statement: Statement) -> tuple[Register, ...]:
     match statement:
         case Compute() | Load() | Shuffle() | StackLength():
             return (statement.result,)
+        case Prefix():
+            return (statement.result, statement.last)
         case For() | While() | If():
             return statement.results
         case _:
@@ -126,7 +129,7 @@ def accesses_of(statement: Statement) -> tuple[tuple[Buffer, Address, Access], .
             return (_access(statement.source, Access.READ),)
         case StackPop() | StackRead():
             return (_access(statement.target, Access.WRITE),)
-        case Compute() | For() | While() | If() | Fault() | Leave() | Barrier() | Shuffle():
+        case Compute() | For() | While() | If() | Fault() | Leave() | Barrier() | Shuffle() | Prefix():
             return ()
         case StackLength() | StackReset():
             return ()
@@ -159,6 +162,8 @@ def operands_of(statement: Statement) -> tuple[Operand, ...]:
             return tuple([a for a in statement.arguments if not isinstance(a, View)])
         case Shuffle():
             return (statement.value,)
+        case Prefix():
+            return (statement.value, statement.before)
         case StackRead() | StackWrite():
             return (statement.index,)
         case Transpose():

@@ -34,7 +34,8 @@ class ModuleState:
     """What the blocks of one module share: functions (equal ones once), the arena, fault sites, callbacks.
 
     write_other: the schedules of equations that are no plain nests. short_products: whether the machine multiplies
-    matrices of bf16. takes_numbers: whether functions may take numbers as arguments.
+    matrices of bf16. takes_numbers: whether functions may take numbers as arguments. tile: bytes of a tile of what is
+    cumulative, mapped to a CPU; None where it stays a plain loop.
     """
 
     def __init__(
@@ -43,8 +44,10 @@ class ModuleState:
         *,
         short_products: bool = False,
         takes_numbers: bool = False,
+        tile: int | None = None,
     ) -> None:
         self.write_other = write_other
+        self.tile = tile
         self.short_products = short_products
         self.takes_numbers = takes_numbers
         self.functions: list[Function] = []

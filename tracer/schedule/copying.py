@@ -13,6 +13,7 @@ from tracer.ir.loop import (
     For,
     Load,
     Operand,
+    Prefix,
     Register,
     Statement,
     Store,
@@ -46,6 +47,9 @@ class _Copy:
             case Store():
                 value = self.operand(s.value)
                 return Store(self.buffer(s.buffer), self.address(s.address), value, self.optional(s.mask))
+            case Prefix():
+                value, before = self.operand(s.value), self.operand(s.before)
+                return Prefix(self.fresh(s.result), self.fresh(s.last), s.op, value, before)
             case For():
                 return self.loop(s)
             case _:

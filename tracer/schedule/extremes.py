@@ -28,6 +28,11 @@ def key_extremes(module: Module) -> Module:
     return replace(module, functions=tuple(replace(f, body=_block(f.body)) for f in module.functions))
 
 
+def is_keyed(op: ScalarOp, dtype: DType) -> bool:
+    """Whether an operation looks for extremes of floats that have keys."""
+    return op in (ScalarOp.MAX, ScalarOp.MIN) and dtype in _WORDS
+
+
 def _block(block: Block) -> Block:
     builder = Builder()
     for s in block.statements:
@@ -53,7 +58,7 @@ def _loop(builder: Builder, loop: For) -> None:
         carry, unsigned = carries[n], _WORDS[carries[n].register.dtype][1]
         assert carry.combine is not None
         least = carry.combine is ScalarOp.MAX
-        start = _key(builder, carry.combine, carry.initial)
+        start = key_of(builder, carry.combine, carry.initial)
         identity = constant(0 if least else np.iinfo(unsigned).max, unsigned)
         carries[n] = Carry(Register(unsigned, carry.register.name), start, carry.combine, identity)
         results[n] = Register(unsigned, "key")
@@ -66,13 +71,13 @@ def _loop(builder: Builder, loop: For) -> None:
         assert isinstance(s, Compute)
         assert old.combine is not None
         (value,) = [x for x in s.operands if x is not old.register]
-        yields[place] = body.apply(old.combine, carries[place].register, _key(body, old.combine, value))
+        yields[place] = body.apply(old.combine, carries[place].register, key_of(body, old.combine, value))
     finished = body.finish(*yields)
     builder.add(replace(loop, body=finished, carries=tuple(carries), results=tuple(results)))
     for n in keyed:
         op = carries[n].combine
         assert op is not None
-        _from_key(builder, op, results[n], loop.results[n])
+        builder.add(from_key(builder, op, results[n], loop.results[n]))
 
 
 def _step(loop: For, n: int) -> Compute | None:
@@ -89,7 +94,8 @@ def _step(loop: For, n: int) -> Compute | None:
     return step if step.op is carry.combine and once and shown == 1 else None
 
 
-def _key(b: Builder, op: ScalarOp, value: Operand) -> Operand:
+def key_of(b: Builder, op: ScalarOp, value: Operand) -> Operand:
+    """The key of an f32 or f64, for maxima or minima."""
     signed, unsigned = _WORDS[value.dtype]
     if isinstance(value, Constant):
         word = int(np.asarray(value.value).view(np.dtype(f"u{value.dtype.itemsize}")))
@@ -98,12 +104,12 @@ def _key(b: Builder, op: ScalarOp, value: Operand) -> Operand:
     return b.apply(ScalarOp.SUB, b.apply(ScalarOp.BITCAST, turned, dtype=unsigned), _least(op, value.dtype))
 
 
-def _from_key(b: Builder, op: ScalarOp, key: Register, result: Register) -> None:
+def from_key(b: Builder, op: ScalarOp, key: Register, result: Register) -> Compute:
     """result = the float of a key."""
     signed = _WORDS[result.dtype][0]
     turned = b.apply(ScalarOp.ADD, key, _least(op, result.dtype))
     word = _turn(b, b.apply(ScalarOp.BITCAST, turned, dtype=signed), signed)
-    b.add(Compute(result, ScalarOp.BITCAST, (word,)))
+    return Compute(result, ScalarOp.BITCAST, (word,))
 
 
 def _turn(b: Builder, word: Operand, signed: DType) -> Operand:

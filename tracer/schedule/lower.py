@@ -22,6 +22,7 @@ from tracer.schedule.extremes import key_extremes
 from tracer.schedule.math.legalise import expand_math
 from tracer.schedule.others import write_other
 from tracer.schedule.partials import split_reductions
+from tracer.schedule.prefix_tiles import TILE
 from tracer.schedule.row_buffers import keep_rows_local
 from tracer.schedule.rows import fuse_rows
 from tracer.schedule.sources import Memory, Source
@@ -29,6 +30,7 @@ from tracer.schedule.threads import LEAST_WORK, share_loops
 from tracer.schedule.windows import FaultSite, FaultSites
 
 ENTRY = "main"
+_SMALL_TILE = 128  # bytes, where all is shared and split that can be
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +52,22 @@ class Scheduled:
 
 
 def loops(
-    program: Program, donated: Collection[int] = (), *, short_products: bool = False, takes_numbers: bool = False
+    program: Program,
+    donated: Collection[int] = (),
+    *,
+    short_products: bool = False,
+    takes_numbers: bool = False,
+    tile: int | None = None,
 ) -> Scheduled:
     """The program's loop nests, not yet mapped to a machine.
 
     donated: inputs that may be overwritten. short_products: whether the machine multiplies matrices of bf16.
-    takes_numbers: whether nests that differ in numbers alone may be a function of those.
+    takes_numbers: whether nests that differ in numbers alone may be a function of those. tile: of what is cumulative,
+    in bytes, where the machine is a CPU.
     """
     donors = donors_of(program, donated)
     while True:
-        state = ModuleState(write_other, short_products=short_products, takes_numbers=takes_numbers)
+        state = ModuleState(write_other, short_products=short_products, takes_numbers=takes_numbers, tile=tile)
         scheduled, missed = _write(program, donors, state)
         if not missed:
             return scheduled
@@ -107,7 +115,8 @@ def schedule(
     donated: the inputs whose memory may be given to results. short_products: whether the machine multiplies matrices of
     bf16; elsewhere they are converted.
     """
-    plain = loops(in_blocks(program), donated, short_products=short_products, takes_numbers=True)
+    tile = TILE if least_work else _SMALL_TILE
+    plain = loops(in_blocks(program), donated, short_products=short_products, takes_numbers=True, tile=tile)
     module = planned(written_over(keep_rows_local(fuse_rows(plain.module, least_work))))
     module = split_reductions(module) if least_work else split_reductions(module, block=16)
     module = share_loops(expand_math(key_extremes(map_to_cpu(module))), least_work)

@@ -13,6 +13,7 @@ from tracer.schedule.effects import write_callback, write_check
 from tracer.schedule.factorizations import write_cholesky, write_lu, write_triangular_solve
 from tracer.schedule.greatest import write_greatest
 from tracer.schedule.joins import write_concatenate, write_pad
+from tracer.schedule.prefix_tiles import write_prefixes
 from tracer.schedule.reductions import write_cumulative, write_serial_reduction
 from tracer.schedule.scatters import memory_with_values, write_scatter, write_update_slice
 from tracer.schedule.sorting import write_sort
@@ -45,7 +46,10 @@ def write_other(writer: BlockWriter, equation: Equation) -> None:
         case Scatter():
             (_NAMED.get(primitive.name) or write_scatter)(writer, equation)
         case Scan(op):
-            write_cumulative(writer, equation, op)
+            if writer.module.tile is None:
+                write_cumulative(writer, equation, op)
+            else:
+                write_prefixes(writer, equation, op, writer.module.tile)
         case Reduce(op):
             write_serial_reduction(writer, equation, op)
         case Library(routine) if routine in _LIBRARY:

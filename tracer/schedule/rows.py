@@ -25,6 +25,7 @@ from tracer.ir.loop import (
     LoopKind,
     Module,
     Operand,
+    Prefix,
     Register,
     Space,
     Statement,
@@ -218,7 +219,7 @@ def _nest(function: Function) -> Nest | None:
         return None
     inner = list(statements_of(loop.body))
     has_loops = any(isinstance(s, For) for s in inner)
-    if not all(isinstance(s, For | Compute | Load | Store) for s in inner):
+    if not all(isinstance(s, For | Compute | Load | Store | Prefix) for s in inner):
         return None
     if has_loops and not runs_lanes_inside(loop):
         return None

@@ -19,6 +19,7 @@ from tracer.ir.loop import (
     Load,
     LoopKind,
     Operand,
+    Prefix,
     Register,
     Statement,
     Store,
@@ -79,6 +80,8 @@ class _Estimate:
                 return _COMPUTE * _DEAR.get(s.op, 1.0) * _vectors(s.result.dtype, lanes)
             case Load():
                 return _access(s.buffer.dtype, s.address, s.mask, lanes, index)
+            case Prefix():
+                return _COMPUTE * (lanes.bit_length() + 2) * _vectors(s.value.dtype, lanes)
             case Store() | Update():
                 return _access(s.buffer.dtype, s.address, s.mask, lanes, index)
             case Transpose():

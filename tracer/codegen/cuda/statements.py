@@ -27,6 +27,7 @@ from tracer.ir.loop import (
     Load,
     LoopKind,
     Operand,
+    Prefix,
     Register,
     Shuffle,
     ShuffleKind,
@@ -79,7 +80,7 @@ def _statement(f: Frame, s: Statement) -> None:
         case Shuffle():
             _shuffle(f, s)
         case (
-            Update() | While() | Copy() | Transpose() | Leave() | Invoke() | Library() | Callback()
+            Update() | While() | Prefix() | Copy() | Transpose() | Leave() | Invoke() | Library() | Callback()
             | StackPush() | StackPop() | StackRead() | StackWrite() | StackReset() | StackLength()
         ):  # fmt: skip
             f.fail(f"{type(s).__name__} within a kernel, which the schedule leaves to the host")

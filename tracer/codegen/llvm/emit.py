@@ -12,6 +12,7 @@ from tracer.codegen.llvm.helpers import DECLARATIONS, HELPERS
 from tracer.codegen.llvm.library import library_texts
 from tracer.codegen.llvm.loops import if_, serial, while_
 from tracer.codegen.llvm.machine import converts_half, permutes_singles, preferred_bits, splits_floats
+from tracer.codegen.llvm.prefixes import prefix
 from tracer.codegen.llvm.totals import total
 from tracer.codegen.llvm.types import ELEMENT
 from tracer.codegen.llvm.vector_loop import vector_loop
@@ -35,6 +36,7 @@ from tracer.ir.loop import (
     Load,
     LoopKind,
     Module,
+    Prefix,
     Register,
     Shuffle,
     Space,
@@ -214,6 +216,8 @@ def _statement(f: Frame, s: Statement) -> None:
             effects.stack_length(f, s)
         case StackReset():
             effects.stack_reset(f, s)
+        case Prefix():
+            f.fail("Prefix outside a vector loop")
         case Barrier() | Shuffle():
             f.fail(f"{type(s).__name__} is for GPUs")
         case _:
@@ -246,6 +250,8 @@ def _statement_in_lanes(f: Frame, s: Statement) -> None:
             lanes.store(f, s)
         case Update():
             lanes.update(f, s)
+        case Prefix():
+            prefix(f, s)
         case Compute() | Load() | Store() | For() | While() | If() | Alloc() | Fault() | Leave():
             _statement(f, s)
         case _:

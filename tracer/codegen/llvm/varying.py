@@ -13,6 +13,7 @@ from tracer.ir.loop import (
     If,
     Load,
     Operand,
+    Prefix,
     Register,
     Shuffle,
     Store,
@@ -22,7 +23,10 @@ from tracer.ir.loop import (
 
 
 class Variation:
-    """Marks what depends on the index of a vector loop; `index_used` says whether a value of it is needed."""
+    """Marks what depends on the index of a vector loop; `index_used` says whether a value of it is needed.
+
+    What a `Prefix` hands on from round to round is the same in all lanes, and held in each of them.
+    """
 
     def __init__(self, loop: For) -> None:
         self.index = loop.index
@@ -63,6 +67,9 @@ class Variation:
                 self._any((s.predicate, s.position, *s.values))
             elif type(s) is While:
                 self._while(s)
+            elif isinstance(s, Prefix):
+                self._any((s.value, s.before))
+                self.varying.update((s.result, s.last))
             elif isinstance(s, Shuffle):
                 pass  # refused where the vector loop is written
         self._any(block.yields)

@@ -11,13 +11,12 @@ from tracer.codegen.llvm.loops import Rounds, first_value, phi, yields
 from tracer.codegen.llvm.types import ELEMENT, indices, iota, leading_mask, splat, vector
 from tracer.codegen.llvm.varying import Variation
 from tracer.ir.loop import Carry, Constant, For
-from tracer.ir.scalar import ScalarOp
 
 _MOST_HELD: Final = 8  # partial results that stay in registers beside those of a masked round
 
 
 def vector_loop(f: Frame, s: For) -> None:
-    """for index in range(0, stop), `lanes` at a time; carries are reductions."""
+    """for index in range(0, stop), `lanes` at a time; carries are reductions, or what a `Prefix` hands on."""
     _check(f, s)
     stop = f.operand(s.stop)
     variation = Variation(s)
@@ -41,21 +40,20 @@ def _check(f: Frame, s: For) -> None:
         f.fail(f"a vector loop of {s.lanes} lanes and step {s.step}")
     if not isinstance(s.start, Constant) or int(s.start.value) != 0:
         f.fail("a vector loop that does not start at 0")
-    if any(carry.combine is None for carry in s.carries):
-        f.fail("a vector loop with a serial carry")
 
 
 _REGISTER = 16  # bytes of the shortest vector that all machines have
 
 
 def _join(f: Frame, carry: Carry, value: str, lanes: int) -> str:
-    """Join partial results by halving, lane i with lane i + n/2, and the initial value last.
+    """Join partial results by halving, lane i with lane i + n/2, the initial value last; a serial carry is one value.
 
     Vectors of less than a register stay as long as one, which saves LLVM from making them so; their other lanes repeat.
     """
     w, dtype, op = f.w, carry.register.dtype, carry.combine
     element, wide = ELEMENT[dtype], lanes
-    assert isinstance(op, ScalarOp)
+    if op is None:
+        return w.let(f"extractelement {vector(element, lanes)} {value}, i64 0")
     while lanes > 1:
         kind, half = vector(element, wide), lanes // 2
         kept = max(half, min(wide, _REGISTER // dtype.itemsize))
@@ -137,7 +135,7 @@ class VectorLoop:
         return values
 
     def _last_round(self, index: str, mask: str, partial: list[str]) -> list[str]:
-        """The round in which only some lanes take part: the others keep their partial results.
+        """The round in which only some lanes take part: the others keep their partial results, serial carries aside.
 
         Many of these wait in memory, so that the round has the registers for itself.
         """
@@ -156,8 +154,8 @@ class VectorLoop:
         )
         lanes = f"{vector('i1', f.lanes)} {mask}"
         return [
-            f.w.let(f"select {lanes}, {kind} {new}, {kind} {old}")
-            for kind, new, old in zip(kinds, values, held, strict=True)
+            f.w.let(f"select {lanes}, {kind} {new}, {kind} {old}") if carry.combine is not None else new
+            for carry, kind, new, old in zip(self.loop.carries, kinds, values, held, strict=True)
         ]
 
     def _body(self, index: str) -> list[str]:

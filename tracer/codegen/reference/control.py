@@ -171,13 +171,17 @@ def _vector(f: Frame, s: For, values: list[Any]) -> list[Any]:
         index = first + lanes
         f.mask = outer
         f.mask = f.narrowed(index < stop)
-        values = _kept(f.mask, _round(f, s, index, values), values)
+        new = _round(f, s, index, values)
+        kept = _kept(f.mask, new, values)
+        values = [b if c.combine is None else a for c, a, b in zip(s.carries, kept, new, strict=True)]
     f.mask, f.lanes = outer, 0
     return [_halved(c, v, s.lanes) for c, v in zip(s.carries, values, strict=True)]
 
 
 def _halved(carry: Carry, value: Any, lanes: int) -> Any:
-    """Lane i with lane i + n/2, then n/4, and so on."""
+    """Lane i with lane i + n/2, then n/4, and so on; a serial carry is the same in all of them."""
+    if carry.combine is None:
+        return value
     value = np.broadcast_to(value, np.broadcast_shapes(np.shape(value), (lanes,)))
     while lanes > 1:
         lanes //= 2

@@ -35,6 +35,7 @@ from tracer.ir.loop import (
     Leave,
     Library,
     Load,
+    Prefix,
     Register,
     Shuffle,
     ShuffleKind,
@@ -53,6 +54,7 @@ from tracer.ir.loop import (
     While,
 )  # fmt: skip
 from tracer.ir.loop_text import Printer
+from tracer.ir.reductions import identity
 
 WARP: Final = 32
 
@@ -126,6 +128,8 @@ def run_statement(f: Frame, s: Statement) -> None:
             f.clock.tick()
         case Shuffle():
             _shuffle(f, s)
+        case Prefix():
+            _prefix(f, s)
         case StackPush():
             _push(f, s)
         case StackPop():
@@ -359,3 +363,20 @@ def _shuffle(f: Frame, s: Shuffle) -> None:
     order = np.empty(threads.size, np.int64)
     order[threads.ravel()] = np.arange(threads.size)
     f.values[s.result] = flat[order[partner]]
+
+
+def _prefix(f: Frame, s: Prefix) -> None:
+    """Lanes that take no part leave the others' alone, and so the last one's."""
+    if not f.lanes:
+        raise Violation("a prefix outside a vector loop")
+    dtype, before = s.value.dtype, f.uniform(s.before, "what a prefix follows")
+    op = scalar_function(s.op, dtype, dtype)
+    values = np.broadcast_to(f.value(s.value), f.shape)
+    if f.mask is not None:
+        values = choose(f.mask, values, identity(s.op, dtype))
+    lanes = np.arange(f.lanes)
+    for half in (1 << step for step in range((f.lanes - 1).bit_length())):
+        ends = lanes // (2 * half) * 2 * half + half - 1
+        values = choose(lanes & half != 0, op(values[..., ends], values), values)
+    f.values[s.result] = op(before, values)
+    f.values[s.last] = op(before, values[..., -1][()])

@@ -1,0 +1,214 @@
+"""Long cumulative operations that threads share: tiles on their own first, then what came before each of them.
+
+Some tiles at a time, as many as stay in caches: their totals, the chain of these, and the tiles once more, so that an
+array comes from memory once. An element is op(all tiles before, those of its tile up to it), whoever computes it.
+Where an element is dear, the first time stores it as it is in its tile, and the second time joins what came before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import Final
+
+from tracer.ir import dtypes
+from tracer.ir.loop import LoopKind, Operand, Register
+from tracer.ir.loop_build import Builder
+from tracer.ir.program import Equation
+from tracer.ir.scalar import ScalarOp
+from tracer.ir.types import array_type
+from tracer.schedule.blocks import BlockWriter
+from tracer.schedule.function_writer import FunctionWriter
+from tracer.schedule.index import ZERO, Affine, of_register, operand_of, plus, scaled, shifted
+from tracer.schedule.prefixes import Cumulative, Place, Sink
+from tracer.schedule.reductions import join, write_cumulative
+from tracer.schedule.sources import Element, Memory
+from tracer.schedule.work import statements_written_out
+
+TILE: Final = 1 << 16  # bytes of a tile
+_AT_ONCE: Final = 32  # tiles that stay in caches between their two times
+_LEAST_TILES: Final = 8
+_MOST_ROWS: Final = 64  # from so many on, threads share rows
+_MOST_INNER: Final = 2048  # bytes from which on they share columns
+_CHEAP: Final = 12  # statements of an element that is computed twice rather than stored
+
+
+def write_prefixes(writer: BlockWriter, equation: Equation, op: ScalarOp, tile: int) -> None:
+    """Every partial result along one axis. tile: in bytes."""
+    c = Cumulative(writer, equation, op)
+    length = _tile_length(c, tile)
+    if length is not None:
+        _Tiles(c, length).write()
+    elif _is_narrow(c):
+        write_cumulative(writer, equation, op)
+    elif c.inner == 1:
+        c.in_rows()
+    else:
+        c.in_columns()
+
+
+def _tile_length(c: Cumulative, tile: int) -> int | None:
+    """How many rows a tile has; None where the whole is not cut."""
+    bytes_a_row = c.inner * c.parts * c.wide.itemsize
+    most = max(1, tile // bytes_a_row) if bytes_a_row else 1
+    fits = c.outer < _MOST_ROWS and bytes_a_row < _MOST_INNER and not _is_narrow(c) and c.length >= _LEAST_TILES * most
+    return _divisor(c.length, most) if fits and c.associates and c.outer * c.inner else None
+
+
+def _is_narrow(c: Cumulative) -> bool:
+    """Whether a row behind the axis would leave most lanes with nothing to do."""
+    return 1 < c.inner <= c.column_lanes // 2
+
+
+def _divisor(length: int, near: int) -> int:
+    """The number nearest to `near`, from half of it to twice as much, that divides the length; else `near` itself."""
+    candidates = [n for n in range(max(1, near // 2), min(2 * near, length) + 1) if length % n == 0]
+    return min(candidates, key=lambda n: abs(n - near), default=near)
+
+
+class _Tiles:
+    """One operation in tiles of `length` rows, `at_once` at a time."""
+
+    def __init__(self, c: Cumulative, length: int) -> None:
+        self.c, self.length = c, length
+        tiles = -(-c.length // length)
+        self.at_once = _divisor(tiles, min(_AT_ONCE, tiles))
+        self.groups = -(-tiles // self.at_once)
+        self.even = length * self.at_once * self.groups == c.length
+        self.totals = c.writer.allocate(array_type(c.wide, (self.at_once, c.inner, c.parts)))
+        self.before = c.writer.allocate(array_type(c.wide, (self.at_once + 1, c.inner, c.parts)))
+        self.dear = self._is_dear()
+
+    def _is_dear(self) -> bool:
+        """Whether an element had better be stored on its own than computed twice."""
+        c, trial = self.c, FunctionWriter(self.c.writer)
+        along, behind = (of_register(Register(dtypes.I64)) for _ in range(2))
+        c.element(trial, [ZERO] * len(c.around), along, behind if c.inner > 1 else ZERO)
+        return c.wide == c.dtype and statements_written_out(trial.builder.statements) > _CHEAP
+
+    def write(self) -> None:
+        """The groups of tiles one after another."""
+        b = self.c.writer.builder
+        with ExitStack() as stack:
+            around: list[Register | None] = []
+            for axis, n in enumerate(self.c.around):
+                around.append(stack.enter_context(b.for_(f"i{axis}", 0, n)).index if n > 1 else None)
+            with self._each_column(b) as j:
+                self._store(b, self.before, shifted(j, self.at_once * self.c.inner), tuple(self.c.start))
+            group = stack.enter_context(b.for_("group", 0, self.groups)).index
+            self._write_totals(around, group)
+            self._chain(b)
+            self._write_results(around, group)
+
+    def _chain(self, b: Builder) -> None:
+        """What is before each tile: behind the last one of the group before, then each behind the one before it."""
+        c, behind_last = self.c, self.at_once * self.c.inner
+        with self._each_column(b) as j:
+            self._store(b, self.before, j, self._load(b, self.before, shifted(j, behind_last)))
+        with b.for_("tile", 0, self.at_once) as tile, self._each_column(b) as j:
+            at = plus(scaled(of_register(tile.index), c.inner), j)
+            x = join(b, c.op, self._load(b, self.before, at), self._load(b, self.totals, at))
+            self._store(b, self.before, shifted(at, c.inner), x)
+
+    @contextmanager
+    def _each_column(self, b: Builder) -> Iterator[Affine]:
+        if self.c.inner == 1:
+            yield ZERO
+            return
+        lanes = self.c.column_lanes
+        with b.for_("j", 0, self.c.inner, kind=LoopKind.VECTOR, lanes=lanes) as loop:
+            yield of_register(loop.index)
+
+    def _load(self, b: Builder, memory: Memory, position: Affine) -> Element:
+        at = plus(memory.start, scaled(position, self.c.parts))
+        return tuple(b.load(memory.buffer, shifted(at, part)) for part in range(self.c.parts))
+
+    def _store(self, b: Builder, memory: Memory, position: Affine, x: Element) -> None:
+        at = plus(memory.start, scaled(position, self.c.parts))
+        for part, value in enumerate(x):
+            b.store(memory.buffer, shifted(at, part), value)
+
+    # -- a group ---------------------------------------------------------------------------------------------------
+
+    def _write_totals(self, around: Sequence[Register | None], group: Register) -> None:
+        """Each tile on its own: its last element, and where they are dear all of them."""
+        c, f = self.c, FunctionWriter(self.c.writer)
+        rows = self._around(f, around)
+        totals = f.memory(self.totals, written=True)
+        sink: Sink | None = None
+        if self.dear:
+            result = f.memory(c.target, written=True)
+            sink = partial(c.store, f, result, rows)
+        with f.loops((self.at_once,), LoopKind.PARALLEL) as (tile,):
+            first, count = self._stretch(f, group, tile)
+            if c.inner == 1:
+                self._store(f.builder, totals, tile, c.row(f, rows, first, count, self.length, sink))
+            else:
+                last = c.columns(f, rows, (first, ZERO), (count, c.inner), (self.length, c.inner), sink)
+                with self._each_column(f.builder) as j:
+                    self._store(f.builder, totals, plus(scaled(tile, c.inner), j), last(j))
+        f.invoke()
+
+    def _write_results(self, around: Sequence[Register | None], group: Register) -> None:
+        """Each tile behind what is before it."""
+        c, f = self.c, FunctionWriter(self.c.writer)
+        b, rows = f.builder, self._around(f, around)
+        before, result = f.memory(self.before), f.memory(c.target, written=True)
+        with f.loops((self.at_once,), LoopKind.PARALLEL) as (tile,):
+            first, count = self._stretch(f, group, tile)
+
+            def of(j: Affine) -> Element:
+                return self._load(b, before, plus(scaled(tile, c.inner), j))
+
+            of_row = of(ZERO) if c.inner == 1 else ()
+
+            def behind(at: Place, x: Element) -> None:
+                c.store(f, result, rows, at, c.join(f, of_row or of(at[1]), x))
+
+            ready = partial(c.store, f, result, rows)  # where what is before may as well come in first
+            if self.dear:
+                self._join_stored(f, first, count, lambda at: behind(at, c.load(f, result, rows, at)))
+            elif c.inner == 1:
+                sink, start = (ready, of_row) if c.is_exact else (behind, ())
+                c.row(f, rows, first, count, self.length, sink, start)
+            else:
+                size, most = (count, c.inner), (self.length, c.inner)
+                c.columns(f, rows, (first, ZERO), size, most, *((ready, of) if c.is_exact else (behind, None)))
+        f.invoke()
+
+    def _join_stored(
+        self, f: FunctionWriter, first: Affine, count: Operand | int, each: Callable[[Place], None]
+    ) -> None:
+        """All elements of a tile, which are stored as they are on their own."""
+        b, c = f.builder, self.c
+        if c.inner > 1:
+            with b.for_("k", 0, count) as row, self._each_column(b) as j:
+                each((plus(first, of_register(row.index)), j))
+            return
+        kind = LoopKind.VECTOR if c.lanes > 1 else LoopKind.SERIAL
+        with b.for_("k", 0, count, kind=kind, lanes=c.lanes) as loop:
+            each((plus(first, of_register(loop.index)), ZERO))
+
+    def _around(self, f: FunctionWriter, around: Sequence[Register | None]) -> list[Affine]:
+        """The row of the array, as the function sees it."""
+        rows: list[Affine] = []
+        for register, n in zip(around, self.c.around, strict=True):
+            rows.append(ZERO if register is None else self._given(f, register, n))
+        return rows
+
+    def _given(self, f: FunctionWriter, register: Register, extent: int) -> Affine:
+        inner = f.parameters.operand(register)
+        assert isinstance(inner, Register)
+        f.extents[inner] = extent
+        return of_register(inner)
+
+    def _stretch(self, f: FunctionWriter, group: Register, tile: Affine) -> tuple[Affine, Operand | int]:
+        """Where a tile begins, and how long it is: behind the end of the array there may be empty ones."""
+        number = plus(scaled(self._given(f, group, self.groups), self.at_once), tile)
+        first = scaled(number, self.length)
+        if self.even:
+            return first, self.length
+        b = f.builder
+        rest = b.compute(ScalarOp.SUB, self.c.length, operand_of(b, first))
+        return first, b.compute(ScalarOp.MIN, b.compute(ScalarOp.MAX, rest, 0), self.length)
