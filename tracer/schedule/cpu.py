@@ -95,7 +95,8 @@ def _plain(statement: Statement, index: Register) -> bool:
             return True
         case For():
             bounds = isinstance(statement.start, Constant) and isinstance(statement.stop, Constant)
-            return bounds and all(_plain(s, index) for s in statement.body.statements)
+            mapped = statement.kind is LoopKind.VECTOR  # whoever wrote it knew better
+            return bounds and not mapped and all(_plain(s, index) for s in statement.body.statements)
         case While():
             return all(_plain(s, index) for block in blocks_of(statement) for s in block.statements)
         case _:

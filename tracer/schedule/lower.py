@@ -26,6 +26,7 @@ from tracer.schedule.prefix_tiles import TILE
 from tracer.schedule.row_buffers import keep_rows_local
 from tracer.schedule.rows import fuse_rows
 from tracer.schedule.sources import Memory, Source
+from tracer.schedule.streaming import LEAST, streamed_results
 from tracer.schedule.threads import LEAST_WORK, share_loops
 from tracer.schedule.windows import FaultSite, FaultSites
 
@@ -119,7 +120,8 @@ def schedule(
     plain = loops(in_blocks(program), donated, short_products=short_products, takes_numbers=True, tile=tile)
     module = planned(written_over(keep_rows_local(fuse_rows(plain.module, least_work))))
     module = split_reductions(module) if least_work else split_reductions(module, block=16)
-    module = share_loops(expand_math(key_extremes(map_to_cpu(module))), least_work)
+    module = streamed_results(map_to_cpu(module), LEAST if least_work else _SMALL_TILE)
+    module = share_loops(expand_math(key_extremes(module)), least_work)
     return replace(plain, module=module)
 
 

@@ -1,18 +1,16 @@
 """Long cumulative operations that threads share: tiles on their own first, then what came before each of them.
 
-Some tiles at a time, as many as stay in caches: their totals, the chain of these, and the tiles once more, so that an
-array comes from memory once. An element is op(all tiles before, those of its tile up to it), whoever computes it.
-Where an element is dear, the first time stores it as it is in its tile, and the second time joins what came before.
+Some tiles at a time, as many as stay in caches: each on its own in scratch memory, the chain of their totals, and from
+there to the result, so that the array comes from memory once, and its elements are computed once. An element is op(all
+tiles before, those of its tile up to it), whoever computes it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from typing import Final
 
-from tracer.ir import dtypes
 from tracer.ir.loop import LoopKind, Operand, Register
 from tracer.ir.loop_build import Builder
 from tracer.ir.program import Equation
@@ -21,17 +19,15 @@ from tracer.ir.types import array_type
 from tracer.schedule.blocks import BlockWriter
 from tracer.schedule.function_writer import FunctionWriter
 from tracer.schedule.index import ZERO, Affine, of_register, operand_of, plus, scaled, shifted
-from tracer.schedule.prefixes import Cumulative, Place, Sink
+from tracer.schedule.prefixes import Cumulative, Place
 from tracer.schedule.reductions import join, write_cumulative
 from tracer.schedule.sources import Element, Memory
-from tracer.schedule.work import statements_written_out
 
 TILE: Final = 1 << 16  # bytes of a tile
-_AT_ONCE: Final = 32  # tiles that stay in caches between their two times
+_AT_ONCE: Final = 16  # tiles that stay in caches between their two times
 _LEAST_TILES: Final = 8
 _MOST_ROWS: Final = 64  # from so many on, threads share rows
 _MOST_INNER: Final = 2048  # bytes from which on they share columns
-_CHEAP: Final = 12  # statements of an element that is computed twice rather than stored
 
 
 def write_prefixes(writer: BlockWriter, equation: Equation, op: ScalarOp, tile: int) -> None:
@@ -76,16 +72,9 @@ class _Tiles:
         self.at_once = _divisor(tiles, min(_AT_ONCE, tiles))
         self.groups = -(-tiles // self.at_once)
         self.even = length * self.at_once * self.groups == c.length
+        self.alone = c.writer.allocate(array_type(c.wide, (self.at_once * length, c.inner, c.parts)))
         self.totals = c.writer.allocate(array_type(c.wide, (self.at_once, c.inner, c.parts)))
         self.before = c.writer.allocate(array_type(c.wide, (self.at_once + 1, c.inner, c.parts)))
-        self.dear = self._is_dear()
-
-    def _is_dear(self) -> bool:
-        """Whether an element had better be stored on its own than computed twice."""
-        c, trial = self.c, FunctionWriter(self.c.writer)
-        along, behind = (of_register(Register(dtypes.I64)) for _ in range(2))
-        c.element(trial, [ZERO] * len(c.around), along, behind if c.inner > 1 else ZERO)
-        return c.wide == c.dtype and statements_written_out(trial.builder.statements) > _CHEAP
 
     def write(self) -> None:
         """The groups of tiles one after another."""
@@ -97,7 +86,7 @@ class _Tiles:
             with self._each_column(b) as j:
                 self._store(b, self.before, shifted(j, self.at_once * self.c.inner), tuple(self.c.start))
             group = stack.enter_context(b.for_("group", 0, self.groups)).index
-            self._write_totals(around, group)
+            self._write_alone(around, group)
             self._chain(b)
             self._write_results(around, group)
 
@@ -131,17 +120,18 @@ class _Tiles:
 
     # -- a group ---------------------------------------------------------------------------------------------------
 
-    def _write_totals(self, around: Sequence[Register | None], group: Register) -> None:
-        """Each tile on its own: its last element, and where they are dear all of them."""
+    def _write_alone(self, around: Sequence[Register | None], group: Register) -> None:
+        """Each tile on its own, and its last elements apart."""
         c, f = self.c, FunctionWriter(self.c.writer)
         rows = self._around(f, around)
-        totals = f.memory(self.totals, written=True)
-        sink: Sink | None = None
-        if self.dear:
-            result = f.memory(c.target, written=True)
-            sink = partial(c.store, f, result, rows)
+        alone, totals = (f.memory(memory, written=True) for memory in (self.alone, self.totals))
         with f.loops((self.at_once,), LoopKind.PARALLEL) as (tile,):
             first, count = self._stretch(f, group, tile)
+            shift = plus(scaled(tile, self.length), scaled(first, -1))
+
+            def sink(at: Place, x: Element) -> None:
+                self._store(f.builder, alone, plus(scaled(plus(at[0], shift), c.inner), at[1]), x)
+
             if c.inner == 1:
                 self._store(f.builder, totals, tile, c.row(f, rows, first, count, self.length, sink))
             else:
@@ -154,41 +144,24 @@ class _Tiles:
         """Each tile behind what is before it."""
         c, f = self.c, FunctionWriter(self.c.writer)
         b, rows = f.builder, self._around(f, around)
-        before, result = f.memory(self.before), f.memory(c.target, written=True)
+        before, alone, result = f.memory(self.before), f.memory(self.alone), f.memory(c.target, written=True)
         with f.loops((self.at_once,), LoopKind.PARALLEL) as (tile,):
             first, count = self._stretch(f, group, tile)
+            of_row = self._load(b, before, tile) if c.inner == 1 else ()
 
-            def of(j: Affine) -> Element:
-                return self._load(b, before, plus(scaled(tile, c.inner), j))
+            def join(k: Affine, j: Affine) -> None:
+                x = self._load(b, alone, plus(scaled(plus(scaled(tile, self.length), k), c.inner), j))
+                earlier = of_row or self._load(b, before, plus(scaled(tile, c.inner), j))
+                c.store(f, result, rows, (plus(first, k), j), c.join(f, earlier, x))
 
-            of_row = of(ZERO) if c.inner == 1 else ()
-
-            def behind(at: Place, x: Element) -> None:
-                c.store(f, result, rows, at, c.join(f, of_row or of(at[1]), x))
-
-            ready = partial(c.store, f, result, rows)  # where what is before may as well come in first
-            if self.dear:
-                self._join_stored(f, first, count, lambda at: behind(at, c.load(f, result, rows, at)))
-            elif c.inner == 1:
-                sink, start = (ready, of_row) if c.is_exact else (behind, ())
-                c.row(f, rows, first, count, self.length, sink, start)
+            if c.inner > 1:
+                with b.for_("k", 0, count) as row, self._each_column(b) as j:
+                    join(of_register(row.index), j)
             else:
-                size, most = (count, c.inner), (self.length, c.inner)
-                c.columns(f, rows, (first, ZERO), size, most, *((ready, of) if c.is_exact else (behind, None)))
+                kind = LoopKind.VECTOR if c.lanes > 1 else LoopKind.SERIAL
+                with b.for_("k", 0, count, kind=kind, lanes=c.lanes) as loop:
+                    join(of_register(loop.index), ZERO)
         f.invoke()
-
-    def _join_stored(
-        self, f: FunctionWriter, first: Affine, count: Operand | int, each: Callable[[Place], None]
-    ) -> None:
-        """All elements of a tile, which are stored as they are on their own."""
-        b, c = f.builder, self.c
-        if c.inner > 1:
-            with b.for_("k", 0, count) as row, self._each_column(b) as j:
-                each((plus(first, of_register(row.index)), j))
-            return
-        kind = LoopKind.VECTOR if c.lanes > 1 else LoopKind.SERIAL
-        with b.for_("k", 0, count, kind=kind, lanes=c.lanes) as loop:
-            each((plus(first, of_register(loop.index)), ZERO))
 
     def _around(self, f: FunctionWriter, around: Sequence[Register | None]) -> list[Affine]:
         """The row of the array, as the function sees it."""

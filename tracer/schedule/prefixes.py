@@ -65,11 +65,6 @@ class Cumulative:
         return self.op is not ScalarOp.MUL or not dtypes.is_float(self.wide)
 
     @property
-    def is_exact(self) -> bool:
-        """Whether the order of joining never shows."""
-        return self.op in (ScalarOp.MAX, ScalarOp.MIN) or not dtypes.is_float(self.wide)
-
-    @property
     def lanes(self) -> int:
         """Of a row; 1 where its elements follow one another."""
         in_order = self.parts > 1 or dtypes.is_bool(self.wide) or not self.associates
@@ -96,11 +91,6 @@ class Cumulative:
         narrow = tuple(convert(f.builder, part, self.dtype) for part in x)
         f.store_at(result, self._position(around, *at), narrow)
 
-    def load(self, f: FunctionWriter, result: Memory, around: Sequence[Affine], at: Place) -> Element:
-        """result[around, at], as it is stored."""
-        place = plus(result.start, scaled(self._position(around, *at), self.parts))
-        return tuple(f.builder.load(result.buffer, shifted(place, part)) for part in range(self.parts))
-
     def _along(self, along: Affine) -> Affine:
         return shifted(scaled(along, -1), self.length - 1) if self.reverse else along
 
@@ -122,13 +112,11 @@ class Cumulative:
         first: Affine,
         count: Operand | int,
         most: int,
-        sink: Sink | None,
-        start: Element = (),
+        sink: Sink,
     ) -> Element:
-        """From `first` on, `count` elements in a row, `most` at most; the last that came out. start: before them."""
+        """From `first` on, `count` elements in a row, `most` at most; the last that came out."""
         b, lanes, keyed = f.builder, self.lanes, self.lanes > 1 and is_keyed(self.op, self.wide)
-        start = start or tuple(self.start)
-        start = tuple(key_of(b, self.op, x) for x in start) if keyed else start
+        start = [key_of(b, self.op, x) for x in self.start] if keyed else self.start
         carries = [Carry(Register(x.dtype, "before"), x) for x in start]
         kind = LoopKind.VECTOR if lanes > 1 else LoopKind.SERIAL
         loop = b.for_("k", 0, count, kind=kind, lanes=lanes, carries=carries)
@@ -144,8 +132,7 @@ class Cumulative:
                 yielded: Element = (last,)
             else:
                 shown = yielded = self.join(f, loop.carries, x)
-            if sink is not None:
-                sink((along, ZERO), shown)
+            sink((along, ZERO), shown)
             loop.yields(*yielded)
         return self._of_keys(b, loop.results) if keyed else loop.results
 
@@ -163,21 +150,16 @@ class Cumulative:
         first: tuple[Affine, Affine],
         counts: tuple[Operand | int, Operand | int],
         most: tuple[int, int],
-        sink: Sink | None,
-        start: Callable[[Affine], Element] | None = None,
+        sink: Sink,
     ) -> Callable[[Affine], Element]:
-        """From `first` on, so many rows of so many columns; what loads the last one that came out in a column.
-
-        start: what is before them.
-        """
+        """From `first` on, so many rows of so many columns; what loads the last one that came out in a column."""
         b, (begin, left), (rows, width) = f.builder, first, counts
         before = [
             b.alloc(Buffer(f"before{n}", self.wide, most[1], Space.LOCAL, written=True)) for n in range(self.parts)
         ]
         lanes = self.column_lanes
         with b.for_("j", 0, width, kind=LoopKind.VECTOR, lanes=lanes) as loop:
-            entering = self.start if start is None else start(of_register(loop.index))
-            for buffer, x in zip(before, entering, strict=True):
+            for buffer, x in zip(before, self.start, strict=True):
                 b.store(buffer, loop.index, x)
 
         def some(start: Operand | int, stop: Operand | int, times: int) -> None:
@@ -190,8 +172,7 @@ class Cumulative:
                     for number in range(times):
                         along = shifted(plus(begin, of_register(row.index)), number)
                         so_far = self.join(f, so_far, self.element(f, around, along, behind))
-                        if sink is not None:
-                            sink((along, behind), so_far)
+                        sink((along, behind), so_far)
                     for buffer, x in zip(before, so_far, strict=True):
                         b.store(buffer, across.index, x)
 

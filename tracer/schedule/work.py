@@ -14,8 +14,10 @@ from tracer.ir.loop import (
     Address,
     Compute,
     Constant,
+    Copy,
     For,
     If,
+    Library,
     Load,
     LoopKind,
     Operand,
@@ -80,6 +82,10 @@ class _Estimate:
                 return _COMPUTE * _DEAR.get(s.op, 1.0) * _vectors(s.result.dtype, lanes)
             case Load():
                 return _access(s.buffer.dtype, s.address, s.mask, lanes, index)
+            case Copy():
+                return 2 * s.count * s.target.buffer.dtype.itemsize * _SMOOTH
+            case Library("stream", (_, _, count, itemsize)):
+                return 2 * self._size(count) * self._size(itemsize) * _SMOOTH  # type: ignore[arg-type]
             case Prefix():
                 return _COMPUTE * (lanes.bit_length() + 2) * _vectors(s.value.dtype, lanes)
             case Store() | Update():

@@ -87,6 +87,7 @@ def emit_module(module: Module, *, vector_bits: int | None = None) -> str:
         "attributes #2 = { nounwind }",
         '!0 = !{!"branch_weights", i32 1, i32 2000}',
     ]
+    attributes += ["!1 = !{i32 1}"] if any("!nontemporal !1" in text for text in shared) else []
     return "\n".join([*sorted(declarations.values()), "", *shared, *texts, *attributes, ""])
 
 

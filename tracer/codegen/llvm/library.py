@@ -42,6 +42,7 @@ from tracer.codegen.llvm.row_factors import lu_definition
 from tracer.codegen.llvm.row_systems import system_call, system_definition
 from tracer.codegen.llvm.shared import shared_symbols
 from tracer.codegen.llvm.skinny_products import COUNTS, FORMS, skinny_kind
+from tracer.codegen.llvm.streaming import NAME, stream_definition
 from tracer.errors import InternalError
 from tracer.ir.loop import Constant, Library, Module, Operand, View
 from tracer.ir.loop_walk import blocks_of
@@ -216,6 +217,11 @@ def _greatest(kind: str) -> Routine:
     return Routine(name, texts, _greatest_spell, ())
 
 
+def _stream_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequence[str]) -> list[str]:
+    """to[: count] = from[: count]: views to and from, the count, and the bytes of an element."""
+    return [f"call void @{NAME}({', '.join(spelled)})"]
+
+
 LIBRARY: Final[dict[str, Routine]] = {
     routine.name: routine
     for routine in (
@@ -226,6 +232,7 @@ LIBRARY: Final[dict[str, Routine]] = {
         *map(_lu, OWN_KINDS),
         *(_sorting(what, kind) for kind in KINDS for what in _ROWS),
         *map(_greatest, KINDS),
+        Routine("stream", {NAME: (stream_definition(),)}, _stream_spell, ()),
     )
 }  # fmt: skip
 

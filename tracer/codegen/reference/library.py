@@ -185,7 +185,17 @@ def _greatest(dtype: DType) -> Callable[..., None]:
 
 
 _SORTED: Final = (I8, I16, I32, I64, U8, U16, U32, U64, F32, F64)
+
+
+def _stream(target: Span, source: Span, count: Any, itemsize: Any) -> None:
+    """target[: count] = source[: count]."""
+    target.region.write_span(
+        target.start, source.region.read_span(source.start, int(count), source.clock), target.clock
+    )
+
+
 LIBRARY_REFERENCE: Final[dict[str, Callable[..., None]]] = {
+    "stream": _stream,
     **{f"gemm_{short_name(dtype)}": _gemm(dtype) for dtype in (F32, F64, C64, C128)},
     "gemm_bf16": _gemm(F32, BF16),
     **{

@@ -1,0 +1,189 @@
+"""Large results past the caches: loops leave a few thousand bytes in a near cache, from where they go to memory.
+
+A store to memory that is in no cache fetches its line first, a third of the traffic of a copy. Stores that pass the
+caches do not, but must be of whole lines; so what a vector loop would store goes to a small buffer, which `stream`
+copies at once. Results of so many bytes would not stay in a second cache for whoever reads them next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from tracer.ir.dtypes import I64
+from tracer.ir.loop import (
+    Address,
+    Alloc,
+    Block,
+    Buffer,
+    Carry,
+    Compute,
+    Constant,
+    Copy,
+    For,
+    Function,
+    Invoke,
+    Library,
+    LoopKind,
+    Module,
+    Operand,
+    Register,
+    Space,
+    Statement,
+    Store,
+    View,
+    index_constant,
+)  # fmt: skip
+from tracer.ir.loop_walk import accesses_of, results_of, statements_of, with_statements
+from tracer.ir.scalar import ScalarOp
+from tracer.schedule.moving import moved
+from tracer.schedule.work import trips
+
+LEAST: Final = 1 << 25
+"""Bytes of a result from which on it passes the caches: halves of a large last cache."""
+_PIECE: Final = 1 << 13  # bytes of a buffer: a quarter of a first-level cache
+_COPIED: Final = 1 << 16  # bytes of a piece of an array that is only copied
+_SHARED_COPY: Final = 1 << 19  # bytes of a copy that threads share
+
+
+def streamed_results(module: Module, least: int = LEAST) -> Module:
+    """The module with its large results stored past the caches, and its large copies in pieces that threads share."""
+    entry = next(f for f in module.functions if f.name == module.entry)
+    copies: list[Function] = []
+    entry = replace(entry, body=with_statements(entry.body, lambda s: _in_pieces(s, copies, least)))
+    results = _results(entry)
+    functions = [f if f.name == entry.name else _streamed(f, results.get(f.name, ()), least) for f in module.functions]
+    functions = [entry if f.name == entry.name else f for f in functions]
+    return replace(module, functions=(*copies, *functions)) if copies or functions != list(module.functions) else module
+
+
+def _results(entry: Function) -> dict[str, set[int]]:
+    """Of each function, the parameters that are results of the program wherever it is called."""
+    found: dict[str, set[int]] = {}
+    for s in statements_of(entry.body):
+        if isinstance(s, Invoke):
+            views = {n: a for n, a in enumerate(s.arguments) if isinstance(a, View)}
+            outputs = {n for n, a in views.items() if a.buffer.space is Space.OUTPUT}
+            found[s.function] = found.get(s.function, outputs) & outputs
+    return found
+
+
+def _bytes(buffer: Buffer) -> int:
+    return buffer.size * buffer.dtype.itemsize
+
+
+def _streamed(function: Function, results: set[int] | tuple[()], least: int) -> Function:
+    """The function with its vector loops in pieces where they store to results that are large and not read."""
+    given = [p for n, p in enumerate(function.parameters) if n in results]
+    large = {p for p in given if isinstance(p, Buffer) and _bytes(p) >= least}
+    large -= {b for s in statements_of(function.body) if not isinstance(s, Store) for b, _, _ in accesses_of(s)}
+    if not large:
+        return function
+    most = min(_PIECE, least)
+    return replace(function, body=with_statements(function.body, lambda s: _loop_in_pieces(s, large, most)))
+
+
+def _loop_in_pieces(s: Statement, large: set[Buffer], most: int) -> Sequence[Statement]:
+    if not isinstance(s, For) or s.kind is not LoopKind.VECTOR or any(c.combine is not None for c in s.carries):
+        return (s,)
+    stores = [x for x in s.body.statements if isinstance(x, Store) and x.buffer in large]
+    itemsize = max((x.buffer.dtype.itemsize for x in stores), default=1)
+    length = trips(s)
+    piece = _piece(length, max(s.lanes, most // itemsize), s.lanes)
+    if not stores or length < 2 * piece or not isinstance(s.stop, Constant) or not _run_along(s, stores):
+        return (s,)
+    return (_pieces(s, stores, length, piece),)
+
+
+def _piece(length: int, most: int, lanes: int) -> int:
+    """The longest piece of whole vectors that divides the length, if it is half of what it may be at least."""
+    return next((n for n in range(most - most % lanes, most // 2 - 1, -lanes) if n and length % n == 0), most)
+
+
+def _run_along(loop: For, stores: Sequence[Store]) -> bool:
+    """Whether the stores go to one place after another, once to each result."""
+    inner = {r for x in statements_of(loop.body) for r in results_of(x)}
+    regular = all(
+        x.mask is None
+        and dict(x.address.terms).get(loop.index) == 1
+        and not any(r in inner for r, _ in x.address.terms)
+        for x in stores
+    )
+    others = sum(b in {x.buffer for x in stores} for s in statements_of(loop.body) for b, _, _ in accesses_of(s))
+    return regular and others == len(stores) == len({x.buffer for x in stores})
+
+
+def _pieces(loop: For, stores: Sequence[Store], length: int, piece: int) -> For:
+    """The loop over pieces of its range, each to buffers, and from there to the results."""
+    index, begin, count = Register(I64, "piece"), Register(I64, "begin"), Register(I64, "count")
+    statements: list[Statement] = []
+    size: Operand = index_constant(piece)
+    if length % piece:
+        rest = Register(I64, "rest")
+        statements += [
+            Compute(begin, ScalarOp.MUL, (index, index_constant(piece))),
+            Compute(rest, ScalarOp.SUB, (index_constant(length), begin)),
+            Compute(count, ScalarOp.MIN, (rest, index_constant(piece))),
+        ]
+        size = count
+    inner = moved(loop, Address(0, ((index, piece),)), size)
+    carries = tuple(Carry(Register(c.register.dtype, c.register.name), c.initial) for c in loop.carries)
+    results = tuple(Register(r.dtype, r.name) for r in loop.results)
+    inner = replace(
+        inner,
+        carries=tuple(replace(c, initial=o.register) for c, o in zip(inner.carries, carries, strict=True)),
+        results=results,
+    )
+    buffers = {
+        s.buffer: Buffer(f"piece{n}", s.buffer.dtype, piece, Space.LOCAL, alignment=64, written=True)
+        for n, s in enumerate(stores)
+    }
+    body, targets = [], []
+    for s in inner.body.statements:
+        if isinstance(s, Store) and s.buffer in buffers:
+            start = Address(s.address.constant, tuple(t for t in s.address.terms if t[0] is not inner.index))
+            targets.append(View(s.buffer, start))
+            s = replace(s, buffer=buffers[s.buffer], address=Address(0, ((inner.index, 1),)))
+        body.append(s)
+    inner = replace(inner, body=Block(tuple(body), inner.body.yields))
+    statements += [*map(Alloc, buffers.values()), inner]
+    statements += [stream(target, View(buffers[target.buffer]), size) for target in targets]
+    kind = LoopKind.SERIAL if carries else LoopKind.PARALLEL
+    pieces = index_constant(-(-length // piece))
+    block = Block(tuple(statements), results)
+    return For(index, index_constant(0), pieces, block, kind, carries=carries, results=loop.results)
+
+
+def stream(target: View, source: View, count: Operand) -> Library:
+    """target[: count] = source[: count], past the caches."""
+    return Library("stream", (target, source, count, index_constant(target.buffer.dtype.itemsize)))
+
+
+# -- copies --------------------------------------------------------------------------------------------------------
+
+
+def _in_pieces(s: Statement, copies: list[Function], least: int) -> Sequence[Statement]:
+    """A copy of the entry's as a function over pieces, which threads share, and what is left."""
+    if not isinstance(s, Copy) or s.count * s.source.buffer.dtype.itemsize < min(_SHARED_COPY, least):
+        return (s,)
+    dtype = s.source.buffer.dtype
+    piece = max(1, min(_COPIED, least) // dtype.itemsize)
+    target, source = (Buffer(n, dtype, s.count, Space.ARGUMENT, written=n == "a0") for n in ("a0", "a1"))
+    index = Register(I64, "piece")
+    views = [View(b, Address(0, ((index, piece),))) for b in (target, source)]
+    past = s.target.buffer.space is Space.OUTPUT and s.count * dtype.itemsize >= least
+    copy = stream(views[0], views[1], index_constant(piece)) if past else Copy(views[0], views[1], piece)
+    pieces, rest = divmod(s.count, piece)
+    loop = For(index, index_constant(0), index_constant(pieces), Block((copy,)), LoopKind.PARALLEL)
+    function = Function(f"copy{len(copies)}", (target, source), Block((loop,)))
+    copies.append(function)
+    found: list[Statement] = [Invoke(function.name, (s.target, s.source))]
+    if rest:
+        done = pieces * piece
+        found.append(Copy(_from(s.target, done), _from(s.source, done), rest))
+    return found
+
+
+def _from(view: View, place: int) -> View:
+    return View(view.buffer, Address(view.start.constant + place, view.start.terms))
