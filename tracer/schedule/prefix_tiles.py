@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Final
 
 from tracer.ir.loop import LoopKind, Operand, Register
-from tracer.ir.loop_build import Builder
+from tracer.ir.loop_build import Builder, carry
 from tracer.ir.program import Equation
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import array_type
@@ -24,6 +24,7 @@ from tracer.schedule.reductions import join, write_cumulative
 from tracer.schedule.sources import Element, Memory
 
 TILE: Final = 1 << 16  # bytes of a tile
+_PIECE: Final = 1 << 13  # bytes of a row that are read in one go, before as many are stored
 _AT_ONCE: Final = 16  # tiles that stay in caches between their two times
 _LEAST_TILES: Final = 8
 _MOST_ROWS: Final = 64  # from so many on, threads share rows
@@ -69,10 +70,12 @@ class _Tiles:
     def __init__(self, c: Cumulative, length: int) -> None:
         self.c, self.length = c, length
         tiles = -(-c.length // length)
-        self.at_once = _divisor(tiles, min(_AT_ONCE, tiles))
+        self.in_turns = c.inner == 1 and c.lanes > 1
+        self.at_once = min(_AT_ONCE, tiles) if self.in_turns else _divisor(tiles, min(_AT_ONCE, tiles))
         self.groups = -(-tiles // self.at_once)
         self.even = length * self.at_once * self.groups == c.length
-        self.alone = c.writer.allocate(array_type(c.wide, (self.at_once * length, c.inner, c.parts)))
+        slots = 2 if self.in_turns else 1
+        self.alone = c.writer.allocate(array_type(c.wide, (slots * self.at_once * length, c.inner, c.parts)))
         self.totals = c.writer.allocate(array_type(c.wide, (self.at_once, c.inner, c.parts)))
         self.before = c.writer.allocate(array_type(c.wide, (self.at_once + 1, c.inner, c.parts)))
 
@@ -83,8 +86,14 @@ class _Tiles:
             around: list[Register | None] = []
             for axis, n in enumerate(self.c.around):
                 around.append(stack.enter_context(b.for_(f"i{axis}", 0, n)).index if n > 1 else None)
-            with self._each_column(b) as j:
-                self._store(b, self.before, shifted(j, self.at_once * self.c.inner), tuple(self.c.start))
+            with b.for_("tile", 0, self.at_once + 1) as tile, self._each_column(b) as j:
+                at = plus(scaled(of_register(tile.index), self.c.inner), j)
+                self._store(b, self.before, at, tuple(self.c.start))  # in turns, the first group reads all of them
+            if self.in_turns:
+                group = stack.enter_context(b.for_("group", 0, self.groups + 1)).index
+                self._write_in_turns(around, group, b.compute(ScalarOp.AND, group, 1))
+                self._chain(b)
+                return
             group = stack.enter_context(b.for_("group", 0, self.groups)).index
             self._write_alone(around, group)
             self._chain(b)
@@ -163,6 +172,54 @@ class _Tiles:
                     join(of_register(loop.index), ZERO)
         f.invoke()
 
+    def _write_in_turns(self, around: Sequence[Register | None], group: Register, slot: Operand) -> None:
+        """A piece of each tile on its own, then a piece of that of the group before to the result, and so on.
+
+        Reading goes on while results are written. slot: which half of the scratch memory the group has.
+        """
+        c, f = self.c, FunctionWriter(self.c.writer)
+        b, rows = f.builder, self._around(f, around)
+        before, result = f.memory(self.before), f.memory(c.target, written=True)
+        alone, totals = (f.memory(memory, written=True) for memory in (self.alone, self.totals))
+        number, size, piece = self._given(f, group, self.groups + 1), self.at_once * self.length, self._piece()
+        half = scaled(self._given(f, slot, 2), size)
+        with f.loops((self.at_once,), LoopKind.PARALLEL) as (tile,):
+            place = scaled(tile, self.length)
+            first = plus(scaled(number, size), place)
+            earlier = shifted(first, -size)
+            live = b.compute(ScalarOp.MUL, b.compute(ScalarOp.MIN, operand_of(b, number), 1), self.length)
+            counts = [self._left(b, of, first, c.length) for of, first in ((self.length, first), (live, earlier))]
+            of_row = self._load(b, before, tile)
+            pieces = b.for_("piece", 0, -(-self.length // piece), carries=[carry(x) for x in c.start])
+            with pieces:
+                f.extents[pieces.index] = -(-self.length // piece)
+                at = scaled(of_register(pieces.index), piece)
+                read, stored = (self._left(b, piece, at, count) for count in counts)
+
+                def sink(found: Place, x: Element) -> None:
+                    self._store(b, alone, plus(half, place, found[0], scaled(first, -1)), x)
+
+                last = c.row(f, rows, plus(first, at), read, piece, sink, pieces.carries)
+                with b.for_("k", 0, stored, kind=LoopKind.VECTOR, lanes=c.lanes) as loop:
+                    k = plus(at, of_register(loop.index))
+                    x = self._load(b, alone, shifted(plus(scaled(half, -1), place, k), size))
+                    c.store(f, result, rows, (plus(earlier, k), ZERO), c.join(f, of_row, x))
+                pieces.yields(*last)
+            self._store(b, totals, tile, pieces.results)
+        f.invoke()
+
+    def _piece(self) -> int:
+        """Elements of a row that are read, and then stored, in one go."""
+        near = _PIECE // self.c.wide.itemsize
+        found = [n for n in range(self.c.lanes, 2 * near, self.c.lanes) if self.length % n == 0 and 2 * n >= near]
+        return min(found, key=lambda n: abs(n - near), default=min(near, self.length))
+
+    @staticmethod
+    def _left(b: Builder, most: Operand | int, done: Affine, whole: Operand | int) -> Operand:
+        """How many of `whole` are left behind what is done, so many at most."""
+        rest = b.compute(ScalarOp.SUB, whole, operand_of(b, done))
+        return b.compute(ScalarOp.MIN, b.compute(ScalarOp.MAX, rest, 0), most)
+
     def _around(self, f: FunctionWriter, around: Sequence[Register | None]) -> list[Affine]:
         """The row of the array, as the function sees it."""
         rows: list[Affine] = []
@@ -170,7 +227,7 @@ class _Tiles:
             rows.append(ZERO if register is None else self._given(f, register, n))
         return rows
 
-    def _given(self, f: FunctionWriter, register: Register, extent: int) -> Affine:
+    def _given(self, f: FunctionWriter, register: Operand, extent: int) -> Affine:
         inner = f.parameters.operand(register)
         assert isinstance(inner, Register)
         f.extents[inner] = extent
@@ -182,6 +239,4 @@ class _Tiles:
         first = scaled(number, self.length)
         if self.even:
             return first, self.length
-        b = f.builder
-        rest = b.compute(ScalarOp.SUB, self.c.length, operand_of(b, first))
-        return first, b.compute(ScalarOp.MIN, b.compute(ScalarOp.MAX, rest, 0), self.length)
+        return first, self._left(f.builder, self.length, first, self.c.length)

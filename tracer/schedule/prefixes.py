@@ -113,10 +113,12 @@ class Cumulative:
         count: Operand | int,
         most: int,
         sink: Sink,
+        start: Element = (),
     ) -> Element:
-        """From `first` on, `count` elements in a row, `most` at most; the last that came out."""
+        """From `first` on, `count` elements in a row, `most` at most; the last that came out. start: before them."""
         b, lanes, keyed = f.builder, self.lanes, self.lanes > 1 and is_keyed(self.op, self.wide)
-        start = [key_of(b, self.op, x) for x in self.start] if keyed else self.start
+        start = start or tuple(self.start)
+        start = tuple(key_of(b, self.op, x) for x in start) if keyed else start
         carries = [Carry(Register(x.dtype, "before"), x) for x in start]
         kind = LoopKind.VECTOR if lanes > 1 else LoopKind.SERIAL
         loop = b.for_("k", 0, count, kind=kind, lanes=lanes, carries=carries)

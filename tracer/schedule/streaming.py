@@ -7,7 +7,7 @@ copies at once. Results of so many bytes would not stay in a second cache for wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -19,7 +19,6 @@ from tracer.ir.loop import (
     Buffer,
     Carry,
     Compute,
-    Constant,
     Copy,
     For,
     Function,
@@ -38,7 +37,7 @@ from tracer.ir.loop import (
 from tracer.ir.loop_walk import accesses_of, results_of, statements_of, with_statements
 from tracer.ir.scalar import ScalarOp
 from tracer.schedule.moving import moved
-from tracer.schedule.work import trips
+from tracer.schedule.work import limits_of, trips
 
 LEAST: Final = 1 << 25
 """Bytes of a result from which on it passes the caches: halves of a large last cache."""
@@ -80,18 +79,23 @@ def _streamed(function: Function, results: set[int] | tuple[()], least: int) -> 
     large -= {b for s in statements_of(function.body) if not isinstance(s, Store) for b, _, _ in accesses_of(s)}
     if not large:
         return function
-    most = min(_PIECE, least)
-    return replace(function, body=with_statements(function.body, lambda s: _loop_in_pieces(s, large, most)))
+    most, limits = min(_PIECE, least), dict(limits_of(function.body.statements))
+    return replace(function, body=with_statements(function.body, lambda s: _loop_in_pieces(s, large, most, limits)))
 
 
-def _loop_in_pieces(s: Statement, large: set[Buffer], most: int) -> Sequence[Statement]:
+def _loop_in_pieces(s: Statement, large: set[Buffer], most: int, limits: Mapping[Register, int]) -> Sequence[Statement]:
     if not isinstance(s, For) or s.kind is not LoopKind.VECTOR or any(c.combine is not None for c in s.carries):
         return (s,)
     stores = [x for x in s.body.statements if isinstance(x, Store) and x.buffer in large]
     itemsize = max((x.buffer.dtype.itemsize for x in stores), default=1)
     length = trips(s)
     piece = _piece(length, max(s.lanes, most // itemsize), s.lanes)
-    if not stores or length < 2 * piece or not isinstance(s.stop, Constant) or not _run_along(s, stores):
+    if not stores or not _run_along(s, stores):
+        return (s,)
+    if isinstance(s.stop, Register):
+        limit = limits.get(s.stop, 0)
+        return _one_piece(s, stores, limit) if 0 < limit * itemsize <= 2 * most and not s.carries else (s,)
+    if length < 2 * piece:
         return (s,)
     return (_pieces(s, stores, length, piece),)
 
@@ -135,24 +139,38 @@ def _pieces(loop: For, stores: Sequence[Store], length: int, piece: int) -> For:
         carries=tuple(replace(c, initial=o.register) for c, o in zip(inner.carries, carries, strict=True)),
         results=results,
     )
-    buffers = {
-        s.buffer: Buffer(f"piece{n}", s.buffer.dtype, piece, Space.LOCAL, alignment=64, written=True)
-        for n, s in enumerate(stores)
-    }
-    body, targets = [], []
-    for s in inner.body.statements:
-        if isinstance(s, Store) and s.buffer in buffers:
-            start = Address(s.address.constant, tuple(t for t in s.address.terms if t[0] is not inner.index))
-            targets.append(View(s.buffer, start))
-            s = replace(s, buffer=buffers[s.buffer], address=Address(0, ((inner.index, 1),)))
-        body.append(s)
-    inner = replace(inner, body=Block(tuple(body), inner.body.yields))
+    moved_body, buffers, targets = _to_buffers(inner, stores, piece)
+    inner = replace(inner, body=moved_body)
     statements += [*map(Alloc, buffers.values()), inner]
     statements += [stream(target, View(buffers[target.buffer]), size) for target in targets]
     kind = LoopKind.SERIAL if carries else LoopKind.PARALLEL
     pieces = index_constant(-(-length // piece))
     block = Block(tuple(statements), results)
     return For(index, index_constant(0), pieces, block, kind, carries=carries, results=loop.results)
+
+
+def _one_piece(loop: For, stores: Sequence[Store], limit: int) -> Sequence[Statement]:
+    """A loop that is no longer than a piece, to buffers, and from there to the results."""
+    body, buffers, targets = _to_buffers(loop, stores, limit)
+    copies = [stream(target, View(buffers[target.buffer]), loop.stop) for target in targets]
+    return (*map(Alloc, buffers.values()), replace(loop, body=body), *copies)
+
+
+def _to_buffers(loop: For, stores: Sequence[Store], size: int) -> tuple[Block, dict[Buffer, Buffer], list[View]]:
+    """The body of a loop with its stores to buffers, these by the results, and where in the results they belong."""
+    buffers = {
+        s.buffer: Buffer(f"piece{s.buffer.name}", s.buffer.dtype, size, Space.LOCAL, alignment=64, written=True)
+        for s in stores
+    }
+    body: list[Statement] = []
+    targets = []
+    for s in loop.body.statements:
+        if isinstance(s, Store) and s.buffer in buffers:
+            start = Address(s.address.constant, tuple(t for t in s.address.terms if t[0] is not loop.index))
+            targets.append(View(s.buffer, start))
+            s = replace(s, buffer=buffers[s.buffer], address=Address(0, ((loop.index, 1),)))
+        body.append(s)
+    return Block(tuple(body), loop.body.yields), buffers, targets
 
 
 def stream(target: View, source: View, count: Operand) -> Library:

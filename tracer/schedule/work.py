@@ -43,7 +43,7 @@ _WRITTEN_OUT: Final = 45  # statements of a mathematical function
 
 def work(statements: Sequence[Statement]) -> float:
     """The estimate for statements outside any vector loop."""
-    return _Estimate(dict(_limits(statements))).block(statements, 1, None)
+    return _Estimate(dict(limits_of(statements))).block(statements, 1, None)
 
 
 def statements_written_out(statements: Iterable[Statement]) -> int:
@@ -58,13 +58,13 @@ def trips(loop: For) -> int:
     return _UNKNOWN_TRIPS
 
 
-def _limits(statements: Iterable[Statement]) -> Iterator[tuple[Register, int]]:
+def limits_of(statements: Iterable[Statement]) -> Iterator[tuple[Register, int]]:
     """Registers that are at most a constant: how long a tile is, which may be the last one."""
     for s in statements:
         if isinstance(s, Compute) and s.op is ScalarOp.MIN and s.result.dtype == I64:
             yield from ((s.result, int(x.value)) for x in s.operands if isinstance(x, Constant))
         for block in blocks_of(s):
-            yield from _limits(block.statements)
+            yield from limits_of(block.statements)
 
 
 class _Estimate:

@@ -188,10 +188,10 @@ _SORTED: Final = (I8, I16, I32, I64, U8, U16, U32, U64, F32, F64)
 
 
 def _stream(target: Span, source: Span, count: Any, itemsize: Any) -> None:
-    """target[: count] = source[: count]."""
-    target.region.write_span(
-        target.start, source.region.read_span(source.start, int(count), source.clock), target.clock
-    )
+    """target[: count] = source[: count]; of nothing, wherever they are."""
+    if count:
+        values = source.region.read_span(source.start, int(count), source.clock)
+        target.region.write_span(target.start, values, target.clock)
 
 
 LIBRARY_REFERENCE: Final[dict[str, Callable[..., None]]] = {
