@@ -12,6 +12,7 @@ from tracer import jit
 from tracer.codegen.llvm import emit
 from tracer.codegen.llvm.levels import level
 from tracer.runtime.objects import objects
+from tracer.schedule import partials
 from tracer.schedule.partials import BLOCK
 
 RNG = np.random.default_rng(12)
@@ -45,6 +46,25 @@ def test_calls_give_the_bits_of_loops_in_place(dtype: str, monkeypatch: pytest.M
     for x, before in zip(arrays, called, strict=True):
         for one, other in zip(before, results(x), strict=True):
             assert one.tobytes() == other.tobytes()
+
+
+@pytest.mark.parametrize(("dtype", "n", "times"), [("float64", 1 << 22, 4), ("float32", 10**7, 2)])
+def test_blocks_of_large_arrays_are_read_side_by_side(
+    dtype: str, n: int, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To the bits of one after another, as calls and in place."""
+    x = array(dtype, n)
+    name = f"@tracer_total_add_{'f64' if dtype == 'float64' else 'f32'}_{256 // x.itemsize}"
+    found: list[list[Any]] = []
+    for beside in (partials._BESIDE, ()):
+        monkeypatch.setattr(partials, "_BESIDE", beside)
+        functions = [lambda x, k=k: tnp.sum(x * x) if k else tnp.sum(x) for k in (0, 1)]
+        texts = [jit(f).lower(x).llvm() for f in functions]
+        assert (f"{name}_{times}(" in texts[0]) == bool(beside)
+        assert (f"{name}(" in texts[0]) != bool(beside)
+        found.append([np.asarray(jit(f)(x)) for f in functions])
+    for one, other in zip(*found, strict=True):
+        assert one.tobytes() == other.tobytes()
 
 
 def lowered(function: Any, *shape: int, dtype: str = "float32") -> Any:

@@ -119,7 +119,7 @@ def schedule(
     tile = TILE if least_work else _SMALL_TILE
     plain = loops(in_blocks(program), donated, short_products=short_products, takes_numbers=True, tile=tile)
     module = planned(written_over(keep_rows_local(fuse_rows(plain.module, least_work))))
-    module = split_reductions(module) if least_work else split_reductions(module, block=16)
+    module = split_reductions(module) if least_work else split_reductions(module, block=16, far=0)
     module = streamed_results(map_to_cpu(module), LEAST if least_work else _SMALL_TILE)
     module = share_loops(expand_math(key_extremes(module)), least_work)
     return replace(plain, module=module)

@@ -4,6 +4,9 @@ The blocks follow from the length alone, so the result does not depend on who re
 as divides the length, where such a number is near: what is left behind the last one is another loop to compile, and so
 would be more vectors of partial results than one at a time. These lie behind everything else in the arena, where one
 reduction after another uses the same place.
+
+Where the array lies in memory, blocks are reduced two or four side by side, each in its own order: a core fetches
+neighbouring pages ahead one by one, but several that are far from each other at once.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ from tracer.ir.loop import (
     index_constant,
 )  # fmt: skip
 from tracer.ir.loop_walk import with_statements
+from tracer.schedule.copying import copied
 from tracer.schedule.moving import moved
 
 BLOCK: Final = 1 << 15  # elements: some microseconds of one core
@@ -44,16 +48,19 @@ _LEAST_BLOCKS: Final = 8
 _VECTOR_BYTES: Final = 64
 _MOST_STATEMENTS: Final = 80  # of a body that is written twice, for the blocks and for the rest
 _ALIGNMENT: Final = 64
+FAR: Final = 1 << 25  # bytes that are read, from which on blocks are reduced side by side
+_BESIDE: Final = (4, 2)  # so many, the first that divides how many there are
+_FEW_STATEMENTS: Final = 4  # of a body that is written so often
 
 
-def split_reductions(module: Module, block: int = BLOCK) -> Module:
-    """The module with long reductions in two steps."""
+def split_reductions(module: Module, block: int = BLOCK, far: int = FAR) -> Module:
+    """The module with long reductions in two steps. far: bytes, see FAR."""
     functions: list[Function] = []
     split: dict[str, tuple[Function, Function, list[Buffer]]] = {}
     arena = -(-module.arena // _ALIGNMENT) * _ALIGNMENT
     size = arena
     for function in module.functions:
-        parts = None if function.name == module.entry else _split(function, block)
+        parts = None if function.name == module.entry else _split(function, block, far)
         if parts is None:
             functions.append(function)
             continue
@@ -83,7 +90,7 @@ def _in_two_steps(s: Statement, split: Mapping[str, tuple[Function, Function, li
     return Invoke(first.name, given), Invoke(second.name, given)
 
 
-def _split(function: Function, block: int) -> tuple[Function, Function, list[Buffer]] | None:
+def _split(function: Function, block: int, far: int) -> tuple[Function, Function, list[Buffer]] | None:
     """The reduction of blocks, that of the partial results, and the parameters for them; None for other functions."""
     loop = _reduction(function)
     if loop is None or not isinstance(loop.stop, Constant):
@@ -100,7 +107,8 @@ def _split(function: Function, block: int) -> tuple[Function, Function, list[Buf
         for n, carry in enumerate(loop.carries)
     ]
     parameters = (*function.parameters, *partial)
-    first = Function(f"{function.name}.blocks", parameters, _blocks(loop, partial, blocks, block))
+    beside = _beside(loop, length, blocks, far)
+    first = Function(f"{function.name}.blocks", parameters, _blocks(loop, partial, blocks, block, beside))
     joined = _joined(loop, partial, blocks, block, rest)
     second = Function(f"{function.name}.joined", parameters, Block((*joined, *function.body.statements[1:])))
     return first, second, partial
@@ -126,20 +134,54 @@ def _reduction(function: Function) -> For | None:
     return loop if plain and simple and combined and constant and last else None
 
 
-def _blocks(loop: For, partial: list[Buffer], blocks: int, block: int) -> Block:
+def _beside(loop: For, length: int, blocks: int, far: int) -> int:
+    """How many blocks are reduced side by side."""
+    statements = loop.body.statements
+    loads = [s for s in statements if isinstance(s, Load) and any(r is loop.index for r, _ in s.address.terms)]
+    few = len(loop.carries) == 1 and len(statements) <= _FEW_STATEMENTS
+    if not few or not loads or any(isinstance(s, Fault) for s in statements):
+        return 1
+    is_far = sum(length * s.buffer.dtype.itemsize for s in loads) >= far
+    return next((n for n in _BESIDE if is_far and blocks % n == 0), 1)
+
+
+def _blocks(loop: For, partial: list[Buffer], blocks: int, block: int, beside: int) -> Block:
     """Each block's partial results: the identity is what they start from, the initial value comes in last."""
     index = Register(I64, "block")
-    results = tuple(Register(buffer.dtype, "partial") for buffer in partial)
     carries = []
     for carry in loop.carries:
         assert carry.identity is not None, "a carry that combines has an identity"
         carries.append(replace(carry, initial=carry.identity))
-    inner = moved(loop, Address(0, ((index, block),)), index_constant(block))
-    inner = replace(inner, carries=tuple(carries), results=results)
-    place = Address(0, ((index, 1),))
-    stores = [Store(buffer, place, result) for buffer, result in zip(partial, results, strict=True)]
-    body = Block((inner, *stores))
-    return Block((For(index, index_constant(0), index_constant(blocks), body, LoopKind.PARALLEL),))
+    inner = moved(replace(loop, carries=tuple(carries)), Address(0, ((index, beside * block),)), index_constant(block))
+    inner = _side_by_side(inner, beside, block)
+    buffers = partial * beside
+    results = tuple(Register(buffer.dtype, "partial") for buffer in buffers)
+    places = [Address(n // len(partial), ((index, beside),)) for n in range(len(buffers))]
+    stores = map(Store, buffers, places, results)
+    body = Block((replace(inner, results=results), *stores))
+    return Block((For(index, index_constant(0), index_constant(blocks // beside), body, LoopKind.PARALLEL),))
+
+
+class _Same(dict[Buffer | Register, Buffer | Register]):
+    """What has no other name keeps its own."""
+
+    def __missing__(self, key: Buffer | Register) -> Buffer | Register:
+        return key
+
+
+def _side_by_side(loop: For, times: int, apart: int) -> For:
+    """The loop with its body so many times, over ranges so far apart. Its results are those of each in turn."""
+    carries, statements, yields = [*loop.carries], [*loop.body.statements], [*loop.body.yields]
+    for number in range(1, times):
+        other = moved(loop, Address(number * apart), loop.stop)
+        names = _Same({other.index: loop.index})
+        for carry in other.carries:
+            own = names[carry.register] = Register(carry.register.dtype, carry.register.name)
+            carries.append(replace(carry, register=own))
+        body = copied(other.body, names)
+        statements += body.statements
+        yields += body.yields
+    return replace(loop, carries=tuple(carries), body=Block(tuple(statements), tuple(yields)))
 
 
 def _joined(loop: For, partial: list[Buffer], blocks: int, block: int, rest: int) -> list[Statement]:

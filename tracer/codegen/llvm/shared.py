@@ -120,7 +120,7 @@ _SKINNY: Final = [
 _BY_NAME: Final = {name: module for module in (*_SHARED, *_SKINNY) for name in module.names}
 _NAMED: Final = re.compile(r"@(tracer_\w+)[,(]")
 _RESULTS: Final = ("void", "i1", "i32", "i64", "float", "double")
-_WAYS: Final = ("ptr ", *(f"call {result} " for result in _RESULTS))  # to hand a function on, or to call it
+_WAYS: Final = ("ptr ", "} ", *(f"call {result} " for result in _RESULTS))  # to hand a function on, or to call it
 
 
 def _wanted_by(text: str) -> list[_Shared]:

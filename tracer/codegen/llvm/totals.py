@@ -1,13 +1,14 @@
 """Reductions of what lies in memory, by functions that programs share: a sum of an array is a call.
 
     float tracer_total_add_f32_64(ptr memory, i64 count, float initial)    in so many lanes
+    { float, float } tracer_total_add_f32_64_2(ptr memory, i64 count, float initial, i64 apart)    of two such stretches
 
 They are vector loops written as any other, so their results have the same bits; LLVM takes some 4 ms for one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from tracer.codegen.llvm import lanes
@@ -43,34 +44,67 @@ _ON_FLOATS: Final = OPS[:4]
 _VECTOR_BYTES: Final = 64
 LONG: Final = 1 << 12  # elements from which on a loop within another calls, and an array is read once
 
-Kind = tuple[ScalarOp, DType, int]
+_TIMES: Final = (1, 2, 4)  # stretches of memory that are read side by side
+
+Kind = tuple[ScalarOp, DType, int, int]
 
 KINDS: Final[Mapping[str, Kind]] = {
-    f"tracer_total_{op.name.lower()}_{short_name(dtype)}_{n}": (op, dtype, n)
+    f"tracer_total_{op.name.lower()}_{short_name(dtype)}_{n}{f'_{times}' * (times > 1)}": (op, dtype, n, times)
     for dtype in DTYPES
     for op in (_ON_FLOATS if dtype in (F32, F64) else OPS)
     for n in (_VECTOR_BYTES // dtype.itemsize, 4 * _VECTOR_BYTES // dtype.itemsize)
+    for times in _TIMES
 }
-"""By the names of the functions: the operation, the dtype, the lanes."""
+"""By the names of the functions: the operation, the dtype, the lanes, the stretches."""
 _NAMES: Final = {kind: name for name, kind in KINDS.items()}
 
 
 def total(f: Frame, s: For) -> bool:
-    """Write a vector loop as calls, one for each carry, if all it does is to reduce memory."""
+    """Write a vector loop as a call, or as one for each carry, if all it does is to reduce memory."""
     loads = None if f.lanes else reduced_loads(s, is_within=len(f.scopes) > 1)
     if loads is None:
         return False
-    assert isinstance(s.stop, Constant)
-    for carry, result, load in zip(s.carries, s.results, loads, strict=True):
-        assert isinstance(carry.combine, ScalarOp)
-        name, element = _NAMES[carry.combine, load.buffer.dtype, s.lanes], ELEMENT[load.buffer.dtype]
-        f.w.declarations[f"@{name}"] = f"declare {element} @{name}(ptr, i64, {element})"
-        start = Address(load.address.constant, tuple(t for t in load.address.terms if t[0] is not s.index))
-        memory, initial = f.pointer(load.buffer, start), f.operand(carry.initial)
-        given = f"ptr {memory}, i64 {int(s.stop.value)}, {element} {initial}"
-        f.define(result, f.w.let(f"call {element} @{name}({given})"))
+    apart = _apart(s, loads)
+    groups = [[*range(len(loads))]] if apart is not None else [[n] for n in range(len(loads))]
+    for group in groups:
+        _call(f, s, group, loads[group[0]], apart)
     f.height = max(f.height, 1)
     return True
+
+
+def _call(f: Frame, s: For, group: Sequence[int], load: Load, apart: int | None) -> None:
+    """One call for some carries, whose stretches of memory begin where that of the first one does, so far apart."""
+    carry, dtype, times = s.carries[group[0]], load.buffer.dtype, len(group)
+    assert isinstance(s.stop, Constant)
+    assert isinstance(carry.combine, ScalarOp)
+    name, element = _NAMES[carry.combine, dtype, s.lanes, times], ELEMENT[dtype]
+    start = Address(load.address.constant, tuple(t for t in load.address.terms if t[0] is not s.index))
+    memory, initial = f.pointer(load.buffer, start), f.operand(carry.initial)
+    given = f"ptr {memory}, i64 {int(s.stop.value)}, {element} {initial}"
+    taken = f"ptr, i64, {element}"
+    if times > 1:
+        given, taken = f"{given}, i64 {apart}", f"{taken}, i64"
+    kind = _result(element, times)
+    f.w.declarations[f"@{name}"] = f"declare {kind} @{name}({taken})"
+    found = f.w.let(f"call {kind} @{name}({given})")
+    for number, place in enumerate(group):
+        f.define(s.results[place], found if times == 1 else f.w.let(f"extractvalue {kind} {found}, {number}"))
+
+
+def _result(element: str, times: int) -> str:
+    return element if times == 1 else f"{{ {', '.join([element] * times)} }}"
+
+
+def _apart(s: For, loads: Sequence[Load]) -> int | None:
+    """How far apart the stretches of memory of the carries are, if they are evenly so, and reduced alike."""
+    first, times = loads[0], len(loads)
+    alike = len({(c.combine, c.initial) for c in s.carries}) == 1
+    along = all(
+        load.buffer is first.buffer and dict(load.address.terms) == dict(first.address.terms) for load in loads
+    )  # fmt: skip
+    places = [load.address.constant - first.address.constant for load in loads]
+    even = times > 1 and times in _TIMES and places == [n * places[1] for n in range(times)]
+    return places[1] if alike and along and even else None
 
 
 def reduced_loads(s: For, *, is_within: bool) -> list[Load] | None:
@@ -99,34 +133,43 @@ def _reduced(s: For, carry: Carry, number: int) -> Load | None:
     if before is not carry.register or not isinstance(load, Load) or load.mask is not None:
         return None
     dtype, steps = load.buffer.dtype, [c for r, c in load.address.terms if r is s.index]
-    known = (joined.op, dtype, s.lanes) in _NAMES and carry.register.dtype == dtype
+    known = (joined.op, dtype, s.lanes, 1) in _NAMES and carry.register.dtype == dtype
     return load if known and steps == [1] and carry.identity == constant(identity(joined.op, dtype), dtype) else None
 
 
 def total_text(name: str) -> str:
     """The module of one function."""
-    op, dtype, n = KINDS[name]
+    op, dtype, n, times = KINDS[name]
     memory, index = Buffer("memory", dtype, 1, Space.ARGUMENT), Register(I64, "i")
-    count, initial = Register(I64, "count"), Register(dtype, "initial")
-    before, element, after, result = (Register(dtype, r) for r in ("before", "element", "after", "result"))
-    body = Block(
-        (Load(element, memory, Address(0, ((index, 1),))), Compute(after, op, (before, element))), (after,)
-    )  # fmt: skip
-    carry = Carry(before, initial, op, constant(identity(op, dtype), dtype))
-    loop = For(index, index_constant(0), count, body, LoopKind.VECTOR, 1, n, (carry,), (result,))
+    count, initial, apart = Register(I64, "count"), Register(dtype, "initial"), Register(I64, "apart")
+    before, elements, after, results = (
+        [Register(dtype, r) for _ in range(times)] for r in ("before", "element", "after", "result")
+    )
+    places = [Address(0, ((index, 1), *([(apart, number)] if number else []))) for number in range(times)]
+    loads = [Load(element, memory, place) for element, place in zip(elements, places, strict=True)]
+    joins = [Compute(new, op, (old, x)) for new, old, x in zip(after, before, elements, strict=True)]
+    carries = tuple(Carry(old, initial, op, constant(identity(op, dtype), dtype)) for old in before)
+    body = Block((*loads, *joins), tuple(after))
+    loop = For(index, index_constant(0), count, body, LoopKind.VECTOR, 1, n, carries, tuple(results))
     writer = Writer(
         {}, half_native=converts_half(), splits_floats=splits_floats(), permutes_singles=permutes_singles()
     )  # fmt: skip
-    f = Frame(Function(name, (memory, count, initial), Block((loop,))), writer, _run)
+    f = Frame(Function(name, (memory, count, initial, apart), Block((loop,))), writer, _run)
     f.buffers[memory] = "%memory"
-    f.define(count, "%count")
-    f.define(initial, "%initial")
+    for register in (count, initial, apart):
+        f.define(register, f"%{register.name}")
     vector_loop(f, loop)
-    kind = ELEMENT[dtype]
+    element, kind = ELEMENT[dtype], _result(ELEMENT[dtype], times)
+    found = f.operand(results[0])
+    if times > 1:
+        found = "poison"
+        for number, result in enumerate(results):
+            found = writer.let(f"insertvalue {kind} {found}, {element} {f.operand(result)}, {number}")
+    taken = f"ptr noalias %memory, i64 %count, {element} %initial{', i64 %apart' * (times > 1)}"
     return "\n".join([
         *sorted(writer.declarations.values()),
-        f"define {kind} @{name}(ptr noalias %memory, i64 %count, {kind} %initial) #0 {{",
-        "entry:", *f.entry, *writer.lines, f"  ret {kind} {f.operand(result)}", "}",
+        f"define {kind} @{name}({taken}) #0 {{",
+        "entry:", *f.entry, *writer.lines, f"  ret {kind} {found}", "}",
         f'attributes #0 = {{ nounwind "prefer-vector-width"="{preferred_bits()}" }}', "",
     ])  # fmt: skip
 
