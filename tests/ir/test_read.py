@@ -35,6 +35,12 @@ def test_a_printed_program_reads_back(write: Any, sources: bool) -> None:
     assert check_program(again) is again
 
 
+def test_a_scope_may_end_with_blanks() -> None:
+    text = "f(%a: f32[3]) -> f32[3] {\n  %b: f32[3] = neg(%a) # demo.py:3 in a b  \n  return %b\n}"
+    (equation,) = read(text).equations
+    assert equation.source == Source("demo.py", 3, "", "a b  ")
+
+
 @given(programs())
 def test_any_printed_program_reads_back(program: Program) -> None:
     text = str(check_program(program))

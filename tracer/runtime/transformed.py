@@ -308,22 +308,29 @@ def kept(functions: Sequence[Any], how: tuple[Any, ...], make: Callable[[Family 
     """
     first = functions[0]
     options = (*how, *map(type, how))
-    own = first.__dict__.get(_NAME) if type(first) is FunctionType else None
-    try:
-        if own is None or own.owner is None or own.owner() is not first:
-            family = family_of(functions, options)
-            if family is not None or type(first) is not FunctionType:
-                return make(family)
-            own = first.__dict__[_NAME] = _Kept(first)
-        key = (*functions[1:], *options)
-        found = own.made.get(key)
-    except TypeError:  # an option that cannot be hashed
+    key = (*functions[1:], *options)
+    if not _can_be_hashed(key):
         return make(None)
+    own = first.__dict__.get(_NAME) if type(first) is FunctionType else None
+    if own is None or own.owner is None or own.owner() is not first:
+        family = family_of(functions, options)
+        if family is not None or type(first) is not FunctionType:
+            return make(family)
+        own = first.__dict__[_NAME] = _Kept(first)
+    found = own.made.get(key)
     if found is None:
         if len(own.made) >= often.ways:
             own.made.clear()
         found = own.made[key] = make(None)
     return found
+
+
+def _can_be_hashed(key: Any) -> bool:
+    try:
+        hash(key)
+    except TypeError:
+        return False
+    return True
 
 
 def everything(args: Sequence[Any], kwargs: Mapping[str, Any]) -> int | None:
