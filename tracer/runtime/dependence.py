@@ -8,53 +8,40 @@ is refused: a user's object, a class of the user's, a function of a library othe
 
 from __future__ import annotations
 
-import dis
-import inspect
 import math
 import sys
 from collections.abc import Iterable, Sequence
-from enum import Enum
-from functools import lru_cache, partial
-from types import BuiltinFunctionType, CellType, CodeType, EllipsisType, FunctionType, ModuleType
+from functools import partial
+from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
-import optree
 
-from tracer.runtime.guards import Guard, ValueGuard, are_equal
-from tracer.runtime.places import guards_of, is_stable, is_users
+from tracer.runtime.contents import PLAIN, Snapshot, is_plain_record, snapshot
+from tracer.runtime.guards import Guard, ValueGuard
+from tracer.runtime.places import guards_of, is_stable, is_users, is_users_class
+from tracer.runtime.reading import MEMORY, reads_of
 from tracer.settings import Config
-from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.outside import Seen
-from tracer.trace.source import is_ours
+from tracer.trace.source import is_of_this_package, is_ours
 
 _DEEPEST = 8  # functions that call each other
-PLAIN = (type(None), bool, int, float, complex, str, bytes, slice, range, EllipsisType)
 MOST_COPIED = 1 << 17  # bytes of NumPy arrays that are compared at every call
-_WRITES = frozenset((
-    "STORE_GLOBAL", "DELETE_GLOBAL", "STORE_NAME", "DELETE_NAME", "STORE_ATTR", "DELETE_ATTR", "IMPORT_NAME",
-    "LOAD_NAME", "LOAD_BUILD_CLASS", "LOAD_LOCALS", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_GLOBALS",
-    "LOAD_FROM_DICT_OR_DEREF",
+_OUTSIDE = frozenset((  # NumPy's functions and classes that read or write files, settings, the clock, or text
+    "datetime64", "from_dlpack", "fromfile", "fromregex", "genfromtxt", "get_include", "get_printoptions", "getbufsize",
+    "geterr", "geterrcall", "info", "load", "loadtxt", "memmap", "printoptions", "save", "savetxt", "savez",
+    "savez_compressed", "set_printoptions", "setbufsize", "seterr", "seterrcall", "show_config", "show_runtime",
 ))  # fmt: skip
-_ITEM_WRITES = ("STORE_SUBSCR", "DELETE_SUBSCR", "STORE_SLICE")
-_FREE_WRITES = ("STORE_DEREF", "DELETE_DEREF")
-_READS = {"LOAD_GLOBAL": "global", "LOAD_DEREF": "cell"}
-_ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
-_WRITING = frozenset((  # methods and functions that write to containers and arrays
-    "append", "clear", "copyto", "extend", "fill", "fill_diagonal", "insert", "itemset", "partition", "place", "pop",
-    "popitem", "put", "put_along_axis", "putmask", "remove", "resize", "reverse", "setdefault", "setfield", "setflags",
-    "shuffle", "sort", "update",
-))  # fmt: skip
-_TEXT = ("FORMAT_", "CONVERT_VALUE")
-_TEXT_NAMES = ("str", "format", "format_map", "join")
-_ASK = frozenset(("get_printoptions", "getbufsize", "geterr", "geterrcall"))  # what becomes of NumPy's errors and text
-_RUNS_LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _BUILTINS = (
     abs, all, any, bool, complex, dict, divmod, enumerate, filter, float, int, isinstance, len, list, map, max, min,
     pow, range, reversed, round, set, slice, sorted, str, sum, tuple, zip,
 )  # fmt: skip
 _MODULES = (math, sys.modules["_operator"])
+_OPERATORS_THAT_WRITE = ("setitem", "delitem", "call", *(f"i{n}" for n in (
+    "add", "and", "concat", "floordiv", "lshift", "matmul", "mod", "mul", "or", "pow", "rshift", "sub", "truediv",
+    "xor",
+)))  # fmt: skip
 _PACKAGES = ("numpy", "tracer", "ml_dtypes")
 _NUMPY = ("numpy", "numpy.linalg", "numpy.fft")  # not numpy.random, whose functions draw
 
@@ -63,24 +50,16 @@ class Refused(Exception):  # noqa: N818  # an answer, not an error
     """It depends on more than can be told."""
 
 
-class Snapshot(NamedTuple):
-    """A container of arrays and numbers, and what was in it."""
-
-    container: Any
-    structure: trees.Structure
-    leaves: Sequence[Any]
-
-    def holds(self) -> bool:
-        leaves, structure = trees.flatten(self.container)
-        return structure == self.structure and all(map(are_equal, leaves, self.leaves))
-
-
 class Dependence(NamedTuple):
-    """What must be as it was for functions to do as they did: names, the bytes of NumPy's arrays, and containers."""
+    """What must be as it was for functions to do as they did: names, the bytes of NumPy's arrays, and containers.
+
+    tells_kinds: see `Reads`.
+    """
 
     guards: Sequence[Guard]
     values: Sequence[ValueGuard]
     containers: Sequence[Snapshot]
+    tells_kinds: bool
 
     def is_untouched(self) -> bool:
         """Whether everything is as it was."""
@@ -94,52 +73,22 @@ def dependence_of(functions: Sequence[Any]) -> Dependence | None:
     try:
         for function in functions:
             reader.function(function, _DEEPEST)
-    except Refused:
+    except (Refused, RecursionError):
         return None
-    if reader.writes and reader.holds_mutable:
+    if reader.holds_mutable and (reader.writes or reader.formats or reader.memory):
         return None
     found = [*reader.guards, *(guard for function in reader.users for guard in guards_of(function))]
     guards = {(id(g.holder), g.name): g for g in found}
     values = [ValueGuard(Seen(array, array.copy())) for array in reader.arrays]
-    return Dependence([*guards.values()], values, reader.containers)
-
-
-def is_plain_tree(structure: trees.Structure) -> bool:
-    """Whether a tree has no node of a class with code of the user's, which functions could run."""
-    kind = structure.type
-    if kind is not None and kind not in _NODES and not is_plain_record(kind):
-        return False
-    return all(map(is_plain_tree, structure.children()))
-
-
-_NODES = (tuple, list, dict, type(None))
-
-
-def is_plain_record(kind: Any) -> bool:
-    """Whether it is a class of named tuples, and nothing more."""
-    if not optree.is_namedtuple_class(kind) or kind.__mro__[1:] != tuple.__mro__:
-        return False
-    return not any(map(_runs_users_code, vars(kind).values()))
-
-
-def is_plain_member(value: Any) -> bool:
-    """Whether it is a member of an enumeration, of a value that stays what it is, and of no code of the user's."""
-    if not isinstance(value, Enum) or type(value._value_) not in PLAIN:
-        return False
-    return not any(_runs_users_code(member) for cls in type(value).__mro__ for member in vars(cls).values())
-
-
-def _runs_users_code(member: Any) -> bool:
-    """Whether a member of a class is a function of the user's. `collections` writes one, from a string."""
-    function: Any = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
-    return is_users(function) and function.__code__.co_filename != "<string>"
+    return Dependence([*guards.values()], values, reader.containers, reader.tells)
 
 
 class _Reader:
     """Looks at functions and at what they name; raises Refused at what it does not know.
 
-    users: the functions of the user's that it met. writes: whether one of them changes some container or array.
-    holds_mutable: whether one of them reads such from outside, which that could be.
+    users: the functions of the user's that it met. writes: whether one of them changes some container or array;
+    formats, memory: makes text of some, or asks where arrays lie. holds_mutable: whether one of them reads such from
+    outside, which that could be.
     """
 
     def __init__(self) -> None:
@@ -147,7 +96,7 @@ class _Reader:
         self.guards: list[Guard] = []
         self.containers: list[Snapshot] = []
         self.arrays: list[np.ndarray[Any, Any]] = []
-        self.writes = self.holds_mutable = False
+        self.writes = self.holds_mutable = self.formats = self.memory = self.tells = False
         self._seen: set[int] = set()
         self._bytes = 0
 
@@ -156,11 +105,7 @@ class _Reader:
         if id(value) in self._seen:
             return
         self._seen.add(id(value))
-        if isinstance(value, partial):
-            self.function(value.func, depth)
-            for item in (*value.args, *value.keywords.values()):
-                self.value(item, depth)
-        elif not isinstance(value, FunctionType):
+        if not isinstance(value, FunctionType):
             self._callable(value, depth)
         elif is_ours(value.__code__):
             self._ours(value, depth)
@@ -172,9 +117,10 @@ class _Reader:
     def value(self, value: Any, depth: int) -> None:
         """Whatever a name stands for."""
         kind = type(value)
-        if kind in PLAIN or isinstance(value, np.generic | np.dtype | Config) or is_plain_member(value):
+        if kind in PLAIN or isinstance(value, np.dtype | Config) or is_number(value):
+            self.formats |= kind is str and "%" in value
             return
-        if kind is tuple or is_plain_record(kind):
+        if kind is tuple:
             for item in value:
                 self.value(item, depth)
         elif kind is Array:
@@ -182,15 +128,21 @@ class _Reader:
         elif kind is np.ndarray:
             self._array(value)
         elif kind is list or kind is dict:
-            leaves, structure = trees.flatten(value)
-            self.containers.append(Snapshot(value, structure, leaves))
-            self.holds_mutable = True
-            for leaf in leaves:
-                self.value(leaf, depth)
+            self._container(value, depth)
         elif callable(value):
             self.function(value, depth)
         else:
             raise Refused
+
+    def _container(self, value: Any, depth: int) -> None:
+        found = snapshot(value)
+        self.containers.append(found)
+        self.holds_mutable = True
+        for part in found.parts:
+            if type(part) is not tuple:
+                self.value(part, depth)
+            elif part[0] is dict and not all(type(key) in PLAIN for key in part[1:]):
+                raise Refused
 
     def _array(self, value: np.ndarray[Any, Any]) -> None:
         self._bytes += value.nbytes
@@ -201,9 +153,12 @@ class _Reader:
 
     def _users(self, function: FunctionType, depth: int) -> None:
         reads = reads_of(function.__code__)
-        if reads is None or not has_no_attributes(function):
+        if reads is None or reads.is_odd or not has_no_attributes(function):
             raise Refused
         self.users.append(function)
+        self.formats |= reads.formats
+        self.tells |= reads.tells_kinds
+        self.memory |= not MEMORY.isdisjoint(reads.attributes)
         self.writes |= reads.writes
         for item in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
             self.value(item, depth - 1)
@@ -220,6 +175,7 @@ class _Reader:
             else:
                 value = builtin_of(names, name)
                 self.guards.append(Guard(names, name))  # a name of the module would come before Python's
+                self.guards.append(Guard(builtins_of(names), name))
         elif name in function.__code__.co_freevars:
             assert function.__closure__ is not None
             cell = function.__closure__[function.__code__.co_freevars.index(name)]
@@ -233,9 +189,11 @@ class _Reader:
             if not isinstance(value, ModuleType):
                 break  # of a value that is known
             if is_stable(value):
-                value = member_of(value, attribute)
+                module, value = value, member_of(value, attribute)
+                if attribute in vars(module):
+                    self.guards.append(Guard(vars(module), attribute))
             else:
-                value = self._named(vars(value), attribute)
+                value = self._named(names_in(value), attribute)
         self.value(value, depth)
 
     def _named(self, names: dict[str, Any], name: str) -> Any:
@@ -247,11 +205,16 @@ class _Reader:
 
     def _ours(self, function: FunctionType, depth: int) -> None:
         """A function of this package, which may run one of the user's."""
+        if not is_known_python(function):
+            raise Refused
         if hasattr(function, "__wrapped__"):
             self.function(function.__wrapped__, depth)
         for cell in function.__closure__ or ():
             inside = content_of(cell)
-            if callable(inside):
+            if isinstance(inside, partial):  # one of ours, which nobody writes to
+                for item in (inside.func, *inside.args, *inside.keywords.values()):
+                    self.value(item, depth)
+            elif callable(inside):
                 self.function(inside, depth)
 
     def _callable(self, value: Any, depth: int) -> None:
@@ -268,14 +231,14 @@ class _Reader:
         held = getattr(value, "__dict__", {})
         rules = [item for item in held.values() if callable(item) and item is not wrapped]
         if rules:  # of derivatives, which may be set anew
-            self.containers.append(Snapshot(held, *reversed(trees.flatten(held))))
+            self.containers.append(snapshot(held))
         for rule in rules:
             self.function(rule, depth)
 
 
 def is_odd(value: Any, attribute: str) -> bool:
     """Whether an attribute of a value is nothing that code which only computes reads."""
-    return isinstance(value, FunctionType) or attribute in _ASK or (attribute == "at" and isinstance(value, np.ufunc))
+    return isinstance(value, FunctionType) or (attribute == "at" and isinstance(value, np.ufunc))
 
 
 def member_of(module: ModuleType, name: str) -> Any:
@@ -295,12 +258,38 @@ def is_known(value: Any) -> bool:
     if isinstance(value, type):
         if value.__module__ == "builtins":
             return _is_among(value, _BUILTINS) or issubclass(value, Exception)
+        if value.__module__.startswith("numpy.random") or value.__name__ in _OUTSIDE:
+            return False
         return value.__module__.partition(".")[0] in _PACKAGES or is_plain_record(value)
+    if isinstance(value, BuiltinFunctionType | type(np.sum)) and value.__name__ in _OUTSIDE:
+        return False
     if isinstance(value, BuiltinFunctionType):
-        return _is_among(value, _BUILTINS) or _is_among(value.__self__, _MODULES) or value.__module__ in _NUMPY
+        if _is_among(value.__self__, _MODULES):
+            return not value.__name__.startswith(_OPERATORS_THAT_WRITE)
+        return _is_among(value, _BUILTINS) or value.__module__ in _NUMPY
     if isinstance(value, np.ufunc):
         return not all("O" in kinds for kinds in value.types)  # which run Python
     return type(value) is type(np.sum) and value.__module__ in _NUMPY  # those that `__array_function__` may take over
+
+
+def is_known_python(function: FunctionType) -> bool:
+    """Whether a function in Python is of this package, or of NumPy's that compute."""
+    package = str(function.__module__).partition(".")[0]
+    if package == "numpy":
+        return function.__name__ not in _OUTSIDE
+    return package in _PACKAGES or is_of_this_package(function.__code__)
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a number of NumPy's, of no class of the user's, that nobody can write to."""
+    return isinstance(value, np.generic) and not isinstance(value, np.void) and not is_users_class(type(value))
+
+
+def names_in(module: ModuleType) -> dict[str, Any]:
+    """The names of a module of the user's. Raises Refused where they are not found in the usual way."""
+    if type(module) is not ModuleType:
+        raise Refused
+    return vars(module)
 
 
 def has_no_attributes(function: FunctionType) -> bool:
@@ -320,63 +309,13 @@ def _is_among(value: Any, known: Iterable[Any]) -> bool:
 
 
 def builtin_of(names: dict[str, Any], name: str) -> Any:
-    builtins = names.get("__builtins__", {})
-    found = builtins.get(name) if isinstance(builtins, dict) else getattr(builtins, name, None)
+    found = builtins_of(names).get(name)
     if found is None:
         raise Refused
     return found
 
 
-class Reads(NamedTuple):
-    """What code reads from outside. chains: (kind, name, attribute, ...). writes: whether it changes some container.
-
-    attributes: all that it reads, of whatever. formats: whether it may make text of objects.
-    """
-
-    chains: tuple[tuple[str, ...], ...]
-    writes: bool
-    attributes: frozenset[str]
-    formats: bool
-
-
-def _may_write(method: str) -> bool:
-    return method in _WRITING or (method.startswith("__") and method != "__call__")
-
-
-@lru_cache(maxsize=4096)
-def reads_of(code: CodeType) -> Reads | None:
-    """The same for a function's code, and for functions in it; None where it writes outside, or runs later."""
-    chains: dict[tuple[str, ...], None] = {}
-    writes = any(type(constant) is tuple and "out" in constant for constant in code.co_consts)  # names of keywords
-    chain: tuple[str, ...] = ()
-    attributes: set[str] = set()
-    formats = any(type(constant) is str and "%" in constant for constant in code.co_consts)
-    if code.co_flags & _RUNS_LATER and code.co_name != "<genexpr>":
-        return None
-    for instruction in dis.get_instructions(code):
-        name = instruction.opname
-        formats = formats or name.startswith(_TEXT) or instruction.argval in _TEXT_NAMES
-        if name in _ATTRIBUTES:
-            attributes.add(instruction.argval)
-        if chain and name in _ATTRIBUTES:
-            writes = writes or _may_write(instruction.argval)
-            chain = (*chain, instruction.argval)
-            continue
-        if chain:
-            chains[chain] = None
-        chain = ()
-        if name in _READS:
-            chain = (_READS[name], instruction.argval)
-        elif name in _WRITES or (name in _FREE_WRITES and instruction.argval in code.co_freevars):
-            return None
-        writes = writes or name in _ITEM_WRITES or (name in _ATTRIBUTES and _may_write(instruction.argval))
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            inner = reads_of(constant)
-            if inner is None:
-                return None
-            chains.update(dict.fromkeys(inner.chains))
-            writes = writes or inner.writes
-            attributes |= inner.attributes
-            formats = formats or inner.formats
-    return Reads(tuple(chains), writes, frozenset(attributes), formats)
+def builtins_of(names: dict[str, Any]) -> dict[str, Any]:
+    """Python's own names, as a module has them."""
+    found = names.get("__builtins__", {})
+    return found if isinstance(found, dict) else vars(found)

@@ -24,10 +24,10 @@ from tracer.trace.convert import as_array
 from tracer.trace.source import is_ours
 
 if TYPE_CHECKING:
-    from tracer.runtime import dependence, following
+    from tracer.runtime import contents, following
     from tracer.runtime.surroundings import Surroundings
 else:
-    dependence = LazyModule("tracer.runtime.dependence")
+    contents = LazyModule("tracer.runtime.contents")
     following = LazyModule("tracer.runtime.following")
 
 Function = Callable[..., Any]
@@ -56,6 +56,19 @@ class Kind(NamedTuple):
     reads: Sequence[int]
     run: Run
     version: int
+
+
+class Before(NamedTuple):
+    """What functions stood among before they ran."""
+
+    around: Surroundings
+    operands: Sequence[Array]
+    version: int
+
+    def holds(self, functions: Sequence[Function]) -> bool:
+        """Whether everything is as it was."""
+        now = self.around.operands(functions)
+        return now is not None and [*map(id, now)] == [*map(id, self.operands)] and self.version == gate.version
 
 
 class Family:
@@ -94,22 +107,29 @@ class Family:
             self._traced[key] = self._traced.get(key, 0) + 1
             return True
 
+    def before(self, functions: Sequence[Function], call: Call, has_numpys: bool) -> Before | None:
+        """What functions stand among before they run; None where there is to be no plan.
+
+        has_numpys: whether the functions see arrays of NumPy's among their arguments.
+        """
+        around = following.surroundings_of(functions) if contents.is_plain_tree(call.key.structure) else None
+        operands = None if around is None else around.operands(functions)
+        if around is None or operands is None:
+            self.over = True
+            return None
+        if around.tells_kinds and has_numpys:
+            return None
+        return Before(around, operands, gate.version)
+
     def make(
-        self, functions: Sequence[Function], call: Call, trace: Callable[[], Traced | None],
+        self, functions: Sequence[Function], call: Call, before: Before, trace: Callable[[], Traced | None],
         plan: Callable[[Traced, Callable[[Run], None]], Run],
     ) -> None:  # fmt: skip
         """Trace a call for later ones. plan: from a program of (captured..., operands..., leaves...), and what to do
         with a better one, to how it is run."""
-        around = following.surroundings_of(functions) if dependence.is_plain_tree(call.key.structure) else None
-        version = gate.version
-        operands = None if around is None else around.operands(functions)
-        if around is None or operands is None:
-            self.over = True
-            return
-        traced = trace()
-        again = around.operands(functions)
-        same = again is not None and [*map(id, again)] == [*map(id, operands)]
-        taken = _with_operands(traced, operands) if traced is not None and same else None
+        around, operands, version = before
+        traced = trace() if before.holds(functions) else None  # which would write once more
+        taken = _with_operands(traced, operands) if traced is not None and before.holds(functions) else None
         if taken is None:
             self.over = True  # it goes by values, or changes what it reads
             return

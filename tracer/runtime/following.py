@@ -16,21 +16,23 @@ from typing import Any
 import numpy as np
 
 from tracer.ir.types import ArrayType, KeyType
+from tracer.runtime.contents import is_plain_member, is_plain_record, is_written, users_classes
 from tracer.runtime.dependence import (
     MOST_COPIED,
     Refused,
     builtin_of,
     has_no_attributes,
     is_known,
+    is_known_python,
+    is_number,
     is_odd,
     is_of_package,
-    is_plain_member,
-    is_plain_record,
     member_of,
-    reads_of,
+    names_in,
 )
 from tracer.runtime.guards import NOTHING, are_equal
 from tracer.runtime.places import is_stable, is_users, is_users_class
+from tracer.runtime.reading import MEMORY, reads_of
 from tracer.runtime.surroundings import (
     Step,
     Surroundings,
@@ -41,12 +43,17 @@ from tracer.runtime.surroundings import (
     is_dict,
     is_function,
     is_instance,
-    is_number,
+    is_member,
+    is_module,
     is_of,
+    is_record,
+    is_same_dict,
+    is_same_number,
     is_sequence,
     itself,
     named,
     own,
+    text_options,
     under_name,
 )
 from tracer.settings import Config
@@ -60,7 +67,8 @@ _MUTABLE = (list, dict)
 _MAKING = frozenset((  # methods that run when objects are made, copied or written to, or as text
     "__class_getitem__", "__copy__", "__deepcopy__", "__del__", "__delattr__", "__dir__", "__format__", "__getstate__",
     "__init__", "__init_subclass__", "__new__", "__post_init__", "__reduce__", "__reduce_ex__", "__replace__",
-    "__repr__", "__set_name__", "__setattr__", "__setstate__", "__sizeof__", "__str__",
+    "__repr__", "__set_name__", "__setattr__", "__setstate__", "__sizeof__", "__str__", "__annotate__",
+    "__annotate_func__", "__dict__", "__weakref__",
 ))  # fmt: skip
 
 
@@ -77,7 +85,7 @@ def surroundings_of(functions: Sequence[Any]) -> Surroundings | None:
             if walker.names <= names:
                 return walker.found()
             names |= walker.names
-    except (Refused, ValueError):
+    except (Refused, RecursionError, ValueError):
         return None
 
 
@@ -94,7 +102,8 @@ class _Walker:
         self.same: list[tuple[int, int]] = []
         self.places: dict[int, int] = {}  # by id of what has an identity
         self.looked: dict[tuple[int, str], int] = {}  # names in dicts
-        self.writes = self.formats = self.holds_mutable = self.holds_objects = False
+        self.writes = self.formats = self.compares = self.tells = False
+        self.holds_mutable = self.holds_objects = self.holds_memory = False
         self.constants: list[Any] = []
         self.bytes = 0
 
@@ -104,10 +113,18 @@ class _Walker:
 
     def found(self) -> Surroundings:
         """Raises Refused where what the code does is not known after all."""
-        hidden = {name for name in self.names if name.startswith("__") and name != "__call__"}
-        if (self.writes and self.holds_mutable) or (self.holds_objects and (self.formats or hidden)):
+        if (self.writes and self.holds_mutable) or (self.holds_objects and self.formats):
             raise Refused
-        return Surroundings(self.steps, self.arrays, self.same)
+        if self.holds_memory and not MEMORY.isdisjoint(self.names):
+            raise Refused
+        steps = self.steps
+        if self.compares:  # by identity, which equal numbers need not have
+            steps = [step._replace(holds=is_) if step.holds is are_equal else step for step in steps]
+        if self.formats and self.holds_mutable:
+            steps = [*steps, Step(0, text_options, None, is_same_dict, text_options(None, None))]
+        return Surroundings(
+            steps, self.arrays, self.same, [n for n in self.places.values() if n != _CONSTANT], self.tells
+        )
 
     def look(self, source: int, read: Callable[[Any, Any], Any], key: Any) -> int:
         """Go there, and on from there. Returns the value's place."""
@@ -115,8 +132,10 @@ class _Walker:
         if isinstance(value, ModuleType) and read not in (under_name, in_cell):
             raise Refused  # what is read of it goes by names that are not known
         holds, expected, onwards = self.sort(value)
-        if read is given and holds is is_ and onwards in (None, self.ours):  # there is nothing that could change
-            if onwards is not None and self.places.setdefault(id(value), _CONSTANT) is _CONSTANT:
+        is_new = self.places.get(id(value), _CONSTANT) is _CONSTANT
+        if read is given and holds is is_ and onwards in (None, self.ours) and is_new:  # nothing that could change
+            if onwards is not None and id(value) not in self.places:
+                self.places[id(value)] = _CONSTANT
                 self.constants.append(value)
                 self.ours(value, _CONSTANT)
             return _CONSTANT
@@ -127,7 +146,9 @@ class _Walker:
             raise Refused
         if onwards is not None:
             first = self.places.setdefault(id(value), place)
-            if first != place:
+            if first is _CONSTANT:
+                self.steps[-1] = Step(source, read, key, is_, value)
+            elif first != place:
                 self.same.append((first, place))
             else:
                 onwards(value, place)
@@ -137,13 +158,16 @@ class _Walker:
         """What must be found again in a value's place: a test and what it takes; and how to go on from there."""
         kind = type(value)
         if kind in _EQUAL:
+            self.formats |= kind is str and "%" in value
             return are_equal, value, None
         if kind is Array:
             return is_array, value.type, self.array
         if kind is np.ndarray:
             return self.numpys(value)
-        if kind is tuple or kind is list or is_plain_record(kind):
+        if kind is tuple or kind is list:
             return is_sequence, (kind, len(value)), self.items
+        if is_plain_record(kind):
+            return is_record, (kind, dict(vars(kind))), self.items
         if kind is dict:
             return is_dict, self.keys(value), self.items
         if kind is FunctionType and is_users(value):
@@ -152,12 +176,15 @@ class _Walker:
             return is_of, kind, self.method
         if kind is partial:
             return is_of, kind, self.partial
-        if isinstance(value, np.generic):
-            return is_number, value, None
-        if value is NOTHING or value is ... or isinstance(value, np.dtype | Config | ModuleType | slice | range):
+        if is_number(value):
+            return is_same_number, value, None
+        if value is NOTHING or value is ... or isinstance(value, np.dtype | Config) or kind is range:
             return is_, value, None
+        if isinstance(value, ModuleType):
+            return is_module, (value, kind), None
         if is_plain_member(value):
-            return is_, value, None
+            parts = [(cls, dict(vars(cls))) for cls in users_classes(kind)]
+            return is_member, (value, dict(vars(value)), parts), None
         if kind is FunctionType and is_ours(value.__code__):
             return is_, value, self.ours
         if is_of_package(value):
@@ -178,8 +205,8 @@ class _Walker:
         self.bytes += value.nbytes
         if value.dtype.hasobject or self.bytes > MOST_COPIED:
             raise Refused
-        self.holds_mutable = True
-        return has_bytes, value.copy(), _nowhere
+        self.holds_mutable = self.holds_memory = True
+        return has_bytes, (value.copy(), value.strides, value.flags.num), _nowhere
 
     def keys(self, value: dict[Any, Any]) -> tuple[Any, ...]:
         if not all(type(key) in _EQUAL for key in value):
@@ -208,6 +235,8 @@ class _Walker:
             raise Refused
         self.writes |= reads.writes
         self.formats |= reads.formats
+        self.compares |= reads.compares
+        self.tells |= reads.tells_kinds
         self.names |= reads.attributes
         for name in ("__defaults__", "__kwdefaults__"):
             self.look(place, getattr, name)
@@ -234,9 +263,12 @@ class _Walker:
             if not isinstance(value, ModuleType):
                 break  # of a value that is known
             if is_stable(value):
-                value, is_new = member_of(value, attribute), True
+                module, value = value, member_of(value, attribute)
+                is_new = attribute not in vars(module)
+                if not is_new:
+                    self.named(vars(module), attribute)
             else:
-                value, is_new = self.named(vars(value), attribute), False
+                value, is_new = self.named(names_in(value), attribute), False
                 if value is NOTHING:
                     raise Refused
         if isinstance(value, ModuleType):
@@ -257,6 +289,8 @@ class _Walker:
 
     def ours(self, function: FunctionType, place: int) -> None:
         """A function of this package, which may run one of the user's."""
+        if not is_known_python(function):
+            raise Refused
         for inside in (getattr(function, "__wrapped__", None), *map(_content, function.__closure__ or ())):
             if inside is not None and callable(inside) and not isinstance(inside, type):
                 self.look(0, given, inside)
@@ -279,18 +313,18 @@ class _Walker:
             self.look(place, own, name)
         for cls in type(value).__mro__:
             for name, member in [*vars(cls).items()] if cls is not object else ():
-                special = name.startswith("__") and name.endswith("__")
-                if name in self.wanted or (special and name not in _MAKING and is_users(member)):
-                    self.member(member)
+                special = name.startswith("__") and name.endswith("__") and name not in _MAKING
+                if name in self.wanted or (special and (callable(member) or hasattr(type(member), "__get__"))):
+                    self.member(cls, name, member)
 
-    def member(self, member: Any) -> None:
+    def member(self, cls: Any, name: str, member: Any) -> None:
         if isinstance(member, property):
             member = member.fget
         elif isinstance(member, staticmethod):
             member = member.__func__
         elif isinstance(member, classmethod):
             raise Refused
-        if is_users(member) and member.__code__.co_filename == "<string>":  # of a dataclass: it compares fields
+        if is_users(member) and is_written(member, name, cls):
             self.names |= {name for name in member.__code__.co_names if not name.startswith("__")}
             return
         self.look(0, given, member)

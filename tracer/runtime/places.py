@@ -172,9 +172,9 @@ def is_users_class(value: Any) -> bool:
 
 def is_stable(module: ModuleType) -> bool:
     """Whether it is of a library, of Python or of ours."""
-    file = getattr(module, "__file__", None)
-    if file is None:
-        return module.__name__ in sys.builtin_module_names
+    file = vars(module).get("__file__")  # which a module's own `__getattr__` could make up
+    if not isinstance(file, str):
+        return vars(module).get("__name__") in sys.builtin_module_names
     return bool(file.startswith(_libraries())) or module.__name__.partition(".")[0] == _PACKAGE
 
 

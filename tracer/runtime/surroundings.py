@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tracer.runtime.contents import has_members
 from tracer.runtime.dependence import has_no_attributes
 from tracer.runtime.guards import NOTHING, are_equal
 from tracer.trace.array import Array
@@ -32,11 +33,16 @@ class Step(NamedTuple):
 
 
 class Surroundings(NamedTuple):
-    """steps: see there; arrays: which of the values found are operands; same: which of them are one object."""
+    """steps: see there; arrays: which of the values found are operands; same: which of them are one object.
+
+    others: places of objects that are not the same as any other of them. tells_kinds: see `dependence.Reads`.
+    """
 
     steps: Sequence[Step]
     arrays: Sequence[int]
     same: Sequence[tuple[int, int]]
+    others: Sequence[int]
+    tells_kinds: bool
 
     def operands(self, functions: Sequence[Any]) -> list[Array] | None:
         """The arrays among which functions stand; None where what they stand among is not of this kind."""
@@ -51,8 +57,9 @@ class Surroundings(NamedTuple):
             return None
         if not all(values[one] is values[other] for one, other in self.same):
             return None
-        arrays = [values[place] for place in self.arrays]
-        return arrays if len({*map(id, arrays)}) == len(arrays) else None
+        if len({id(values[place]) for place in self.others}) != len(self.others):
+            return None
+        return [values[place] for place in self.arrays]
 
 
 # Ways to go
@@ -91,8 +98,20 @@ def is_array(value: Any, expected: Any) -> bool:
     return type(value) is Array and value._trace is None and value._owner == 0 and bool(value.type == expected)
 
 
-def has_bytes(value: Any, expected: np.ndarray[Any, Any]) -> bool:
-    return type(value) is np.ndarray and value.dtype == expected.dtype and same_bits(value, expected)
+def has_bytes(value: Any, expected: tuple[np.ndarray[Any, Any], Any, int]) -> bool:
+    numbers, strides, flags = expected
+    if type(value) is not np.ndarray or value.dtype != numbers.dtype:
+        return False
+    return bool(value.strides == strides and value.flags.num == flags) and same_bits(value, numbers)
+
+
+def text_options(_: Any, key: None) -> Any:
+    """How NumPy makes text of numbers."""
+    return np.get_printoptions()
+
+
+def is_same_dict(value: Any, expected: Any) -> bool:
+    return bool(value == expected)
 
 
 def is_sequence(value: Any, expected: tuple[type, int]) -> bool:
@@ -114,15 +133,24 @@ def is_of(value: Any, expected: type) -> bool:
     return type(value) is expected
 
 
-def is_number(value: Any, expected: np.generic) -> bool:
+def is_same_number(value: Any, expected: np.generic) -> bool:
     return type(value) is type(expected) and value.tobytes() == expected.tobytes()
+
+
+def is_record(value: Any, expected: tuple[type, dict[str, Any]]) -> bool:
+    kind, members = expected
+    return type(value) is kind and has_members(kind, members)
+
+
+def is_module(value: Any, expected: tuple[Any, type]) -> bool:
+    return value is expected[0] and type(value) is expected[1]
+
+
+def is_member(value: Any, expected: tuple[Any, dict[str, Any], Sequence[Any]]) -> bool:
+    member, held, parts = expected
+    return value is member and vars(value) == held and all(has_members(*part) for part in parts)
 
 
 def is_instance(value: Any, expected: tuple[Any, ...]) -> bool:
     cls, order, parts = expected
-    return type(value) is cls and cls.__mro__ is order and all(_has_members(*part) for part in parts)
-
-
-def _has_members(cls: type, members: dict[str, Any]) -> bool:
-    now = vars(cls)
-    return len(now) == len(members) and all(now.get(name, NOTHING) is member for name, member in members.items())
+    return type(value) is cls and cls.__mro__ is order and all(has_members(*part) for part in parts)

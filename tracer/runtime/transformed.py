@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, update_wrapper, wraps
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+
+import numpy as np
 
 from tracer.errors import TracerError
 from tracer.ir.types import ArrayType, size
@@ -26,6 +28,7 @@ from tracer.runtime.arguments import Call, Key, leaf_type
 from tracer.runtime.families import Family, family_of
 from tracer.runtime.handles import another
 from tracer.runtime.locks import ForkSafeLock
+from tracer.runtime.noticed import noticed
 from tracer.runtime.plan import make_plan
 from tracer.runtime.replay import is_plain, prepared_calls, simplified, step_of
 from tracer.runtime.staging import Traced, trace_call
@@ -38,9 +41,10 @@ from tracer.trace.tracebacks import boundary
 from tracer.transforms.functions import name_of
 
 if TYPE_CHECKING:
-    from tracer.runtime import compiled_plans, dependence
+    from tracer.runtime import compiled_plans, contents, dependence
 else:
     compiled_plans = LazyModule("tracer.runtime.compiled_plans")
+    contents = LazyModule("tracer.runtime.contents")
     dependence = LazyModule("tracer.runtime.dependence")
 
 Function = Callable[..., Any]
@@ -62,14 +66,13 @@ class _Often:
 
 often = _Often()
 _lock = ForkSafeLock()
-_NUMBERS = frozenset((bool, int, float, complex))
 
 
 class _Plan(NamedTuple):
     """A kind of calls. run: from leaves to the result. version: of the settings when it was made."""
 
     run: Callable[[Sequence[Any]], Any]
-    containers: Sequence[dependence.Snapshot]
+    containers: Sequence[contents.Snapshot]
     traced: Traced
     version: int
 
@@ -107,9 +110,10 @@ class Transformed:
             return self.function(*args, **kwargs)
         plan = self._plans.get(call.key)
         if plan is None:
+            depends = self._depends(call) if self._is_due(call.key) else None
             result = self.function(*args, **kwargs)
-            if self._is_due(call.key):
-                self._make(call, args, kwargs, result)
+            if depends is not None:
+                self._make(call, args, kwargs, result, depends)
             return result
         if not plan.holds():
             with _lock:
@@ -143,9 +147,11 @@ class Transformed:
             except Exception:
                 pass
             return self.function(*args, **kwargs)  # which says what is wrong
+        before = family.before(self.of, call, self._has_numpys(call)) if family.is_due(call.key) else None
         result = self.function(*args, **kwargs)
-        if family.is_due(call.key):
-            family.make(self.of, call, partial(self._traced, call, result), partial(self._run, self._arrays(call)))
+        if before is not None:
+            traced, run = partial(self._traced, call, result), partial(self._run, self._arrays(call))
+            family.make(self.of, call, before, traced, run)
         return result
 
     def _run(self, numbers: int, traced: Traced, better: Callable[[Any], None]) -> Any:
@@ -164,9 +170,10 @@ class Transformed:
         if state.innermost is not None or not gate.is_open_here:
             return None
         call = _sorted(args, kwargs)
-        if call is None or not _NUMBERS.isdisjoint(map(type, call.leaves[self._arrays(call) :])):
+        if call is None:
             return None
-        return call
+        kinds = [*map(type, call.leaves[self._arrays(call) :])]  # which the user's function sees
+        return call if all(kind is Array or kind is np.ndarray for kind in kinds) else None
 
     def _arrays(self, call: Call) -> int:
         """How many leaves become arrays."""
@@ -183,26 +190,41 @@ class Transformed:
             if len(self._counts) > often.kinds or len(self._plans) > often.kinds:
                 self._reset()
             self._counts[key] = self._counts.get(key, 0) + 1
-            if self._counts[key] < often.calls or sys.gettrace() is not None:
-                return False
-            self._plans[key] = None  # until there is one, or for good
-            return True
+            return self._counts[key] >= often.calls and sys.gettrace() is None
 
-    def _make(self, call: Call, args: Sequence[Any], kwargs: dict[str, Any], result: Any) -> None:
-        version = gate.version
-        if not dependence.is_plain_tree(call.key.structure):
-            return
+    def _depends(self, call: Call) -> dependence.Dependence | None:
+        """What the functions depend on before they run; None where there is to be no plan."""
+        if not contents.is_plain_tree(call.key.structure):
+            self._plans[call.key] = None
+            return None
         depends = None if self._changes > often.changes else dependence.dependence_of(self.of)
         if depends is None:
             self._changes = often.changes + 1
             self.family = Family()
             self._reset()
-            return
+        elif depends.tells_kinds and self._has_numpys(call):
+            self._plans[call.key] = None
+            return None
+        return depends
+
+    def _has_numpys(self, call: Call) -> bool:
+        """Whether a user's function sees arrays of NumPy's, which it may write to or tell from ours."""
+        return np.ndarray in map(type, call.leaves[self._arrays(call) :])
+
+    def _make(
+        self, call: Call, args: Sequence[Any], kwargs: dict[str, Any], result: Any, depends: dependence.Dependence
+    ) -> None:
+        version = gate.version
+        self._plans[call.key] = None  # until there is one, or for good
+        if not depends.is_untouched():
+            return  # it would write once more
         traced = self._traced(call, result)
         if traced is None or not depends.is_untouched():
             return
         traced = replace(traced, guards=tuple(depends.guards), values=(*traced.values, *depends.values))
-        arguments = None if depends.containers else make_plan(args, kwargs, call)
+        sees = self._arrays(call) < len(call.leaves) and (depends.tells_kinds or self._has_numpys(call))
+        by_python = depends.containers or len(call.key.axes) > 1 or sees  # no entry would tell
+        arguments = None if by_python else make_plan(args, kwargs, call)
         improve = partial(self._improve, call.key, traced, version, arguments, self._arrays(call))
         with _lock:
             self._plans[call.key] = _Plan(_run(traced, improve), depends.containers, traced, version)
@@ -211,10 +233,11 @@ class Transformed:
         """The call as a program, without guards; None where it must go by way of Python."""
         asked = state.asked
         try:
-            traced = trace_call(self.function, call, name_of(self.of[0]), "call")
+            with noticed() as warned:
+                traced = trace_call(self.function, call, name_of(self.of[0]), "call")
         except (TracerError, TypeError):
             return None
-        if state.asked != asked or not traced.is_closed:
+        if warned or state.asked != asked or not traced.is_closed:
             return None
         program = simplified(traced.program)
         expected, wanted = trees.flatten(result)
@@ -258,7 +281,21 @@ def _sorted(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:
         if type is None:
             return None
         types.append(type)
-    return Call(args, kwargs, leaves, Key(structure, tuple(types), (), config.key(), ()))
+    orders: list[Any] = []
+    _add_orders((*args, *kwargs.values()), orders)
+    kinds = tuple([leaf.__class__ is np.ndarray for leaf in leaves])
+    return Call(args, kwargs, leaves, Key(structure, tuple(types), (), config.key(), (kinds, *orders)))
+
+
+def _add_orders(items: Iterable[Any], orders: list[Any]) -> None:
+    """Add the keys of dicts as they come, which functions see and results have: structures sort them, and 1 == True."""
+    for item in items:
+        kind = type(item)
+        if kind is dict:
+            orders += (item.__len__(), *[key if type(key) is str else (type(key), repr(key)) for key in item])
+            _add_orders(item.values(), orders)
+        elif isinstance(item, tuple | list):
+            _add_orders(item, orders)
 
 
 def _is_small(program: Any) -> bool:
@@ -277,7 +314,7 @@ def _run(traced: Traced, improve: Callable[..., None]) -> Callable[[Sequence[Any
     def run(leaves: Sequence[Any]) -> Any:
         if next(left, None) == 0:
             improve(run, leaves)
-        known = [x if type(x) is Array else as_array(x, copy=False) for x in (*captured, *leaves)]
+        known = [x if type(x) is Array else as_array(x) for x in (*captured, *leaves)]  # results may be views of them
         for step in steps:
             known += step(known)
         return trees.unflatten(structure, [another(known[n]) if n < inputs else known[n] for n in results])
@@ -296,6 +333,7 @@ class _Kept:
     def __init__(self, owner: Any = None) -> None:
         self.owner = None if owner is None else weakref.ref(owner)
         self.made: dict[Hashable, Any] = {}
+        self.is_over = False
 
     def __reduce__(self) -> Any:
         return _Kept, ()  # pickled with a function it is of no use
@@ -317,10 +355,13 @@ def kept(functions: Sequence[Any], how: tuple[Any, ...], make: Callable[[Family 
         if family is not None or type(first) is not FunctionType:
             return make(family)
         own = first.__dict__[_NAME] = _Kept(first)
+    if own.is_over or not all(type(function) is FunctionType for function in functions[1:]):
+        return make(family_of(functions, options))  # objects may be equal, and methods keep theirs alive
     found = own.made.get(key)
     if found is None:
         if len(own.made) >= often.ways:
             own.made.clear()
+            own.is_over = len(functions) > 1  # others are made anew
         found = own.made[key] = make(None)
     return found
 

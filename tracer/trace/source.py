@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import functools
 import linecache
 import sys
 from collections.abc import Iterator
@@ -17,6 +19,7 @@ from tracer.trace.state import state
 _PACKAGE = dirname(dirname(realpath(__file__))) + "/"
 _EXAMPLES = _PACKAGE + "examples/"  # written as a user would: their lines are user lines
 _NUMPY = dirname(realpath(np.__file__)) + "/"  # its functions hand our arrays on: what called them is the user's line
+_CALLERS = (functools.__file__, contextlib.__file__)
 _ours: dict[str, bool] = {}  # by file: hashing code reads all of it
 
 
@@ -29,9 +32,14 @@ def is_ours(code: CodeType) -> bool:
     return found
 
 
+def is_of_this_package(code: CodeType) -> bool:
+    """Whether the code is this package's own."""
+    return code.co_filename.startswith(_PACKAGE)
+
+
 def _is_ours(file: str) -> bool:
     internal = file.startswith((_PACKAGE, _NUMPY)) and not file.startswith(_EXAMPLES)
-    library = "/optree/" in file or "/functools.py" in file or "/contextlib.py" in file
+    library = "/optree/" in file or file in _CALLERS
     return internal or library or file.startswith("<frozen")
 
 
