@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, update_wrapper, wraps
 from types import FunctionType
@@ -24,7 +24,7 @@ import numpy as np
 from tracer.errors import TracerError
 from tracer.ir.types import ArrayType, size
 from tracer.lazy import LazyModule
-from tracer.runtime.arguments import Call, Key, leaf_type
+from tracer.runtime.arguments import Call, Key, call_of_arrays
 from tracer.runtime.families import Family, family_of
 from tracer.runtime.handles import another
 from tracer.runtime.locks import ForkSafeLock
@@ -32,7 +32,7 @@ from tracer.runtime.noticed import noticed
 from tracer.runtime.plan import make_plan
 from tracer.runtime.replay import is_plain, prepared_calls, simplified, step_of
 from tracer.runtime.staging import Traced, trace_call
-from tracer.settings import config, gate
+from tracer.settings import gate
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
@@ -169,7 +169,7 @@ class Transformed:
         """The arguments by kind; None where the call is to go by way of Python."""
         if state.innermost is not None or not gate.is_open_here:
             return None
-        call = _sorted(args, kwargs)
+        call = call_of_arrays(args, kwargs)
         if call is None:
             return None
         kinds = [*map(type, call.leaves[self._arrays(call) :])]  # which the user's function sees
@@ -270,32 +270,6 @@ class Transformed:
 def _is_kept(function: Any) -> bool:
     """Whether what is known of a function can be kept with it."""
     return type(function) is FunctionType
-
-
-def _sorted(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:
-    """The arguments by kind; None where one of them is no array."""
-    leaves, structure = trees.flatten((args, kwargs))
-    types = []
-    for leaf in leaves:
-        type = leaf_type(leaf)
-        if type is None:
-            return None
-        types.append(type)
-    orders: list[Any] = []
-    _add_orders((*args, *kwargs.values()), orders)
-    kinds = tuple([leaf.__class__ is np.ndarray for leaf in leaves])
-    return Call(args, kwargs, leaves, Key(structure, tuple(types), (), config.key(), (kinds, *orders)))
-
-
-def _add_orders(items: Iterable[Any], orders: list[Any]) -> None:
-    """Add the keys of dicts as they come, which functions see and results have: structures sort them, and 1 == True."""
-    for item in items:
-        kind = type(item)
-        if kind is dict:
-            orders += (item.__len__(), *[key if type(key) is str else (type(key), repr(key)) for key in item])
-            _add_orders(item.values(), orders)
-        elif isinstance(item, tuple | list):
-            _add_orders(item, orders)
 
 
 def _is_small(program: Any) -> bool:
