@@ -166,6 +166,14 @@ def test_what_is_summed_may_be_computed_there(shape: tuple[int, ...], axis: int)
         np.testing.assert_array_equal(shared(staged(run, [x]), [x])[0], found)
 
 
+@pytest.mark.parametrize(("shape", "axis"), [((15, 0, 5), 0), ((3, 15, 0, 4), 1), ((0, 5, 4), 1)])
+def test_what_is_summed_there_may_have_no_elements(shape: tuple[int, ...], axis: int) -> None:
+    run = lambda x: [cumsum(mul(x[:, 1:], x[:, 1:]) if axis else mul(x[1:], x[1:]), axis)]  # noqa: E731
+    x = np.zeros(shape)
+    (expected,) = agree(run, x)
+    same(in_small_tiles(x, run), expected)
+
+
 def test_faults_within_are_found_once_for_all() -> None:
     x, places = np.arange(600.0), np.tile(np.arange(600), 300)
     running = jit(lambda x, i: tnp.cumsum(x[i]))

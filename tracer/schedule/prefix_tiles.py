@@ -34,6 +34,8 @@ _MOST_INNER: Final = 2048  # bytes from which on they share columns
 def write_prefixes(writer: BlockWriter, equation: Equation, op: ScalarOp, tile: int) -> None:
     """Every partial result along one axis. tile: in bytes."""
     c = Cumulative(writer, equation, op)
+    if not c.outer * c.length * c.inner:
+        return
     length = _tile_length(c, tile)
     if length is not None:
         _Tiles(c, length).write()
@@ -48,9 +50,9 @@ def write_prefixes(writer: BlockWriter, equation: Equation, op: ScalarOp, tile: 
 def _tile_length(c: Cumulative, tile: int) -> int | None:
     """How many rows a tile has; None where the whole is not cut."""
     bytes_a_row = c.inner * c.parts * c.wide.itemsize
-    most = max(1, tile // bytes_a_row) if bytes_a_row else 1
+    most = max(1, tile // bytes_a_row)
     fits = c.outer < _MOST_ROWS and bytes_a_row < _MOST_INNER and not _is_narrow(c) and c.length >= _LEAST_TILES * most
-    return _divisor(c.length, most) if fits and c.associates and c.outer * c.inner else None
+    return _divisor(c.length, most) if fits and c.associates else None
 
 
 def _is_narrow(c: Cumulative) -> bool:
