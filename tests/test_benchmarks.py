@@ -227,6 +227,19 @@ def test_bars_of_bandwidth_and_products_are_told_from_their_rows():
     assert found[wanted] == ("80% at least", ["sum f4 1e7"])
 
 
+def test_bars_of_calls_are_told_from_their_rows():
+    from peers.bars import bars
+    from peers.catalogue import ROWS
+
+    names = [row.name for row in ROWS if row.family == "calls"]
+    rows = [
+        {"row": name, "peers": {"tracer": {"seconds": seconds}}}
+        for name, seconds in zip(names, (6e-7, 6e-7, 2e-6), strict=True)
+    ]
+    (found,) = bars(rows, ["jax"])
+    assert (found.found, found.missed) == ("0.60, 0.60, 2.00", ["call with one array f8 16"])
+
+
 def test_a_log_is_drawn_alike_each_time(tmp_path):
     pytest.importorskip("matplotlib", reason="scripts/foreign installs it, by the extra foreign")
     from peers.plot import draw

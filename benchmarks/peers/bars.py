@@ -16,6 +16,8 @@ _SHARE_OF_BANDWIDTH = 0.9
 _PRODUCTS = ("matmul f4 1024", "matmul f4 2048")
 _MOVED = {"axpy": 3, "polynomial": 3, "sum": 1, "cumsum": 2}
 """How many arrays of 1e7 elements a row moves, by the beginning of its name."""
+_CALLS = {"call with one array": 0.5, "call with ten arrays": 1.0, "call with a tree of fifty": 15.0}
+"""Microseconds that rows may take, by the beginning of their names."""
 SAME_PEAK = 1 << 20  # bytes: the least that two runs of one program differ by
 
 Row = dict[str, Any]
@@ -45,7 +47,7 @@ def bars(rows: Sequence[Row], peers: Sequence[str]) -> list[Bar]:
             ),
             Bar("never 1.5 times as slow as the best peer", _count(slow), _names(slow)),
         ]  # fmt: skip
-    return [*found, *_products(compared, peers), *_memory_bound(rows)]
+    return [*found, *_products(compared, peers), *_memory_bound(rows), *_calls(rows)]
 
 
 def _products(rows: Sequence[Row], peers: Sequence[str]) -> list[Bar]:
@@ -70,6 +72,19 @@ def _memory_bound(rows: Sequence[Row]) -> list[Bar]:
     low = [name for name, share in shares.items() if share < _SHARE_OF_BANDWIDTH]
     wanted = f"rows of 1e7 that memory limits at {_SHARE_OF_BANDWIDTH:.0%} of the bandwidth of a copy"
     return [Bar(wanted, f"{min(shares.values()):.0%} at least", low)]
+
+
+def _calls(rows: Sequence[Row]) -> list[Bar]:
+    """What tracer takes for calls that compute next to nothing."""
+    taken = {
+        row["row"]: (1e6 * row["peers"]["tracer"]["seconds"], most)
+        for row in rows
+        for name, most in _CALLS.items()
+        if row["row"].startswith(name) and "seconds" in row["peers"].get("tracer", {})
+    }
+    late = [name for name, (time, most) in taken.items() if time > most]
+    text = ", ".join(f"{time:.2f}" for time, _ in taken.values())
+    return [Bar("calls of one array, ten and a tree of fifty in 0.5, 1 and 15 µs", text, late)] if taken else []
 
 
 def _over_jax(rows: Sequence[Row]) -> list[Bar]:
