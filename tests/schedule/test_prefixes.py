@@ -113,6 +113,22 @@ def test_bits_depend_on_neither_threads_nor_vectors(shape: tuple[int, ...], axis
     assert set(found) == {found[0]}
 
 
+@pytest.mark.parametrize("n", [1 << 16, 65_541, 100_003, 1 << 17, 300_007])
+@pytest.mark.parametrize("dtype", ["int64", "int32", "float64"])
+def test_tiles_of_many_pieces_are_added_up_like_small_ones(n: int, dtype: str) -> None:
+    """Tiles of a real size are read and written in turns, piece by piece, which small ones are too short for."""
+    x = drawn((n,), dtype)
+    for reverse in (False, True):
+        along = slice(None, None, -1 if reverse else 1)
+        running = jit(lambda x, reverse=reverse: cumsum(x, 0, reverse))
+        found = []
+        for threads in (1, 2):
+            with config.using(threads=threads):
+                found.append(np.asarray(running(x)))
+        assert found[0].tobytes() == found[1].tobytes()
+        same(found[0], np.cumsum(x[along], dtype=dtype)[along])
+
+
 def in_halves(x: Any) -> Any:
     """The rule of `ir.loop.Prefix`: the last of each first half with every element of the second."""
     if len(x) == 1:
