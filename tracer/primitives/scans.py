@@ -253,7 +253,8 @@ cumlogsumexp_p = Primitive(
 def cumsum(operand: Value, axis: int = 0, reverse: bool = False) -> Any:
     """Sums of all elements up to each one along an axis; from each one on, if `reverse`.
 
-    In the operand's dtype: integers wrap; f16 and bf16 accumulate in f32.
+    In the operand's dtype: integers wrap; f16 and bf16 accumulate in f32. Compiled for a CPU, floats are joined in an
+    order that follows from the shape alone: parts of a sum may overflow where, one by one, the whole does not.
 
     operand: numbers [*s]; axis: from either end. Returns the same type, [*s]. Raises DTypeError for bool, AxisError
     for no such axis.
