@@ -142,6 +142,21 @@ def test_slopes_outside_of_the_support_and_at_infinity_are_no_nan(name: str, fun
     np.testing.assert_allclose(along, slopes, rtol=1e-13)
 
 
+def test_slopes_at_the_ends_of_parameters_and_of_supports() -> None:
+    """Where what is not taken has an infinite slope."""
+    for way in (lambda f: f, jit):
+        assert way(grad(lambda p: stats.binom.logpmf(0, 5, p)))(0.0) == -5
+        assert way(grad(lambda p: stats.binom.logpmf(5, 5, p)))(1.0) == 5
+        assert way(grad(lambda p: stats.nbinom.logpmf(0, 5.0, p)))(1.0) == 5
+        assert way(grad(lambda mu: stats.poisson.logpmf(0, mu)))(0.0) == -1
+        assert way(grad(lambda x: stats.gamma.logpdf(x, 1.0)))(0.0) == -1
+        assert way(grad(lambda x: stats.chi2.logpdf(x, 2.0)))(0.0) == -0.5
+        for exponent in (0.5, 1.0, 2.0, 8.0):
+            slope = float(way(grad(lambda x: stats.gennorm.cdf(x, exponent)))(0.0))  # noqa: B023
+            assert slope == pytest.approx(float(stats.gennorm.pdf(0.0, exponent)), rel=1e-14)
+        assert way(grad(lambda beta: stats.gennorm.cdf(0.0, beta)))(2.0) == 0
+
+
 def relative(found: Any, exact: Any) -> float:
     return float(abs(mpmath.mpf(float(found)) / exact - 1))
 
@@ -183,6 +198,9 @@ def test_tails_are_small_and_not_nothing() -> None:
             exact = -mpmath.cot(mpmath.pi * mpmath.mpf(q))
             assert relative(stats.cauchy.ppf(q), exact) < 4e-15
             assert relative(stats.cauchy.isf(q), -exact) < 4e-15
+        assert relative(stats.beta.sf(1e-20, 0.01, 5.0), mpmath.betainc(0.01, 5, 1e-20, 1, regularized=True)) < 1e-13
+        assert relative(stats.beta.logcdf(1e-20, 0.01, 5.0),
+                        mpmath.log(mpmath.betainc(0.01, 5, 0, 1e-20, regularized=True))) < 1e-13  # fmt: skip
         assert relative(stats.gennorm.cdf(-30.0, 1.0), mpmath.exp(-30) / 2) < 1e-13
         assert relative(stats.gumbel_r.logsf(100.0), -100 - mpmath.exp(-100) / 2) < 1e-15
         assert relative(stats.expon.logcdf(1e-20), mpmath.log(mpmath.mpf(1e-20))) < 1e-15
@@ -267,6 +285,8 @@ def test_multivariate_normal(way: Any) -> None:
         stats.multivariate_normal.pdf(x, mean, np.eye(2))
     with pytest.raises(ArgumentError, match="singular covariances have no density"):
         stats.multivariate_normal.logpdf(x, mean, cov, allow_singular=True)
+    expected = scipy.stats.multivariate_normal.logpdf(x, mean, cov, allow_singular=False)
+    np.testing.assert_allclose(stats.multivariate_normal.logpdf(x, mean, cov, allow_singular=False), expected)
 
 
 def test_modules_are_reached_as_scipy_s() -> None:

@@ -8,7 +8,7 @@ from scipy import special
 
 import tracer
 import tracer.numpy as tnp
-from tracer.scipy.special import betainc
+from tracer.scipy.special import betainc, betaincc
 
 
 @pytest.mark.parametrize(("largest", "tolerance"), [(1e1, 1e-13), (1e3, 5e-11), (1e5, 5e-9)])
@@ -19,6 +19,21 @@ def test_values_are_scipys(largest: float, tolerance: float, rng: np.random.Gene
     seen = expected > 1e-280
     np.testing.assert_allclose(np.asarray(betainc(a, b, x))[seen], expected[seen], rtol=tolerance)
     np.testing.assert_array_equal(tracer.jit(betainc)(a[:50], b[:50], x[:50]), betainc(a[:50], b[:50], x[:50]))
+
+
+def test_the_rest_of_small_places_is_no_less_exact() -> None:
+    """1 - x is 1 there, of which nothing is left over."""
+    a, b, x = np.asarray([[0.01, 5.0, 1e-20], [1e-3, 5.0, 1e-300], [0.1, 3.0, 1e-17], [2.0, 3.0, 0.9]]).T
+    expected = special.betaincc(a, b, x)
+    np.testing.assert_allclose(betaincc(a, b, x), expected, rtol=1e-13)
+    np.testing.assert_allclose(tracer.jit(betaincc)(a, b, x), expected, rtol=1e-13)
+    narrow = betaincc(tnp.asarray(0.5, "float32"), tnp.asarray(0.5, "float32"), tnp.asarray(1e-9, "float32"))
+    assert float(narrow) == pytest.approx(special.betaincc(0.5, 0.5, 1e-9), rel=1e-7)
+    for place in range(3):
+        slopes = tracer.vmap(tracer.grad(betaincc, argnums=place))(a, b, x)
+        np.testing.assert_array_equal(slopes, -np.asarray(tracer.vmap(tracer.grad(betainc, argnums=place))(a, b, x)))
+    ends = np.array([-0.1, 0.0, 0.5, 1.0, 1.1, np.nan])
+    np.testing.assert_allclose(betaincc(2.0, 3.0, ends), [np.nan, 1.0, 0.3125, 0.0, np.nan, np.nan], rtol=1e-15)
 
 
 def test_ends_and_what_is_outside() -> None:

@@ -170,6 +170,18 @@ def test_a_map_without_an_inverse_gives_what_comes_nearest_and_no_nan() -> None:
     close(linalg.gmres(turned, np.ones(2), tol=1e-12)[0], [-1.0, 1.0])
 
 
+@ways
+@every_solver
+def test_what_is_no_number_or_too_large_gives_nan_and_never_the_start(name: str, way: Any) -> None:
+    solve, a = SOLVERS[name]
+    broken = a.copy()
+    broken[2, 3] = np.nan
+    for matrix, side in ((a, np.where(np.arange(N) == 1, np.nan, SIDE)), (broken, SIDE), (a, SIDE * 1e200)):
+        x, info = way(solve)(matrix, side)
+        assert np.isnan(x).all()
+        assert info is None or int(info) == -1
+
+
 def test_mistakes_are_told() -> None:
     with pytest.raises(
         ShapeError, match=r"^cg at test_sparse.py:\d+: A is a function, or a square matrix\n  got an arr"
@@ -185,5 +197,18 @@ def test_mistakes_are_told() -> None:
         linalg.gmres(np.eye(3), np.ones(3), solve_method="qr")
     with pytest.raises(ArgumentError, match=r"^gmres at .*: a round looks at one direction at least\n  got restart=0$"):
         linalg.gmres(np.eye(3), np.ones(3), restart=0)
+    with pytest.raises(TypeError, match=r"^gmres at test_sparse.py:\d+: an integer is wanted\n  got float$") as told:
+        linalg.gmres(np.eye(3), np.ones(3), restart=2.0)
+    assert [frame.path.name for frame in told.traceback] == ["test_sparse.py"]
+    with pytest.raises(ShapeError, match=r"^cg at test_sparse.py:\d+: the last axis of the first"):
+        linalg.cg(np.eye(2), np.ones(3))
+    for sparse in (scipy.sparse.eye_array(3), scipy.sparse.linalg.aslinearoperator(np.eye(3))):
+        with pytest.raises(
+            ArgumentError,
+            match=rf"^cg at test_sparse.py:\d+: A is a function of arrays of ours, or a square matrix\n"
+            rf"  got {type(sparse).__name__} of scipy.sparse, which computes with NumPy's arrays\n"
+            r"  help: A.toarray\(\), or the product written with tracer.numpy$",
+        ):
+            linalg.cg(sparse, np.ones(3))
     with pytest.raises(ArgumentError, match=r"^cg at test_sparse.py"):
         linalg.cg(None, np.ones(3))

@@ -16,7 +16,7 @@ from tracer.numpy import absolute, broadcast_arrays, exp, full_like, inf, log, l
 from tracer.numpy.conversion import array_of
 from tracer.numpy.promotion import promoted_real
 from tracer.primitives import special
-from tracer.scipy.incomplete_beta import incomplete_beta
+from tracer.scipy.incomplete_beta import incomplete_beta, incomplete_beta_rest
 from tracer.scipy.normal import ndtr
 from tracer.trace.array import Array
 from tracer.transforms.custom import custom_jvp
@@ -56,13 +56,13 @@ def betainc(a: Any, b: Any, x: Any) -> Array:
 
 
 def betaincc(a: Any, b: Any, x: Any) -> Array:
-    """1 - betainc(a, b, x): betainc(b, a, 1 - x).
+    """1 - betainc(a, b, x), as exact where that is near 1.
 
     >>> tracer.scipy.special.betaincc(2.0, 3.0, tnp.asarray([0.0, 0.5, 1.0]))
     Array([1.    , 0.3125, 0.    ], f64)
     """
     first, second, third = _arrays("betaincc", a, b, x)
-    return incomplete_beta(second, first, 1.0 - third)
+    return incomplete_beta_rest(first, second, third)
 
 
 def chdtr(v: Any, x: Any) -> Array:

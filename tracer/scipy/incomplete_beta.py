@@ -4,6 +4,7 @@ With D = x^a (1 - x)^b / (a B(a, b)) and F the continued fraction of DLMF 8.17.2
 
     I(a, b, x) = D F where x <= (a + 1) / (a + b + 2), otherwise 1 - I(b, a, 1 - x)
 
+The rest, 1 - I(a, b, x), is 1 - D F and the other way round: for x near 0 it is not that of 1 - x, which rounds to 1.
 There F settles after some 5 sqrt(max(a, b)) terms. The derivative by x is the density, those by `a` and `b` are the
 derivatives of the same terms: of so many, since where `a` or `b` is whole F itself may end after a few.
 NIST Digital Library of Mathematical Functions, 8.17; Lentz 1976, Applied Optics 15(3).
@@ -14,6 +15,7 @@ NIST Digital Library of Mathematical Functions, 8.17; Lentz 1976, Applied Optics
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tracer.ir import dtypes
@@ -44,12 +46,21 @@ _SETTLED = 2.0**-52
 
 def incomplete_beta(a: Array, b: Array, x: Array) -> Array:
     """I(a, b, x) of arrays of one dtype; NaN where an argument is, a or b is not positive, or x is outside [0, 1]."""
+    return _at_shares(_inside, a, b, x, lambda x: x)
+
+
+def incomplete_beta_rest(a: Array, b: Array, x: Array) -> Array:
+    """1 - I(a, b, x), as exact where it is small, and where x is; NaN as of `incomplete_beta`."""
+    return _at_shares(_outside, a, b, x, lambda x: 1.0 - x)
+
+
+def _at_shares(formula: Callable[..., Array], a: Array, b: Array, x: Array, at_ends: Callable[[Array], Array]) -> Array:
     dtype = x.dtype
     a, b, x = broadcast_arrays(*(cast(v, dtypes.F64) for v in (a, b, x)))
     valid = (a > 0) & (b > 0) & (x >= 0) & (x <= 1)
     inside = valid & (x > 0) & (x < 1)
-    computed = _inside(where(inside, a, 1.0), where(inside, b, 1.0), where(inside, x, 0.5))
-    return cast(where(inside, computed, where(valid, x, float("nan"))), dtype)
+    computed = formula(where(inside, a, 1.0), where(inside, b, 1.0), where(inside, x, 0.5))
+    return cast(where(inside, computed, where(valid, at_ends(x), float("nan"))), dtype)
 
 
 @custom_jvp
@@ -57,15 +68,20 @@ def _inside(a: Array, b: Array, x: Array) -> Array:
     return _terms(a, b, x, 0.0)
 
 
+@custom_jvp
+def _outside(a: Array, b: Array, x: Array) -> Array:
+    return _terms(a, b, x, 0.0, rest=True)
+
+
 def _lasting(a: Array, b: Array, x: Array) -> Array:
     return _terms(a, b, x, 15.0 + 5.0 * sqrt(maximum(a, b)))
 
 
-def _terms(a: Array, b: Array, x: Array, least: Any) -> Array:
+def _terms(a: Array, b: Array, x: Array, least: Any, *, rest: bool = False) -> Array:
     mirrored = x > (a + 1.0) / (a + b + 2.0)
     p, q, y = where(mirrored, b, a), where(mirrored, a, b), where(mirrored, 1.0 - x, x)
     found = _weight(a, b, x) / p * _fraction(p, q, y, least)
-    return where(mirrored, 1.0 - found, found)
+    return where(mirrored ^ rest, 1.0 - found, found)
 
 
 def _weight(a: Array, b: Array, x: Array) -> Array:
@@ -98,8 +114,10 @@ def _fraction(a: Array, b: Array, x: Array, least: Any) -> Array:
     return while_loop(goes_on, step, start)[3]
 
 
-_inside.defjvps(
-    lambda t, _, a, b, x: jvp(lambda v: _lasting(v, b, x), (a,), (t,))[1],
-    lambda t, _, a, b, x: jvp(lambda v: _lasting(a, v, x), (b,), (t,))[1],
-    lambda t, _, a, b, x: _weight(a, b, x) / (x * (1.0 - x)) * t,
+_SLOPES = (
+    lambda t, a, b, x: jvp(lambda v: _lasting(v, b, x), (a,), (t,))[1],
+    lambda t, a, b, x: jvp(lambda v: _lasting(a, v, x), (b,), (t,))[1],
+    lambda t, a, b, x: _weight(a, b, x) / (x * (1.0 - x)) * t,
 )
+_inside.defjvps(*(lambda t, _, a, b, x, slope=slope: slope(t, a, b, x) for slope in _SLOPES))
+_outside.defjvps(*(lambda t, _, a, b, x, slope=slope: -slope(t, a, b, x) for slope in _SLOPES))

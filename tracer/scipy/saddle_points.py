@@ -42,16 +42,17 @@ def log_poisson(k: Array, mean: Array) -> Array:
     """log(mean^k e^-mean / Γ(k + 1)) for real k >= 0 and mean >= 0."""
     large = k >= _LARGE
     few, many = where(large, 1.0, k), where(large, k, _LARGE)
-    direct = xlogy(few, mean) - mean - special.lgamma(few + 1.0)
-    return where(large, -kl_div(many, mean) - 0.5 * log(many) - _HALF_LOG - remainder(many), direct)
+    little, much = where(large, 1.0, mean), where(large, mean, 1.0)
+    direct = xlogy(few, little) - little - special.lgamma(few + 1.0)
+    return where(large, -kl_div(many, much) - 0.5 * log(many) - _HALF_LOG - remainder(many), direct)
 
 
 def log_gamma_density(a: Array, x: Array) -> Array:
     """log(x^(a - 1) e^-x / Γ(a)) for a > 0 and x >= 0."""
     large = a >= _LARGE + 1.0
-    low = where(large, 1.0, a)
-    direct = xlogy(low - 1.0, x) - x - special.lgamma(low)
-    return where(large, log_poisson(where(large, a - 1.0, _LARGE), x), direct)
+    low, near = where(large, 1.0, a), where(large, 1.0, x)
+    direct = xlogy(low - 1.0, near) - near - special.lgamma(low)
+    return where(large, log_poisson(where(large, a - 1.0, _LARGE), where(large, x, 1.0)), direct)
 
 
 def log_beta(a: Array, b: Array) -> Array:
@@ -86,13 +87,15 @@ def log_beta_density(a: Array, b: Array, x: Array) -> Array:
 def log_binomial(k: Array, n: Array, p: Array) -> Array:
     """The logarithm of the probability of k of n, each of which has p, for 0 <= k <= n."""
     inner = (k > 0) & (k < n)
-    several, others = where(inner, k, 1.0), where(inner, n - k, 1.0)
-    ways = log_beta_weight(several, others, p, 1.0 - p) - log(several) - log(others) + log(several + others)
-    return where(inner, ways, where(k > 0, xlogy(n, p), xlog1py(n, -p)))
+    several, others, chance = where(inner, k, 1.0), where(inner, n - k, 1.0), where(inner, p, 0.5)
+    ways = log_beta_weight(several, others, chance, 1.0 - chance) - log(several) - log(others) + log(several + others)
+    all_of_them = k > 0
+    every, none = xlogy(n, where(all_of_them, p, 0.5)), xlog1py(n, -where(all_of_them, 0.5, p))
+    return where(inner, ways, where(all_of_them, every, none))
 
 
 def log_negative_binomial(k: Array, n: Array, p: Array) -> Array:
     """The logarithm of the probability of k failures in front of the n-th success, for k >= 0 and n > 0."""
     some = k > 0
-    several = where(some, k, 1.0)
-    return where(some, log_beta_weight(n, several, p, 1.0 - p) - log(several), n * log(p))
+    several, chance = where(some, k, 1.0), where(some, p, 0.5)
+    return where(some, log_beta_weight(n, several, chance, 1.0 - chance) - log(several), n * log(p))

@@ -1,7 +1,8 @@
 """Iterations for linear systems on vectors [n]: conjugate gradients, BiCGSTAB, GMRES. They are not differentiated.
 
 Saad 2003, Iterative Methods for Sparse Linear Systems, second edition: algorithms 9.1, 7.7 (with a preconditioner on
-the right) and 9.5. All stop once the norm of the residual b - A x, as it is carried along, is at most `least`.
+the right) and 9.5. All stop once the norm of the residual b - A x, as it is carried along, is at most `least`,
+and give NaN where that norm is no finite number: no x is known to be near then.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -13,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tracer.lax import while_loop
-from tracer.numpy import absolute, arange, conj, eye, finfo, hypot, real, sqrt, vdot, where, zeros
+from tracer.numpy import absolute, arange, conj, eye, finfo, hypot, inf, nan, real, sqrt, vdot, where, zeros
 from tracer.scipy.linalg import solve_triangular
 from tracer.trace.array import Array
 
@@ -49,7 +50,8 @@ def conjugate_gradients(apply: Map, b: Array, x: Array, limits: Limits, precondi
 
     rest = b - apply(x)
     way = precondition(rest)
-    return while_loop(goes_on, step, (x, rest, way, real(vdot(rest, way)), 0))[0]
+    x, rest, *_ = while_loop(goes_on, step, (x, rest, way, real(vdot(rest, way)), 0))
+    return _known(x, rest)
 
 
 def stabilised_gradients(apply: Map, b: Array, x: Array, limits: Limits, precondition: Map) -> Array:
@@ -77,7 +79,8 @@ def stabilised_gradients(apply: Map, b: Array, x: Array, limits: Limits, precond
     one = zeros((), b.dtype) + 1
     still = zeros(b.shape, b.dtype)
     start = (x, shadow, still, still, (one, one, one), 0, zeros((), bool))
-    return while_loop(goes_on, step, start)[0]
+    x, rest, *_ = while_loop(goes_on, step, start)
+    return _known(x, rest)
 
 
 def minimal_residuals(
@@ -93,7 +96,12 @@ def minimal_residuals(
         x = x + precondition(_best(lambda v: apply(precondition(v)), rest, limits.least, restart, early))
         return x, b - apply(x), count + 1
 
-    return while_loop(goes_on, step, (x, b - apply(x), 0))[0]
+    x, rest, _ = while_loop(goes_on, step, (x, b - apply(x), 0))
+    return _known(x, rest)
+
+
+def _known(x: Array, rest: Array) -> Array:
+    return where(norm(rest) < inf, x, nan)
 
 
 def _best(apply: Map, b: Array, least: Any, most: int, early: bool) -> Array:

@@ -33,7 +33,7 @@ from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.docstrings import say
 from tracer.trace.source import here
-from tracer.trace.tracebacks import call_user, set_boundaries
+from tracer.trace.tracebacks import boundary, call_user, set_boundaries
 from tracer.transforms.closures import hoisted
 
 __all__ = ["bicgstab", "cg", "gmres"]
@@ -201,6 +201,14 @@ def _dtype(values: list[Any]) -> Any:
 
 def _linear(name: str, given: Any, which: str) -> Callable[[Tree], Tree]:
     """A function, or the product with a matrix."""
+    if type(given).__module__.startswith("scipy.sparse"):
+        raise ArgumentError(
+            message(
+                f"{name}{here()}: {which} is a function of arrays of ours, or a square matrix",
+                f"got {type(given).__name__} of scipy.sparse, which computes with NumPy's arrays",
+                help=f"{which}.toarray(), or the product written with tracer.numpy",
+            )
+        )
     if callable(given):
         return given  # type: ignore[no-any-return]
     matrix = given if hasattr(given, "__matmul__") else array_of(name, given)
@@ -216,7 +224,7 @@ def _linear(name: str, given: Any, which: str) -> Callable[[Tree], Tree]:
     return partial(operator.matmul, matrix)
 
 
-set_boundaries(globals(), __all__)
+set_boundaries(globals(), __all__, partial(boundary, named=True))
 say(
     [globals()[name] for name in __all__],
     {

@@ -9,7 +9,7 @@ from typing import Any
 
 from tracer.numpy import exp, inf, log, where
 from tracer.runtime.replay import replayed
-from tracer.scipy.incomplete_beta import incomplete_beta
+from tracer.scipy.incomplete_beta import incomplete_beta, incomplete_beta_rest
 from tracer.scipy.operands import at_elements
 from tracer.scipy.saddle_points import log_beta_density
 from tracer.scipy.stats.standard import log_probability, standard, within
@@ -86,7 +86,7 @@ def _below(x: Array, a: Array, b: Array, loc: Array, scale: Array) -> Array:
 
 def _above(x: Array, a: Array, b: Array, loc: Array, scale: Array) -> Array:
     y, first, second = _shapes(x, a, b, loc, scale)
-    return within(y, 0.0, 1.0, lambda y: incomplete_beta(second, first, 1.0 - y), below=1.0, above=0.0, safe=0.5)
+    return within(y, 0.0, 1.0, lambda y: incomplete_beta_rest(first, second, y), below=1.0, above=0.0, safe=0.5)
 
 
 def _log_below(x: Array, a: Array, b: Array, loc: Array, scale: Array) -> Array:

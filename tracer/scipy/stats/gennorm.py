@@ -58,8 +58,10 @@ def _below(x: Array, beta: Array, loc: Array, scale: Array) -> Array:
     exponent = where(beta > 0, beta, 1.0)
 
     def formula(y: Array) -> Array:
-        tail = 0.5 * igammac(1.0 / exponent, power(absolute(y), exponent))
-        return where(y < 0, tail, 1.0 - tail)
+        centre = y == 0
+        tail = 0.5 * igammac(1.0 / exponent, power(absolute(where(centre, 1.0, y)), exponent))
+        rise = 0.5 * y * exp(-special.lgamma(1.0 + 1.0 / exponent))  # where igammac's slope is infinite, by |y|'s, 0
+        return where(centre, 0.5 + rise, where(y < 0, tail, 1.0 - tail))
 
     return within(standard(x, loc, scale, beta > 0), -inf, inf, formula, below=0.0, above=1.0, safe=1.0)
 

@@ -23,13 +23,14 @@ def logpdf(x: Any, mean: Any, cov: Any, allow_singular: Any = None) -> Array:
     """The logarithm of the density, by Cholesky's factor of the covariance.
 
     x: [..., n]; mean: [..., n]; cov: the covariance [..., n, n], positive definite, or one variance for all. Numbers
-    where n is 1: mean and x are [...] then. allow_singular: None alone. Returns floats [...], of the dtype to which all
-    are promoted. Raises ShapeError for other shapes, LinAlgError where a covariance that is known has no factor.
+    where n is 1: mean and x are [...] then. allow_singular: None or False alone. Returns floats [...], of the dtype to
+    which all are promoted. Raises ShapeError for other shapes, LinAlgError where a covariance that is known has no
+    factor.
 
     >>> tracer.scipy.stats.multivariate_normal.logpdf(tnp.asarray([1.0, 2.0]), tnp.zeros(2), tnp.eye(2))
     Array(-4.33787707, f64)
     """
-    if allow_singular is not None:
+    if allow_singular:
         text = f"multivariate_normal.logpdf{here()}: singular covariances have no density"
         raise ArgumentError(message(text, f"got allow_singular={allow_singular!r}", help="leave it out"))
     return _log_density("multivariate_normal.logpdf", x, mean, cov)
