@@ -139,14 +139,29 @@ def test_arguments_that_python_refuses_are_told_of_the_function(call: Any, text:
         (lambda x: tnp.nanvar(x / 2, dtype=int), DTypeError, "nanvar at .*: averages of floats are floats"),
         (lambda x: tnp.int8(300), DTypeError, "int8 at .*: the integer 300 does not fit in int8"),
         (lambda x: tnp.uint8(-1), DTypeError, "uint8 at .*: the integer -1 does not fit in uint8"),
+        (lambda x: tnp.int8([1, 300]), DTypeError, "int8 at .*: the integer 300 does not fit in i8"),
+        (lambda x: tnp.float32("a"), ArgumentError, "float32 at .*: an argument is no array\n  got str: 'a'"),
+        (
+            lambda x: tnp.linalg.matrix_power(tnp.eye(3), 1.5),
+            TypeError,
+            "matrix_power at .*: an integer is wanted\n  got float$",
+        ),
+        (
+            lambda x: tnp.asarray(10**400),
+            DTypeError,
+            "asarray at .*: an integer of 1329 bits does not fit in 64 bits\n  help: no float but inf is so large$",
+        ),
+        (lambda x: (x / 2).at[0].add(10**400), DTypeError, "x.at.i..add at .*: an integer of 1329 bits does not fit"),
+        (lambda x: tnp.sin(10**400), DTypeError, "sin at .*: an integer of 1329 bits does not fit in 64 bits"),
     ],
 )
 def test_bad_values_are_refused_as_by_numpy_however_often(
     call: Callable[[Any], Any], kind: type[Exception], text: str
 ) -> None:
     for _ in range(40):
-        with pytest.raises(kind, match=f"^{text}"):
+        with pytest.raises(kind, match=f"^{text}") as caught:
             call(tnp.arange(3))
+        assert caught.traceback[-1].name == "<lambda>"
 
 
 def test_traced_choices_are_counted_from_zero() -> None:

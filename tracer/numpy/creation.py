@@ -21,7 +21,7 @@ from tracer.ir import shape as sizes_
 from tracer.ir.dtypes import DType
 from tracer.numpy.conversion import array_of, broadcast, cast, common_pair, dtype_of_argument, native, shape_argument
 from tracer.numpy.dlpack import from_dlpack, speaks_dlpack_only
-from tracer.numpy.dtypes import astype
+from tracer.numpy.dtypes import astype, check_fits
 from tracer.numpy.plain_values import plain_array
 from tracer.numpy.powers import power
 from tracer.numpy.promotion import literal, promoted_inexact
@@ -34,7 +34,7 @@ from tracer.runtime.devices import check_device
 from tracer.runtime.handles import another
 from tracer.runtime.replay import replayed
 from tracer.settings import config
-from tracer.trace.array import Array, concrete_value
+from tracer.trace.array import Array
 from tracer.trace.outside import looked_at
 from tracer.trace.source import here
 
@@ -99,12 +99,7 @@ def _narrowed(array: Array, given: Any, wanted: DType) -> Array:
     """Outside values in a dtype; Python integers must fit, as in NumPy."""
     if isinstance(given, int) and not isinstance(given, bool) and dtypes.is_integer(wanted):
         return broadcast_in_dim(literal("asarray", given, wanted), (), ())
-    if isinstance(given, list | tuple) and dtypes.is_integer(wanted) and dtypes.is_integer(array.dtype):
-        known, limits = concrete_value(array), dtypes.iinfo(wanted)
-        if known is not None and known.size:
-            for value in (int(known.min()), int(known.max())):
-                if not limits.min <= value <= limits.max:
-                    literal("asarray", value, wanted)
+    check_fits("asarray", given, wanted)
     return _converted(array, wanted)
 
 

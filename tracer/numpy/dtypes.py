@@ -16,11 +16,13 @@ from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
 from tracer.numpy.conversion import array_of, cast, common_pair, default_pair, dtype_of_argument, native
 from tracer.numpy.plain_values import plain_array
+from tracer.numpy.promotion import literal
 from tracer.primitives.conversion import dtype_named
 from tracer.runtime.replay import static
 from tracer.settings import config
-from tracer.trace.array import KEY_DTYPE, Array
+from tracer.trace.array import KEY_DTYPE, Array, concrete_value
 from tracer.trace.source import here
+from tracer.trace.tracebacks import boundary
 
 
 @static
@@ -29,6 +31,7 @@ class ScalarType(type):
 
     dtype: DType
 
+    @boundary
     def __call__(cls, x: Any = 0) -> Array:  # makes arrays, not instances
         """An array of the dtype, as `asarray(x, dtype)`."""
         if type(x) is int and dtypes.is_integer(cls.dtype):
@@ -36,7 +39,10 @@ class ScalarType(type):
             if not limits.min <= x <= limits.max:
                 raise DTypeError(message(f"{cls.__name__}{here()}: the integer {x} does not fit in {cls.dtype.name}"))
         found = None if type(x) is Array else plain_array(x, cls.dtype)
-        return found if found is not None else _converted(cls.__name__, x, cls.dtype)
+        if found is None:
+            check_fits(cls.__name__, x, cls.dtype)
+            found = _converted(cls.__name__, x, cls.dtype)
+        return found
 
     def __eq__(cls, other: object) -> bool:
         try:
@@ -257,6 +263,16 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     if kind not in tests:
         raise DTypeError(message(f"isdtype{here()}: no kind {kind!r}", help=f"one of {', '.join(map(repr, tests))}"))
     return tests[kind](found)
+
+
+def check_fits(name: str, given: Any, wanted: DType) -> None:
+    """Raise DTypeError where lists have integers that a dtype has not."""
+    if not isinstance(given, list | tuple) or not dtypes.is_integer(wanted):
+        return
+    known = concrete_value(array_of(name, given))
+    if known is not None and known.size and dtypes.is_integer(known.dtype):
+        for value in (int(known.min()), int(known.max())):
+            literal(name, value, wanted)
 
 
 def check_cast(name: str, x: Array, wanted: dtypes.DType, casting: str) -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
@@ -210,7 +211,7 @@ def matrix_power(a: Any, n: int) -> Array:
     Array([[1, 3],
            [0, 1]], i64)
     """
-    x = array_of("matrix_power", a)
+    x, n = array_of("matrix_power", a), operator.index(n)
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ShapeError(message(f"matrix_power{here()} takes square matrices", f"got {x.type}, n={n}"))
     if n < 0:

@@ -59,9 +59,7 @@ def as_array(value: Any, what: str = "an argument", *, copy: bool = True) -> Arr
         try:
             return concrete(np.asarray(value, scalar_dtype(value)), weak=not isinstance(value, bool))
         except OverflowError:
-            raise DTypeError(
-                message(f"{what}{here()}: {value} does not fit in 64 bits", help=f"write it as a float, {value:.4g}")
-            ) from None
+            raise DTypeError(_too_large(what, int(value.real))) from None
     if hasattr(value, "__array__") or isinstance(value, memoryview | buffer):
         return concrete(native(np.asarray(value), what, copy=copy))
     kind = type(value).__name__
@@ -72,6 +70,14 @@ def as_array(value: Any, what: str = "an argument", *, copy: bool = True) -> Arr
             help=_remedy(what, value),
         )
     )
+
+
+def _too_large(what: str, value: int) -> str:
+    try:
+        return message(f"{what}{here()}: {value} does not fit in 64 bits", help=f"write it as a float, {value:.4g}")
+    except OverflowError:
+        shown = f"an integer of {value.bit_length()} bits does not fit in 64 bits"
+        return message(f"{what}{here()}: {shown}", help="no float but inf is so large")
 
 
 def _subject(what: str) -> str:
