@@ -18,7 +18,7 @@ from tracer.numpy.conversion import array_of, cast, common_pair, default_pair, d
 from tracer.numpy.plain_values import plain_array
 from tracer.numpy.promotion import literal
 from tracer.primitives.conversion import dtype_named
-from tracer.runtime.replay import static
+from tracer.runtime.replay import replayed, static
 from tracer.settings import config
 from tracer.trace.array import KEY_DTYPE, Array, concrete_value
 from tracer.trace.source import here
@@ -41,7 +41,7 @@ class ScalarType(type):
         found = None if type(x) is Array else plain_array(x, cls.dtype)
         if found is None:
             check_fits(cls.__name__, x, cls.dtype)
-            found = _converted(cls.__name__, x, cls.dtype)
+            found = _again(cls.__name__, x, cls.dtype)
         return found
 
     def __eq__(cls, other: object) -> bool:
@@ -310,3 +310,6 @@ def _converted(name: str, x: Any, wanted: DType) -> Array:
             )
         )
     return cast(array, wanted)
+
+
+_again = replayed(_converted, named=False)
