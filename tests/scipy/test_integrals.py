@@ -130,6 +130,18 @@ def test_ends_are_those_of_scipy() -> None:
     np.testing.assert_array_equal(special.expn([0, 1, 2, 5], 0.0), [np.inf, np.inf, 1.0, 0.25])
 
 
+def test_slopes_at_the_ends_and_of_second_order() -> None:
+    for way in (lambda f: f, jit):
+        assert way(grad(special.expi))(np.inf) == np.inf
+        assert way(grad(special.spence))(np.inf) == 0
+        slope = float(way(grad(special.expi))(715.0))  # whose exponential alone is beyond all floats
+        assert slope == pytest.approx(float(mpmath.exp(715) / 715), rel=1e-13)
+    x = np.asarray([0.5, 0.998, 0.9995, 1.0, 1.0 + 1e-8, 1.0005, 1.002, 3.0])
+    with mpmath.workdps(60):
+        exact = [float(mpmath.diff(lambda v: mpmath.log1p(v) / -v, mpmath.mpf(at) - 1)) if at != 1 else 0.5 for at in x]
+    np.testing.assert_allclose(vmap(grad(grad(special.spence)))(x), exact, rtol=1e-9)
+
+
 def test_dtypes() -> None:
     for name in ("expi", "exp1", "dawsn", "erfcx", "spence", "sici", "fresnel"):
         f = getattr(special, name)

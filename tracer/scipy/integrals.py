@@ -169,7 +169,13 @@ def _ei(x: Array) -> Array:
 
 
 _EULER = 0.5772156649015329
-_ei.defjvps(lambda dx, _, x: dx * exp(x) / x)
+_ei.defjvps(lambda dx, _, x: dx * _ei_slope(x))
+
+
+def _ei_slope(x: Array) -> Array:
+    finite = where(x == inf, 1.0, x)
+    half = exp(0.5 * finite)
+    return where(x == inf, inf, half / finite * half)
 
 
 @custom_jvp
@@ -312,7 +318,16 @@ def _spence(x: Array) -> Array:
     return where(x > 0, where(x == inf, -inf, found), where(x == 0, math.pi**2 / 6, nan))
 
 
-_spence.defjvps(lambda dx, _, x: dx * where(x == 1, -1.0, log(x) / where(x == 1, 1.0, 1.0 - x)))
+_spence.defjvps(lambda dx, _, x: dx * _spence_slope(x))
+
+
+def _spence_slope(x: Array) -> Array:
+    """log(x) / (1 - x), by powers of x - 1 where both vanish: so slopes of it keep their digits."""
+    near = absolute(x - 1.0) < 1e-3
+    w = where(near, x - 1.0, 0.0)
+    series = -1.0 + w * (1 / 2 - w * (1 / 3 - w * (1 / 4 - w * (1 / 5 - w / 6))))
+    far = where(near | (x == inf), 2.0, x)
+    return where(near, series, where(x == inf, 0.0, log(far) / (1.0 - far)))
 
 
 @custom_jvp
