@@ -34,13 +34,13 @@ REASONS: Final[dict[str, str]] = {
 """Of times, by the beginning of a row's name."""
 FIRST_CALLS: Final[dict[str, str]] = {
     "copy f8 1e7": "260 ms of 290: the system clears 76 MiB of new memory, where huge pages are scarce; so for np.copy",
-    "sum f4": "Sapphire Rapids: of 12 to 15 ms 5 or 6 load kept code, LLVM takes 2",
-    "sum f8": "Sapphire Rapids: of 16 to 20 ms 5 or 6 load kept code, LLVM takes 2, the sum of 1e7 itself 4",
-    "matmul f8 512": "Sapphire Rapids: of 15 to 18 ms the product takes 3.5 to 6, 6 load kept code, LLVM takes 2",
+    "sum f4": "Sapphire Rapids: of 12 to 15 ms 5 or 6 load kept code",
+    "sum f8": "Sapphire Rapids: of 16 to 20 ms 5 or 6 load kept code, the sum of 1e7 itself 4",
+    "matmul f8 512": "Sapphire Rapids: of 15 to 18 ms the product takes 3.5 to 6, 6 load kept code",
 }
 """Of first calls."""
 PEAKS: Final[dict[str, str]] = {
-    "where": "the result is 3.8 MiB; 2.8 are pages of LLVM's library, touched for the first time, 0.8 its memory",
+    "where": "the result is 3.8 MiB; compiling takes 0.9 before it, of JAX 4.6 in a process of its own",
 }
 """Of peaks of memory."""
 

@@ -1,4 +1,4 @@
-"""The two ways into compiled code, which must agree in everything but speed."""
+"""The two ways into compiled code, which must agree in everything but speed, and replays that come soon."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tracer.runtime import eager, entry
+from tracer.runtime import eager, entry, families, transformed
 from tracer.trace.trace import eager as slot
 
 
@@ -22,3 +22,14 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iter
     monkeypatch.setattr(entry.switch, "ctypes_only", request.param == "ctypes")
     yield request.param
     eager.clear_caches()
+
+
+@pytest.fixture
+def replayed_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan is made at the second call of the third function, and compiled at the third after it."""
+    monkeypatch.setattr(families.often, "made", 1)
+    monkeypatch.setattr(families.often, "calls", 2)
+    monkeypatch.setattr(transformed.often, "calls", 2)
+    monkeypatch.setattr(transformed.often, "replays", 2)
+    families._families.clear()
+    families._made.clear()

@@ -27,15 +27,7 @@ WEIGHTS = [1.0, 2.0]
 TIMES = 14
 
 
-@pytest.fixture(autouse=True)
-def _often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A plan is made at the second call of the third function, and compiled at the third after it."""
-    monkeypatch.setattr(families.often, "made", 1)
-    monkeypatch.setattr(families.often, "calls", 2)
-    monkeypatch.setattr(transformed.often, "calls", 2)
-    monkeypatch.setattr(transformed.often, "replays", 2)
-    families._families.clear()
-    families._made.clear()
+pytestmark = pytest.mark.usefixtures("replayed_soon")
 
 
 @pytest.fixture
