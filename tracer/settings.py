@@ -5,12 +5,13 @@
     config.update("threads", 4)                         by name, as in JAX
     TRACER_DEFAULT_FLOAT=float32                        in the environment, read at the setting's first use
 
-A setting that is read while a function is traced belongs to the key of its compiled program: see `Config.key`.
+A setting that is read while a function is traced or compiled belongs to the key of its compiled program: see `KEYED`.
 """
 
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -177,6 +178,15 @@ def _read_device(value: Any) -> str:
     return f"cuda:{int(ordinal or 0)}"
 
 
+def _read_bits(value: Any) -> int | None:
+    if value is None or value == "":
+        return None
+    bits = int(value)
+    if isinstance(value, bool | float) or bits not in (0, 128, 256, 512):
+        raise ValueError
+    return bits
+
+
 def _read_bytes(value: Any) -> int | None:
     if value is None or value == "":
         return None
@@ -204,6 +214,11 @@ class _Local(threading.local):
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
+
+
+KEYED = ("default_float", "deterministic", "loop_memory", "fp_contract", "vector_bits")
+"""The settings that a traced or compiled program depends on."""
+_keyed: Callable[[Any], tuple[Any, ...]] = operator.attrgetter(*KEYED)
 
 
 class Config:
@@ -251,6 +266,10 @@ class Config:
         "whether compiled code rounds a product and the sum that it is added to once, where the machine can (FMA)",
         False, _read_bool, "True or False",
     )  # fmt: skip
+    vector_bits = Setting[int | None](
+        "the widest vectors that compiled code may use, in bits; None for the machine's; 0 for one element at a time",
+        None, _read_bits, "0, 128, 256, 512 or None",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self._values: dict[str, Any] = {}
@@ -295,8 +314,8 @@ class Config:
             gate.open()
 
     def key(self) -> tuple[Any, ...]:
-        """The settings that a traced program depends on: part of the key of its compiled form."""
-        return (self.default_float, self.deterministic, self.loop_memory, self.fp_contract)
+        """The values of the settings that a program depends on: part of the key of its compiled form."""
+        return _keyed(self)
 
     def _setting(self, name: str) -> Setting[Any]:
         setting = SETTINGS.get(name)

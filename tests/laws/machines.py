@@ -16,7 +16,6 @@ from tracer.codegen.llvm.jit import compile_object, load_object
 from tracer.codegen.llvm.library import library_names, outside_symbols
 from tracer.codegen.reference.interpreter import Order, interpret
 from tracer.codegen.status import Status
-from tracer.ir.loop import For, LoopKind, Statement
 from tracer.ir.program import Program
 from tracer.ir.types import Type, storage_type
 from tracer.passes.pipeline import optimize
@@ -24,6 +23,7 @@ from tracer.primitives.reference import run_reference
 from tracer.runtime.compile import Compiled
 from tracer.runtime.faults import error_of
 from tracer.schedule.lower import Scheduled, schedule
+from tracer.schedule.one_at_a_time import one_at_a_time
 
 
 def together(programs: Sequence[Program]) -> Program:
@@ -45,13 +45,13 @@ class Native:
     """A program compiled by LLVM, for vectors of a width."""
 
     def __init__(self, scheduled: Scheduled, width: Width = None) -> None:
-        self.scheduled = scheduled = scheduled if width != 0 else one_at_a_time(scheduled)
-        vector_bits, module = width or None, scheduled.module
+        module = scheduled.module if width != 0 else one_at_a_time(scheduled.module)
+        self.scheduled, vector_bits = replace(scheduled, module=module), width or None
         text = emit_module(module, vector_bits=vector_bits)
         code = compile_object(text, vector_bits=vector_bits)
         loaded = load_object(code, outside_symbols(text, library_names(module)))
         self.executable = Executable(module, loaded)
-        self.compiled = Compiled(Program((), (), ()), scheduled, text, loaded, is_long=False)
+        self.compiled = Compiled(Program((), (), ()), self.scheduled, text, loaded, is_long=False)
 
     def run(self, values: Sequence[Array]) -> list[Array]:
         """The outputs, in storage form. Raises what the program's faults mean."""
@@ -61,24 +61,6 @@ class Native:
         if error is not None:
             raise error
         return outputs
-
-
-def one_at_a_time(scheduled: Scheduled) -> Scheduled:
-    """Without lanes, but for those of reductions, which belong to what they mean."""
-
-    def serial(statement: Statement) -> Statement:
-        if not isinstance(statement, For):
-            return statement
-        body = replace(statement.body, statements=tuple(map(serial, statement.body.statements)))
-        if statement.kind is LoopKind.VECTOR and not statement.carries:
-            return replace(statement, body=body, kind=LoopKind.SERIAL, lanes=1)
-        return replace(statement, body=body)
-
-    functions = tuple(
-        replace(f, body=replace(f.body, statements=tuple(map(serial, f.body.statements))))
-        for f in scheduled.module.functions
-    )
-    return replace(scheduled, module=replace(scheduled.module, functions=functions))
 
 
 def native(program: Program, vector_bits: int | None = None) -> Native:

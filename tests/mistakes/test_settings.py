@@ -42,7 +42,7 @@ def test_a_setting_that_does_not_exist(change: Any) -> None:
         change,
         "config has no setting 'x64'\n"
         "  help: there are default_float, threads, deterministic, default_device, cache_dir, cache_size, kernel_dir, "
-        "loop_memory, fp_contract",
+        "loop_memory, fp_contract, vector_bits",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -32,6 +32,7 @@ from tracer.runtime.objects import objects
 from tracer.runtime.stopping import interruptible
 from tracer.runtime.wrapping import wrapped
 from tracer.schedule.lower import Scheduled, schedule
+from tracer.schedule.one_at_a_time import one_at_a_time
 from tracer.settings import config
 from tracer.trace.array import Array
 
@@ -128,6 +129,8 @@ def contracts() -> bool:
 
 def compile_scheduled(program: Program, scheduled: Scheduled) -> Compiled:
     """The last stages: a scheduled program as machine code."""
+    if config.vector_bits == 0:
+        scheduled = replace(scheduled, module=one_at_a_time(scheduled.module))
     module = scheduled.module
     text = emit_module(module)
     return Compiled(program, scheduled, text, load(text, library_names(module), level(module)), is_long(program))

@@ -29,6 +29,7 @@ from tracer.runtime.result_memory import release_kept
 from tracer.runtime.specialization import Specialization
 from tracer.runtime.staging import Traced
 from tracer.runtime.wrapping import wrapped
+from tracer.settings import config
 from tracer.trace import trees
 from tracer.trace.array import Array, concrete
 from tracer.trace.source import user_source
@@ -235,11 +236,11 @@ def _key(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str,
     """What the compiled program depends on; its digest where a parameter cannot be hashed."""
     kinds = [x.type if isinstance(x, Array) else x for x in operands]
     sources = fault_sources(primitive, params)
-    key = (primitive, *kinds, *params.items(), sources)
+    key = (primitive, *kinds, *params.items(), sources, config.vector_bits)
     try:
         hash(key)
     except TypeError:
-        return (single_equation(primitive, operands, params).digest, sources)
+        return (single_equation(primitive, operands, params).digest, sources, config.vector_bits)
     return key
 
 

@@ -10,11 +10,10 @@ from typing import Any
 from tracer.ir.program import Source
 from tracer.ir.types import ArrayType, Type
 from tracer.runtime.arguments import Key, Static
-from tracer.settings import SETTINGS
+from tracer.settings import KEYED, SETTINGS
 from tracer.trace.trees import Structure, structure_text
 
 _REMEMBERED = 16
-_KEYED_SETTINGS = ("default_float", "deterministic", "loop_memory", "fp_contract")  # as `Config.key` has them
 
 
 class Text(str):
@@ -75,7 +74,7 @@ def differences(old: Key, new: Key, names: Sequence[str], argument: Callable[[in
         found += _structure_changes(old, new, argument)
     elif old.types != new.types:
         found += [_type_change(n, a, b) for n, a, b in zip(names, old.types, new.types, strict=True) if a != b]
-    for name, before, after in zip(_KEYED_SETTINGS, old.settings, new.settings, strict=True):
+    for name, before, after in zip(KEYED, old.settings, new.settings, strict=True):
         if before != after:
             found.append(f"config.{name}: {before} -> {after}")
     if old.axes != new.axes:
@@ -168,4 +167,4 @@ def _trees(key: Key) -> dict[int | str, Structure]:
     return {**dict(zip(places, trees, strict=True)), **dict(zip(named.entries(), named.children(), strict=True))}
 
 
-assert set(_KEYED_SETTINGS) <= set(SETTINGS)
+assert set(KEYED) <= set(SETTINGS)

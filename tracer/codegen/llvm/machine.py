@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import os
 import threading
-from functools import cache
+from collections.abc import Callable
+from functools import cache, wraps
 from importlib import import_module
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from tracer.errors import InternalError
 from tracer.once import once
+from tracer.settings import config
+
+T = TypeVar("T")
+
+_WIDEST: Final = 512  # bits of a vector
 
 # what an x86 machine without 256-bit vectors lacks, directly or because it builds on AVX
 _NEEDS_AVX = (
@@ -43,22 +49,38 @@ def _hold_at_forks(lock: Any) -> None:
         os.register_at_fork(before=lock.__enter__, after_in_parent=leave, after_in_child=leave)
 
 
-@cache
-def features(vector_bits: int | None = None) -> tuple[tuple[str, bool], ...]:
+def bits_in_force(vector_bits: int | None = None) -> int:
+    """How wide vectors may be: as given, or as `config.vector_bits` says; 512 where neither bounds them."""
+    bits = vector_bits or config.vector_bits or _WIDEST
+    if bits not in (128, 256, _WIDEST):
+        raise InternalError(f"llvm: vectors of {bits} bits")
+    return bits
+
+
+def _by_width(find: Callable[[int], T]) -> Callable[..., T]:
+    """What depends on `bits_in_force`, found once for each."""
+    kept = cache(find)
+
+    @wraps(find)
+    def found(vector_bits: int | None = None) -> T:
+        return kept(bits_in_force(vector_bits))
+
+    return found
+
+
+@_by_width
+def features(vector_bits: int) -> tuple[tuple[str, bool], ...]:
     """LLVM's features of this machine, or of one like it whose vectors are at most `vector_bits` wide."""
-    if vector_bits not in (None, 128, 256, 512):
-        raise InternalError(f"llvm: vectors of {vector_bits} bits")
-    wide = vector_bits or 512
     host = dict(llvm().get_host_cpu_features())
     for name in host:
-        if wide < 512 and name.startswith(_NEEDS_512):
+        if vector_bits < 512 and name.startswith(_NEEDS_512):
             host[name] = False
-        if wide < 256 and name in _NEEDS_AVX:
+        if vector_bits < 256 and name in _NEEDS_AVX:
             host[name] = False
     return tuple(sorted(host.items()))
 
 
-def _has(name: str, vector_bits: int | None) -> bool:
+def _has(name: str, vector_bits: int) -> bool:
     return dict(features(vector_bits)).get(name, False)
 
 
@@ -67,41 +89,40 @@ def is_x86() -> bool:
     return str(llvm().get_process_triple()).startswith("x86_64")
 
 
-@cache
-def converts_half(vector_bits: int | None = None) -> bool:
+@_by_width
+def converts_half(vector_bits: int) -> bool:
     """Whether `half` and `float` convert in one instruction; LLVM would call a run-time library else."""
     return _has("f16c", vector_bits) if is_x86() else str(llvm().get_process_triple()).startswith("aarch64")
 
 
-@cache
-def fuses_products(vector_bits: int | None = None) -> bool:
+@_by_width
+def fuses_products(vector_bits: int) -> bool:
     """Whether a product that is added to is an instruction, rounded once; LLVM would call C's library else."""
     return _has("fma", vector_bits) if is_x86() else str(llvm().get_process_triple()).startswith("aarch64")
 
 
-@cache
-def splits_floats(vector_bits: int | None = None) -> bool:
+@_by_width
+def splits_floats(vector_bits: int) -> bool:
     """Whether the exponent and the significand of a float, in vectors of any width, are an instruction each."""
     return is_x86() and _has("avx512vl", vector_bits)
 
 
-@cache
-def permutes_singles(vector_bits: int | None = None) -> bool:
+@_by_width
+def permutes_singles(vector_bits: int) -> bool:
     """Whether the f32 of a register of 256 bits are permuted by an instruction."""
     return is_x86() and _has("avx2", vector_bits)
 
 
-@cache
-def preferred_bits(vector_bits: int | None = None) -> int:
+@_by_width
+def preferred_bits(vector_bits: int) -> int:
     """The width of vector registers to prefer."""
     if not is_x86():
-        return vector_bits or 128
-    widest = 512 if _has("avx512vl", None) else 256 if _has("avx2", None) else 128
-    return min(vector_bits or widest, widest)
+        return 128
+    return 512 if _has("avx512vl", vector_bits) else 256 if _has("avx2", vector_bits) else 128
 
 
-@cache
-def machine_key(vector_bits: int | None = None) -> str:
+@_by_width
+def machine_key(vector_bits: int) -> str:
     """What compiled code depends on besides its text: part of the key of caches of object code."""
     version = ".".join(map(str, llvm().llvm_version_info))
     listed = ",".join(name for name, present in features(vector_bits) if present)
@@ -112,7 +133,7 @@ class _Machines(threading.local):
     """A thread's target machines: LLVM's are not made for use by several threads at once."""
 
     def __init__(self) -> None:
-        self.made: dict[tuple[int | None, int], Any] = {}
+        self.made: dict[tuple[int, int], Any] = {}
 
 
 _MACHINES = _Machines()
@@ -120,9 +141,9 @@ _MACHINES = _Machines()
 
 def target_machine(vector_bits: int | None = None, opt: int = 2) -> Any:
     """LLVM's code generator, one for each thread: position-independent code, so that it can be loaded anywhere."""
-    made, key = _MACHINES.made, (vector_bits, opt)
+    made, key = _MACHINES.made, (bits_in_force(vector_bits), opt)
     if key not in made:
-        flags = ",".join(f"{'+' if present else '-'}{name}" for name, present in features(vector_bits))
+        flags = ",".join(f"{'+' if present else '-'}{name}" for name, present in features(key[0]))
         if is_x86():
             flags += ",-prefer-256-bit"  # some machines' tuning; `prefer-vector-width` says what we want
         target = llvm().Target.from_triple(llvm().get_process_triple())

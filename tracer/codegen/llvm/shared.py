@@ -18,6 +18,7 @@ from typing import Final
 
 from tracer.codegen.llvm.jit import Compile, LoadedModule, compile_object, load_object
 from tracer.codegen.llvm.kernel_shapes import KINDS
+from tracer.codegen.llvm.machine import bits_in_force
 from tracer.codegen.llvm.matrix_kernels import products_text
 from tracer.codegen.llvm.matrix_products import SHORT_KIND, product_calls_text, product_split_text
 from tracer.codegen.llvm.ordering import (
@@ -133,18 +134,19 @@ class _Modules:
     """The modules of this process, as far as they are made."""
 
     def __init__(self) -> None:
-        self.made: dict[_Shared, LoadedModule] = {}
+        self.made: dict[tuple[_Shared, int], LoadedModule] = {}  # by the width of vectors
         self.forked()
 
     def forked(self) -> None:
         self.lock = threading.RLock()  # one module may want another
 
     def get(self, shared: _Shared, compile: Compile) -> LoadedModule:
+        key = shared, bits_in_force()
         with self.lock:
-            if shared not in self.made:
+            if key not in self.made:
                 loaded = self._made(shared, compile)
-                self.made[shared] = loaded if shared.holds(loaded) else self._made(shared, compile)
-            return self.made[shared]
+                self.made[key] = loaded if shared.holds(loaded) else self._made(shared, compile)
+            return self.made[key]
 
     def _made(self, shared: _Shared, compile: Compile) -> LoadedModule:
         text = shared.text()
