@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 from machine import cpu_name
-from peers.bars import SAME_PEAK
+from peers.bars import SAME_PEAK, usual
 from peers.catalogue import ROWS
 from peers.report import page, record_name
 from peers.row import Row
@@ -101,6 +101,8 @@ def difference(ours: Path, theirs: Path) -> float:
 def measure(row: Row, workers: dict[str, Worker], rounds: int, seconds: float) -> dict[str, Any]:
     """All figures of one row."""
     result: dict[str, Any] = {"row": row.name, "family": row.family, "peers": {}}
+    if row.settings:
+        result["settings"] = dict(row.settings)
     ready: dict[str, Prepared] = {}
     with tempfile.TemporaryDirectory() as folder:
         for peer, worker in workers.items():
@@ -231,7 +233,7 @@ def main() -> int:
         worker.stop()
     measure_peaks_again(results)
     for peer in asked.peers:
-        ratios = [r["peers"][peer]["ratio"] for r in results if "ratio" in r["peers"].get(peer, {})]
+        ratios = [r["peers"][peer]["ratio"] for r in usual(results) if "ratio" in r["peers"].get(peer, {})]
         if ratios:
             print(
                 f"{peer}: geometric mean of {len(ratios)} ratios {geometric_mean(ratios):.2f}, least {min(ratios):.2f}"

@@ -208,6 +208,25 @@ def test_bars_name_the_rows_that_miss_them():
     assert bars(rows[3:], ["jax"]) == []
 
 
+def test_rows_with_settings_of_their_own_count_for_no_bar_and_no_mean():
+    from peers.bars import bars
+    from peers.report import page
+
+    ours, jaxs = {"seconds": 1e-3, "first": 1e-2, "peak": 0}, {"seconds": 2e-3, "first": 2e-2, "peak": 0}
+    plain = {
+        "row": "a",
+        "family": "f",
+        "peers": {"tracer": ours, "jax": {**jaxs, "ratio": 2.0, "low": 2.0, "high": 2.0}},
+    }
+    much = {"tracer": ours, "jax": {**jaxs, "ratio": 8.0, "low": 8.0, "high": 8.0}}
+    rows = [plain, {"row": "b", "family": "f", "settings": {"fp_contract": True}, "peers": much}]
+    assert bars(rows, ["jax"]) == bars([plain], ["jax"])
+    machine = {"cpu": "A", "cores": 2, "system": "S", "python": "3", "load": 0.0}
+    text = page({"date": "D", "machine": machine, "versions": {}, "peers": ["jax"], "rounds": 2, "rows": rows})
+    assert "| jax | 1 | 2.00 | 2.00 | 0 |" in text
+    assert "| b | 1 ms | 10 ms | 0.0 MiB | 8.00 [8.00, 8.00] |" in text
+
+
 def test_bars_of_bandwidth_and_products_are_told_from_their_rows():
     from peers.bars import bars
 

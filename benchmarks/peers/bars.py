@@ -32,8 +32,14 @@ class Bar(NamedTuple):
     reasons: Mapping[str, str] = REASONS
 
 
+def usual(rows: Sequence[Row]) -> list[Row]:
+    """The rows that count: those without settings of their own, which a user would have to know."""
+    return [row for row in rows if "settings" not in row]
+
+
 def bars(rows: Sequence[Row], peers: Sequence[str]) -> list[Bar]:
     """Every bar that the rows can say something about."""
+    rows = usual(rows)
     compared = [row for row in rows if _ratios(row, peers)]
     by_jax = [row for row in compared if "ratio" in row["peers"].get("jax", {})]
     found = list(_over_jax(by_jax)) if by_jax else []

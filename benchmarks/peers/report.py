@@ -7,7 +7,7 @@ from typing import Any
 
 from machine import slug
 
-from peers.bars import bars
+from peers.bars import bars, usual
 from peers.reasons import reason
 from peers.statistic import geometric_mean
 
@@ -28,7 +28,8 @@ Machine: {machine}.
     JAX_PYTHON=... NUMBA_PYTHON=... TORCH_PYTHON=... python benchmarks/compare.py --record
 
 writes this page and the figures behind it, `benchmarks/results/{name}.json`. A row without a ratio for a peer is not
-computed there; where answers differ, it says so.
+computed there; where answers differ, it says so. Rows with a setting of tracer's stand in the tables alone, and
+count for nothing else.
 
 ![Ratios of all rows](../benchmarks/results/{name}.svg)
 """
@@ -79,7 +80,7 @@ def _other(log: dict[str, Any]) -> str:
 def _summary(rows: list[dict[str, Any]], peers: list[str]) -> str:
     lines = ["| peer | rows | geometric mean | least | rows surely below 0.97 |", "|---|---|---|---|---|"]
     for peer in peers:
-        found = [row["peers"][peer] for row in rows if "ratio" in row["peers"].get(peer, {})]
+        found = [row["peers"][peer] for row in usual(rows) if "ratio" in row["peers"].get(peer, {})]
         if found:
             ratios = [figures["ratio"] for figures in found]
             slower = sum(figures["high"] < _BEHIND for figures in found)
