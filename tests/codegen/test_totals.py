@@ -10,6 +10,7 @@ import pytest
 import tracer.numpy as tnp
 from tracer import jit
 from tracer.codegen.llvm import emit
+from tracer.codegen.llvm.common import apart
 from tracer.codegen.llvm.levels import level
 from tracer.runtime.objects import objects
 from tracer.schedule import partials
@@ -95,3 +96,14 @@ def test_what_computes_or_is_short_stays_in_place() -> None:
 def test_short_programs_are_compiled_at_the_usual_level() -> None:
     assert level(lowered(tnp.sum, 16)._compiled.scheduled.module) == 2
     assert level(lowered(lambda x: x + 1, 10**6)._compiled.scheduled.module) == 2
+
+
+def test_extremes_of_floats_are_common_functions_of_programs() -> None:
+    """A block and what is left of one, the partial results: one function, for every length."""
+    (first, one), (second, other) = (apart(lowered(tnp.max, n).llvm()) for n in (10**6, 3 * 10**5 + 1))
+    assert one.keys() & other.keys()
+    for program in (first, second):
+        assert "call i32 @tracer_total_" in program
+        assert "umax.v" not in program.partition("define ")[2]
+    assert level(lowered(tnp.max, 10**6)._compiled.scheduled.module) == 0
+    assert ".globl\ttracer_total_" in lowered(tnp.max, 10**6).asm()

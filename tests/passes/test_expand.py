@@ -66,7 +66,7 @@ def test_the_place_of_an_extreme_is_the_first_and_nan_counts(dtype: Any) -> None
     assert_computes_the_same(before, expanded(before))
 
 
-@pytest.mark.parametrize("length", [32768, 32769, 40000, 40959])
+@pytest.mark.parametrize("length", [32768, 32769, 40000, 40959, 100_000])
 def test_the_place_of_an_extreme_in_a_long_vector_is_sought_in_one_block(length: int, rng: np.random.Generator) -> None:
     before = traced(lambda x: (argmax(x, 0), argmin(reshape(x, (length,)), 0, dtypes.I32)), f64(length))
     after = optimize(before)
@@ -85,6 +85,13 @@ def test_the_place_of_an_extreme_in_a_long_vector_is_sought_in_one_block(length:
     same = np.full(length, -0.0)
     same[7::2] = 0.0
     assert [int(i) for i in run(before, [same])] == [0, 0]
+
+
+@pytest.mark.parametrize(("length", "joined"), [(1_000_000, 0), (100_003, 2)])
+def test_blocks_that_divide_a_long_vector_leave_no_rest(length: int, joined: int) -> None:
+    """Two searches, and joins of the last block where there is one."""
+    after = optimize(traced(lambda x: (argmax(x, 0), argmin(x, 0)), f64(length)))
+    assert sum(e.primitive.name == "concatenate" for e in equations(after)) == joined
 
 
 def test_the_place_of_an_extreme_of_what_is_computed_reads_nothing_from_memory_twice() -> None:

@@ -33,6 +33,7 @@ from tracer.trace.state import state
 from tracer.trace.trace import Operand, as_literal
 
 _BLOCK: Final = 8192  # elements of which a long vector's extreme is found first
+_STEP: Final = 64  # elements: four vectors of f32
 _LEAST_BLOCKS: Final = 4
 _EXTREME: Final = {ScalarOp.MAX: reduce_max, ScalarOp.MIN: reduce_min}
 
@@ -136,16 +137,24 @@ def _in_blocks(equation: Equation, operands: Sequence[Operand]) -> list[Operand]
     x, lower = operands[0], equation.primitive.lower
     assert isinstance(lower, ArgReduce)
     extreme_of, (length,) = _EXTREME[lower.op], x.type.shape
-    whole, rest = divmod(length, _BLOCK)
-    extremes = extreme_of(reshape(slice(x, (0,), (whole * _BLOCK,)), (whole, _BLOCK)), (1,))
+    size = _dividing(length)
+    whole, rest = divmod(length, size)
+    extremes = extreme_of(reshape(slice(x, (0,), (whole * size,)), (whole, size)), (1,))
     if rest:
-        last = extreme_of(slice(x, (length - _BLOCK,), (length,)), (0,))
+        last = extreme_of(slice(x, (length - size,), (length,)), (0,))
         extremes = concatenate([extremes, reshape(last, (1,))], 0)
     extreme = extreme_of(extremes, (0,))
-    block = _first_equal(extremes, extreme, 0, dtypes.I64)
-    start = min(mul(block, as_literal(_BLOCK, dtypes.I64)), as_literal(length - _BLOCK, dtypes.I64))
-    within = _first_equal(dynamic_slice(x, [start], (_BLOCK,)), extreme, 0, dtypes.I64)
+    start = mul(_first_equal(extremes, extreme, 0, dtypes.I64), as_literal(size, dtypes.I64))
+    if rest:
+        start = min(start, as_literal(length - size, dtypes.I64))
+    within = _first_equal(dynamic_slice(x, [start], (size,)), extreme, 0, dtypes.I64)
     return [convert_element_type(add(start, within), equation.params["index_dtype"])]
+
+
+def _dividing(length: int) -> int:
+    """The size of blocks: near `_BLOCK`, what divides the length in vectors, which spares a program their rest."""
+    near = [n for n in range(_BLOCK // 2, 2 * _BLOCK + 1, _STEP) if length % n == 0]
+    return sorted(near, key=lambda n: abs(n - _BLOCK))[0] if near else _BLOCK
 
 
 def _first_equal(x: Any, extreme: Any, axis: int, index_dtype: Any) -> Any:

@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from tracer.codegen.llvm.common import apart
 from tracer.codegen.llvm.emit import emit_module
 from tracer.codegen.llvm.executable import Executable
 from tracer.codegen.llvm.jit import LoadedModule, load_object
 from tracer.codegen.llvm.levels import USUAL, level
 from tracer.codegen.llvm.library import outside_symbols
 from tracer.codegen.llvm.machine import fuses_products
+from tracer.codegen.llvm.shared import common_symbols
 from tracer.codegen.llvm.short_products import has_dots
 from tracer.codegen.status import Status
 from tracer.ir.loop import Block, Library, Module
@@ -138,7 +140,9 @@ def compile_scheduled(program: Program, scheduled: Scheduled) -> Compiled:
 
 def load(text: str, routines: Sequence[str], opt: int = USUAL) -> LoadedModule:
     """LLVM text as machine code in this process."""
-    return load_object(objects.get(text, opt), outside_symbols(text, routines, objects.kernel))
+    program, common = apart(text)
+    symbols = {**outside_symbols(program, routines, objects.kernel), **common_symbols(common, objects.kernel)}
+    return load_object(objects.get(program, opt), symbols)
 
 
 def library_names(module: Module) -> list[str]:

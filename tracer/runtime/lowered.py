@@ -20,13 +20,14 @@ from tracer.trace.convert import as_array
 from tracer.trace.source import here
 
 if TYPE_CHECKING:
+    from tracer.codegen.llvm import common, levels, library
     from tracer.codegen.llvm import jit as llvm
-    from tracer.codegen.llvm import levels, library
     from tracer.ir.loop import Module
     from tracer.passes import pipeline
     from tracer.runtime import compile as compiling
     from tracer.runtime import cuda as gpu
 else:
+    common = LazyModule("tracer.codegen.llvm.common")
     llvm = LazyModule("tracer.codegen.llvm.jit")
     levels = LazyModule("tracer.codegen.llvm.levels")
     library = LazyModule("tracer.codegen.llvm.library")
@@ -82,7 +83,9 @@ class Lowered:
     def asm(self) -> Text:
         """As this machine's assembly language."""
         compiled = self._compiled
-        return Text(llvm.assembly(compiled.text, opt=levels.level(compiled.scheduled.module)))
+        program, shared = common.apart(compiled.text)
+        own = llvm.assembly(program, opt=levels.level(compiled.scheduled.module))
+        return Text("\n".join([own, *map(llvm.assembly, shared.values())]))
 
     def cuda(self, arch: str = "sm_90") -> Text:
         """As CUDA C++, with what has no kernel yet in comments. Raises DeviceError for an unknown architecture."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from tracer.codegen.llvm import effects, lanes, memory, transposes
+from tracer.codegen.llvm import common, effects, lanes, memory, transposes
 from tracer.codegen.llvm.abi import MAIN_SYMBOL, Status
 from tracer.codegen.llvm.compute import compute
 from tracer.codegen.llvm.frame import CONTEXT, Frame
@@ -64,6 +64,7 @@ def emit_module(module: Module, *, vector_bits: int | None = None) -> str:
     """
     functions = {function.name: function for function in module.functions}
     declarations, helpers, parts = dict(DECLARATIONS), dict[str, None](), dict[str, tuple[str, ...]]()
+    common_texts: dict[str, str] = {}
     texts = []
     for function in module.functions:
         writer = Writer(
@@ -73,7 +74,7 @@ def emit_module(module: Module, *, vector_bits: int | None = None) -> str:
             permutes_singles=permutes_singles(vector_bits),
         )
         frame = Frame(function, writer, run_block)
-        frame.functions, frame.helpers, frame.parts = functions, helpers, parts
+        frame.functions, frame.helpers, frame.parts, frame.common = functions, helpers, parts, common_texts
         texts.append(_function(frame, is_main=function.name == module.entry))
     if module.entry not in functions:
         raise InternalError(f"llvm: the module's entry '{module.entry}' is missing")
@@ -81,11 +82,12 @@ def emit_module(module: Module, *, vector_bits: int | None = None) -> str:
     shared = [_apart(text, declarations) for name, text in HELPERS.items() if name in helpers]
     shared += [_apart(text, declarations) for text in library_texts(helpers)]
     texts += [effects.part_definition(name, kinds) for name, kinds in parts.items()]
+    texts += [common.marked(name, text) for name, text in common_texts.items()]
     attributes = [
         f'attributes #0 = {{ nounwind "prefer-vector-width"="{bits}" }}',
         "attributes #1 = { cold noinline nounwind }",
         "attributes #2 = { nounwind }",
-        '!0 = !{!"branch_weights", i32 1, i32 2000}',
+        common.WEIGHTS,
     ]
     attributes += ["!1 = !{i32 1}"] if any("!nontemporal !1" in text for text in shared) else []
     return "\n".join([*sorted(declarations.values()), "", *shared, *texts, *attributes, ""])

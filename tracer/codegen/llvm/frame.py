@@ -45,6 +45,7 @@ class Frame:
         self.functions: dict[str, Function] = {}
         self.helpers: dict[str, None] = {}  # names of run-time helpers that the module needs, ordered
         self.parts: dict[str, tuple[str, ...]] = {}  # functions that are shared, and what their arguments are
+        self.common: dict[str, str] = {}  # the texts of functions that programs share
         self.entry: list[str] = []
         self.values: dict[Register, str] = {}
         self.wides: dict[Register, str] = {}

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tracer.codegen.llvm import rare_blocks
 from tracer.codegen.llvm.compute import apply
 from tracer.codegen.llvm.frame import Frame
-from tracer.codegen.llvm.types import ELEMENT, SHORT_FLOATS, vector
-from tracer.ir.dtypes import BOOL
-from tracer.ir.loop import Block, Carry, Compute, Constant, For, If, Operand, Register, While
-from tracer.ir.loop_walk import operands_of, results_of
+from tracer.codegen.llvm.types import ELEMENT, vector
+from tracer.ir.loop import Carry, Compute, Constant, For, If, Operand, Register, While
 
 
 def phi(f: Frame, name: str, register: Register, *incoming: tuple[str, str]) -> str:
@@ -70,8 +69,6 @@ def yields(f: Frame, operands: Sequence[Operand], registers: Sequence[Register])
     return [f.operand(o, f.lanes_of(r)) for o, r in zip(operands, registers, strict=True)]
 
 
-_PART_LANES = 8  # of a rare block that is written for a part of a vector loop's lanes: a vector of f64
-_LONG_BLOCK = 16  # statements
 _LONG = 1 << 24  # rounds, none of which takes less than a cycle or so
 
 
@@ -224,12 +221,12 @@ def _if_in_lanes(f: Frame, s: If) -> None:
     then, join, before = w.label("then"), w.label("join"), w.block
     w.branch(w.any(predicate, lanes), then, join, unlikely=True)
     w.open(then)
-    inputs = _part_inputs(f, s.then)
+    inputs = rare_blocks.inputs_of(f, s.then)
     if inputs is None:
         f.run(s.then)
         rarely = yields(f, s.then.yields, s.results)
     else:
-        rarely = _in_parts(f, s, inputs)
+        rarely = rare_blocks.call(f, s, inputs)
     mask, chosen = f"{vector('i1', lanes)} {predicate}", []
     for result, rare, other in zip(s.results, rarely, usual, strict=True):
         kind = vector(ELEMENT[result.dtype], lanes)
@@ -238,58 +235,3 @@ def _if_in_lanes(f: Frame, s: If) -> None:
     w.jump(join)
     w.open(join)
     define_phis(f, s.results, (usual, before), (chosen, after))
-
-
-def _part_inputs(f: Frame, block: Block) -> list[Register] | None:
-    """The values by lane that a block reads, where it is so long and wide that a loop over parts is worth writing."""
-    if f.lanes <= _PART_LANES or len(block.statements) < _LONG_BLOCK:
-        return None
-    own = {result for s in block.statements for result in results_of(s)}
-    read = [o for s in block.statements for o in operands_of(s)]
-    read += block.yields
-    inputs = dict.fromkeys(o for o in read if isinstance(o, Register) and o in f.varying and o not in own)
-    types = [r.dtype for r in (*inputs, *(y for y in block.yields if isinstance(y, Register)))]
-    plain = f.index not in inputs and not any(t == BOOL or t in SHORT_FLOATS for t in types)
-    return list(inputs) if plain else None
-
-
-def _in_parts(f: Frame, s: If, inputs: Sequence[Register]) -> list[str]:
-    """What `then` yields, a few lanes at a time: a fraction of the code, where time does not matter."""
-    w, lanes = f.w, f.lanes
-    before = {r: (f.values[r], f.depth[r]) for r in inputs}
-    given = [_lanes_in_memory(f, f"part{n}", r, f.operand(r, lanes)) for n, r in enumerate(inputs)]
-    taken = [_lanes_in_memory(f, f"result{n}", r) for n, r in enumerate(s.results)]
-    f.open_scope()
-    body, done, entry = w.label("part"), w.label("done"), w.block
-    w.jump(body)
-    w.open(body)
-    lane, following = w.name(), w.name()
-    slot = w.slot()
-    f.lanes = _PART_LANES
-    for register, memory in zip(inputs, given, strict=True):
-        element = ELEMENT[register.dtype]
-        at = w.let(f"getelementptr {element}, ptr {memory}, i64 {lane}")
-        f.define(register, w.let(f"load {vector(element, f.lanes)}, ptr {at}, align {register.dtype.itemsize}"))
-    f.run(s.then)
-    for result, value, memory in zip(s.results, yields(f, s.then.yields, s.results), taken, strict=True):
-        element = ELEMENT[result.dtype]
-        at = w.let(f"getelementptr {element}, ptr {memory}, i64 {lane}")
-        w.do(f"store {vector(element, f.lanes)} {value}, ptr {at}, align {result.dtype.itemsize}")
-    w.do(f"{following} = add i64 {lane}, {_PART_LANES}")
-    w.branch(w.let(f"icmp slt i64 {following}, {lanes}"), body, done)
-    w.fill(slot, [f"  {lane} = phi i64 [ 0, %{entry} ], [ {following}, %{w.block} ]"])
-    f.close_scope()
-    f.lanes = lanes
-    for register, (value, depth) in before.items():
-        f.values[register], f.depth[register] = value, depth
-    w.open(done)
-    results = zip(s.results, taken, strict=True)
-    return [w.let(f"load {vector(ELEMENT[r.dtype], lanes)}, ptr {memory}, align 64") for r, memory in results]
-
-
-def _lanes_in_memory(f: Frame, role: str, register: Register, value: str | None = None) -> str:
-    """Scratch memory for one value a lane, holding such values where they are given."""
-    memory = f.scratch(role, f"[{f.lanes} x {ELEMENT[register.dtype]}]")
-    if value is not None:
-        f.w.do(f"store {vector(ELEMENT[register.dtype], f.lanes)} {value}, ptr {memory}, align 64")
-    return memory

@@ -11,7 +11,7 @@ import ctypes
 import os
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -135,6 +135,7 @@ class _Modules:
 
     def __init__(self) -> None:
         self.made: dict[tuple[_Shared, int], LoadedModule] = {}  # by the width of vectors
+        self.common: dict[str, _Shared] = {}  # by the module's text
         self.forked()
 
     def forked(self) -> None:
@@ -170,4 +171,13 @@ def shared_symbols(text: str, compile: Compile = compile_object, *, but: _Shared
         if shared is not but:
             module = _MODULES.get(shared, compile)
             found |= {name: module.address(name) for name in shared.names}
+    return found
+
+
+def common_symbols(modules: Mapping[str, str], compile: Compile = compile_object) -> dict[str, int]:
+    """The addresses of what was taken out of a program's text, by `common.apart`."""
+    found = {}
+    for name, text in modules.items():
+        shared = _MODULES.common.setdefault(text, _Shared((name,), partial(str, text)))
+        found[name] = _MODULES.get(shared, compile).address(name)
     return found

@@ -3,15 +3,18 @@
     float tracer_total_add_f32_64(ptr memory, i64 count, float initial)    in so many lanes
     { float, float } tracer_total_add_f32_64_2(ptr memory, i64 count, float initial, i64 apart)    of two such stretches
 
-They are vector loops written as any other, so their results have the same bits; LLVM takes some 4 ms for one.
+They are vector loops written as any other, so their results have the same bits; LLVM takes some 4 ms for one. What
+looks for extremes of floats by their keys is a common function (see `common`), named by its text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from tracer.codegen.llvm import lanes
+from tracer.codegen.llvm.common import definition
 from tracer.codegen.llvm.compute import compute
 from tracer.codegen.llvm.frame import Frame
 from tracer.codegen.llvm.machine import converts_half, permutes_singles, preferred_bits, splits_floats
@@ -41,6 +44,9 @@ from tracer.ir.scalar import ScalarOp
 OPS: Final = (ScalarOp.ADD, ScalarOp.MUL, ScalarOp.MAX, ScalarOp.MIN, ScalarOp.AND, ScalarOp.OR)
 DTYPES: Final = (F32, F64, I32, I64, U32, U64)
 _ON_FLOATS: Final = OPS[:4]
+_KEY: Final = (
+    ScalarOp.BITCAST, ScalarOp.SHR_ARITHMETIC, ScalarOp.AND, ScalarOp.XOR, ScalarOp.BITCAST, ScalarOp.SUB,
+)  # fmt: skip
 _VECTOR_BYTES: Final = 64
 LONG: Final = 1 << 12  # elements from which on a loop within another calls, and an array is read once
 
@@ -66,6 +72,9 @@ def total(f: Frame, s: For) -> bool:
         return False
     apart = _apart(s, loads)
     groups = [[*range(len(loads))]] if apart is not None else [[n] for n in range(len(loads))]
+    if _is_keyed(s):
+        _call_common(f, s, loads[0])
+        groups = []
     for group in groups:
         _call(f, s, group, loads[group[0]], apart)
     f.height = max(f.height, 1)
@@ -112,7 +121,8 @@ def reduced_loads(s: For, *, is_within: bool) -> list[Load] | None:
 
     is_within: whether it stands in another loop.
     """
-    if not (s.carries and isinstance(s.stop, Constant) and len(s.body.statements) == 2 * len(s.carries)):
+    formed = _is_keyed(s)
+    if not (s.carries and isinstance(s.stop, Constant) and (formed or len(s.body.statements) == 2 * len(s.carries))):
         return None
     count = int(s.stop.value)
     if count < LONG if is_within else count >= LONG and len(s.carries) > 1:
@@ -130,11 +140,62 @@ def _reduced(s: For, carry: Carry, number: int) -> Load | None:
         return None
     before, element = joined.operands
     load = made.get(element) if isinstance(element, Register) else None
+    while isinstance(load, Compute):
+        load = made[next(x for x in load.operands if isinstance(x, Register))]
     if before is not carry.register or not isinstance(load, Load) or load.mask is not None:
         return None
-    dtype, steps = load.buffer.dtype, [c for r, c in load.address.terms if r is s.index]
-    known = (joined.op, dtype, s.lanes, 1) in _NAMES and carry.register.dtype == dtype
+    dtype, steps = carry.register.dtype, [c for r, c in load.address.terms if r is s.index]
+    known = (joined.op, dtype, s.lanes, 1) in _NAMES and (dtype == load.buffer.dtype or _is_keyed(s))
     return load if known and steps == [1] and carry.identity == constant(identity(joined.op, dtype), dtype) else None
+
+
+def _is_keyed(s: For) -> bool:
+    """Whether all that a loop does is to read floats, form their keys (see `schedule.extremes`), and join them."""
+    if len(s.carries) != 1 or not s.body.statements or not isinstance(s.body.statements[0], Load):
+        return False
+    load, *forming, joined = s.body.statements
+    assert isinstance(load, Load)
+    if load.buffer.dtype not in (F32, F64) or tuple(x.op for x in forming if isinstance(x, Compute)) != _KEY:
+        return False
+    known = {load.result}
+    for x in forming:
+        registers = {o for o in x.operands if isinstance(o, Register)} if isinstance(x, Compute) else set()
+        if not isinstance(x, Compute) or not registers or not registers <= known:
+            return False
+        known.add(x.result)
+    last = forming[-1]
+    return isinstance(joined, Compute) and isinstance(last, Compute) and joined.operands[-1] is last.result
+
+
+def _call_common(f: Frame, s: For, load: Load) -> None:
+    """A call of the loop as a function of where its elements begin, of their count and of what is joined at last."""
+    carry, dtype = s.carries[0], s.carries[0].register.dtype
+    memory = Buffer("memory", load.buffer.dtype, 1, Space.ARGUMENT)
+    count, initial, result = Register(I64, "count"), Register(dtype, "initial"), Register(dtype, "result")
+    first = Load(load.result, memory, Address(0, ((s.index, 1),)))
+    body = Block((first, *s.body.statements[1:]), s.body.yields)
+    loop = replace(s, stop=count, body=body, carries=(replace(carry, initial=initial),), results=(result,))
+    writer = Writer(
+        f.w.declarations, half_native=f.w.half_native, splits_floats=f.w.splits_floats,
+        permutes_singles=f.w.permutes_singles,
+    )  # fmt: skip
+    g = Frame(Function("total", (memory, count, initial), Block((loop,))), writer, _run)
+    g.buffers[memory] = "%memory"
+    g.define(count, "%count")
+    g.define(initial, "%initial")
+    vector_loop(g, loop)
+    element = ELEMENT[dtype]
+    lines = [*g.entry, *writer.lines, f"  ret {element} {g.operand(result)}"]
+    name, text = definition(
+        "tracer_total_", element, f"ptr noalias %memory, i64 %count, {element} %initial", lines
+    )  # fmt: skip
+    f.common[name] = text
+    start = Address(load.address.constant, tuple(t for t in load.address.terms if t[0] is not s.index))
+    at, given = f.pointer(load.buffer, start), f.operand(carry.initial)
+    assert isinstance(s.stop, Constant)
+    f.define(
+        s.results[0], f.w.let(f"call {element} @{name}(ptr {at}, i64 {int(s.stop.value)}, {element} {given})")
+    )  # fmt: skip
 
 
 def total_text(name: str) -> str:
