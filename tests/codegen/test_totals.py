@@ -13,7 +13,7 @@ from tracer.codegen.llvm import emit
 from tracer.codegen.llvm.common import apart
 from tracer.codegen.llvm.levels import level
 from tracer.runtime.objects import objects
-from tracer.schedule import partials
+from tracer.schedule import cpu, partials
 from tracer.schedule.partials import BLOCK
 
 RNG = np.random.default_rng(12)
@@ -107,3 +107,19 @@ def test_extremes_of_floats_are_common_functions_of_programs() -> None:
         assert "umax.v" not in program.partition("define ")[2]
     assert level(lowered(tnp.max, 10**6)._compiled.scheduled.module) == 0
     assert ".globl\ttracer_total_" in lowered(tnp.max, 10**6).asm()
+
+
+@pytest.mark.parametrize("n", [1, 3, 8, 9, 16, 17, 33, 64, 129])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_short_reductions_have_the_bits_of_all_lanes(dtype: str, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lanes without elements are left out, where halves of them have none: whole vectors have no mask."""
+    last = np.where(np.arange(n) == n - 1, np.nan, 1).astype(dtype)
+    arrays = [array(dtype, n), np.full(n, -0.0, dtype), last]
+    functions = [lambda x: tnp.sum(x * x), tnp.sum, tnp.max, tnp.prod]
+    before = [np.asarray(jit(f)(x)) for f in functions for x in arrays]
+    text = jit(lambda x: tnp.sum(x * x)).lower(arrays[0]).llvm()
+    vector = 64 // last.itemsize
+    assert ("masked.load" in text) == (n not in (1, vector, 2 * vector, 4 * vector, 64))
+    monkeypatch.setattr(cpu, "enough_lanes", lambda stop, most, least: most)
+    after = [np.asarray(jit(lambda x, f=f: f(x))(x)) for f in functions for x in arrays]
+    assert [x.tobytes() for x in before] == [x.tobytes() for x in after]

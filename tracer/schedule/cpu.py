@@ -1,7 +1,8 @@
 """The mapping to a CPU: which loop of a nest runs in vector lanes, and how many of them.
 
-The number of lanes of a reduction is part of the result's meaning (see `ir.loop`), so it follows from dtypes alone:
-four 64-byte vectors of the accumulated dtype. Elementwise loops take one 64-byte vector of their widest dtype.
+The number of lanes of a reduction is part of the result's meaning (see `ir.loop`), so it follows from dtypes and counts
+alone: four 64-byte vectors of the accumulated dtype, or two or one where that is enough for all elements, since lanes
+that have none only join what changes nothing. Elementwise loops take one 64-byte vector of their widest dtype.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from tracer.ir.loop import (
     Load,
     LoopKind,
     Module,
+    Operand,
     Register,
     Statement,
     Store,
@@ -140,11 +142,20 @@ def _step(address: Address, index: Register) -> int:
 def _lanes(loop: For) -> int:
     if loop.carries:
         widest = max(carry.register.dtype.itemsize for carry in loop.carries)
-        return _REDUCTION_VECTORS * _VECTOR_BYTES // widest
+        return enough_lanes(loop.stop, _REDUCTION_VECTORS * _VECTOR_BYTES // widest, _VECTOR_BYTES // widest)
     accesses = list(_accesses(loop.body.statements))
     moving = [buffer for buffer, address in accesses if _step(address, loop.index)]
     widths = [buffer.dtype.itemsize for buffer in moving or [buffer for buffer, _ in accesses]]
     return _VECTOR_BYTES // max(widths) if widths else 1
+
+
+def enough_lanes(stop: Operand, most: int, least: int) -> int:
+    """The lanes of a reduction, halved as long as every element has one of its own."""
+    if not isinstance(stop, Constant):
+        return most
+    while most // 2 >= max(least, int(stop.value)):
+        most //= 2
+    return most
 
 
 def _accesses(statements: Sequence[Statement]) -> Iterator[tuple[Buffer, Address]]:

@@ -58,7 +58,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     f"tracer_total_{op.name.lower()}_{short_name(dtype)}_{n}{f'_{times}' * (times > 1)}": (op, dtype, n, times)
     for dtype in DTYPES
     for op in (_ON_FLOATS if dtype in (F32, F64) else OPS)
-    for n in (_VECTOR_BYTES // dtype.itemsize, 4 * _VECTOR_BYTES // dtype.itemsize)
+    for n in (vectors * _VECTOR_BYTES // dtype.itemsize for vectors in (1, 2, 4))
     for times in _TIMES
 }
 """By the names of the functions: the operation, the dtype, the lanes, the stretches."""

@@ -79,8 +79,10 @@ class VectorLoop:
         w, lanes = self.f.w, self.loop.lanes
         full = stop & -lanes if stop > 0 else 0
         partial = self.first
-        if full == lanes == stop and not self.registers:
-            self._body("0")
+        if full == lanes == stop:
+            for register, value in zip(self.registers, self.first, strict=True):
+                self.f.define(register, value)
+            partial = self._body("0")
         elif full:
             done = w.label("done")
             partial = self._rounds(str(full), done)
