@@ -36,6 +36,11 @@ FIRST_CALLS: Final[dict[str, str]] = {
     "copy f8 1e7": "260 ms of 290: the system clears 76 MiB of new memory, where huge pages are scarce; so for np.copy",
     "sum f4": "Sapphire Rapids: of 12 to 15 ms 5 or 6 load kept code",
     "sum f8": "Sapphire Rapids: of 16 to 20 ms 5 or 6 load kept code, the sum of 1e7 itself 4",
+    "argmax f4": "Sapphire Rapids: 38 to 43 ms alone, JAX's 71; LLVM takes 24, most for two searches in 64 lanes, of "
+    "which one has a rest",
+    "attention f4 8x1024x64": "Sapphire Rapids: 64 to 80 ms alone, JAX's 86 to 94; attention itself takes 28 on two "
+    "cores, which others slow down, LLVM 18, the schedule 6",
+    "batched matmul": "Sapphire Rapids: 13 to 22 ms alone, JAX's 22 to 25; LLVM takes 7 to 12 for a loop of eight sums",
     "matmul f8 512": "Sapphire Rapids: of 15 to 18 ms the product takes 3.5 to 6, 6 load kept code",
 }
 """Of first calls."""

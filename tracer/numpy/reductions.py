@@ -33,6 +33,8 @@ Axis = int | Sequence[int] | None
 
 def axes_argument(name: str, x: Array, axis: Axis) -> tuple[int, ...]:
     """The axes to reduce, sorted."""
+    if axis is None:  # as most often: where the user's line is, is of no use
+        return tuple(range(x.ndim))
     return shape.axes_tuple(axis, x.ndim, f"{name}{here()}")
 
 
