@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -17,14 +16,24 @@ from tracer.numpy.reductions import extreme_value
 from tracer.numpy.updates import ADD, MAX, MIN, MULTIPLY, Update, updated
 from tracer.primitives.broadcasting import full
 from tracer.trace.array import Array, concrete_value
+from tracer.trace.integers import integer
 from tracer.trace.source import here
 from tracer.trace.tracebacks import set_boundaries
 
 
 def _segments(
-    name: str, data: Any, segment_ids: Any, num_segments: int | None, how: Update, start: Any, unique: bool, mode: Any
+    name: str,
+    data: Any,
+    segment_ids: Any,
+    sizes: tuple[int | None, int | None],
+    how: Update,
+    start: Any,
+    unique: bool,
+    mode: Any,
 ) -> Array:
-    x, ids = array_of(name, data), array_of(name, segment_ids)
+    (num_segments, bucket_size), x, ids = sizes, array_of(name, data), array_of(name, segment_ids)
+    if bucket_size is not None:
+        integer(name, "bucket_size", bucket_size)
     if num_segments is None:
         known = concrete_value(ids)
         if known is None:
@@ -32,7 +41,7 @@ def _segments(
                 message(f"{name}{here()}: the number of segments depends on traced numbers", help="give num_segments")
             )
         num_segments = int(np.max(known, initial=-1)) + 1
-    empty = full((operator.index(num_segments), *x.shape[1:]), x.dtype.type(start(x.dtype)))
+    empty = full((integer(name, "num_segments", num_segments), *x.shape[1:]), x.dtype.type(start(x.dtype)))
     return updated(empty, ids, x, how._replace(name=name), mode=mode or "drop", unique_indices=unique)
 
 
@@ -50,8 +59,10 @@ def segment_sum(
     >>> tracer.ops.segment_sum(tnp.asarray([1.0, 2.0, 3.0]), tnp.asarray([0, 1, 0]))
     Array([4., 2.], f64)
     """
-    del indices_are_sorted, bucket_size
-    return _segments("segment_sum", data, segment_ids, num_segments, ADD, lambda _: 0, unique_indices, mode)
+    del indices_are_sorted
+    return _segments(
+        "segment_sum", data, segment_ids, (num_segments, bucket_size), ADD, lambda _: 0, unique_indices, mode
+    )
 
 
 def segment_prod(
@@ -66,8 +77,10 @@ def segment_prod(
     >>> tracer.ops.segment_prod(tnp.asarray([2.0, 5.0, 3.0]), tnp.asarray([0, 1, 0]))
     Array([6., 5.], f64)
     """
-    del indices_are_sorted, bucket_size
-    return _segments("segment_prod", data, segment_ids, num_segments, MULTIPLY, lambda _: 1, unique_indices, mode)
+    del indices_are_sorted
+    return _segments(
+        "segment_prod", data, segment_ids, (num_segments, bucket_size), MULTIPLY, lambda _: 1, unique_indices, mode
+    )
 
 
 def segment_max(
@@ -82,8 +95,9 @@ def segment_max(
     >>> tracer.ops.segment_max(tnp.asarray([1.0, 2.0, 3.0]), tnp.asarray([0, 1, 0]))
     Array([3., 2.], f64)
     """
-    del indices_are_sorted, bucket_size
-    return _segments("segment_max", data, segment_ids, num_segments, MAX, _lowest, unique_indices, mode)
+    del indices_are_sorted
+    sizes = num_segments, bucket_size
+    return _segments("segment_max", data, segment_ids, sizes, MAX, _lowest, unique_indices, mode)
 
 
 def segment_min(
@@ -98,8 +112,9 @@ def segment_min(
     >>> tracer.ops.segment_min(tnp.asarray([1.0, 2.0, 3.0]), tnp.asarray([0, 1, 0]), num_segments=3)
     Array([ 1.,  2., inf], f64)
     """
-    del indices_are_sorted, bucket_size
-    return _segments("segment_min", data, segment_ids, num_segments, MIN, _highest, unique_indices, mode)
+    del indices_are_sorted
+    sizes = num_segments, bucket_size
+    return _segments("segment_min", data, segment_ids, sizes, MIN, _highest, unique_indices, mode)
 
 
 def _lowest(dtype: dtypes.DType) -> Any:

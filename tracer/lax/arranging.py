@@ -30,6 +30,7 @@ from tracer.primitives.windows import GatherDimensionNumbers, ScatterDimensionNu
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
+from tracer.trace.integers import integer, integers, pairs
 from tracer.trace.source import here
 
 
@@ -42,7 +43,9 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
     (6, 4)
     """
     x = as_array(operand, "collapse")
-    start, stop, _ = slice(start_dimension, stop_dimension).indices(x.ndim)
+    first = integer("collapse", "start_dimension", start_dimension)
+    last = None if stop_dimension is None else integer("collapse", "stop_dimension", stop_dimension)
+    start, stop, _ = slice(first, last).indices(x.ndim)
     if stop <= start:
         raise ShapeError(
             message(
@@ -64,7 +67,7 @@ def tile(operand: Any, reps: Sequence[int]) -> Array:
     Array([[1, 2, 1, 2],
            [1, 2, 1, 2]], i64)
     """
-    x, counts = as_array(operand, "tile"), tuple(map(int, reps))
+    x, counts = as_array(operand, "tile"), integers("tile", "reps", reps)
     if len(counts) != x.ndim or min(counts, default=0) < 0:
         raise ShapeError(
             message(f"tile{here()}: one count of 0 or more an axis", f"got reps={counts} for {x.type}",
@@ -115,6 +118,7 @@ def broadcast_to_rank(x: Any, rank: int) -> Array:
     (1, 1, 3)
     """
     given = as_array(x, "broadcast_to_rank")
+    rank = integer("broadcast_to_rank", "rank", rank)
     if rank < given.ndim:
         raise ShapeError(
             message(f"broadcast_to_rank{here()}: the rank may grow only", f"got rank {rank} for {given.type}",
@@ -147,7 +151,7 @@ def empty(shape: Sequence[int], dtype: Any, *, out_sharding: None = None) -> Arr
     (2, 3)
     """
     chosen = dtype_named("empty", dtype)
-    result = full(tuple(shape), chosen.type(0), chosen)
+    result = full(integers("empty", "shape", shape), chosen.type(0), chosen)
     return broadcast_in_dim(result, (), ()) if isinstance(result, Literal) else result
 
 
@@ -170,7 +174,7 @@ def shape_as_value(shape: Sequence[int]) -> Array:
     >>> tracer.lax.shape_as_value((2, 3))
     Array([2, 3], i64)
     """
-    return as_array(np.asarray(tuple(shape), np.int64).reshape(-1))
+    return as_array(np.asarray(integers("shape_as_value", "shape", shape), np.int64).reshape(-1))
 
 
 def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
@@ -273,14 +277,22 @@ def conv_general_dilated_patches(
     Array([[[0., 1., 2.], [1., 2., 3.]]], f64)
     """
     x = as_array(lhs, "conv_general_dilated_patches")
-    rank, window = x.ndim - 2, tuple(filter_shape)
+    name = "conv_general_dilated_patches"
+    rank, window = x.ndim - 2, integers(name, "filter_shape", filter_shape)
+    strides = integers(name, "window_strides", window_strides)
     numbers = conv_dimension_numbers(x.shape, (1,) * x.ndim, dimension_numbers)
     x = transpose(x, numbers.lhs_spec)
-    base, spread = ((1,) * rank if d is None else tuple(d) for d in (lhs_dilation, rhs_dilation))
+    base, spread = (
+        (1,) * rank if d is None else integers(name, parameter, d)
+        for parameter, d in (("lhs_dilation", lhs_dilation), ("rhs_dilation", rhs_dilation))
+    )
     wide = tuple(map(dilated, window, spread))
-    pads = padtype_to_pads(x.shape[2:], wide, window_strides, padding) if isinstance(padding, str) else padding
-    padded = padded_operand(x, tuple((low, high) for low, high in pads), base)
-    windows = sliding_windows(padded, range(2, 2 + rank), window, window_strides, spread)
+    pads = (
+        padtype_to_pads(x.shape[2:], wide, strides, padding)
+        if isinstance(padding, str)
+        else pairs(name, "padding", padding)
+    )
+    windows = sliding_windows(padded_operand(x, pads, base), range(2, 2 + rank), window, strides, spread)
     order = (0, 1, *range(2 + rank, 2 + 2 * rank), *range(2, 2 + rank))
     places = windows.shape[2 : 2 + rank]
     flat = reshape(transpose(windows, order), (x.shape[0], x.shape[1] * shapes.size(window), *places))
@@ -328,11 +340,15 @@ def conv_shape_tuple(
     >>> tracer.lax.conv_shape_tuple((1, 3, 8), (4, 3, 3), (2,), ((0, 0),))
     (1, 4, 3)
     """
-    if isinstance(pads, str):
-        pads = padtype_to_pads(lhs_shape[2:], rhs_shape[2:], strides, pads)
-    sizes = [n + low + high for n, (low, high) in zip(lhs_shape[2:], pads, strict=True)]
-    places = positions(sizes, rhs_shape[2:], strides, (1,) * len(sizes))
-    return (lhs_shape[0] // batch_group_count, rhs_shape[0], *places)
+    name = "conv_shape_tuple"
+    steps = integers(name, "strides", strides)
+    (batch, _, *places), (features, _, *window) = (
+        integers(name, parameter, given) for parameter, given in (("lhs_shape", lhs_shape), ("rhs_shape", rhs_shape))
+    )
+    padding = padtype_to_pads(places, window, steps, pads) if isinstance(pads, str) else pairs(name, "pads", pads)
+    sizes = [n + low + high for n, (low, high) in zip(places, padding, strict=True)]
+    found = positions(sizes, window, steps, (1,) * len(sizes))
+    return (batch // integer(name, "batch_group_count", batch_group_count), features, *found)
 
 
 def conv_general_shape_tuple(

@@ -42,6 +42,7 @@ from tracer.settings import config
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
+from tracer.trace.integers import integer, integers, pairs
 from tracer.trace.source import here
 from tracer.trace.trace import bind
 
@@ -172,13 +173,13 @@ def ppermute(x: Any, axis_name: Names, perm: Sequence[tuple[int, int]]) -> Any:
     Array([0., 1., 2.], f64)
     """
     size = axis_size(axis_name)
-    pairs = tuple((int(source), int(target)) for source, target in perm)
-    for role, lanes in (("sends", [p[0] for p in pairs]), ("receives", [p[1] for p in pairs])):
+    sent = pairs("ppermute", "perm", perm)
+    for role, lanes in (("sends", [p[0] for p in sent]), ("receives", [p[1] for p in sent])):
         if len(set(lanes)) != len(lanes) or not all(0 <= lane < size for lane in lanes):
             raise ArgumentError(
                 message(
                     f"ppermute{here()}: each of the {size} lanes {role} once at most",
-                    f"got {list(pairs)}",
+                    f"got {list(sent)}",
                     help="perm holds pairs (source, target) of different lanes, counted from 0",
                 )
             )
@@ -187,9 +188,9 @@ def ppermute(x: Any, axis_name: Names, perm: Sequence[tuple[int, int]]) -> Any:
     def permuted(leaf: Any) -> Any:
         array = as_array(leaf, "ppermute")
         if name is not None:
-            return bind(ppermute_p, array, axis_name=name[0], perm=pairs)
+            return bind(ppermute_p, array, axis_name=name[0], perm=sent)
         every = own_group(array, axis_name, checked_groups("ppermute", axis_name, None))
-        source = by_lane(axis_name, dict.fromkeys(range(size), -1) | {target: s for s, target in pairs})
+        source = by_lane(axis_name, dict.fromkeys(range(size), -1) | {target: s for s, target in sent})
         value = dynamic_index_in_dim(every, source, 0, keepdims=False)
         return select(ge(source, 0), value, zeros(value.type))
 
@@ -206,11 +207,12 @@ def pshuffle(x: Any, axis_name: Names, perm: Sequence[int]) -> Any:
     Array([3., 1., 2.], f64)
     """
     size = axis_size(axis_name)
-    if sorted(perm) != list(range(size)):
+    sources = integers("pshuffle", "perm", perm)
+    if sorted(sources) != list(range(size)):
         raise ArgumentError(
-            message(f"pshuffle{here()}: perm is a permutation of the {size} lanes", f"got {list(perm)}")
+            message(f"pshuffle{here()}: perm is a permutation of the {size} lanes", f"got {list(sources)}")
         )
-    return ppermute(x, axis_name, [(source, target) for target, source in enumerate(perm)])
+    return ppermute(x, axis_name, [(source, target) for target, source in enumerate(sources)])
 
 
 def pbroadcast(x: Any, axis_name: Names, source: int) -> Any:
@@ -222,7 +224,7 @@ def pbroadcast(x: Any, axis_name: Names, source: int) -> Any:
     >>> tracer.vmap(lambda x: tracer.lax.pbroadcast(x, "i", 1), axis_name="i")(tnp.asarray([1.0, 3.0]))
     Array([3., 3.], f64)
     """
-    size = axis_size(axis_name)
+    size, source = axis_size(axis_name), integer("pbroadcast", "source", source)
     if not 0 <= source < size:
         raise ArgumentError(
             message(f"pbroadcast{here()}: source is one of the {size} lanes", f"got {source!r}", help="count from 0")

@@ -17,6 +17,7 @@ from tracer.primitives.shapes import expand_dims, squeeze
 from tracer.primitives.slicing import dynamic_slice, dynamic_update_slice
 from tracer.primitives.sorting import sort
 from tracer.trace.array import Array
+from tracer.trace.integers import integers
 from tracer.trace.source import here
 
 
@@ -110,7 +111,7 @@ def broadcast(operand: Value, sizes: Sequence[int]) -> Array:
            [1, 2]], i64)
     """
     x = operand_of("broadcast", operand)
-    own, new = x.type.shape, tuple(sizes)
+    own, new = x.type.shape, integers("broadcast", "sizes", sizes)
     return broadcast_in_dim(x, (*new, *own), range(len(new), len(new) + len(own)))
 
 
@@ -123,7 +124,8 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     >>> tracer.lax.broadcast_shapes((2, 1), (3,))
     (2, 3)
     """
-    return shape.broadcast(*shapes, operation=f"broadcast_shapes{here()}")
+    given = [integers("broadcast_shapes", "a shape", sizes) for sizes in shapes]
+    return shape.broadcast(*given, operation=f"broadcast_shapes{here()}")
 
 
 @public

@@ -23,6 +23,7 @@ from tracer.primitives.shapes import reshape
 from tracer.primitives.slicing import GatherDimensionNumbers, GatherScatterMode, gather
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
+from tracer.trace.integers import integers
 from tracer.trace.source import here
 from tracer.trace.trace import bind
 
@@ -70,7 +71,7 @@ def checked_groups(operation: str, axis_name: Names, groups: Groups) -> tuple[tu
     total = axis_size(axis_name)
     if groups is None:
         return (tuple(range(total)),)
-    parts = tuple(tuple(map(int, group)) for group in groups)
+    parts = tuple(integers(operation, "axis_index_groups", group) for group in groups)
     if sorted(lane for part in parts for lane in part) != list(range(total)) or len(set(map(len, parts))) > 1:
         raise ArgumentError(
             message(

@@ -23,6 +23,7 @@ from tracer.primitives.triangular import solve_triangular
 from tracer.runtime.replay import replayed
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
+from tracer.trace.integers import integer
 from tracer.trace.source import here
 from tracer.trace.tracebacks import set_boundaries
 
@@ -73,6 +74,7 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
     Array([2, 0, 1], i32)
     """
     steps = as_array(pivots, "lu_pivots_to_permutation")
+    permutation_size = integer("lu_pivots_to_permutation", "permutation_size", permutation_size)
     *stack, count = steps.shape or (permutation_size + 1,)
     if not dtypes.is_integer(steps.dtype) or count > permutation_size:
         raise ArgumentError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,6 +22,7 @@ from tracer.settings import Config, config
 from tracer.trace import trees
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.convert import as_array
+from tracer.trace.integers import integer
 from tracer.trace.outside import looked_at
 from tracer.trace.source import here
 from tracer.trace.state import state
@@ -258,11 +258,7 @@ def scan_length(slices: list[Array], xs: Any, given: int | None, what: str = "sc
         raise ShapeError(message(f"{what}{here()}: the xs are scanned along axis 0", f"{name} has none", help=remedy))
     sizes = {name: x.shape[0] for name, x in zip(names, slices, strict=True)}
     if given is not None:
-        if isinstance(given, float | str):
-            raise ArgumentError(
-                message(f"{what}{here()}: the length is an integer", f"got {given!r}", help="cast it, int(n)")
-            )
-        sizes["length"] = operator.index(given)
+        sizes["length"] = integer(what, "length", given)
         if sizes["length"] < 0:
             raise ArgumentError(
                 message(

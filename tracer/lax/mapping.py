@@ -11,6 +11,7 @@ from tracer.primitives.joining import concatenate, slice_in_dim
 from tracer.primitives.shapes import reshape
 from tracer.runtime.transformed import called_over
 from tracer.trace import trees
+from tracer.trace.integers import integer
 from tracer.trace.source import here
 from tracer.transforms.functions import as_outputs, call_rule, check_callable, flatten_arguments
 from tracer.transforms.vectorize import vmap
@@ -36,7 +37,7 @@ def _map(functions: Sequence[Callable[[Any], Any]], batch_size: int | None, xs: 
     size = scan_length(slices, xs, None, "map")
     if batch_size is None:
         return scan(lambda _, x: (None, _applied(f, x)), None, xs)[1]
-    _check_batch_size(batch_size)
+    batch_size = _checked(batch_size)
     whole = size - size % batch_size
     grouped = [reshape(slice_in_dim(x, 0, whole), (whole // batch_size, batch_size, *x.shape[1:])) for x in slices]
     many = scan(lambda _, group: (None, vmap(f)(group)), None, trees.unflatten(structure, grouped))[1]
@@ -54,10 +55,12 @@ def _applied(f: Callable[[Any], Any], x: Any) -> Any:
     return trees.unflatten(structure, values)
 
 
-def _check_batch_size(batch_size: Any) -> None:
-    if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1:
+def _checked(batch_size: Any) -> int:
+    count = integer("map", "batch_size", batch_size)
+    if count < 1:
         raise ArgumentError(
             message(
                 f"map{here()}: batch_size is a positive integer", f"got {batch_size!r}", help="None takes one at once"
             )
         )
+    return count

@@ -32,6 +32,7 @@ from tracer.primitives.window_reductions import (
 from tracer.trace import trees
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.evaluate import evaluate
+from tracer.trace.integers import integers, pairs
 from tracer.trace.source import here
 from tracer.trace.trace import bind
 from tracer.transforms.batch import batch_program
@@ -160,11 +161,15 @@ def reduce_window(
     Array([[4., 5.]], f64)
     """
     xs, starts, structure, body = _staged("reduce_window", operand, init_value, computation)
-    rank, sizes, window = xs[0].ndim, xs[0].shape, tuple(map(int, window_dimensions))
+    rank, sizes, window = (
+        xs[0].ndim, xs[0].shape, integers("reduce_window", "window_dimensions", window_dimensions)
+    )  # fmt: skip
     strides, base, spread = (
-        (1,) * rank if given is None else tuple(map(int, given))
-        for given in (window_strides, base_dilation, window_dilation)
-    )
+        (1,) * rank if given is None else integers("reduce_window", parameter, given)
+        for parameter, given in (
+            ("window_strides", window_strides), ("base_dilation", base_dilation), ("window_dilation", window_dilation)
+        )
+    )  # fmt: skip
     pads = pads_of("reduce_window", sizes, window, strides, padding, base, spread)
     known = _WINDOWS.get(operation_of(body.program))
     if known is not None and _is_neutral(init_value, known[1], xs[0].dtype):
@@ -204,7 +209,7 @@ def pads_of(
     if isinstance(padding, str):
         wide = [dilated(w, d) for w, d in zip(window, spread, strict=True)]
         return padtype_to_pads([dilated(n, d) for n, d in zip(sizes, base, strict=True)], wide, strides, padding)
-    return tuple((int(low), int(high)) for low, high in padding)
+    return pairs(what, "padding", padding)
 
 
 def _is_neutral(init_value: Any, op: ScalarOp, dtype: DType) -> bool:
@@ -230,6 +235,14 @@ def reduce_window_shape_tuple(
     (4, 3)
     """
     rank = len(operand_shape)
-    base, spread = ((1,) * rank if d is None else tuple(d) for d in (base_dilation, window_dilation))
-    sizes = [dilated(n, d) + sum(pad) for n, d, pad in zip(operand_shape, base, padding, strict=True)]
-    return positions(sizes, window_dimensions, window_strides, spread)
+    given = {
+        "operand_shape": operand_shape, "window_dimensions": window_dimensions, "window_strides": window_strides,
+        "base_dilation": (1,) * rank if base_dilation is None else base_dilation,
+        "window_dilation": (1,) * rank if window_dilation is None else window_dilation,
+    }  # fmt: skip
+    sizes, window, strides, base, spread = (
+        integers("reduce_window_shape_tuple", parameter, values) for parameter, values in given.items()
+    )
+    pads = pairs("reduce_window_shape_tuple", "padding", padding)
+    wide = [dilated(n, d) + sum(pad) for n, d, pad in zip(sizes, base, pads, strict=True)]
+    return positions(wide, window, strides, spread)

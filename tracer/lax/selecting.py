@@ -27,6 +27,7 @@ from tracer.primitives.windows import GatherScatterMode, ScatterDimensionNumbers
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
+from tracer.trace.integers import integers
 from tracer.trace.source import here
 from tracer.trace.trace import as_literal
 
@@ -73,7 +74,9 @@ def select_and_scatter(
     Array([ 0., 10.,  0., 20.], f64)
     """
     x, values = as_array(operand), as_array(source)
-    dtype, rank, window, strides = x.dtype, x.ndim, tuple(map(int, window_dimensions)), tuple(map(int, window_strides))
+    dtype, rank = x.dtype, x.ndim
+    window = integers("select_and_scatter", "window_dimensions", window_dimensions)
+    strides = integers("select_and_scatter", "window_strides", window_strides)
     op, locate = _known(select, _CHOOSING, dtype, "select", "ge or le")
     join = _known(scatter, _SCATTERING, dtype, "scatter", "add, mul, min or max")
     ones = (1,) * rank

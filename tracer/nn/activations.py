@@ -15,6 +15,7 @@ from tracer.numpy.conversion import array_of
 from tracer.numpy.promotion import promoted_inexact, promoted_real, require_real
 from tracer.primitives import exponential, special
 from tracer.primitives.arithmetic import max as larger
+from tracer.primitives.broadcasting import axis_of
 from tracer.primitives.comparison import gt, select
 from tracer.primitives.gradients import stop_gradient
 from tracer.trace.array import Array
@@ -222,7 +223,7 @@ def glu(x: Any, axis: int = -1) -> Array:
     Array([1.], f64)
     """
     value = _real("glu", x)
-    if value.shape[axis] % 2:
+    if value.shape[axis_of("glu", axis, value.ndim)] % 2:
         raise ShapeError(message(f"glu{here()}: the axis must have an even size", f"got {value.type}, axis={axis}"))
     first, second = split(value, 2, axis)
     return first * sigmoid(second)

@@ -16,6 +16,7 @@ from tracer.numpy.conversion import array_of
 from tracer.numpy.promotion import promoted_real
 from tracer.primitives.gradients import stop_gradient
 from tracer.trace.array import Array
+from tracer.trace.integers import pairs
 from tracer.trace.source import here
 
 
@@ -127,7 +128,8 @@ def _seen(
     if is_causal:
         parts.append(source <= query)
     if window is not None:
-        before, behind = window if isinstance(window, tuple) else (window, window)
+        sides = window if isinstance(window, tuple) else (window, window)
+        ((before, behind),) = pairs(_NAME, "local_window_size", (sides,))
         parts.append((source >= query - before) & (source <= query + behind))
     if query_lengths is not None:
         parts.append(_counted(query_lengths, batch, targets)[:, None, None, :, None])

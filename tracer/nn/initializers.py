@@ -22,6 +22,7 @@ from tracer.numpy import full, sqrt
 from tracer.numpy import ones as ones_
 from tracer.numpy import zeros as zeros_
 from tracer.numpy.conversion import array_of, dtype_of_argument, sizes_argument
+from tracer.primitives.broadcasting import axis_of
 from tracer.primitives.complex import complex as from_parts
 from tracer.primitives.exponential import log1p
 from tracer.primitives.trigonometric import cos, sin
@@ -221,6 +222,10 @@ _FANS: dict[str, Callable[[float, float], float]] = {
 }
 
 
+def _several(axes: Axes) -> Sequence[int]:
+    return axes if isinstance(axes, Sequence) else [axes]
+
+
 def _fans(shape: tuple[int, ...], in_axis: Axes, out_axis: Axes, batch_axis: Axes) -> tuple[float, float]:
     """How many elements go into one, and how many one goes into."""
     if len(shape) <= 1 and in_axis == -2:
@@ -232,7 +237,7 @@ def _fans(shape: tuple[int, ...], in_axis: Axes, out_axis: Axes, batch_axis: Axe
             )
         )
     into, out, batch = (
-        math.prod(shape[axis] for axis in ([axes] if isinstance(axes, int) else axes))
+        math.prod(shape[axis_of("initializers", axis, len(shape))] for axis in _several(axes))
         for axes in (in_axis, out_axis, batch_axis)
     )
     field = math.prod(shape) / into / out / batch if into * out * batch else 0.0

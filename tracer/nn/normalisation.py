@@ -36,6 +36,7 @@ from tracer.primitives.gradients import stop_gradient
 from tracer.primitives.shapes import broadcasted_iota
 from tracer.settings import config
 from tracer.trace.array import Array
+from tracer.trace.integers import integer
 from tracer.trace.source import here
 
 Axis = int | Sequence[int] | None
@@ -161,7 +162,7 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
     require_real("one_hot", places.dtype, places)
     wanted = config.default_float if dtype is None else dtype_of_argument("one_hot", dtype)
     along = axis_of("one_hot", axis, places.ndim + 1)
-    sizes = (*places.shape[:along], num_classes, *places.shape[along:])
+    sizes = (*places.shape[:along], integer("one_hot", "num_classes", num_classes), *places.shape[along:])
     counted = broadcasted_iota(places.dtype if dtypes.is_integer(places.dtype) else dtypes.I64, sizes, along)
     return (expand_dims(places, along) == counted).astype(wanted)
 

@@ -29,6 +29,7 @@ from tracer.runtime.elementwise import elementwise
 from tracer.runtime.handles import makes_new
 from tracer.settings import gate
 from tracer.trace.array import KEY_DTYPE, Array, concrete, concrete_value, unowned
+from tracer.trace.integers import integer
 from tracer.trace.source import here
 
 
@@ -186,6 +187,7 @@ def _sized_nonzero(mask: Array, size: int | None, fill_value: Any) -> tuple[Arra
                 help="say how many there are at most, nonzero(x, size=n), or keep the shape with tnp.where",
             )
         )
+    size = integer("nonzero", "size", size)
     flat, count = reshape(mask, (mask.size,)), mask.size
     places = comparison.select(flat, sub(cumsum(cast(flat, dtypes.I64)), 1), size)
     numbers = ScatterDimensionNumbers((), (0,), (0,))

@@ -20,6 +20,7 @@ from tracer.primitives.contractions import dot_general
 from tracer.primitives.reductions import reduce_or
 from tracer.primitives.shapes import squeeze, transpose
 from tracer.trace.array import Array
+from tracer.trace.integers import integer
 from tracer.trace.source import here
 
 
@@ -98,8 +99,12 @@ def _from_sublists(first: Any, rest: Sequence[Any]) -> tuple[str, list[Array]]:
     result = given.pop() if len(given) % 2 else None
     arrays = [array_of("einsum", x) for x in given[::2]]
 
+    def letter(label: Any) -> str:
+        number = integer("einsum", "a list of axes", label)
+        return chr(ord("A") + number + 6 * (number > 25))
+
     def letters(sublist: Any) -> str:
-        return "".join("..." if i is Ellipsis else chr(ord("A") + i + 6 * (i > 25)) for i in sublist)
+        return "".join("..." if i is Ellipsis else letter(i) for i in sublist)
 
     text = ",".join(map(letters, given[1::2]))
     return (text if result is None else f"{text}->{letters(result)}"), arrays

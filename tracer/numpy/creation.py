@@ -9,7 +9,6 @@ The default dtype of floats is `config.default_float`; counts are int64.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any, Literal, overload
 
@@ -35,6 +34,7 @@ from tracer.runtime.handles import another
 from tracer.runtime.replay import replayed
 from tracer.settings import config
 from tracer.trace.array import Array
+from tracer.trace.integers import integer
 from tracer.trace.outside import looked_at
 from tracer.trace.source import here
 
@@ -118,8 +118,9 @@ def array(
     Array([[1., 2.]], f64)
     """
     result = asarray(object, dtype, order, copy=copy or None, device=device)
-    if ndmin != 0 and result.ndim < ndmin:
-        return reshape(result, (*[1] * (ndmin - result.ndim), *result.shape))
+    least = integer("array", "ndmin", ndmin)
+    if result.ndim < least:
+        return reshape(result, (*[1] * (least - result.ndim), *result.shape))
     return result
 
 
@@ -371,7 +372,7 @@ def linspace(
         raise ArgumentError(
             message(f"linspace{here()}: the number of values is an integer", f"got {num!r}", help="arange takes a step")
         )
-    count = operator.index(num)
+    count = integer("linspace", "num", num)
     if count < 0:
         raise ShapeError(message(f"linspace{here()}: the number of values must not be negative", f"got num={count}"))
     first, last = promoted_inexact("linspace", asarray(start), asarray(stop))

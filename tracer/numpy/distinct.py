@@ -22,6 +22,7 @@ from tracer.numpy.scans import cumsum
 from tracer.numpy.sorting import argsort, lexsort
 from tracer.primitives.broadcasting import axis_of
 from tracer.trace.array import Array, concrete_value
+from tracer.trace.integers import integer
 from tracer.trace.source import here
 
 
@@ -103,6 +104,7 @@ def distinct_from_before(ordered: Array, *, equal_nan: bool = True) -> Array:
 
 def _sized(x: Array, axis: int | None, size: int, fill_value: Any, *, equal_nan: bool) -> tuple[Array, ...]:
     """As many distinct elements, or slices along an axis, as `size` says, with index, inverse and counts."""
+    size = integer("unique", "size", size)
     moved = ravel(x) if axis is None else moveaxis(x, axis, 0)
     n = moved.shape[0]
     rows = reshape(moved, (n, moved.size // n if n else 0))

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -31,6 +30,7 @@ from tracer.numpy.transcendental import log10
 from tracer.primitives.broadcasting import axis_of
 from tracer.runtime.handles import makes_new
 from tracer.trace.array import Array, concrete_value
+from tracer.trace.integers import integer
 from tracer.trace.source import here
 
 
@@ -187,7 +187,7 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     Array([  1.,  10., 100.], f64)
     """
     first, last = promoted_inexact("geomspace", asarray(start), asarray(stop))
-    count = operator.index(num)
+    count = integer("geomspace", "num", num)
     if any(known is not None and (known == 0).any() for known in (concrete_value(first), concrete_value(last))):
         raise ArgumentError(message(f"geomspace{here()}: no ratio leads from or to zero", f"got {start} and {stop}"))
     exponents = linspace(0.0 * first, log10(last / first), count, endpoint, axis=0)

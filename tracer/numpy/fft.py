@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from tracer.numpy.joining import concatenate, roll
 from tracer.primitives.broadcasting import axis_of
 from tracer.runtime.replay import replayed
 from tracer.trace.array import Array
+from tracer.trace.integers import integer
 from tracer.trace.source import here
 from tracer.trace.tracebacks import set_boundaries
 
@@ -84,7 +84,7 @@ def _shifted(name: str, x: Any, axes: int | Sequence[int] | None, by: Any) -> Ar
 
 
 def _samples(name: str, n: Any) -> int:
-    count = operator.index(n)
+    count = integer(name, "n", n)
     if count < 1:
         raise ArgumentError(message(f"{name}{here()}: a transform has at least one sample", f"got n={count}"))
     return count

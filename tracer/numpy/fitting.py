@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from tracer.numpy.reductions import any, max, sum
 from tracer.numpy.rounding import real
 from tracer.numpy.transcendental import exp
 from tracer.trace.array import Array, concrete_value
+from tracer.trace.integers import integer
 from tracer.trace.source import here
 from tracer.transforms.custom import custom_jvp
 
@@ -54,7 +54,7 @@ def polyfit(
             message(f"polyfit{here()}: full= and rcond= need singular values", help="leave them at their defaults")
         )
     places, values = promoted_inexact("polyfit", x, y) if np.ndim(x) == np.ndim(y) else _apart(x, y)
-    count = operator.index(deg) + 1
+    count = integer("polyfit", "deg", deg) + 1
     if places.ndim != 1 or values.ndim not in (1, 2) or values.shape[0] != places.shape[0] or count < 1:
         raise ShapeError(
             message(f"polyfit{here()}: x is [n], y [n] or [n, k], deg >= 0", f"got {places.type}, {values.type}, {deg}")

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -16,13 +15,14 @@ from tracer.errors import ArgumentError, DTypeError, ShapeError, message
 from tracer.ir import dtypes, shape
 from tracer.numpy.choosing import nonzero, where
 from tracer.numpy.conversion import array_of, shape_argument
-from tracer.numpy.creation import arange, asarray, linspace
+from tracer.numpy.creation import arange, asarray, linspace, ones
 from tracer.numpy.joining import concatenate, stack
 from tracer.numpy.manipulation import atleast_1d, broadcast_arrays, reshape
 from tracer.primitives.checked_indices import checked_indices
 from tracer.primitives.windows import Bound
 from tracer.runtime.handles import makes_new
 from tracer.trace.array import Array
+from tracer.trace.integers import integer
 from tracer.trace.source import here
 
 
@@ -215,12 +215,12 @@ def mask_indices(n: int, mask_func: Callable[..., Any], k: Any = 0, *, size: int
     >>> tnp.mask_indices(2, tnp.triu)
     (Array([0, 0, 1], i64), Array([0, 1, 1], i64))
     """
-    return nonzero(mask_func(asarray(np.ones((n, n), np.int64)), k), size=size)
+    return nonzero(mask_func(ones(shape_argument("mask_indices", (n, n)), np.int64), k), size=size)
 
 
 def _triangle(name: str, n: int, k: int, m: int | None) -> tuple[int, int, int]:
     rows, columns = shape_argument(name, (n, n if m is None else m))
-    return rows, operator.index(k), columns
+    return rows, integer(name, "k", k), columns
 
 
 def _pair(found: Any) -> tuple[Array, Array]:
@@ -272,7 +272,7 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
     Array(5, i64)
     """
     sizes = shape_argument("ravel_multi_index", dims)
-    columns = [array_of("ravel_multi_index", i).astype(dtypes.I64) for i in multi_index]
+    columns = [_coordinates("ravel_multi_index", i) for i in multi_index]
     modes = mode if isinstance(mode, tuple) else (mode,) * len(sizes)
     if not len(columns) == len(sizes) == len(modes):
         raise ShapeError(
@@ -291,6 +291,15 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
         )
         result = result * n + inside
     return array_of("ravel_multi_index", result)
+
+
+def _coordinates(name: str, given: Any) -> Array:
+    places = array_of(name, given)
+    if places.size and not (dtypes.is_integer(places.dtype) or places.dtype == dtypes.BOOL):
+        raise DTypeError(
+            message(f"{name}{here()} takes integers", f"got {places.type}", help="round and cast them, .astype(int)")
+        )
+    return places.astype(dtypes.I64)
 
 
 def _inside(places: Array, axis: int, size: int, operation: str = "") -> Array:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -25,6 +24,7 @@ from tracer.numpy.scans import diff
 from tracer.numpy.sorting import searchsorted
 from tracer.runtime.replay import replayed
 from tracer.trace.array import Array, concrete_value
+from tracer.trace.integers import integer
 from tracer.trace.source import here
 
 Bounds = Sequence[Any] | Array | None
@@ -66,7 +66,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Bounds = None, weights: A
             raise ArgumentError(message(f"histogram{here()}: the edges of bins must not descend", f"got {edges}"))
         return edges
     _check_range(range)
-    count = operator.index(bins)
+    count = integer("histogram", "bins", bins)
     if count < 1:
         raise ArgumentError(message(f"histogram{here()}: one bin at least", f"got bins={bins}"))
     if range is not None:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -24,6 +23,7 @@ from tracer.primitives.shapes import iota, reshape
 from tracer.primitives.windows import GatherDimensionNumbers, ScatterDimensionNumbers
 from tracer.runtime.handles import makes_new
 from tracer.trace.array import Array, concrete_value
+from tracer.trace.integers import integer, integers
 from tracer.trace.source import here
 
 
@@ -261,10 +261,10 @@ def _split(name: str, ary: Any, parts: Any, axis: int, *, equal: bool) -> list[A
     along = axis_of(name, axis, x.ndim)
     n = x.shape[along]
     if isinstance(parts, list | tuple | np.ndarray | Array) and not (hasattr(parts, "ndim") and parts.ndim == 0):
-        ends = [min(max(i + n if i < 0 else i, 0), n) for i in map(operator.index, parts)] + [n]
+        ends = [min(max(i + n if i < 0 else i, 0), n) for i in integers("split", "indices_or_sections", parts)] + [n]
         starts = [0, *ends[:-1]]
         return [joining.slice_in_dim(x, a, max(a, b), axis=along) for a, b in zip(starts, ends, strict=True)]
-    count = operator.index(parts)
+    count = integer("split", "indices_or_sections", parts)
     if count < 1 or (equal and n % count):
         raise ShapeError(
             message(
@@ -329,7 +329,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
         x = reshape(x, (1,))
     along = axis_of("repeat", axis, x.ndim)
     if isinstance(repeats, int | np.integer):
-        count = operator.index(repeats)
+        count = integer("repeat", "repeats", repeats)
         wide = (*x.shape[: along + 1], count, *x.shape[along + 1 :])
         kept = [d for d in range(len(wide)) if d != along + 1]
         joined = (*x.shape[:along], x.shape[along] * count, *x.shape[along + 1 :])
@@ -365,6 +365,7 @@ def _repeat_each(x: Array, repeats: Array, axis: int, total: int | None) -> Arra
                 help="give total_repeat_length",
             )
         )
+    total = integer("repeat", "total_repeat_length", total)
     ends = cumsum(cast(repeats, dtypes.I64))
     marks = scatter_add(
         full((total,), 0, dtypes.I64), reshape(ends, (n, 1)), full((n,), 1, dtypes.I64),
@@ -416,7 +417,7 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
             moved = arithmetic.sub(iota(dtypes.I64, n), broadcast_in_dim(cast(by, dtypes.I64), (n,), ()))
             x = take_places(x, remainder(moved, n), along)
             continue
-        start = (-operator.index(by)) % n
+        start = (-integer("roll", "shift", by)) % n
         if start:
             x = joining.concatenate(
                 [joining.slice_in_dim(x, start, n, axis=along), joining.slice_in_dim(x, 0, start, axis=along)], along

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
@@ -46,6 +45,7 @@ from tracer.runtime.handles import makes_new
 from tracer.runtime.replay import replayed
 from tracer.trace.array import Array
 from tracer.trace.docstrings import say
+from tracer.trace.integers import integer
 from tracer.trace.source import here
 from tracer.trace.tracebacks import set_boundaries
 
@@ -211,7 +211,7 @@ def matrix_power(a: Any, n: int) -> Array:
     Array([[1, 3],
            [0, 1]], i64)
     """
-    x, n = array_of("matrix_power", a), operator.index(n)
+    x, n = array_of("matrix_power", a), integer("matrix_power", "n", n)
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ShapeError(message(f"matrix_power{here()} takes square matrices", f"got {x.type}, n={n}"))
     if n < 0:

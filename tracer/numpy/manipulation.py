@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ from tracer.primitives import shapes as primitives
 from tracer.primitives.broadcasting import axes_of, axis_of
 from tracer.runtime.handles import makes_new
 from tracer.trace.array import Array, concrete_value
+from tracer.trace.integers import integer
 from tracer.trace.source import here
 
 
@@ -203,6 +203,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     """
     x = array_of("rollaxis", a)
     source = axis_of("rollaxis", axis, x.ndim)
+    start = integer("rollaxis", "start", start)
     place = x.ndim if start == x.ndim else axis_of("rollaxis", start, x.ndim)
     return moveaxis(x, source, place - (source < place))
 
@@ -333,7 +334,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """
     x = array_of("rot90", m)
     first, second = axes_of("rot90", axes, x.ndim)
-    match operator.index(k) % 4:
+    match integer("rot90", "k", k) % 4:
         case 0:
             return x
         case 1:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,6 +22,7 @@ from tracer.runtime.devices import check_device
 from tracer.runtime.handles import makes_new
 from tracer.settings import config
 from tracer.trace.array import Array, concrete_value
+from tracer.trace.integers import integer
 from tracer.trace.source import here
 
 
@@ -38,7 +38,7 @@ def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None, *, device: Any = N
     """
     check_device(device, "eye")
     rows, columns = shape_argument("eye", (N, N if M is None else M))
-    return _in_dtype("eye", _below(rows, columns, k, comparison.eq), dtype)
+    return _in_dtype("eye", _below("eye", rows, columns, k, comparison.eq), dtype)
 
 
 def identity(n: Any, dtype: Any = None) -> Array:
@@ -64,21 +64,21 @@ def tri(N: Any, M: Any = None, k: int = 0, dtype: Any = None) -> Array:
            [1., 1., 0.]], f64)
     """
     rows, columns = shape_argument("tri", (N, N if M is None else M))
-    return _in_dtype("tri", _below(rows, columns, k, comparison.ge), dtype)
+    return _in_dtype("tri", _below("tri", rows, columns, k, comparison.ge), dtype)
 
 
-def _below(rows: int, columns: int, k: Any, compare: Any) -> Array:
+def _below(name: str, rows: int, columns: int, k: Any, compare: Any) -> Array:
     """Where row + k compares with column: bool [rows, columns]."""
     row = broadcasted_iota(dtypes.I64, (rows, columns), 0)
-    return compare(add(row, _within(k, rows, columns)), broadcasted_iota(dtypes.I64, (rows, columns), 1))
+    return compare(add(row, _within(name, k, rows, columns)), broadcasted_iota(dtypes.I64, (rows, columns), 1))
 
 
-def _within(k: Any, rows: int, columns: int) -> Any:
+def _within(name: str, k: Any, rows: int, columns: int) -> Any:
     """The place of a diagonal, those far beyond the corners brought to the first beyond them."""
     if isinstance(k, Array) and concrete_value(k) is None and not k.shape and dtypes.is_integer(k.dtype):
         inside = arithmetic.min(arithmetic.max(cast(k, dtypes.I64), -rows - 1), columns + 1)
         return broadcast_in_dim(inside, (rows, columns), ())
-    return max(-rows - 1, min(operator.index(k), columns + 1))
+    return max(-rows - 1, min(integer(name, "k", k), columns + 1))
 
 
 def _in_dtype(name: str, mask: Array, dtype: Any) -> Array:
@@ -116,7 +116,7 @@ def _triangle(name: str, m: Any, k: int, *, lower: bool) -> Array:
     if x.ndim < 2:
         raise ShapeError(message(f"{name}{here()} takes matrices", f"got {x.type}"))
     rows, columns = x.shape[-2:]
-    mask = broadcast(_below(rows, columns, operator.index(k) - (not lower), comparison.ge), x.shape)
+    mask = broadcast(_below(name, rows, columns, integer(name, "k", k) - (not lower), comparison.ge), x.shape)
     zeros = full_like(x, 0)
     return comparison.select(mask, x, zeros) if lower else comparison.select(mask, zeros, x)
 
@@ -133,7 +133,7 @@ def diag(v: Any, k: int = 0) -> Array:
     """
     x = array_of("diag", v)
     if x.ndim == 1:
-        return _with_diagonal(x, operator.index(k))
+        return _with_diagonal(x, integer("diag", "k", k))
     if x.ndim == 2:
         return diagonal(x, k)
     raise ShapeError(message(f"diag{here()} takes a vector or a matrix", f"got {x.type}", help="see diagonal"))
@@ -150,7 +150,7 @@ def diagflat(v: Any, k: int = 0) -> Array:
            [0, 2]], i64)
     """
     x = array_of("diagflat", v)
-    return _with_diagonal(reshape(x, (x.size,)), operator.index(k))
+    return _with_diagonal(reshape(x, (x.size,)), integer("diagflat", "k", k))
 
 
 def _with_diagonal(x: Array, k: int) -> Array:
@@ -180,7 +180,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
         raise ShapeError(message(f"diagonal{here()}: axis1 and axis2 must differ", f"got {axis1} and {axis2}"))
     others = [axis for axis in range(x.ndim) if axis not in (first, second)]
     rows, columns = x.shape[first], x.shape[second]
-    offset = max(-rows, min(operator.index(offset), columns))
+    offset = max(-rows, min(integer("diagonal", "offset", offset), columns))
     count = min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns)
     x = moveaxis(moveaxis(x, first, -1), second - (second > first), -1) if others or first > second else x
     x = slice_in_dim(x, max(0, -offset), max(0, -offset) + count, axis=-2)
@@ -197,7 +197,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     >>> tnp.diag_indices(2)
     (Array([0, 1], i64), Array([0, 1], i64))
     """
-    return (iota(dtypes.I64, operator.index(n)),) * ndim
+    return (iota(dtypes.I64, integer("diag_indices", "n", n)),) * integer("diag_indices", "ndim", ndim)
 
 
 def diag_indices_from(arr: Any) -> tuple[Array, ...]:

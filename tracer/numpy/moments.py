@@ -25,7 +25,7 @@ from tracer.numpy.products import matmul
 from tracer.numpy.promotion import inexact_beside, operand
 from tracer.numpy.reductions import Axis, prod, sum
 from tracer.numpy.rounding import conjugate, imag, real
-from tracer.numpy.statistics import average, inexact_stays, var, without_nan
+from tracer.numpy.statistics import average, degrees_taken_off, inexact_stays, var, without_nan
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.source import here
 
@@ -63,7 +63,7 @@ def nanvar(
     present = ~isnan(x)
     if where is not None:
         present = present & broadcast(truth("nanvar", where), x.shape)
-    taken_off = ddof if correction is None else correction
+    taken_off = degrees_taken_off("nanvar", ddof, correction)
     filled = without_nan("nanvar", x, 0)[0]
     result = var(filled, axis, dtype, out, taken_off, keepdims, where=present, mean=mean)
     count = sum(present, axis, keepdims=keepdims)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from tracer.numpy.manipulation import moveaxis, ravel, reshape
 from tracer.numpy.padding import pad
 from tracer.numpy.reductions import sum
 from tracer.trace.array import Array
+from tracer.trace.integers import integer
 from tracer.trace.source import here
 
 _ORDERS = {"big": np.arange(7, -1, -1, dtype=np.uint8), "little": np.arange(8, dtype=np.uint8)}
@@ -59,7 +59,8 @@ def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitord
     flat = reshape(bits, (*moved.shape[:-1], 8 * moved.shape[-1]))
     if count is not None:
         size = flat.shape[-1]
-        wanted = operator.index(count) if count >= 0 else size + operator.index(count)
+        wanted = integer("unpackbits", "count", count)
+        wanted += size if wanted < 0 else 0
         if wanted < 0:
             raise ShapeError(message(f"unpackbits{here()}: there are {size} bits", f"got count={count}"))
         flat = pad(flat[..., :wanted], [(0, 0)] * (flat.ndim - 1) + [(0, max(wanted - size, 0))])

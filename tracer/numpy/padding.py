@@ -101,8 +101,10 @@ def _pairs(name: str, given: Any, rank: int) -> Widths:
         raise ShapeError(
             message(f"pad{here()}: {name} is a number, a pair, or a pair for each axis", f"got {given} for {rank} axes")
         ) from None
-    if any(not isinstance(n, int) for pair in table for n in pair):
-        raise ArgumentError(message(f"pad{here()}: {name} holds integers", f"got {given}"))
+    if any(type(n) is not int for pair in table for n in pair):
+        raise ArgumentError(
+            message(f"pad{here()}: {name} holds integers", f"got {given}", help="cast what is whole, int(...)")
+        )
     return [(before, after) for before, after in table]
 
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from tracer.numpy.promotion import inexact_beside, promoted, promoted_inexact
 from tracer.numpy.signals import convolve
 from tracer.runtime.handles import makes_new
 from tracer.trace.array import Array, concrete_value
+from tracer.trace.integers import integer
 from tracer.trace.source import here
 
 
@@ -31,7 +31,7 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
     >>> tnp.polyval([3, 0, 1], 5)
     Array(76, i64)
     """
-    del unroll
+    integer("polyval", "unroll", unroll)
     coefficients, places = array_of("polyval", p), array_of("polyval", x)
     if not coefficients.ndim:
         raise ShapeError(message(f"polyval{here()}: the coefficients lie along an axis", f"got {coefficients.type}"))
@@ -154,7 +154,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
 
 
 def _order(name: str, m: Any) -> int:
-    order = operator.index(m)
+    order = integer(name, "m", m)
     if order < 0:
         raise ArgumentError(message(f"{name}{here()}: the order must not be negative", f"got m={m}"))
     return order
@@ -195,7 +195,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     values = cast(values, dtypes.I64) if values.dtype == dtypes.BOOL else values
     if values.ndim != 1:
         raise ShapeError(message(f"vander{here()} takes a vector", f"got {values.type}"))
-    columns = values.shape[0] if N is None else operator.index(N)
+    columns = values.shape[0] if N is None else integer("vander", "N", N)
     if columns < 0:
         raise ShapeError(message(f"vander{here()}: the number of powers must not be negative", f"got N={N}"))
     powers = [full_like(values, 1)]

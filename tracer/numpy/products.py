@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 from tracer.errors import ShapeError, message
@@ -20,6 +19,7 @@ from tracer.primitives.broadcasting import axis_of
 from tracer.primitives.contractions import dot_general
 from tracer.primitives.shapes import expand_dims, reshape
 from tracer.trace.array import Array
+from tracer.trace.integers import integer
 from tracer.trace.source import here
 
 
@@ -164,7 +164,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred
     if isinstance(axes, list | tuple):
         left, right = (tuple(s) if isinstance(s, list | tuple) else (s,) for s in axes)
     else:
-        count = operator.index(axes)
+        count = integer("tensordot", "axes", axes)
         if count > min(x.ndim, y.ndim):
             raise ShapeError(message(f"tensordot{here()}: {count} axes of {x.type} and {y.type}", "there are fewer"))
         left, right = tuple(range(x.ndim - count, x.ndim)), tuple(range(count))

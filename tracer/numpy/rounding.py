@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import builtins
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +21,7 @@ from tracer.primitives.broadcasting import full_like
 from tracer.runtime.elementwise import elementwise
 from tracer.runtime.handles import makes_new
 from tracer.trace.array import Array
+from tracer.trace.integers import integer
 from tracer.trace.source import here
 
 
@@ -95,7 +95,7 @@ def round(a: Any, decimals: int = 0) -> Array:
     >>> tnp.round(tnp.asarray([0.5, 1.25, 2.675]), 1)
     Array([0.5, 1.2, 2.7], f64)
     """
-    value, decimals = operand("round", a), operator.index(decimals)
+    value, decimals = operand("round", a), integer("round", "decimals", decimals)
     if not dtypes.is_inexact(value.dtype):
         if decimals >= 0:
             return value

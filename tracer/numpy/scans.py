@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +21,7 @@ from tracer.primitives import arithmetic, scans
 from tracer.primitives.broadcasting import axis_of, full
 from tracer.primitives.joining import slice_in_dim
 from tracer.trace.array import Array
+from tracer.trace.integers import integer
 from tracer.trace.source import here
 
 
@@ -139,7 +139,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     Array([3, 5], i64)
     """
     x = array_of("diff", a)
-    count = operator.index(n)
+    count = integer("diff", "n", n)
     if not count:
         return x
     if count < 0 or x.ndim == 0:

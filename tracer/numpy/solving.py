@@ -37,6 +37,7 @@ from tracer.runtime.quiet import quietly
 from tracer.runtime.replay import replayed
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.convert import as_array
+from tracer.trace.integers import integer
 from tracer.trace.source import here
 from tracer.trace.state import state
 from tracer.trace.tracebacks import set_boundaries
@@ -217,7 +218,7 @@ def tensorinv(a: Any, ind: int = 2) -> Array:
     >>> tnp.linalg.tensorinv(tnp.eye(6).reshape(2, 3, 6)).shape
     (6, 2, 3)
     """
-    (x,) = promoted_inexact("tensorinv", a)
+    (x,), ind = promoted_inexact("tensorinv", a), integer("tensorinv", "ind", ind)
     rows, columns = x.shape[:ind], x.shape[ind:]
     if ind <= 0 or prod(rows) != prod(columns):
         raise ShapeError(

@@ -5,10 +5,7 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
-
-import numpy as np
 
 from tracer.errors import ArgumentError, OutOfBoundsError, ShapeError, message
 from tracer.ir import dtypes
@@ -21,6 +18,7 @@ from tracer.primitives.broadcasting import axis_of, full
 from tracer.primitives.gathering import take_along
 from tracer.primitives.shapes import broadcasted_iota, reshape, rev
 from tracer.trace.array import Array
+from tracer.trace.integers import integer
 from tracer.trace.source import here
 
 
@@ -124,8 +122,8 @@ def argpartition(a: Any, kth: Any, axis: int | None = -1) -> Array:
 def _check_kth(name: str, a: Any, kth: Any, axis: int | None) -> None:
     x = array_of(name, a)
     n = x.size if axis is None else x.shape[axis_of(name, axis, x.ndim)]
-    for k in kth if isinstance(kth, list | tuple | np.ndarray) else (kth,):
-        if not -n <= operator.index(k) < n and x.size:
+    for k in kth if isinstance(kth, list | tuple) or getattr(kth, "ndim", None) else (kth,):
+        if not -n <= integer(name, "kth", k) < n and x.size:
             raise OutOfBoundsError(message(f"{name}{here()}: kth={k} is out of range for {n} elements"))
 
 

@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 import builtins
-import operator
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tracer.errors import DTypeError, ShapeError, TracerArrayError, message
+from tracer.errors import ArgumentError, DTypeError, ShapeError, TracerArrayError, message
 from tracer.ir import dtypes, shape
 from tracer.numpy.conversion import broadcast, cast, dtype_of_argument, floating, inexact_dtype, no_out
 from tracer.numpy.logic import isnan, truth
@@ -29,6 +28,7 @@ from tracer.primitives.shapes import expand_dims, reshape, transpose
 from tracer.primitives.windows import ScatterDimensionNumbers
 from tracer.runtime.replay import replayed
 from tracer.trace.array import Array, concrete_value
+from tracer.trace.integers import integer
 from tracer.trace.source import here
 
 
@@ -131,7 +131,7 @@ def var(
         squares = powers.square(distance)
     total = sum(squares, axis, keepdims=keepdims, where=where)
     count = _count(x, axis, keepdims, where, total)
-    taken_off = total.dtype.type(ddof if correction is None else correction)
+    taken_off = total.dtype.type(degrees_taken_off("var", ddof, correction))
     left: Any = arithmetic.sub(count, taken_off) if isinstance(count, Array) else builtins.max(count - taken_off, 0)
     if isinstance(left, Array):
         left = arithmetic.max(left, 0)
@@ -312,6 +312,15 @@ def _nan_arg(name: str, find: Any, a: Any, axis: int | None, out: object, keepdi
     return comparison.select(all(missing, axis, keepdims=keepdims), -1, found)
 
 
+def degrees_taken_off(name: str, ddof: Any, correction: Any) -> Any:
+    """What `var` takes off the count, by either of its names. None is refused: no number of a dtype is."""
+    if correction is not None:
+        return correction
+    if ddof is None:
+        raise ArgumentError(message(f"{name}{here()}: ddof is a number", "got None", help="0 takes nothing off"))
+    return ddof
+
+
 # Counts
 
 
@@ -341,7 +350,8 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
             )
         if known.size and known.min() < 0:
             raise ShapeError(message(f"bincount{here()}: the numbers must not be negative", f"got {known.min()}"))
-        length = builtins.max(int(known.max()) + 1 if known.size else 0, operator.index(minlength))
+        length = builtins.max(int(known.max()) + 1 if known.size else 0, integer("bincount", "minlength", minlength))
+    length = integer("bincount", "length", length)
     shares = None if weights is None else operand("bincount", weights)
     if shares is not None and shares.dtype == dtypes.BOOL:
         shares = floating(shares)

@@ -24,6 +24,7 @@ from tracer.numpy.vectorizing import vectorize
 from tracer.numpy.writing import written
 from tracer.trace import trees
 from tracer.trace.array import Array
+from tracer.trace.integers import integer
 from tracer.trace.source import here
 from tracer.trace.tracebacks import set_method_boundaries
 
@@ -56,7 +57,8 @@ class ufunc(metaclass=_Kind):  # noqa: N801  # NumPy's name
         self._mapped, self._fold = vectorize(func), self.reduce
         self.__name__ = getattr(func, "__name__", "ufunc")
         self.__doc__ = func.__doc__ or type(self).__doc__
-        self.nin, self.nout, self.nargs, self.identity = nin, nout, nin + nout, identity
+        self.nin, self.nout = integer("frompyfunc", "nin", nin), integer("frompyfunc", "nout", nout)
+        self.nargs, self.identity = self.nin + self.nout, identity
 
     def __repr__(self) -> str:
         return f"<ufunc {self.__name__!r}>"

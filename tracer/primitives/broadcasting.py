@@ -17,6 +17,7 @@ from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType, Shape, Type, array_type, with_shape
 from tracer.primitives.rules import Scalar, Value, axis_after_drop, check_kinds, linear_jvp, operand_of, shift_axes
 from tracer.trace.array import Array
+from tracer.trace.integers import integers
 from tracer.trace.source import here
 from tracer.trace.trace import as_literal, bind
 
@@ -40,7 +41,7 @@ def axes_of(name: str, axes: Sequence[int], rank: int) -> tuple[int, ...]:
 
 def shape_of(name: str, sizes: Sequence[int]) -> Shape:
     """A shape argument as a tuple of Python ints, none negative."""
-    result = tuple(map(int, sizes))
+    result = integers(name, "a shape", sizes)
     if result and min(result) < 0:
         raise ShapeError(
             message(f"{name}{here()}: sizes must not be negative", f"got {shape.show(result)}", help="pass sizes >= 0")
@@ -128,7 +129,7 @@ def broadcast_in_dim(operand: Value, shape: Sequence[int], broadcast_dimensions:
     """
     x = operand_of("broadcast_in_dim", operand)
     sizes = shape_of("broadcast_in_dim", shape)
-    dims = tuple(map(int, broadcast_dimensions))
+    dims = integers("broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions)
     if isinstance(x, Array) and x.shape == sizes and dims == tuple(range(len(sizes))):
         return x
     return bind(broadcast_in_dim_p, x, shape=sizes, broadcast_dimensions=dims)

@@ -17,6 +17,7 @@ from tracer.primitives.rules import Value, coerce, kind_of
 from tracer.primitives.shapes import rev, transpose
 from tracer.primitives.sliding import dilated
 from tracer.trace.array import Array
+from tracer.trace.integers import integer, integers, pairs
 from tracer.trace.source import here
 from tracer.trace.trace import Operand, bind
 
@@ -106,9 +107,10 @@ def padtype_to_pads(
                 help='"SAME", "SAME_LOWER", "VALID", or a pair (before, after) for every spatial axis',
             )
         )
-    pads = []
-    for size, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
-        total = max((math.ceil(size / stride) - 1) * stride + window - size, 0)
+    pads, given = [], {"in_shape": in_shape, "window_shape": window_shape, "window_strides": window_strides}
+    sizes = [integers("padtype_to_pads", parameter, values) for parameter, values in given.items()]
+    for size, window, stride in zip(*sizes, strict=True):
+        total = max((-(-size // stride) - 1) * stride + window - size, 0)
         lower, upper = total // 2, total - total // 2
         pads.append((lower, upper) if name == "SAME" else (upper, lower))
     return tuple(pads)
@@ -116,7 +118,7 @@ def padtype_to_pads(
 
 def _per_axis(name: str, values: Sequence[int] | None, rank: int) -> tuple[int, ...]:
     """One positive integer for every spatial axis; ones by default."""
-    result = (1,) * rank if values is None else tuple(map(int, values))
+    result = (1,) * rank if values is None else integers("conv", name, values)
     if len(result) != rank or min(result, default=1) < 1:
         raise ArgumentError(
             message(
@@ -131,7 +133,7 @@ def _per_axis(name: str, values: Sequence[int] | None, rank: int) -> tuple[int, 
 def _pads(padding: Any, lhs: Sequence[int], window: Sequence[int], strides: Sequence[int]) -> Padding:
     if isinstance(padding, str):
         return padtype_to_pads(lhs, window, strides, padding)
-    result = tuple((int(low), int(high)) for low, high in padding)
+    result = pairs("conv", "padding", padding)
     if len(result) != len(lhs):
         raise ArgumentError(
             message(
@@ -180,11 +182,17 @@ def conv_general_dilated(
                 help="give pairs, or use lax.conv_transpose",
             )
         )
-    if feature_group_count > 1 and batch_group_count > 1:
+    features, batches = (
+        integer("conv", name, count)
+        for name, count in (
+            ("feature_group_count", feature_group_count), ("batch_group_count", batch_group_count)
+        )
+    )  # fmt: skip
+    if features > 1 and batches > 1:
         raise ArgumentError(
             message(
                 f"conv{here()}: only one of feature_group_count and batch_group_count may be above 1",
-                f"got {feature_group_count} and {batch_group_count}",
+                f"got {features} and {batches}",
                 help="vmap over one of the groupings",
             )
         )
@@ -192,7 +200,7 @@ def conv_general_dilated(
     result = bind(
         conv_p, x, y, strides=strides, padding=_pads(padding, x.type.shape[2:], window, strides),
         lhs_dilation=spread, rhs_dilation=rhs_spread,
-        feature_groups=int(feature_group_count), batch_groups=int(batch_group_count),
+        feature_groups=features, batch_groups=batches,
         precision=canonical_precision(precision, "conv"), preferred_element_type=_preferred(x, preferred_element_type),
     )  # fmt: skip
     placed: Array = _put(result, shapes.inverse(numbers.out_spec))

@@ -30,6 +30,7 @@ from tracer.primitives.windows import (
     scatter_reference,
     window_shape,
 )
+from tracer.trace.integers import integers
 from tracer.trace.source import here
 from tracer.trace.trace import Operand, bind
 
@@ -233,7 +234,7 @@ def gather(
         fill_value = default_fill(operand.type)
     return bind(
         gather_p, operand, start_indices, operand_of("gather", predicate), dimension_numbers=dimension_numbers,
-        slice_sizes=tuple(map(int, slice_sizes)), mode=chosen, fill_value=_fill(chosen, fill_value),
+        slice_sizes=integers("gather", "slice_sizes", slice_sizes), mode=chosen, fill_value=_fill(chosen, fill_value),
         unique_indices=unique_indices,
     )  # fmt: skip
 

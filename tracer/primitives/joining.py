@@ -16,6 +16,7 @@ from tracer.primitives.comparison import select
 from tracer.primitives.rules import Value, is_linear, linear_jvp, operand_of
 from tracer.primitives.shapes import Batched, align
 from tracer.trace.array import Array
+from tracer.trace.integers import integer, integers
 from tracer.trace.source import here
 from tracer.trace.trace import as_literal, bind, bind_all
 
@@ -124,8 +125,11 @@ def slice(
     Array([1, 3], i64)
     """
     x = operand_of("slice", operand)
-    starts, limits = tuple(map(int, start_indices)), tuple(map(int, limit_indices))
-    steps = (1,) * len(starts) if strides is None else tuple(map(int, strides))
+    starts, limits = (
+        integers("slice", "start_indices", start_indices),
+        integers("slice", "limit_indices", limit_indices),
+    )
+    steps = (1,) * len(starts) if strides is None else integers("slice", "strides", strides)
     return bind(slice_p, x, start_indices=starts, limit_indices=limits, strides=steps)
 
 
@@ -146,14 +150,18 @@ def slice_in_dim(
     along = axis_of("slice_in_dim", axis, len(sizes))
     n = sizes[along]
     start, limit = (
-        default if index is None else int(index) + (n if index < 0 else 0)
-        for index, default in ((start_index, 0), (limit_index, n))
+        default if index is None else _from_front(integer("slice_in_dim", parameter, index), n)
+        for parameter, index, default in (("start_index", start_index, 0), ("limit_index", limit_index, n))
     )
     if (start, limit, stride) == (0, n, 1):
         return x
     starts, limits, strides = [0] * len(sizes), list(sizes), [1] * len(sizes)
     starts[along], limits[along], strides[along] = start, limit, stride
     return slice(x, starts, limits, strides)
+
+
+def _from_front(index: int, size: int) -> int:
+    return index + size if index < 0 else index
 
 
 # pad
@@ -273,8 +281,13 @@ def pad(operand: Value, padding_value: Value, padding_config: Sequence[Sequence[
     """
     x = operand_of("pad", operand)
     value = operand_of("pad", padding_value, x.type.dtype if isinstance(x.type, ArrayType) else None)
-    config = tuple((int(low), int(high), int(inner)) for low, high, inner in padding_config)
+    config = tuple(_triple(integers("pad", "padding_config", given)) for given in padding_config)
     return bind(pad_p, x, value, padding_config=config)
+
+
+def _triple(given: tuple[int, ...]) -> tuple[int, int, int]:
+    low, high, inner = given
+    return low, high, inner
 
 
 # concatenate
@@ -398,7 +411,7 @@ def split(operand: Value, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     """
     x = operand_of("split", operand)
     dimension = axis_of("split", axis, len(x.type.shape))
-    return bind_all(split_p, [x], {"sizes": tuple(map(int, sizes)), "axis": dimension})
+    return bind_all(split_p, [x], {"sizes": integers("split", "sizes", sizes), "axis": dimension})
 
 
 JOINING: tuple[Primitive, ...] = (slice_p, pad_p, concatenate_p, split_p)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -31,6 +30,7 @@ from tracer.primitives.rules import (
     pointwise_infer,
 )
 from tracer.trace.array import Array
+from tracer.trace.integers import integer
 from tracer.trace.source import here
 from tracer.trace.trace import Operand
 
@@ -216,7 +216,7 @@ def integer_pow(x: Value, y: int) -> Any:
     >>> integer_pow(tnp.asarray([2.0, -3.0]), 3)
     Array([  8., -27.], f64)
     """
-    return pointwise(integer_pow_p, x, y=operator.index(y))
+    return pointwise(integer_pow_p, x, y=integer("integer_pow", "the exponent", y))
 
 
 def pow(x: Value, y: Value) -> Any:

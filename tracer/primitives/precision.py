@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from tracer.primitives.bits import and_, or_, shift_right_logical, unsigned_dtyp
 from tracer.primitives.comparison import gt, le, ne, select
 from tracer.primitives.conversion import bitcast_convert_type, dtype_of
 from tracer.primitives.rules import Value, linear_jvp, pointwise, pointwise_batch, pointwise_infer
+from tracer.trace.integers import integer
 from tracer.trace.source import here
 from tracer.trace.trace import Operand
 
@@ -108,7 +108,10 @@ def reduce_precision(operand: Value, exponent_bits: int, mantissa_bits: int) -> 
     >>> reduce_precision(tnp.asarray([1.01, 1e-6, 7e4]), exponent_bits=5, mantissa_bits=10)
     Array([1.00976562, 0.        ,        inf], f64)
     """
-    bits = {"exponent_bits": operator.index(exponent_bits), "mantissa_bits": operator.index(mantissa_bits)}
+    bits = {
+        "exponent_bits": integer("reduce_precision", "exponent_bits", exponent_bits),
+        "mantissa_bits": integer("reduce_precision", "mantissa_bits", mantissa_bits),
+    }
     return pointwise(reduce_precision_p, operand, **bits)
 
 

@@ -19,6 +19,7 @@ from tracer.primitives.broadcasting import full as full
 from tracer.primitives.broadcasting import full_like as full_like
 from tracer.primitives.rules import Value, axis_after_drop, linear_jvp, operand_of, shift_axes, zero_jvp
 from tracer.trace.array import Array
+from tracer.trace.integers import integers
 from tracer.trace.source import here
 from tracer.trace.trace import Operand, bind, bind_all
 
@@ -178,7 +179,7 @@ def transpose(operand: Value, permutation: Sequence[int]) -> Any:
     (4, 2, 3)
     """
     x = operand_of("transpose", operand)
-    axes = tuple(map(int, permutation))
+    axes = integers("transpose", "permutation", permutation)
     if isinstance(x, Array) and axes == tuple(range(x.ndim)):
         return x
     return bind(transpose_p, x, permutation=axes)

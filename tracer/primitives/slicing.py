@@ -35,6 +35,7 @@ from tracer.primitives.windows import GatherScatterMode as GatherScatterMode
 from tracer.primitives.windows import ScatterDimensionNumbers as ScatterDimensionNumbers
 from tracer.primitives.windows import out_of_bounds_message as out_of_bounds_message
 from tracer.trace.array import Array
+from tracer.trace.integers import integers
 from tracer.trace.source import here
 from tracer.trace.trace import Operand, as_literal, bind
 
@@ -136,7 +137,7 @@ def dynamic_slice(operand: Operand, start_indices: Any, slice_sizes: Sequence[in
     Array([3, 4], i64)
     """
     starts = start_operands("dynamic_slice", operand, start_indices)
-    return bind(dynamic_slice_p, operand, *starts, slice_sizes=tuple(map(int, slice_sizes)))
+    return bind(dynamic_slice_p, operand, *starts, slice_sizes=integers("dynamic_slice", "slice_sizes", slice_sizes))
 
 
 def start_operands(name: str, operand: Operand, start_indices: Any) -> list[Operand]:

@@ -17,6 +17,7 @@ from tracer.primitives.joining import slice_in_dim
 from tracer.primitives.rules import Value, check_kinds, operand_of
 from tracer.primitives.shapes import Batched, align, broadcasted_iota, rev
 from tracer.trace.array import Array
+from tracer.trace.integers import integer
 from tracer.trace.source import here
 from tracer.trace.trace import Operand, bind_all
 
@@ -109,7 +110,7 @@ def sort(operand: Operand | Sequence[Operand], dimension: int = -1, is_stable: b
                 help="a scalar is sorted already",
             )
         )
-    axis = axis_of("sort", dimension, len(xs[0].type.shape))
+    axis, num_keys = axis_of("sort", dimension, len(xs[0].type.shape)), integer("sort", "num_keys", num_keys)
     ys = bind_all(sort_p, xs, {"dimension": axis, "is_stable": is_stable, "num_keys": num_keys})
     return tuple(ys) if isinstance(operand, Sequence) else ys[0]
 
@@ -188,7 +189,7 @@ def top_k(operand: Value, k: int, *, axis: int = -1) -> list[Any]:
     [Array([3, 3], i64), Array([0, 2], i32)]
     """
     x = operand_of("top_k", operand)
-    return bind_all(top_k_p, [x], {"k": int(k), "axis": axis_of("top_k", axis, len(x.type.shape))})
+    return bind_all(top_k_p, [x], {"k": integer("top_k", "k", k), "axis": axis_of("top_k", axis, len(x.type.shape))})
 
 
 SORTING: tuple[Primitive, ...] = (sort_p, top_k_p)

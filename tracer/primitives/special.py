@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from tracer.primitives.powers import integer_pow, square
 from tracer.primitives.rounding import floor, round_even
 from tracer.primitives.rules import Value, per_operand, pointwise, pointwise_batch, pointwise_infer
 from tracer.primitives.trigonometric import tan
+from tracer.trace.integers import integer
 from tracer.trace.source import here
 from tracer.trace.trace import Operand
 
@@ -233,7 +233,7 @@ def polygamma(m: int, x: Value) -> Any:
     >>> polygamma(1, tnp.asarray([1.0, 0.5]))
     Array([1.64493407, 4.9348022 ], f64)
     """
-    order = operator.index(m)
+    order = integer("polygamma", "the order", m)
     return digamma(x) if order == 0 else pointwise(polygamma_p, x, order=order)
 
 

@@ -75,7 +75,7 @@ def typed_keys(name: str, key: Parameter) -> tuple[Array, bool]:
 
 def shape_of(name: str, shape: Any) -> Shape:
     """A shape from a tuple, a list, or one integer."""
-    sizes = shape if isinstance(shape, Iterable) else (shape,)
+    sizes = shape if isinstance(shape, Iterable) and getattr(shape, "ndim", None) != 0 else (shape,)
     try:
         result = tuple(operator.index(n) for n in sizes)
     except TypeError:

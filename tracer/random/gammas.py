@@ -9,7 +9,6 @@ Differentiable in their parameters: the derivative of a sample is that of the qu
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 from tracer.errors import ShapeError, message
@@ -35,6 +34,7 @@ from tracer.random.discrete import rademacher
 from tracer.random.keys import split_keys
 from tracer.random.uniform import uniform_of
 from tracer.trace.array import Array
+from tracer.trace.integers import integer
 from tracer.trace.source import here
 from tracer.transforms.custom import custom_jvp
 
@@ -177,7 +177,7 @@ def ball(key: Parameter, d: int, p: Parameter = 2, shape: Any = (), dtype: Any =
            [ 0.07910167, -0.18007603]], f64)
     """
     keys, sizes, chosen = one_key("ball", key), shape_of("ball", shape), float_dtype("ball", dtype)
-    power, dimensions = operand("ball", p), shape_of("ball", operator.index(d))
+    power, dimensions = operand("ball", p), shape_of("ball", integer("random.ball", "d", d))
     direction, radius = split_keys(keys, 2)
     point = _generalized_normal(direction, power, (*sizes, *dimensions), chosen)
     power = fitted(power, (), chosen)

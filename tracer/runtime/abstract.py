@@ -12,6 +12,7 @@ from tracer.ir import dtypes
 from tracer.ir.types import ArrayType, KeyType, Type, array_type, storage_type
 from tracer.trace.array import KEY_DTYPE
 from tracer.trace.convert import as_array
+from tracer.trace.integers import integers
 from tracer.trace.source import here
 
 
@@ -28,7 +29,7 @@ class ShapeDtypeStruct:
 
     def __init__(self, shape: Sequence[int], dtype: Any, *, weak_type: bool = False, sharding: object = None) -> None:
         del sharding  # accepted as JAX's; there is one device
-        sizes = tuple(int(n) for n in shape)
+        sizes = integers("ShapeDtypeStruct", "a shape", shape)
         self.type: Type
         if dtype is KEY_DTYPE:
             self.type = KeyType(sizes)

@@ -17,6 +17,7 @@ from tracer.settings import config
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array, scalar_dtype
+from tracer.trace.integers import argument_numbers
 from tracer.trace.source import here
 from tracer.trace.state import state
 from tracer.transforms.functions import argument_names, check_positions, positional_parameters
@@ -164,13 +165,7 @@ def signature(
 
 
 def _integers(given: Positions, what: str, where: str) -> set[int]:
-    values: tuple[Any, ...] = () if given is None else (given,) if isinstance(given, int) else tuple(given)
-    for value in values:
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise ArgumentError(
-                message(f"{where}{here()}: {what} takes integers", f"got {value!r}", help="count from 0")
-            )
-    return set(values)
+    return set() if given is None else set(argument_numbers(where, what, given))
 
 
 def _strings(given: Names, what: str, where: str) -> set[str]:

@@ -17,6 +17,7 @@ from tracer.numpy.conversion import array_of
 from tracer.numpy.promotion import pointwise_inexact, promoted_real
 from tracer.primitives import special
 from tracer.trace.array import Array
+from tracer.trace.integers import integer
 from tracer.trace.source import here
 
 
@@ -155,7 +156,7 @@ def multigammaln(a: Any, d: int) -> Array:
     >>> tracer.scipy.special.multigammaln(tnp.asarray(2.0), 1)
     Array(0., f64)
     """
-    (value,) = promoted_real("multigammaln", a)
+    (value,), d = promoted_real("multigammaln", a), integer("multigammaln", "d", d)
     shifts = array_of("multigammaln", (np.arange(d) / 2).astype(value.dtype))
     return total(gammaln(value[..., None] - shifts), -1) + d * (d - 1) / 4 * math.log(math.pi)
 

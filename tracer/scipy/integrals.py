@@ -33,6 +33,7 @@ from tracer.scipy.rationals import (
 )
 from tracer.settings import config
 from tracer.trace.array import Array
+from tracer.trace.integers import integer
 from tracer.trace.source import here
 from tracer.transforms.custom import custom_jvp
 
@@ -125,6 +126,7 @@ def bernoulli(n: int) -> Array:
     >>> tracer.scipy.special.bernoulli(4)
     Array([ 1.        , -0.5       ,  0.16666667,  0.        , -0.03333333], f64)
     """
+    n = integer("bernoulli", "n", n)
     if n < 0:
         raise ArgumentError(message(f"bernoulli{here()}: n is at least 0", f"got {n}"))
     found = [1.0, -0.5, *(0.0 for _ in range(2, n + 1))]

@@ -14,6 +14,7 @@ from tracer.numpy import ceil, clip, exp2, eye, linalg, log2, nan, where
 from tracer.numpy.promotion import promoted_inexact
 from tracer.primitives import matrices
 from tracer.trace.array import Array
+from tracer.trace.integers import integer
 from tracer.transforms.vectorize import vmap
 
 # Of the diagonal Padé approximant, by dtype: how large a norm it takes, and its coefficients.
@@ -37,11 +38,11 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
            [0., 1.]], f64)
     """
     del upper_triangular
-    (a,) = promoted_inexact("expm", A)
+    (a,), most = promoted_inexact("expm", A), integer("expm", "max_squarings", max_squarings)
     matrices.matrix_type("expm", a.type, square=True)
 
     def exponential(matrix: Array) -> Array:
-        return _exponential(matrix, max_squarings)
+        return _exponential(matrix, most)
 
     for _ in range(a.ndim - 2):
         exponential = vmap(exponential)

@@ -16,6 +16,7 @@ from tracer.numpy import absolute, exp, inf, log, log1p, minimum, nan, sqrt, whe
 from tracer.numpy.promotion import promoted_real
 from tracer.primitives import special
 from tracer.trace.array import Array
+from tracer.trace.integers import integer
 from tracer.transforms.custom import custom_jvp
 
 # Numerators and denominators of AS 241, from the highest power down, around the median, in the tails, and far out.
@@ -83,7 +84,7 @@ def log_ndtr(x: Any, series_order: int = 3) -> Array:
     >>> tracer.scipy.special.log_ndtr(tnp.asarray([-40.0, 30.0]))
     Array([-8.04608442e+002, -4.90671393e-198], f64)
     """
-    del series_order
+    integer("log_ndtr", "series_order", series_order)
     (given,) = promoted_real("log_ndtr", x)
     value = _wide(given)
     far, above = value < _FAR, value > 0.0

@@ -28,6 +28,7 @@ from tracer.primitives.joining import slice as cut
 from tracer.runtime.replay import replayed
 from tracer.trace.array import Array
 from tracer.trace.docstrings import say
+from tracer.trace.integers import integers
 from tracer.trace.source import here
 from tracer.trace.tracebacks import set_boundaries
 from tracer.transforms.vectorize import vmap
@@ -135,7 +136,7 @@ def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwr
         return x - mean(x, along, keepdims=True)
     y = moveaxis(x, along, -1)
     size = y.shape[-1]
-    ends = np.unique([0, *np.atleast_1d(np.asarray(bp)).tolist(), size])
+    ends = np.unique([0, *integers("detrend", "bp", np.atleast_1d(np.asarray(bp)).tolist()), size])
     if ends[0] < 0 or ends[-1] > size:
         raise ArgumentError(message(f"detrend{here()}: places lie within the axis", f"got bp={bp} for {x.type}"))
     parts = [_without_line(y[..., first:last]) for first, last in pairwise(ends)]

@@ -14,6 +14,7 @@ from tracer.primitives.convolution import conv_p
 from tracer.primitives.recomputation import checkpoint_name_p
 from tracer.trace import trees
 from tracer.trace.convert import as_array
+from tracer.trace.integers import argument_numbers
 from tracer.trace.source import here
 from tracer.trace.stage import stage
 from tracer.trace.state import state
@@ -52,7 +53,7 @@ def checkpoint(
     check_callable(fun, "checkpoint")
     name = name_of(fun)
     kept = nothing_saveable if policy is None else _policy(policy)
-    numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    numbers = argument_numbers(f"checkpoint of {name}", "static_argnums", static_argnums)
     check_positions(numbers, fun, "static_argnums", f"checkpoint of {name}")
     names = {static_argnames} if isinstance(static_argnames, str) else set(static_argnames)
     numbers += tuple(i for i, parameter in enumerate(parameter_names(fun)) if parameter in names)

@@ -18,6 +18,7 @@ from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
 from tracer.trace.enclosures import enclosed
+from tracer.trace.integers import argument_numbers
 from tracer.trace.source import here
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all, stage_process
@@ -50,8 +51,9 @@ class _Custom:
         update_wrapper(self, fun)  # type: ignore[arg-type]  # instances are called like the function
         self.fun = fun
         self._parameters = parameter_names(fun)
-        numbers = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
-        check_positions(numbers, fun, "nondiff_argnums", f"{self._kind} {name_of(fun)}")
+        where = f"{self._kind} {name_of(fun)}"
+        numbers = argument_numbers(where, "nondiff_argnums", nondiff_argnums)
+        check_positions(numbers, fun, "nondiff_argnums", where)
         names = (nondiff_argnames,) if isinstance(nondiff_argnames, str) else tuple(nondiff_argnames)
         self.nondiff_argnums = (*numbers, *(self._position(name) for name in names))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from tracer.numpy.manipulation import moveaxis
 from tracer.numpy.taking import take
 from tracer.primitives.broadcasting import axis_of
 from tracer.trace.array import Array
+from tracer.trace.integers import integers
 from tracer.trace.source import here
 from tracer.trace.tracebacks import set_boundaries
 
@@ -34,7 +34,10 @@ def sliding_window_view(
     if writeable:
         raise ArgumentError(message(f"{name}{here()}: windows are copies", help="write to the array itself"))
     array = array_of(name, x)
-    sizes = [operator.index(n) for n in (window_shape if isinstance(window_shape, list | tuple) else (window_shape,))]
+    sizes = integers(
+        "sliding_window_view", "window_shape",
+        window_shape if isinstance(window_shape, list | tuple) else (window_shape,),
+    )  # fmt: skip
     axes = range(array.ndim) if axis is None else axis if isinstance(axis, list | tuple) else (axis,)
     if len(sizes) != len(axes):
         raise ShapeError(message(f"{name}{here()}: one size for each axis", f"got {sizes} for axes {list(axes)}"))

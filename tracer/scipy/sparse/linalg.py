@@ -32,6 +32,7 @@ from tracer.scipy.sparse.krylov import (
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.docstrings import say
+from tracer.trace.integers import integer
 from tracer.trace.source import here
 from tracer.trace.tracebacks import boundary, call_user, set_boundaries
 from tracer.transforms.closures import hoisted
@@ -99,7 +100,7 @@ def gmres(
         text = f'gmres{here()}: solve_method is "batched" or "incremental"'
         raise ArgumentError(message(text, f"got {solve_method!r}"))
     system = _System("gmres", A, b, x0, tol, atol, maxiter, M)
-    directions = min(operator.index(restart), system.side.size)
+    directions = min(integer("gmres", "restart", restart), system.side.size)
     if directions < 1 <= system.side.size:
         raise ArgumentError(
             message(f"gmres{here()}: a round looks at one direction at least", f"got restart={restart}")

@@ -1,0 +1,75 @@
+"""Arguments that are whole numbers: counts, sizes, places. Floats are refused, as by NumPy, not rounded."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+from tracer.errors import ArgumentError, TracedValueError, message
+from tracer.trace.source import here
+
+
+def integer(name: str, parameter: str, value: Any) -> int:
+    """The argument as a Python integer, from whatever stands for one by `__index__`.
+
+    Raises ArgumentError for anything else, TracerIntegerError for a traced array.
+
+    >>> integer("top_k", "k", np.int32(3))
+    3
+    """
+    if type(value) is int:
+        return value
+    try:
+        return operator.index(value)
+    except TracedValueError:
+        raise
+    except TypeError:
+        raise _refused(name, parameter, "an integer", value) from None
+
+
+def integers(name: str, parameter: str, values: Iterable[Any]) -> tuple[int, ...]:
+    """Several of them. Raises as `integer` does, and ArgumentError for what is no sequence."""
+    try:
+        given = tuple(values)
+    except TracedValueError:
+        raise
+    except TypeError:
+        raise _refused(name, parameter, "a sequence of integers", values) from None
+    return tuple([integer(name, parameter, value) for value in given])
+
+
+def pairs(name: str, parameter: str, values: Iterable[Iterable[Any]]) -> tuple[tuple[int, int], ...]:
+    """Pairs of them, as padding has, an axis each."""
+    found = []
+    for given in values:
+        both = integers(name, parameter, given)
+        if len(both) != 2:
+            raise _refused(name, parameter, "pairs of integers", given)
+        found.append((both[0], both[1]))
+    return tuple(found)
+
+
+def argument_numbers(where: str, parameter: str, given: Any) -> tuple[int, ...]:
+    """Numbers of a function's arguments, one or several. Raises ArgumentError for anything else, bools among them."""
+    several = isinstance(given, Iterable) and not isinstance(given, str) and getattr(given, "ndim", None) != 0
+    values = tuple(given) if several else (given,)
+    for value in values:
+        if isinstance(value, bool) or not hasattr(type(value), "__index__"):
+            raise ArgumentError(
+                message(f"{where}{here()}: {parameter} takes integers", f"got {value!r}", help="count from 0")
+            )
+    return tuple(map(operator.index, values))
+
+
+def _refused(name: str, parameter: str, expected: str, value: Any) -> ArgumentError:
+    shown = repr(value)
+    got = "None" if value is None else f"{type(value).__name__}: {shown if len(shown) <= 60 else shown[:57] + '...'}"
+    place = f"{name}{here()}: " if name else ""
+    return ArgumentError(message(f"{place}{parameter} takes {expected}", f"got {got}", help=_remedy(value)))
+
+
+def _remedy(value: Any) -> str:
+    if isinstance(value, float) or getattr(getattr(value, "dtype", None), "kind", "") == "f":
+        return "round it to an integer: int(...), or // where it is divided"
+    return "give an integer, or what has __index__"
