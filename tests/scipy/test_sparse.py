@@ -172,11 +172,11 @@ def test_a_map_without_an_inverse_gives_what_comes_nearest_and_no_nan() -> None:
 
 @ways
 @every_solver
-def test_what_is_no_number_or_too_large_gives_nan_and_never_the_start(name: str, way: Any) -> None:
+def test_what_is_no_number_or_infinite_gives_nan_and_never_the_start(name: str, way: Any) -> None:
     solve, a = SOLVERS[name]
     broken = a.copy()
     broken[2, 3] = np.nan
-    for matrix, side in ((a, np.where(np.arange(N) == 1, np.nan, SIDE)), (broken, SIDE), (a, SIDE * 1e200)):
+    for matrix, side in ((a, np.where(np.arange(N) == 1, np.nan, SIDE)), (broken, SIDE), (a, SIDE * np.inf)):
         x, info = way(solve)(matrix, side)
         assert np.isnan(x).all()
         assert info is None or int(info) == -1
@@ -214,3 +214,41 @@ def test_mistakes_are_told() -> None:
             linalg.cg(sparse, np.ones(3))
     with pytest.raises(ArgumentError, match=r"^cg at test_sparse.py"):
         linalg.cg(None, np.ones(3))
+
+
+@pytest.mark.parametrize("name", ["cg", "bicgstab", "gmres"])
+@pytest.mark.parametrize(
+    ("dtype", "sizes", "near"),
+    [("float64", (1e-300, 1e-200, 1e200, 1e300), 1e-4), ("float32", (1e-38, 1e-25, 1e25, 1e37), 1e-4),
+     ("float16", (1e-3, 1.0, 1e2, 1e3), 2e-2)],  # float16: its rounding of b and of what the map gives
+)  # fmt: skip
+def test_sides_whose_squares_overflow_or_vanish_are_solved(
+    name: str, dtype: str, sizes: tuple[float, ...], near: float
+) -> None:
+    rng = np.random.default_rng(0)
+    half = rng.standard_normal((8, 8))
+    matrix, side = (half @ half.T / 8 + np.eye(8)).astype(dtype), rng.standard_normal(8)
+    for size in sizes:
+        b = (side * size).astype(dtype)
+        expected = np.linalg.solve(matrix.astype(float), b.astype(float) / size)
+        x, _ = getattr(linalg, name)(matrix, b)
+        assert x.dtype == dtype
+        error = np.asarray(x).astype(float) / size - expected
+        assert np.linalg.norm(error) <= near * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("name", ["cg", "bicgstab", "gmres"])
+def test_the_tolerance_has_the_names_of_jax_and_of_scipy(name: str) -> None:
+    solve, matrix, b = getattr(linalg, name), np.diag([1.0, 2.0, 30.0]), np.asarray([1.0, 1.0, 1.0])
+    rough, exact = (solve(matrix, b, **{key: 0.5}, maxiter=1)[0] for key in ("tol", "rtol"))
+    np.testing.assert_array_equal(rough, exact)
+    assert np.linalg.norm(matrix @ solve(matrix, b, rtol=1e-12)[0] - b) <= 1e-12 * np.linalg.norm(b)
+    with pytest.raises(
+        ArgumentError,
+        match=rf"^{name} at .*: tol and rtol are two names of one tolerance\n  got tol=0.1 and rtol=0.2\n",
+    ):
+        solve(matrix, b, tol=0.1, rtol=0.2)
+    for steps in (2.5, "a"):
+        with pytest.raises(ArgumentError, match=rf"^{name} at .*: maxiter takes an integer"):
+            solve(matrix, b, maxiter=steps)
+    assert np.isfinite(solve(matrix, b, maxiter=tnp.asarray(2))[0]).all()

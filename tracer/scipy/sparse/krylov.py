@@ -1,8 +1,11 @@
 """Iterations for linear systems on vectors [n]: conjugate gradients, BiCGSTAB, GMRES. They are not differentiated.
 
 Saad 2003, Iterative Methods for Sparse Linear Systems, second edition: algorithms 9.1, 7.7 (with a preconditioner on
-the right) and 9.5. All stop once the norm of the residual b - A x, as it is carried along, is at most `least`,
-and give NaN where that norm is no finite number: no x is known to be near then.
+the right) and 9.5. All start from zero, stop once the norm of the residual b - A x, as it is carried along, is at most
+`least`, and give NaN where that norm is no finite number: no x is known to be near then.
+
+`solved` starts elsewhere: what is added to x is the solution for the residual at x, scaled by a power of two
+to where squares neither overflow nor vanish. Floats of 16 bits are carried along in 32; the map sees their own.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -14,7 +17,29 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tracer.lax import while_loop
-from tracer.numpy import absolute, arange, conj, eye, finfo, hypot, inf, nan, real, sqrt, vdot, where, zeros
+from tracer.numpy import (
+    absolute,
+    arange,
+    clip,
+    conj,
+    eye,
+    finfo,
+    frexp,
+    hypot,
+    imag,
+    inf,
+    ldexp,
+    maximum,
+    nan,
+    ones,
+    promote_types,
+    real,
+    sqrt,
+    vdot,
+    where,
+    zeros,
+    zeros_like,
+)
 from tracer.scipy.linalg import solve_triangular
 from tracer.trace.array import Array
 
@@ -28,16 +53,57 @@ class Limits(NamedTuple):
     steps: Any
 
 
+class Tolerances(NamedTuple):
+    """The same as the user gives it: a part of the norm of b, or a norm, whichever is larger."""
+
+    share: Any
+    least: Any
+    steps: Any
+
+
+Iteration = Callable[[Map, Array, Limits, Map], Array]
+
+
+def solved(
+    iterate: Iteration, apply: Map, b: Array, x: Array, tolerances: Tolerances, precondition: Map
+) -> Array:  # fmt: skip
+    """The x with A x = b by an iteration, from x on."""
+    wide = promote_types(b.dtype, "float32")
+
+    def widened(function: Map) -> Map:
+        return lambda v: function(v.astype(b.dtype)).astype(wide)
+
+    rest = (b - apply(x)).astype(wide)
+    scale = _power_of_two(rest)
+    share, least = (limit.astype(scale.dtype) for limit in tolerances[:2])
+    limits = Limits(maximum(share * _norm(b.astype(wide) / scale), least / scale), tolerances.steps)
+    change = iterate(widened(apply), rest / scale, limits, widened(precondition))
+    return x + (scale * change).astype(b.dtype)
+
+
 def norm(x: Array) -> Array:
-    """The Euclidean norm of a vector."""
+    """The Euclidean norm of a vector, of squares that fit; of floats of 16 bits in 32."""
+    wide = x.astype(promote_types(x.dtype, "float32"))
+    scale = _power_of_two(wide)
+    return scale * _norm(wide / scale)
+
+
+def _norm(x: Array) -> Array:
     return sqrt(real(vdot(x, x)))
 
 
-def conjugate_gradients(apply: Map, b: Array, x: Array, limits: Limits, precondition: Map) -> Array:
-    """For hermitian positive definite maps and preconditioners, from x on."""
+def _power_of_two(x: Array) -> Array:
+    """The one just above the largest part of a vector; 1 for none."""
+    largest = maximum(absolute(real(x)), absolute(imag(x))).max()
+    found = ldexp(ones((), largest.dtype), clip(frexp(largest)[1], None, finfo(largest.dtype).maxexp - 1))
+    return where((largest > 0) & (largest < inf), found, 1.0)
+
+
+def conjugate_gradients(apply: Map, b: Array, limits: Limits, precondition: Map) -> Array:
+    """For hermitian positive definite maps and preconditioners."""
 
     def goes_on(state: Any) -> Any:
-        return (norm(state[1]) > limits.least) & (state[-1] < limits.steps)
+        return (_norm(state[1]) > limits.least) & (state[-1] < limits.steps)
 
     def step(state: Any) -> Any:
         x, rest, way, size, count = state
@@ -48,27 +114,25 @@ def conjugate_gradients(apply: Map, b: Array, x: Array, limits: Limits, precondi
         left = real(vdot(rest, better))
         return x, rest, better + (left / size) * way, left, count + 1
 
-    rest = b - apply(x)
-    way = precondition(rest)
-    x, rest, *_ = while_loop(goes_on, step, (x, rest, way, real(vdot(rest, way)), 0))
+    way = precondition(b)
+    x, rest, *_ = while_loop(goes_on, step, (zeros_like(b), b, way, real(vdot(b, way)), 0))
     return _known(x, rest)
 
 
-def stabilised_gradients(apply: Map, b: Array, x: Array, limits: Limits, precondition: Map) -> Array:
+def stabilised_gradients(apply: Map, b: Array, limits: Limits, precondition: Map) -> Array:
     """For all maps. Ends as well where it breaks down, by a product that is 0."""
-    shadow = b - apply(x)
 
     def goes_on(state: Any) -> Any:
         _, rest, _, _, _, count, stuck = state
-        return (norm(rest) > limits.least) & (count < limits.steps) & ~stuck
+        return (_norm(rest) > limits.least) & (count < limits.steps) & ~stuck
 
     def step(state: Any) -> Any:
         x, rest, way, moved, (size, length, damping), count, _ = state
-        now = vdot(shadow, rest)
+        now = vdot(b, rest)
         way = rest + _quotient(now, size) * _quotient(length, damping) * (way - damping * moved)
         ahead = precondition(way)
         moved = apply(ahead)
-        length = _quotient(now, vdot(shadow, moved))
+        length = _quotient(now, vdot(b, moved))
         rest = rest - length * moved
         aside = precondition(rest)
         turned = apply(aside)
@@ -78,30 +142,30 @@ def stabilised_gradients(apply: Map, b: Array, x: Array, limits: Limits, precond
 
     one = zeros((), b.dtype) + 1
     still = zeros(b.shape, b.dtype)
-    start = (x, shadow, still, still, (one, one, one), 0, zeros((), bool))
+    start = (still, b, still, still, (one, one, one), 0, zeros((), bool))
     x, rest, *_ = while_loop(goes_on, step, start)
     return _known(x, rest)
 
 
 def minimal_residuals(
-    apply: Map, b: Array, x: Array, limits: Limits, precondition: Map, *, restart: int, early: bool
+    apply: Map, b: Array, limits: Limits, precondition: Map, *, restart: int, early: bool
 ) -> Array:  # fmt: skip
     """For all maps. A round looks at `restart` directions; `early`: at no more than are needed. steps: of rounds."""
 
     def goes_on(state: Any) -> Any:
-        return (norm(state[1]) > limits.least) & (state[-1] < limits.steps)
+        return (_norm(state[1]) > limits.least) & (state[-1] < limits.steps)
 
     def step(state: Any) -> Any:
         x, rest, count = state
         x = x + precondition(_best(lambda v: apply(precondition(v)), rest, limits.least, restart, early))
         return x, b - apply(x), count + 1
 
-    x, rest, _ = while_loop(goes_on, step, (x, b - apply(x), 0))
+    x, rest, _ = while_loop(goes_on, step, (zeros_like(b), b, 0))
     return _known(x, rest)
 
 
 def _known(x: Array, rest: Array) -> Array:
-    return where(norm(rest) < inf, x, nan)
+    return where(_norm(rest) < inf, x, nan)
 
 
 def _best(apply: Map, b: Array, least: Any, most: int, early: bool) -> Array:
@@ -109,7 +173,7 @@ def _best(apply: Map, b: Array, least: Any, most: int, early: bool) -> Array:
 
     basis: orthonormal, in rows; turn: the product of Givens' rotations that makes the map triangular on it.
     """
-    size = norm(b)
+    size = _norm(b)
     places = arange(most)
 
     def goes_on(state: Any) -> Any:
@@ -120,12 +184,12 @@ def _best(apply: Map, b: Array, least: Any, most: int, early: bool) -> Array:
     def step(state: Any) -> Any:
         basis, turn, triangle, used, _, k, _ = state
         moved = apply(basis[k])
-        before = norm(moved)
+        before = _norm(moved)
         overlap = conj(basis) @ moved
         moved = moved - overlap @ basis
         again = conj(basis) @ moved  # what rounding left: Giraud, Langou & Rozložník 2005: twice is enough
         moved = moved - again @ basis
-        after = norm(moved)
+        after = _norm(moved)
         complete = ~(after > finfo(b.dtype).eps * before)
         after = where(complete, 0.0, after)
         basis = basis.at[k + 1].set(where(complete, 0.0, moved / where(complete, 1.0, after)))

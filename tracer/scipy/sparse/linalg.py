@@ -18,15 +18,17 @@ from tracer.errors import ArgumentError, ShapeError, message
 from tracer.flatten_util import ravel_pytree
 from tracer.ir import dtypes
 from tracer.lax import custom_linear_solve, custom_root
-from tracer.numpy import isnan, maximum, result_type, where, zeros_like
+from tracer.numpy import isnan, maximum, promote_types, result_type, where, zeros_like
 from tracer.numpy.conversion import array_of, inexact_dtype
 from tracer.runtime.staging import eval_shape
 from tracer.scipy.sparse.krylov import (
-    Limits,
+    Iteration,
     Map,
+    Tolerances,
     conjugate_gradients,
     minimal_residuals,
     norm,
+    solved,
     stabilised_gradients,
 )
 from tracer.trace import trees
@@ -43,11 +45,11 @@ Tree = Any
 Staged = tuple[
     Callable[..., Any], Sequence[Array]
 ]  # a function, and the traced arrays that it takes behind its argument
-Iteration = Callable[[Map, Array, Array, Limits, Map], Array]
 
 
 def cg(
-    A: Any, b: Tree, x0: Tree = None, *, tol: Any = 1e-5, atol: Any = 0.0, maxiter: Any = None, M: Any = None
+    A: Any, b: Tree, x0: Tree = None, *, tol: Any = None, atol: Any = 0.0, maxiter: Any = None, M: Any = None,
+    rtol: Any = None,
 ) -> tuple[Tree, None]:  # fmt: skip
     """The x with A x = b by conjugate gradients, for hermitian positive definite A.
 
@@ -60,11 +62,14 @@ def cg(
     >>> tracer.grad(lambda b: tracer.scipy.sparse.linalg.cg(a, b)[0].sum())(tnp.asarray([1.0, 2.0]))
     Array([0.18181818, 0.27272727], f64)
     """
-    return _System("cg", A, b, x0, tol, atol, maxiter, M).solution(conjugate_gradients, hermitian=True), None
+    return _System("cg", A, b, x0, (_tolerance("cg", tol, rtol), atol), maxiter, M).solution(
+        conjugate_gradients, hermitian=True
+    ), None
 
 
 def bicgstab(
-    A: Any, b: Tree, x0: Tree = None, *, tol: Any = 1e-5, atol: Any = 0.0, maxiter: Any = None, M: Any = None
+    A: Any, b: Tree, x0: Tree = None, *, tol: Any = None, atol: Any = 0.0, maxiter: Any = None, M: Any = None,
+    rtol: Any = None,
 ) -> tuple[Tree, None]:  # fmt: skip
     """The x with A x = b by stabilised biconjugate gradients, for any A: two products with it a step.
 
@@ -76,12 +81,14 @@ def bicgstab(
     >>> x
     Array([1., 1.], f64)
     """
-    return _System("bicgstab", A, b, x0, tol, atol, maxiter, M).solution(stabilised_gradients), None
+    return _System("bicgstab", A, b, x0, (_tolerance("bicgstab", tol, rtol), atol), maxiter, M).solution(
+        stabilised_gradients
+    ), None
 
 
 def gmres(
-    A: Any, b: Tree, x0: Tree = None, *, tol: Any = 1e-5, atol: Any = 0.0, restart: int = 20, maxiter: Any = None,
-    M: Any = None, solve_method: str = "batched",
+    A: Any, b: Tree, x0: Tree = None, *, tol: Any = None, atol: Any = 0.0, restart: int = 20, maxiter: Any = None,
+    M: Any = None, solve_method: str = "batched", rtol: Any = None,
 ) -> tuple[Tree, Array]:  # fmt: skip
     """The x with A x = b by generalised minimal residuals, for any A.
 
@@ -99,7 +106,7 @@ def gmres(
     if solve_method not in ("batched", "incremental"):
         text = f'gmres{here()}: solve_method is "batched" or "incremental"'
         raise ArgumentError(message(text, f"got {solve_method!r}"))
-    system = _System("gmres", A, b, x0, tol, atol, maxiter, M)
+    system = _System("gmres", A, b, x0, (_tolerance("gmres", tol, rtol), atol), maxiter, M)
     directions = min(integer("gmres", "restart", restart), system.side.size)
     if directions < 1 <= system.side.size:
         raise ArgumentError(
@@ -113,7 +120,9 @@ def gmres(
 class _System:
     """A x = b on vectors: the leaves of trees one behind the other, of the dtype of all of them and of A's results."""
 
-    def __init__(self, name: str, A: Any, b: Tree, x0: Tree, tol: Any, atol: Any, maxiter: Any, M: Any) -> None:
+    def __init__(
+        self, name: str, A: Any, b: Tree, x0: Tree, tolerances: tuple[Any, Any], maxiter: Any, M: Any
+    ) -> None:  # fmt: skip
         self.name = name
         leaves, self.structure = trees.flatten(b)
         sides = [array_of(name, leaf) for leaf in leaves]
@@ -128,20 +137,22 @@ class _System:
         self.start = zeros_like(self.side) if x0 is None else self._vector(x0)
         self.apply = self._of_vectors(functions[0])
         self.precondition = (_same, ()) if M is None else self._of_vectors(functions[1])
-        self.steps = 10 * self.side.size if maxiter is None else maxiter
-        width = dtypes.real_dtype(dtype)
-        self.tol, self.atol = (array_of(name, limit).astype(width) for limit in (tol, atol))
+        self.steps = 10 * self.side.size if maxiter is None else _steps(name, maxiter)
+        width = promote_types(dtypes.real_dtype(dtype), "float32")
+        self.tol, self.atol = (array_of(name, limit).astype(width) for limit in tolerances)
 
     def solution(self, iterate: Iteration, *, hermitian: bool = False) -> Tree:
         """The tree x, differentiable in b and in what A closes over."""
         if not self.side.size:
             return self.unravel(self.side)
         length = norm(self.side)
-        least = maximum(self.tol * length, self.atol)
-        share = where(length > 0, least / where(length > 0, length, 1.0), self.tol)
+        share = where(length > 0, maximum(self.tol, self.atol / where(length > 0, length, 1.0)), self.tol)
         symmetric = hermitian and not dtypes.is_complex(self.dtype)
-        first = partial(_first, iterate, self.apply, self.precondition, self.side, least, self.steps)
-        derivative = partial(_derivative, iterate, self.precondition, share, self.steps, symmetric)
+        wanted = Tolerances(self.tol, self.atol, self.steps)
+        first = partial(_first, iterate, self.apply, self.precondition, self.side, wanted)
+        derivative = partial(
+            _derivative, iterate, self.precondition, Tolerances(share, zeros_like(share), self.steps), symmetric
+        )
         apply, held = self.apply
         return self.unravel(custom_root(lambda x: apply(x, *held) - self.side, self.start, first, derivative))
 
@@ -171,16 +182,16 @@ class _System:
 
 
 def _first(
-    iterate: Iteration, apply: Staged, precondition: Staged, side: Array, least: Any, steps: Any, _: Any, start: Array
+    iterate: Iteration, apply: Staged, precondition: Staged, side: Array, wanted: Tolerances, _: Any, start: Array
 ) -> Array:
-    return iterate(_bound(apply), side, start, Limits(least, steps), _bound(precondition))
+    return solved(iterate, _bound(apply), side, start, wanted, _bound(precondition))
 
 
 def _derivative(
-    iterate: Iteration, precondition: Staged, share: Any, steps: Any, symmetric: bool, apply: Map, side: Array
+    iterate: Iteration, precondition: Staged, wanted: Tolerances, symmetric: bool, apply: Map, side: Array
 ) -> Any:
     def from_zero(apply: Map, side: Array) -> Array:
-        return iterate(apply, side, zeros_like(side), Limits(share * norm(side), steps), _bound(precondition))
+        return solved(iterate, apply, side, zeros_like(side), wanted, _bound(precondition))
 
     return custom_linear_solve(apply, side, from_zero, from_zero, symmetric=symmetric)
 
@@ -188,6 +199,26 @@ def _derivative(
 def _bound(staged: Staged) -> Map:
     function, held = staged
     return lambda v: function(v, *held)
+
+
+def _tolerance(name: str, tol: Any, rtol: Any) -> Any:
+    """By JAX's name or by SciPy's."""
+    if tol is not None and rtol is not None:
+        raise ArgumentError(
+            message(
+                f"{name}{here()}: tol and rtol are two names of one tolerance",
+                f"got tol={tol!r} and rtol={rtol!r}",
+                help="give one of them",
+            )
+        )
+    given = tol if rtol is None else rtol
+    return 1e-5 if given is None else given
+
+
+def _steps(name: str, maxiter: Any) -> Any:
+    """An integer, or an array of one, known or traced."""
+    known = maxiter if isinstance(maxiter, Array) and dtypes.is_integer(maxiter.dtype) else None
+    return integer(name, "maxiter", maxiter) if known is None else known
 
 
 def _same(v: Array) -> Array:
@@ -232,7 +263,8 @@ say(
         "A": "a linear function from trees like b to such, or a matrix [n, n].",
         "b": "a tree of arrays [*s]; x is such a tree, of the dtype to which all are promoted; integers become floats.",
         "x0": "where the iteration starts, a tree like b; by default zero.",
-        "tol": "the iteration ends where the norm of b - A x is at most `tol` times that of b, or `atol`.",
+        "tol": "the iteration ends where the norm of b - A x is at most `tol` (1e-5) times that of b, or `atol`.",
+        "rtol": "SciPy's name of `tol`.",
         "atol": "the iteration ends where the norm of b - A x is at most `tol` times that of b, or `atol`.",
         "maxiter": "how many steps there are at most; by default 10 n.",
         "M": "what comes near the inverse of A, as A is given: by default nothing. Derivatives use it as it is.",
