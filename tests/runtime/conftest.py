@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -33,3 +34,19 @@ def replayed_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transformed.often, "replays", 2)
     families._families.clear()
     families._made.clear()
+
+
+@pytest.fixture
+def planned(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What was asked for and found."""
+    found: list[Any] = []
+    leaves = families.Family.leaves
+
+    def spied(self: Any, *args: Any) -> Any:
+        result = leaves(self, *args)
+        if result is not None:
+            found.append(result)
+        return result
+
+    monkeypatch.setattr(families.Family, "leaves", spied)
+    return found

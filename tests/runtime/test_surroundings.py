@@ -374,3 +374,55 @@ def test_named_tuples_with_methods_are_not_plain() -> None:
 
     assert is_plain_record(Plain)
     assert not is_plain_record(type("Derived", (Plain,), {}))
+
+
+class _Loud(ModuleType):
+    """Modules whose names are not what their dicts say."""
+
+    def __getattribute__(self, name: str) -> Any:
+        return 7.0 if name == "scale" else super().__getattribute__(name)
+
+
+@pytest.mark.parametrize("how", ["grad", "made", "vmap", "jvp"])
+def test_modules_that_get_another_class_are_read_again(how: str) -> None:
+    module = ModuleType("of_a_user")
+    vars(module)["scale"] = 2.0
+
+    def scaled(x: Any) -> Any:
+        return x * module.scale
+
+    kept = tracer.grad(scaled)
+    call = {
+        "grad": lambda: kept(3.0),
+        "made": lambda: tracer.grad(lambda x: x * module.scale)(3.0),
+        "vmap": lambda: tracer.vmap(scaled)(tnp.asarray([1.0]))[0],
+        "jvp": lambda: tracer.jvp(scaled, (3.0,), (1.0,))[1],
+    }[how]
+    for _ in range(TIMES):
+        assert float(call()) == 2.0
+    module.__class__ = _Loud
+    assert float(call()) == 7.0
+    module.__class__ = ModuleType
+    assert float(call()) == 2.0
+
+
+@pytest.mark.parametrize("how", ["grad", "made", "vmap", "nested"])
+def test_named_tuples_whose_class_gets_properties_are_read_again(how: str) -> None:
+    class Pair(NamedTuple):
+        x: Any
+        y: Any
+
+    def first(pair: Any) -> Any:
+        return (pair.x * 2.0).sum()
+
+    kept, pair = tracer.grad(first), Pair(tnp.ones(2), tnp.ones(2))
+    call = {
+        "grad": lambda: kept(pair).x[0],
+        "made": lambda: tracer.grad(lambda pair: (pair.x * 2.0).sum())(pair).x[0],
+        "vmap": lambda: tracer.vmap(first)(Pair(tnp.ones((1, 1)), pair.y[:1]))[0],
+        "nested": lambda: tracer.grad(lambda pairs: first(pairs[0]))([pair])[0].x[0],
+    }[how]
+    for _ in range(TIMES):
+        assert float(call()) == 2.0
+    Pair.x = property(lambda pair: pair[0] * 10.0)  # type: ignore[assignment]
+    assert float(call()) == (20.0 if how == "vmap" else 200.0)  # of a derivative, the attribute is ten times the leaf

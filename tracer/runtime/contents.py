@@ -6,6 +6,7 @@ its keys: 1 is not True, and 0.0 is not -0.0.
 
 from __future__ import annotations
 
+import gc
 from dataclasses import field, fields, is_dataclass, make_dataclass
 from enum import Enum
 from enum import property as enum_property
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 
 import optree
 
-from tracer.runtime.guards import NOTHING, are_equal
+from tracer.runtime.guards import NOTHING, SIZE, Guard, are_equal
 from tracer.runtime.places import is_users, is_users_class
 from tracer.trace import trees
 
@@ -74,6 +75,35 @@ def is_plain_tree(structure: trees.Structure) -> bool:
     if kind is not None and kind not in _NODES and not is_plain_record(kind):
         return False
     return all(map(is_plain_tree, structure.children()))
+
+
+class Record(NamedTuple):
+    """A class of named tuples, and what was in it."""
+
+    kind: type
+    members: dict[str, Any]
+
+    def holds(self) -> bool:
+        return has_members(self.kind, self.members)
+
+    def guards(self) -> list[Guard]:
+        """The same, for compiled code to look at: the class's own dict, not the view of it."""
+        (names,) = gc.get_referents(vars(self.kind))
+        return [Guard(names, SIZE), *(Guard(names, name) for name in self.members)]
+
+
+def records_of(structure: trees.Structure) -> list[Record]:
+    """The classes of named tuples in a tree, once each, as they are now: they may be given code later."""
+    found: dict[type, Record] = {}
+
+    def visit(node: trees.Structure) -> None:
+        if node.type is not None and node.type not in _NODES:
+            found[node.type] = Record(node.type, dict(vars(node.type)))
+        for child in node.children():
+            visit(child)
+
+    visit(structure)
+    return [*found.values()]
 
 
 def is_plain_record(kind: Any) -> bool:

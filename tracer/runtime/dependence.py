@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
 from typing import Any, NamedTuple
@@ -183,18 +183,12 @@ class _Reader:
             self.guards.append(Guard(cell, name))
         else:
             return  # a variable of its own
-        for attribute in attributes:
-            if is_odd(value, attribute):
-                raise Refused
-            if not isinstance(value, ModuleType):
-                break  # of a value that is known
-            if is_stable(value):
-                module, value = value, member_of(value, attribute)
-                if attribute in vars(module):
-                    self.guards.append(Guard(vars(module), attribute))
-            else:
-                value = self._named(names_in(value), attribute)
-        self.value(value, depth)
+        self.value(followed(value, attributes, self._in_module)[0], depth)
+
+    def _in_module(self, module: ModuleType, name: str) -> Any:
+        if not is_stable(module):
+            self.guards.append(Guard(module, "__class__"))
+        return self._named(vars(module), name)
 
     def _named(self, names: dict[str, Any], name: str) -> Any:
         """What a name stands for, whatever it is: another function of a library would be missed by `jit`."""
@@ -234,6 +228,31 @@ class _Reader:
             self.containers.append(snapshot(held))
         for rule in rules:
             self.function(rule, depth)
+
+
+def followed(
+    value: Any, attributes: Sequence[str], read: Callable[[ModuleType, str], Any]
+) -> tuple[Any, bool]:  # fmt: skip
+    """What stands behind the dots after a name, as far as these are modules; whether its module lists no such name.
+
+    read: looks a name up in a module, and notes that. Raises Refused where code runs that may do more than compute.
+    """
+    is_new = False
+    for attribute in attributes:
+        if is_odd(value, attribute):
+            raise Refused
+        if not isinstance(value, ModuleType):
+            break  # of a value that is known
+        module = value
+        if is_stable(module):
+            value, is_new = member_of(module, attribute), attribute not in vars(module)
+            if not is_new:
+                read(module, attribute)
+        else:
+            if type(module) is not ModuleType:
+                raise Refused  # names are not found in the usual way
+            value, is_new = read(module, attribute), False
+    return value, is_new
 
 
 def is_odd(value: Any, attribute: str) -> bool:
@@ -283,13 +302,6 @@ def is_known_python(function: FunctionType) -> bool:
 def is_number(value: Any) -> bool:
     """Whether it is a number of NumPy's, of no class of the user's, that nobody can write to."""
     return isinstance(value, np.generic) and not isinstance(value, np.void) and not is_users_class(type(value))
-
-
-def names_in(module: ModuleType) -> dict[str, Any]:
-    """The names of a module of the user's. Raises Refused where they are not found in the usual way."""
-    if type(module) is not ModuleType:
-        raise Refused
-    return vars(module)
 
 
 def has_no_attributes(function: FunctionType) -> bool:

@@ -6,7 +6,7 @@ import ctypes
 import math
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from tracer.runtime import capi
 from tracer.runtime.compile import Compiled
 from tracer.runtime.donation import NOTHING_DONATED, Donated
 from tracer.runtime.faults import error_of
-from tracer.runtime.guards import Captured, ValueGuard
+from tracer.runtime.guards import SIZE, Captured, ValueGuard
 from tracer.runtime.guards import Guard as Named
 from tracer.runtime.plan import Plan, flat_plan
 from tracer.runtime.record import Guard, Leaf, Record, Result, Scalar
@@ -115,10 +115,14 @@ class Recognised:
 
     def _name_guard(self, guard: Named) -> Guard:
         name, offset = None, capi.CELL_CONTENT
-        if isinstance(guard.holder, dict):
+        if isinstance(guard.holder, dict) and guard.name is SIZE:
+            offset = capi.DICT_USED
+        elif isinstance(guard.holder, dict):
             name = self._object(guard.name)
         elif isinstance(guard.holder, FunctionType):
             offset = capi.function_offsets()[guard.name]
+        elif isinstance(guard.holder, ModuleType):
+            offset = capi.OB_TYPE
         return Guard(id(guard.holder), name, offset, ctypes.addressof(guard.expected))
 
     def _value_guard(self, guard: ValueGuard) -> Guard:

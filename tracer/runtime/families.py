@@ -56,6 +56,7 @@ class Kind(NamedTuple):
     reads: Sequence[int]
     run: Run
     version: int
+    records: Sequence[contents.Record]  # of the arguments
 
 
 class Before(NamedTuple):
@@ -64,11 +65,13 @@ class Before(NamedTuple):
     around: Surroundings
     operands: Sequence[Array]
     version: int
+    records: Sequence[contents.Record]
 
     def holds(self, functions: Sequence[Function]) -> bool:
         """Whether everything is as it was."""
         now = self.around.operands(functions)
-        return now is not None and [*map(id, now)] == [*map(id, self.operands)] and self.version == gate.version
+        same = now is not None and [*map(id, now)] == [*map(id, self.operands)]
+        return same and self.version == gate.version and all(record.holds() for record in self.records)
 
 
 class Family:
@@ -89,7 +92,7 @@ class Family:
             if kind.version != gate.version:
                 continue
             operands = kind.around.operands(functions)
-            if operands is not None:
+            if operands is not None and all(record.holds() for record in kind.records):
                 self._misses = 0
                 return kind.run, [*[operands[n] for n in kind.reads], *call.leaves]
         return None
@@ -119,7 +122,7 @@ class Family:
             return None
         if around.tells_kinds and has_numpys:
             return None
-        return Before(around, operands, gate.version)
+        return Before(around, operands, gate.version, contents.records_of(call.key.structure))
 
     def make(
         self, functions: Sequence[Function], call: Call, before: Before, trace: Callable[[], Traced | None],
@@ -127,7 +130,7 @@ class Family:
     ) -> None:  # fmt: skip
         """Trace a call for later ones. plan: from a program of (captured..., operands..., leaves...), and what to do
         with a better one, to how it is run."""
-        around, operands, version = before
+        around, operands, version, records = before
         traced = trace() if before.holds(functions) else None  # which would write once more
         taken = _with_operands(traced, operands) if traced is not None and before.holds(functions) else None
         if taken is None:
@@ -140,7 +143,7 @@ class Family:
                 kinds = self._kinds[call.key]
                 self._kinds[call.key] = [k._replace(run=run) if k.run is made.run else k for k in kinds]
 
-        made = Kind(around, reads, plan(traced, better), version)
+        made = Kind(around, reads, plan(traced, better), version, records)
         with _lock:
             kinds = [k for k in self._kinds.get(call.key, ()) if k.version == version]
             self._kinds[call.key] = [made, *kinds][: often.kinds]

@@ -21,17 +21,15 @@ from tracer.runtime.dependence import (
     MOST_COPIED,
     Refused,
     builtin_of,
+    followed,
     has_no_attributes,
     is_known,
     is_known_python,
     is_number,
-    is_odd,
     is_of_package,
-    member_of,
-    names_in,
 )
 from tracer.runtime.guards import NOTHING, are_equal
-from tracer.runtime.places import is_stable, is_users, is_users_class
+from tracer.runtime.places import is_users, is_users_class
 from tracer.runtime.reading import MEMORY, reads_of
 from tracer.runtime.surroundings import (
     Step,
@@ -256,25 +254,17 @@ class _Walker:
             value = in_cell(function, function.__code__.co_freevars.index(name))
         else:
             return  # a variable of its own
-        is_new = False
-        for attribute in attributes:
-            if is_odd(value, attribute):
-                raise Refused
-            if not isinstance(value, ModuleType):
-                break  # of a value that is known
-            if is_stable(value):
-                module, value = value, member_of(value, attribute)
-                is_new = attribute not in vars(module)
-                if not is_new:
-                    self.named(vars(module), attribute)
-            else:
-                value, is_new = self.named(names_in(value), attribute), False
-                if value is NOTHING:
-                    raise Refused
+        value, is_new = followed(value, attributes, self.in_module)
         if isinstance(value, ModuleType):
             raise Refused  # handed on, under another name
         if is_new:
             self.look(0, given, value)
+
+    def in_module(self, module: ModuleType, name: str) -> Any:
+        value = self.named(vars(module), name)
+        if value is NOTHING:
+            raise Refused
+        return value
 
     def named(self, names: dict[str, Any], name: str) -> Any:
         """What a name of a module stands for; NOTHING if it has none."""

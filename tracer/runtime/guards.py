@@ -7,7 +7,7 @@ A guard is a place and the object that was there when the function was traced; w
 from __future__ import annotations
 
 import ctypes
-from types import CellType, FunctionType
+from types import CellType, FunctionType, ModuleType
 from typing import Any, Final
 
 import numpy as np
@@ -21,21 +21,25 @@ NOTHING: Any = object()
 """What a name stands for that is not bound."""
 FUNCTION_SLOTS: Final = ("__code__", "__defaults__", "__kwdefaults__")
 """What may be assigned to of a function, and changes what it computes."""
+SIZE: Final = "how many names there are"
+"""Of a guard that counts the items of a dict: a string of its own, which is told by its identity."""
 _PLAIN = (int, float, complex, str, bytes, bool, type(None))
 
 
 Captured = Array | np.ndarray[Any, Any]
+Holder = CellType | FunctionType | ModuleType | dict[str, Any]
 
 
 class Guard:
-    """holder: a cell; a dict, as a module's globals, where `name` is looked up; a function, of which `name` is a slot.
+    """holder: a cell; a dict, as a module's globals, where `name` is looked up; a function, of which `name` is a slot;
+    a module, of which `name` is the class; a dict whose items are counted, which `name` SIZE says.
 
     expected: the address of `value`, null for a slot or a name that is not set. place: in words, what `name` is.
     """
 
     __slots__ = ("_place", "expected", "holder", "name", "value")
 
-    def __init__(self, holder: CellType | FunctionType | dict[str, Any], name: str, place: str = "") -> None:
+    def __init__(self, holder: Holder, name: str, place: str = "") -> None:
         self.holder = holder
         self.name = name
         self._place = place
@@ -46,15 +50,19 @@ class Guard:
         """Expect this object from now on."""
         self.value = value
         is_unset = value is NOTHING or (value is None and isinstance(self.holder, FunctionType))
-        self.expected.value = None if is_unset else id(value)
+        self.expected.value = None if is_unset else value if self.name is SIZE else id(value)
 
     def now(self) -> Any:
         """The object that is there at present."""
         match self.holder:
+            case dict() if self.name is SIZE:
+                return len(self.holder)
             case dict():
                 return self.holder.get(self.name, NOTHING)
             case FunctionType():
                 return getattr(self.holder, self.name)
+            case ModuleType():
+                return type(self.holder)
             case _:
                 try:
                     return self.holder.cell_contents
@@ -76,6 +84,8 @@ class Guard:
         now = self.now()
         if isinstance(self.holder, FunctionType):
             return self._slot_change(now)
+        if isinstance(self.holder, ModuleType):
+            return f"the module {self.holder.__name__} is of another class, {now.__name__}"
         place = self._place or f"{'global' if isinstance(self.holder, dict) else 'closure variable'} '{self.name}'"
         if type(now) in _PLAIN and type(self.value) in _PLAIN:
             return f"{place}: {self.value!r:.60} -> {now!r:.60}"

@@ -221,7 +221,8 @@ class Transformed:
         traced = self._traced(call, result)
         if traced is None or not depends.is_untouched():
             return
-        traced = replace(traced, guards=tuple(depends.guards), values=(*traced.values, *depends.values))
+        of_arguments = [guard for record in contents.records_of(call.key.structure) for guard in record.guards()]
+        traced = replace(traced, guards=(*depends.guards, *of_arguments), values=(*traced.values, *depends.values))
         sees = self._arrays(call) < len(call.leaves) and (depends.tells_kinds or self._has_numpys(call))
         by_python = depends.containers or len(call.key.axes) > 1 or sees  # no entry would tell
         arguments = None if by_python else make_plan(args, kwargs, call)
