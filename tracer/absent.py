@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NoReturn
+
 _DEVICES = "speaks of arrays spread over many devices or processes; each array lies on one device, tracer.devices()"
 _SETTINGS = "a setting of XLA, or of JAX's own checks; tracer.config has ours"
 _INSIDE = "the inside of JAX"
@@ -13,7 +16,6 @@ _TYPES = "a name for annotations and settings of XLA; nothing takes it here"
 _REFS = "arrays are values: x[i] = v makes the name stand for a new value, in functions that are traced, too"
 _FACTORS = "not yet: linear algebra by eigenvalues and orthogonal factors"
 _TRANSFORMS = "not yet: Fourier transforms in compiled code"
-_DISTRIBUTION = "not yet: this distribution"
 _SPECIAL = "not yet: this function"
 _NANS = "no operation is watched while it runs; tracer.check(tnp.isfinite(x).all(), text) faults where it stands"
 _SHARED = "speaks of arrays spread over devices"
@@ -173,10 +175,15 @@ ABSENT: dict[str, dict[str, str]] = {
         ),
     },
     "tracer.scipy.signal": dict.fromkeys(("csd", "istft", "stft", "welch"), _TRANSFORMS),
-    "tracer.scipy.special": dict.fromkeys(
-        ("bessel_jn", "hyp1f1", "hyp2f1", "loggamma", "owens_t", "sph_harm_y", "wofz"), _SPECIAL,
-    ),
-    "tracer.scipy.stats": dict.fromkeys(("gaussian_kde", "mode"), _DISTRIBUTION),
+    "tracer.scipy.special": {
+        "bessel_jn": f"{_SPECIAL}; of order 0 it is a mean of cos(x sin t), which a sum over t gives",
+        "hyp1f1": f"{_SPECIAL}; gammainc is one, as are erf and dawsn",
+        "hyp2f1": f"{_SPECIAL}; betainc is one",
+        "loggamma": f"{_SPECIAL} of complex numbers; gammaln is that of real ones, gammasgn has the sign",
+        "owens_t": f"{_SPECIAL}; it is an integral of exp over a rational function, from 0 to a",
+        "sph_harm_y": f"{_SPECIAL}; scipy.special.sph_harm_y of known values is an ndarray, which arrays take",
+        "wofz": f"{_SPECIAL} of complex numbers; erfcx and dawsn are its values on the axes",
+    },
     "tracer.sharding": dict.fromkeys(
         ("AbstractDevice", "AbstractMesh", "AxisType", "ManualAxisType", "Mesh", "NamedSharding", "PartitionSpec",
          "PositionalSharding", "Sharding", "auto_axes", "explicit_axes", "get_abstract_mesh", "get_mesh",
@@ -187,6 +194,39 @@ ABSENT: dict[str, dict[str, str]] = {
     ),
 }  # fmt: skip
 
+# Names of SciPy's that JAX has not either
+SCIPYS: dict[str, dict[str, str]] = {
+    "tracer.scipy.sparse": {
+        **dict.fromkeys(
+            ("bsr_array", "bsr_matrix", "coo_array", "coo_matrix", "csc_array", "csc_matrix", "csr_array", "csr_matrix",
+             "dia_array", "dia_matrix", "diags", "diags_array", "dok_array", "eye_array", "lil_array", "random_array"),
+            "arrays are dense: a product of few elements is x[columns] * values added up by ops.segment_sum; "
+            "sparse.linalg takes such a function for a matrix",
+        ),
+    },
+    "tracer.scipy.sparse.linalg": {
+        **dict.fromkeys(("spsolve", "splu", "factorized"), "tracer.scipy.linalg.solve, or gmres of a function"),
+        **dict.fromkeys(("eigs", "eigsh", "lobpcg", "svds"), _FACTORS),
+        **dict.fromkeys(("gcrotmk", "lgmres", "qmr", "tfqmr", "bicg", "cgs"), "gmres and bicgstab take any matrix"),
+        **dict.fromkeys(("lsmr", "lsqr"), "cg of the normal equations: lambda v: a.T @ (a @ v), with a.T @ b"),
+        "LinearOperator": "a function from vectors to vectors is one",
+        "minres": "gmres takes indefinite matrices, cg positive definite ones",
+    },
+    "tracer.scipy.stats": dict.fromkeys(
+        ("weibull_min", "weibull_max", "lognorm", "rayleigh", "invgamma", "halfnorm", "f", "skewnorm", "triang",
+         "maxwell", "hypergeom", "randint", "boltzmann", "zipf", "dlaplace"),
+        "not yet: this distribution; its logpdf is a line with tracer.numpy, and tracer.random may have its draws",
+    ),
+}  # fmt: skip
+
+_DRAWS = {
+    "bernoulli": "bernoulli", "beta": "beta", "binom": "binomial", "cauchy": "cauchy", "chi2": "chisquare",
+    "dirichlet": "dirichlet", "expon": "exponential", "gamma": "gamma", "gennorm": "generalized_normal",
+    "geom": "geometric", "gumbel_r": "gumbel", "laplace": "laplace", "logistic": "logistic",
+    "multinomial": "multinomial", "multivariate_normal": "multivariate_normal", "norm": "normal", "pareto": "pareto",
+    "poisson": "poisson", "t": "t", "truncnorm": "truncated_normal", "uniform": "uniform",
+}  # fmt: skip
+
 
 def absent(module: str, name: str) -> AttributeError:
     """The error for a name that a module has not: with the reason, where JAX has it.
@@ -194,5 +234,18 @@ def absent(module: str, name: str) -> AttributeError:
     >>> print(absent("tracer", "new_ref"))  # doctest: +ELLIPSIS
     module 'tracer' has no attribute 'new_ref' (arrays are values: ...)
     """
-    why = ABSENT.get(module, {}).get(name)
+    why = ABSENT.get(module, {}).get(name) or SCIPYS.get(module, {}).get(name)
+    if module.startswith("tracer.scipy.stats.") and name == "rvs":
+        sampler = _DRAWS.get(module.rpartition(".")[2])
+        how = f"tracer.random.{sampler}(key, ...)" if sampler else "tracer.random has some; others are made of uniform"
+        why = f"draws take a key: {how}"
     return AttributeError(f"module {module!r} has no attribute {name!r}{f' ({why})' if why else ''}")
+
+
+def refusing(module: str) -> Callable[[str], NoReturn]:
+    """What a module calls for names that it has not."""
+
+    def refuse(name: str) -> NoReturn:
+        raise absent(module, name)
+
+    return refuse

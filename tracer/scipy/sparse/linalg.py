@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tracer.absent import absent
 from tracer.errors import ArgumentError, ShapeError, message
 from tracer.flatten_util import ravel_pytree
 from tracer.ir import dtypes
@@ -270,3 +271,7 @@ say(
         "M": "what comes near the inverse of A, as A is given: by default nothing. Derivatives use it as it is.",
     },
 )
+
+
+def __getattr__(name: str) -> object:
+    raise absent(__name__, name)

@@ -1,11 +1,11 @@
-"""Statistics of samples: ranks, and the error of means."""
+"""Statistics of samples: ranks, modes, and the error of means."""
 
 # mypy: disable-error-code="no-any-return"
 # (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,26 +15,40 @@ from tracer.lax import cummax, cummin
 from tracer.numpy import (
     any,
     arange,
+    argmax,
     argsort,
+    atleast_1d,
     broadcast_to,
     concatenate,
     cumsum,
+    full,
     isnan,
     moveaxis,
+    nan,
     nanstd,
     ones,
     ravel,
+    sort,
     sqrt,
     std,
     sum,
     take_along_axis,
     where,
+    zeros,
 )
 from tracer.numpy.conversion import array_of, floating
 from tracer.numpy.promotion import promoted_inexact, require_real
 from tracer.settings import config
 from tracer.trace.array import Array
 from tracer.trace.source import here
+
+
+class ModeResult(NamedTuple):
+    """What `mode` returns."""
+
+    mode: Array
+    count: Array  # type: ignore[assignment]  # the name that SciPy and JAX give it
+
 
 _TIES = ("average", "min", "max", "dense", "ordinal")
 
@@ -84,6 +98,37 @@ def _ranked(method: str, first: Array, last: Array) -> Array:
     least = cummax(where(first, place, 0), first.ndim - 1)
     most = cummin(where(last, place, first.shape[-1]), first.ndim - 1, reverse=True)
     return least if method == "min" else most if method == "max" else (least + most) / 2
+
+
+def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:
+    """The commonest element along an axis, the least of equally common ones, and how often it occurs.
+
+    a: numbers or bool [*s]; axis: one, or None for all elements; nan_policy: "propagate" alone: NaN counts as equal to
+    itself, and as greater than all numbers. keepdims: keep the axis with size 1. Returns a named tuple (mode, count):
+    a's dtype and int64 [*s minus the axis]; NaN and 0 of no elements. The mode has a's derivative at its place. Raises
+    ArgumentError for another nan_policy, AxisError for no such axis.
+
+    >>> tracer.scipy.stats.mode(tnp.asarray([2, 4, 1, 1, 3, 4]))
+    ModeResult(mode=Array(1, i64), count=Array(2, i64))
+    """
+    if nan_policy != "propagate":
+        raise ArgumentError(message(f"mode{here()}: no such nan_policy", f"got {nan_policy!r}", help='"propagate"'))
+    x = atleast_1d(array_of("mode", a))
+    along = -1 if axis is None else axis_index(axis, x.ndim, f"mode{here()}")
+    values = ravel(x) if axis is None else moveaxis(x, along, -1)
+    kept = (1,) * x.ndim if axis is None else tuple(1 if d == along else n for d, n in enumerate(x.shape))
+    shape = kept if keepdims else values.shape[:-1]
+    if not values.shape[-1]:
+        return ModeResult(full(shape, nan), zeros(shape))
+    ascending = sort(values, -1)
+    both = isnan(ascending[..., 1:]) & isnan(ascending[..., :-1])
+    apart = (ascending[..., 1:] != ascending[..., :-1]) & ~both
+    place = broadcast_to(arange(values.shape[-1]), values.shape)
+    first = concatenate([ones((*values.shape[:-1], 1), bool), apart], -1)
+    counts = place - cummax(where(first, place, 0), place.ndim - 1) + 1
+    last = argmax(counts, -1, keepdims=True)
+    found = take_along_axis(ascending, last, -1), take_along_axis(counts, last, -1)
+    return ModeResult(*(part.reshape(shape) for part in found))
 
 
 def sem(a: Any, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *, keepdims: bool = False) -> Array:
