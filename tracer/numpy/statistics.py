@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 from functools import partial
 from typing import Any
 
@@ -27,7 +28,8 @@ from tracer.primitives.joining import slice_in_dim
 from tracer.primitives.shapes import expand_dims, reshape, transpose
 from tracer.primitives.windows import ScatterDimensionNumbers
 from tracer.runtime.replay import replayed
-from tracer.trace.array import Array, concrete_value
+from tracer.settings import gate
+from tracer.trace.array import Array, concrete_value, unowned
 from tracer.trace.integers import integer
 from tracer.trace.source import here
 
@@ -338,6 +340,9 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
     if numbers.ndim != 1 or not (dtypes.is_integer(numbers.dtype) or numbers.dtype == dtypes.BOOL):
         raise DTypeError(message(f"bincount{here()} takes a vector of integers", f"got {numbers.type}"))
     numbers = cast(numbers, dtypes.I64)
+    if length is None and weights is None and not gate.words[0] and type(numbers._value) is np.ndarray:
+        with contextlib.suppress(ValueError):  # of negative numbers, told below
+            return unowned(np.bincount(numbers._value, minlength=integer("bincount", "minlength", minlength)), False)
     known = concrete_value(numbers)
     if length is None:
         if known is None:
