@@ -16,7 +16,6 @@ from typing import Final
 
 from tracer.runtime.locks import ForkSafeLock
 
-
 _PYTHONS_OWN: Final = 1000
 """More objects than a Python has frozen itself as it starts: 3.12 has 375, of 4,000 that are there then."""
 
