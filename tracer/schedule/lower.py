@@ -28,6 +28,7 @@ from tracer.schedule.rows import fuse_rows
 from tracer.schedule.sources import Memory, Source
 from tracer.schedule.streaming import LEAST, streamed_results
 from tracer.schedule.threads import LEAST_WORK, share_loops
+from tracer.schedule.variances import variances_in_blocks
 from tracer.schedule.windows import FaultSite, FaultSites
 
 ENTRY = "main"
@@ -117,6 +118,7 @@ def schedule(
     bf16; elsewhere they are converted.
     """
     tile = TILE if least_work else _SMALL_TILE
+    program = variances_in_blocks(program)
     plain = loops(in_blocks(program), donated, short_products=short_products, takes_numbers=True, tile=tile)
     module = planned(written_over(keep_rows_local(fuse_rows(plain.module, least_work))))
     module = split_reductions(module) if least_work else split_reductions(module, block=16, far=0)
