@@ -46,6 +46,7 @@ from tracer.runtime.eager import execute as _execute
 from tracer.runtime.eager import prepare as _prepare
 from tracer.runtime.jit import JitFunction as _JitFunction
 from tracer.runtime.jit import block_until_ready, disable_jit, effects_barrier, jit
+from tracer.runtime.pieces import prepare_program as _prepare_program
 from tracer.runtime.staging import eval_shape, make_program
 from tracer.runtime.transfer import device_get, typeof
 from tracer.runtime.transformed import everything as _everything
@@ -102,6 +103,7 @@ checkpoint_policies = ad_checkpoint.checkpoint_policies
 # The one place where lower layers are given what stands above them: how an operation runs outside any trace, how
 # arrays are copied, and the methods of Array; and where libraries that ask nobody are told of our arrays.
 _eager.execute, _eager.prepare, _eager.widened, _eager.copied = _execute, _prepare, _widened, _copied
+_eager.prepare_program = _prepare_program
 _install(Array)
 _install_interop()
 

@@ -63,7 +63,7 @@ def exact_program(program: Program) -> Program | None:
     """A program that compiled code computes to the bits that eager execution of the given one has; None if none is
     known."""
     written = [_written_out(equation) for equation in program.equations]
-    if not all(way is not None or _is_exact(e) for way, e in zip(written, program.equations, strict=True)):
+    if not all(way is not None or is_exact(e) for way, e in zip(written, program.equations, strict=True)):
         return None
     if not any(written):
         return program
@@ -84,7 +84,7 @@ def exact_program(program: Program) -> Program | None:
         state.source = outer
 
 
-def _is_exact(equation: Equation) -> bool:
+def is_exact(equation: Equation) -> bool:
     """Whether the equation has the same bits by itself, run eagerly, and within a compiled program."""
     primitive, lower = equation.primitive, equation.primitive.lower
     if primitive.eager is Eager.COMPILED:
@@ -122,7 +122,7 @@ def _is_spelt_alike(equation: Equation) -> bool:
         return all(map(_is_spelt_alike, _expanded(equation, lower)))
     if isinstance(lower, Structured) or not _has(equation, dtypes.is_inexact):
         return True  # a loop's own equations are looked at, too
-    return not (isinstance(lower, Pointwise) and lower.op in MATH_FUNCTIONS) and _is_exact(equation)
+    return not (isinstance(lower, Pointwise) and lower.op in MATH_FUNCTIONS) and is_exact(equation)
 
 
 def _nested(equation: Equation) -> list[Equation]:

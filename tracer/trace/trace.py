@@ -192,15 +192,17 @@ class EagerSlot:
     """How a primitive runs outside any trace.
 
     execute: its outputs. prepare: what `execute` does for operands of such types, as a function of operands.
+    prepare_program: the same for a program, whose equations have the bits that they have one by one.
     widened: its outputs, computed in wide dtypes where narrow ones, which are for storage, stand; given what runs them.
     copied: a NumPy array as one of ours has it, native and C-contiguous, in memory of its own.
     """
 
-    __slots__ = ("copied", "execute", "prepare", "widened")
+    __slots__ = ("copied", "execute", "prepare", "prepare_program", "widened")
 
     def __init__(self) -> None:
         self.execute: Run = _not_installed
         self.prepare: Callable[..., Callable[..., Sequence[Array]]] = _not_installed
+        self.prepare_program: Callable[[Program, Sequence[Array]], Callable[..., Sequence[Array]]] = _not_installed
         self.widened: Callable[[Run, Primitive, Sequence[Operand], Mapping[str, Any]], list[Array]] = _not_installed
         self.copied: Callable[[np.ndarray[Any, Any], dtypes.DType], np.ndarray[Any, Any]] = _not_installed
 

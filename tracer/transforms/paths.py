@@ -17,7 +17,6 @@ import numpy as np
 
 from tracer.ir.program import Literal, Var
 from tracer.primitives.broadcasting import broadcast_in_dim
-from tracer.primitives.calls import call_p
 from tracer.primitives.zeros import zeros
 from tracer.trace.array import Array, concrete
 from tracer.trace.stage import stage
@@ -114,8 +113,7 @@ def _stage(tape: Tape, residuals: Sequence[Operand], cotangents: Sequence[Operan
     kept = tuple(v for v, on in zip(program.inputs, reads, strict=False) if on)
     program = replace(program, inputs=(*kept, *program.inputs[count:]))
     samples = [_array(r) for r, on in zip(residuals, reads, strict=True) if on]
-    compiled = eager.prepare(call_p, [*samples, *map(_array, cotangents)], {"program": program, "inline": True})
-    return _Backward(compiled, reads)
+    return _Backward(eager.prepare_program(program, [*samples, *map(_array, cotangents)]), reads)
 
 
 def _array(residual: Operand) -> Array:
