@@ -91,6 +91,11 @@ def test_what_uses_the_mean_afterwards_reads_once_more() -> None:
     assert readings(lambda x: (x - tnp.mean(x)) / tnp.std(x), np.zeros(1 << 20)) == 2
 
 
+@pytest.mark.parametrize("f", [tracer.grad(tnp.var), tracer.grad(tnp.std), tracer.value_and_grad(tnp.var)])
+def test_gradients_read_twice(f: Callable[..., Any]) -> None:
+    assert readings(f, np.zeros(1 << 20)) == 2
+
+
 @pytest.mark.parametrize(
     ("f", "shape"),
     [
@@ -161,6 +166,14 @@ def test_threads_do_not_change_bits(n: int) -> None:
         with config.using(threads=count):
             results.append([y.tobytes() for y in call(scheduled, runnable, program, [x])])
     assert results[0] == results[1] == results[2]
+
+
+@pytest.mark.parametrize("shape", [(300, 1), (61, 5)])
+def test_sums_of_differences(shape: tuple[int, ...]) -> None:
+    """They are what rounding the mean left: those of blocks, which are smaller, lose no more."""
+    x = RNG.standard_normal(shape) + 100.0
+    whole, cut = both(lambda x: -((x - (tnp.mean(x, axis=0) - 2.0)) * x[0, ..., 0] * 3.0).sum(axis=0), x)
+    np.testing.assert_allclose(cut, whole, rtol=1e-12)
 
 
 # What is hard

@@ -8,8 +8,9 @@ computing the sample variance, The American Statistician 37(3)):
     sum (x - c)² = sum over blocks of [ sum (x - c_b)² + (c_b - c) (2 sum (x - c_b) + n_b (c_b - c)) ]
 
 which holds for any c and c_b, rounded means too: so it is as exact as two passes, and enough that c comes from the sum
-over the same axes. That sum, whoever else reads it, is the sum of the blocks'. Blocks follow from the shape and the
-dtype, and `rows` puts both passes over one into one loop.
+over the same axes. That sum, whoever else reads it, is the sum of the blocks'; and so is that of differences from c,
+which gradients of variances hold. Blocks follow from the shape and the dtype, and `rows` puts both passes over one
+into one loop.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from typing import Any, Final, NamedTuple
 
 from tracer.ir import dtypes
 from tracer.ir.primitive import Primitive
-from tracer.ir.program import Atom, Equation, Program, Var
+from tracer.ir.program import Atom, Equation, Literal, Program, Var
 from tracer.ir.types import ArrayType
+from tracer.passes.dce import dce
 from tracer.passes.rewrite import nested_first
 from tracer.passes.rewriter import Rewriter
 from tracer.primitives.arithmetic import add, div, mul, mul_p, neg_p, sub, sub_p
@@ -64,8 +66,8 @@ def variances_in_blocks(program: Program, sizes: Sizes = SIZES) -> Program:
     def run(program: Program) -> Program:
         spreads = list(_spreads(program, sizes))
         totals = {spread.total for spread in spreads}
-        found = {spread.squares: spread for spread in spreads if spread.squares not in totals}
-        return Rewriter(_Blocking(found).rule).run(program) if found else program
+        found = {spread.result: spread for spread in spreads if spread.result not in totals}
+        return dce(Rewriter(_Blocking(found).rule).run(program)) if found else program
 
     return nested_first(run)(program)
 
@@ -83,9 +85,12 @@ class _Cut(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Spread:
-    """The sum of squares of x about what `centre` is when it is spread, `dims` being its axes there."""
+    """The sum of squares of x less what `centre` is when it is spread, `dims` being its axes there; or, if there are
+    `steps`, of what these make of the difference: each multiplies it by its one number, or negates it if it has none.
+    total: the sum of x."""
 
-    squares: Var
+    result: Var
+    steps: Sequence[Sequence[Atom]] | None
     total: Var
     centre: Atom
     dims: Sequence[int]
@@ -114,7 +119,11 @@ class _Blocking:
             spread = self.found[result]
             given = [at.read(spread.centre), *self.blocks[spread.total]]
             program = stage(lambda given: [_together(given, spread)], [a.type for a in given], name="blocks").program
-            return [at.fit(a, result.type) for a in at.inline(program, given, at_one_line=True)]
+            (together,) = at.inline(program, given, at_one_line=True)
+            for step in spread.steps or ():
+                factors = [a if isinstance(a, Literal) else at.spread(at.read(a), result.type.shape, ()) for a in step]
+                together = at.emit(mul_p, together, *factors) if factors else at.emit(neg_p, together)
+            return [at.fit(together, result.type)]
         return None
 
 
@@ -137,7 +146,7 @@ def _means(x: Any, spread: _Spread) -> list[Any]:
 
 
 def _together(given: Sequence[Any], spread: _Spread) -> Any:
-    """The sum of squares about the centre, which comes first, from what `_means` found.
+    """The sum of differences from the centre, which comes first, or of squares, from what `_means` found.
 
     The mean of a block is infinite where it overflowed: so is what was summed about it, and there is no more to add.
     """
@@ -146,11 +155,13 @@ def _together(given: Sequence[Any], spread: _Spread) -> Any:
     sums = []
     for (_, _, length), own, squares, left in zip(parts, found[::3], found[1::3], found[2::3], strict=True):
         away = reshape(sub(own, broadcast_in_dim(centre, own.shape, dims)), left.shape)
-        both = add(add(left, left), mul(away, float(length * inside)))
+        more = mul(away, float(length * inside))
+        if spread.steps is None:
+            more = _product(away, add(add(left, left), more))
         none = reshape(sub(own, own), left.shape)
-        more = _product(away, both)
         more = select(eq(none, none), more, full_like(more, 0))
-        sums.append(reduce_sum(add(squares, more), [a for a in spread.axes if a <= axis]))
+        within = squares if spread.steps is None else left
+        sums.append(reduce_sum(add(within, more), [a for a in spread.axes if a <= axis]))
     return reduce(add, sums)
 
 
@@ -174,15 +185,19 @@ def _product(x: Any, y: Any) -> Any:
 
 
 def _spreads(program: Program, sizes: Sizes) -> Iterator[_Spread]:
-    """The sums of squares that are worth it."""
+    """The sums of squares and of differences that are worth it."""
     definitions = {v: e for e in program.equations for v in e.outputs}
     sums = {(e.inputs[0], e.params["axes"]): e.outputs[0] for e in program.equations if e.primitive is reduce_sum_p}
     for equation in program.equations:
-        distance = _squared(equation.inputs[0], definitions) if equation.primitive is reduce_sum_p else None
-        if distance is None or byte_size(distance.outputs[0].type) < sizes.least:
+        if equation.primitive is not reduce_sum_p or byte_size(equation.inputs[0].type) < sizes.least:
             continue
-        (squares,), axes = equation.outputs, equation.params["axes"]
-        for x, c in (distance.inputs, distance.inputs[::-1]):
+        distance, steps = _squared(equation.inputs[0], definitions), None
+        if distance is None:
+            distance, steps = _multiplied(equation.inputs[0], definitions)
+        if distance is None:
+            continue
+        (result,), axes = equation.outputs, equation.params["axes"]
+        for x, c in (distance.inputs, distance.inputs[::-1]) if steps is None else (distance.inputs,):
             total, spread = sums.get((x, axes)), _definition(c, definitions)
             if total is None or spread is None or spread.primitive is not broadcast_in_dim_p:
                 continue
@@ -190,7 +205,7 @@ def _spreads(program: Program, sizes: Sizes) -> Iterator[_Spread]:
             same = all(n == 1 for n, a in zip(centre.type.shape, dims, strict=True) if a in axes)
             cut = _cut(x.type, axes, sizes) if same and _comes_from(total, centre, definitions) else None
             if cut is not None:
-                yield _Spread(squares, total, centre, dims, axes, cut)
+                yield _Spread(result, steps, total, centre, dims, axes, cut)
                 break
 
 
@@ -211,6 +226,33 @@ def _squared(atom: Atom, definitions: Mapping[Var, Equation]) -> Equation | None
     distance = _definition(z, definitions)
     is_known = distance is not None and distance.primitive is sub_p and _is_exact(z.type)
     return distance if is_known and _is_exact(atom.type) else None
+
+
+def _multiplied(
+    atom: Atom, definitions: Mapping[Var, Equation]
+) -> tuple[Equation, Sequence[Sequence[Atom]]] | tuple[None, None]:
+    """The difference that is multiplied by numbers only, and those: see `_Spread`."""
+    steps: list[Sequence[Atom]] = []
+    while (made := _definition(atom, definitions)) is not None and _is_exact(atom.type):
+        if made.primitive is sub_p:
+            return made, steps[::-1]
+        if made.primitive is neg_p:
+            steps.append(())
+            (atom,) = made.inputs
+            continue
+        numbers = [_number(a, definitions) for a in made.inputs]
+        if made.primitive is not mul_p or numbers.count(None) != 1:
+            break
+        atom = made.inputs[numbers.index(None)]
+        steps.append([a for a in numbers if a is not None])
+    return None, None
+
+
+def _number(atom: Atom, definitions: Mapping[Var, Equation]) -> Atom | None:
+    """What an array holds everywhere, where that can be seen."""
+    spread = _operands(atom, broadcast_in_dim_p, definitions)
+    number = atom if spread is None else spread[0]
+    return number if isinstance(atom, Literal) or (spread is not None and not number.type.shape) else None
 
 
 def _is_exact(type: Any) -> bool:
