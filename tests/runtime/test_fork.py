@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tracer.numpy as tnp
 from tests.runtime.programs import double, forever
 from tracer.codegen.llvm.machine import llvm
+from tracer.runtime import forks
 from tracer.runtime.jit import jit
 from tracer.settings import gate
 
@@ -86,3 +88,70 @@ def test_a_child_is_not_held_up_by_another_thread_within_llvm() -> None:
         assert in_child(lambda: float(jit(lambda x: double(x) + 5.0)(1.0)) == 7.0)
     finally:
         thread.join()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [lambda x: x @ x, lambda x: tnp.linalg.solve(x, x), lambda x: tnp.linalg.svdvals(x[:100, :100])],
+    ids=["product", "solution", "singular values"],
+)
+def test_a_child_is_not_forked_in_the_midst_of_a_library(call: Callable[[Any], Any]) -> None:
+    """OpenBLAS would wait in the child for threads that are not there."""
+    x = tnp.asarray(np.random.default_rng(0).standard_normal((300, 300)))
+    expected, done = np.asarray(call(x)), threading.Event()
+
+    def work() -> None:
+        while not done.is_set():
+            call(x)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        for _ in range(5):
+            time.sleep(0.01)
+            assert in_child(lambda: np.allclose(np.asarray(call(x)), expected))
+        call(x)
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_a_fork_waits_for_seconds_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forks, "MOST_WAIT", 0.1)
+    inside, done = threading.Event(), threading.Event()
+
+    @forks.apart_from_forks
+    def long() -> bool:
+        inside.set()
+        return done.wait(20)
+
+    thread = threading.Thread(target=long)
+    thread.start()
+    assert inside.wait(10)
+    try:
+        assert in_child(forks.apart_from_forks(lambda: True))
+    finally:
+        done.set()
+        thread.join()
+    assert not forks._within
+    assert not forks._forking
+
+
+def test_who_comes_while_another_thread_forks_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But for who is within already, and for whom the fork waits: one routine may call another."""
+    monkeypatch.setattr(forks, "_forking", [0])
+    called: list[float] = []
+    inner = forks.apart_from_forks(lambda: called.append(time.monotonic()))
+    start = time.monotonic()
+    timer = threading.Timer(0.2, forks._forking.clear)
+    timer.start()
+    inner()
+    assert called[0] - start > 0.15
+    forks._within.append(threading.get_ident())
+    forks._forking.append(0)
+    try:
+        start = time.monotonic()
+        inner()
+        assert called[1] - start < 0.15
+    finally:
+        forks._within.clear()

@@ -19,6 +19,7 @@ from tracer.errors import (
     message,
 )
 from tracer.numpy.conversion import array_of, inexact_dtype
+from tracer.runtime.forks import apart_from_forks
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.source import here
@@ -30,7 +31,7 @@ def by_value(theirs: Callable[..., Any], summary: str, call: str = "", shown: st
     Tuples with names keep their names. summary, call, shown, shapes: of the docstring: an example,
     what it shows, and what arguments are.
     """
-    name = theirs.__name__
+    name, called = theirs.__name__, apart_from_forks(theirs)
     operands = [parameter for parameter in inspect.signature(theirs).parameters if parameter in _OPERANDS]
 
     def function(*args: Any, **kwargs: Any) -> Any:
@@ -38,7 +39,7 @@ def by_value(theirs: Callable[..., Any], summary: str, call: str = "", shown: st
         kwargs = {key: _floating(name, x) if key in operands else x for key, x in kwargs.items()}
         values, options = trees.tree_map(_value, args), trees.tree_map(_value, kwargs)
         try:
-            result = theirs(*values, **options)
+            result = called(*values, **options)
         except (TypeError, ValueError, IndexError) as error:
             shown = [x.type for x in (*args, *kwargs.values()) if isinstance(x, Array)]
             raise _refusal(name, error, shown) from None

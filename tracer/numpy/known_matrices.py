@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tracer.ir import dtypes
+from tracer.runtime.forks import LARGE, apart_from_forks
 from tracer.runtime.quiet import quietly
 from tracer.settings import gate
 from tracer.trace.array import Array, unowned
@@ -68,6 +69,8 @@ def _real(a: Any) -> Value | None:
 def _in_double(function: Callable[..., Any], values: tuple[Value, ...]) -> Any:
     """The function's result in the dtype of the values."""
     dtype = values[0].dtype
+    if values[0].size > LARGE:
+        function = apart_from_forks(function)
     if dtype is dtypes.F64:
         return function(*values)
     return function(*(value.astype(dtypes.F64) for value in values)).astype(dtype)

@@ -33,6 +33,7 @@ from tracer.numpy.transcendental import log
 from tracer.primitives import complex as parts
 from tracer.primitives import factorizations, matrices, solves
 from tracer.primitives.triangular import solve_triangular
+from tracer.runtime.forks import apart_from_forks
 from tracer.runtime.quiet import quietly
 from tracer.runtime.replay import replayed
 from tracer.trace.array import Array, concrete_value
@@ -42,6 +43,8 @@ from tracer.trace.source import here
 from tracer.trace.state import state
 from tracer.trace.tracebacks import set_boundaries
 from tracer.transforms.custom import custom_jvp
+
+_NUMPYS_DET, _NUMPYS_SLOGDET = map(apart_from_forks, (np.linalg.det, np.linalg.slogdet))
 
 
 class SlogdetResult(NamedTuple):
@@ -281,7 +284,7 @@ def det(a: Any, /) -> Array:
     x = _matrices("det", a)
     if state.innermost is not None:
         return _formula(x, _det)
-    return _small_det(x) if x.shape[-1] <= 3 else as_array(quietly(np.linalg.det, x._value), copy=False)
+    return _small_det(x) if x.shape[-1] <= 3 else as_array(quietly(_NUMPYS_DET, x._value), copy=False)
 
 
 @partial(replayed, named=False)
@@ -353,7 +356,7 @@ def slogdet(a: Any, /) -> SlogdetResult:
     x = _matrices("slogdet", a)
     if state.innermost is not None:
         return SlogdetResult(*_slogdet(x))
-    return SlogdetResult(*[as_array(part, copy=False) for part in quietly(np.linalg.slogdet, x._value)])
+    return SlogdetResult(*[as_array(part, copy=False) for part in quietly(_NUMPYS_SLOGDET, x._value)])
 
 
 @custom_jvp

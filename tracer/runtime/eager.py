@@ -15,13 +15,14 @@ import numpy as np
 
 from tracer.errors import InternalError
 from tracer.ir import dtypes
-from tracer.ir.primitive import Composite, Eager, Effect, Pointwise, Primitive
+from tracer.ir.primitive import Composite, Eager, Effect, Library, Pointwise, Primitive
 from tracer.ir.program import Atom, Equation, Literal, Program, Source, Var, check_widths
 from tracer.ir.scalar import MATH_FUNCTIONS
 from tracer.ir.types import ArrayType, StackType, Type, storage_type, with_shape
 from tracer.ir.visit import equations
 from tracer.primitives.broadcasting import broadcast_in_dim
 from tracer.primitives.reference import reference_of, reference_outputs
+from tracer.runtime.forks import LARGE, apart_from_forks
 from tracer.runtime.kernels import kernel
 from tracer.runtime.locks import ForkSafeLock
 from tracer.runtime.quiet import quietly
@@ -48,6 +49,7 @@ class _Plain(NamedTuple):
     weak: bool
 
 
+_library_outputs = apart_from_forks(reference_outputs)
 _known: dict[Hashable, tuple[_Plain, ...]] = {}
 _kernels: dict[Hashable, Callable[..., Array] | None] = {}
 _compiled: dict[Hashable, Specialization] = {}
@@ -65,7 +67,8 @@ def execute(primitive: Primitive, operands: Sequence[Operand], params: Mapping[s
     elif primitive.eager is Eager.COMPILED and not _holds_stacks(operands, params):
         return _execute_compiled(primitive, operands, params)
     outputs = _outputs(primitive, operands, params)
-    results = reference_outputs(primitive, [_value(x) for x in operands], params)
+    run = _library_outputs if _is_large_call(primitive, operands) else reference_outputs
+    results = run(primitive, [_value(x) for x in operands], params)
     return [_wrapped(value, plain) for value, plain in zip(results, outputs, strict=True)]
 
 
@@ -85,7 +88,9 @@ def prepare(
         return lambda *xs: found.execute([x for x in xs if type(x) is Array])
     if primitive.effects_of(params) - {Effect.FAULT} or any(isinstance(value, Program) for value in params.values()):
         return lambda *xs: execute(primitive, xs, params)  # what it calls may come back here
-    plains, reference = _outputs(primitive, samples, params), partial(reference_of(primitive), **params)
+    plains, is_large = _outputs(primitive, samples, params), _is_large_call(primitive, samples)
+    reference: Callable[..., Any] = partial(reference_of(primitive), **params)
+    reference = apart_from_forks(reference) if is_large else reference
     if primitive.multiple:
 
         def several(*xs: Operand) -> Sequence[Array]:
@@ -97,10 +102,16 @@ def prepare(
     if primitive.prepared is not None and all(type(x) is Array for x in samples):
         quick = primitive.prepared(*[x.type for x in samples], **params)
         if quick is not None:
+            quick = apart_from_forks(quick) if is_large else quick
             return lambda *xs: (concrete(quick(*[x._value for x in xs]), plain.weak),)
     if len(samples) == 1 and isinstance(samples[0], Array):
         return lambda x: (_wrapped(quietly(reference, x._value), plain),)
     return lambda *xs: (_wrapped(quietly(reference, *map(_value, xs)), plain),)
+
+
+def _is_large_call(primitive: Primitive, operands: Sequence[Operand]) -> bool:
+    """Whether a library is called with what is worth its threads' time."""
+    return type(primitive.lower) is Library and any(type(x) is Array and x.size > LARGE for x in operands)
 
 
 def _value(x: Operand) -> Any:
