@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -218,11 +218,43 @@ def _accumulated_log_add_exp(x: Any, *, axis: int) -> Any:
     return np.moveaxis(found, 0, axis)
 
 
+_FEW: Final = 8  # elements, of which doubling steps are one nest
+
+
 def _cumlogsumexp_expand(x: Any, *, axis: int, reverse: bool) -> Any:
     def combine(earlier: Sequence[Any], later: Sequence[Any]) -> list[Any]:
         return [_log_add_exp(earlier[0], later[0])]
 
-    return _in_doubling_steps(combine, (x,), (-np.inf,), axis, reverse)[0]
+    if is_complex(x) or x.shape[axis] <= _FEW:
+        return _in_doubling_steps(combine, (x,), (-np.inf,), axis, reverse)[0]
+    return _by_running_sums(x, axis, reverse)
+
+
+def _by_running_sums(x: Any, axis: int, reverse: bool) -> Any:
+    """Sums of e^(x - the greatest so far), all of them made smaller where that rises: one exponential an element.
+
+    s_k = s_{k-1} d_k + t_k, in f64: at each k one of d and t is 1. Where the greatest is no finite number, it is the
+    result.
+    """
+    top = cummax(x, axis, reverse)
+    shift = [(0, 0, 0)] * x.ndim
+    shift[axis] = (-1, 1, 0) if reverse else (1, -1, 0)
+    before = pad(top, -np.inf, shift)
+    stays, finite = eq(before, top), is_finite(top)
+    power = exp(select(stays, sub(x, select(finite, top, full_like(top, 0))), sub(before, top)))
+    one = full_like(power, 1)
+    parts = (select(stays, one, power), select(stays, power, one))
+    rows = [moveaxis(convert_element_type(part, dtypes.F64), axis, 0) for part in parts]
+
+    def step(inputs: list[Any]) -> list[Any]:
+        so_far, less, term = inputs
+        total = add(mul(so_far, less), term)
+        return [total, total]
+
+    row = slice_type(rows[0].type)
+    body = stage(step, [row] * 3, name="cumlogsumexp").program
+    _, sums = scan_program(body, [], [full(row.shape, 0, dtypes.F64)], rows, length=x.shape[axis], reverse=reverse)
+    return select(finite, add(log(convert_element_type(moveaxis(sums, 0, axis), x.dtype)), top), top)
 
 
 def _weight(x: Any, z: Any) -> Any:

@@ -1,0 +1,51 @@
+"""`cumlogsumexp` of rows by running sums: special values, exactness, and work in proportion to the length."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.schedule.running import staged
+from tracer import jit, lax
+from tracer.passes.pipeline import optimize
+
+INF, NAN = np.inf, np.nan
+RNG = np.random.default_rng(5)
+ROWS = {
+    "nothing, then numbers that fall and rise": [-INF] * 3 + [1.0, 2.0, -INF, 0.5, -800.0, 900.0, -1e5, 3.0, 1000.0],
+    "infinity": [-5.0, -1000.0, 3.0, INF, 0.0, -INF, 5.0, INF, 1.0, 2.0],
+    "no number": [-INF, 1.0, 2.0, NAN, INF, 3.0, -INF, 0.0, 1.0, 1e300],
+    "nothing": [-INF] * 12,
+    "the same": [5.0] * 20,
+    "large": [1e300, -1e300] * 6,
+    "far apart": list(RNG.normal(0, 300, 200)),
+    "near": list(RNG.normal(0, 1, 500)),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_rows_are_those_of_logaddexp(name: str, dtype: str) -> None:
+    with np.errstate(all="ignore"):
+        x = np.array(ROWS[name]).astype(dtype)
+        rows = np.stack([x, x[::-1], x / 2])
+        expected = np.logaddexp.accumulate(rows.astype("f8"), axis=1).astype(dtype)
+    near = {"rtol": 4 * np.finfo(dtype).eps, "atol": 8 * np.finfo(dtype).eps}
+    for got, row in (
+        (jit(lambda x: lax.cumlogsumexp(x, axis=1))(rows), expected),
+        (jit(lambda x: lax.cumlogsumexp(x, axis=0))(rows.T), expected.T),
+        (jit(lambda x: lax.cumlogsumexp(x, axis=1, reverse=True))(rows[:, ::-1]), expected[:, ::-1]),
+    ):
+        np.testing.assert_allclose(np.asarray(got), row, **near)
+
+
+def test_long_rows_of_f32_are_as_exact_as_short_ones() -> None:
+    x = RNG.normal(0, 3, 100_000).astype("f4")
+    expected = np.logaddexp.accumulate(x.astype("f8"))
+    got = np.asarray(jit(lax.cumlogsumexp)(x)).astype("f8")
+    assert np.abs(got - expected).max() <= 2 * np.spacing(np.float32(16))
+
+
+def test_work_is_in_proportion_to_the_length() -> None:
+    lengths = [len(optimize(staged(lambda x: [lax.cumlogsumexp(x)], [np.zeros(n)])).equations) for n in (100, 10_000)]
+    assert lengths[0] == lengths[1]
