@@ -141,12 +141,16 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """buffer[address] = value, where `mask` is true or absent."""
+    """buffer[address] = value, where `mask` is true or absent.
+
+    past: past the caches, where a vector loop stores whole lines of memory; nobody reads them soon.
+    """
 
     buffer: Buffer
     address: Address
     value: Operand
     mask: Operand | None = None
+    past: bool = False
 
 
 @dataclass(frozen=True, slots=True)

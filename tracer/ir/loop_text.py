@@ -211,7 +211,8 @@ class Printer:
                 return f"{self._typed(s.result)} = load {self._element(s.buffer, s.address)}{where}"
             case Store():
                 where = self._where(s.mask)
-                return f"store {self._element(s.buffer, s.address)} = {self.operand(s.value)}{where}"
+                past = " past caches" if s.past else ""
+                return f"store {self._element(s.buffer, s.address)} = {self.operand(s.value)}{where}{past}"
             case Update():
                 element, value = self._element(s.buffer, s.address), self.operand(s.value)
                 return f"update {element} {s.op.label} {value}{self._where(s.mask)}"

@@ -45,8 +45,8 @@ class _Copy:
                     self.optional(s.mask), self.optional(s.fill),
                 )  # fmt: skip
             case Store():
-                value = self.operand(s.value)
-                return Store(self.buffer(s.buffer), self.address(s.address), value, self.optional(s.mask))
+                value, mask = self.operand(s.value), self.optional(s.mask)
+                return replace(s, buffer=self.buffer(s.buffer), address=self.address(s.address), value=value, mask=mask)
             case Prefix():
                 value, before = self.operand(s.value), self.operand(s.before)
                 return Prefix(self.fresh(s.result), self.fresh(s.last), s.op, value, before)

@@ -1,8 +1,9 @@
-"""Large results past the caches: loops leave a few thousand bytes in a near cache, from where they go to memory.
+"""Large results past the caches, in whole lines (`schedule.strands`) or by way of a buffer in a near cache.
 
 A store to memory that is in no cache fetches its line first, a third of the traffic of a copy. Stores that pass the
-caches do not, but must be of whole lines; so what a vector loop would store goes to a small buffer, which `stream`
-copies at once. Results of so many bytes would not stay in a second cache for whoever reads them next.
+caches do not, but must be of whole lines; where vectors cannot be moved to begin at one, as those of a running sum,
+what a loop would store goes to a small buffer, which `stream` copies at once. Results of so many bytes would not stay
+in a second cache for whoever reads them next.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from tracer.ir.loop import (
     Function,
     Invoke,
     Library,
+    Load,
     LoopKind,
     Module,
     Operand,
@@ -34,15 +36,20 @@ from tracer.ir.loop import (
     View,
     index_constant,
 )  # fmt: skip
+from tracer.ir.loop_build import Builder
 from tracer.ir.loop_walk import accesses_of, results_of, statements_of, with_statements
 from tracer.ir.scalar import ScalarOp
 from tracer.schedule.moving import moved
-from tracer.schedule.work import limits_of, trips
+from tracer.schedule.strands import LEAST_ROW, LINE, fits, in_strands, lanes_of, on_lines, past_caches
+from tracer.schedule.work import limits_of, statements_written_out, trips
 
 LEAST: Final = 1 << 25
 """Bytes of a result from which on it passes the caches: halves of a large last cache."""
-_PIECE: Final = 1 << 13  # bytes of a buffer: a quarter of a first-level cache
+_PIECE: Final = 1 << 15  # bytes of a piece of a loop: four strands of two pages
+_BUFFERED: Final = 1 << 13  # of one by way of a buffer: a quarter of a first-level cache
+_PAGE: Final = 8  # of so many in a piece, strands are as long at least
 _COPIED: Final = 1 << 16  # bytes of a piece of an array that is only copied
+_FEW_STATEMENTS: Final = 64  # of a loop that memory limits; longer ones are made wider, which strands are not
 _SHARED_COPY: Final = 1 << 19  # bytes of a copy that threads share
 
 
@@ -52,19 +59,20 @@ def streamed_results(module: Module, least: int = LEAST) -> Module:
     copies: list[Function] = []
     entry = replace(entry, body=with_statements(entry.body, lambda s: _in_pieces(s, copies, least)))
     results = _results(entry)
-    functions = [f if f.name == entry.name else _streamed(f, results.get(f.name, ()), least) for f in module.functions]
+    functions = [f if f.name == entry.name else _streamed(f, results.get(f.name, {}), least) for f in module.functions]
     functions = [entry if f.name == entry.name else f for f in functions]
     return replace(module, functions=(*copies, *functions)) if copies or functions != list(module.functions) else module
 
 
-def _results(entry: Function) -> dict[str, set[int]]:
-    """Of each function, the parameters that are results of the program wherever it is called."""
-    found: dict[str, set[int]] = {}
+def _results(entry: Function) -> dict[str, dict[int, int]]:
+    """Of each function, the parameters that are results of the program wherever it is called, and where they begin."""
+    found: dict[str, dict[int, int]] = {}
     for s in statements_of(entry.body):
         if isinstance(s, Invoke):
             views = {n: a for n, a in enumerate(s.arguments) if isinstance(a, View)}
-            outputs = {n for n, a in views.items() if a.buffer.space is Space.OUTPUT}
-            found[s.function] = found.get(s.function, outputs) & outputs
+            outputs = {n: a.start.constant for n, a in views.items() if a.buffer.space is Space.OUTPUT}
+            before = found.get(s.function, outputs)
+            found[s.function] = {n: begins for n, begins in outputs.items() if n in before}
     return found
 
 
@@ -72,32 +80,61 @@ def _bytes(buffer: Buffer) -> int:
     return buffer.size * buffer.dtype.itemsize
 
 
-def _streamed(function: Function, results: set[int] | tuple[()], least: int) -> Function:
+def _streamed(function: Function, results: Mapping[int, int], least: int) -> Function:
     """The function with its vector loops in pieces where they store to results that are large and not read."""
-    given = [p for n, p in enumerate(function.parameters) if n in results]
-    large = {p for p in given if isinstance(p, Buffer) and _bytes(p) >= least}
-    large -= {b for s in statements_of(function.body) if not isinstance(s, Store) for b, _, _ in accesses_of(s)}
+    given = {p: results[n] for n, p in enumerate(function.parameters) if n in results and isinstance(p, Buffer)}
+    large = {p: begins for p, begins in given.items() if _bytes(p) >= least}
+    for s in statements_of(function.body):
+        if not isinstance(s, Store):
+            for buffer, _, _ in accesses_of(s):
+                large.pop(buffer, None)
     if not large:
         return function
-    most, limits = min(_PIECE, least), dict(limits_of(function.body.statements))
-    return replace(function, body=with_statements(function.body, lambda s: _loop_in_pieces(s, large, most, limits)))
+    limits = dict(limits_of(function.body.statements))
+    return replace(function, body=with_statements(function.body, lambda s: _loop_in_pieces(s, large, least, limits)))
 
 
-def _loop_in_pieces(s: Statement, large: set[Buffer], most: int, limits: Mapping[Register, int]) -> Sequence[Statement]:
+def _loop_in_pieces(
+    s: Statement, large: Mapping[Buffer, int], least: int, limits: Mapping[Register, int]
+) -> Sequence[Statement]:
     if not isinstance(s, For) or s.kind is not LoopKind.VECTOR or any(c.combine is not None for c in s.carries):
         return (s,)
     stores = [x for x in s.body.statements if isinstance(x, Store) and x.buffer in large]
-    itemsize = max((x.buffer.dtype.itemsize for x in stores), default=1)
-    length = trips(s)
-    piece = _piece(length, max(s.lanes, most // itemsize), s.lanes)
     if not stores or not _run_along(s, stores):
         return (s,)
+    itemsize = max(x.buffer.dtype.itemsize for x in stores)
+    few = statements_written_out(statements_of(s.body)) <= _FEW_STATEMENTS
+    if few and fits(s, stores, min(LEAST_ROW, 4 * least)):
+        return _strands(s, stores, large[stores[0].buffer], min(_PIECE, least))
+    if on_lines(s, stores):
+        return (past_caches(s, stores),)
+    most = min(_BUFFERED, least)
     if isinstance(s.stop, Register):
         limit = limits.get(s.stop, 0)
         return _one_piece(s, stores, limit) if 0 < limit * itemsize <= 2 * most and not s.carries else (s,)
+    length = trips(s)
+    piece = _piece(length, max(s.lanes, most // itemsize), s.lanes)
+    return (_pieces(s, stores, length, piece),) if length >= 2 * piece else (s,)
+
+
+def _strands(loop: For, stores: Sequence[Store], begins: int, most: int) -> Sequence[Statement]:
+    """The loop in strands, which is in pieces where it is long."""
+    length, lanes = trips(loop), lanes_of(loop, stores)
+    itemsize = max(x.buffer.dtype.itemsize for x in stores)
+    piece = _piece(length, max(lanes, most // itemsize), lanes)
     if length < 2 * piece:
-        return (s,)
-    return (_pieces(s, stores, length, piece),)
+        return in_strands(loop, stores, begins, index_constant(length), most // _PAGE)
+    b, pieces = Builder(), length // piece
+    with b.for_("piece", 0, pieces, kind=LoopKind.PARALLEL) as each:
+        size: Operand = index_constant(piece)
+        if length % piece:
+            left = b.compute(ScalarOp.SUB, length, b.compute(ScalarOp.MUL, each.index, piece))
+            size = b.compute(ScalarOp.SELECT, b.compute(ScalarOp.LT, left, 2 * piece), left, piece)
+        inner = moved(loop, Address(0, ((each.index, piece),)), size)
+        stored = [s for s in inner.body.statements if isinstance(s, Store) and s.buffer in {x.buffer for x in stores}]
+        for s in in_strands(inner, stored, begins, size, most // _PAGE):
+            b.add(s)
+    return b.finish().statements
 
 
 def _piece(length: int, most: int, lanes: int) -> int:
@@ -185,22 +222,35 @@ def _in_pieces(s: Statement, copies: list[Function], least: int) -> Sequence[Sta
     """A copy of the entry's as a function over pieces, which threads share, and what is left."""
     if not isinstance(s, Copy) or s.count * s.source.buffer.dtype.itemsize < min(_SHARED_COPY, least):
         return (s,)
-    dtype = s.source.buffer.dtype
-    piece = max(1, min(_COPIED, least) // dtype.itemsize)
+    dtype, name = s.source.buffer.dtype, f"copy{len(copies)}"
     target, source = (Buffer(n, dtype, s.count, Space.ARGUMENT, written=n == "a0") for n in ("a0", "a1"))
+    if s.target.buffer.space is Space.OUTPUT and s.count * dtype.itemsize >= least:
+        function = _streamed(_copying(name, target, source), {0: s.target.start.constant}, least)
+        copies.append(function)
+        return (Invoke(name, (s.target, s.source)),)
+    piece = max(1, min(_COPIED, least) // dtype.itemsize)
     index = Register(I64, "piece")
     views = [View(b, Address(0, ((index, piece),))) for b in (target, source)]
-    past = s.target.buffer.space is Space.OUTPUT and s.count * dtype.itemsize >= least
-    copy = stream(views[0], views[1], index_constant(piece)) if past else Copy(views[0], views[1], piece)
     pieces, rest = divmod(s.count, piece)
-    loop = For(index, index_constant(0), index_constant(pieces), Block((copy,)), LoopKind.PARALLEL)
-    function = Function(f"copy{len(copies)}", (target, source), Block((loop,)))
-    copies.append(function)
-    found: list[Statement] = [Invoke(function.name, (s.target, s.source))]
+    copy = Block((Copy(views[0], views[1], piece),))
+    loop = For(index, index_constant(0), index_constant(pieces), copy, LoopKind.PARALLEL)
+    copies.append(Function(name, (target, source), Block((loop,))))
+    found: list[Statement] = [Invoke(name, (s.target, s.source))]
     if rest:
         done = pieces * piece
         found.append(Copy(_from(s.target, done), _from(s.source, done), rest))
     return found
+
+
+def _copying(name: str, target: Buffer, source: Buffer) -> Function:
+    """A vector loop that copies all of a buffer."""
+    x, index = Register(source.dtype, "x"), Register(I64, "i")
+    at = Address(0, ((index, 1),))
+    body = Block((Load(x, source, at), Store(target, at, x)))
+    length, lanes = index_constant(source.size), LINE // source.dtype.itemsize
+    return Function(
+        name, (target, source), Block((For(index, index_constant(0), length, body, LoopKind.VECTOR, lanes=lanes),))
+    )
 
 
 def _from(view: View, place: int) -> View:

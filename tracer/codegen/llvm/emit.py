@@ -13,6 +13,7 @@ from tracer.codegen.llvm.library import library_texts
 from tracer.codegen.llvm.loops import if_, serial, while_
 from tracer.codegen.llvm.machine import converts_half, permutes_singles, preferred_bits, splits_floats
 from tracer.codegen.llvm.prefixes import prefix
+from tracer.codegen.llvm.streaming import fence
 from tracer.codegen.llvm.totals import total
 from tracer.codegen.llvm.types import ELEMENT
 from tracer.codegen.llvm.vector_loop import vector_loop
@@ -89,7 +90,7 @@ def emit_module(module: Module, *, vector_bits: int | None = None) -> str:
         "attributes #2 = { nounwind }",
         common.WEIGHTS,
     ]
-    attributes += ["!1 = !{i32 1}"] if any("!nontemporal !1" in text for text in shared) else []
+    attributes += ["!1 = !{i32 1}"] if any("!nontemporal !1" in text for text in (*shared, *texts)) else []
     return "\n".join([*sorted(declarations.values()), "", *shared, *texts, *attributes, ""])
 
 
@@ -115,6 +116,7 @@ def _function(f: Frame, *, is_main: bool) -> str:
             f.w.do(f"store i32 {int(status)}, ptr {CONTEXT}, align 4")
             f.w.jump("leave")
     f.w.open("leave")
+    fence(f)
     if is_main:
         f.w.do(f"ret i32 {f.w.let(f'load i32, ptr {CONTEXT}, align 4')}")
     else:

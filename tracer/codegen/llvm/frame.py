@@ -62,6 +62,7 @@ class Frame:
         self.counters: dict[Operand, str] = {}  # what counts by one from lane to lane, and its first lane
         self.polled = False  # whether something since the flag was reset may run long
         self.height = 0  # of the loop nest written since it was reset
+        self.passes_caches = False  # whether something was stored past the caches
         self.exits: dict[str, None] = {}
         self.stop = ""
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from tracer.codegen.llvm.compute import apply
 from tracer.codegen.llvm.frame import Frame
 from tracer.codegen.llvm.memory import fill_value, guarded, read, update_at, write
+from tracer.codegen.llvm.streaming import LINE, store_lines
 from tracer.codegen.llvm.types import MEMORY, indices, iota, leading_lanes, leading_mask, splat, suffix, vector
 from tracer.ir.dtypes import BOOL, DType
 from tracer.ir.loop import Address, Buffer, Load, Operand, Store, Update
@@ -208,10 +209,10 @@ def store(f: Frame, s: Store) -> None:
         pointer = guarded(f, a.pointer, None if a.mask is None else f.w.any(a.mask, f.lanes))
         write(f.w, s.buffer.dtype, pointer, f.operand(s.value))
     else:
-        _store(f, a, f.operand(s.value, f.lanes))
+        _store(f, a, f.operand(s.value, f.lanes), past=s.past)
 
 
-def _store(f: Frame, a: Access, value: str) -> None:
+def _store(f: Frame, a: Access, value: str, *, past: bool = False) -> None:
     """Of one lane, an element: LLVM 22 stores four bytes of an i32 that it has narrowed to an i16, if masked so."""
     element = MEMORY[a.buffer.dtype]
     if a.buffer.dtype == BOOL:
@@ -220,7 +221,7 @@ def _store(f: Frame, a: Access, value: str) -> None:
         first = f.w.let(f"extractelement {vector(element, f.lanes)} {value}, i64 0")
         f.w.do(f"store {element} {first}, ptr {a.pointer}, align {a.buffer.dtype.itemsize}")
     elif a.offsets is None and a.stride == 1:
-        _store_row(f, a, a.pointer, a.mask, value)
+        _store_row(f, a, a.pointer, a.mask, value, past=past)
     elif a.offsets is None and a.stride == -1:
         mask = None if a.mask is None else reverse(f, "i1", a.mask)
         first = f.step(a.buffer, a.pointer, 1 - f.lanes)
@@ -229,9 +230,12 @@ def _store(f: Frame, a: Access, value: str) -> None:
         _scatter(f, a, value)
 
 
-def _store_row(f: Frame, a: Access, pointer: str, mask: str | None, value: str) -> None:
+def _store_row(f: Frame, a: Access, pointer: str, mask: str | None, value: str, *, past: bool = False) -> None:
     n, element, size = f.lanes, MEMORY[a.buffer.dtype], a.buffer.dtype.itemsize
     kind, lanes = vector(element, n), vector("i1", n)
+    if past and mask is None and n * size % LINE == 0:
+        store_lines(f, kind, value, pointer, size)
+        return
     if mask is None:
         f.w.do(f"store {kind} {value}, ptr {pointer}, align {size}")
         return

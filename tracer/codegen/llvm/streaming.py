@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from tracer.codegen.llvm.frame import Frame
 from tracer.codegen.llvm.machine import is_x86
 
 NAME: Final = "library.stream"
-_LINE: Final = 64  # bytes, at whole ones of which a store may pass the caches
+LINE: Final = 64
+"""Bytes, at whole ones of which a store may pass the caches."""
 _TEXT: Final = """\
 FENCE_DECLARATION
 define internal void @library.stream(ptr noalias %to, ptr noalias %from, i64 %count, i64 %size) #0 {
@@ -46,7 +48,33 @@ declare i64 @llvm.umin.i64(i64, i64)
 """
 
 
+_FENCE: Final = "@llvm.x86.sse.sfence"
+
+
 def stream_definition() -> str:
     """to[: count] = from[: count], of elements of `size` bytes. Other threads see the stores once the call is done."""
-    fence = ("declare void @llvm.x86.sse.sfence()", "call void @llvm.x86.sse.sfence()") if is_x86() else ("", "")
+    fence = (f"declare void {_FENCE}()", f"call void {_FENCE}()") if is_x86() else ("", "")
     return _TEXT.replace("FENCE_DECLARATION", fence[0]).replace("FENCE", fence[1])
+
+
+def store_lines(f: Frame, kind: str, value: str, pointer: str, size: int) -> None:
+    """Store a vector of whole lines past the caches, if it begins at one. size: bytes of an element."""
+    w = f.w
+    past, plain, done = w.label("past"), w.label("plain"), w.label("stored")
+    low = w.let(f"and i64 {w.let(f'ptrtoint ptr {pointer} to i64')}, {LINE - 1}")
+    w.branch(w.let(f"icmp eq i64 {low}, 0"), past, plain)
+    w.open(past)
+    w.do(f"store {kind} {value}, ptr {pointer}, align {LINE}, !nontemporal !1")
+    w.jump(done)
+    w.open(plain)
+    w.do(f"store {kind} {value}, ptr {pointer}, align {size}")
+    w.jump(done)
+    w.open(done)
+    f.passes_caches = True
+
+
+def fence(f: Frame) -> None:
+    """Before the function is left: other threads see what it has stored past the caches."""
+    if f.passes_caches and is_x86():
+        f.w.declarations[_FENCE] = f"declare void {_FENCE}()"
+        f.w.do(f"call void {_FENCE}()")
