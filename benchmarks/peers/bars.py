@@ -14,7 +14,7 @@ _FAST_ROWS = 0.8
 _MEAN_OVER_JAX = 2.5
 _SHARE_OF_BANDWIDTH = 0.9
 _PRODUCTS = ("matmul f4 1024", "matmul f4 2048")
-_MOVED = {"axpy": 3, "polynomial": 3, "sum": 1, "cumsum": 2}
+_MOVED = {"axpy": 3, "polynomial": 3, "sum": 1, "cumsum": 2, "transpose": 2, "concatenate": 2, "pad": 2, "take": 2}
 """How many arrays of 1e7 elements a row moves, by the beginning of its name."""
 _CALLS = {"call with one array": 0.5, "call with ten arrays": 1.0, "call with a tree of fifty": 15.0}
 """Microseconds that rows may take, by the beginning of their names."""

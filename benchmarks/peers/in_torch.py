@@ -227,6 +227,8 @@ BY_BEGINNING: Final[dict[str, Maker]] = {
     "permute": _moved,
     "concatenate": lambda w: lambda x, y: w.np.cat([x, y], 1),
     "pad": lambda w: lambda x: w.nn.pad(x, (3, 3, 2, 2)),
+    "take": lambda w: lambda table, index: table.index_select(0, index),
+    "cast": lambda w: lambda x: x.double(),
     "gather rows": lambda w: lambda table, index: table.index_select(0, index),
     "gather f4": lambda w: lambda table, index: table.index_select(0, index),
     "scatter add": lambda w: lambda x, index, values: x.index_add(0, index, values),

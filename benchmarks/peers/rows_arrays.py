@@ -130,6 +130,22 @@ def _pad(w: World) -> Any:
     return lambda x: w.np.pad(x, ((2, 2), (3, 3)))
 
 
+def _cast(w: World) -> Any:
+    return lambda x: x.astype("float64")
+
+
+def _wide() -> Any:
+    return (uniform(4000, 2500, dtype="f8"),)
+
+
+def _halves() -> Any:
+    return uniform(4000, 1250, dtype="f8"), uniform(4000, 1250, dtype="f8", seed=1)
+
+
+def _shuffled(n: int) -> Any:
+    return np.random.default_rng(0).permutation(n)
+
+
 def _random(name: str, shape: tuple[int, ...]) -> Any:
     def make(w: World) -> Any:
         def sample(seed: Any) -> Any:
@@ -257,6 +273,11 @@ ROWS = [
         _NUMPY,
         tolerance=0,
     ),
+    Row("transpose f8 1e7", "movement", _wide, _transpose, _NUMPY, tolerance=0),
+    Row("concatenate f8 1e7", "movement", _halves, _concatenate, _NUMPY, tolerance=0),
+    Row("pad f8 1e7", "movement", _wide, _pad, _NUMPY, tolerance=0),
+    Row("take f8 1e7", "movement", lambda: (*_wide(), _shuffled(4000)), _take, _NUMPY, tolerance=0),
+    Row("cast f4 to f8 1e7", "movement", lambda: (uniform(10**7),), _cast, _NUMPY, tolerance=0),
     Row(
         "scatter add f4 1e5, 1e6",
         "movement",
