@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Final
 
 from tracer.ir.loop import LoopKind, Operand, Register
-from tracer.ir.loop_build import Builder, carry
+from tracer.ir.loop_build import Builder
 from tracer.ir.program import Equation
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import array_type
@@ -24,7 +24,6 @@ from tracer.schedule.reductions import join, write_cumulative
 from tracer.schedule.sources import Element, Memory
 
 TILE: Final = 1 << 16  # bytes of a tile
-_PIECE: Final = 1 << 13  # bytes of a row that are read in one go, before as many are stored
 _AT_ONCE: Final = 16  # tiles that stay in caches between their two times
 _LEAST_TILES: Final = 8
 _MOST_ROWS: Final = 64  # from so many on, threads share rows
@@ -175,7 +174,7 @@ class _Tiles:
         f.invoke()
 
     def _write_in_turns(self, around: Sequence[Register | None], group: Register, slot: Operand) -> None:
-        """A piece of each tile on its own, then a piece of that of the group before to the result, and so on.
+        """Each tile on its own while that of the group before goes to the result, a vector of each in turn.
 
         Reading goes on while results are written. slot: which half of the scratch memory the group has.
         """
@@ -183,38 +182,37 @@ class _Tiles:
         b, rows = f.builder, self._around(f, around)
         before, result = f.memory(self.before), f.memory(c.target, written=True)
         alone, totals = (f.memory(memory, written=True) for memory in (self.alone, self.totals))
-        number, size, piece = self._given(f, group, self.groups + 1), self.at_once * self.length, self._piece()
+        number, size = self._given(f, group, self.groups + 1), self.at_once * self.length
         half = scaled(self._given(f, slot, 2), size)
         with f.loops((self.at_once,), LoopKind.PARALLEL) as (tile,):
             place = scaled(tile, self.length)
             first = plus(scaled(number, size), place)
             earlier = shifted(first, -size)
             live = b.compute(ScalarOp.MUL, b.compute(ScalarOp.MIN, operand_of(b, number), 1), self.length)
-            counts = [self._left(b, of, first, c.length) for of, first in ((self.length, first), (live, earlier))]
-            of_row = self._load(b, before, tile)
-            pieces = b.for_("piece", 0, -(-self.length // piece), carries=[carry(x) for x in c.start])
-            with pieces:
-                f.extents[pieces.index] = -(-self.length // piece)
-                at = scaled(of_register(pieces.index), piece)
-                read, stored = (self._left(b, piece, at, count) for count in counts)
+            read, stored = (self._left(b, of, first, c.length) for of, first in ((self.length, first), (live, earlier)))
+            both = b.compute(ScalarOp.MIN, b.compute(ScalarOp.MIN, read, stored), self.length)  # a limit, for estimates
+            assert isinstance(both, Register)
+            of_row, behind = self._load(b, before, tile), of_register(both)
 
-                def sink(found: Place, x: Element) -> None:
-                    self._store(b, alone, plus(half, place, found[0], scaled(first, -1)), x)
+            def keep(found: Place, x: Element) -> None:
+                self._store(b, alone, plus(half, place, found[0], scaled(first, -1)), x)
 
-                last = c.row(f, rows, plus(first, at), read, piece, sink, pieces.carries)
-                with b.for_("k", 0, stored, kind=LoopKind.VECTOR, lanes=c.lanes) as loop:
-                    k = plus(at, of_register(loop.index))
-                    x = self._load(b, alone, shifted(plus(scaled(half, -1), place, k), size))
-                    c.store(f, result, rows, (plus(earlier, k), ZERO), c.join(f, of_row, x))
-                pieces.yields(*last)
-            self._store(b, totals, tile, pieces.results)
+            def write(k: Affine) -> None:
+                x = self._load(b, alone, shifted(plus(scaled(half, -1), place, k), size))
+                c.store(f, result, rows, (plus(earlier, k), ZERO), c.join(f, of_row, x))
+
+            def keep_and_write(found: Place, x: Element) -> None:
+                write(plus(found[0], scaled(first, -1)))
+                keep(found, x)
+
+            last = c.row(f, rows, first, both, self.length, keep_and_write)
+            rest = b.compute(ScalarOp.SUB, read, both)
+            last = c.row(f, rows, plus(first, behind), rest, self.length, keep, last)
+            self._store(b, totals, tile, last)
+            left = b.compute(ScalarOp.SUB, stored, both)
+            with b.for_("k", 0, left, kind=LoopKind.VECTOR, lanes=c.lanes) as loop:
+                write(plus(behind, of_register(loop.index)))
         f.invoke()
-
-    def _piece(self) -> int:
-        """Elements of a row that are read, and then stored, in one go."""
-        near = _PIECE // self.c.wide.itemsize
-        found = [n for n in range(self.c.lanes, 2 * near, self.c.lanes) if self.length % n == 0 and 2 * n >= near]
-        return min(found, key=lambda n: abs(n - near), default=min(near, self.length))
 
     @staticmethod
     def _left(b: Builder, most: Operand | int, done: Affine, whole: Operand | int) -> Operand:
