@@ -20,15 +20,13 @@ REASONS: Final[dict[str, str]] = {
     "erf f8": "Sapphire Rapids: 14.5 ns for 8 numbers in cache; 14 of 32 operations are lookups, which have one port",
     "tan": "Sapphire Rapids: 13.5 ns for 8 numbers in cache, of 51 operations with a quotient",
     "log2": "Sapphire Rapids: 39 instructions a vector of 8, two a cycle, 20 of them for the polynomial",
-    "cumsum f8 1e7": "Sapphire Rapids: tiles are read in one stretch a thread, 13 GB/s of memory where four get 17, and "
-    "are written and read once more in the second cache; on one thread 14 ms, a copy 8.4",
-    "sum f8 1e7": "Sapphire Rapids: what only reads gets 27 GB/s of two threads at most (C, four stretches), a copy past "
-    "the caches moves 41",
-    "transpose f8 1e7": "Sapphire Rapids: lines of the result are fetched before they are stored, in 128 rows at once; in C "
-    "34 ms so, 7.1 past the caches from tiles of 32 rows of 2 KiB",
-    "take f8 1e7": "Sapphire Rapids: rows of 20 KB lie anywhere, each begins where nothing is fetched ahead",
-    "polynomial f4 1e7": "Sapphire Rapids: in C, of 11 operations, it takes as long as axpy, 3.1 ms; here, of 14, 3.9 and axpy "
-    "3.1, the chain of a vector leaving less room for loads ahead",
+    "cumsum f8 1e7": "Sapphire Rapids: each thread reads one stretch, and all is written to and read from the second "
+    "cache besides; on one thread 14 ms, a copy 8.4",
+    "sum f8 1e7": "Sapphire Rapids: what only reads gets 27 GB/s of two threads (C, four stretches), copies past the "
+    "caches 41",
+    "transpose f8 1e7": "Sapphire Rapids: lines of the result are fetched before they are stored; in C 34 ms so, 7.1 past "
+    "the caches from tiles of 32 rows of 2 KiB",
+    "polynomial f4 1e7": "Sapphire Rapids: 3.9 ms where axpy takes 3.1; in C, of 11 operations and not 14, as long as axpy",
     "scatter add": "updates follow one another through memory, 0.7 ns each; checking the indices costs nothing",
     "equation of state": "Sapphire Rapids: 17 ns for 8 numbers in cache are the divider's 36 cycles; on two threads "
     "beside neighbours 52 sums and products count, too, which JAX contracts, and so does the next row, by a setting",
