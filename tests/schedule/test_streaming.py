@@ -26,6 +26,7 @@ from tracer.ir.loop import (
     Register,
     Space,
     Store,
+    Transpose,
     View,
     index_constant,
 )  # fmt: skip
@@ -175,6 +176,36 @@ def test_what_is_written_in_its_operands_place_does_not() -> None:
     """Its lines are in a cache already."""
     p = optimize(staged(lambda x: [2 * x + 1], [np.empty(LEAST // 8)]))
     assert streams(schedule(p, donated=[0])) == 0
+
+
+@pytest.mark.parametrize("dtype", [np.int16, np.float32, np.float64])
+@pytest.mark.parametrize(("start", "stride"), [(0, 64), (16, 80), (3, 64), (0, 67)])
+def test_transposes_past_the_caches_begin_at_any_element(dtype: Any, start: int, stride: int) -> None:
+    """In whole lines, and in others as ever; also where blocks do not divide a tile, and where it is small."""
+    source = np.arange(80 * 70).astype(dtype)
+    for rows, columns in ((32, 48), (37, 48), (37, 50), (16, 16), (5, 48), (40, 7), (1, 1)):
+
+        def body(a: Any, o: Any, rows: int = rows, columns: int = columns) -> list[Any]:
+            views = View(o, at(constant=start)), stride, View(a, at(constant=1)), 70
+            return [Transpose(*views, integer(rows), integer(columns), past=True)]
+
+        out = np.zeros(start + 40 * stride, dtype)
+        expected = out.copy()
+        for row in range(rows):
+            for column in range(columns):
+                expected[start + row * stride + column] = source[1 + column * 70 + row]
+        kind = np.dtype(dtype)
+        run(module_of([("a", kind, source.size, False), ("o", kind, out.size, True)], body), [source, out])
+        np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize("shape", [(2048, 2049), (2049, 2048), (2500, 2100)])
+def test_large_transposes_pass_the_caches(shape: tuple[int, int]) -> None:
+    x = np.arange(shape[0] * shape[1], dtype="f8").reshape(shape)
+    module = schedule(optimize(staged(lambda x: [x.T], [x]))).module
+    found = [s.past for f in module.functions for s in statements_of(f.body) if isinstance(s, Transpose)]
+    assert found == [True]
+    np.testing.assert_array_equal(jit(lambda x: x.T)(x), x.T)
 
 
 def test_large_copies_are_shared() -> None:

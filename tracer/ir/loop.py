@@ -243,7 +243,7 @@ class Copy:
 class Transpose:
     """target[r * target_stride + c] = source[c * source_stride + r] for r in range(rows), c in range(columns).
 
-    Equal dtypes, no overlap. Elements may be stored more than once.
+    Equal dtypes, no overlap. Elements may be stored more than once. past: past the caches, where that is whole lines.
     """
 
     target: View
@@ -252,6 +252,7 @@ class Transpose:
     source_stride: int
     rows: Operand
     columns: Operand
+    past: bool = False
 
 
 @dataclass(frozen=True, slots=True)

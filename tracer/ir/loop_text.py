@@ -233,7 +233,8 @@ class Printer:
             case Transpose():
                 size = f"{self._index(s.rows)} by {self._index(s.columns)}"
                 source = f"{self._view(s.source)} stride {s.source_stride}"
-                return f"transpose {size} from {source} to {self._view(s.target)} stride {s.target_stride}"
+                past = " past caches" if s.past else ""
+                return f"transpose {size} from {source} to {self._view(s.target)} stride {s.target_stride}{past}"
             case StackPush():
                 return f"push {s.count} from {self._view(s.source)} to stack {s.stack}"
             case StackPop():

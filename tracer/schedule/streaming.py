@@ -33,6 +33,7 @@ from tracer.ir.loop import (
     Space,
     Statement,
     Store,
+    Transpose,
     View,
     index_constant,
 )  # fmt: skip
@@ -85,7 +86,7 @@ def _streamed(function: Function, results: Mapping[int, int], least: int) -> Fun
     given = {p: results[n] for n, p in enumerate(function.parameters) if n in results and isinstance(p, Buffer)}
     large = {p: begins for p, begins in given.items() if _bytes(p) >= least}
     for s in statements_of(function.body):
-        if not isinstance(s, Store):
+        if not isinstance(s, Store | Transpose):
             for buffer, _, _ in accesses_of(s):
                 large.pop(buffer, None)
     if not large:
@@ -97,6 +98,8 @@ def _streamed(function: Function, results: Mapping[int, int], least: int) -> Fun
 def _loop_in_pieces(
     s: Statement, large: Mapping[Buffer, int], least: int, limits: Mapping[Register, int]
 ) -> Sequence[Statement]:
+    if isinstance(s, Transpose) and s.target.buffer in large:
+        return (replace(s, past=True),)
     if not isinstance(s, For) or s.kind is not LoopKind.VECTOR or any(c.combine is not None for c in s.carries):
         return (s,)
     stores = [x for x in s.body.statements if isinstance(x, Store) and x.buffer in large]

@@ -46,7 +46,7 @@ from tracer.codegen.llvm.skinny_products import COUNTS, FORMS, skinny_kind, skin
 from tracer.codegen.llvm.tiles import tried_out
 from tracer.codegen.llvm.totals import KINDS as TOTALS
 from tracer.codegen.llvm.totals import total_text
-from tracer.codegen.llvm.transposes import BLOCK, SYMBOL, transpose_text
+from tracer.codegen.llvm.transposes import BLOCK, PAST, SYMBOL, past_text, transpose_text
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,6 +100,7 @@ def _rows(kind: str) -> list[_Shared]:
 
 _SHARED: Final = (
     *(_Shared((f"{SYMBOL}{size}",), partial(transpose_text, size)) for size in BLOCK),
+    *(_Shared((f"{SYMBOL}{size}_past",), partial(past_text, size)) for size in PAST),
     *(module for kind in KINDS for module in _products(kind, _kernel(kind))),
     *_products(SHORT_KIND, _Shared((f"tracer_product_{SHORT_KIND}",), short_products_text, holds=_holds)),
     *(_Shared((f"{RADIX}{kind}",), partial(radix_text, kind)) for kind in SORTED_KINDS),

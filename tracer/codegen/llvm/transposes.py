@@ -10,12 +10,15 @@ from __future__ import annotations
 from typing import Final
 
 from tracer.codegen.llvm.frame import Frame
-from tracer.codegen.llvm.machine import preferred_bits
+from tracer.codegen.llvm.machine import is_x86, preferred_bits
+from tracer.codegen.llvm.streaming import LINE
 from tracer.codegen.llvm.types import indices
 from tracer.ir.loop import Transpose
 
 SYMBOL: Final = "tracer_transpose"
 BLOCK: Final = {1: 16, 2: 16, 4: 16, 8: 8}  # rows of a block by bytes of an element
+PAST: Final = (4, 8)
+"""Bytes of elements of which the rows of a block are whole lines, and may pass the caches."""
 
 
 def transpose(f: Frame, s: Transpose) -> None:
@@ -24,19 +27,58 @@ def transpose(f: Frame, s: Transpose) -> None:
     target = f.pointer(s.target.buffer, s.target.start)
     source = f.pointer(s.source.buffer, s.source.start)
     strides = f"ptr {target}, i64 {s.target_stride}, ptr {source}, i64 {s.source_stride}"
-    name = f"@{SYMBOL}{size}"
+    name = f"@{SYMBOL}{size}{'_past' if s.past and size in PAST else ''}"
     f.w.declarations[name] = f"declare void {name}(ptr, i64, ptr, i64, i64, i64)"
     f.w.do(f"call void {name}({strides}, i64 {f.operand(s.rows)}, i64 {f.operand(s.columns)})")
     f.polled = True
 
 
+_PARAMETERS: Final = (
+    "ptr noalias %target, i64 %target.stride, ptr noalias %source, i64 %source.stride, i64 %rows, i64 %columns"
+)
+
+
+def past_text(size: int) -> str:
+    """The module of what does the same past the caches, where that is whole lines of memory."""
+    n = BLOCK[size]
+    given = "ptr %target, i64 %target.stride, ptr %source, i64 %source.stride, i64 %rows, i64 %columns"
+    fence = ("declare void @llvm.x86.sse.sfence()", "call void @llvm.x86.sse.sfence()") if is_x86() else ("", "")
+    return f"""\
+declare void @{SYMBOL}{size}(ptr, i64, ptr, i64, i64, i64)
+{fence[0]}
+define void @{SYMBOL}{size}_past({_PARAMETERS}) #0 {{
+  %address = ptrtoint ptr %target to i64
+  %apart = mul i64 %target.stride, {size}
+  %either = or i64 %address, %apart
+  %width = mul i64 %columns, {size}
+  %any = or i64 %either, %width
+  %odd = and i64 %any, {LINE - 1}
+  %whole = icmp eq i64 %odd, 0
+  br i1 %whole, label %lines, label %others
+lines:
+  call void @turn({given})
+  {fence[1]}
+  ret void
+others:
+  call void @{SYMBOL}{size}({given})
+  ret void
+}}
+{_turning(size, "internal void @turn", f"align {n * size}, !nontemporal !1")}
+!1 = !{{i32 1}}
+"""
+
+
 def transpose_text(size: int) -> str:
     """The module of what turns tiles of elements of `size` bytes."""
+    return _turning(size, f"void @{SYMBOL}{size}", f"align {size}")
+
+
+def _turning(size: int, name: str, how: str) -> str:
+    """What turns tiles. how: the blocks' rows are stored."""
     n, element = BLOCK[size], f"i{8 * size}"
     return f"""\
 declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
-define void @{SYMBOL}{size}(ptr noalias %target, i64 %target.stride, ptr noalias %source, \
-i64 %source.stride, i64 %rows, i64 %columns) #0 {{
+define {name}({_PARAMETERS}) #0 {{
 entry:
   %few.rows = icmp slt i64 %rows, {n}
   %few.columns = icmp slt i64 %columns, {n}
@@ -55,7 +97,7 @@ block:
   %to.row = mul i64 %r, %target.stride
   %to.at = add i64 %to.row, %c
   %to = getelementptr {element}, ptr %target, i64 %to.at
-{_block(n, element, size)}
+{_block(n, element, size, how)}
   %c.is.last = icmp eq i64 %c, %last.column
   %c.next = add i64 %c, {n}
   br i1 %c.is.last, label %row.end, label %block.end
@@ -101,7 +143,7 @@ attributes #0 = {{ nounwind "prefer-vector-width"="{preferred_bits()}" }}
 """
 
 
-def _block(n: int, element: str, size: int) -> str:
+def _block(n: int, element: str, size: int, how: str) -> str:
     """Load n rows, interleave them, store n rows."""
     kind, lines = f"<{n} x {element}>", []
     for u in range(n):
@@ -120,5 +162,5 @@ def _block(n: int, element: str, size: int) -> str:
     for u in range(n):
         lines.append(f"  %step{u} = mul i64 %target.stride, {u}")
         lines.append(f"  %out{u} = getelementptr {element}, ptr %to, i64 %step{u}")
-        lines.append(f"  store {kind} %w{stages}.{u}, ptr %out{u}, align {size}")
+        lines.append(f"  store {kind} %w{stages}.{u}, ptr %out{u}, {how}")
     return "\n".join(lines)
