@@ -24,9 +24,8 @@ REASONS: Final[dict[str, str]] = {
     "cache besides; on one thread 14 ms, a copy 8.4",
     "sum f8 1e7": "Sapphire Rapids: what only reads gets 27 GB/s of two threads (C, four stretches), copies past the "
     "caches 41",
-    "transpose f8 1e7": "Sapphire Rapids: lines of the result are fetched before they are stored; in C 34 ms so, 7.1 past "
-    "the caches from tiles of 32 rows of 2 KiB",
-    "polynomial f4 1e7": "Sapphire Rapids: 3.9 ms where axpy takes 3.1; in C, of 11 operations and not 14, as long as axpy",
+    "polynomial f4 1e7": "Sapphire Rapids: 3.9 ms where axpy takes 3.1; in C, of 11 operations and not 14, "
+    "as long as axpy",
     "scatter add": "updates follow one another through memory, 0.7 ns each; checking the indices costs nothing",
     "equation of state": "Sapphire Rapids: 17 ns for 8 numbers in cache are the divider's 36 cycles; on two threads "
     "beside neighbours 52 sums and products count, too, which JAX contracts, and so does the next row, by a setting",
