@@ -152,6 +152,32 @@ def test_a_worker_answers_when_its_threads_are_at_rest(monkeypatch):
     assert len(pauses) == 3
 
 
+def test_first_calls_and_peaks_above_jaxs_are_measured_anew(monkeypatch):
+    import compare
+
+    asked, firsts = [], {"tracer": [0.3, 0.1, 0.2], "jax": [0.5, 0.4, 0.6]}
+
+    class Fake:
+        def __init__(self, peer):
+            self.peer = peer
+
+        def stop(self):
+            asked.append(self.peer)
+
+    def prepare(worker, row, folder):
+        return compare.Prepared(worker, firsts[worker.peer].pop(0), 1 << 30, Path(folder))
+
+    monkeypatch.setattr(compare, "Worker", Fake)
+    monkeypatch.setattr(compare, "prepare", prepare)
+    late = {"row": "sum f4 1e3", "peers": {"tracer": {"first": 2.0, "peak": 0}, "jax": {"first": 1.0, "peak": 0}}}
+    soon = {"row": "sum f4 1e6", "peers": {"tracer": {"first": 1.0, "peak": 0}, "jax": {"first": 2.0, "peak": 0}}}
+    compare.measure_again([late, soon])
+    assert asked == ["tracer", "jax"] * 3
+    assert late["peers"]["tracer"] == {"first": 0.2, "first_among_rows": 2.0, "peak": 0}
+    assert late["peers"]["jax"] == {"first": 0.5, "first_among_rows": 1.0, "peak": 0}
+    assert soon["peers"]["tracer"] == {"first": 1.0, "peak": 0}
+
+
 def test_rows_behind_are_listed_with_the_reason():
     from peers.report import page
 

@@ -20,8 +20,9 @@ tracer beside {peers}, as recorded on {date}. A ratio is the peer's time by trac
 call includes tracing and compiling, in a process that has compiled something before, on a machine that has compiled
 the kernels which programs share; programs are kept in no files. Memory is the growth of the
 process's peak over two calls, arguments and pages of files (the code of libraries) left out, after what earlier rows
-left behind was given back, and at least the size of the results; where tracer's was above jax's, both were measured
-anew in processes of their own, since not all that earlier rows freed is given back.
+left behind was given back, and at least the size of the results. Where tracer's first call took longer than jax's, or
+its peak was above, both were measured anew, three times in processes of their own, and the medians stand here: a first
+call is measured once in a process, and not all that earlier rows freed is given back.
 
 Machine: {machine}.
 
