@@ -16,7 +16,7 @@ import numpy as np
 
 from tracer.ir.primitive import Eager, Effect
 from tracer.ir.program import Atom, Equation, Literal, Program, Var
-from tracer.ir.types import ArrayType, size
+from tracer.ir.types import ArrayType, StackType, size
 from tracer.lazy import LazyModule
 from tracer.primitives.calls import call_p
 from tracer.primitives.powers import pow_p
@@ -59,7 +59,9 @@ def prepare_program(program: Program, samples: Sequence[Array]) -> Run:
 
 
 def _is_plain(equation: Equation) -> bool:
-    """Whether the equation runs by itself, outside every trace, as often as one likes."""
+    """Whether the equation runs by itself, outside every trace, as often as one likes. Stacks are never arrays."""
+    if any(isinstance(x.type, StackType) for x in (*equation.inputs, *equation.outputs)):
+        return False
     nested = equation.primitive.eager is not Eager.COMPILED and any(True for _ in equation.nested())
     return not nested and not equation.effects - {Effect.FAULT}
 
