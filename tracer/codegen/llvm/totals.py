@@ -141,7 +141,7 @@ def _reduced(s: For, carry: Carry, number: int) -> Load | None:
     before, element = joined.operands
     load = made.get(element) if isinstance(element, Register) else None
     while isinstance(load, Compute):
-        load = made[next(x for x in load.operands if isinstance(x, Register))]
+        load = made.get(next((x for x in load.operands if isinstance(x, Register)), s.index))  # not the index itself
     if before is not carry.register or not isinstance(load, Load) or load.mask is not None:
         return None
     dtype, steps = carry.register.dtype, [c for r, c in load.address.terms if r is s.index]
