@@ -168,6 +168,22 @@ def test_checks_of_elements_outlive_sixty_good_calls(
     assert outcome(bad) == first[1]
 
 
+def test_kinds_that_get_no_plan_are_not_counted_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = replay.Calls(lambda x: x + 1.0 if concrete_value(x) is None else x * 2.0)
+    for _ in range(often.calls + 1):
+        calls.call(X)
+    assert [*calls.plans.values()] == [None]
+    noted: list[Any] = []
+    monkeypatch.setattr(calls, "note", lambda *given: noted.append(given))
+    assert calls.call(X).shape == X.shape
+    assert not noted
+    calls.call(Y)
+    assert len(noted) == 1
+    calls.version -= 1  # as where a setting has changed
+    calls.call(X)
+    assert len(noted) == 2
+
+
 def test_what_asks_for_elements_gets_no_plan(planned: list[str]) -> None:
     @replayed
     def halved(x: Any) -> Any:

@@ -70,6 +70,11 @@ class _UnknownError(Exception):
     """A call with an argument that plans do not know."""
 
 
+def _untried(arrays: list[Array]) -> Any:
+    """In the place of plans of kinds that did not come often yet."""
+    raise AssertionError(arrays)
+
+
 class Calls:
     """How often kinds of calls came, and the plans of those that came often.
 
@@ -103,12 +108,14 @@ class Calls:
                 key.append(name)
                 _describe(kwargs[name], key, arrays)
             found = tuple(key)
-            plan, kind = self.plans.get(found), found
+            plan, kind = self.plans.get(found, _untried), found
         except (_UnknownError, TypeError):
             plan = None
         if kind is None:  # not where the exception is handled, which would be shown above errors of the function's own
             return apart(function(*args, **kwargs), args, kwargs)
-        if plan is not None and self.version == gate.version and gate.is_open_here:
+        if plan is None and self.version == gate.version:  # there is none for good, or another thread makes it
+            return apart(function(*args, **kwargs), args, kwargs)
+        if plan is not None and plan is not _untried and self.version == gate.version and gate.is_open_here:
             try:
                 return plan([*map(as_array, arrays)] if np.ndarray in map(type, arrays) else arrays)
             except Exception:
