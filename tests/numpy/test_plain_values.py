@@ -11,7 +11,7 @@ import tracer
 import tracer.numpy as tnp
 from tests.counted_calls import python_calls
 from tracer.errors import ShapeError, TracerError
-from tracer.numpy import creation
+from tracer.numpy import creation, dtypes, plain_values
 from tracer.numpy.conversion import array_of
 from tracer.numpy.plain_values import plain_array
 from tracer.settings import config
@@ -107,6 +107,38 @@ def test_dtypes_make_arrays_of_numbers() -> None:
     assert str(tnp.int8([1, 2]).type) == "i8[2]"
     with pytest.raises(TracerError, match="does not fit in int8"):
         tnp.int8(300)
+
+
+NUMBERS: list[Any] = [
+    1.5, -0.0, 0.1, float("nan"), float("-inf"), 1e300, 3.1e38, -3.4028235677973366e38, 1e-46, 3.7, -1.5, 0, 7, -1, 127,
+    128, 255, 256, -129, 2**24 + 1, 2**53 + 1, 2**31, 2**63 - 1, 2**63, 2**64, -(2**63), -(2**63) - 1, 10**400, True,
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")  # of 1e300 where floats are float32 by default
+@pytest.mark.parametrize("default", ["float64", "float32"])
+@pytest.mark.parametrize("name", ["float64", "float32", "float16", "bfloat16", "bool_", "complex64", "int8", "uint8",
+                                  "int32", "int64", "uint64", "int4", "uint4", "float8_e5m2"])  # fmt: skip
+def test_dtypes_of_numbers_give_what_all_ways_make_of_them(
+    name: str, default: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def outcome(number: Any) -> Any:
+        try:
+            found = getattr(tnp, name)(number)
+        except TracerError as error:
+            return type(error), str(error)
+        return found.type, np.asarray(found).tobytes()
+
+    try:
+        config.default_float = default
+        quick = [outcome(number) for number in NUMBERS]
+        for module in (dtypes, plain_values):
+            monkeypatch.setattr(module, "plain_number", lambda number, wanted: None)
+        monkeypatch.setattr(dtypes, "plain_array", lambda a, dtype=None: None)
+        for number, found in zip(NUMBERS, quick, strict=True):
+            assert found == outcome(number), number
+    finally:
+        config.default_float = "float64"
 
 
 def test_lists_of_unequal_rows_are_told_of() -> None:

@@ -15,7 +15,7 @@ from tracer.errors import ArgumentError, DTypeError, message
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
 from tracer.numpy.conversion import array_of, cast, common_pair, default_pair, dtype_of_argument, native
-from tracer.numpy.plain_values import plain_array
+from tracer.numpy.plain_values import plain_array, plain_number
 from tracer.numpy.promotion import literal
 from tracer.primitives.conversion import dtype_named
 from tracer.runtime.replay import replayed, static
@@ -34,12 +34,17 @@ class ScalarType(type):
     @boundary
     def __call__(cls, x: Any = 0) -> Array:  # makes arrays, not instances
         """An array of the dtype, as `asarray(x, dtype)`."""
-        if type(x) is int and dtypes.is_integer(cls.dtype):
-            limits = dtypes.iinfo(cls.dtype)
-            if not limits.min <= x <= limits.max:
-                raise DTypeError(message(f"{cls.__name__}{here()}: the integer {x} does not fit in {cls.dtype.name}"))
+        if type(x) is float or type(x) is int:
+            found = plain_number(x, cls.dtype)
+            if found is not None:
+                return found
         found = None if type(x) is Array else plain_array(x, cls.dtype)
         if found is None:
+            if type(x) is int and dtypes.is_integer(cls.dtype):
+                limits = dtypes.iinfo(cls.dtype)
+                if not limits.min <= x <= limits.max:
+                    text = f"{cls.__name__}{here()}: the integer {x} does not fit in {cls.dtype.name}"
+                    raise DTypeError(message(text))
             check_fits(cls.__name__, x, cls.dtype)
             found = _again(cls.__name__, x, cls.dtype)
         return found

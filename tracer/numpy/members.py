@@ -11,15 +11,15 @@ import numpy as np
 
 from tracer.errors import ShapeError, TracerFloatError, message
 from tracer.ir.dtypes import BOOL, DType, is_complex, real_dtype
-from tracer.ir.types import KeyType, is_differentiable
+from tracer.ir.types import is_differentiable
 from tracer.numpy import arithmetic, joining, logic, manipulation, rounding, sorting, taking
 from tracer.numpy import dtypes as dtypes_
 from tracer.numpy.conversion import dtype_of_argument
+from tracer.numpy.plain_values import known_value
 from tracer.primitives.complex import complex as join
 from tracer.primitives.conversion import bitcast_convert_type
 from tracer.runtime.devices import check_device, device_of
 from tracer.runtime.handles import another, makes_new
-from tracer.settings import gate
 from tracer.trace.array import Array
 from tracer.trace.source import here
 
@@ -78,7 +78,7 @@ def item(self: Array, *args: Any) -> Any:
     chosen = self
     if not args and self._is_plain_number():
         return self._value.item()
-    known = _known(self) if args else None
+    known = known_value(self) if args else None
     if known is not None and known.dtype.kind in "fciub":
         try:
             return known.item(*args)
@@ -96,14 +96,8 @@ def tolist(self: Array) -> Any:
     >>> tnp.asarray([[1, 2], [3, 4]]).tolist()
     [[1, 2], [3, 4]]
     """
-    known = _known(self)
+    known = known_value(self)
     return (np.asarray(self) if known is None else known).tolist()
-
-
-def _known(x: Array) -> np.ndarray[Any, Any] | None:
-    """The elements, where nothing is traced, and nobody notes what is read."""
-    plain = x._trace is None and type(x._value) is np.ndarray and type(x._type) is not KeyType
-    return x._value if plain and not gate.is_closed else None
 
 
 def to_numpy(self: Array) -> np.ndarray[Any, Any]:

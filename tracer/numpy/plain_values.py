@@ -50,6 +50,8 @@ def plain_array(a: Any, dtype: Any = None) -> Array | None:
         elif kind is np.ndarray:
             value = a.copy() if id(a.dtype) in _OBJECTS and a.nbytes < LEAST else None
         elif kind is float or kind is int:
+            if wanted is not None and (found := plain_number(a, wanted)) is not None:
+                return found
             value, weak = np.array(a, default if kind is float else dtypes.I64), wanted is None
         else:
             value = np.array(a) if kind is bool or (isinstance(a, np.generic) and id(a.dtype) in _OBJECTS) else None
@@ -58,6 +60,38 @@ def plain_array(a: Any, dtype: Any = None) -> Array | None:
     except (OverflowError, ValueError):  # too large, or rows of unequal lengths
         return None
     return None if value is None else unowned(value, weak)
+
+
+def plain_number(number: float, wanted: DType) -> Array | None:
+    """A float or an int as an array of a dtype; None where NumPy does not make it so, and where it does not fit."""
+    if gate.words[0]:
+        return None
+    if type(number) is int:
+        direct = wanted.kind in _INTEGERS and wanted.isbuiltin == 1
+    else:
+        direct = wanted is dtypes.F64 or (wanted is dtypes.F32 and -_LARGE < number < _LARGE)
+        direct = direct and _default_float() is dtypes.F64
+    try:
+        return unowned(np.array(number, wanted), False) if direct else None
+    except OverflowError:
+        return None
+
+
+_LARGE = 3e38  # below the greatest float32: larger numbers become infinite, of which NumPy warns
+
+
+def known_value(x: Any) -> Value | None:
+    """The elements of an array of ours, where nothing is traced, and nobody notes what is read; else None."""
+    if gate.words[0] or type(x) is not Array or type(x._type) is KeyType:
+        return None
+    return x._value if type(x._value) is np.ndarray else None
+
+
+def new_array(value: Value) -> Array | None:
+    """An array of elements that nobody else holds, not copied; None where a trace or the layout wants other ways."""
+    if gate.words[0] or value.base is not None or id(value.dtype) not in _OBJECTS or not value.flags.c_contiguous:
+        return None
+    return unowned(value, False)
 
 
 class _Default:
