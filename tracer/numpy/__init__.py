@@ -182,7 +182,7 @@ _REPLAYED = {
     "all", "allclose", "amax", "amin", "angle", "any", "append", "arange", "argmax", "argmin", "argpartition",
     "argsort", "around", "array_equal", "array_equiv", "array_split", "astype", "atleast_1d", "atleast_2d",
     "atleast_3d", "average", "bartlett", "bitwise_count", "blackman", "block", "broadcast_arrays", "broadcast_to",
-    "clip", "column_stack", "concat", "concatenate", "conj", "conjugate", "convolve", "corrcoef", "correlate",
+    "clip", "column_stack", "concat", "concatenate", "conj", "conjugate", "corrcoef", "correlate",
     "count_nonzero", "cov", "cross", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "delete", "diag",
     "diagflat", "diagonal", "diff", "divmod", "dot", "dsplit", "dstack", "ediff1d", "einsum", "empty",
     "empty_like", "expand_dims", "eye", "flip", "fliplr", "flipud", "fmax", "fmin", "frexp", "full", "full_like", "gcd",
@@ -197,7 +197,7 @@ _REPLAYED = {
     "sort", "sort_complex", "spacing", "split", "squeeze", "stack", "std", "sum", "swapaxes", "take", "take_along_axis",
     "tensordot", "tile", "trace", "transpose", "trapezoid", "tri", "tril", "tril_indices", "tril_indices_from", "triu",
     "triu_indices", "triu_indices_from", "unpackbits", "unstack", "unwrap", "vander", "var", "vdot", "vecdot", "vecmat",
-    "vsplit", "vstack", "where", "zeros", "zeros_like",
+    "vsplit", "vstack", "zeros", "zeros_like",
 }  # fmt: skip
 
 _MODULES = {

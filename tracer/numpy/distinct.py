@@ -17,6 +17,7 @@ from tracer.numpy.creation import asarray, full, ones, zeros
 from tracer.numpy.joining import concatenate
 from tracer.numpy.logic import isnan
 from tracer.numpy.manipulation import moveaxis, ravel, reshape
+from tracer.numpy.plain_values import known_value, new_array
 from tracer.numpy.reductions import any
 from tracer.numpy.scans import cumsum
 from tracer.numpy.sorting import argsort, lexsort
@@ -68,6 +69,10 @@ def unique(
     (Array([1, 3], i64), Array([1, 2], i64))
     """
     del sorted  # they always are, and may be in any order where it is False
+    if size is None and axis is None and not (return_index or return_inverse or return_counts):
+        value = known_value(ar)
+        if value is not None and (result := new_array(np.unique(value, equal_nan=equal_nan))) is not None:
+            return result
     x = array_of("unique", ar)
     axis = axis if axis is None else axis_of("unique", axis, x.ndim)
     known = concrete_value(x)

@@ -43,7 +43,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Bounds = None, weights: A
     >>> tnp.histogram_bin_edges([0.0, 1.0, 4.0], 4)
     Array([0., 1., 2., 3., 4.], f64)
     """
-    x = ravel(array_of("histogram", a))
+    x = _flat(a)
     if isinstance(bins, str):
         if concrete_value(x) is None:
             raise TracerArrayError(
@@ -72,7 +72,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Bounds = None, weights: A
     if range is not None:
         low, high = asarray(range[0]), asarray(range[1])
     elif x.shape[0]:
-        low, high = min(x), max(x)
+        low, high = _ends(x)
     else:
         low, high = asarray(0.0), asarray(1.0)
     low, high = promoted_inexact("histogram", low, high)
@@ -91,6 +91,16 @@ def _spaced(low: Array, high: Array, count: int) -> Array:
     """The edges of so many bins of equal width; around one number of width 1 together."""
     flat = low == high
     return linspace(where(flat, low - 0.5, low), where(flat, high + 0.5, high), count + 1)
+
+
+@partial(replayed, named=False)
+def _ends(x: Array) -> tuple[Array, Array]:
+    return min(x), max(x)
+
+
+def _flat(a: Any) -> Array:
+    x = array_of("histogram", a)
+    return x if x.ndim == 1 else ravel(x)
 
 
 def _check_range(range: Bounds) -> None:
@@ -114,7 +124,7 @@ def histogram(
     >>> tnp.histogram([1.0, 2.0, 1.0], bins=[0.0, 1.0, 2.0, 3.0])
     (Array([0, 2, 1], i64), Array([0., 1., 2., 3.], f64))
     """
-    x = ravel(array_of("histogram", a))
+    x = _flat(a)
     edges = histogram_bin_edges(x, bins, range, weights)
     place, inside = _bin("histogram", x, edges)
     counts = _counted(place, inside, edges.shape[0] - 1, weights)
@@ -239,4 +249,4 @@ def _digitized(values: Array, edges: Array, side: str) -> Array:
 def _ascends(values: Any) -> bool:
     """Whether values ascend, NaN being the greatest."""
     later, earlier = values[1:], values[:-1]
-    return bool(np.all((later >= earlier) | (later != later)))
+    return bool(((later >= earlier) | (later != later)).all())

@@ -53,6 +53,16 @@ def determinant(a: Any) -> Array | None:
     return unowned(np.asarray(quietly(_in_double, _LAPACK.det, (x,))), False)
 
 
+def sign_and_logarithm(a: Any) -> tuple[Array, Array] | None:
+    """The sign of the determinant of one matrix, and the logarithm of its absolute value."""
+    x = _matrix(a)
+    if x is None:
+        return None
+    function = apart_from_forks(_LAPACK.slogdet) if x.size > LARGE else _LAPACK.slogdet
+    sign, logarithm = quietly(function, x if x.dtype is dtypes.F64 else x.astype(dtypes.F64))
+    return unowned(np.array(sign, x.dtype), False), unowned(np.array(logarithm, x.dtype), False)
+
+
 def _matrix(a: Any) -> Value | None:
     x = _real(a)
     return x if x is not None and x.ndim == 2 and x.shape[0] == x.shape[1] != 0 else None

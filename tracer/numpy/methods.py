@@ -295,8 +295,8 @@ _QUICK: Final = frozenset(
 """Those that are boundaries themselves: a call less, where it counts."""
 
 _REPLAYED: Final = frozenset((
-    "T", "all", "any", "argmax", "argmin", "argsort", "astype", "conj", "conjugate", "cumprod", "cumsum", "diagonal",
-    "argpartition", "clip", "dot", "flatten", "imag", "mT", "max", "mean", "min", "prod", "ptp", "ravel",
+    "T", "__round__", "all", "any", "argmax", "argmin", "argsort", "astype", "conj", "conjugate", "cumprod", "cumsum",
+    "diagonal", "argpartition", "clip", "dot", "flatten", "imag", "mT", "max", "mean", "min", "prod", "ptp", "ravel",
     "real", "repeat", "reshape", "round", "searchsorted", "sort", "squeeze", "std", "sum", "swapaxes", "take", "trace",
     "transpose", "var",
 ))  # fmt: skip

@@ -32,7 +32,7 @@ def array_ufunc(self: Array, ufunc: np.ufunc, method: str, *inputs: Any, **kwarg
     allows that.
     """
     del self
-    if not all(map(_known_operand, inputs)):
+    if not (_KNOWN.issuperset(map(type, inputs)) or all(map(_known_operand, inputs))):
         return NotImplemented
     if not kwargs and method == "__call__":
         ours = _functions.get(ufunc)
@@ -61,6 +61,10 @@ def _known_operand(x: Any) -> bool:
     return type(x) is Array or isinstance(
         x, Array | np.ndarray | np.generic | bool | int | float | complex | list | tuple
     )
+
+
+_KNOWN = frozenset((Array, np.ndarray, np.float64, np.float32, np.int64, float, int))
+"""What comes most often, found without a look at each."""
 
 
 def _namespace() -> Any:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from tracer.primitives.broadcasting import axis_of
 from tracer.primitives.convolution_layouts import conv_general_dilated
 from tracer.primitives.joining import slice_in_dim
 from tracer.runtime.handles import makes_new
+from tracer.runtime.replay import replayed
 from tracer.trace.array import Array
 from tracer.trace.source import here
 
@@ -42,10 +44,20 @@ def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None) -> Ar
     >>> tnp.convolve([1, 2, 3], [0, 1, 2])
     Array([0, 1, 4, 7, 6], i64)
     """
+    return _slid_over(a, v, _turned(a, v), mode, precision)
+
+
+@partial(replayed, named=False)
+def _turned(a: Any, v: Any) -> Array:
+    """The shorter vector of a convolution from its end to its start: apart, or compiled code would add in its order."""
     x, y = _vectors("convolve", atleast_1d(a), atleast_1d(v))
-    if y.shape[0] > x.shape[0]:
-        x, y = y, x
-    return _slid("convolve", x, flip(y), mode, precision)
+    return flip(x if y.shape[0] > x.shape[0] else y)
+
+
+@partial(replayed, named=False)
+def _slid_over(a: Any, v: Any, turned: Array, mode: str, precision: Any) -> Array:
+    x, y = _vectors("convolve", atleast_1d(a), atleast_1d(v))
+    return _slid("convolve", y if y.shape[0] > x.shape[0] else x, turned, mode, precision)
 
 
 def correlate(a: Any, v: Any, mode: str = "valid", *, precision: Any = None) -> Array:

@@ -353,6 +353,9 @@ def slogdet(a: Any, /) -> SlogdetResult:
     >>> tnp.linalg.slogdet(tnp.asarray([[2.0, 0.0], [0.0, 1.0]]))
     SlogdetResult(sign=Array(1., f64), logabsdet=Array(0.69314718, f64))
     """
+    found = known_matrices.sign_and_logarithm(a)
+    if found is not None:
+        return SlogdetResult(*found)
     x = _matrices("slogdet", a)
     if state.innermost is not None:
         return SlogdetResult(*_slogdet(x))

@@ -47,7 +47,7 @@ class Quick(Calls):
         """A call by way of Python."""
         if state.innermost is not None or not gate.is_open_here:
             return self.function(*operands, **options)
-        if any(isinstance(x, np.generic) for x in operands):
+        if not _NUMPYS.isdisjoint(map(type, operands)):
             return self._of_numpys(operands, options)
         kind = None if options else _kind(operands)
         if kind is None:
@@ -60,10 +60,9 @@ class Quick(Calls):
 
     def _of_numpys(self, operands: Sequence[Any], options: dict[str, Any]) -> Any:
         """A call with numbers of NumPy's, which beside an array of ours are as arrays without axes."""
-        known = [unowned(np.array(x), False) if type(x) in _NUMPYS else x for x in operands]
-        if options or any(isinstance(x, np.generic) for x in known):
+        if options:
             return self.function(*operands, **options)
-        return self.call(*known)
+        return self.call(*[unowned(np.array(x), False) if type(x) in _NUMPYS else x for x in operands])
 
     def _count(self, kind: tuple[Types, tuple[bool, ...]], result: Array, calls: int) -> None:
         """Compile for this kind of operands, if it came often enough. calls: so many short ones took as long."""
