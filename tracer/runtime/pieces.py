@@ -63,7 +63,7 @@ def _is_plain(equation: Equation) -> bool:
     if any(isinstance(x.type, StackType) for x in (*equation.inputs, *equation.outputs)):
         return False
     nested = equation.primitive.eager is not Eager.COMPILED and any(True for _ in equation.nested())
-    return not nested and not equation.effects - {Effect.FAULT}
+    return not nested and not equation.effects
 
 
 def _replayed(program: Program) -> Run:
