@@ -151,3 +151,27 @@ def test_linspace_of_integers_has_numpys_roundings() -> None:
             for num in (1, 2, 8, 11, 34):
                 expected = np.linspace(start, stop, num, dtype=int)
                 assert np.array_equal(tnp.linspace(start, stop, num, dtype=int), expected)
+
+
+def test_conditions_and_choices_are_rows_of_arrays_as_well() -> None:
+    conditions, choices = np.asarray([[True, False, False], [True, True, False]]), np.asarray([[1.0, 2, 3], [4, 5, 6]])
+    expected = np.select(conditions, choices, 7)
+    for call in (tnp.select, tracer.jit(tnp.select)):
+        np.testing.assert_array_equal(call(conditions, choices, 7), expected)
+    np.testing.assert_array_equal(tnp.select(tnp.asarray(conditions), [8.0, 9.0]), np.select(conditions, [8.0, 9.0]))
+    for none in ((), np.zeros((0, 3), bool)):
+        with pytest.raises(ArgumentError, match=r"select at .*one choice for each condition, and one at least"):
+            tnp.select(none, ())
+
+
+def test_lists_without_elements_hold_places_and_counts() -> None:
+    for none in ([], ()):
+        for ours, theirs in (
+            (tnp.take([1.0, 2.0], none), np.take([1.0, 2.0], none)),
+            (tnp.take(np.ones((2, 3)), none, 1), np.take(np.ones((2, 3)), none, 1)),
+            (tnp.bincount(none), np.bincount(none)),
+            (tnp.bincount(none, minlength=3), np.bincount(none, minlength=3)),
+        ):
+            same(ours, theirs)
+    with pytest.raises(ArgumentError, match=r"take at .* takes integer indices"):
+        tnp.take([1.0, 2.0], np.zeros(0))

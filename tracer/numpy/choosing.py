@@ -102,14 +102,15 @@ def apply_where(
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
     """From each choice where its condition is the first to hold; the default where none does.
 
-    condlist: bools [*s]; choicelist: as many arrays or numbers; default: one more. All broadcast together, and are
-    promoted to one dtype; returns that shape and dtype. Raises ArgumentError for lists of different lengths.
+    condlist: bools [*s]; choicelist: as many arrays or numbers; default: one more. Both may be arrays, of which the
+    rows are meant. All broadcast together, and are promoted to one dtype; returns that shape and dtype. Raises
+    ArgumentError for lists of different lengths.
 
     >>> x = tnp.arange(4)
     >>> tnp.select([x < 1, x < 3], [x, 10 * x], -1)
     Array([ 0, 10, 20, -1], i64)
     """
-    if len(condlist) != len(choicelist) or not condlist:
+    if len(condlist) != len(choicelist) or not len(condlist):
         raise ArgumentError(
             message(
                 f"select{here()}: one choice for each condition, and one at least",

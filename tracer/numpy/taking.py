@@ -15,7 +15,7 @@ from tracer.ir import dtypes, shape
 from tracer.lazy import LazyModule
 from tracer.numpy.arithmetic import clip
 from tracer.numpy.choosing import nonzero, where
-from tracer.numpy.conversion import array_of, broadcast, no_out
+from tracer.numpy.conversion import array_of, broadcast, cast, no_out
 from tracer.numpy.indexing import checked_places, get, known_places
 from tracer.numpy.manipulation import moveaxis, ravel
 from tracer.numpy.sorting import searchsorted, sort
@@ -53,6 +53,8 @@ def take(
     no_out("take", out)
     x = array_of("take", a)
     places = array_of("take", indices)
+    if isinstance(indices, list | tuple) and not places.size:
+        places = cast(places, dtypes.I64)  # of no numbers, NumPy makes floats
     if places.dtype == dtypes.BOOL or not dtypes.is_integer(places.dtype):
         raise ArgumentError(message(f"take{here()} takes integer indices", f"got {places.type}"))
     if axis is None:
