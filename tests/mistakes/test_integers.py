@@ -185,26 +185,47 @@ def test_the_whole_message_names_the_operation_the_parameter_and_what_came() -> 
     )
 
 
+def test_a_traced_integer_is_refused_by_operation_and_parameter() -> None:
+    fails(
+        errors.TracerIntegerError,
+        lambda: tracer.jit(lambda k: lax.top_k(X, k))(2),  # here
+        "top_k at @here: k must be known while tracing\n  got Array(traced, i64*[])\n"
+        "  help: mark the argument static: jit(f, static_argnums=...)",
+    )
+    for call, said in (
+        (lambda n: tnp.linspace(0.0, 1.0, n), "linspace at .*: num"),
+        (lambda n: special.polygamma(n, X), "polygamma at .*: the order"),
+        (lambda n: lax.tile(X, (n,)), "tile at .*: reps"),
+        (lambda n: random.normal(KEY, (n,)), "random.normal at .*: a shape"),
+    ):
+        with pytest.raises(errors.TracerIntegerError, match=f"^{said} must be known while tracing\n"):
+            tracer.jit(call)(2)
+
+
 def test_one_number_for_several_is_refused() -> None:
     fails(
         errors.ArgumentError,
         lambda: lax.tile(X, 2),  # type: ignore[arg-type]  # here
-        "tile at @here: reps takes a sequence of integers\n  got int: 2\n"
-        "  help: give an integer, or what has __index__",
+        "tile at @here: reps takes a sequence of integers\n  got int: 2\n  help: give a tuple of them",
     )
 
 
 def test_places_axes_and_numbers_of_arguments_are_whole_as_well() -> None:
     for call, said in (
-        (lambda: nn.glu(M, axis=0.5), r"^glu at .*: an axis is an integer\n  got 0.5$"),  # type: ignore[arg-type]
+        (lambda: nn.glu(M, axis=0.5), r"^glu at .*: an axis is an integer\n  got 0.5\n  help: axes run from -2 to 1$"),  # type: ignore[arg-type]
         (
             lambda: nn.initializers.glorot_normal(in_axis=0.5)(KEY, (3, 4)),  # type: ignore[arg-type]
-            r"^initializers at .*: an axis is an integer\n  got 0.5$",
+            r"^initializers at .*: an axis is an integer\n  got 0.5\n  help: axes run from -2 to 1$",
         ),
         (lambda: tnp.ravel_multi_index((1.5, 1), (4, 4)), r"^ravel_multi_index at .* takes integers\n  got f64"),
         (lambda: signal.detrend(X, bp=1.5), r"^detrend at .*: bp takes an integer\n  got float: 1.5"),
         (lambda: tnp.pad(X, True), r"^pad at .*: pad_width holds integers\n  got True"),
         (lambda: tnp.var(X, ddof=None), r"^var at .*: ddof is a number\n  got None"),  # type: ignore[arg-type]
+        (lambda: tnp.var(X, ddof="1"), r"^var at .*: ddof is a number\n  got '1'"),  # type: ignore[arg-type]
+        (lambda: tnp.nanvar(X, correction="1"), r"^nanvar at .*: correction is a number\n  got '1'"),  # type: ignore[arg-type]
+        (lambda: tnp.cov(M, ddof=[1]), r"^cov at .*: ddof is a number\n  got \[1\]"),  # type: ignore[arg-type]
+        (lambda: tnp.bincount(PLACES, minlength=-1), r"^bincount at .*: minlength must not be negative\n  got -1"),
+        (lambda: tnp.bincount(PLACES, minlength=-1, length=2), r"^bincount at .*: minlength must not be negative"),
         (lambda: tracer.jit(operator.add, static_argnums=0.5), r": static_argnums takes integers\n  got 0.5"),  # type: ignore[call-overload]
         (lambda: tracer.checkpoint(operator.add, static_argnums=True), r": static_argnums takes integers\n  got True"),
         (

@@ -99,7 +99,7 @@ def test_an_axis_that_is_no_integer() -> None:
     fails(
         errors.ArgumentError,
         lambda: X.sum(axis=0.0),  # here
-        "sum at @here: an axis is an integer\n  got 0.0",
+        "sum at @here: an axis is an integer\n  got 0.0\n  help: axes run from -1 to 0",
     )
 
 

@@ -117,7 +117,10 @@ WRONG: dict[str, tuple[Any, str]] = {
             "  help: round it to an integer: int(...), or // where it is divided"
         ),
     ),
-    "std": (lambda: tnp.std(X, ddof="a"), "std at test_errors.py:LINE: a number is wanted\n  got 'a'"),
+    "std": (
+        lambda: tnp.std(X, ddof="a"),
+        "std at test_errors.py:LINE: ddof is a number\n  got 'a'\n  help: 0 takes nothing off",
+    ),
     "add signature": (
         lambda: tnp.add(X, X, signature="dd->d"),  # type: ignore[call-arg]
         "add at test_errors.py:LINE takes no signature=\n  help: of ufuncs: loops follow from the dtypes",

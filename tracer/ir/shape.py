@@ -45,7 +45,8 @@ def axis_index(axis: object, rank: int, operation: str) -> int:
             )
         ) from None
     except TypeError:
-        raise ArgumentError(message(f"{operation}: an axis is an integer", f"got {axis!r}")) from None
+        remedy = f"axes run from {-rank} to {rank - 1}" if rank else "the array has no axes"
+        raise ArgumentError(message(f"{operation}: an axis is an integer", f"got {axis!r}", help=remedy)) from None
     if not -rank <= index < rank:
         raise AxisError(
             message(

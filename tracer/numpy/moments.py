@@ -119,7 +119,7 @@ def cov(
             weights = factor if weights is None else weights * factor
     if not rows.shape[1]:
         return full_like(rows, np.nan, shape=(rows.shape[0],) * 2).squeeze()
-    off = ddof if ddof is not None else 0 if bias else 1
+    off = degrees_taken_off("cov", ddof if ddof is not None else 0 if bias else 1, None)
     if weights is None:
         total: Any = rows.shape[1]
         norm: Any = builtins.max(total - off, 0)

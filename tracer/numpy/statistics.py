@@ -315,12 +315,12 @@ def _nan_arg(name: str, find: Any, a: Any, axis: int | None, out: object, keepdi
 
 
 def degrees_taken_off(name: str, ddof: Any, correction: Any) -> Any:
-    """What `var` takes off the count, by either of its names. None is refused: no number of a dtype is."""
-    if correction is not None:
-        return correction
-    if ddof is None:
-        raise ArgumentError(message(f"{name}{here()}: ddof is a number", "got None", help="0 takes nothing off"))
-    return ddof
+    """What `var` takes off the count, by either of its names. What is no number is refused, None and text as well."""
+    parameter, given = ("ddof", ddof) if correction is None else ("correction", correction)
+    if not hasattr(given, "__float__"):
+        said = f"{name}{here()}: {parameter} is a number"
+        raise ArgumentError(message(said, f"got {given!r}", help="0 takes nothing off"))
+    return given
 
 
 # Counts
@@ -337,12 +337,16 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
     Array([1, 2, 0, 1], i64)
     """
     numbers = operand("bincount", x)
+    if isinstance(x, list | tuple) and not numbers.size:
+        numbers = cast(numbers, dtypes.I64)  # of no numbers, NumPy makes floats
     if numbers.ndim != 1 or not (dtypes.is_integer(numbers.dtype) or numbers.dtype == dtypes.BOOL):
         raise DTypeError(message(f"bincount{here()} takes a vector of integers", f"got {numbers.type}"))
-    numbers = cast(numbers, dtypes.I64)
+    numbers, least = cast(numbers, dtypes.I64), integer("bincount", "minlength", minlength)
+    if least < 0:
+        raise ShapeError(message(f"bincount{here()}: minlength must not be negative", f"got {least}"))
     if length is None and weights is None and not gate.words[0] and type(numbers._value) is np.ndarray:
         with contextlib.suppress(ValueError):  # of negative numbers, told below
-            return unowned(np.bincount(numbers._value, minlength=integer("bincount", "minlength", minlength)), False)
+            return unowned(np.bincount(numbers._value, minlength=least), False)
     known = concrete_value(numbers)
     if length is None:
         if known is None:
@@ -355,7 +359,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
             )
         if known.size and known.min() < 0:
             raise ShapeError(message(f"bincount{here()}: the numbers must not be negative", f"got {known.min()}"))
-        length = builtins.max(int(known.max()) + 1 if known.size else 0, integer("bincount", "minlength", minlength))
+        length = builtins.max(int(known.max()) + 1 if known.size else 0, least)
     length = integer("bincount", "length", length)
     shares = None if weights is None else operand("bincount", weights)
     if shares is not None and shares.dtype == dtypes.BOOL:

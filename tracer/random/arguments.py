@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tracer.errors import ArgumentError, DTypeError, ShapeError, message
+from tracer.errors import ArgumentError, DTypeError, ShapeError, TracedValueError, TracerIntegerError, message
 from tracer.ir import dtypes
 from tracer.ir import shape as shapes
 from tracer.ir.dtypes import DType
@@ -78,6 +78,14 @@ def shape_of(name: str, shape: Any) -> Shape:
     sizes = shape if isinstance(shape, Iterable) and getattr(shape, "ndim", None) != 0 else (shape,)
     try:
         result = tuple(operator.index(n) for n in sizes)
+    except TracedValueError:
+        raise TracerIntegerError(
+            message(
+                f"random.{name}{here()}: a shape must be known while tracing",
+                f"got {shape!r}",
+                help="take it from x.shape, or mark the argument static: jit(f, static_argnums=...)",
+            )
+        ) from None
     except TypeError:
         raise ArgumentError(
             message(f"random.{name}{here()}: a shape is a tuple of integers", f"got {shape!r}", help="as in (3, 4)")

@@ -140,7 +140,7 @@ def polygamma(n: int, x: Any) -> Array:
     Array([1.64493407], f64)
     """
     (value,) = promoted_real("polygamma", x)
-    return special.digamma(value) if n == 0 else special.polygamma(n, value)
+    return special.polygamma(n, value)
 
 
 def expit(x: Any) -> Array:

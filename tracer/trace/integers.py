@@ -6,7 +6,7 @@ import operator
 from collections.abc import Iterable
 from typing import Any
 
-from tracer.errors import ArgumentError, TracedValueError, message
+from tracer.errors import ArgumentError, TracedValueError, TracerIntegerError, message
 from tracer.trace.source import here
 
 
@@ -23,7 +23,7 @@ def integer(name: str, parameter: str, value: Any) -> int:
     try:
         return operator.index(value)
     except TracedValueError:
-        raise
+        raise _traced(name, parameter, value) from None
     except TypeError:
         raise _refused(name, parameter, "an integer", value) from None
 
@@ -33,9 +33,9 @@ def integers(name: str, parameter: str, values: Iterable[Any]) -> tuple[int, ...
     try:
         given = tuple(values)
     except TracedValueError:
-        raise
+        raise _traced(name, parameter, values) from None
     except TypeError:
-        raise _refused(name, parameter, "a sequence of integers", values) from None
+        raise _refused(name, parameter, "a sequence of integers", values, "give a tuple of them") from None
     return tuple([integer(name, parameter, value) for value in given])
 
 
@@ -45,7 +45,7 @@ def pairs(name: str, parameter: str, values: Iterable[Iterable[Any]]) -> tuple[t
     for given in values:
         both = integers(name, parameter, given)
         if len(both) != 2:
-            raise _refused(name, parameter, "pairs of integers", given)
+            raise _refused(name, parameter, "pairs of integers", given, "give two of them for an axis")
         found.append((both[0], both[1]))
     return tuple(found)
 
@@ -62,11 +62,21 @@ def argument_numbers(where: str, parameter: str, given: Any) -> tuple[int, ...]:
     return tuple(map(operator.index, values))
 
 
-def _refused(name: str, parameter: str, expected: str, value: Any) -> ArgumentError:
+def _traced(name: str, parameter: str, value: Any) -> TracerIntegerError:
+    return TracerIntegerError(
+        message(
+            f"{name}{here()}: {parameter} must be known while tracing",
+            f"got {value!r}",
+            help="mark the argument static: jit(f, static_argnums=...)",
+        )
+    )
+
+
+def _refused(name: str, parameter: str, expected: str, value: Any, remedy: str | None = None) -> ArgumentError:
     shown = repr(value)
     got = "None" if value is None else f"{type(value).__name__}: {shown if len(shown) <= 60 else shown[:57] + '...'}"
-    place = f"{name}{here()}: " if name else ""
-    return ArgumentError(message(f"{place}{parameter} takes {expected}", f"got {got}", help=_remedy(value)))
+    said = f"{name}{here()}: {parameter} takes {expected}"
+    return ArgumentError(message(said, f"got {got}", help=remedy or _remedy(value)))
 
 
 def _remedy(value: Any) -> str:
