@@ -7,6 +7,7 @@ import pytest
 
 from tests.schedule.running import staged
 from tracer import jit, lax
+from tracer import numpy as tnp
 from tracer.passes.pipeline import optimize
 
 INF, NAN = np.inf, np.nan
@@ -44,6 +45,27 @@ def test_long_rows_of_f32_are_as_exact_as_short_ones() -> None:
     expected = np.logaddexp.accumulate(x.astype("f8"))
     got = np.asarray(jit(lax.cumlogsumexp)(x)).astype("f8")
     assert np.abs(got - expected).max() <= 2 * np.spacing(np.float32(16))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("height", [0.5, 1, 10, 100])
+def test_the_error_of_a_slow_rise_does_not_add_up(dtype: str, height: float) -> None:
+    """Every element is the greatest so far, and a little larger than the one before."""
+    x = np.linspace(-height, height, 50_000).astype(dtype)
+    expected = np.logaddexp.accumulate(x.astype(np.longdouble))
+    for got, wanted in (
+        (jit(lax.cumlogsumexp)(x), expected),
+        (jit(lambda x: lax.cumlogsumexp(x, reverse=True))(x[::-1]), expected[::-1]),
+    ):
+        error = np.abs(np.asarray(got).astype(np.longdouble) - wanted)
+        scale = np.maximum(np.abs(wanted), np.maximum(np.abs(x if wanted is expected else x[::-1]), 1))
+        assert (error / scale).max() <= 4 * np.finfo(dtype).eps
+
+
+def test_outside_jit_errors_of_f32_do_not_add_up() -> None:
+    x = np.linspace(-1, 1, 50_000).astype("f4")
+    expected = np.logaddexp.accumulate(x.astype("f8"))
+    np.testing.assert_allclose(lax.cumlogsumexp(tnp.asarray(x)), expected, rtol=1e-6, atol=1e-6)
 
 
 def test_work_is_in_proportion_to_the_length() -> None:

@@ -16,12 +16,13 @@ from tracer.ir.types import Type
 from tracer.primitives.arithmetic import add, div, max, mul, sub
 from tracer.primitives.bits import and_, not_
 from tracer.primitives.broadcasting import axis_of, full, full_like
-from tracer.primitives.comparison import eq, is_finite, ne, select
+from tracer.primitives.comparison import eq, is_finite, lt, ne, select
 from tracer.primitives.complex import complex, is_complex, real
 from tracer.primitives.conversion import convert_element_type, expand_in_single, reference_in_single
 from tracer.primitives.exponential import exp, log
 from tracer.primitives.joining import concatenate, pad, slice_in_dim
 from tracer.primitives.ordering import exact_extreme
+from tracer.primitives.rounding import round_even
 from tracer.primitives.rules import Value, check_kinds, linear_jvp, operand_of
 from tracer.primitives.scan import scan_program, slice_type
 from tracer.primitives.shapes import Batched, moveaxis
@@ -206,9 +207,9 @@ def _complex_log_add_exp(x: Any, y: Any) -> Any:
 
 
 def _accumulated_log_add_exp(x: Any, *, axis: int) -> Any:
-    """NumPy's accumulation; it has none of complex numbers."""
+    """NumPy's accumulation, in f64, since its errors add up; it has none of complex numbers."""
     if not dtypes.is_complex(x.dtype):
-        return np.logaddexp.accumulate(x, axis=axis)
+        return np.logaddexp.accumulate(x.astype(dtypes.F64), axis=axis).astype(x.dtype)
     if x.shape[axis] == 1:  # as it is, whatever it is: nothing is added to it
         return np.array(x)
     found = np.moveaxis(np.array(x), axis, 0)
@@ -231,19 +232,19 @@ def _cumlogsumexp_expand(x: Any, *, axis: int, reverse: bool) -> Any:
 
 
 def _by_running_sums(x: Any, axis: int, reverse: bool) -> Any:
-    """Sums of e^(x - the greatest so far), all of them made smaller where that rises: one exponential an element.
+    """Sums of e^(x - m), m the whole number nearest to the greatest so far; all are made smaller where that rises.
 
-    s_k = s_{k-1} d_k + t_k, in f64: at each k one of d and t is 1. Where the greatest is no finite number, it is the
-    result.
+    s_k = s_{k-1} d_k + t_k, in f64. Factors that each rise of the greatest had would add up their errors, thousands of
+    them where it rises slowly; that of a whole number is a power of e at least. Where the greatest is no finite
+    number, it is the result.
     """
     top = cummax(x, axis, reverse)
     shift = [(0, 0, 0)] * x.ndim
     shift[axis] = (-1, 1, 0) if reverse else (1, -1, 0)
-    before = pad(top, -np.inf, shift)
-    stays, finite = eq(before, top), is_finite(top)
-    power = exp(select(stays, sub(x, select(finite, top, full_like(top, 0))), sub(before, top)))
-    one = full_like(power, 1)
-    parts = (select(stays, one, power), select(stays, power, one))
+    finite, zero = is_finite(top), full_like(top, 0)
+    whole = select(finite, round_even(top), zero)
+    rise = sub(pad(whole, 0, shift), whole)
+    parts = (exp(select(lt(rise, zero), rise, zero)), exp(sub(x, whole)))  # before the first number, sums are 0
     rows = [moveaxis(convert_element_type(part, dtypes.F64), axis, 0) for part in parts]
 
     def step(inputs: list[Any]) -> list[Any]:
@@ -254,7 +255,7 @@ def _by_running_sums(x: Any, axis: int, reverse: bool) -> Any:
     row = slice_type(rows[0].type)
     body = stage(step, [row] * 3, name="cumlogsumexp").program
     _, sums = scan_program(body, [], [full(row.shape, 0, dtypes.F64)], rows, length=x.shape[axis], reverse=reverse)
-    return select(finite, add(log(convert_element_type(moveaxis(sums, 0, axis), x.dtype)), top), top)
+    return select(finite, add(log(convert_element_type(moveaxis(sums, 0, axis), x.dtype)), whole), top)
 
 
 def _weight(x: Any, z: Any) -> Any:
