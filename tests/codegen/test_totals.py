@@ -123,3 +123,12 @@ def test_short_reductions_have_the_bits_of_all_lanes(dtype: str, n: int, monkeyp
     monkeypatch.setattr(cpu, "enough_lanes", lambda stop, most, least: most)
     after = [np.asarray(jit(lambda x, f=f: f(x))(x)) for f in functions for x in arrays]
     assert [x.tobytes() for x in before] == [x.tobytes() for x in after]
+
+
+@pytest.mark.parametrize("n", [12, 128, 5000])
+def test_sums_of_what_is_computed_beside_plain_sums_are_no_plain_sums(n: int) -> None:
+    x = np.arange(1.0, n + 1)
+    first, squares = jit(lambda x: (x.sum(), (x * x).sum()))(x)
+    assert (float(first), float(squares)) == (n * (n + 1) / 2, n * (n + 1) * (2 * n + 1) / 6)
+    greatest, halves = jit(lambda x: (x.max(), (0 - x).max()))(x)
+    assert (float(greatest), float(halves)) == (n, -1)

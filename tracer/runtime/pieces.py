@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from tracer.ir.primitive import Eager, Effect
+from tracer.ir.primitive import Eager
 from tracer.ir.program import Atom, Equation, Literal, Program, Var
 from tracer.ir.types import ArrayType, StackType, size
 from tracer.lazy import LazyModule

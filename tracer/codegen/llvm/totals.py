@@ -139,13 +139,12 @@ def _reduced(s: For, carry: Carry, number: int) -> Load | None:
     if not isinstance(joined, Compute) or joined.op is not carry.combine or len(joined.operands) != 2:
         return None
     before, element = joined.operands
-    load = made.get(element) if isinstance(element, Register) else None
-    while isinstance(load, Compute):
-        load = made.get(next((x for x in load.operands if isinstance(x, Register)), s.index))  # not the index itself
+    is_keyed = _is_keyed(s)
+    load = s.body.statements[0] if is_keyed else made.get(element) if isinstance(element, Register) else None
     if before is not carry.register or not isinstance(load, Load) or load.mask is not None:
         return None
     dtype, steps = carry.register.dtype, [c for r, c in load.address.terms if r is s.index]
-    known = (joined.op, dtype, s.lanes, 1) in _NAMES and (dtype == load.buffer.dtype or _is_keyed(s))
+    known = (joined.op, dtype, s.lanes, 1) in _NAMES and (dtype == load.buffer.dtype or is_keyed)
     return load if known and steps == [1] and carry.identity == constant(identity(joined.op, dtype), dtype) else None
 
 
