@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from tests.schedule.running import staged
-from tracer import jit, lax
+from tracer import grad, hessian, jit, jvp, lax, vjp
 from tracer import numpy as tnp
 from tracer.passes.pipeline import optimize
+from tracer.primitives import scans
 
 INF, NAN = np.inf, np.nan
 RNG = np.random.default_rng(5)
@@ -71,3 +72,38 @@ def test_outside_jit_errors_of_f32_do_not_add_up() -> None:
 def test_work_is_in_proportion_to_the_length() -> None:
     lengths = [len(optimize(staged(lambda x: [lax.cumlogsumexp(x)], [np.zeros(n)])).equations) for n in (100, 10_000)]
     assert lengths[0] == lengths[1]
+
+
+@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("reverse", [False, True])
+def test_slopes_are_those_of_short_rows(name: str, reverse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of eight elements or less they are made in doubling steps, where infinities count as well."""
+    x, dx = np.array(ROWS[name]), RNG.normal(size=len(ROWS[name]))
+
+    def slopes() -> list[np.ndarray]:
+        f = lambda x: lax.cumlogsumexp(x, reverse=reverse)  # noqa: E731
+        return [np.asarray(jvp(f, (x,), (dx,))[1]), np.asarray(jit(lambda x, y: vjp(f, x)[1](y)[0])(x, dx))]
+
+    with np.errstate(all="ignore"):
+        found = slopes()
+        monkeypatch.setattr(scans, "_FEW", 1000)
+        expected = slopes()
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-12)
+
+
+def test_second_derivatives_are_those_of_softmax() -> None:
+    x = RNG.normal(0, 3, 30)
+    p = np.exp(x[:20] - np.logaddexp.reduce(x[:20]))
+    expected = np.zeros((30, 30))
+    expected[:20, :20] = np.diag(p) - np.outer(p, p)
+    for f in (hessian(lambda x: lax.cumlogsumexp(x)[19]), jit(hessian(lambda x: lax.cumlogsumexp(x)[19]))):
+        np.testing.assert_allclose(f(x), expected, rtol=1e-12, atol=1e-15)
+
+
+def test_slopes_of_a_slow_rise_are_exact() -> None:
+    x = np.linspace(-10, 10, 50_000)
+    wide = x.astype(np.longdouble)
+    y = np.logaddexp.accumulate(wide)
+    backwards = np.logaddexp.accumulate(-y[::-1])[::-1]  # of e^-y, from each on
+    np.testing.assert_allclose(grad(lambda x: lax.cumlogsumexp(x).sum())(x), np.exp(wide + backwards), rtol=1e-11)

@@ -438,13 +438,13 @@ MODELS: list[tuple[Callable[[Any], Any], Any]] = [
     (pendulum, tnp.asarray([1.0, 0.0])),
 ]  # fmt: skip
 
-PROGRAMS: list[Any] = [
+PROGRAMS: list[tuple[Callable[[Any], Any], Any]] = [
     *((f, V) for f in (
         polynomial, quotient, log_sum_exp, norm, rosenbrock, variance, sorted_weights, running_sum, running_product,
         values_set, values_added, slice_updated, pieces_joined, padded, differences, heat, recurrence, masked,
         greatest_product, branches, outer_products, pairs, newton_steps, elements_in_scan, elements_in_counted_loop,
         elements_in_while_loop, elements_in_branches, elements_in_loops_in_loops, elements_carried, windows_in_loop,
-        window, first_elements, product, scanned_affine_maps, running_minimum, slice_updated_at,
+        window, first_elements, product, scanned_affine_maps, running_logarithms, running_minimum, slice_updated_at,
         greatest_scattered, padded_between, middle_value, convolved, correlated,
     )),
     *((f, M) for f in (
@@ -457,9 +457,6 @@ PROGRAMS: list[Any] = [
     )),
     (layer_norm, B),
     *MODELS,
-    pytest.param(running_logarithms, V, marks=pytest.mark.xfail(
-        strict=True, reason="the function takes time in proportion to its length, its derivative log2 of that as often",
-    )),
 ]  # fmt: skip
 
 

@@ -238,14 +238,28 @@ def _by_running_sums(x: Any, axis: int, reverse: bool) -> Any:
     them where it rises slowly; that of a whole number is a power of e at least. Where the greatest is no finite
     number, it is the result.
     """
+    top, whole, less = _greatest_so_far(x, axis, reverse)
+    sums = _sums_made_smaller(less, exp(sub(x, whole)), axis, reverse)  # before the first number, they are 0
+    return select(is_finite(top), add(log(convert_element_type(sums, x.dtype)), whole), top)
+
+
+def _greatest_so_far(x: Any, axis: int, reverse: bool) -> tuple[Any, Any, Any]:
+    """The greatest so far, the nearest whole number, or 0, and e to the power of what that falls between neighbours."""
     top = cummax(x, axis, reverse)
+    whole = select(is_finite(top), round_even(top), full_like(top, 0))
+    rise = sub(_one_before(whole, 0, axis, reverse), whole)
+    return top, whole, exp(select(lt(rise, full_like(rise, 0)), rise, full_like(rise, 0)))
+
+
+def _one_before(x: Any, first: float, axis: int, reverse: bool) -> Any:
     shift = [(0, 0, 0)] * x.ndim
     shift[axis] = (-1, 1, 0) if reverse else (1, -1, 0)
-    finite, zero = is_finite(top), full_like(top, 0)
-    whole = select(finite, round_even(top), zero)
-    rise = sub(pad(whole, 0, shift), whole)
-    parts = (exp(select(lt(rise, zero), rise, zero)), exp(sub(x, whole)))  # before the first number, sums are 0
-    rows = [moveaxis(convert_element_type(part, dtypes.F64), axis, 0) for part in parts]
+    return pad(x, first, shift)
+
+
+def _sums_made_smaller(less: Any, terms: Any, axis: int, reverse: bool) -> Any:
+    """s_k = s_{k-1} less_k + terms_k, in f64."""
+    rows = [moveaxis(convert_element_type(part, dtypes.F64), axis, 0) for part in (less, terms)]
 
     def step(inputs: list[Any]) -> list[Any]:
         so_far, less, term = inputs
@@ -253,9 +267,10 @@ def _by_running_sums(x: Any, axis: int, reverse: bool) -> Any:
         return [total, total]
 
     row = slice_type(rows[0].type)
-    body = stage(step, [row] * 3, name="cumlogsumexp").program
-    _, sums = scan_program(body, [], [full(row.shape, 0, dtypes.F64)], rows, length=x.shape[axis], reverse=reverse)
-    return select(finite, add(log(convert_element_type(moveaxis(sums, 0, axis), x.dtype)), whole), top)
+    body = stage(step, [row] * 3, name="sums").program
+    initial = full(row.shape, 0, dtypes.F64)
+    _, sums = scan_program(body, [], [initial], rows, length=less.shape[axis], reverse=reverse)
+    return moveaxis(sums, 0, axis)
 
 
 def _weight(x: Any, z: Any) -> Any:
@@ -265,7 +280,9 @@ def _weight(x: Any, z: Any) -> Any:
 
 
 def _cumlogsumexp_jvp(ctx: Any, xs: Any, dxs: Any, *, axis: int, reverse: bool) -> list[Any]:
-    """Weights e^(x - y) at every step, none above 1: a tangent is a mean of tangents."""
+    """Weights e^(x - y), none above 1: a tangent is a mean of tangents."""
+    if not is_complex(xs[0]) and xs[0].shape[axis] > _FEW:
+        return [_mean_of_tangents(xs[0], dxs[0], axis, reverse)]
 
     def combine(earlier: Sequence[Any], later: Sequence[Any]) -> list[Any]:
         (x, dx), (y, dy) = earlier, later
@@ -273,6 +290,21 @@ def _cumlogsumexp_jvp(ctx: Any, xs: Any, dxs: Any, *, axis: int, reverse: bool) 
         return [z, add(mul(dx, _weight(x, z)), mul(dy, _weight(y, z)))]
 
     return [_in_doubling_steps(combine, (xs[0], dxs[0]), (-np.inf, 0), axis, reverse)[1]]
+
+
+def _mean_of_tangents(x: Any, dx: Any, axis: int, reverse: bool) -> Any:
+    """Sums of e^(x - m) dx, as those of e^(x - m), by those. Where the greatest is infinite, what attains it counts 1.
+
+    m counts for a constant: the quotient is the same for all.
+    """
+    top, whole, less = _greatest_so_far(x, axis, reverse)
+    before, one, none = _one_before(top, -np.inf, axis, reverse), full_like(x, 1), full_like(x, 0)
+    finite = is_finite(top)
+    less = select(and_(finite, is_finite(before)), less, select(eq(top, before), one, none))
+    weights = select(finite, exp(sub(x, whole)), select(eq(x, top), one, none))
+    sums = _sums_made_smaller(less, mul(weights, dx), axis, reverse)
+    size = select(finite, exp(sub(whole, cumlogsumexp(x, axis, reverse))), select(eq(top, top), one, top))
+    return mul(convert_element_type(sums, x.dtype), size)
 
 
 cumlogsumexp_p = Primitive(
