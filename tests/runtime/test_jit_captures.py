@@ -276,3 +276,17 @@ def test_a_captured_array_that_is_differentiated_around_is_read_at_every_call(tr
     before = np.sum(derivative(tnp.ones(3)))
     weights[1] = 5.0
     assert np.sum(derivative(tnp.ones(3))) == before + 4.0
+
+
+def test_another_module_in_the_place_of_one_is_seen() -> None:
+    """Of the user's own, by a name or as an attribute of another; libraries stay what they are."""
+    outer, first, second = (types.ModuleType(name) for name in ("outer", "first", "second"))
+    first.scale, second.scale, outer.inner = 2.0, 3.0, first
+    f = jit(lambda x: x * outer.inner.scale)
+    assert [float(f(1.0)), float(f(1.0))] == [2, 2]
+    outer.inner = second
+    assert float(f(1.0)) == 3
+    assert "outer.inner is another module" in f.explain()
+    other = types.ModuleType("other")
+    other.inner, outer = first, other
+    assert float(f(1.0)) == 2

@@ -155,8 +155,10 @@ def _attribute(value: Any, name: str) -> Any:
 def _may_change(guard: Guard) -> bool:
     """Whether a name is looked at at every call: not where a library calls the function or class so itself."""
     value = guard.value
-    if value is NOTHING or isinstance(value, ModuleType):
+    if value is NOTHING:
         return False
+    if isinstance(value, ModuleType):
+        return not is_stable(value)
     if not isinstance(value, type | FunctionType | BuiltinFunctionType | np.ufunc):
         return True
     return value.__name__ != guard.name or is_users(value) or is_users_class(value)
