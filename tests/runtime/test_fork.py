@@ -104,7 +104,7 @@ def test_a_child_is_not_forked_in_the_midst_of_a_library(call: Callable[[Any], A
         while not done.is_set():
             call(x)
 
-    thread = threading.Thread(target=work)
+    thread = threading.Thread(target=work, daemon=True)
     thread.start()
     try:
         for _ in range(5):
@@ -113,7 +113,8 @@ def test_a_child_is_not_forked_in_the_midst_of_a_library(call: Callable[[Any], A
         call(x)
     finally:
         done.set()
-        thread.join()
+        thread.join(20)
+    assert not thread.is_alive()  # OpenBLAS may wait in the parent, too
 
 
 def test_a_fork_waits_for_seconds_at_most(monkeypatch: pytest.MonkeyPatch) -> None:

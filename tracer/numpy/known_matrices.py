@@ -87,7 +87,8 @@ def _in_double(function: Callable[..., Any], values: tuple[Value, ...]) -> Any:
 
 
 def _finite(function: Callable[..., Value], *values: Value) -> Array | None:
-    found = quietly(_with_size, function, values)
+    run = apart_from_forks(_with_size) if values[0].size > LARGE else _with_size
+    found = quietly(run, function, values)
     return None if found is None else unowned(found, False)
 
 
