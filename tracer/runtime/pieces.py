@@ -59,7 +59,10 @@ def prepare_program(program: Program, samples: Sequence[Array]) -> Run:
 
 
 def _is_plain(equation: Equation) -> bool:
-    """Whether the equation runs by itself, outside every trace, as often as one likes. Stacks are never arrays."""
+    """Whether the equation runs by itself, outside every trace, as often as one likes, on whatever numbers.
+
+    Stacks are never arrays, and what may fault would do so on numbers that a compiled plan is tried on.
+    """
     if any(isinstance(x.type, StackType) for x in (*equation.inputs, *equation.outputs)):
         return False
     nested = equation.primitive.eager is not Eager.COMPILED and any(True for _ in equation.nested())
@@ -135,7 +138,7 @@ def _has_one_result(equation: Equation) -> bool:
     Powers by known exponents become products, see `passes.powers`.
     """
     tried = exact.is_small_product(equation) or equation.primitive is pow_p
-    return exact.is_exact(equation) and not tried and not equation.effects
+    return exact.is_exact(equation) and not tried
 
 
 def _latest(program: Program, alone: Sequence[bool], first: Sequence[int]) -> list[list[Equation]]:

@@ -65,10 +65,7 @@ def _memory(f: Frame, role: str, register: Register) -> str:
 
 def _definition(f: Frame, s: If, inputs: Sequence[Register]) -> tuple[str, str]:
     """The function's name, which its text decides, and the text."""
-    w = Writer(
-        f.w.declarations, half_native=f.w.half_native, splits_floats=f.w.splits_floats,
-        permutes_singles=f.w.permutes_singles,
-    )  # fmt: skip
+    w = f.w.alike()
     g = Frame(Function("rare", (), s.then), w, f.run_block)
     g.lanes, g.varying = LANES, f.varying
     parameters, by_lane = [], []

@@ -174,10 +174,7 @@ def _call_common(f: Frame, s: For, load: Load) -> None:
     first = Load(load.result, memory, Address(0, ((s.index, 1),)))
     body = Block((first, *s.body.statements[1:]), s.body.yields)
     loop = replace(s, stop=count, body=body, carries=(replace(carry, initial=initial),), results=(result,))
-    writer = Writer(
-        f.w.declarations, half_native=f.w.half_native, splits_floats=f.w.splits_floats,
-        permutes_singles=f.w.permutes_singles,
-    )  # fmt: skip
+    writer = f.w.alike()
     g = Frame(Function("total", (memory, count, initial), Block((loop,))), writer, _run)
     g.buffers[memory] = "%memory"
     g.define(count, "%count")

@@ -38,6 +38,13 @@ class Writer:
         self.count = 0
         self.block = "entry"
 
+    def alike(self) -> Writer:
+        """One of another function of the same module: it shares the declarations and what the machine can."""
+        return Writer(
+            self.declarations, half_native=self.half_native, splits_floats=self.splits_floats,
+            permutes_singles=self.permutes_singles,
+        )  # fmt: skip
+
     def name(self) -> str:
         self.count += 1
         return f"%v{self.count}"
