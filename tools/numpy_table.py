@@ -121,7 +121,7 @@ DIFFERENT = (
     ("`polymul` of leading zeros", "cuts them off", "keeps them, as in JAX"),
     (
         "`convolve`, `correlate`, `polymul` with infinities in the shorter vector", "met by what is there",
-        "NaN where they meet the zeros beyond the ends, as in JAX",
+        "NaN where they meet the zeros beyond the ends, as in JAX of float32",
     ),
     ("quantiles of integers by methods that choose an element", "integers", "floats, as in JAX"),
     ("quantiles between an infinity and itself", "NaN", "the infinity"),
