@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -278,3 +279,48 @@ def test_numpys_numbers_beside_arrays_are_recognised(monkeypatch: pytest.MonkeyP
     for n in range(20):
         assert quick.call(x, np.float64(n)).tolist() == [n, n + 1.0, n + 2.0, n + 3.0]
     assert runs[0] < 8
+
+
+@pytest.mark.usefixtures("soon")
+@pytest.mark.parametrize("number", ["bool", "int8", "uint64", "float16", "float32", "float64", "complex128"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+@pytest.mark.parametrize("name", ["add", "power", "where"])
+def test_numpys_numbers_beside_arrays_are_as_they_were_once_they_are_frequent(
+    number: str, dtype: str, name: str
+) -> None:
+    x, public, three = tnp.asarray(np.arange(1, 6), dtype=dtype), getattr(tnp, name), np.dtype(number).type(3)
+    function = partial(public, x > 2) if name == "where" else public
+    for operands in ((x, three), (three, x)):
+        try:
+            first = function(*operands)
+        except (DTypeError, TypeError):
+            continue
+        quick, n = Quick(function), 0
+        while not chain(quick) and n < 10:
+            n += 1
+            quick.call(*operands)
+        found = quick.call(*operands)
+        assert found.type == first.type
+        assert np.asarray(found).tobytes() == np.asarray(first).tobytes()
+
+
+@pytest.mark.usefixtures("soon")
+@pytest.mark.skipif(not entries_enabled(), reason="entries do not run with this Python and NumPy")
+def test_numpys_numbers_stay_out_of_python() -> None:
+    x, runs = tnp.arange(4.0), [0]
+
+    def scaled(a: Any, b: Any) -> Any:
+        runs[0] += 1
+        return tnp.multiply(a, b)
+
+    quick = Quick(scaled)
+    for number in (np.float64(2), np.float32(2), np.int8(2)):
+        for _ in range(3):
+            quick.call(x, number)
+    assert chain(quick) == 3
+    before = runs[0]
+    for number in (np.float64(3), np.float32(4), np.int8(5)):
+        assert quick.call(x, number).tolist() == (np.arange(4.0) * number).tolist()
+    assert runs[0] == before
+    assert quick.call(x, type("Meters", (np.float64,), {})(2.0)).tolist() == [0.0, 2.0, 4.0, 6.0]
+    assert runs[0] > before

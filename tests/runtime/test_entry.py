@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import threading
+import warnings
 import weakref
 from collections import OrderedDict, deque
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 
 from tests.runtime.programs import arange, double, scaled, take
 from tracer.errors import ArgumentError, OutOfBoundsError, ShapeError
+from tracer.ir import dtypes
 from tracer.ir.types import KeyType
 from tracer.primitives.arithmetic import add
 from tracer.primitives.trigonometric import sin
@@ -99,13 +101,42 @@ def test_float32_as_the_default_float_is_part_of_what_is_recognised(watch: Watch
     "args",
     [
         (np.arange(3.0),), (arange(3),), (2.0,), (3,), (True,), (1j,), ((1.0, [2, {"a": arange(2)}]),), (None, 1.0),
-        ({"b": 1.0, "a": (2.0,)},),
+        ({"b": 1.0, "a": (2.0,)},), (np.float64(2), [np.int8(3), np.bool_(True)]), (np.complex64(1j), np.float16(2)),
     ],
 )  # fmt: skip
 def test_a_second_call_of_the_same_kind_stays_out_of_python(watch: Watch, args: tuple[Any, ...]) -> None:
     f = jit(lambda *trees: trees)
     assert watch.slow_calls(lambda: f(*args)) == 1
     assert watch.slow_calls(lambda: f(*args)) == 0
+
+
+@pytest.mark.parametrize("dtype", dtypes.OF_NUMPY, ids=str)
+def test_numpys_numbers_are_read_where_they_are(watch: Watch, dtype: np.dtype[Any]) -> None:
+    f, numbers = jit(lambda x: (x, add(x, x))), [dtype.type(n) for n in (1, 0, 3, -7 if dtype.kind in "if" else 7)]
+    f(numbers[0])
+    for number in numbers:
+        results: list[Any] = []
+        assert watch.slow_calls(lambda number=number, into=results: into.append(f(number))) == 0
+        same, twice = results[0]
+        assert (same.dtype, same.weak_type, same.shape) == (dtype, False, ())
+        assert np.asarray(same).tobytes() == number.tobytes()
+        assert np.asarray(twice).tobytes() == np.asarray(add(concrete(np.array(number)), number)).tobytes()
+
+
+def test_numbers_of_another_class_than_numpys_are_handed_on(watch: Watch) -> None:
+    f = jit(lambda x: x)
+    f(np.float64(2))
+    for other in (np.float32(2), type("Meters", (np.float64,), {})(2.0), 2.0):
+        assert watch.slow_calls(lambda other=other: f(other)) == 1
+
+
+def test_numpys_numbers_that_are_donated_stay_what_they_are() -> None:
+    f, number = jit(lambda x: add(x, x), donate_argnums=0), np.float64(2)
+    for _ in range(5):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert float(f(number)) == 4.0
+        assert number == 2.0
 
 
 def test_keywords_stay_out_of_python(watch: Watch) -> None:

@@ -53,6 +53,8 @@ SHORT_NAMES: Final[dict[DType, str]] = {
 }  # fmt: skip
 ONE_OBJECT: Final[dict[DType, DType]] = {dtype: dtype for dtype in SHORT_NAMES}
 """The object that stands for a dtype in every array: compiled code compares addresses."""
+OF_NUMPY: Final = tuple(dtype for dtype in ONE_OBJECT.values() if dtype.isbuiltin == 1)
+"""NumPy's own; the others are of ml_dtypes."""
 BY_SHORT_NAME: Final[dict[str, DType]] = {name: dtype for dtype, name in SHORT_NAMES.items()}
 
 SIGNED: Final = (I8, I16, I32, I64)

@@ -124,7 +124,7 @@ def written(
     if not _fits(old.dtype, value):
         return None
     if combine is not None and old.dtype is dtypes.F64 and combine in _OF_NUMBERS:
-        combined = _combined(old, index, value, _OF_NUMBERS[combine])
+        combined = _combined(x, old, index, value, _OF_NUMBERS[combine])
         if combined is not None:
             return combined
     alone = in_place and not x._owner and state.outside is None and references(old) <= _ALONE and _is_own(old)
@@ -143,14 +143,18 @@ def written(
 _OF_NUMBERS = {np.add: operator.add, np.multiply: operator.mul}
 
 
-def _combined(old: np.ndarray[Any, Any], index: Any, value: Any, combine: Any) -> Array | None:
+def _combined(x: Array, old: np.ndarray[Any, Any], index: Any, value: Any, combine: Any) -> Array | None:
     """An array of f64 with one element combined with a number, as Python has it, which has the same bits; else None."""
     place = index if type(index) is tuple else (index,)
     if len(place) != old.ndim or type(value) not in _REAL_NUMBERS or not _INTEGERS.issuperset(map(type, place)):
         return None
     try:
+        combined = combine(old.item(place), value)
+        found = None if slots.written is None else slots.written(x, index, combined)
+        if found is not None:
+            return found
         new = old.copy()
-        new[place] = combine(old.item(place), value)
+        new[place] = combined
     except (IndexError, OverflowError):
         return None
     return unowned(new, False)

@@ -151,9 +151,8 @@ def _named(dtype: Any) -> DType | None:
     return found if id(found) in _OBJECTS else None
 
 
-_BUILTIN = [dtype for dtype in dtypes.ONE_OBJECT.values() if dtype.isbuiltin == 1]
 _NAMES: dict[Any, DType] = {int: dtypes.I64, bool: dtypes.BOOL}
-_NAMES |= {name: dtype for dtype in _BUILTIN for name in (dtype.name, dtype.type)}
+_NAMES |= {name: dtype for dtype in dtypes.OF_NUMPY for name in (dtype.name, dtype.type)}
 
 
 def _cast(value: Value, wanted: DType) -> Value | None:

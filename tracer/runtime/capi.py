@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from tracer.ir import dtypes
 from tracer.runtime.guards import FUNCTION_SLOTS
 from tracer.runtime.result_memory import C_FUNCTIONS
 from tracer.trace.array import Array, concrete
@@ -26,6 +27,7 @@ DICT_USED = 16
 CELL_CONTENT = 16
 SLICE_ITEMS = 16  # start, stop, step
 FLOAT_VALUE = 16
+NUMBER_VALUE = 16  # of NumPy's numbers, by whatever dtype
 CDATA_POINTER = 16  # where a ctypes object keeps the address of its memory
 NDARRAY_DATA, NDARRAY_NDIM, NDARRAY_SHAPE = 16, 24, 32
 NDARRAY_STRIDES, NDARRAY_BASE = 40, 48
@@ -190,6 +192,7 @@ def _layout() -> dict[str, bool]:
         "list": _word(id(sequence) + LIST_SIZE) == 2 and _word(_word(id(sequence) + LIST_ITEMS)) == a,
         "dict": _word(id(mapping) + DICT_USED) == 3,
         "slice": [_word(id(part) + SLICE_ITEMS + 8 * n) for n in range(3)] == [a, handle, id(items)],
+        "number": all(ctypes.string_at(id(x) + NUMBER_VALUE, x.nbytes) == x.tobytes() for x in _numbers()),
         "float": ctypes.c_double.from_address(id(number) + FLOAT_VALUE).value == number,
         "function": _word(id(plain) + of_functions["__defaults__"]) == 0,
         "cell": _word(id(cell) + CELL_CONTENT) == a,
@@ -197,6 +200,11 @@ def _layout() -> dict[str, bool]:
         "ndarray": _ndarray_layout(value),
         "Array": all(_word(handle + slots[name]) == id(x) for name, x in stored.items()),
     }
+
+
+def _numbers() -> list[np.generic]:
+    """A number of NumPy's of each dtype that it may stand for an array of."""
+    return [dtype.type(dtype.itemsize) for dtype in dtypes.OF_NUMPY]
 
 
 def _ndarray_layout(value: np.ndarray[Any, Any]) -> bool:

@@ -25,7 +25,7 @@ from tracer.trace.state import state
 Function = Callable[..., Any]
 
 _NUMBERS = {int: dtypes.I64, float: dtypes.F64, complex: dtypes.C128}
-_NUMPYS = frozenset(dtype.type for dtype in dtypes.ONE_OBJECT.values() if dtype.isbuiltin == 1)
+_NUMPYS = {dtype.type: dtype for dtype in dtypes.OF_NUMPY}
 _WIDE = (dtypes.I64, dtypes.F32, dtypes.F64, dtypes.C64, dtypes.C128)
 # Which arrays numbers may stand beside, without an int and with one: whether an int fits others is for Python to see.
 _BESIDE = {False: (*_WIDE, dtypes.I32, dtypes.BOOL), True: _WIDE}
@@ -47,9 +47,9 @@ class Quick(Calls):
         """A call by way of Python."""
         if state.innermost is not None or not gate.is_open_here:
             return self.function(*operands, **options)
-        if not _NUMPYS.isdisjoint(map(type, operands)):
-            return self._of_numpys(operands, options)
         kind = None if options else _kind(operands)
+        if (kind is None or kind in self._compiled) and not _NUMPYS.keys().isdisjoint(map(type, operands)):
+            return self._of_numpys(operands, options)
         if kind is None:
             return super().slowly(*operands, **options)
         start = perf_counter()
@@ -139,8 +139,12 @@ def _kind(operands: Sequence[Any]) -> tuple[Types, tuple[bool, ...]] | None:
         elif type(x) in _NUMBERS:
             types.append(array_type(_NUMBERS[type(x)], (), True))
             scalars.append(True)
+        elif type(x) in _NUMPYS:
+            types.append(array_type(_NUMPYS[type(x)], ()))
+            scalars.append(True)
         else:
             return None
-    if dtype is None or (any(scalars) and dtype not in _BESIDE[int in map(type, operands)]):
+    builtin = not _NUMBERS.keys().isdisjoint(map(type, operands))
+    if dtype is None or (builtin and dtype not in _BESIDE[int in map(type, operands)]):
         return None
     return tuple(types), tuple(scalars)

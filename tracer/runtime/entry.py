@@ -138,7 +138,7 @@ class Recognised:
     def take_arrays_alone(self, first: int = 0) -> None:
         """Recognise no Python numbers in the place of arrays, from the first such input on."""
         for leaf in (Leaf * self.record.inputs).from_address(self.record.leaves)[first:]:
-            leaf.scalar = Scalar.NONE
+            leaf.scalar, leaf.number = Scalar.NONE, None
 
     def hand_on_faults(self) -> None:
         """Call the fallback, with the same arguments, where the program has a fault."""
@@ -157,7 +157,7 @@ class Recognised:
         r, scheduled = self.record, compiled.scheduled
         leaves = [self._leaf(type) for type in scheduled.input_types]
         for leaf, array in zip(leaves, captured, strict=False):
-            leaf.handle, leaf.scalar = self._object(array), Scalar.NONE
+            leaf.handle, leaf.scalar, leaf.number = self._object(array), Scalar.NONE, None
         r.main = compiled.loaded.address()
         r.captured, r.inputs, r.leaves = len(captured), len(leaves), self._table(Leaf, leaves)
         donors = scheduled.donors
@@ -171,7 +171,8 @@ class Recognised:
     def _set_donated(self, donated: Mapping[int, Donated]) -> None:
         leaves = (Leaf * self.record.inputs).from_address(self.record.leaves)
         for number, replacement in donated.items():
-            leaves[self.record.captured + number].donated = self._object(replacement)
+            leaf = leaves[self.record.captured + number]
+            leaf.donated, leaf.number = self._object(replacement), None  # a number's memory is not to be written to
         self.record.donates = bool(donated)
         self.record.shared = self._object(Donated.was_shared) if donated else None
 
@@ -204,9 +205,11 @@ class Recognised:
         plain = isinstance(type, ArrayType)
         scalar = _SCALARS.get((storage.dtype, weak), Scalar.NONE) if plain and storage.shape == () else Scalar.NONE
         kind = None if plain else self._object(type.__class__)
+        takes_number = plain and not weak and storage.shape == () and storage.dtype in dtypes.OF_NUMPY
+        number = self._object(storage.dtype.type) if takes_number else None
         return Leaf(
             self._object(storage.dtype), self._shape(storage), len(storage.shape), None, self._object(weak), kind,
-            scalar,
+            scalar, number,
         )  # fmt: skip
 
     def _result(self, type: Type, donor: int) -> Result:

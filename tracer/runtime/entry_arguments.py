@@ -278,6 +278,14 @@ take:
   store ptr %data, ptr %buffer
   ret ptr %ndarray
 python:
+  %number = field ptr %leaf Leaf.number
+  %is.number = icmp eq ptr %type, %number
+  br i1 %is.number, label %element, label %builtin
+element:
+  %element.at = getelementptr i8, ptr %object, i64 Number.value
+  store ptr %element.at, ptr %buffer
+  ret ptr %object
+builtin:
   store ptr %scalar, ptr %buffer
   %is.scalar = call i1 @tracer.scalar(ptr %object, ptr %type, ptr %leaf, ptr %scalar)
   br i1 %is.scalar, label %yes, label %no

@@ -287,7 +287,7 @@ def names() -> dict[str, int]:
         "Object.references": 0, "Object.type": capi.OB_TYPE,
         "Tuple.item0": capi.TUPLE_ITEMS, "Tuple.item1": capi.TUPLE_ITEMS + 8,
         "Tuple.size": capi.TUPLE_SIZE, "Slice.items": capi.SLICE_ITEMS,
-        "Float.value": capi.FLOAT_VALUE, "Memory.least": LEAST,
+        "Float.value": capi.FLOAT_VALUE, "Number.value": capi.NUMBER_VALUE, "Memory.least": LEAST,
         "Flags.aligned": capi.ALIGNED, "Flags.laid_out": capi.LAID_OUT,
         "Flags.own": capi.OWN,
     }  # fmt: skip

@@ -34,6 +34,7 @@ class Leaf(ctypes.Structure):
         ("weak", Pointer),  # True or False: what `Array._weak` must be
         ("kind", Pointer),  # the class of `Array._type` for what is no plain array, else null
         ("scalar", Word),
+        ("number", Pointer),  # the class of NumPy's numbers that may stand for the array, or null
         ("donated", Pointer),  # what a handle's value becomes when the call is over; null where it stays
     )
 
