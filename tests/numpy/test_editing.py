@@ -65,6 +65,12 @@ def test_delete_of_traced_places_says_what_it_needs() -> None:
         tracer.jit(tnp.delete)(tnp.arange(5.0), 5)
 
 
+@pytest.mark.parametrize("mask", [True, [True, False], np.ones((5, 1), bool)], ids=str)
+def test_delete_by_a_mask_of_another_shape_is_refused(mask: Any) -> None:
+    with pytest.raises(ShapeError, match=r"^delete at .*: a mask has one element for each slice along the axis\n  got"):
+        tnp.delete(tnp.arange(5.0), mask)
+
+
 @pytest.mark.parametrize("k", [0, 1, -2, 3, -9, 2**40])
 def test_diagonals_may_be_traced(k: int) -> None:
     for name in ("eye", "tri"):

@@ -229,6 +229,14 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
     places = obj if isinstance(obj, slice) else known_places("delete", obj)
     if isinstance(places, np.ndarray) and places.dtype != np.bool_:
         places = checked_places(places, along, n)
+    elif isinstance(places, np.ndarray) and places.shape != (n,):
+        raise ShapeError(
+            message(
+                f"delete{here()}: a mask has one element for each slice along the axis",
+                f"got {shape.show(places.shape)} for {n} along axis {along}",
+                help="False stands for what stays; a place is an integer",
+            )
+        )
     return take(x, np.delete(np.arange(n), places), along)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from tracer.errors import ArgumentError, TracerError, message
 from tracer.numpy.bessel import bessel_i
+from tracer.numpy.conversion import array_of
 from tracer.numpy.creation import arange, full_like
 from tracer.numpy.powers import sqrt
 from tracer.numpy.transcendental import cos
@@ -92,7 +93,7 @@ def kaiser(M: int, beta: Any) -> Array:
     >>> tnp.kaiser(3, 2.0).round(6)
     Array([0.438676, 1.      , 0.438676], f64)
     """
-    count = max(_count("kaiser", M), 0)
+    count, beta = max(_count("kaiser", M), 0), array_of("kaiser", beta)
     place = arange(count, dtype=float)
     if count <= 1:
         return full_like(place, 1)
