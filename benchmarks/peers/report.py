@@ -37,7 +37,7 @@ count for nothing else.
 
 
 MACHINE = (
-    "{cpu}, {cores} cores, of which others kept {load:.1f} busy as it ended, {system}, Python {python}; {versions}"
+    "{cpu}, {cores} cores, load {load:.1f} as it ended, this run among it, {system}, Python {python}; {versions}"
 )
 
 
