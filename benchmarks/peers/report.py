@@ -36,9 +36,7 @@ count for nothing else.
 """
 
 
-MACHINE = (
-    "{cpu}, {cores} cores, load {load:.1f} as it ended, this run among it, {system}, Python {python}; {versions}"
-)
+MACHINE = "{cpu}, {cores} cores, load {load:.1f} as it ended, this run among it, {system}, Python {python}; {versions}"
 
 
 def record_name(log: dict[str, Any]) -> str:

@@ -51,7 +51,7 @@ class Native:
         code = compile_object(text, vector_bits=vector_bits)
         loaded = load_object(code, outside_symbols(text, library_names(module)))
         self.executable = Executable(module, loaded)
-        self.compiled = Compiled(Program((), (), ()), self.scheduled, text, loaded, is_long=False)
+        self.compiled = Compiled(Program((), (), ()), self.scheduled, text, loaded, work=0)
 
     def run(self, values: Sequence[Array]) -> list[Array]:
         """The outputs, in storage form. Raises what the program's faults mean."""

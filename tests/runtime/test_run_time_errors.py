@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import threading
@@ -103,6 +104,25 @@ def interrupted(after: float = 0.2) -> Iterator[None]:
         yield
     finally:
         timer.join()
+
+
+def test_calls_that_are_soon_over_leave_the_handler_alone() -> None:
+    """They give the GIL away, but ask nothing of the system, which takes as long as 10,000 additions."""
+    of_ctrl_c = ctypes.pythonapi.PyOS_getsig
+    of_ctrl_c.restype, of_ctrl_c.argtypes = ctypes.c_void_p, (ctypes.c_int,)
+    usual, seen = of_ctrl_c(signal.SIGINT), []
+
+    def host(v: Any) -> Any:
+        seen.append(of_ctrl_c(signal.SIGINT) == usual)
+        return v
+
+    short, long = jit(lambda x: call_host(host, add(x, x))), jit(lambda x: call_host(host, count_up(x, lt, 10.0)))
+    short(np.arange(2.0))
+    short(np.arange(20_000.0))
+    short(np.arange(500_000.0))
+    long(np.float64(1))
+    assert seen == [True, True, False, False]
+    assert of_ctrl_c(signal.SIGINT) == usual
 
 
 def test_ctrl_c_ends_a_native_loop() -> None:

@@ -28,7 +28,7 @@ from tracer.ir.program import Program
 from tracer.ir.types import Type, storage_type
 from tracer.passes.pipeline import optimize
 from tracer.runtime.collector import collector_paused
-from tracer.runtime.cost import is_long
+from tracer.runtime.cost import HEARD, work_of
 from tracer.runtime.faults import error_of
 from tracer.runtime.objects import objects
 from tracer.runtime.stopping import interruptible
@@ -45,14 +45,14 @@ Value = np.ndarray[Any, Any]
 class Compiled:
     """A program ready to run: every stage it went through, and the executable. Holds no state of any call.
 
-    is_long: whether a call may take more than a few microseconds, so that it gives the GIL away and hears Ctrl-C.
+    work: of a call, see `cost.work_of`.
     """
 
     program: Program
     scheduled: Scheduled
     text: str
     loaded: LoadedModule
-    is_long: bool
+    work: int
 
     @property
     def is_repeatable(self) -> bool:
@@ -81,7 +81,7 @@ class Compiled:
         flat = [a.reshape(-1).view(p.dtype) for a, p in zip(arrays, parameters, strict=True)]
         status = Status.INTERRUPTED
         while status is Status.INTERRUPTED:
-            with interruptible(self.is_long) as stop:
+            with interruptible(self.work > HEARD) as stop:
                 status, context = self.executable.run(flat, stop=stop, callback=self.call_back)
             if not self.is_repeatable:
                 break
@@ -135,7 +135,7 @@ def compile_scheduled(program: Program, scheduled: Scheduled) -> Compiled:
         scheduled = replace(scheduled, module=one_at_a_time(scheduled.module))
     module = scheduled.module
     text = emit_module(module)
-    return Compiled(program, scheduled, text, load(text, library_names(module), level(module)), is_long(program))
+    return Compiled(program, scheduled, text, load(text, library_names(module), level(module)), work_of(program))
 
 
 def load(text: str, routines: Sequence[str], opt: int = USUAL) -> LoadedModule:

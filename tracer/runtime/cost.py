@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, Final
 
 from tracer.ir.primitive import (
     Alias,
@@ -34,7 +34,12 @@ from tracer.ir.scalar import MATH_FUNCTIONS
 from tracer.ir.types import StackType, Type, size, storage_type
 
 _MATH = frozenset(MATH_FUNCTIONS)
-_LONG = 50_000  # of work: some 5 µs of one core; see `work`
+LONG: Final = 50_000
+"""Of work, see `Cost.work`: some 5 µs of one core. What takes longer gives the GIL away."""
+HEARD: Final = 2_000_000
+"""The same, some 0.2 ms: what takes longer listens to Ctrl-C, for which it asks the system, which takes 1 µs."""
+ENDLESS: Final = 2**62
+"""The work of what nobody knows the end of."""
 _MATH_WORK = 16  # a function of the math library takes the time of so many additions
 
 
@@ -133,19 +138,15 @@ def program_cost(program: Program) -> Cost:
     return _sum(equation_cost(equation) for equation in program.equations)
 
 
-def is_long(program: Program) -> bool:
-    """Whether a call may take more than some microseconds: then the GIL is given away and Ctrl-C is listened to."""
-    total = Cost()
+def work_of(program: Program) -> int:
+    """The work of a call, or any number above `HEARD` where it is more than that."""
+    work = 0
     for equation in program.equations:
-        total += equation_cost(equation)
-        if total.unknown_trips or total.work > _LONG:
-            return True
-    return False
-
-
-def long_from(program: Program, size: int) -> int:
-    """Of how many elements on an elementwise program, here of `size` elements, is long in this sense."""
-    return _LONG * size // max(program_cost(program).work, 1)
+        cost = equation_cost(equation)
+        work += cost.work
+        if cost.unknown_trips or work > HEARD:
+            return ENDLESS
+    return work
 
 
 def _sum(costs: Iterator[Cost]) -> Cost:

@@ -18,6 +18,7 @@ from tracer.ir.types import ArrayType, Type, array_type, storage_type
 from tracer.once import once
 from tracer.runtime import capi
 from tracer.runtime.compile import Compiled
+from tracer.runtime.cost import HEARD, LONG
 from tracer.runtime.donation import NOTHING_DONATED, Donated
 from tracer.runtime.faults import error_of
 from tracer.runtime.guards import SIZE, Captured, ValueGuard
@@ -93,10 +94,13 @@ class Recognised:
         weakref.finalize(self.record, _free_spare, spare).atexit = False
 
     @classmethod
-    def elementwise(cls, compiled: Compiled, scalars: Sequence[bool], long_from: int) -> Recognised:
-        """The same for a program of `any_size`: which inputs are scalars, the others are arrays of one shape."""
+    def elementwise(cls, compiled: Compiled, scalars: Sequence[bool], work: float) -> Recognised:
+        """The same for a program of `any_size`: which inputs are scalars, the others are arrays of one shape.
+
+        work: of an element, see `cost.work_of`.
+        """
         made = cls(compiled, (), flat_plan(len(scalars)), trees.flatten(0)[1])
-        made._free_shapes(scalars, long_from)
+        made._free_shapes(scalars, max(work, 1.0))
         return made
 
     def entry(self, fallback: Callable[..., Any]) -> Callable[..., Any]:
@@ -144,14 +148,15 @@ class Recognised:
         """Call the fallback, with the same arguments, where the program has a fault."""
         self.record.failed = None
 
-    def _free_shapes(self, scalars: Sequence[bool], long_from: int) -> None:
+    def _free_shapes(self, scalars: Sequence[bool], work: float) -> None:
         leaves = (Leaf * len(scalars)).from_address(self.record.leaves)
         for leaf, scalar in zip(leaves, scalars, strict=True):
             if not scalar:
                 leaf.ndim = -1
         for result in (Result * self.record.outputs).from_address(self.record.results):
             result.ndim, result.size = -1, result.size // any_size.SIZE
-        self.record.elementwise, self.record.long_from = 1, long_from
+        self.record.elementwise = 1
+        self.record.long_from, self.record.heard_from = int(LONG / work), int(HEARD / work)
 
     def _set_program(self, compiled: Compiled, captured: Sequence[Captured]) -> None:
         r, scheduled = self.record, compiled.scheduled
@@ -166,7 +171,8 @@ class Recognised:
         r.constants = len(scheduled.constants)
         r.data = self._table(ctypes.c_void_p, [constant.ctypes.data for constant in scheduled.constants])
         r.arena, r.stacks = scheduled.module.arena, scheduled.module.stacks
-        r.long_from, r.repeatable = 0 if compiled.is_long else _NEVER, compiled.is_repeatable
+        r.long_from, r.heard_from = (0 if compiled.work > least else _NEVER for least in (LONG, HEARD))
+        r.repeatable = compiled.is_repeatable
 
     def _set_donated(self, donated: Mapping[int, Donated]) -> None:
         leaves = (Leaf * self.record.inputs).from_address(self.record.leaves)

@@ -65,7 +65,7 @@ done:
   ret ptr %result
 }
 
-; The program itself; the GIL is given away, and Ctrl-C heard, if it may run for long.
+; The program itself; the GIL is given away if it may run for long, and Ctrl-C heard if for very long.
 define internal i32 @tracer.call(ptr %record, ptr %buffers, ptr %context, ptr %frame, i64 %count) {
   %main = field ptr %record Record.main
   %long.from = field i64 %record Record.long_from
@@ -78,7 +78,14 @@ quick:
   %status = call i32 %main(ptr %buffers, ptr %context)
   ret i32 %status
 slow:
-  %stop = call ptr @tracer_arm()
+  %heard.from = field i64 %record Record.heard_from
+  %is.heard = icmp uge i64 %count, %heard.from
+  br i1 %is.heard, label %arm, label %run
+arm:
+  %armed = call ptr @tracer_arm()
+  br label %run
+run:
+  %stop = phi ptr [ @tracer.never, %slow ], [ %armed, %arm ]
   set ptr %stop %context Context.stop
   %thread = call ptr @PyEval_SaveThread()
   store ptr %thread, ptr %thread.at

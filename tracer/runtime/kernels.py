@@ -54,4 +54,4 @@ def kernel(
     if scheduled is None:
         return None
     compiled = compiling.compile_scheduled(staged.program, scheduled)
-    return entries.Recognised.elementwise(compiled, scalars, cost.long_from(staged.program, size))
+    return entries.Recognised.elementwise(compiled, scalars, cost.work_of(staged.program) / size)

@@ -116,6 +116,7 @@ class Record(ctypes.Structure):
         ("spare", Pointer),  # to a cell with an arena that no call uses at present, or null: exchanged atomically
         ("stacks", Word),
         ("long_from", Word),  # of how many elements on a call is long; 0 is the count where shapes are fixed
+        ("heard_from", Word),  # and so long that Ctrl-C is listened to
         ("elementwise", Word),  # whether arrays are of any shape, and the constant is their count of elements
         ("repeatable", Word),  # whether it may be run again: it has no ordered effects
         ("donates", Word),  # whether any leaf is donated

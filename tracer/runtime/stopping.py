@@ -20,9 +20,9 @@ def _functions() -> tuple[Any, Any]:
 
 
 @contextmanager
-def interruptible(is_long: bool) -> Iterator[ctypes.c_int32 | None]:
-    """The stop word for a call, and Ctrl-C sets it until the block ends; None for short calls."""
-    if not is_long:
+def interruptible(listens: bool) -> Iterator[ctypes.c_int32 | None]:
+    """The stop word for a call, and Ctrl-C sets it until the block ends; None for what does not listen."""
+    if not listens:
         yield None
         return
     arm, disarm = _functions()
