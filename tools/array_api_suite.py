@@ -57,6 +57,8 @@ def outcomes(suite: Path, module: str) -> Outcomes:
             "array_api_tests",
         ]  # fmt: skip
         subprocess.run(command, cwd=suite, env=environment, check=False, stdout=subprocess.DEVNULL)
+        if not report.exists():
+            sys.exit(f"the suite did not start on {module}: see above; PATH is a checkout of it, with what it needs")
         tests = json.loads(report.read_text(encoding="utf-8"))["tests"]
     return {test["nodeid"].partition("/")[2]: test["outcome"] for test in tests}
 
