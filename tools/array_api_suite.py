@@ -6,7 +6,7 @@ Every test of the suite runs, with ten examples each, none skipped by us. The su
 rounds, and a test that failed in one of them counts as failed. Writes tests/numpy/results/DATE-array-api-suite.txt,
 and exits with 1 where a test outside the extensions fails here that array_api_strict passes.
 
-Needs, beside what the tests need: pytest-json-report, array-api-strict.
+Needs, beside what the tests need: pytest-json-report, array-api-strict, ndindex.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ def outcomes(suite: Path, module: str) -> Outcomes:
             "--max-examples", str(EXAMPLES), "--disable-deadline", "--json-report", f"--json-report-file={report}",
             "array_api_tests",
         ]  # fmt: skip
-        subprocess.run(command, cwd=suite, env=environment, check=False, stdout=subprocess.DEVNULL)
-        if not report.exists():
-            sys.exit(f"the suite did not start on {module}: see above; PATH is a checkout of it, with what it needs")
+        ran = subprocess.run(command, cwd=suite, env=environment, check=False, stdout=subprocess.PIPE, text=True)
+        if ran.returncode > 1 or not report.exists():  # 1: tests failed
+            sys.exit(f"{ran.stdout[-2000:]}\nnot all of the suite ran on {module}: is PATH a checkout with what it needs?")
         tests = json.loads(report.read_text(encoding="utf-8"))["tests"]
     return {test["nodeid"].partition("/")[2]: test["outcome"] for test in tests}
 
