@@ -58,7 +58,7 @@ def outcomes(suite: Path, module: str) -> Outcomes:
         ]  # fmt: skip
         ran = subprocess.run(command, cwd=suite, env=environment, check=False, stdout=subprocess.PIPE, text=True)
         if ran.returncode > 1 or not report.exists():  # 1: tests failed
-            sys.exit(f"{ran.stdout[-2000:]}\nnot all of the suite ran on {module}: is PATH a checkout with what it needs?")
+            sys.exit(f"{ran.stdout[-2000:]}\nnot all of the suite ran on {module}; is PATH a whole checkout?")
         tests = json.loads(report.read_text(encoding="utf-8"))["tests"]
     return {test["nodeid"].partition("/")[2]: test["outcome"] for test in tests}
 
