@@ -42,9 +42,9 @@ def test_plain_values_become_what_all_ways_make_of_them(value: Any, default: str
 
 
 OTHERS: list[Any] = [
-    2**63, -(2**64), [], [[]], [True, 2], [[1, 2], [3]], [[1.0], 2.0], [2**63], [1.0, None], "text", [[[1.0]], [2.0]],
-    np.array([1, 2], ">i4"), np.array(["a"]), np.array([1, None]), [np.float32(1.0)], np.str_("a"), [1, 2.0, 1j],
-    np.ma.masked_array([1.0], [True]), np.zeros(1 << 18), range(3), None, 1j,
+    2**63, -(2**64), [], [[]], [10**39, 1.0], [True, 2], [[1, 2], [3]], [[1.0], 2.0], [2**63], [1.0, None], "text",
+    [[[1.0]], [2.0]], np.array([1, 2], ">i4"), np.array(["a"]), np.array([1, None]), [np.float32(1.0)],
+    np.str_("a"), [1, 2.0, 1j], np.ma.masked_array([1.0], [True]), np.zeros(1 << 18), range(3), None, 1j,
 ]  # fmt: skip
 
 
@@ -61,12 +61,25 @@ def test_other_values_are_left_to_the_way_of_all(value: Any) -> None:
     np.testing.assert_array_equal(tnp.asarray(value), expected)
 
 
-DTYPES: list[Any] = ["float32", "float64", float, int, tnp.float32, np.float32, np.dtype("f8"), tnp.int8, "uint8", "i4"]
+DTYPES: list[Any] = [
+    "float32", "float64", float, int, tnp.float32, np.float32, np.dtype("f8"), tnp.int8, "uint8", "i4", "uint64", bool,
+    "float16", "bfloat16", "complex64",
+]  # fmt: skip
+ODD: list[Any] = [
+    [300, -1], 1e300, [2**60 + 1], [2**53 + 1, 1.0], 3.7, [float("nan")], [2**24 + 1, 2**53 + 1, 2**54 - 1, -(2**63)],
+    [1e300, -1e300], [3.4028235677973366e38], [2**31], [2**63], [2**64], [1, 10**400], [10**39, 1.0],
+    [10**400, 1.0], [np.int64(300)], [(1,), [2]],
+    [np.float64(1e300)], [True], [[True, False]], [[-1], [1]], [[0.1], (0.2,)], [1, True], [[1, 2.5], [3, 4]], [[1], 2],
+    [np.array(1.5)], [np.float32(0.1)], [[1, 2], [3]], [[[]]], [[], [1.0]], [[[[[[[[[[1.0]]]]]]]]]],
+    np.arange(6.0).reshape(2, 3).T, np.array([1e300, np.nan]), np.array([300, 2**31]), np.array([True]),
+    np.array([1.5, -2.5], "f2"), np.array([1, 2], ">i4"), np.zeros(1 << 18),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=repr)
 def test_a_dtype_gives_what_all_ways_make_of_the_values(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    for value in [*VALUES, [300, -1], 1e300, [2**60 + 1], [2**53 + 1, 1.0], 3.7, [float("nan")]]:
+    s, x = tnp.asarray(0.1), tnp.asarray([1.0, 300.0])
+    for value in [*VALUES, *ODD, [s, s], (s,), [x, x], [s, x], [[s]], [s, tnp.asarray(1)], [s, 1.0], [tnp.asarray(7)]]:
         found = _of_dtype(value, dtype)
         with monkeypatch.context() as patch:
             patch.setattr(creation, "plain_array", lambda a, dtype=None: None)
@@ -79,7 +92,17 @@ def _of_dtype(value: Any, dtype: Any) -> Any:
         found = tnp.asarray(value, dtype=dtype)
     except TracerError as error:
         return type(error)
+    assert found._value.flags.c_contiguous
     return found.type, np.asarray(found).tobytes()
+
+
+@pytest.mark.parametrize("ndmin", [0, -1, 1, 3, True, np.int64(2), 0.0, None])
+def test_axes_are_put_in_front_where_there_are_too_few(ndmin: Any) -> None:
+    if not hasattr(ndmin, "__index__"):
+        with pytest.raises(TracerError, match=r"^array at test_plain_values\.py:\d+: ndmin"):
+            tnp.array([1.0], ndmin=ndmin)
+        return
+    assert tnp.array([1.0], ndmin=ndmin).shape == np.array([1.0], ndmin=ndmin).shape
 
 
 def test_arrays_in_a_list_are_stacked() -> None:

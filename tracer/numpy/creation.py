@@ -118,6 +118,8 @@ def array(
     Array([[1., 2.]], f64)
     """
     result = asarray(object, dtype, order, copy=copy or None, device=device)
+    if type(ndmin) is int and ndmin <= 0:
+        return result
     least = integer("array", "ndmin", ndmin)
     if result.ndim < least:
         return reshape(result, (*[1] * (least - result.ndim), *result.shape))
