@@ -13,7 +13,7 @@ import pytest
 import tracer
 import tracer.numpy as tnp
 from tracer.errors import OutOfBoundsError
-from tracer.numpy import elements
+from tracer.numpy import elements, methods
 
 pytestmark = pytest.mark.usefixtures("way_of_indexing")
 counted = pytest.mark.skipif(elements._ALONE == 0, reason="this Python counts no references")
@@ -172,3 +172,27 @@ def test_one_element_combined_with_a_number_is_as_all_ways_have_it(dtype: str) -
     assert extreme.at[0].multiply(10.0)[0] == np.inf
     with pytest.raises(OutOfBoundsError):
         x.at[2, 0].add(1.0 if dtype != "int64" else 1)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "u1", "?", "c16"])
+def test_what_at_gives_of_known_values_is_as_all_ways_have_it(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    start = tnp.asarray(np.array([[0, 1, 2], [3, 4, 5]]).astype(dtype))
+
+    def outcome(x: Any, index: Any, name: str, value: Any) -> Any:
+        try:
+            found = getattr(x.at[index], name)(value)
+        except (ValueError, TypeError, IndexError) as error:
+            return type(error), str(error).partition("\n")[0]
+        return found.type, np.asarray(found).tobytes()
+
+    cases = [
+        (x, index, name, value)
+        for x in (start, tnp.full((2, 3), 2))
+        for index in (*INDICES, (0, 3), 5, "a")
+        for name in ("set", "add", "multiply", "mul")
+        for value in (*VALUES, 10**400, "text", [1, 2])
+    ]
+    quick = [outcome(*case) for case in cases]
+    monkeypatch.setattr(methods, "written", lambda *args: None)
+    for case, found in zip(cases, quick, strict=True):
+        assert found == outcome(*case), case

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from tracer.lazy import LazyModule
 from tracer.numpy import arithmetic
-from tracer.numpy.elements import written
 from tracer.numpy.indexing import get
 from tracer.numpy.powers import power
 from tracer.numpy.updates import ADD, MAX, MIN, MULTIPLY, SET, SUBTRACT, Update, updated, value_for
@@ -24,6 +23,7 @@ else:
     applying = LazyModule("tracer.numpy.applying")
 
 _taken = replayed(get, named=False)
+_new = object.__new__
 
 
 class At:
@@ -39,7 +39,9 @@ class At:
         self._array = array
 
     def __getitem__(self, index: Any) -> AtIndex:
-        return AtIndex(self._array, index)
+        found = _new(AtIndex)  # without the frames of its `__init__`
+        found._array, found._index = self._array, index
+        return found
 
     def __repr__(self) -> str:
         return f"At({self._array!r})"
@@ -62,8 +64,7 @@ class AtIndex:
 
     def _updated(self, values: Any, how: Update, mode: Any, unique_indices: bool) -> Array:
         if mode is None and not unique_indices:
-            known = written(self._array, self._index, values, how.numpys) if how.numpys or how.overwrites else None
-            return updated(self._array, self._index, values, how) if known is None else known
+            return updated(self._array, self._index, values, how)
         return updated(self._array, self._index, values, how, mode=mode, unique_indices=unique_indices)
 
     def get(

@@ -113,6 +113,10 @@ def written(
     old, kind = x._value, type(index)
     if type(old) is not np.ndarray or not old.size:  # given away, or nothing to write to
         return None
+    if combine is not None and (kind is int or kind is tuple) and old.dtype is dtypes.F64 and combine in _OF_NUMBERS:
+        combined = _combined(x, old, index, value, _OF_NUMBERS[combine])
+        if combined is not None:
+            return combined
     if kind not in _BASIC and not (kind is tuple and _BASIC.issuperset(map(type, index))):
         index = None if combine is not None else _numpys(index)
         if index is None:
@@ -123,17 +127,13 @@ def written(
         value = value._value
     if not _fits(old.dtype, value):
         return None
-    if combine is not None and old.dtype is dtypes.F64 and combine in _OF_NUMBERS:
-        combined = _combined(x, old, index, value, _OF_NUMBERS[combine])
-        if combined is not None:
-            return combined
     alone = in_place and not x._owner and state.outside is None and references(old) <= _ALONE and _is_own(old)
     new = old if alone else old.copy()
     try:
         if combine is None:
             new[index] = value
         else:
-            place = new[_with_axes(index if kind is tuple else (index,))]
+            place = new[index if kind is slice else _with_axes(index if kind is tuple else (index,))]
             quietly(combine, place, value, place)
     except (IndexError, OverflowError, TypeError, ValueError):
         return None  # nothing is written: NumPy looks at places and shapes first
@@ -146,7 +146,9 @@ _OF_NUMBERS = {np.add: operator.add, np.multiply: operator.mul}
 def _combined(x: Array, old: np.ndarray[Any, Any], index: Any, value: Any, combine: Any) -> Array | None:
     """An array of f64 with one element combined with a number, as Python has it, which has the same bits; else None."""
     place = index if type(index) is tuple else (index,)
-    if len(place) != old.ndim or type(value) not in _REAL_NUMBERS or not _INTEGERS.issuperset(map(type, place)):
+    if len(place) != old.ndim or not (type(value) is float or (type(value) is int and _fits(old.dtype, value))):
+        return None
+    if place is index and not _INTEGERS.issuperset(map(type, place)):
         return None
     try:
         combined = combine(old.item(place), value)
@@ -158,9 +160,6 @@ def _combined(x: Array, old: np.ndarray[Any, Any], index: Any, value: Any, combi
     except (IndexError, OverflowError):
         return None
     return unowned(new, False)
-
-
-_REAL_NUMBERS = (float, int)
 
 
 def _is_own(value: np.ndarray[Any, Any]) -> bool:

@@ -39,7 +39,7 @@ from tracer.numpy.elements import getitem, written
 from tracer.numpy.joining import repeat
 from tracer.numpy.keywords import place_of_out, taken
 from tracer.numpy.options import called
-from tracer.numpy.updates import ASSIGN, updated
+from tracer.numpy.updates import ADD, ASSIGN, MULTIPLY, SET, Update, updated
 from tracer.runtime.devices import device_of, sharding_of
 from tracer.runtime.element_slots import Functions, slots
 from tracer.runtime.replay import replayed
@@ -133,17 +133,16 @@ def _numpys(member: Function) -> Function:
     return method
 
 
-def _set(member: Function) -> Function:
-    """`x.at[i].set`, which is compiled code where nothing but a value is said."""
+def _known_first(member: Function, how: Update) -> Function:
+    """`x.at[i].set` and its like: `written` at once where nothing but a value is said."""
 
     @wraps(member)
     def method(self: AtIndex, values: Any, **options: Any) -> Array:
-        if not options and slots.written is not None:
-            found = slots.written(self._array, self._index, values)
-            if found is not None:
-                return found
         try:
-            return member(self, values, **options)  # type: ignore[no-any-return]
+            if options:
+                return member(self, values, **options)  # type: ignore[no-any-return]
+            found = written(self._array, self._index, values, how.numpys)
+            return updated(self._array, self._index, values, how) if found is None else found
         except BaseException as error:
             error.__traceback__ = tidy(error)
             raise
@@ -289,9 +288,10 @@ PROTOCOLS: Final[dict[str, Any]] = {
     "__dlpack__": dlpack, "__dlpack_device__": dlpack_device,
 }  # fmt: skip
 
-_QUICK: Final = frozenset(
-    (*(name for name, member in OPERATORS.items() if member.__name__ == "method"), "__getitem__", "__setitem__")
-)
+_QUICK: Final = frozenset((
+    *(name for name, member in OPERATORS.items() if member.__name__ == "method"),
+    "__getitem__", "__setitem__", "__array_ufunc__",
+))  # fmt: skip
 """Those that are boundaries themselves: a call less, where it counts."""
 
 _REPLAYED: Final = frozenset((
@@ -326,4 +326,5 @@ def install(cls: type[Array]) -> None:
     for name, convert in (("__bool__", bool), ("__float__", float), ("__int__", int)):
         setattr(cls, name, _number(vars(cls)[name], convert))
     set_method_boundaries(AtIndex)
-    AtIndex.set = _set(vars(AtIndex)["set"])  # type: ignore[method-assign]
+    for name, how in (("set", SET), ("add", ADD), ("multiply", MULTIPLY), ("mul", MULTIPLY)):
+        setattr(AtIndex, name, _known_first(vars(AtIndex)[name], how))

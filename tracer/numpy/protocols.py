@@ -20,6 +20,7 @@ from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.source import here
 from tracer.trace.state import state
+from tracer.trace.tracebacks import tidy
 
 # ufuncs
 
@@ -29,14 +30,25 @@ def array_ufunc(self: Array, ufunc: np.ufunc, method: str, *inputs: Any, **kwarg
 
     out: an ndarray is written to, an Array is rebound; neither with a traced result. where: elsewhere the result of a
     call is what `out` holds, or 0; in a reduction, what counts. dtype: the operands are cast to it first, if `casting`
-    allows that.
+    allows that. It is a boundary for tracebacks itself.
     """
     del self
-    if not (_KNOWN.issuperset(map(type, inputs)) or all(map(_known_operand, inputs))):
+    try:
+        if not kwargs and method == "__call__" and _KNOWN.issuperset(map(type, inputs)):
+            ours = _functions.get(ufunc)
+            if ours is not None:
+                return ours(*inputs)
+        return _by_ours(ufunc, method, inputs, kwargs)
+    except BaseException as error:
+        error.__traceback__ = tidy(error)
+        raise
+
+
+def _by_ours(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if not all(map(_known_operand, inputs)):
         return NotImplemented
     if not kwargs and method == "__call__":
-        ours = _functions.get(ufunc)
-        return _computed(ufunc, method, inputs, kwargs) if ours is None else ours(*inputs)
+        return _computed(ufunc, method, inputs, kwargs)
     options = {k: v for k, v in kwargs.items() if v is not np._NoValue and k not in ("order", "out", "subok")}
     where = options.pop("where", True) if method == "__call__" else True
     if method in ("__call__", "outer"):
@@ -58,9 +70,7 @@ _functions: dict[np.ufunc, Callable[..., Any]] = {}
 
 def _known_operand(x: Any) -> bool:
     """Whether the other operand is an array or number; else its own type is to decide."""
-    return type(x) is Array or isinstance(
-        x, Array | np.ndarray | np.generic | bool | int | float | complex | list | tuple
-    )
+    return isinstance(x, Array | np.ndarray | np.generic | bool | int | float | complex | list | tuple)
 
 
 _KNOWN = frozenset((Array, np.ndarray, np.float64, np.float32, np.int64, float, int))
