@@ -118,6 +118,45 @@ def test_distinct_elements_are_those_that_come_with_their_counts() -> None:
         tracer.jit(tnp.unique)(tnp.ones(3))
 
 
+ANY: dict[str, np.ndarray[Any, Any]] = {
+    "integers": np.array([3, 1, 0, 3]), "bools": np.array([True, False, True, True]), "negative": np.array([1, -1]),
+    "u8": np.array([200, 0], "u1"), "u64": np.array([2**63, 1], "u8"), "floats": np.array([0.0, -0.0, 1.5, np.nan]),
+    "matrix": np.array([[0, 3], [2, 0]]).T, "number": np.array(3), "nothing": np.zeros(0, int),
+    "complex": np.array([0, 1j]), "ascending": np.arange(4.0),
+    "with NaN": np.array([1.0, np.nan, np.nan]), "descending": np.array([3.0, 1.0, 1.0]),
+    "NaN first": np.array([np.nan, 2.0, 1.0]),
+}  # fmt: skip
+COUNTED: dict[str, Callable[[Any], Any]] = {
+    "flatnonzero": tnp.flatnonzero,
+    "nonzero": tnp.nonzero,
+    "bincount": tnp.bincount,
+    "bincount of at least 6": lambda x: tnp.bincount(x, minlength=6),
+    "bincount of at least True": lambda x: tnp.bincount(x, minlength=True),
+    "bincount of less than none": lambda x: tnp.bincount(x, minlength=-1),
+    "compress": lambda x: x.compress(x != 1),
+    "compress by itself": lambda x: x.compress(x),
+    "digitize": lambda x: tnp.digitize(tnp.asarray([0.5, 3.0, np.nan]), x),
+}
+
+
+@pytest.mark.parametrize("value", ANY)
+@pytest.mark.parametrize("name", COUNTED)
+def test_counts_and_places_are_those_of_all_ways(name: str, value: str) -> None:
+    def outcome(x: Any) -> Any:
+        try:
+            return bits(COUNTED[name](x))
+        except (tracer.errors.TracerError, TypeError) as error:
+            return type(error), str(error)
+
+    for x in (tnp.asarray(ANY[value]), tnp.full(3, 2)):
+        quick = outcome(x)
+        gate.close()
+        try:
+            assert quick == outcome(x)
+        finally:
+            gate.open()
+
+
 def test_histograms_between_the_extremes_are_numpys() -> None:
     for value in (VECTOR, TALL, RNG.integers(-5, 5, 40), VECTOR.astype("f4"), np.zeros(0), np.ones(3)):
         counts, edges = tnp.histogram(tnp.asarray(value), bins=4)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 from collections.abc import Callable, Sequence
 from textwrap import indent
@@ -41,9 +40,11 @@ def by_value(theirs: Callable[..., Any], summary: str, call: str = "", shown: st
     def function(*args: Any, **kwargs: Any) -> Any:
         known = _known(args, kwargs)
         if known is not None:
-            direct = called if any(x.size > LARGE for x in known if type(x) is np.ndarray) else theirs
-            with contextlib.suppress(TypeError, ValueError, IndexError):  # told below
-                return _ours(name, direct(*known, **kwargs))
+            values, size = known
+            try:
+                return _ours(name, (called if size > LARGE else theirs)(*values, **kwargs))
+            except (TypeError, ValueError, IndexError):  # told below
+                pass
         args = tuple(_floating(name, x) for x in args[: len(operands)]) + args[len(operands) :]
         kwargs = {key: _floating(name, x) if key in operands else x for key, x in kwargs.items()}
         values, options = trees.tree_map(_value, args), trees.tree_map(_value, kwargs)
@@ -83,22 +84,23 @@ def by_value(theirs: Callable[..., Any], summary: str, call: str = "", shown: st
 _OPERANDS = frozenset(("A", "a", "b", "x"))  # what NumPy calls the arrays of these functions
 
 
-def _known(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any] | None:
-    """The arguments, values in place of arrays, where they are what is given most often; else None."""
-    if gate.words[0] or not _PLAIN.issuperset(map(type, kwargs.values())):
+def _known(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], int] | None:
+    """The arguments, values in place of arrays, and the largest size, where they are given most often; else None."""
+    if gate.words[0] or (kwargs and not _PLAIN.issuperset(map(type, kwargs.values()))):
         return None
-    found = []
+    found, size = [], 0
     for x in args:
         if type(x) is Array:
             value = known_value(x)
             if value is None or value.dtype not in _COMPUTED_IN:
                 return None
             found.append(value.view())  # so what is returned as it came has a base, and is copied
+            size = max(size, value.size)
         elif type(x) in _PLAIN:
             found.append(x)
         else:
             return None
-    return found
+    return found, size
 
 
 _PLAIN = frozenset((bool, int, float, str, type(None)))

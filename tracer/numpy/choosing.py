@@ -14,6 +14,7 @@ from tracer.errors import ArgumentError, ShapeError, TracerArrayError, message
 from tracer.ir import dtypes, shape
 from tracer.numpy.conversion import array_of, broadcast, cast, unified
 from tracer.numpy.logic import truth
+from tracer.numpy.plain_values import known_value
 from tracer.numpy.promotion import operand, promoted
 from tracer.primitives import comparison
 from tracer.primitives.arithmetic import div, sub
@@ -158,6 +159,8 @@ def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> A
     >>> tnp.flatnonzero(tnp.asarray([[0, 3], [0, 4]]))
     Array([1, 3], i64)
     """
+    if size is None and (known := known_value(a)) is not None:
+        return unowned(known.ravel().nonzero()[0].copy(), False)
     value = operand("flatnonzero", a)
     return nonzero(reshape(value, (value.size,)), size=size, fill_value=fill_value)[0]
 

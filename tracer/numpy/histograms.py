@@ -249,4 +249,6 @@ def _digitized(values: Array, edges: Array, side: str) -> Array:
 def _ascends(values: Any) -> bool:
     """Whether values ascend, NaN being the greatest."""
     later, earlier = values[1:], values[:-1]
+    if np.count_nonzero(later >= earlier) == later.size:
+        return True
     return bool(((later >= earlier) | (later != later)).all())

@@ -42,7 +42,7 @@ def inverse(a: Any) -> Array | None:
 def lower_factor(a: Any) -> Array | None:
     """The lower Cholesky factor of the Hermitian part of one matrix."""
     x = _matrix(a)
-    return None if x is None else _finite(_LAPACK.cholesky_lo, x.dtype.type(0.5) * (x + x.T))
+    return None if x is None else _finite(_LAPACK.cholesky_lo, 0.5 * (x + x.T))
 
 
 def determinant(a: Any) -> Array | None:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import builtins
-import contextlib
 from functools import partial
 from typing import Any
 
@@ -17,6 +16,7 @@ from tracer.ir import dtypes, shape
 from tracer.numpy.conversion import broadcast, cast, dtype_of_argument, floating, inexact_dtype, no_out
 from tracer.numpy.logic import isnan, truth
 from tracer.numpy.manipulation import moveaxis
+from tracer.numpy.plain_values import known_value
 from tracer.numpy.promotion import operand, promoted_inexact
 from tracer.numpy.reductions import Axis, all, argmax, argmin, axes_argument, extreme_value, max, min, sum
 from tracer.numpy.sorting import sort
@@ -28,7 +28,6 @@ from tracer.primitives.joining import slice_in_dim
 from tracer.primitives.shapes import expand_dims, reshape, transpose
 from tracer.primitives.windows import ScatterDimensionNumbers
 from tracer.runtime.replay import replayed
-from tracer.settings import gate
 from tracer.trace.array import Array, concrete_value, unowned
 from tracer.trace.integers import integer
 from tracer.trace.source import here
@@ -336,6 +335,14 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
     >>> tnp.bincount(tnp.asarray([0, 1, 1, 3]))
     Array([1, 2, 0, 1], i64)
     """
+    if length is None and weights is None and type(minlength) is int and minlength >= 0:
+        value = known_value(x)
+        if value is not None and value.ndim == 1 and value.dtype.kind in "biu":
+            try:
+                found = np.bincount(value if value.dtype is dtypes.I64 else value.astype(dtypes.I64), None, minlength)
+                return unowned(found, False)
+            except ValueError:  # of negative numbers, told below
+                pass
     numbers = operand("bincount", x)
     if isinstance(x, list | tuple) and not numbers.size:
         numbers = cast(numbers, dtypes.I64)  # of no numbers, NumPy makes floats
@@ -344,9 +351,6 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
     numbers, least = cast(numbers, dtypes.I64), integer("bincount", "minlength", minlength)
     if least < 0:
         raise ShapeError(message(f"bincount{here()}: minlength must not be negative", f"got {least}"))
-    if length is None and weights is None and not gate.words[0] and type(numbers._value) is np.ndarray:
-        with contextlib.suppress(ValueError):  # of negative numbers, told below
-            return unowned(np.bincount(numbers._value, minlength=least), False)
     known = concrete_value(numbers)
     if length is None:
         if known is None:

@@ -139,7 +139,6 @@ def choose(a: Any, choices: Sequence[Any] | Any, out: None = None, mode: str = "
     return get(stacked, index, mode=mode)
 
 
-@makes_new
 def compress(
     condition: Any, a: Any, axis: int | None = None, out: None = None, *, size: int | None = None, fill_value: Any = 0
 ) -> Array:
@@ -156,6 +155,11 @@ def compress(
     no_out("compress", out)
     if size is None and axis is None and _is_mask_of(condition, a):
         return a[condition]
+    return _compressed(condition, a, axis, size, fill_value)
+
+
+@makes_new
+def _compressed(condition: Any, a: Any, axis: int | None, size: int | None, fill_value: Any) -> Array:
     x = array_of("compress", a)
     if axis is None:
         x, axis = ravel(x), 0
@@ -180,9 +184,10 @@ _taken = replayed(take, named=False)
 
 def _is_mask_of(mask: Any, x: Any) -> bool:
     """Whether both are vectors of ours, of one length, and the one is of bools that are known."""
-    if type(x) is not Array or type(mask) is not Array or x.ndim != 1 or x.shape != mask.shape:
+    if type(x) is not Array or type(mask) is not Array:
         return False
-    return mask.dtype == dtypes.BOOL and concrete_value(mask) is not None
+    known = concrete_value(mask)
+    return known is not None and known.ndim == 1 and known.dtype == dtypes.BOOL and known.shape == x.shape
 
 
 def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Array:
