@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
-from tracer.errors import ArgumentError, DTypeError, ShapeError, TracerArrayError
+from tracer.errors import ArgumentError, DTypeError, MatrixError, ShapeError, TracerArrayError
 
 INTEGERS = [np.int8, np.int32, np.int64, np.uint8, np.uint64]
 ODD = np.array([0.0, -0.0, 1.0, -1.5, 0.1, -7e300, 5e-324, -3e-310, 2.0**-1022, 1.7e308, np.inf, -np.inf, np.nan])
@@ -106,10 +107,46 @@ def test_fits_are_numpys(shape: tuple[int, ...], rng: np.random.Generator) -> No
 def test_fits_through_as_many_points_as_coefficients_and_of_fewer() -> None:
     x = np.array([0.0, 1.0, 3.0])
     np.testing.assert_allclose(tnp.polyfit(x, x**2, 2), [1, 0, 0], atol=1e-13)
+    for points, degree in ((x, 3), (np.full(3, 2.0), 1), (np.array([4.0]), 5)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", np.exceptions.RankWarning)
+            expected = np.polyfit(points, points**2, degree)
+        np.testing.assert_allclose(tnp.polyfit(points, points**2, degree), expected, rtol=1e-10)
     with pytest.raises(ShapeError, match="4 coefficients need as many points"):
-        tnp.polyfit(x, x, 3)
-    with pytest.raises(ArgumentError, match="full= and rcond= need singular values"):
-        tnp.polyfit(x, x, 1, full=True)
+        tracer.jit(lambda x: tnp.polyfit(x, x, 3))(x)
+    for y in ([1.0], 1.0):
+        with pytest.raises(ShapeError, match=r"^polyfit at .*: x is \[n\]"):
+            tnp.polyfit(x, y, 1)
+    with pytest.raises(ShapeError, match=r"^polyfit at .*: one weight for each point"):
+        tnp.polyfit(x, x, 1, w=[1.0])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
+def test_fits_by_singular_values_are_numpys_of_known_points(dtype: str, rng: np.random.Generator) -> None:
+    x, y = rng.normal(size=(2, 7)).astype(dtype)
+    choices: list[Any] = [{"full": True}, {"full": True, "w": np.arange(1.0, 8)}, {"rcond": 1e-9, "cov": True}]
+    for options in ({"rcond": 0.5}, *choices):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", np.exceptions.RankWarning)
+            theirs = np.polyfit(x, y, 2, **options)
+        ours = tnp.polyfit(x, y, 2, **options)
+        pairs = zip(ours, theirs, strict=True) if isinstance(theirs, tuple) else [(ours, theirs)]
+        for found, expected in pairs:
+            np.testing.assert_allclose(found, expected, rtol=1e-4 if dtype == "float32" else 1e-9)
+    with pytest.raises(TracerArrayError, match=r"^polyfit at .*: full= and rcond= need singular values"):
+        tracer.jit(lambda y: tnp.polyfit(x, y, 1, full=True))(y)
+    with pytest.raises(MatrixError, match=r"^polyfit at .*: a covariance needs independent powers"):
+        tnp.polyfit(x, y, 2, rcond=0.9, cov=True)
+    with pytest.raises(ShapeError, match=r"^polyfit at .*: 2 coefficients need as many points"):
+        tnp.polyfit([], [], 1, full=True)
+
+
+def test_fits_of_complex_points_are_numpys(rng: np.random.Generator) -> None:
+    x, y = rng.normal(size=(2, 6)) + 1j * rng.normal(size=(2, 6))
+    for a, b in ((x, y), (x.real, y), (x, y.real), (x * 0 + np.arange(6), y)):
+        for call in (tnp.polyfit, tracer.jit(tnp.polyfit, static_argnums=2, static_argnames="cov")):
+            for found, expected in zip(call(a, b, 2, cov=True), np.polyfit(a, b, 2, cov=True), strict=True):
+                np.testing.assert_allclose(found, expected, rtol=1e-9, strict=True)
 
 
 def test_derivatives_of_fits_are_finite_differences(rng: np.random.Generator) -> None:

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
-from tracer.errors import ArgumentError, ShapeError, TracerArrayError, message
+from tracer.errors import MatrixError, ShapeError, TracerArrayError, message
 from tracer.ir import dtypes
 from tracer.lax.loops import while_loop
 from tracer.numpy.arithmetic import absolute
@@ -24,7 +25,7 @@ from tracer.numpy.powers import power, sqrt
 from tracer.numpy.products import matmul, outer
 from tracer.numpy.promotion import promoted_inexact
 from tracer.numpy.reductions import any, max, sum
-from tracer.numpy.rounding import real
+from tracer.numpy.rounding import conjugate, real
 from tracer.numpy.transcendental import exp
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.integers import integer
@@ -43,50 +44,101 @@ def polyfit(
     + 1, k]. w: [n], weights of distances, not of squares. cov: also their covariance, scaled so that the distances have
     variance 1, or not if "unscaled".
 
-    By Householder reflections of the scaled powers, which are to be independent: of deg + 1 different x at least.
-    Raises ShapeError where there are fewer points; ArgumentError for `rcond` and `full`, which need singular values.
+    full: also the sums of squared distances, the rank, the singular values of the scaled powers, and rcond. rcond: the
+    share of the greatest singular value up to which others count as 0, by default n times the machine's epsilon.
+
+    Of known points with fewer different x than deg + 1, and with `rcond` or `full`, by singular values: the least
+    coefficients of all that are nearest. Else by Householder reflections of the scaled powers, which compiled programs
+    and derivatives need independent, of deg + 1 different x at least. Raises ShapeError where these have fewer points,
+    TracerArrayError for `rcond` and `full` of traced ones.
 
     >>> tnp.polyfit(tnp.asarray([0.0, 1.0, 2.0, 3.0]), tnp.asarray([1.0, 3.0, 7.0, 13.0]), 2).round(6)
     Array([1., 1., 1.], f64)
     """
-    if full or rcond is not None:
-        raise ArgumentError(
-            message(f"polyfit{here()}: full= and rcond= need singular values", help="leave them at their defaults")
-        )
-    places, values = promoted_inexact("polyfit", x, y) if np.ndim(x) == np.ndim(y) else _apart(x, y)
+    places, values = _apart(x, y)
     count = integer("polyfit", "deg", deg) + 1
     if places.ndim != 1 or values.ndim not in (1, 2) or values.shape[0] != places.shape[0] or count < 1:
         raise ShapeError(
             message(f"polyfit{here()}: x is [n], y [n] or [n, k], deg >= 0", f"got {places.type}, {values.type}, {deg}")
         )
+    operands = (
+        [places, values]
+        if w is None
+        else [places, values, cast(array_of("polyfit", w), dtypes.real_dtype(places.dtype))]
+    )
+    if operands[2:] and operands[2].shape != places.shape:
+        raise ShapeError(
+            message(f"polyfit{here()}: one weight for each point", f"got {operands[2].type} for {places.type}")
+        )
+    known = [np.asarray(v) for v in operands if v._trace is None]
+    is_deficient = len(known) == len(operands) and not cov and len(np.unique(known[0])) < count
+    if places.shape[0] and (full or rcond is not None or is_deficient):
+        if len(known) < len(operands):
+            raise TracerArrayError(
+                message(
+                    f"polyfit{here()}: full= and rcond= need singular values, which only known points have",
+                    f"got {', '.join(str(v.type) for v in operands if v._trace is not None)}, traced",
+                    help="call it outside jit and grad, or leave them at their defaults",
+                )
+            )
+        return _by_singular_values(known, count - 1, rcond, full, cov)
     if places.shape[0] < count:
         raise ShapeError(message(f"polyfit{here()}: {count} coefficients need as many points", f"got {places.type}"))
     powers, wanted = vander(places, count), values
     if w is not None:
-        weights = cast(array_of("polyfit", w), places.dtype)
+        weights = operands[2]
         powers, wanted = powers * weights[:, None], (values.T * weights).T
-    scale = sqrt(sum(powers * powers, axis=0))
-    triangle, rotated = _triangular(powers / scale, wanted if wanted.ndim == 2 else wanted[:, None])
+    scale = sqrt(sum(_squares(powers), axis=0))
+    scaled = powers / scale
+    triangle, rotated = _triangular(scaled, wanted if wanted.ndim == 2 else wanted[:, None])
     solved = _back_substituted(triangle, rotated[:count])
     found = (solved if values.ndim == 2 else solved[:, 0]).T / scale
     if not cov:
         return found.T
-    inverse = _back_substituted(triangle, eye(count, dtype=places.dtype))
-    base = matmul(inverse, inverse.T) / outer(scale, scale)
+    if dtypes.is_complex(places.dtype):  # NumPy has no conjugate here
+        base = _back_substituted(*_triangular(matmul(scaled.T, scaled), eye(count, dtype=places.dtype)))
+    else:
+        inverse = _back_substituted(triangle, eye(count, dtype=places.dtype))
+        base = matmul(inverse, inverse.T)
+    base = base / outer(scale, scale)
     if values.ndim == 2:
         base = base[:, :, None]
     if cov != "unscaled":
         if places.shape[0] <= count:
             raise ShapeError(message(f"polyfit{here()}: a covariance needs more points than coefficients"))
-        rest = sum(rotated[count:] ** 2, axis=0) / (places.shape[0] - count)
+        rest = sum(_squares(rotated[count:]), axis=0) / (places.shape[0] - count)
         base = base * (rest if values.ndim == 2 else rest[0])
     return found.T, base
 
 
+def _by_singular_values(known: list[Any], degree: int, rcond: float | None, full: bool, cov: bool | str) -> Any:
+    """NumPy's fit to known points; that of narrow floats is taken in float32."""
+    dtype = known[0].dtype
+    points = [v.astype(np.float32) if dtype.itemsize == 2 else v for v in known]
+    fit: Any = np.polyfit  # its stubs have no `full` that is either
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", np.exceptions.RankWarning)
+            found = fit(points[0], points[1], degree, rcond, full, *points[2:], cov=cov)
+    except ValueError as error:  # NumPy's own covariance meets none of the distances where the rank is less
+        said = str(error) if isinstance(error, np.linalg.LinAlgError) else "a covariance needs independent powers"
+        raise MatrixError(message(f"polyfit{here()}: {said}", f"got {len(points[0])} points, deg={degree}")) from None
+    parts = [np.asarray(part) for part in (found if isinstance(found, tuple) else (found,))]
+    kinds = {"f": known[0].real.dtype, "c": np.result_type(*known)}  # the rank alone is an integer
+    arrays = tuple(array_of("polyfit", part.astype(kinds.get(part.dtype.kind, part.dtype))) for part in parts)
+    return arrays if isinstance(found, tuple) else arrays[0]
+
+
 def _apart(x: Any, y: Any) -> list[Array]:
-    """x and y in one float dtype, their shapes as they are."""
-    dtype = promoted_inexact("polyfit", array_of("polyfit", x).ravel()[:1], array_of("polyfit", y).ravel()[:1])[0].dtype
-    return [cast(array_of("polyfit", v), dtype) for v in (x, y)]
+    """x and y in floats of one width, their shapes as they are; one that is real stays so beside complex numbers."""
+    given = [array_of("polyfit", v) for v in (x, y)]
+    dtype = promoted_inexact("polyfit", *(v.ravel()[:1] for v in given))[0].dtype
+    return [cast(v, dtype if dtypes.is_complex(v.dtype) else dtypes.real_dtype(dtype)) for v in given]
+
+
+def _squares(x: Array) -> Array:
+    """Of the sizes of numbers."""
+    return real(x * conjugate(x)) if dtypes.is_complex(x.dtype) else x * x
 
 
 def _triangular(matrix: Array, right: Array) -> tuple[Array, Array]:
@@ -95,13 +147,21 @@ def _triangular(matrix: Array, right: Array) -> tuple[Array, Array]:
     place = arange(rows)
     for k in range(columns if rows > columns else rows - 1):
         column = where(place >= k, matrix[:, k], 0)
-        size = sqrt(sum(column * column))
-        axis = where(place == k, where(column[k] < 0, -size, size), 0)
+        size = sqrt(sum(_squares(column)))
+        axis = where(place == k, _direction(column[k]) * size, 0)
         normal = column + axis
-        factor = 2 / sum(normal * normal)
-        matrix = matrix - factor * outer(normal, matmul(normal, matrix))
-        right = right - factor * outer(normal, matmul(normal, right))
+        factor, row = 2 / sum(_squares(normal)), conjugate(normal)
+        matrix = matrix - factor * outer(normal, matmul(row, matrix))
+        right = right - factor * outer(normal, matmul(row, right))
     return matrix[:columns], right
+
+
+def _direction(x: Array) -> Array:
+    """The number of size 1 in the direction of another; 1 of 0."""
+    if not dtypes.is_complex(x.dtype):
+        return where(x < 0, -1, 1)
+    safe = where(x == 0, 1, x)
+    return safe / absolute(safe)
 
 
 def _back_substituted(triangle: Array, right: Array) -> Array:
