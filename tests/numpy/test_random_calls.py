@@ -104,7 +104,7 @@ def test_results_are_merged_in_the_dtype_of_out(make: Any) -> None:
 def test_places_and_values_are_numpys(name: str) -> None:
     calls: dict[str, list[tuple[Any, ...]]] = {
         "put": [([-14, 29, -1], [1, 2, 3], "clip")],
-        "putmask": [([True, False, True, False, False, True], [])],
+        "putmask": [([True, False, True, False, False, True], []), (np.eye(2, 3) > 0, [7, 8])],
         "place": [([False] * 6, [])],
     }
     for args in calls[name]:
@@ -180,6 +180,24 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[TracerError], str]] = {
     "bins of NaN": (lambda: tnp.histogram([NAN, 1.0], "sqrt"), ArgumentError, "histogram at .*: autodetected range"),
     "bins by no rule": (lambda: tnp.histogram([1.0], "x"), ArgumentError, "histogram at .*: 'x' is not a valid esti"),
     "a slice by a fraction": (lambda: tnp.arange(3)[0:1.5], IndexingError, "slicing at .*: the bounds"),
+    "a mask of another size": (
+        lambda: tnp.putmask(tnp.ones((2, 1)), [True, False, True], 0), ShapeError,
+        r"putmask at .*: the mask has one element for each of the array\n  got bool\[3\] for f64\[2,1\]",
+    ),
+    "a mask that would be repeated": (
+        lambda: tnp.putmask(np.ones((2, 3)), [True, False, True], 0), ShapeError, "putmask at .*: the mask has one",
+    ),
+    "a mask of one": (lambda: tnp.place(tnp.ones(3), [True], [1]), ShapeError, "place at .*: the mask has one"),
+    "a choice alone": (lambda: tnp.choose(np.array(1), np.array(3)), ArgumentError, "choose at .*: the choices are"),
+    "values of more axes": (
+        lambda: tnp.insert(np.zeros(0), slice(2), np.zeros((3, 0))), ShapeError, "insert at .*: the values must broad",
+    ),
+    "a percentile beyond": (
+        lambda: tnp.percentile([1.0], [5, 200]), ArgumentError, r"percentile at .* up to 100\n  got 200$",
+    ),
+    "a spacing of text": (lambda: tnp.trapezoid([1.0], dx="a"), ArgumentError, "trapezoid at .*: an argument is"),
+    "an iterator that ends": (lambda: tnp.fromiter([1, 2], float, 3), ArgumentError, "fromiter at .*: iterator too sh"),
+    "half an element": (lambda: tnp.frombuffer(b"abc", "int16"), ArgumentError, "frombuffer at .*: buffer size"),
     "place of nothing": (lambda: tnp.place(np.ones(1), [True], []), ShapeError, "place at .*: one value at least"),
 }  # fmt: skip
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tracer.errors import ArgumentError, message
+from tracer.errors import ArgumentError, ShapeError, message
 from tracer.ir import shape
 from tracer.numpy.choosing import where
 from tracer.numpy.conversion import array_of, broadcast, cast, shape_argument, unified
@@ -52,6 +52,14 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     n = x.shape[along]
     added = astype(fitted("insert", values, x.dtype) if type(values) is int else array_of("insert", values), x.dtype)
     added = reshape(added, (1,) * (x.ndim - added.ndim) + added.shape[_surplus(added.shape, x.ndim) :])
+    if added.ndim > x.ndim:
+        raise ShapeError(
+            message(
+                f"insert{here()}: the values must broadcast to the slices that are inserted",
+                f"got {added.type} for {x.type}",
+                help="values.ravel(), or axis=",
+            )
+        )
     if np.ndim(obj) == 0 and not isinstance(obj, slice):
         added = moveaxis(added, 0, along)
     traced = traced_places("insert", obj, along, n, last=n)

@@ -153,7 +153,10 @@ def _quantile(
         raise ArgumentError(message(f"{name}{here()}: nothing has no quantiles", f"got {x.type}"))
     known = concrete_value(parts)
     if known is not None and not ((known >= 0) & (known <= 1)).all():
-        raise ArgumentError(message(f"{name}{here()}: a quantile lies between 0 and 1, a percentile up to 100"))
+        outside = known[~((known >= 0) & (known <= 1))][0] * (100 if name.endswith("percentile") else 1)
+        raise ArgumentError(
+            message(f"{name}{here()}: a quantile lies between 0 and 1, a percentile up to 100", f"got {outside:g}")
+        )
     shares = None
     if weights is not None:
         if method != "inverted_cdf":

@@ -212,7 +212,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     """
     places = () if x is None else (asarray(x),)
     values = moveaxis(inexact_beside("trapezoid", asarray(y), *places), axis, -1)
-    width: Any = dx
+    width: Any = dx if isinstance(dx, int | float) else array_of("trapezoid", dx)
     for at in places:
         width = diff(at if at.ndim == 1 else moveaxis(at, axis, -1))
     return sum(width * (values[..., 1:] + values[..., :-1]) / 2.0, -1)

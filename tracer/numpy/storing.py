@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from tracer.errors import DTypeError, message
+from tracer.errors import ArgumentError, DTypeError, message
 from tracer.numpy.conversion import array_of
 from tracer.trace.array import Array
 from tracer.trace.docstrings import signed_as
@@ -65,6 +65,17 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     return array_of("load", found) if isinstance(found, np.ndarray) else found
 
 
+def _read(name: str, read: Callable[..., Any], *args: Any) -> Array:
+    """What NumPy reads; what it says of elements that are not there is the user's to know."""
+    try:
+        found = read(*args)
+    except ValueError as error:
+        raise ArgumentError(
+            message(f"{name}{here()}: {error}", help="compare count=, dtype= and offset= with what is there")
+        ) from None
+    return array_of(name, found)
+
+
 def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:
     """The bytes of a buffer read as elements of a dtype.
 
@@ -74,7 +85,7 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
     >>> tnp.frombuffer(b"\\x01\\x02", dtype="uint8")
     Array([1, 2], u8)
     """
-    return array_of("frombuffer", np.frombuffer(buffer, np.dtype(dtype), count, offset))
+    return _read("frombuffer", np.frombuffer, buffer, np.dtype(dtype), count, offset)
 
 
 def fromfile(file: Any, dtype: Any = float, count: int = -1, sep: str = "", offset: int = 0) -> Array:
@@ -100,7 +111,7 @@ def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1) -> Array:
     >>> tnp.fromiter((i * i for i in range(3)), dtype=int)
     Array([0, 1, 4], i64)
     """
-    return array_of("fromiter", np.fromiter(iter, np.dtype(dtype), count))
+    return _read("fromiter", np.fromiter, iter, np.dtype(dtype), count)
 
 
 def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Array:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -122,6 +122,14 @@ def choose(a: Any, choices: Sequence[Any] | Any, out: None = None, mode: str = "
     if not dtypes.is_integer(places.dtype):
         raise DTypeError(
             message(f"choose{here()}: choices are counted by integers", f"got {places.type}", help="a.astype(int)")
+        )
+    if getattr(choices, "ndim", 1) == 0 or not isinstance(choices, Iterable):
+        raise ArgumentError(
+            message(
+                f"choose{here()}: the choices are arrays, one for each number of `a`",
+                f"got {type(choices).__name__}",
+                help="put them into a list: choose(a, [x, y])",
+            )
         )
     arrays = [array_of("choose", c) for c in choices]
     if mode == "raise":

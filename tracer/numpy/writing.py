@@ -117,16 +117,31 @@ def put(a: Any, ind: Any, v: Any, mode: Any = None, *, inplace: bool = True) -> 
     return written("put", a, reshape(ravel(x).at[places].set(spread, mode=mode), x.shape), inplace)
 
 
+def _mask_of(name: str, x: Array, mask: Any) -> Array:
+    """A mask of as many elements as an array, in the array's shape."""
+    holds = truth(name, mask)
+    if holds.size != x.size:
+        raise ShapeError(
+            message(
+                f"{name}{here()}: the mask has one element for each of the array",
+                f"got {holds.type} for {x.type}",
+                help="broadcast_to(mask, x.shape)",
+            )
+        )
+    return reshape(holds, x.shape)
+
+
 def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
     """Write values, over and over, where a mask holds, in row-major order.
 
     arr, mask: [*s]; vals: any shape, made flat, one value at least. Returns arr's shape and dtype. Raises ShapeError
-    for no values.
+    for no values, and for a mask of another size.
 
     >>> tnp.place(tnp.asarray([1, 2, 3]), [True, False, True], [8, 9], inplace=False)
     Array([8, 2, 9], i64)
     """
-    x, holds = array_of("place", arr), ravel(truth("place", mask))
+    x = array_of("place", arr)
+    holds = ravel(_mask_of("place", x, mask))
     given = ravel(fitted("place", vals, x.dtype))
     if not given.shape[0]:
         known = concrete_value(holds)
@@ -141,17 +156,18 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
 def putmask(a: Any, mask: Any, values: Any, *, inplace: bool = True) -> Array:
     """Write, where a mask holds, the values at the same flat places of `values`, which is repeated to the size of `a`.
 
-    a, mask: [*s]; values: any shape. Returns a's shape and dtype.
+    a, mask: [*s]; values: any shape. Returns a's shape and dtype. Raises ShapeError for a mask of another size.
 
     >>> x = tnp.asarray([1, 2, 3]); _ = tnp.putmask(x, x > 1, [7, 8]); x
     Array([1, 8, 7], i64)
     """
     x = array_of("putmask", a)
+    holds = _mask_of("putmask", x, mask)
     given = fitted("putmask", values, x.dtype)
     if not given.size:
         return written("putmask", a, x, inplace)
     given = resize(given, x.shape)
-    return written("putmask", a, where_(truth("putmask", mask), given, x), inplace)
+    return written("putmask", a, where_(holds, given, x), inplace)
 
 
 def put_along_axis(
