@@ -131,6 +131,7 @@ DIFFERENT = (
     ("`roots`, `linalg.eig` and `linalg.eigvals` that are all real", "real",
      "complex, as in JAX: dtypes follow from dtypes"),
     ("`roots`", "in the order of a matrix's eigenvalues; LinAlgError for NaN and infinities", "in another; NaN"),
+    ("`poly` of complex roots in conjugate pairs", "real", "complex, as in JAX: dtypes follow from dtypes"),
     ("`polyfit` under jit, and of what is differentiated", "of any points, with `full=` and `rcond=`",
      "of deg + 1 different `x` at least, without these"),
     ("`linalg.cholesky` of NaN", "NaN, or LinAlgError, as LAPACK has it", "MatrixError"),

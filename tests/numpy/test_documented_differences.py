@@ -57,6 +57,7 @@ ROWS: list[tuple[str, Callable[[Any], Any], str, str]] = [
     ("places out of range", lambda p: p.ravel_multi_index(([4],), (4,)), "ValueError", "IndexError"),
     ("`split` into 0", lambda p: p.split(np.arange(2), 0), "ZeroDivisionError", "ValueError"),
     ("`split` into 0", lambda p: p.fft.fftfreq(0), "ZeroDivisionError", "ValueError"),
+    ("`poly` of complex roots", lambda p: p.iscomplexobj(p.poly([1j, -1j])), "False", "True"),
     ("`put`", lambda p: p.put(np.array([1, 2]), 0, 3), "None", "[3, 2]"),
     ("`trim_zeros`", lambda p: isinstance(p.trim_zeros([0, 1]), list), "True", "False"),
 ]  # fmt: skip
