@@ -70,6 +70,8 @@ def _read(name: str, read: Callable[..., Any], *args: Any) -> Array:
     try:
         found = read(*args)
     except ValueError as error:
+        if error.__traceback__ is not None and error.__traceback__.tb_next is not None:  # the iterator's own
+            raise
         raise ArgumentError(
             message(f"{name}{here()}: {error}", help="compare count=, dtype= and offset= with what is there")
         ) from None
