@@ -161,6 +161,16 @@ def test_a_folder_that_others_may_write_to_is_not_used(tmp_path: Path) -> None:
     assert folder.read("key") is None
 
 
+def test_a_file_in_the_place_of_another_is_not_read(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    folder.write("one", b"code of one")
+    folder.write("two", b"code of two")
+    shutil.copy(tmp_path / "one.object", tmp_path / "two.object")
+    assert folder.read("two") is None
+    assert {path.stem for path in files(tmp_path)} == {"one"}
+    assert folder.read("one") == b"code of one"
+
+
 @needs_users
 def test_files_of_others_and_links_are_not_read(tmp_path: Path) -> None:
     folder = Folder(tmp_path)

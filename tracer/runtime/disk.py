@@ -3,8 +3,8 @@ of the kernels which all programs share (products of matrices, transposes, the e
 cache or where `config.kernel_dir` says, so that a machine compiles them once.
 
 A file is called after the hash of everything that its code depends on, so none is ever stale. It is written under
-another name and moved into place, so none is ever half there; its contents carry a digest, and what does not match is
-removed and compiled again. Files are code that this process will run: they are neither read nor written in a folder
+another name and moved into place, so none is ever half there; it carries a digest of its name and contents, and what does
+not match, as a file that was put in another's place, is removed and compiled again. Files are code that this process will run: they are neither read nor written in a folder
 that somebody else could write to.
 """
 
@@ -22,7 +22,7 @@ from typing import Final
 
 from tracer.settings import config
 
-_MAGIC: Final = b"tracer object 1\n"
+_MAGIC: Final = b"tracer object 2\n"
 _DIGEST: Final = 32
 _SUFFIX: Final = ".object"
 _ROUND: Final = 32  # files written from one look at what other processes wrote to the next
@@ -52,7 +52,7 @@ class Folder:
             return None
         if contents is None:
             return None
-        payload = _payload(contents)
+        payload = _payload(key, contents)
         with suppress(OSError):
             if payload is None:
                 path.unlink()
@@ -68,7 +68,7 @@ class Folder:
             descriptor, name = tempfile.mkstemp(".new", "", self.path)
             try:
                 with os.fdopen(descriptor, "wb") as file:
-                    file.write(_MAGIC + hashlib.blake2b(payload, digest_size=_DIGEST).digest() + payload)
+                    file.write(_MAGIC + _digest(key, payload) + payload)
                 os.replace(name, self.path / f"{key}{_SUFFIX}")
             except BaseException:
                 os.unlink(name)
@@ -138,13 +138,17 @@ def _is_ours(found: os.stat_result) -> bool:
     return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
-def _payload(contents: bytes) -> bytes | None:
+def _payload(key: str, contents: bytes) -> bytes | None:
     start = len(_MAGIC) + _DIGEST
     payload = contents[start:]
     whole = contents[: len(_MAGIC)] == _MAGIC
-    if not whole or hashlib.blake2b(payload, digest_size=_DIGEST).digest() != contents[len(_MAGIC) : start]:
-        return None
-    return payload
+    return payload if whole and _digest(key, payload) == contents[len(_MAGIC) : start] else None
+
+
+def _digest(key: str, payload: bytes) -> bytes:
+    found = hashlib.blake2b(key.encode() + b"\n", digest_size=_DIGEST)
+    found.update(payload)
+    return found.digest()
 
 
 _folders: dict[Path, Folder] = {}
