@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -12,6 +13,7 @@ import pytest
 
 import tracer
 import tracer.numpy as tnp
+from tracer.runtime.named_paths import read
 
 
 def plain(x: Any, scale: Any = 2.0) -> Any:
@@ -48,6 +50,50 @@ class Model:
         return 2.0
 
 
+class Derived(Model):
+    """Ways to a method of a class before it."""
+
+    def method(self, x: Any, scale: Any = 2.0) -> Any:
+        return super().method(x)
+
+    def within(self, x: Any) -> Any:
+        return tracer.vmap(lambda y: 1.0 * self.of_class(y))(x)
+
+    def multiplied(self, x: Any) -> Any:
+        return x * self.of_class(1.0)
+
+    @partial(tracer.jit, static_argnums=0)
+    def jitted(self, x: Any) -> Any:
+        return self.of_class(x)
+
+
+def imports(x: Any) -> Any:
+    import written as alias
+    from written import plain as function
+
+    return tracer.vmap(lambda y: y * alias.factor)(function(x))
+
+
+def applied(x: Any, function: Any = plain) -> Any:
+    return 1.0 * function(x)
+
+
+def given(function: Any, x: Any, *, of: Any) -> Any:
+    return 1.0 * function(x) * of.of_class(1.0)
+
+
+class Unit:
+    """Leaves alone."""
+
+    def of_class(self, x: Any) -> Any:
+        return x
+
+
+def in_a_cell() -> Any:
+    of = Model()
+    return tracer.jit(lambda x: 1.0 * tracer.vmap(lambda y: 1.0 * of.of_class(y))(x))
+
+
 @dataclass(frozen=True)
 class Step:
     """A static argument with a method."""
@@ -56,7 +102,7 @@ class Step:
         return x * scale
 
 
-model, step, jitted = Model(), Step(), tracer.jit(plain)
+model, derived, unit, step, jitted = Model(), Derived(), Unit(), Step(), tracer.jit(plain)
 written = ModuleType("written")
 written.__dict__.update(__file__="/home/user/written.py", __name__="written", plain=plain, factor=2.0)
 
@@ -73,6 +119,17 @@ CALLERS: dict[str, tuple[Callable[[], Any], FunctionType]] = {
     "a static method": (lambda: tracer.jit(lambda x: 1.0 * Model.static(x)), Model.static),  # type: ignore[dict-item]
     "a class method": (lambda: tracer.jit(lambda x: 1.0 * Model.of_class(x)), Model.of_class.__func__),  # type: ignore[attr-defined]
     "a function of a module": (lambda: tracer.jit(lambda x: 1.0 * written.plain(x)), plain),
+    "a method of super()": (lambda: tracer.jit(derived.method), Model.method),  # type: ignore[dict-item]
+    "a method of self in an inner function": (lambda: tracer.jit(derived.within), Model.of_class.__func__),  # type: ignore[attr-defined]
+    "a method of self beside an argument": (lambda: tracer.jit(derived.multiplied), Model.of_class.__func__),  # type: ignore[attr-defined]
+    "a jitted method": (lambda: tracer.jit(derived.jitted), Model.of_class.__func__),  # type: ignore[attr-defined]
+    "an object of a cell in an inner function": (in_a_cell, Model.of_class.__func__),  # type: ignore[attr-defined]
+    "a default": (lambda: tracer.jit(applied), plain),
+    "an argument of partial": (lambda: tracer.jit(partial(given, plain, of=unit)), plain),
+    "a method of an argument of partial": (
+        lambda: tracer.jit(partial(given, lambda x: x, of=model)),
+        Model.of_class.__func__,  # type: ignore[attr-defined]
+    ),
     "a method of a static argument": (
         lambda: partial(tracer.jit(lambda s, x: s.method(x), static_argnums=0), step),
         Step.method,  # type: ignore[dict-item]
@@ -133,6 +190,41 @@ def test_names_of_modules_are_seen() -> None:
     assert [float(f(x)[0]) for _ in range(3)] == [18.0] * 3
     told = [line.split(": ", 1)[1] for line in f.explain().splitlines()[-2:]]
     assert told == ["written.factor: 2.0 -> 3.0", "written.plain is another function"]
+
+
+@pytest.mark.usefixtures("way")
+def test_names_of_modules_that_a_function_imports_itself_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "written", written)
+    f, x = tracer.jit(imports), tnp.ones(2)
+    assert [float(f(x)[0]) for _ in range(3)] == [4.0] * 3
+    written.factor = 3.0
+    assert [float(f(x)[0]) for _ in range(3)] == [6.0] * 3
+    plain.__defaults__ = (5.0,)
+    assert [float(f(x)[0]) for _ in range(3)] == [15.0] * 3
+    written.plain = thrice
+    assert [float(f(x)[0]) for _ in range(3)] == [18.0] * 3
+    told = [line.split(": ", 1)[1] for line in f.explain().splitlines()[-3:]]
+    assert told == ["written.factor: 2.0 -> 3.0", "default of 'scale' in plain: 2.0 -> 5.0",
+                    "written.plain is another function"]  # fmt: skip
+
+
+SOURCES = {
+    "import a.b": [("module", "a", "c")],
+    "import a.b as b": [("module", "a", "b", "c")],
+    "from a import b": [("module", "a", "b", "c")],
+    "from .. import b": [("module", "..", "b", "c")],
+    "from .a import b": [("module", ".a", "b", "c")],
+}
+
+
+@pytest.mark.parametrize("statement", SOURCES)
+def test_paths_of_imported_names(statement: str) -> None:
+    name = "a" if statement == "import a.b" else "b"
+    space: dict[str, Any] = {}
+    exec(f"def f(x):\n {statement}\n return lambda: x * {name}.c", space)
+    exec(f"def g(x):\n {statement}\n return x * {name}.c", space)
+    assert [path for path in read(space["f"].__code__).paths if path[-1] == "c"] == SOURCES[statement]
+    assert [path for path in read(space["g"].__code__).paths if path[-1] == "c"] == SOURCES[statement]
 
 
 @pytest.mark.usefixtures("way")

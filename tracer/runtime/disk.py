@@ -3,9 +3,9 @@ of the kernels which all programs share (products of matrices, transposes, the e
 cache or where `config.kernel_dir` says, so that a machine compiles them once.
 
 A file is called after the hash of everything that its code depends on, so none is ever stale. It is written under
-another name and moved into place, so none is ever half there; it carries a digest of its name and contents, and what does
-not match, as a file that was put in another's place, is removed and compiled again. Files are code that this process will run: they are neither read nor written in a folder
-that somebody else could write to.
+another name and moved into place, so none is ever half there; it carries a digest of its name and contents, and what
+does not match, as a file that was put in another's place, is removed and compiled again. Files are code that this
+process will run: they are neither read nor written in a folder that somebody else could write to.
 """
 
 from __future__ import annotations

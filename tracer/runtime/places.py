@@ -1,15 +1,16 @@
 """The places that a traced function reads, as far as its code tells: names, attributes of modules, and functions.
 
-Followed are closure variables, globals, and dotted paths from these and from a bound `self`: modules, objects and
-classes are looked into without running any of their code. A function that is reached is guarded itself: its code and
-the defaults of its parameters, which may be assigned to; what it reads is guarded in turn. Modules, classes and
-functions of libraries are taken to stay what they are, and so are attributes of objects, which are constants of the
-trace; of an attribute that is a function, or a method of its class, the function is guarded, not where it stands.
+Followed are closure variables, globals, modules that code imports itself, defaults of parameters and what `partial`
+gives them, and dotted paths from these, from a bound `self` and from `super()`: modules, objects and classes are looked
+into without running any of their code. What code reads by name is told in `named_paths`. A function that is reached is
+guarded itself: its code and the defaults of its parameters, which may be assigned to; what it reads is guarded in turn.
+Modules, classes and functions of libraries are taken to stay what they are, and so are attributes of objects, which are
+constants of the trace; of an attribute that is a function, or a method of its class, the function is guarded, not where
+it stands.
 """
 
 from __future__ import annotations
 
-import dis
 import sys
 import sysconfig
 from collections.abc import Iterator, Mapping
@@ -21,13 +22,12 @@ import numpy as np
 
 from tracer.once import once
 from tracer.runtime.guards import FUNCTION_SLOTS, NOTHING, Guard
+from tracer.runtime.named_paths import read
 from tracer.trace.source import is_ours
 
 _DEEPEST = 8  # functions that call each other
 _NO_ARGUMENTS: Mapping[str, Any] = {}
-_READS = {"LOAD_GLOBAL": "global", "LOAD_NAME": "global", "LOAD_DEREF": "cell", "LOAD_FAST": "argument"}
 _PACKAGE = __name__.partition(".")[0]
-_ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 
 
 def guards_of(function: Any, arguments: Mapping[str, Any] = _NO_ARGUMENTS) -> list[Guard]:
@@ -36,10 +36,11 @@ def guards_of(function: Any, arguments: Mapping[str, Any] = _NO_ARGUMENTS) -> li
     arguments: those of its parameters that are known Python objects.
     """
     found: dict[tuple[int, str], Guard] = {}
-    seen: set[tuple[int, int]] = set()
+    seen: set[tuple[int, ...]] = set()
 
     def visit(value: Any, depth: int, given: Mapping[str, Any] = _NO_ARGUMENTS) -> None:
-        key = id(value), id(next(iter(given.values()), None))
+        given = _defaults(value) | dict(given) if is_users(value) else given
+        key = id(value), *map(id, given.values())
         if not depth or key in seen:
             return
         seen.add(key)
@@ -48,10 +49,12 @@ def guards_of(function: Any, arguments: Mapping[str, Any] = _NO_ARGUMENTS) -> li
                 found.setdefault((id(guard.holder), guard.name), guard)
             for guard in _named(value):
                 note(guard, depth)
-            for path in _read(value.__code__).paths:
+            for default in given.values():
+                visit(default, depth - 1)
+            for path in read(value.__code__).paths:
                 follow(value, path, depth, given)
-        for inner, bound in _behind(value):
-            visit(inner, depth - 1, _self_of(inner, bound))
+        for inner, known in _behind(value):
+            visit(inner, depth - 1, known or given)
 
     def note(guard: Guard, depth: int) -> None:
         if _may_change(guard):
@@ -59,6 +62,10 @@ def guards_of(function: Any, arguments: Mapping[str, Any] = _NO_ARGUMENTS) -> li
         visit(guard.value, depth - 1)
 
     def follow(of: FunctionType, path: tuple[str, ...], depth: int, given: Mapping[str, Any]) -> None:
+        if path[0] == "super":
+            self, value = _inherited(of, path[1], given)
+            visit(value, depth - 1, _self_of(value, self))
+            return
         value = _root(of, path[0], path[1], given)
         for name in path[2:]:
             if isinstance(value, ModuleType):
@@ -93,33 +100,61 @@ def _named(function: FunctionType) -> Iterator[Guard]:
     """The closure variables and globals that a user's function names."""
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         yield Guard(cell, name)
-    for name in _read(function.__code__).globals:
+    for name in read(function.__code__).globals:
         if name in function.__globals__:
             yield Guard(function.__globals__, name)
 
 
-def _behind(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Functions that a function or a callable object runs without naming them, and what they are bound to."""
+def _behind(value: Any) -> Iterator[tuple[Any, Mapping[str, Any]]]:
+    """Functions that a function or a callable object runs without naming them, and their arguments that are known."""
     if isinstance(value, FunctionType):
         if not is_ours(value.__code__):
             return
-        yield getattr(value, "__wrapped__", None), None
+        yield getattr(value, "__wrapped__", None), _NO_ARGUMENTS
         for cell in value.__closure__ or ():
             try:
-                yield cell.cell_contents, None
+                yield cell.cell_contents, _NO_ARGUMENTS
             except ValueError:  # not assigned
                 continue
     elif isinstance(value, MethodType):
-        yield value.__func__, value.__self__
+        yield value.__func__, _self_of(value.__func__, value.__self__)
     elif isinstance(value, partial):
-        yield value.func, None
+        yield value.func, _given(value.func, value.args, value.keywords)
     elif not isinstance(value, type | ModuleType):
-        yield _attribute(value, "__wrapped__"), None
-        yield _attribute(type(value), "__call__"), value
+        yield _attribute(value, "__wrapped__"), _NO_ARGUMENTS
+        called = _attribute(type(value), "__call__")
+        yield called, _self_of(called, value)
+
+
+def _defaults(function: FunctionType) -> dict[str, Any]:
+    """The parameters that have defaults, and these: which of them a call takes is not known."""
+    code, defaults = function.__code__, function.__defaults__ or ()
+    names = code.co_varnames[: code.co_argcount]
+    return dict(zip(names[len(names) - len(defaults) :], defaults, strict=False)) | (function.__kwdefaults__ or {})
+
+
+def _given(function: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The parameters that `partial` gives values."""
+    if not is_users(function):
+        return _NO_ARGUMENTS
+    return {**dict(zip(function.__code__.co_varnames[: function.__code__.co_argcount], args, strict=False)), **keywords}
+
+
+def _inherited(function: FunctionType, name: str, given: Mapping[str, Any]) -> tuple[Any, Any]:
+    """`self`, and what `super()` finds for it under a name; a pair of None where one of them is not known."""
+    self = given.get(function.__code__.co_varnames[0]) if function.__code__.co_argcount else None
+    owner = _root(function, "cell", "__class__", _NO_ARGUMENTS)
+    classes = self.__mro__ if isinstance(self, type) else type(self).__mro__
+    if owner not in classes:
+        return None, None
+    following = classes[classes.index(owner) + 1 :]
+    return self, next((_plain(vars(c)[name]) for c in following if name in vars(c)), None)
 
 
 def _self_of(function: Any, bound: Any) -> Mapping[str, Any]:
-    """The first parameter's value, where it is known."""
+    """The first parameter's value, where it is known. What is bound may be a jitted function."""
+    if not isinstance(function, FunctionType):
+        function = _attribute(function, "__wrapped__")
     if bound is None or isinstance(bound, ModuleType) or not is_users(function):
         return _NO_ARGUMENTS
     return dict.fromkeys(function.__code__.co_varnames[: min(function.__code__.co_argcount, 1)], bound)
@@ -133,8 +168,20 @@ def _root(function: FunctionType, kind: str, name: str, given: Mapping[str, Any]
         case "cell" if name in function.__code__.co_freevars:
             assert function.__closure__ is not None
             return Guard(function.__closure__[function.__code__.co_freevars.index(name)], name).value
+        case "module":
+            return sys.modules.get(_absolute(name, function.__globals__))
         case _:
             return given.get(name)
+
+
+def _absolute(module: str, globals: Mapping[str, Any]) -> str:
+    """A module's name, of which leading dots stand for the package of the importing one, and those around it."""
+    name = module.lstrip(".")
+    level = len(module) - len(name)
+    if not level:
+        return name
+    package = str(globals.get("__package__") or "").split(".")
+    return ".".join([*package[: len(package) - level + 1], *[name] * bool(name)])
 
 
 def _attribute(value: Any, name: str) -> Any:
@@ -142,14 +189,18 @@ def _attribute(value: Any, name: str) -> Any:
     classes = value.__mro__ if isinstance(value, type) else type(value).__mro__
     for owner in classes:
         if name in vars(owner):
-            found = vars(owner)[name]
-            if isinstance(found, staticmethod | classmethod):
-                return found.__func__
-            return found.fget if isinstance(found, property) else found
+            return _plain(vars(owner)[name])
     try:
         return object.__getattribute__(value, "__dict__").get(name)
     except AttributeError:  # slots alone
         return None
+
+
+def _plain(found: Any) -> Any:
+    """The function behind a method or property of a class."""
+    if isinstance(found, staticmethod | classmethod):
+        return found.__func__
+    return found.fget if isinstance(found, property) else found
 
 
 def _may_change(guard: Guard) -> bool:
@@ -189,37 +240,3 @@ def _is_library(code: CodeType) -> bool:
 def _libraries() -> tuple[str, ...]:
     """The folders of installed modules."""
     return tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
-
-
-class _Read:
-    """What code reads. globals: names. paths: (kind, name, attribute, ...) of names whose attributes are read."""
-
-    globals: tuple[str, ...]
-    paths: tuple[tuple[str, ...], ...]
-
-    def __init__(self, code: CodeType) -> None:
-        globals, paths = dict[str, None](), dict[tuple[str, ...], None]()
-        path: tuple[str, ...] = ()
-        for instruction in dis.get_instructions(code):
-            if instruction.opname in _ATTRIBUTES and path:
-                paths.pop(path, None)
-                path = (*path, instruction.argval)
-                paths[path] = None
-                continue
-            kind = _READS.get(instruction.opname)
-            path = (kind, instruction.argval) if kind is not None else ()
-            if kind == "global":
-                globals[instruction.argval] = None
-        for constant in code.co_consts:
-            if isinstance(constant, CodeType):
-                inner = _read(constant)
-                globals.update(dict.fromkeys(inner.globals))
-                paths.update(dict.fromkeys(path for path in inner.paths if path[0] == "global"))
-        self.globals = tuple(globals)
-        self.paths = tuple(paths)
-
-
-@lru_cache(maxsize=4096)
-def _read(code: CodeType) -> _Read:
-    """What the code of a function, and of those defined in it, reads."""
-    return _Read(code)
