@@ -54,6 +54,17 @@ def test_memory_counts_buffers() -> None:
     assert str(memory).splitlines()[0] == "arguments              800 B"
 
 
+@pytest.mark.parametrize("captured", [False, True])
+def test_memory_counts_copies_of_arrays_that_lie_otherwise(captured: bool) -> None:
+    plain, turned = np.zeros((10, 10)), np.zeros((10, 10)).T
+    for x, copies in ((plain, 0), (turned, 800), (np.zeros(100)[::-1], 800), (plain.astype(">f8"), 800)):
+        f = jit(lambda y, x=x: x * y) if captured else jit(lambda x: x * 2.0)
+        memory = f.lower(2.0 if captured else x).memory()
+        assert memory.copies == copies
+        assert memory.peak == memory.arguments + copies + memory.results + memory.arena
+        assert ("copies" in str(memory)) == (copies > 0)
+
+
 def test_a_compiled_function_takes_its_types_alone(way: str) -> None:
     captured = arange(3)
     compiled = jit(lambda x: {"y": add(x, captured)}).lower(ShapeDtypeStruct((3,), "float64")).compile()

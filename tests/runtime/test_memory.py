@@ -35,6 +35,8 @@ print(took, {predicted})
 """
 CALLS = {
     "elementwise": "f, args = lambda x: x * x + 2.0 * x, [np.ones(8_000_000)]",
+    "every second element": "f, args = lambda x: 2.0 * x, [np.ones(16_000_000)[::2]]",
+    "columns first": "f, args = lambda x: x @ x, [np.ones((2400, 2400)).T]",
     "softmax": "f, args = tracer.nn.softmax, [np.ones((2500, 2500))]",
     "argsort": "f, args = tnp.argsort, [np.random.default_rng(0).random(4_000_000)]",
     "products": "f, args = lambda x: tnp.sin(x @ x) @ x, [np.ones((2000, 2000))]",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tracer.errors import ArgumentError, message
 from tracer.ir.program import Program
 from tracer.lazy import LazyModule
@@ -100,7 +102,7 @@ class Lowered:
         return flops(self.optimized())
 
     def memory(self) -> Memory:
-        """Bytes of arguments, results and temporaries, known before anything runs.
+        """Bytes of arguments, results and temporaries, known before anything runs, and of copies of these arguments.
 
         Loops of unknown length that are differentiated in reverse keep values of every round: `growth` says how many
         bytes, and `after(rounds)` what the peak is then. On Linux, calls of 50 MB or more are held to 5 % of this by
@@ -119,6 +121,7 @@ class Lowered:
         scheduled, names = compiled.scheduled, compiling.library_names(compiled.scheduled.module)
         return memory_of(
             program, self.optimized(), scheduled.module.arena, scheduled.constants, scheduled.donors,
+            copies=sum(map(_copied, (*self._traced.captured, *self._call.leaves))),
             calls_scipy=library.calls_scipy(names, compiled.text),
         )  # fmt: skip
 
@@ -128,6 +131,14 @@ class Lowered:
 
     def __repr__(self) -> str:
         return f"<lowered {self._traced.program.name}({', '.join(map(str, self._call.key.types))})>"
+
+
+def _copied(leaf: Any) -> int:
+    """The bytes of a copy that a call makes of an array before it reads it: see `tracer.trace.convert.native`."""
+    if not isinstance(leaf, np.ndarray):
+        return 0
+    read_in_place = leaf.flags.c_contiguous and leaf.flags.aligned and leaf.dtype.isnative
+    return 0 if read_in_place else leaf.nbytes
 
 
 class CompiledFunction:

@@ -31,7 +31,8 @@ class Memory:
     donated arguments; arena: temporaries, at most at one time; constants: data that belongs to the program; limit:
     what loops with `memory=` keep at most.
     growth: loops of unknown length that keep values of every round. once: what LLVM takes to compile, and SciPy's BLAS
-    and LAPACK when they are loaded, where the program calls them: as measured, good to some MiB.
+    and LAPACK when they are loaded, where the program calls them: as measured, good to some MiB. copies: of the given
+    arrays of NumPy's that do not lie in C's order, made for each call.
     """
 
     arguments: int
@@ -41,11 +42,12 @@ class Memory:
     limit: int = 0
     growth: tuple[Growth, ...] = ()
     once: int = 0
+    copies: int = 0
 
     @property
     def peak(self) -> int:
         """Everything at once, in a process that has compiled the program."""
-        return self.arguments + self.results + self.arena + self.constants + self.limit
+        return self.arguments + self.copies + self.results + self.arena + self.constants + self.limit
 
     @property
     def first(self) -> int:
@@ -57,7 +59,8 @@ class Memory:
         return self.peak + rounds * sum(growth.bytes for growth in self.growth)
 
     def __str__(self) -> str:
-        names = ["arguments", "results", "arena", "constants", *["limit"] * bool(self.limit), "peak"]
+        at_times = [name for name in ("limit", "copies") if getattr(self, name)]
+        names = ["arguments", "results", "arena", "constants", *at_times, "peak"]
         rows = [f"{name:<10}{getattr(self, name):>16,} B" for name in names]
         return "\n".join([*rows, *map(str, self.growth)])
 
@@ -70,10 +73,11 @@ _LAPACK: Final = 6 << 20  # of SciPy's OpenBLAS and what exports it: 5.4 to 6.5 
 
 def memory_of(
     traced: Program, optimized: Program, arena: int, constants: Sequence[Any], donors: Collection[int], *,
-    calls_scipy: bool = False,
+    copies: int, calls_scipy: bool = False,
 ) -> Memory:  # fmt: skip
     """The memory of a program. arena: bytes of its buffers. constants: the arrays in its module. donors: the results
-    that have the memory of arguments. calls_scipy: whether it binds BLAS or LAPACK."""
+    that have the memory of arguments. copies: bytes of arguments that are copied. calls_scipy: whether it binds BLAS
+    or LAPACK."""
     limits = [e.params["memory"] for e in equations(traced) if e.primitive.name in ("loop_pull", "loop_bend")]
     growth = () if limits else tuple(_growth(optimized))
     return Memory(
@@ -84,6 +88,7 @@ def memory_of(
         max(limits, default=0),
         growth,
         _COMPILED + _LAPACK * calls_scipy,
+        copies,
     )
 
 
