@@ -82,6 +82,44 @@ def given(function: Any, x: Any, *, of: Any) -> Any:
     return 1.0 * function(x) * of.of_class(1.0)
 
 
+class Special:
+    """What is called without a name."""
+
+    def __getitem__(self, key: str) -> Any:
+        return plain(1.0)
+
+    def __rmul__(self, x: Any) -> Any:
+        return plain(x)
+
+    def __iter__(self) -> Iterator[Any]:
+        yield plain(1.0)
+
+    def __getattr__(self, name: str) -> Any:
+        return plain(1.0)
+
+    def __enter__(self) -> Any:
+        return plain(1.0)
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
+class Inherits(Special):
+    """The same."""
+
+
+def composed() -> Any:
+    def run(*functions: Any) -> Any:
+        return tracer.jit(lambda x: [function(x) for function in functions][-1])
+
+    return run(thrice, plain)
+
+
+def inside(x: Any) -> Any:
+    with special as scale:
+        return x * scale
+
+
 class Unit:
     """Leaves alone."""
 
@@ -103,6 +141,7 @@ class Step:
 
 
 model, derived, unit, step, jitted = Model(), Derived(), Unit(), Step(), tracer.jit(plain)
+special, several, held = Inherits(), [plain], ({"plain": plain},)
 written = ModuleType("written")
 written.__dict__.update(__file__="/home/user/written.py", __name__="written", plain=plain, factor=2.0)
 
@@ -119,6 +158,14 @@ CALLERS: dict[str, tuple[Callable[[], Any], FunctionType]] = {
     "a static method": (lambda: tracer.jit(lambda x: 1.0 * Model.static(x)), Model.static),  # type: ignore[dict-item]
     "a class method": (lambda: tracer.jit(lambda x: 1.0 * Model.of_class(x)), Model.of_class.__func__),  # type: ignore[attr-defined]
     "a function of a module": (lambda: tracer.jit(lambda x: 1.0 * written.plain(x)), plain),
+    "a list": (lambda: tracer.jit(lambda x: 1.0 * several[0](x)), plain),
+    "a dict in a tuple": (lambda: tracer.jit(lambda x: 1.0 * held[0]["plain"](x)), plain),
+    "functions of a closure": (composed, plain),
+    "an index": (lambda: tracer.jit(lambda x: x * special["scale"]), plain),
+    "an operator": (lambda: tracer.jit(lambda x: 1.0 * special * x), plain),
+    "a loop": (lambda: tracer.jit(lambda x: x * sum(special)), plain),
+    "an attribute that is not there": (lambda: tracer.jit(lambda x: x * special.scale), plain),
+    "a with statement": (lambda: tracer.jit(inside), plain),
     "a method of super()": (lambda: tracer.jit(derived.method), Model.method),  # type: ignore[dict-item]
     "a method of self in an inner function": (lambda: tracer.jit(derived.within), Model.of_class.__func__),  # type: ignore[attr-defined]
     "a method of self beside an argument": (lambda: tracer.jit(derived.multiplied), Model.of_class.__func__),  # type: ignore[attr-defined]

@@ -15,6 +15,7 @@ import sys
 import sysconfig
 from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial
+from itertools import islice
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -26,6 +27,20 @@ from tracer.runtime.named_paths import read
 from tracer.trace.source import is_ours
 
 _DEEPEST = 8  # functions that call each other
+_MOST = 64  # things in a container that are looked at
+_RUN = (FunctionType, MethodType, partial, tuple, list, dict)
+_OPERATORS = (
+    "add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "divmod", "pow", "lshift", "rshift", "and", "or", "xor"
+)  # fmt: skip
+_SPECIAL = frozenset(
+    f"__{name}__"
+    for name in (
+        *(before + name for name in _OPERATORS for before in ("", "r", "i")),
+        "neg", "pos", "abs", "invert", "round", "lt", "le", "eq", "ne", "gt", "ge", "bool", "int", "float", "complex",
+        "index", "len", "iter", "next", "reversed", "contains", "getitem", "missing", "enter", "exit", "getattr",
+        "getattribute", "jax_array", "array",
+    )
+)  # fmt: skip
 _NO_ARGUMENTS: Mapping[str, Any] = {}
 _PACKAGE = __name__.partition(".")[0]
 
@@ -120,10 +135,23 @@ def _behind(value: Any) -> Iterator[tuple[Any, Mapping[str, Any]]]:
         yield value.__func__, _self_of(value.__func__, value.__self__)
     elif isinstance(value, partial):
         yield value.func, _given(value.func, value.args, value.keywords)
+    elif type(value) in (tuple, list, dict):
+        for item in islice(value.values() if type(value) is dict else value, _MOST):
+            if isinstance(item, _RUN) or is_users_class(type(item)):
+                yield item, _NO_ARGUMENTS
     elif not isinstance(value, type | ModuleType):
         yield _attribute(value, "__wrapped__"), _NO_ARGUMENTS
         called = _attribute(type(value), "__call__")
         yield called, _self_of(called, value)
+        for method in _special(type(value)):
+            yield method, _self_of(method, value)
+
+
+def _special(cls: type) -> Iterator[Any]:
+    """The functions of a user's class that operators, indices, loops and `with` run."""
+    for owner in cls.__mro__:
+        if is_users_class(owner):
+            yield from (_plain(vars(owner)[name]) for name in _SPECIAL.intersection(vars(owner)))
 
 
 def _defaults(function: FunctionType) -> dict[str, Any]:
