@@ -30,6 +30,10 @@ REASONS: Final[dict[str, str]] = {
     "as long as axpy",
     "take f8 1e7": "Sapphire Rapids: strands end with each row of 20 kB; rows in order on lines 6.6 ms, shuffled 7.4, "
     "beside lines 8.3, where a copy takes 5.5",
+    "concatenate f8 1e7": "Sapphire Rapids: strands end with each row of 10 kB from either place: 7.0 ms, on lines "
+    "6.4, in rows of 100 kB 5.8, where a copy takes 5.3",
+    "pad f8 1e7": "Sapphire Rapids: strands end with each row of 20 kB: 6.5 ms, on lines 5.8, in rows of 2 MB 5.6, "
+    "where a copy takes 5.3",
     "polynomial f4 1e6": "Sapphire Rapids: the third cache; the ratio is 0.99 in 15 more rounds",
     "rsqrt f4": "Sapphire Rapids: the third cache; the ratio is 1.00 in 15 more rounds",
     "where f4": "Sapphire Rapids: the third cache; the ratio is 0.97 in 15 more rounds",
