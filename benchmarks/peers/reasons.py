@@ -24,7 +24,7 @@ REASONS: Final[dict[str, str]] = {
     "cache besides; on one thread 14 ms, a copy 8.4",
     "sum f8 1e7": "Sapphire Rapids: what only reads gets 27 GB/s of two threads (C, four stretches), copies past the "
     "caches 41",
-    "call with one array": "Sapphire Rapids: 0.25 to 0.34 µs where nobody else has the core (the log of dispatch), "
+    "call with one array": "Sapphire Rapids: 0.25 to 0.36 µs where nobody else has the core (the log of dispatch), "
     "twice that where somebody has: then NumPy's addition takes 0.7 and not 0.36",
     "polynomial f4 1e7": "Sapphire Rapids: 3.9 ms where axpy takes 3.1; in C, of 11 operations and not 14, "
     "as long as axpy",
@@ -34,10 +34,6 @@ REASONS: Final[dict[str, str]] = {
     "6.4, in rows of 100 kB 5.8, where a copy takes 5.3",
     "pad f8 1e7": "Sapphire Rapids: strands end with each row of 20 kB: 6.5 ms, on lines 5.8, in rows of 2 MB 5.6, "
     "where a copy takes 5.3",
-    "polynomial f4 1e6": "Sapphire Rapids: the third cache; the ratio is 0.99 in 15 more rounds",
-    "rsqrt f4": "Sapphire Rapids: the third cache; the ratio is 1.00 in 15 more rounds",
-    "where f4": "Sapphire Rapids: the third cache; the ratio is 0.97 in 15 more rounds",
-    "matmul f4 64": "Sapphire Rapids: 5.5 µs, NumPy's 5.5 and Numba's 5.3 in 15 more rounds",
     "scatter add": "updates follow one another through memory, 0.7 ns each; checking the indices costs nothing",
     "equation of state": "Sapphire Rapids: 17 ns for 8 numbers in cache are the divider's 36 cycles; on two threads "
     "beside neighbours 52 sums and products count, too, which JAX contracts, and so does the next row, by a setting",

@@ -305,7 +305,6 @@ def test_numpys_numbers_beside_arrays_are_as_they_were_once_they_are_frequent(
 
 
 @pytest.mark.usefixtures("soon")
-@pytest.mark.skipif(not entries_enabled(), reason="entries do not run with this Python and NumPy")
 def test_numpys_numbers_stay_out_of_python() -> None:
     x, runs = tnp.arange(4.0), [0]
 

@@ -136,9 +136,9 @@ def _behind(value: Any) -> Iterator[tuple[Any, Mapping[str, Any]]]:
     elif isinstance(value, partial):
         yield value.func, _given(value.func, value.args, value.keywords)
     elif type(value) in (tuple, list, dict):
-        for item in islice(value.values() if type(value) is dict else value, _MOST):
-            if isinstance(item, _RUN) or is_users_class(type(item)):
-                yield item, _NO_ARGUMENTS
+        items = list(islice(value.values() if type(value) is dict else value, _MOST))
+        runs = {kind for kind in {*map(type, items)} if issubclass(kind, _RUN) or is_users_class(kind)}
+        yield from ((item, _NO_ARGUMENTS) for item in items if type(item) in runs)
     elif not isinstance(value, type | ModuleType):
         yield _attribute(value, "__wrapped__"), _NO_ARGUMENTS
         called = _attribute(type(value), "__call__")
