@@ -15,8 +15,8 @@ import subprocess
 import sys
 from typing import Any
 
-from tracer.codegen.llvm.short_products import has_dots
-from tracer.codegen.llvm.tiles import in_use
+from tracer.codegen.llvm.kernels.gemm.amx import in_use
+from tracer.codegen.llvm.kernels.gemm.bf16_dot import has_dots
 
 SIZES = (64, 256, 512, 1024, 2048)
 THREADS = (1, 2)

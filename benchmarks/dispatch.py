@@ -20,8 +20,8 @@ import numpy as np
 
 import tracer.numpy as tnp
 from tracer import grad, jit, jvp, lax, nn, random, value_and_grad, vmap
-from tracer.primitives.arithmetic import add
-from tracer.runtime.capi import why_not
+from tracer.primitives.elementwise.arithmetic import add
+from tracer.runtime.native.capi import why_not
 from tracer.trace.convert import as_array
 
 ROUNDS = 25

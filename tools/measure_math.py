@@ -21,7 +21,7 @@ import mpmath
 import numpy as np
 import scipy
 
-from tests.schedule.math_reference import (
+from tests.schedule.math.math_reference import (
     ARRAY_REFERENCES,
     SCIPY_REFERENCES,
     Array,

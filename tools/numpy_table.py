@@ -16,9 +16,9 @@ import numpy as np
 import tracer.numpy as tnp
 from tools.array_api_suite import WHY
 from tools.jax_tables import ROOT, Stored
-from tracer.numpy import keywords
-from tracer.numpy.absent import ABSENT
-from tracer.numpy.absent_members import ABSENT_MEMBERS
+from tracer.numpy.arrays.absent import ABSENT
+from tracer.numpy.arrays.absent_members import ABSENT_MEMBERS
+from tracer.numpy.core import ufunc_keywords
 from tracer.trace.parameters import NOT_TAKEN as NOT_TAKEN_OF_NUMPY
 
 JAX = Stored(tnp)
@@ -221,7 +221,7 @@ def not_taken_of_jax() -> dict[str, list[str]]:
     lacking = ((parameter, name) for parameter, names in JAX.not_taken().items() for name in names)
     found: dict[str, list[str]] = {}
     for parameter, name in lacking:
-        if parameter not in keywords.taken(name):
+        if parameter not in ufunc_keywords.taken(name):
             found.setdefault(parameter, []).append(name)
     return found
 
@@ -236,7 +236,7 @@ def not_taken_of_numpy() -> dict[str, list[str]]:
         own = inspect.signature(ours).parameters
         if any(p.kind is p.VAR_KEYWORD for p in own.values()):  # handed on to NumPy
             continue
-        taken = own.keys() | keywords.taken(name)
+        taken = own.keys() | ufunc_keywords.taken(name)
         try:
             parameters = inspect.signature(function).parameters.values()
         except ValueError:  # written in C, without a signature

@@ -24,14 +24,17 @@ from tracer import (
 )
 from tracer.absent import absent as _absent
 from tracer.interop import install as _install_interop
-from tracer.numpy.methods import install as _install
-from tracer.primitives.effects import check
-from tracer.primitives.storage import widened as _widened
-from tracer.runtime.abstract import ShapeDtypeStruct
-from tracer.runtime.callbacks import io_callback, pure_callback
-from tracer.runtime.copying import copied as _copied
-from tracer.runtime.devices import CpuDevice as Device
-from tracer.runtime.devices import (
+from tracer.numpy.arrays.methods import install as _install
+from tracer.primitives.control.effects import check
+from tracer.primitives.elementwise.narrow_storage import widened as _widened
+from tracer.runtime.eager.execute import execute as _execute
+from tracer.runtime.eager.execute import prepare as _prepare
+from tracer.runtime.jit.jit import JitFunction as _JitFunction
+from tracer.runtime.jit.jit import block_until_ready, disable_jit, effects_barrier, jit
+from tracer.runtime.jit.trace_call import eval_shape, make_program
+from tracer.runtime.pieces import prepare_program as _prepare_program
+from tracer.runtime.system.devices import CpuDevice as Device
+from tracer.runtime.system.devices import (
     default_backend,
     default_device,
     device_count,
@@ -42,19 +45,16 @@ from tracer.runtime.devices import (
     process_count,
     process_index,
 )
-from tracer.runtime.eager import execute as _execute
-from tracer.runtime.eager import prepare as _prepare
-from tracer.runtime.jit import JitFunction as _JitFunction
-from tracer.runtime.jit import block_until_ready, disable_jit, effects_barrier, jit
-from tracer.runtime.pieces import prepare_program as _prepare_program
-from tracer.runtime.staging import eval_shape, make_program
-from tracer.runtime.transfer import device_get, typeof
 from tracer.runtime.transformed import everything as _everything
 from tracer.runtime.transformed import replayed_call as _replayed_call
 from tracer.runtime.transformed import replayed_transform as _replayed_transform
+from tracer.runtime.values.callbacks import io_callback, pure_callback
+from tracer.runtime.values.copying import copied as _copied
+from tracer.runtime.values.shape_dtype_struct import ShapeDtypeStruct
+from tracer.runtime.values.transfer import device_get, typeof
 from tracer.settings import config, default_matmul_precision, enable_x64
 from tracer.trace.array import Array
-from tracer.trace.known import ensure_compile_time_eval
+from tracer.trace.compile_time_eval import ensure_compile_time_eval
 from tracer.trace.trace import eager as _eager
 from tracer.trace.tracebacks import set_boundaries as _set_boundaries
 from tracer.trace.tracebacks import set_method_boundaries as _set_method_boundaries
@@ -63,9 +63,9 @@ from tracer.transforms import jacobian_products as _jacobian_products
 from tracer.transforms import jacobians as _jacobians
 from tracer.transforms import vectorize as _vectorize
 from tracer.transforms.checkpoint import checkpoint, remat
-from tracer.transforms.closures import closure_convert, custom_gradient, named_call, named_scope
-from tracer.transforms.custom import custom_jvp, custom_vjp
-from tracer.transforms.custom_batching import custom_vmap as _custom_vmap
+from tracer.transforms.custom.closures import closure_convert, custom_gradient, named_call, named_scope
+from tracer.transforms.custom.custom_rules import custom_jvp, custom_vjp
+from tracer.transforms.custom.custom_vmap import custom_vmap as _custom_vmap
 from tracer.transforms.jacobian_products import linear_transpose, linearize, vjp
 from tracer.version import VERSION as _VERSION
 

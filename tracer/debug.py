@@ -12,7 +12,7 @@ import numpy as np
 from tracer.absent import absent
 from tracer.errors import ArgumentError, message
 from tracer.lazy import LazyModule
-from tracer.runtime.callbacks import io_callback
+from tracer.runtime.values.callbacks import io_callback
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.source import here, user_frames

@@ -9,8 +9,8 @@ import numpy as np
 from tracer.absent import absent
 from tracer.ir import dtypes as _dtypes
 from tracer.ir.dtypes import FLOAT0
-from tracer.numpy.conversion import dtype_of_argument
-from tracer.numpy.dtypes import finfo, iinfo, issubdtype, result_type
+from tracer.numpy.core.conversion import dtype_of_argument
+from tracer.numpy.core.dtypes import finfo, iinfo, issubdtype, result_type
 from tracer.settings import config
 
 bfloat16 = _dtypes.BF16

@@ -1,7 +1,7 @@
 """Where JAX users look for `io_callback` and `enable_x64`."""
 
 from tracer.absent import absent
-from tracer.runtime.callbacks import io_callback
+from tracer.runtime.values.callbacks import io_callback
 from tracer.settings import enable_x64
 
 __all__ = ["enable_x64", "io_callback"]

@@ -9,7 +9,7 @@ from typing import Any
 import tracer.numpy as tnp
 from tracer.errors import ShapeError, message
 from tracer.ir import shape
-from tracer.numpy.conversion import common_pair
+from tracer.numpy.core.conversion import common_pair
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array

@@ -11,10 +11,10 @@ import numpy as np
 
 from tracer.errors import ArgumentError, message
 from tracer.ir import dtypes
-from tracer.numpy.conversion import array_of
-from tracer.numpy.reductions import extreme_value
-from tracer.numpy.updates import ADD, MAX, MIN, MULTIPLY, Update, updated
-from tracer.primitives.broadcasting import full
+from tracer.numpy.core.conversion import array_of
+from tracer.numpy.reduce.reductions import extreme_value
+from tracer.numpy.shapes.updates import ADD, MAX, MIN, MULTIPLY, Update, updated
+from tracer.primitives.base.broadcasting import full
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.integers import integer
 from tracer.trace.source import here

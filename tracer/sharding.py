@@ -1,7 +1,7 @@
 """How arrays are spread over devices: each lies on one. `x.sharding` says on which."""
 
 from tracer.absent import absent
-from tracer.runtime.devices import SingleDeviceSharding
+from tracer.runtime.system.devices import SingleDeviceSharding
 
 __all__ = ["SingleDeviceSharding"]
 

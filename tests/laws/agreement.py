@@ -27,9 +27,9 @@ from tracer.ir.program import Equation, Literal, Program, Var
 from tracer.ir.types import ArrayType
 from tracer.ir.visit import equations
 from tracer.passes.pipeline import optimize
-from tracer.primitives.reference import reference_outputs, run_reference
-from tracer.primitives.shapes import optimization_barrier_p
-from tracer.schedule.lower import schedule
+from tracer.primitives.base.reference import reference_outputs, run_reference
+from tracer.primitives.base.shapes import optimization_barrier_p
+from tracer.schedule.pipeline import schedule
 from tracer.transforms.linearize import linearize_program
 from tracer.transforms.transpose import transpose_program
 

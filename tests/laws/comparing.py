@@ -13,7 +13,7 @@ from tests.laws.tolerances import COMPOSED, Tolerance, close, same_bits, toleran
 from tests.laws.values import Array
 from tracer.ir import dtypes
 from tracer.ir.types import ArrayType
-from tracer.primitives.reference import run_reference
+from tracer.primitives.base.reference import run_reference
 
 
 def check_case(case: Case, values: Sequence[Array], got: Sequence[Array], expected: Sequence[Array]) -> None:

@@ -12,7 +12,7 @@ from tests.laws.values import Array, direction
 from tracer.ir import dtypes
 from tracer.ir.program import Program
 from tracer.ir.types import Type, is_differentiable, storage_type
-from tracer.primitives.reference import run_reference
+from tracer.primitives.base.reference import run_reference
 from tracer.trace.array import concrete
 from tracer.trace.evaluate import evaluate
 from tracer.trace.trace import Operand

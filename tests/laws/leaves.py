@@ -20,14 +20,14 @@ from tests.laws.machines import Native, run_loops
 from tests.laws.tolerances import tolerance_of
 from tests.laws.values import Array
 from tracer.ir import dtypes
-from tracer.ir.loop_check import check_module
+from tracer.ir.loop.check import check_module
 from tracer.ir.primitive import NoRule
 from tracer.ir.program import Atom, Equation, Literal, Program, Var
 from tracer.ir.types import ArrayType
 from tracer.passes.pipeline import optimize
-from tracer.primitives import reference
+from tracer.primitives.base import reference
 from tracer.primitives.catalogue import CATALOGUE
-from tracer.schedule.lower import schedule
+from tracer.schedule.pipeline import schedule
 
 BY_LIBRARY = ("dot_general", "conv")  # the interpreter has NumPy in the library's place, which sums in another order
 

@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 
 from tests.laws.values import Array
-from tracer.codegen.llvm.emit import emit_module
-from tracer.codegen.llvm.executable import Executable
-from tracer.codegen.llvm.jit import compile_object, load_object
-from tracer.codegen.llvm.library import library_names, outside_symbols
+from tracer.codegen.llvm.emit.module import emit_module
+from tracer.codegen.llvm.kernels.routines import library_names, outside_symbols
+from tracer.codegen.llvm.toolchain.ctypes_executable import Executable
+from tracer.codegen.llvm.toolchain.object_code import compile_object, load_object
 from tracer.codegen.reference.interpreter import Order, interpret
 from tracer.codegen.status import Status
 from tracer.ir.program import Program
 from tracer.ir.types import Type, storage_type
 from tracer.passes.pipeline import optimize
-from tracer.primitives.reference import run_reference
-from tracer.runtime.compile import Compiled
-from tracer.runtime.faults import error_of
-from tracer.schedule.lower import Scheduled, schedule
-from tracer.schedule.one_at_a_time import one_at_a_time
+from tracer.primitives.base.reference import run_reference
+from tracer.runtime.compile.compile import Compiled
+from tracer.runtime.system.run_time_errors import error_of
+from tracer.schedule.loops.scalarise import one_at_a_time
+from tracer.schedule.pipeline import Scheduled, schedule
 
 
 def together(programs: Sequence[Program]) -> Program:

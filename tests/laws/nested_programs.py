@@ -13,18 +13,18 @@ from tests.laws.families.dense import dense
 from tracer.ir import dtypes
 from tracer.ir.program import Program
 from tracer.ir.types import ArrayType, array_type, is_differentiable
-from tracer.primitives.arithmetic import sub
-from tracer.primitives.bits import and_
-from tracer.primitives.branches import cond_branches
-from tracer.primitives.calls import call
+from tracer.primitives.arrays.zeros import zeros
 from tracer.primitives.catalogue import BY_NAME
-from tracer.primitives.comparison import gt
-from tracer.primitives.counted import for_program
-from tracer.primitives.custom import evaluate_custom
-from tracer.primitives.custom_rules import JvpRule, VjpRule
-from tracer.primitives.loops import while_program
-from tracer.primitives.scan import scan_program
-from tracer.primitives.zeros import zeros
+from tracer.primitives.control.calls import call
+from tracer.primitives.control.cond import cond_branches
+from tracer.primitives.control.custom.custom_rules import evaluate_custom
+from tracer.primitives.control.custom.rule_functions import JvpRule, VjpRule
+from tracer.primitives.control.for_loop import for_program
+from tracer.primitives.control.scan import scan_program
+from tracer.primitives.control.while_loop import while_program
+from tracer.primitives.elementwise.arithmetic import sub
+from tracer.primitives.elementwise.bits import and_
+from tracer.primitives.elementwise.comparison import gt
 from tracer.trace.evaluate import evaluate
 from tracer.trace.stage import stage
 from tracer.trace.trace import bind

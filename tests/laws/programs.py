@@ -36,16 +36,16 @@ from tracer.ir import dtypes
 from tracer.ir.primitive import NoRule
 from tracer.ir.program import Literal, Program
 from tracer.ir.types import ArrayType, Type, array_type, size, storage_type
-from tracer.primitives.arithmetic import add, mul
-from tracer.primitives.arithmetic import max as larger
-from tracer.primitives.arithmetic import min as smaller
-from tracer.primitives.comparison import eq, select
-from tracer.primitives.complex import complex as from_parts
-from tracer.primitives.complex import imag, real
-from tracer.primitives.conversion import convert_element_type
-from tracer.primitives.joining import concatenate, slice_in_dim
-from tracer.primitives.shapes import broadcast_in_dim, optimization_barrier, reshape
-from tracer.primitives.trigonometric import sin
+from tracer.primitives.arrays.slice_pad_concatenate import concatenate, slice_in_dim
+from tracer.primitives.base.shapes import broadcast_in_dim, optimization_barrier, reshape
+from tracer.primitives.elementwise.arithmetic import add, mul
+from tracer.primitives.elementwise.arithmetic import max as larger
+from tracer.primitives.elementwise.arithmetic import min as smaller
+from tracer.primitives.elementwise.comparison import eq, select
+from tracer.primitives.elementwise.complex import complex as from_parts
+from tracer.primitives.elementwise.complex import imag, real
+from tracer.primitives.elementwise.conversion import convert_element_type
+from tracer.primitives.elementwise.trigonometric import sin
 from tracer.trace.stage import stage
 from tracer.trace.trace import Trace, as_literal, bind_all, open_trace, stage_process
 

@@ -25,9 +25,13 @@ from tracer.ir.program import Equation, Program, Var
 from tracer.ir.read import read_program
 from tracer.ir.text import program_text
 from tracer.ir.types import ArrayType, KeyType, storage_type
+from tracer.primitives.arrays.indexing.dimension_numbers import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+)
+from tracer.primitives.base.reference import reference_outputs
 from tracer.primitives.catalogue import BY_NAME
-from tracer.primitives.reference import reference_outputs
-from tracer.primitives.windows import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 
 Check = Callable[[Program, Sequence[Array]], Any]
 Failing = tuple[Program, list[Array]]

@@ -13,12 +13,12 @@ from tests.laws.machines import WIDTHS, Native, native, run_loops, together
 from tests.laws.sampling import generator, primitives_with, sampled
 from tests.laws.tolerances import Tolerance
 from tests.laws.values import Array
-from tracer.codegen.llvm.machine import preferred_bits
+from tracer.codegen.llvm.toolchain.target import preferred_bits
 from tracer.ir.primitive import Library, NoRule, Primitive
 from tracer.ir.types import ArrayType, size
 from tracer.passes.pipeline import optimize
-from tracer.primitives.reference import run_reference
-from tracer.schedule.lower import Scheduled, schedule
+from tracer.primitives.base.reference import run_reference
+from tracer.schedule.pipeline import Scheduled, schedule
 from tracer.settings import config
 
 OTHER = tuple(bits for bits in WIDTHS if bits not in (None, preferred_bits()))

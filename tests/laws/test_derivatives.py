@@ -13,7 +13,7 @@ from tests.laws.sampling import THOROUGH, excused, generator, primitives_with, s
 from tests.laws.values import Array
 from tracer.ir.primitive import NoRule, Primitive
 from tracer.ir.types import is_differentiable, size
-from tracer.primitives.reference import run_reference
+from tracer.primitives.base.reference import run_reference
 from tracer.transforms.jvp import jvp_program
 
 

@@ -26,9 +26,13 @@ from tracer.ir.read import read_program
 from tracer.ir.text import program_text
 from tracer.passes.pipeline import PIPELINE, Repeat, optimize
 from tracer.passes.rewrite import Pass
+from tracer.primitives.arrays.indexing.dimension_numbers import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+)
+from tracer.primitives.base.reference import run_reference
 from tracer.primitives.catalogue import BY_NAME, CATALOGUE
-from tracer.primitives.reference import run_reference
-from tracer.primitives.windows import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from tracer.transforms.jvp import jvp_program
 from tracer.transforms.linearize import linearize_program
 from tracer.transforms.transpose import transpose_program

@@ -12,7 +12,7 @@ from tests.laws.values import Array
 from tracer.ir.primitive import NoRule, Primitive
 from tracer.ir.program import Literal, Var
 from tracer.ir.types import KeyType, StackType, Type, storage_type
-from tracer.primitives.reference import reference_outputs
+from tracer.primitives.base.reference import reference_outputs
 
 
 @primitives_with(lambda p: not isinstance(p.reference, NoRule), "types")

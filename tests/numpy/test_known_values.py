@@ -12,8 +12,9 @@ import tracer
 import tracer.numpy as tnp
 from tests.counted_calls import python_calls
 from tracer.errors import ArgumentError, MatrixError, ShapeError
-from tracer.numpy import by_value, histograms
-from tracer.runtime import replay
+from tracer.numpy.core import numpy_fallbacks
+from tracer.numpy.reduce import histograms
+from tracer.runtime.eager import call_cache
 from tracer.settings import gate
 
 RNG = np.random.default_rng(3)
@@ -60,7 +61,7 @@ def test_numpys_functions_give_the_same_for_arrays_that_are_known(
             return type(error), str(error)
 
     quick = outcome()
-    monkeypatch.setattr(by_value, "_known", lambda args, kwargs: None)
+    monkeypatch.setattr(numpy_fallbacks, "_known", lambda args, kwargs: None)
     assert quick == outcome()
 
 
@@ -86,8 +87,8 @@ def test_numpys_functions_say_what_is_wrong_with_known_arrays() -> None:
 def test_frequent_convolutions_have_the_bits_of_the_first(
     dtype: str, mode: str, sizes: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replay.often, "calls", 2)
-    monkeypatch.setattr(replay.often, "replays", 2)
+    monkeypatch.setattr(call_cache.often, "calls", 2)
+    monkeypatch.setattr(call_cache.often, "replays", 2)
     a, v = (tnp.asarray((9 * RNG.normal(size=size)).astype(dtype)) for size in sizes)
     for x, y in ((a, v), (a, tnp.full(v.shape, np.inf)), (0 * a, -v if dtype != "bool" else v)):
         results = [bits(tnp.convolve(x, y, mode)) for _ in range(9)]

@@ -28,7 +28,7 @@ from tools.numpy_table import (
 )
 from tracer.errors import DTypeError, ShapeError
 from tracer.numpy import _REPLAYED, __all__
-from tracer.numpy.absent import ABSENT
+from tracer.numpy.arrays.absent import ABSENT
 from tracer.scipy import stats
 
 
@@ -79,7 +79,7 @@ def test_first_uses_in_several_threads_give_one_function() -> None:
 
 def test_every_name_of_jax_is_here_or_excused() -> None:
     missing = set(JAX.names) - set(__all__)
-    assert missing <= set(ABSENT), "add it to tracer.numpy, or say in tracer/numpy/absent.py why not"
+    assert missing <= set(ABSENT), "add it to tracer.numpy, or say in tracer/numpy/arrays/absent.py why not"
 
 
 @pytest.mark.parametrize("name", [name for name in dir(np) if not name.startswith("_") and name != "dtypes"])

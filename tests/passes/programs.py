@@ -12,7 +12,7 @@ from tracer.ir.check import check_program
 from tracer.ir.program import Program
 from tracer.ir.text import program_text
 from tracer.ir.types import ArrayType, KeyType, Type, array_type, storage_type
-from tracer.primitives.reference import run_reference
+from tracer.primitives.base.reference import run_reference
 from tracer.trace.stage import stage
 
 Rewrite = Callable[[Program], Program]

@@ -11,26 +11,34 @@ import numpy as np
 from tests.passes.programs import array, c128, f32, f64, flag, i32, i64
 from tracer.ir import dtypes
 from tracer.ir.types import KeyType, Type
-from tracer.primitives.arithmetic import add, clamp, div, max, min, mul, neg, sub
-from tracer.primitives.bits import and_, not_, or_, shift_left, shift_right_arithmetic, shift_right_logical, xor
-from tracer.primitives.broadcasting import broadcast_in_dim, full, reduce_sum
-from tracer.primitives.checked_indices import checked_indices
-from tracer.primitives.comparison import eq, ge, gt, le, lt, ne, select
-from tracer.primitives.complex import abs, complex, conj, imag, real
-from tracer.primitives.contractions import dot_general
-from tracer.primitives.conversion import bitcast_convert_type, convert_element_type
-from tracer.primitives.effects import check_p
-from tracer.primitives.gathering import gather, scatter_add
-from tracer.primitives.joining import concatenate, pad, slice
-from tracer.primitives.powers import integer_pow
-from tracer.primitives.random import random_unwrap, random_wrap
-from tracer.primitives.reductions import argmax, reduce_max, reduce_or, reduce_prod
-from tracer.primitives.rounding import ceil, floor, rem
-from tracer.primitives.scattering import scatter
-from tracer.primitives.shapes import copy, reshape_p, rev_p, squeeze, transpose, transpose_p
-from tracer.primitives.slicing import dynamic_slice_p, dynamic_update_slice
-from tracer.primitives.sliding import sliding_windows
-from tracer.primitives.windows import Bound, GatherDimensionNumbers, ScatterDimensionNumbers
+from tracer.primitives.arrays.dynamic_slice import dynamic_slice_p, dynamic_update_slice
+from tracer.primitives.arrays.indexing.checked_indices import checked_indices
+from tracer.primitives.arrays.indexing.dimension_numbers import Bound, GatherDimensionNumbers, ScatterDimensionNumbers
+from tracer.primitives.arrays.indexing.gather import gather, scatter_add
+from tracer.primitives.arrays.indexing.scatter import scatter
+from tracer.primitives.arrays.random import random_unwrap, random_wrap
+from tracer.primitives.arrays.reductions.reductions import argmax, reduce_max, reduce_or, reduce_prod
+from tracer.primitives.arrays.slice_pad_concatenate import concatenate, pad, slice
+from tracer.primitives.arrays.sliding_windows import sliding_windows
+from tracer.primitives.base.broadcasting import broadcast_in_dim, full, reduce_sum
+from tracer.primitives.base.shapes import copy, reshape_p, rev_p, squeeze, transpose, transpose_p
+from tracer.primitives.control.effects import check_p
+from tracer.primitives.elementwise.arithmetic import add, clamp, div, max, min, mul, neg, sub
+from tracer.primitives.elementwise.bits import (
+    and_,
+    not_,
+    or_,
+    shift_left,
+    shift_right_arithmetic,
+    shift_right_logical,
+    xor,
+)
+from tracer.primitives.elementwise.comparison import eq, ge, gt, le, lt, ne, select
+from tracer.primitives.elementwise.complex import abs, complex, conj, imag, real
+from tracer.primitives.elementwise.conversion import bitcast_convert_type, convert_element_type
+from tracer.primitives.elementwise.powers import integer_pow
+from tracer.primitives.elementwise.rounding import ceil, floor, rem
+from tracer.primitives.linalg.dot_general import dot_general
 from tracer.trace.trace import as_literal, bind, bind_all
 
 U8 = dtypes.BY_SHORT_NAME["u8"]

@@ -7,10 +7,10 @@ from typing import Any
 
 from tests.passes.programs import traced
 from tracer.ir.types import with_shape
-from tracer.primitives.branches import cond_branches
-from tracer.primitives.calls import call
-from tracer.primitives.loops import while_program
-from tracer.primitives.scan import scan_program
+from tracer.primitives.control.calls import call
+from tracer.primitives.control.cond import cond_branches
+from tracer.primitives.control.scan import scan_program
+from tracer.primitives.control.while_loop import while_program
 
 Function = Callable[..., Any]
 

@@ -8,12 +8,12 @@ from tests.passes.test_dce import ROW
 from tests.passes.test_hoist import names
 from tracer.ir.program import Literal
 from tracer.passes.cse import cse
-from tracer.primitives.arithmetic import add, mul, sub
-from tracer.primitives.comparison import lt
-from tracer.primitives.effects import HostFunction, callback, check
-from tracer.primitives.exponential import exp
-from tracer.primitives.gathering import gather
-from tracer.primitives.shapes import optimization_barrier
+from tracer.primitives.arrays.indexing.gather import gather
+from tracer.primitives.base.shapes import optimization_barrier
+from tracer.primitives.control.effects import HostFunction, callback, check
+from tracer.primitives.elementwise.arithmetic import add, mul, sub
+from tracer.primitives.elementwise.comparison import lt
+from tracer.primitives.elementwise.exponential import exp
 
 
 def test_equal_equations_are_one() -> None:

@@ -6,13 +6,13 @@ from tests.passes.programs import apply, body, f64, flag, i32, i64, traced
 from tests.passes.structures import along, branch, repeat, through
 from tracer.ir.program import Program
 from tracer.passes.dce import dce
-from tracer.primitives.arithmetic import add, mul, neg
-from tracer.primitives.comparison import gt, lt
-from tracer.primitives.effects import HostFunction, callback, check
-from tracer.primitives.exponential import exp
-from tracer.primitives.gathering import gather
-from tracer.primitives.reductions import reduce_and
-from tracer.primitives.windows import GatherDimensionNumbers
+from tracer.primitives.arrays.indexing.dimension_numbers import GatherDimensionNumbers
+from tracer.primitives.arrays.indexing.gather import gather
+from tracer.primitives.arrays.reductions.reductions import reduce_and
+from tracer.primitives.control.effects import HostFunction, callback, check
+from tracer.primitives.elementwise.arithmetic import add, mul, neg
+from tracer.primitives.elementwise.comparison import gt, lt
+from tracer.primitives.elementwise.exponential import exp
 
 ROW = GatherDimensionNumbers((0,), (0,), (0,))
 

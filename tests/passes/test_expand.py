@@ -15,19 +15,19 @@ from tracer.ir.primitive import ArgReduce, Composite, Library
 from tracer.ir.program import Program
 from tracer.ir.types import Type, array_type
 from tracer.ir.visit import equations
-from tracer.passes.contractions import canonical_dot
+from tracer.passes.algebra.canonical_dot import canonical_dot
 from tracer.passes.expand import expand
 from tracer.passes.inline import inline
 from tracer.passes.pipeline import optimize
-from tracer.primitives.arithmetic import add, clamp, mul
-from tracer.primitives.comparison import lt
-from tracer.primitives.contractions import dot_general
-from tracer.primitives.exponential import exp
-from tracer.primitives.joining import split
-from tracer.primitives.powers import integer_pow, square
-from tracer.primitives.reductions import argmax, argmin
-from tracer.primitives.reference import run_reference
-from tracer.primitives.shapes import reshape
+from tracer.primitives.arrays.reductions.reductions import argmax, argmin
+from tracer.primitives.arrays.slice_pad_concatenate import split
+from tracer.primitives.base.reference import run_reference
+from tracer.primitives.base.shapes import reshape
+from tracer.primitives.elementwise.arithmetic import add, clamp, mul
+from tracer.primitives.elementwise.comparison import lt
+from tracer.primitives.elementwise.exponential import exp
+from tracer.primitives.elementwise.powers import integer_pow, square
+from tracer.primitives.linalg.dot_general import dot_general
 
 
 def expanded(before: Program) -> Program:
@@ -146,7 +146,7 @@ def test_a_big_program_called_several_times_stays_a_call() -> None:
     callee = traced(big, f64(3), name="big")
 
     def f(x: Any) -> Any:
-        from tracer.primitives.calls import call
+        from tracer.primitives.control.calls import call
 
         return call(callee, call(callee, x)[0])
 

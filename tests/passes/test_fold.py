@@ -8,11 +8,11 @@ from tracer.ir import dtypes
 from tracer.ir.program import Program, literal
 from tracer.ir.types import KeyType, array_type
 from tracer.passes.fold import fold
-from tracer.primitives.arithmetic import add, add_p, div_p, mul, mul_p, neg, neg_p
-from tracer.primitives.broadcasting import broadcast_in_dim, full
-from tracer.primitives.comparison import lt, select
-from tracer.primitives.exponential import exp
-from tracer.primitives.shapes import optimization_barrier
+from tracer.primitives.base.broadcasting import broadcast_in_dim, full
+from tracer.primitives.base.shapes import optimization_barrier
+from tracer.primitives.elementwise.arithmetic import add, add_p, div_p, mul, mul_p, neg, neg_p
+from tracer.primitives.elementwise.comparison import lt, select
+from tracer.primitives.elementwise.exponential import exp
 from tracer.trace.trace import as_literal, bind
 
 

@@ -10,15 +10,15 @@ from tests.passes.test_dce import ROW, only
 from tracer.ir import dtypes
 from tracer.passes.dce import dce
 from tracer.passes.hoist import hoist
-from tracer.primitives.arithmetic import add, mul
-from tracer.primitives.broadcasting import broadcast_in_dim
-from tracer.primitives.comparison import lt
-from tracer.primitives.counted import for_program
-from tracer.primitives.effects import HostFunction, callback
-from tracer.primitives.exponential import exp
-from tracer.primitives.gathering import gather
-from tracer.primitives.reference import run_reference
-from tracer.primitives.shapes import iota, optimization_barrier
+from tracer.primitives.arrays.indexing.gather import gather
+from tracer.primitives.base.broadcasting import broadcast_in_dim
+from tracer.primitives.base.reference import run_reference
+from tracer.primitives.base.shapes import iota, optimization_barrier
+from tracer.primitives.control.effects import HostFunction, callback
+from tracer.primitives.control.for_loop import for_program
+from tracer.primitives.elementwise.arithmetic import add, mul
+from tracer.primitives.elementwise.comparison import lt
+from tracer.primitives.elementwise.exponential import exp
 from tracer.trace.trace import as_literal
 
 

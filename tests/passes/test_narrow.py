@@ -7,12 +7,12 @@ from tests.passes.structures import along, branch, repeat
 from tests.passes.test_dce import only
 from tracer.ir import dtypes
 from tracer.passes.narrow import narrow
-from tracer.primitives.arithmetic import add, mul, neg
-from tracer.primitives.broadcasting import full
-from tracer.primitives.comparison import lt
-from tracer.primitives.counted import for_program
-from tracer.primitives.exponential import exp
-from tracer.primitives.shapes import iota
+from tracer.primitives.base.broadcasting import full
+from tracer.primitives.base.shapes import iota
+from tracer.primitives.control.for_loop import for_program
+from tracer.primitives.elementwise.arithmetic import add, mul, neg
+from tracer.primitives.elementwise.comparison import lt
+from tracer.primitives.elementwise.exponential import exp
 from tracer.trace.trace import as_literal
 
 

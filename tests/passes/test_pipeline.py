@@ -17,11 +17,11 @@ from tracer.passes import pipeline
 from tracer.passes.pipeline import PIPELINE, Repeat, explain_passes, optimize, stages
 from tracer.passes.powers import powers
 from tracer.passes.rewrite import Pass
-from tracer.primitives.arithmetic import add, add_p, div, mul, mul_p, neg, sub
-from tracer.primitives.comparison import lt
-from tracer.primitives.exponential import exp, exp_p
-from tracer.primitives.powers import pow, square_p
-from tracer.primitives.reference import run_reference
+from tracer.primitives.base.reference import run_reference
+from tracer.primitives.elementwise.arithmetic import add, add_p, div, mul, mul_p, neg, sub
+from tracer.primitives.elementwise.comparison import lt
+from tracer.primitives.elementwise.exponential import exp, exp_p
+from tracer.primitives.elementwise.powers import pow, square_p
 from tracer.trace.trace import as_literal
 
 
@@ -124,7 +124,7 @@ def test_ten_thousand_equations_inside_a_loop_do_not_nest_the_interpreter() -> N
     body_program = chain(5_000)
 
     def f(x: Any) -> Any:
-        from tracer.primitives.scan import scan_program
+        from tracer.primitives.control.scan import scan_program
 
         return scan_program(body_program, [], [x], [], length=3)
 

@@ -21,14 +21,14 @@ from tracer.passes.inline import inline
 from tracer.passes.narrow import narrow
 from tracer.passes.pipeline import optimize
 from tracer.passes.simplify import simplify
-from tracer.primitives.arithmetic import add, div, max, mul, neg, sub
-from tracer.primitives.broadcasting import broadcast_in_dim, full
-from tracer.primitives.comparison import lt, select
-from tracer.primitives.complex import abs
-from tracer.primitives.powers import square
-from tracer.primitives.reductions import argmax, reduce_max
-from tracer.primitives.rounding import floor
-from tracer.primitives.shapes import reshape, rev
+from tracer.primitives.arrays.reductions.reductions import argmax, reduce_max
+from tracer.primitives.base.broadcasting import broadcast_in_dim, full
+from tracer.primitives.base.shapes import reshape, rev
+from tracer.primitives.elementwise.arithmetic import add, div, max, mul, neg, sub
+from tracer.primitives.elementwise.comparison import lt, select
+from tracer.primitives.elementwise.complex import abs
+from tracer.primitives.elementwise.powers import square
+from tracer.primitives.elementwise.rounding import floor
 from tracer.trace.trace import as_literal
 
 N = 5

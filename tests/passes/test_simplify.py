@@ -14,11 +14,11 @@ from tracer.passes.pipeline import optimize
 from tracer.passes.rewriter import rewriting
 from tracer.passes.rules import by_primitive
 from tracer.passes.simplify import RULES, simplify
-from tracer.primitives.arithmetic import add, mul, neg
-from tracer.primitives.bits import not_
-from tracer.primitives.branches import cond_branches
-from tracer.primitives.comparison import select
-from tracer.primitives.conversion import convert_element_type
+from tracer.primitives.control.cond import cond_branches
+from tracer.primitives.elementwise.arithmetic import add, mul, neg
+from tracer.primitives.elementwise.bits import not_
+from tracer.primitives.elementwise.comparison import select
+from tracer.primitives.elementwise.conversion import convert_element_type
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)

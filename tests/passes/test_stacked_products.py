@@ -20,7 +20,7 @@ from tracer.ir.types import ArrayType
 from tracer.passes.dce import dce
 from tracer.passes.pipeline import optimize, stages
 from tracer.passes.stacked_products import stacked_products
-from tracer.primitives.reference import run_reference
+from tracer.primitives.base.reference import run_reference
 from tracer.tree_util import tree_leaves
 
 STEPS, BATCH, N = 7, 3, 24

@@ -26,7 +26,7 @@ NUMBERS = INTEGERS + INEXACT
 ALL = ("bool", *NUMBERS)
 
 
-NOT_IN_JAX = ("fma",)  # and tried elsewhere: tests/passes/test_contract.py
+NOT_IN_JAX = ("fma",)  # and tried elsewhere: tests/passes/test_fma_contraction.py
 
 
 @dataclass(frozen=True)

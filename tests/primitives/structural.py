@@ -15,16 +15,21 @@ from tracer.errors import OutOfBoundsError
 from tracer.ir.primitive import Composite
 from tracer.ir.program import Program
 from tracer.ir.types import Float0Type, array_type, is_differentiable
-from tracer.primitives import arithmetic, joining, reductions, scans, shapes, slicing, sorting
-from tracer.primitives.reference import run_reference
-from tracer.primitives.shapes import moveaxis
+from tracer.primitives.arrays import dynamic_slice, slice_pad_concatenate, sorting
+from tracer.primitives.arrays.reductions import reductions
+from tracer.primitives.base import shapes
+from tracer.primitives.base.reference import run_reference
+from tracer.primitives.base.shapes import moveaxis
+from tracer.primitives.control import cumulative
+from tracer.primitives.elementwise import arithmetic
 from tracer.trace.stage import stage
 from tracer.transforms.batch import batch_forward
 from tracer.transforms.jvp import jvp_program
 from tracer.transforms.transpose import transpose_program
 
 lax: Any = SimpleNamespace(
-    **{name: value for module in (arithmetic, shapes, joining, reductions, scans, slicing, sorting)
+    **{name: value for module in (
+        arithmetic, shapes, slice_pad_concatenate, reductions, cumulative, dynamic_slice, sorting)
        for name, value in vars(module).items() if not name.startswith("_")}
 )  # fmt: skip
 

@@ -13,10 +13,10 @@ from tests.primitives.elementwise_cases import CASES, DTYPES, NOT_IN_JAX, Case, 
 from tracer.ir.primitive import Compare, Composite, NoRule, Pointwise, Primitive
 from tracer.ir.program import Program
 from tracer.ir.types import ArrayType, array_type
+from tracer.primitives.base.reference import reference_outputs, run_reference
 from tracer.primitives.catalogue import BY_NAME, ELEMENTWISE
-from tracer.primitives.comparison import select, select_n
-from tracer.primitives.reference import reference_outputs, run_reference
-from tracer.primitives.special import polygamma
+from tracer.primitives.elementwise.comparison import select, select_n
+from tracer.primitives.elementwise.special import polygamma
 from tracer.trace.stage import stage
 from tracer.trace.trace import bind_all
 from tracer.transforms.batch import batch_forward

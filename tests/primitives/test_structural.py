@@ -83,12 +83,12 @@ def test_composite_lowerings_compute_the_reference(case: Case) -> None:
 
 
 def test_every_primitive_of_these_families_has_a_case() -> None:
-    from tracer.primitives.joining import JOINING
-    from tracer.primitives.reductions import REDUCTIONS
-    from tracer.primitives.scans import SCANS
-    from tracer.primitives.shapes import SHAPES
-    from tracer.primitives.slicing import SLICING
-    from tracer.primitives.sorting import SORTING
+    from tracer.primitives.arrays.dynamic_slice import SLICING
+    from tracer.primitives.arrays.reductions.reductions import REDUCTIONS
+    from tracer.primitives.arrays.slice_pad_concatenate import JOINING
+    from tracer.primitives.arrays.sorting import SORTING
+    from tracer.primitives.base.shapes import SHAPES
+    from tracer.primitives.control.cumulative import SCANS
 
     used = {equation.primitive for case in BOTH for equation in program_of(case).equations}
     families = (*SHAPES, *JOINING, *SLICING, *REDUCTIONS, *SCANS, *SORTING)

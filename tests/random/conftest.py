@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracer.runtime.eager import execute
+from tracer.runtime.eager.execute import execute
 from tracer.trace import trace
 
 

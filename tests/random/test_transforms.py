@@ -10,8 +10,8 @@ import pytest
 from tracer import random
 from tracer.ir import dtypes
 from tracer.ir.types import KeyType, array_type
-from tracer.primitives.reference import run_reference
-from tracer.runtime.compile import compile_program
+from tracer.primitives.base.reference import run_reference
+from tracer.runtime.compile.compile import compile_program
 from tracer.trace.array import require_concrete
 from tracer.trace.stage import stage
 from tracer.transforms.batch import batch_program

@@ -7,22 +7,24 @@ from typing import Any
 
 import pytest
 
-from tracer.runtime import eager, entry, families, transformed
+from tracer.runtime import families, transformed
+from tracer.runtime.eager import execute
+from tracer.runtime.jit import entry
 from tracer.trace.trace import eager as slot
 
 
 @pytest.fixture(autouse=True)
 def _eager_execution(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slot, "execute", eager.execute)
+    monkeypatch.setattr(slot, "execute", execute.execute)
 
 
 @pytest.fixture(params=["entry", "ctypes"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Run a test through the compiled entry, and once more through ctypes."""
-    eager.clear_caches()
+    execute.clear_caches()
     monkeypatch.setattr(entry.switch, "ctypes_only", request.param == "ctypes")
     yield request.param
-    eager.clear_caches()
+    execute.clear_caches()
 
 
 @pytest.fixture

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from tracer.ir.types import Type, array_type
-from tracer.primitives.arithmetic import add, mul
-from tracer.primitives.comparison import ge, lt
-from tracer.primitives.effects import HostFunction, callback
-from tracer.primitives.gathering import gather
-from tracer.primitives.loops import while_program
-from tracer.primitives.shapes import broadcast_in_dim
-from tracer.primitives.windows import GatherDimensionNumbers
+from tracer.primitives.arrays.indexing.dimension_numbers import GatherDimensionNumbers
+from tracer.primitives.arrays.indexing.gather import gather
+from tracer.primitives.base.shapes import broadcast_in_dim
+from tracer.primitives.control.effects import HostFunction, callback
+from tracer.primitives.control.while_loop import while_program
+from tracer.primitives.elementwise.arithmetic import add, mul
+from tracer.primitives.elementwise.comparison import ge, lt
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
 from tracer.trace.stage import stage

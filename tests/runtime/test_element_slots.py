@@ -18,8 +18,9 @@ import tracer
 import tracer.numpy as tnp
 from tests.counted_calls import python_calls
 from tracer.errors import MutationError, OutOfBoundsError
-from tracer.runtime import capi, entry
 from tracer.runtime.element_slots import OFTEN, Slots, slots
+from tracer.runtime.jit import entry
+from tracer.runtime.native import capi
 from tracer.settings import config
 from tracer.trace.array import Array
 

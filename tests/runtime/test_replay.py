@@ -14,9 +14,10 @@ import tracer.numpy as tnp
 from tracer import lax, nn, random
 from tracer.errors import OutOfBoundsError, ShapeError
 from tracer.ir.types import array_type
-from tracer.primitives.contractions import dot_general_p
-from tracer.runtime import compiled_plans, replay
-from tracer.runtime.replay import often, replayed
+from tracer.primitives.linalg.dot_general import dot_general_p
+from tracer.runtime import compiled_plans
+from tracer.runtime.eager import call_cache
+from tracer.runtime.eager.call_cache import often, replayed
 from tracer.scipy import special
 from tracer.trace import trees
 from tracer.trace.array import concrete_value
@@ -75,7 +76,7 @@ def _often(monkeypatch: pytest.MonkeyPatch) -> None:
 def planned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of functions for which plans were made."""
     made: list[str] = []
-    original = replay._staged
+    original = call_cache._staged
 
     def spy(function: Any, *rest: Any) -> Any:
         staged = original(function, *rest)
@@ -83,7 +84,7 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             made.append(staged.program.name)
         return staged
 
-    monkeypatch.setattr(replay, "_staged", spy)
+    monkeypatch.setattr(call_cache, "_staged", spy)
     return made
 
 
@@ -169,7 +170,7 @@ def test_checks_of_elements_outlive_sixty_good_calls(
 
 
 def test_kinds_that_get_no_plan_are_not_counted_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = replay.Calls(lambda x: x + 1.0 if concrete_value(x) is None else x * 2.0)
+    calls = call_cache.Calls(lambda x: x + 1.0 if concrete_value(x) is None else x * 2.0)
     for _ in range(often.calls + 1):
         calls.call(X)
     assert [*calls.plans.values()] == [None]
@@ -292,7 +293,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             made.append(staged.program.name)
         return found
 
-    monkeypatch.setattr(replay.compiled_plans, "compiled_plan", spy)
+    monkeypatch.setattr(call_cache.compiled_plans, "compiled_plan", spy)
     monkeypatch.setattr(often, "replays", 1)
     return made
 

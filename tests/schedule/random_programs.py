@@ -10,20 +10,20 @@ import numpy as np
 from tracer.ir.dtypes import F64, I32, I64
 from tracer.ir.program import Program, literal
 from tracer.ir.types import Type, array_type
-from tracer.primitives.arithmetic import add, max, mul, neg, sub
-from tracer.primitives.branches import cond_branches
-from tracer.primitives.broadcasting import reduce_sum
-from tracer.primitives.comparison import gt, lt, select
-from tracer.primitives.conversion import convert_element_type
-from tracer.primitives.joining import concatenate, pad, slice
-from tracer.primitives.loops import while_program
-from tracer.primitives.reductions import reduce_max
-from tracer.primitives.scan import scan_program
-from tracer.primitives.scans import cumsum
-from tracer.primitives.shapes import broadcast_in_dim, broadcasted_iota, reshape, rev, transpose
-from tracer.primitives.slicing import dynamic_slice, dynamic_update_slice
-from tracer.primitives.sorting import sort
-from tracer.primitives.trigonometric import sin
+from tracer.primitives.arrays.dynamic_slice import dynamic_slice, dynamic_update_slice
+from tracer.primitives.arrays.reductions.reductions import reduce_max
+from tracer.primitives.arrays.slice_pad_concatenate import concatenate, pad, slice
+from tracer.primitives.arrays.sorting import sort
+from tracer.primitives.base.broadcasting import reduce_sum
+from tracer.primitives.base.shapes import broadcast_in_dim, broadcasted_iota, reshape, rev, transpose
+from tracer.primitives.control.cond import cond_branches
+from tracer.primitives.control.cumulative import cumsum
+from tracer.primitives.control.scan import scan_program
+from tracer.primitives.control.while_loop import while_program
+from tracer.primitives.elementwise.arithmetic import add, max, mul, neg, sub
+from tracer.primitives.elementwise.comparison import gt, lt, select
+from tracer.primitives.elementwise.conversion import convert_element_type
+from tracer.primitives.elementwise.trigonometric import sin
 from tracer.trace.stage import stage
 
 _SHAPES = ((), (3,), (4,), (3, 4), (2, 3), (4, 1), (2, 3, 2), (0, 3), (20,), (3, 17))

@@ -7,20 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from tests.codegen.llvm_programs import executable
+from tests.codegen.llvm.llvm_programs import executable
 from tracer.codegen.reference.interpreter import Order, interpret
 from tracer.codegen.status import Status
 from tracer.ir.dtypes import F64, I64
 from tracer.ir.loop import Module
-from tracer.ir.loop_check import check_module
+from tracer.ir.loop.check import check_module
 from tracer.ir.program import Program, literal
 from tracer.ir.types import Type, array_type, storage_type
 from tracer.passes.pipeline import optimize
-from tracer.primitives.arithmetic import add
-from tracer.primitives.comparison import lt
-from tracer.primitives.loops import while_program
-from tracer.primitives.reference import run_reference
-from tracer.schedule.lower import Scheduled, loops, schedule
+from tracer.primitives.base.reference import run_reference
+from tracer.primitives.control.while_loop import while_program
+from tracer.primitives.elementwise.arithmetic import add
+from tracer.primitives.elementwise.comparison import lt
+from tracer.schedule.pipeline import Scheduled, loops, schedule
 from tracer.trace.stage import stage
 
 Array = np.ndarray[Any, Any]

@@ -7,7 +7,7 @@ from typing import Any
 from tracer.ir import dtypes
 from tracer.ir.program import Program
 from tracer.ir.types import array_type
-from tracer.primitives.exponential import exp
+from tracer.primitives.elementwise.exponential import exp
 from tracer.trace.memo import remembered
 from tracer.trace.stage import stage
 

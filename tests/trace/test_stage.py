@@ -12,8 +12,8 @@ from tracer import errors
 from tracer.ir import dtypes
 from tracer.ir.check import check_program
 from tracer.ir.types import array_type
-from tracer.primitives.arithmetic import add, mul
-from tracer.primitives.exponential import exp
+from tracer.primitives.elementwise.arithmetic import add, mul
+from tracer.primitives.elementwise.exponential import exp
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
 from tracer.trace.evaluate import evaluate

@@ -19,7 +19,7 @@ from tests.transforms import written
 from tests.transforms.programs import Example
 from tests.transforms.written import SCALES, Function, basis, direction, moved, weighed
 from tracer import tree
-from tracer.primitives.reference import run_reference
+from tracer.primitives.base.reference import run_reference
 from tracer.trace.stage import Staged, stage
 
 STEP = 1e-6  # of central differences: their error is about STEP² and 1e-16 / STEP, of values near 1

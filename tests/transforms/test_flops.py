@@ -1,4 +1,4 @@
-"""A gradient costs a few times what its function does, by the weights of `tracer.runtime.flops`."""
+"""A gradient costs a few times what its function does, by the weights of `tracer.runtime.analysis.flops`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import tracer
 import tracer.numpy as tnp
 from tracer import lax
-from tracer.runtime.flops import equation_flops
+from tracer.runtime.analysis.flops import equation_flops
 from tracer.scipy import special
 
 MOST = 5

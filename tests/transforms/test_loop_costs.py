@@ -11,7 +11,7 @@ import tracer
 import tracer.numpy as tnp
 from tracer.ir.loop import Block, Constant, Copy, For, Invoke, Module, StackLength, Statement, While
 from tracer.ir.loop import Function as LoopFunction
-from tracer.ir.loop_walk import blocks_of
+from tracer.ir.loop.walk import blocks_of
 from tracer.ir.visit import equations
 from tracer.settings import config
 

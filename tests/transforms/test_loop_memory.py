@@ -11,7 +11,7 @@ import pytest
 import tracer
 import tracer.numpy as tnp
 from tests.schedule.running import call, compiled
-from tracer.codegen.llvm import executable
+from tracer.codegen.llvm.toolchain import ctypes_executable
 from tracer.errors import ArgumentError, SettingError
 from tracer.ir.types import StackType, is_differentiable
 from tracer.ir.visit import equations
@@ -222,13 +222,13 @@ def taken(function: Function, argument: float, monkeypatch: pytest.MonkeyPatch) 
     program, captured = lowered.program(), [np.asarray(array) for array in lowered._traced.captured]
     scheduled, runnable = compiled(program)
     bytes_taken: list[int] = []
-    free = executable._free_stacks
+    free = ctypes_executable._free_stacks
 
     def watch(stacks: Any) -> None:
         bytes_taken.append(sum(stack.capacity for stack in stacks))
         free(stacks)
 
-    monkeypatch.setattr(executable, "_free_stacks", watch)
+    monkeypatch.setattr(ctypes_executable, "_free_stacks", watch)
     (result,) = call(scheduled, runnable, program, [*captured, np.array(argument)])
     monkeypatch.undo()
     return float(result), bytes_taken[0] + scheduled.module.arena

@@ -12,17 +12,17 @@ from tests.schedule.running import interpreted, program, run, scalar, vector
 from tracer.ir.check import check_program
 from tracer.ir.dtypes import I64
 from tracer.ir.program import Program, literal
-from tracer.primitives.arithmetic import add, div, mul, sub
-from tracer.primitives.bits import and_
-from tracer.primitives.comparison import gt, lt
-from tracer.primitives.complex import abs as abs_
-from tracer.primitives.counted import for_program
-from tracer.primitives.loops import while_program
-from tracer.primitives.reductions import reduce_sum
-from tracer.primitives.reference import run_reference
-from tracer.primitives.scan import scan_program
-from tracer.primitives.shapes import broadcast_in_dim
-from tracer.primitives.trigonometric import sin
+from tracer.primitives.arrays.reductions.reductions import reduce_sum
+from tracer.primitives.base.reference import run_reference
+from tracer.primitives.base.shapes import broadcast_in_dim
+from tracer.primitives.control.for_loop import for_program
+from tracer.primitives.control.scan import scan_program
+from tracer.primitives.control.while_loop import while_program
+from tracer.primitives.elementwise.arithmetic import add, div, mul, sub
+from tracer.primitives.elementwise.bits import and_
+from tracer.primitives.elementwise.comparison import gt, lt
+from tracer.primitives.elementwise.complex import abs as abs_
+from tracer.primitives.elementwise.trigonometric import sin
 from tracer.transforms.batch import batch_program
 from tracer.transforms.gradients import grad
 

@@ -5,7 +5,8 @@ The short names (`f32`, `i64`, `bf16`, ...) are what the printed IR shows.
 
 The narrow dtypes (floats of 8 bits and fewer, integers of 4 and fewer) are for storage: arrays of them are moved,
 selected and converted. Operations on them are written in their wide dtype, and converted back, before any trace or
-reference sees them; see `tracer.primitives.storage`. An element takes a byte, whose high bits are not its own.
+reference sees them; see `tracer.primitives.elementwise.narrow_storage`. An element takes a byte, whose high bits are
+not its own.
 """
 
 from __future__ import annotations

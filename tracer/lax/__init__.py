@@ -65,30 +65,30 @@ from tracer.lax.polygammas import polygamma
 from tracer.lax.prefix_sums import associative_scan
 from tracer.lax.reducing import reduce, reduce_window, reduce_window_shape_tuple
 from tracer.lax.selecting import select_and_scatter
-from tracer.primitives import arithmetic as _arithmetic
-from tracer.primitives import bits as _bits
-from tracer.primitives import broadcasting as _broadcasting
-from tracer.primitives import comparison as _comparison
-from tracer.primitives import complex as _complex
-from tracer.primitives import contractions as _contractions
-from tracer.primitives import conversion as _conversion
-from tracer.primitives import convolution_layouts as _convolution_layouts
-from tracer.primitives import exponential as _exponential
-from tracer.primitives import fused as _fused
-from tracer.primitives import hyperbolic as _hyperbolic
-from tracer.primitives import joining as _joining
-from tracer.primitives import powers as _powers
-from tracer.primitives import precision as _precision
-from tracer.primitives import reductions as _reductions
-from tracer.primitives import rounding as _rounding
-from tracer.primitives import scans as _scans
-from tracer.primitives import shapes as _shapes
-from tracer.primitives import slicing as _slicing
-from tracer.primitives import sorting as _sorting
-from tracer.primitives import special as _special
-from tracer.primitives import trigonometric as _trigonometric
-from tracer.primitives.gradients import stop_gradient
-from tracer.runtime.replay import replayed, static
+from tracer.primitives.arrays import dynamic_slice as _slicing
+from tracer.primitives.arrays import slice_pad_concatenate as _joining
+from tracer.primitives.arrays import sorting as _sorting
+from tracer.primitives.arrays.reductions import reductions as _reductions
+from tracer.primitives.base import broadcasting as _broadcasting
+from tracer.primitives.base import shapes as _shapes
+from tracer.primitives.control import cumulative as _scans
+from tracer.primitives.elementwise import arithmetic as _arithmetic
+from tracer.primitives.elementwise import bits as _bits
+from tracer.primitives.elementwise import comparison as _comparison
+from tracer.primitives.elementwise import complex as _complex
+from tracer.primitives.elementwise import conversion as _conversion
+from tracer.primitives.elementwise import exponential as _exponential
+from tracer.primitives.elementwise import fma as _fused
+from tracer.primitives.elementwise import hyperbolic as _hyperbolic
+from tracer.primitives.elementwise import powers as _powers
+from tracer.primitives.elementwise import precision as _precision
+from tracer.primitives.elementwise import rounding as _rounding
+from tracer.primitives.elementwise import special as _special
+from tracer.primitives.elementwise import trigonometric as _trigonometric
+from tracer.primitives.elementwise.stop_gradient import stop_gradient
+from tracer.primitives.linalg import convolution_layouts as _convolution_layouts
+from tracer.primitives.linalg import dot_general as _contractions
+from tracer.runtime.eager.call_cache import replayed, static
 from tracer.trace.docstrings import say
 from tracer.trace.tracebacks import set_boundaries
 

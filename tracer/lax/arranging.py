@@ -14,19 +14,19 @@ from tracer.errors import ArgumentError, ShapeError, message
 from tracer.ir import shape as shapes
 from tracer.ir.dtypes import DType
 from tracer.ir.program import Literal
-from tracer.primitives.arithmetic import neg
-from tracer.primitives.broadcasting import axis_of, broadcast_in_dim, full
-from tracer.primitives.contractions import dot_general
-from tracer.primitives.conversion import convert_element_type, dtype_named
-from tracer.primitives.convolution import padded_operand
-from tracer.primitives.convolution_layouts import conv_dimension_numbers, padtype_to_pads
-from tracer.primitives.gathering import gather, scatter_add
-from tracer.primitives.joining import concatenate, slice_in_dim
-from tracer.primitives.shapes import expand_dims, moveaxis, reshape, squeeze, transpose
-from tracer.primitives.shapes import optimization_barrier as primitive_barrier
-from tracer.primitives.sliding import dilated, positions, sliding_windows
-from tracer.primitives.sorting import top_k
-from tracer.primitives.windows import GatherDimensionNumbers, ScatterDimensionNumbers
+from tracer.primitives.arrays.indexing.dimension_numbers import GatherDimensionNumbers, ScatterDimensionNumbers
+from tracer.primitives.arrays.indexing.gather import gather, scatter_add
+from tracer.primitives.arrays.slice_pad_concatenate import concatenate, slice_in_dim
+from tracer.primitives.arrays.sliding_windows import dilated, positions, sliding_windows
+from tracer.primitives.arrays.sorting import top_k
+from tracer.primitives.base.broadcasting import axis_of, broadcast_in_dim, full
+from tracer.primitives.base.shapes import expand_dims, moveaxis, reshape, squeeze, transpose
+from tracer.primitives.base.shapes import optimization_barrier as primitive_barrier
+from tracer.primitives.elementwise.arithmetic import neg
+from tracer.primitives.elementwise.conversion import convert_element_type, dtype_named
+from tracer.primitives.linalg.convolution import padded_operand
+from tracer.primitives.linalg.convolution_layouts import conv_dimension_numbers, padtype_to_pads
+from tracer.primitives.linalg.dot_general import dot_general
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array

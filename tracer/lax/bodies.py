@@ -10,8 +10,8 @@ from tracer.errors import CarryTypeError, message
 from tracer.ir import dtypes
 from tracer.ir.program import Literal, Program
 from tracer.ir.types import ArrayType, Type, array_type, same_up_to_weakness
-from tracer.primitives.broadcasting import broadcast_in_dim
-from tracer.primitives.conversion import convert_element_type
+from tracer.primitives.base.broadcasting import broadcast_in_dim
+from tracer.primitives.elementwise.conversion import convert_element_type
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.evaluate import evaluate

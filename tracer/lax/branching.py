@@ -10,10 +10,10 @@ from tracer.ir import dtypes
 from tracer.ir.program import Program, Var
 from tracer.ir.types import ArrayType, Type
 from tracer.lax.bodies import Body, stage_body, weak_join
-from tracer.primitives.arithmetic import clamp
-from tracer.primitives.branches import cond_branches
-from tracer.primitives.comparison import ne
-from tracer.primitives.conversion import convert_element_type
+from tracer.primitives.control.cond import cond_branches
+from tracer.primitives.elementwise.arithmetic import clamp
+from tracer.primitives.elementwise.comparison import ne
+from tracer.primitives.elementwise.conversion import convert_element_type
 from tracer.runtime.transformed import called_over
 from tracer.trace import trees
 from tracer.trace.array import Array

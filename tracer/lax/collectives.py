@@ -29,15 +29,15 @@ from tracer.lax.lanes import (
     own_group,
     place_in_group,
 )
-from tracer.primitives.arithmetic import div, mul
-from tracer.primitives.broadcasting import axis_of, reduce_sum
-from tracer.primitives.collectives import all_gather_p, pmax_p, pmin_p, psum_p, size_of_axis
-from tracer.primitives.comparison import ge, select
-from tracer.primitives.conversion import convert_element_type
-from tracer.primitives.exchanges import all_to_all_p, ppermute_p
-from tracer.primitives.reductions import reduce_max, reduce_min
-from tracer.primitives.shapes import moveaxis, reshape
-from tracer.primitives.zeros import zeros
+from tracer.primitives.arrays.reductions.reductions import reduce_max, reduce_min
+from tracer.primitives.arrays.zeros import zeros
+from tracer.primitives.base.broadcasting import axis_of, reduce_sum
+from tracer.primitives.base.shapes import moveaxis, reshape
+from tracer.primitives.control.collective_permute import all_to_all_p, ppermute_p
+from tracer.primitives.control.collectives import all_gather_p, pmax_p, pmin_p, psum_p, size_of_axis
+from tracer.primitives.elementwise.arithmetic import div, mul
+from tracer.primitives.elementwise.comparison import ge, select
+from tracer.primitives.elementwise.conversion import convert_element_type
 from tracer.settings import config
 from tracer.trace import trees
 from tracer.trace.array import Array

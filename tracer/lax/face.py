@@ -10,9 +10,9 @@ import numpy as np
 
 from tracer.ir.program import Literal
 from tracer.ir.types import Shape
-from tracer.primitives.broadcasting import broadcast_in_dim
-from tracer.primitives.rules import kind_of
-from tracer.runtime.replay import replayed
+from tracer.primitives.base.broadcasting import broadcast_in_dim
+from tracer.primitives.base.rules import kind_of
+from tracer.runtime.eager.call_cache import replayed
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
 from tracer.trace.trace import as_literal

@@ -11,10 +11,10 @@ import numpy as np
 
 from tracer.errors import DTypeError, message
 from tracer.ir import dtypes
-from tracer.primitives.arithmetic import add, mul, sub
-from tracer.primitives.bits import and_, shift_right_arithmetic, shift_right_logical
-from tracer.primitives.comparison import lt, select
-from tracer.primitives.conversion import bitcast_convert_type, convert_element_type
+from tracer.primitives.elementwise.arithmetic import add, mul, sub
+from tracer.primitives.elementwise.bits import and_, shift_right_arithmetic, shift_right_logical
+from tracer.primitives.elementwise.comparison import lt, select
+from tracer.primitives.elementwise.conversion import bitcast_convert_type, convert_element_type
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
 from tracer.trace.source import here

@@ -9,15 +9,15 @@ import numpy as np
 
 from tracer.ir.dtypes import FLOAT0
 from tracer.ir.types import is_differentiable
-from tracer.primitives.arithmetic import neg
-from tracer.primitives.zeros import zeros
+from tracer.primitives.arrays.zeros import zeros
+from tracer.primitives.elementwise.arithmetic import neg
 from tracer.trace import trees
 from tracer.trace.captures import captured_arrays
 from tracer.trace.convert import as_array
 from tracer.trace.state import state
 from tracer.trace.tracebacks import call_user
-from tracer.transforms.closures import hoisted
-from tracer.transforms.custom import custom_jvp
+from tracer.transforms.custom.closures import hoisted
+from tracer.transforms.custom.custom_rules import custom_jvp
 from tracer.transforms.functions import check_callable
 from tracer.transforms.jacobian_products import jvp
 

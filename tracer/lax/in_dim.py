@@ -10,12 +10,12 @@ from typing import Any
 
 from tracer.ir import shape
 from tracer.lax.face import public
-from tracer.primitives.broadcasting import axis_of, broadcast_in_dim
-from tracer.primitives.joining import slice_in_dim
-from tracer.primitives.rules import Value, operand_of
-from tracer.primitives.shapes import expand_dims, squeeze
-from tracer.primitives.slicing import dynamic_slice, dynamic_update_slice
-from tracer.primitives.sorting import sort
+from tracer.primitives.arrays.dynamic_slice import dynamic_slice, dynamic_update_slice
+from tracer.primitives.arrays.slice_pad_concatenate import slice_in_dim
+from tracer.primitives.arrays.sorting import sort
+from tracer.primitives.base.broadcasting import axis_of, broadcast_in_dim
+from tracer.primitives.base.rules import Value, operand_of
+from tracer.primitives.base.shapes import expand_dims, squeeze
 from tracer.trace.array import Array
 from tracer.trace.integers import integers
 from tracer.trace.source import here

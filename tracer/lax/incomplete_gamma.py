@@ -24,19 +24,19 @@ from tracer.errors import DTypeError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.ir.types import Shape
 from tracer.lax.loops import while_loop
-from tracer.primitives.arithmetic import clamp, max, min
-from tracer.primitives.bits import and_, not_, or_
-from tracer.primitives.broadcasting import broadcast_in_dim, full_like
-from tracer.primitives.comparison import eq, ge, gt, lt, ne, select
-from tracer.primitives.complex import abs, sign
-from tracer.primitives.conversion import convert_element_type
-from tracer.primitives.exponential import exp, log, log1p
-from tracer.primitives.powers import sqrt
-from tracer.primitives.special import digamma, erfc, lgamma
+from tracer.primitives.base.broadcasting import broadcast_in_dim, full_like
+from tracer.primitives.elementwise.arithmetic import clamp, max, min
+from tracer.primitives.elementwise.bits import and_, not_, or_
+from tracer.primitives.elementwise.comparison import eq, ge, gt, lt, ne, select
+from tracer.primitives.elementwise.complex import abs, sign
+from tracer.primitives.elementwise.conversion import convert_element_type
+from tracer.primitives.elementwise.exponential import exp, log, log1p
+from tracer.primitives.elementwise.powers import sqrt
+from tracer.primitives.elementwise.special import digamma, erfc, lgamma
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
 from tracer.trace.source import here
-from tracer.transforms.custom import custom_jvp
+from tracer.transforms.custom.custom_rules import custom_jvp
 
 _EPS = 2.0**-53
 _SETTLED = 16 * _EPS  # a step of the continued fraction rounds by half as much

@@ -17,10 +17,10 @@ import numpy as np
 from tracer.errors import ArgumentError, message
 from tracer.ir import dtypes
 from tracer.lax.in_dim import dynamic_index_in_dim
-from tracer.primitives.arithmetic import add, mul
-from tracer.primitives.collectives import all_gather_p, axis_index_p, size_of_axis
-from tracer.primitives.shapes import reshape
-from tracer.primitives.slicing import GatherDimensionNumbers, GatherScatterMode, gather
+from tracer.primitives.arrays.dynamic_slice import GatherDimensionNumbers, GatherScatterMode, gather
+from tracer.primitives.base.shapes import reshape
+from tracer.primitives.control.collectives import all_gather_p, axis_index_p, size_of_axis
+from tracer.primitives.elementwise.arithmetic import add, mul
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
 from tracer.trace.integers import integers

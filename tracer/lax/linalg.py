@@ -12,15 +12,15 @@ from tracer.absent import absent
 from tracer.errors import ArgumentError, message
 from tracer.ir import dtypes
 from tracer.lax.loops import fori_loop
-from tracer.primitives import factorizations
-from tracer.primitives.arithmetic import add, mul
-from tracer.primitives.comparison import eq, select
-from tracer.primitives.conversion import convert_element_type
-from tracer.primitives.matrices import adjoint, matrix_type
-from tracer.primitives.shapes import broadcast_in_dim, broadcasted_iota, expand_dims, squeeze
-from tracer.primitives.slicing import dynamic_slice, take_along
-from tracer.primitives.triangular import solve_triangular
-from tracer.runtime.replay import replayed
+from tracer.primitives.arrays.dynamic_slice import dynamic_slice, take_along
+from tracer.primitives.base.shapes import broadcast_in_dim, broadcasted_iota, expand_dims, squeeze
+from tracer.primitives.elementwise.arithmetic import add, mul
+from tracer.primitives.elementwise.comparison import eq, select
+from tracer.primitives.elementwise.conversion import convert_element_type
+from tracer.primitives.linalg import factorizations
+from tracer.primitives.linalg.matrix_stacks import adjoint, matrix_type
+from tracer.primitives.linalg.triangular import solve_triangular
+from tracer.runtime.eager.call_cache import replayed
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
 from tracer.trace.integers import integer

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from tracer.errors import ArgumentError, message
 from tracer.ir.program import Program
 from tracer.ir.types import Type, same_up_to_weakness
-from tracer.primitives.conversion import convert_element_type
-from tracer.primitives.linear_solves import linear_solve_p
+from tracer.primitives.control.linear_solve import linear_solve_p
+from tracer.primitives.elementwise.conversion import convert_element_type
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array

@@ -12,18 +12,18 @@ from tracer.ir import dtypes
 from tracer.ir.program import Literal
 from tracer.ir.types import Type, array_type, with_shape
 from tracer.lax.bodies import Body, Carry, fixpoint, stage_body
-from tracer.primitives.arithmetic import add
-from tracer.primitives.comparison import lt
-from tracer.primitives.conversion import convert_element_type
-from tracer.primitives.loops import while_program
-from tracer.primitives.scan import scan_program
+from tracer.primitives.control.scan import scan_program
+from tracer.primitives.control.while_loop import while_program
+from tracer.primitives.elementwise.arithmetic import add
+from tracer.primitives.elementwise.comparison import lt
+from tracer.primitives.elementwise.conversion import convert_element_type
 from tracer.runtime.transformed import called_over
 from tracer.settings import Config, config
 from tracer.trace import trees
 from tracer.trace.array import Array, concrete_value
+from tracer.trace.captured_values import looked_at
 from tracer.trace.convert import as_array
 from tracer.trace.integers import integer
-from tracer.trace.outside import looked_at
 from tracer.trace.source import here
 from tracer.trace.state import state
 from tracer.transforms.functions import call_rule, check_callable, flatten_arguments

@@ -7,8 +7,8 @@ from typing import Any
 
 from tracer.errors import ArgumentError, message
 from tracer.lax.loops import scan, scan_length
-from tracer.primitives.joining import concatenate, slice_in_dim
-from tracer.primitives.shapes import reshape
+from tracer.primitives.arrays.slice_pad_concatenate import concatenate, slice_in_dim
+from tracer.primitives.base.shapes import reshape
 from tracer.runtime.transformed import called_over
 from tracer.trace import trees
 from tracer.trace.integers import integer

@@ -8,10 +8,10 @@ import numpy as np
 
 from tracer.errors import ArgumentError, message
 from tracer.ir.types import ArrayType
-from tracer.primitives.broadcasting import full_like
-from tracer.primitives.comparison import eq, select
-from tracer.primitives.rules import operand_of, same_types
-from tracer.primitives.special import polygamma as of_order
+from tracer.primitives.base.broadcasting import full_like
+from tracer.primitives.base.rules import operand_of, same_types
+from tracer.primitives.elementwise.comparison import eq, select
+from tracer.primitives.elementwise.special import polygamma as of_order
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.convert import as_array
 from tracer.trace.source import here

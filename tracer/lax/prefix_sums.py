@@ -7,9 +7,9 @@ from typing import Any
 
 from tracer.errors import CarryTypeError, ShapeError, message
 from tracer.ir.types import storage_type
-from tracer.primitives.broadcasting import axis_of, expand_dims
-from tracer.primitives.joining import concatenate, slice
-from tracer.primitives.shapes import reshape, rev
+from tracer.primitives.arrays.slice_pad_concatenate import concatenate, slice
+from tracer.primitives.base.broadcasting import axis_of, expand_dims
+from tracer.primitives.base.shapes import reshape, rev
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.source import here

@@ -14,21 +14,28 @@ from tracer.ir.program import Program
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import array_type, same_up_to_weakness
 from tracer.lax.bodies import Body, stage_body
-from tracer.primitives.arithmetic import add_p, max_p, min_p, mul_p
-from tracer.primitives.bits import and_p, or_p, xor_p
-from tracer.primitives.broadcasting import axes_of, broadcast_in_dim, reduce_sum
-from tracer.primitives.convolution_layouts import padtype_to_pads
-from tracer.primitives.joining import concatenate, slice_in_dim
-from tracer.primitives.reductions import reduce_and, reduce_max, reduce_min, reduce_or, reduce_prod, reduce_xor
-from tracer.primitives.shapes import reshape, transpose
-from tracer.primitives.sliding import dilated, padded, positions, sliding_windows
-from tracer.primitives.window_reductions import (
+from tracer.primitives.arrays.reductions.pooling import (
     neutral,
     reduce_window_max_p,
     reduce_window_min_p,
     reduce_window_sum_p,
     window_reduction,
 )
+from tracer.primitives.arrays.reductions.reductions import (
+    reduce_and,
+    reduce_max,
+    reduce_min,
+    reduce_or,
+    reduce_prod,
+    reduce_xor,
+)
+from tracer.primitives.arrays.slice_pad_concatenate import concatenate, slice_in_dim
+from tracer.primitives.arrays.sliding_windows import dilated, padded, positions, sliding_windows
+from tracer.primitives.base.broadcasting import axes_of, broadcast_in_dim, reduce_sum
+from tracer.primitives.base.shapes import reshape, transpose
+from tracer.primitives.elementwise.arithmetic import add_p, max_p, min_p, mul_p
+from tracer.primitives.elementwise.bits import and_p, or_p, xor_p
+from tracer.primitives.linalg.convolution_layouts import padtype_to_pads
 from tracer.trace import trees
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.evaluate import evaluate

@@ -14,16 +14,18 @@ from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import array_type
 from tracer.lax.bodies import stage_body
 from tracer.lax.reducing import operation_of, pads_of
-from tracer.primitives import gathering, reductions, scattering
-from tracer.primitives.arithmetic import add_p, max_p, min_p, mul_p, sub
-from tracer.primitives.broadcasting import broadcast_in_dim, reduce_sum
-from tracer.primitives.comparison import eq, ge_p, gt_p, le_p, lt_p
-from tracer.primitives.comparison import select as choose
-from tracer.primitives.conversion import convert_element_type
-from tracer.primitives.shapes import broadcasted_iota, iota, reshape, rev
-from tracer.primitives.sliding import padded, sliding_windows
-from tracer.primitives.window_reductions import neutral
-from tracer.primitives.windows import GatherScatterMode, ScatterDimensionNumbers
+from tracer.primitives.arrays.indexing import gather
+from tracer.primitives.arrays.indexing import scatter as scattering
+from tracer.primitives.arrays.indexing.dimension_numbers import GatherScatterMode, ScatterDimensionNumbers
+from tracer.primitives.arrays.reductions import reductions
+from tracer.primitives.arrays.reductions.pooling import neutral
+from tracer.primitives.arrays.sliding_windows import padded, sliding_windows
+from tracer.primitives.base.broadcasting import broadcast_in_dim, reduce_sum
+from tracer.primitives.base.shapes import broadcasted_iota, iota, reshape, rev
+from tracer.primitives.elementwise.arithmetic import add_p, max_p, min_p, mul_p, sub
+from tracer.primitives.elementwise.comparison import eq, ge_p, gt_p, le_p, lt_p
+from tracer.primitives.elementwise.comparison import select as choose
+from tracer.primitives.elementwise.conversion import convert_element_type
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
@@ -46,7 +48,7 @@ _CHOOSING: Final[dict[Primitive, tuple[ScalarOp, Callable[..., Any]]]] = {
     le_p: (ScalarOp.MIN, reductions.argmin), lt_p: (ScalarOp.MIN, _last(reductions.argmin)),
 }  # fmt: skip
 _SCATTERING: Final[dict[Primitive, Callable[..., Any]]] = {
-    add_p: gathering.scatter_add, mul_p: scattering.scatter_mul, min_p: scattering.scatter_min,
+    add_p: gather.scatter_add, mul_p: scattering.scatter_mul, min_p: scattering.scatter_min,
     max_p: scattering.scatter_max,
 }  # fmt: skip
 _OUTSIDE: Final = -1  # the place of padding

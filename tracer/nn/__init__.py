@@ -31,7 +31,7 @@ from tracer.nn.activations import (
 from tracer.nn.attention import dot_product_attention
 from tracer.nn.normalisation import log_softmax, logmeanexp, logsumexp, one_hot, softmax, standardize
 from tracer.numpy import tanh
-from tracer.runtime.replay import replayed
+from tracer.runtime.eager.call_cache import replayed
 from tracer.trace.docstrings import say_of_elements
 from tracer.trace.tracebacks import set_boundaries
 

@@ -11,16 +11,16 @@ from typing import Any
 from tracer.errors import ShapeError, message
 from tracer.numpy import abs as absolute
 from tracer.numpy import clip, exp, expm1, log, log1p, logaddexp, maximum, minimum, split, sqrt, square, tanh, where
-from tracer.numpy.conversion import array_of
-from tracer.numpy.promotion import promoted_inexact, promoted_real, require_real
-from tracer.primitives import exponential, special
-from tracer.primitives.arithmetic import max as larger
-from tracer.primitives.broadcasting import axis_of
-from tracer.primitives.comparison import gt, select
-from tracer.primitives.gradients import stop_gradient
+from tracer.numpy.core.conversion import array_of
+from tracer.numpy.core.promotion import promoted_inexact, promoted_real, require_real
+from tracer.primitives.base.broadcasting import axis_of
+from tracer.primitives.elementwise import exponential, special
+from tracer.primitives.elementwise.arithmetic import max as larger
+from tracer.primitives.elementwise.comparison import gt, select
+from tracer.primitives.elementwise.stop_gradient import stop_gradient
 from tracer.trace.array import Array
 from tracer.trace.source import here
-from tracer.transforms.custom import custom_jvp
+from tracer.transforms.custom.custom_rules import custom_jvp
 
 
 def _float(name: str, x: Any) -> Array:

@@ -12,9 +12,9 @@ from tracer.errors import ArgumentError, DTypeError, ShapeError, message
 from tracer.ir import dtypes, shape
 from tracer.nn.normalisation import logsumexp, softmax
 from tracer.numpy import arange, broadcast_to, einsum, promote_types, reshape, where
-from tracer.numpy.conversion import array_of
-from tracer.numpy.promotion import promoted_real
-from tracer.primitives.gradients import stop_gradient
+from tracer.numpy.core.conversion import array_of
+from tracer.numpy.core.promotion import promoted_real
+from tracer.primitives.elementwise.stop_gradient import stop_gradient
 from tracer.trace.array import Array
 from tracer.trace.integers import pairs
 from tracer.trace.source import here

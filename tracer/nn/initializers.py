@@ -21,11 +21,11 @@ from tracer.ir import dtypes
 from tracer.numpy import full, sqrt
 from tracer.numpy import ones as ones_
 from tracer.numpy import zeros as zeros_
-from tracer.numpy.conversion import array_of, dtype_of_argument, sizes_argument
-from tracer.primitives.broadcasting import axis_of
-from tracer.primitives.complex import complex as from_parts
-from tracer.primitives.exponential import log1p
-from tracer.primitives.trigonometric import cos, sin
+from tracer.numpy.core.conversion import array_of, dtype_of_argument, sizes_argument
+from tracer.primitives.base.broadcasting import axis_of
+from tracer.primitives.elementwise.complex import complex as from_parts
+from tracer.primitives.elementwise.exponential import log1p
+from tracer.primitives.elementwise.trigonometric import cos, sin
 from tracer.settings import config
 from tracer.trace.array import Array
 from tracer.trace.docstrings import say

@@ -28,12 +28,12 @@ from tracer.numpy import (
     sum,
     where,
 )
-from tracer.numpy.conversion import array_of, dtype_of_argument
-from tracer.numpy.logic import truth
-from tracer.numpy.promotion import promoted_inexact, require_real
-from tracer.primitives.broadcasting import axis_of
-from tracer.primitives.gradients import stop_gradient
-from tracer.primitives.shapes import broadcasted_iota
+from tracer.numpy.core.conversion import array_of, dtype_of_argument
+from tracer.numpy.core.promotion import promoted_inexact, require_real
+from tracer.numpy.elementwise.logic import truth
+from tracer.primitives.base.broadcasting import axis_of
+from tracer.primitives.base.shapes import broadcasted_iota
+from tracer.primitives.elementwise.stop_gradient import stop_gradient
 from tracer.settings import config
 from tracer.trace.array import Array
 from tracer.trace.integers import integer

@@ -21,11 +21,11 @@ from types import FunctionType as _FunctionType
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
-from tracer.numpy.docstrings import complete as _complete
-from tracer.numpy.folds import attach as _attach
-from tracer.numpy.keywords import place_of_out as _place_of_out
-from tracer.numpy.keywords import taken as _taken
-from tracer.runtime.replay import replayed as _replayed
+from tracer.numpy.arrays.ufunc_methods import attach as _attach
+from tracer.numpy.core.docstrings import complete as _complete
+from tracer.numpy.core.ufunc_keywords import place_of_out as _place_of_out
+from tracer.numpy.core.ufunc_keywords import taken as _taken
+from tracer.runtime.eager.call_cache import replayed as _replayed
 from tracer.trace.array import Array as ndarray  # noqa: N813  # the name that users know
 from tracer.trace.tracebacks import Options as _Options
 from tracer.trace.tracebacks import boundary as _boundary
@@ -36,76 +36,76 @@ if TYPE_CHECKING:
     from tracer.numpy import fft as fft
     from tracer.numpy import lib as lib
     from tracer.numpy import linalg as linalg
-    from tracer.numpy.arithmetic import *
-    from tracer.numpy.bits import *
-    from tracer.numpy.choosing import *
-    from tracer.numpy.constants import *
-    from tracer.numpy.contraction import *
-    from tracer.numpy.creation import *
-    from tracer.numpy.distinct import *
-    from tracer.numpy.divisors import *
-    from tracer.numpy.dlpack import *
-    from tracer.numpy.dtypes import *
-    from tracer.numpy.dtypes import bool_ as bool
-    from tracer.numpy.editing import *
-    from tracer.numpy.exponents import *
-    from tracer.numpy.fitting import *
-    from tracer.numpy.float_errors import *
-    from tracer.numpy.grids import *
-    from tracer.numpy.habits import *
-    from tracer.numpy.histograms import *
-    from tracer.numpy.inspection import *
-    from tracer.numpy.inspection import namespace_info as __array_namespace_info__
-    from tracer.numpy.joining import *
-    from tracer.numpy.logic import *
-    from tracer.numpy.manipulation import *
-    from tracer.numpy.matrices import *
-    from tracer.numpy.moments import *
-    from tracer.numpy.packing import *
-    from tracer.numpy.padding import *
-    from tracer.numpy.polynomials import *
-    from tracer.numpy.powers import *
-    from tracer.numpy.printing import *
-    from tracer.numpy.products import *
-    from tracer.numpy.quantiles import *
-    from tracer.numpy.reductions import *
-    from tracer.numpy.rounding import *
-    from tracer.numpy.scans import *
-    from tracer.numpy.sets import *
-    from tracer.numpy.signals import *
-    from tracer.numpy.sorting import *
-    from tracer.numpy.statistics import *
-    from tracer.numpy.storing import *
-    from tracer.numpy.taking import *
-    from tracer.numpy.transcendental import *
-    from tracer.numpy.ufuncs import *
-    from tracer.numpy.vectorizing import *
-    from tracer.numpy.windows import *
-    from tracer.numpy.writing import *
+    from tracer.numpy.arrays.inspection import *
+    from tracer.numpy.arrays.inspection import namespace_info as __array_namespace_info__
+    from tracer.numpy.arrays.io import *
+    from tracer.numpy.arrays.numpy_compatibility import *
+    from tracer.numpy.arrays.ufuncs import *
+    from tracer.numpy.arrays.vectorize import *
+    from tracer.numpy.chapters.divisors import *
+    from tracer.numpy.chapters.editing import *
+    from tracer.numpy.chapters.exponents import *
+    from tracer.numpy.chapters.fitting import *
+    from tracer.numpy.chapters.index_tricks import *
+    from tracer.numpy.chapters.packbits import *
+    from tracer.numpy.chapters.padding import *
+    from tracer.numpy.chapters.polynomials import *
+    from tracer.numpy.chapters.put import *
+    from tracer.numpy.chapters.signals import *
+    from tracer.numpy.chapters.window_functions import *
+    from tracer.numpy.core.constants import *
+    from tracer.numpy.core.dlpack import *
+    from tracer.numpy.core.dtypes import *
+    from tracer.numpy.core.dtypes import bool_ as bool
+    from tracer.numpy.core.float_errors import *
+    from tracer.numpy.core.printing import *
+    from tracer.numpy.elementwise.arithmetic import *
+    from tracer.numpy.elementwise.bitwise import *
+    from tracer.numpy.elementwise.logic import *
+    from tracer.numpy.elementwise.powers import *
+    from tracer.numpy.elementwise.rounding import *
+    from tracer.numpy.elementwise.transcendental import *
+    from tracer.numpy.linalg.einsum import *
+    from tracer.numpy.reduce.covariance import *
+    from tracer.numpy.reduce.cumulative import *
+    from tracer.numpy.reduce.histograms import *
+    from tracer.numpy.reduce.matmul import *
+    from tracer.numpy.reduce.quantiles import *
+    from tracer.numpy.reduce.reductions import *
+    from tracer.numpy.reduce.sets import *
+    from tracer.numpy.reduce.sorting import *
+    from tracer.numpy.reduce.statistics import *
+    from tracer.numpy.reduce.unique import *
+    from tracer.numpy.shapes.creation import *
+    from tracer.numpy.shapes.joining import *
+    from tracer.numpy.shapes.manipulation import *
+    from tracer.numpy.shapes.matrices import *
+    from tracer.numpy.shapes.take import *
+    from tracer.numpy.shapes.where import *
 
 __array_api_version__ = "2025.12"
 __version__ = _VERSION
 
 # Every name by its chapter; "there:here" where it is called otherwise there.
 _CHAPTERS = {
-    "arithmetic": (
+    "elementwise.arithmetic": (
         "abs absolute add clip divide divmod fabs floor_divide fmax fmin fmod heaviside maximum minimum mod multiply "
         "negative positive remainder sign subtract true_divide"
     ),
-    "bits": (
+    "elementwise.bitwise": (
         "bitwise_and bitwise_count bitwise_invert bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift "
         "bitwise_xor invert left_shift right_shift"
     ),
-    "choosing": "apply_where argwhere flatnonzero nonzero select where",
-    "constants": "e euler_gamma inf nan newaxis pi",
-    "contraction": "einsum einsum_path",
-    "creation": (
+    "shapes.where": "apply_where argwhere flatnonzero nonzero select where",
+    "core.constants": "e euler_gamma inf nan newaxis pi",
+    "linalg.einsum": "einsum einsum_path",
+    "shapes.creation": (
         "arange array asarray copy empty empty_like full full_like linspace logspace ones ones_like zeros zeros_like"
     ),
-    "distinct": "unique unique_all unique_counts unique_inverse unique_values",
-    "divisors": "gcd lcm",
-    "dlpack": "from_dlpack",
-    "dtypes": (
+    "reduce.unique": "unique unique_all unique_counts unique_inverse unique_values",
+    "chapters.divisors": "gcd lcm",
+    "core.dlpack": "from_dlpack",
+    "core.dtypes": (
         "astype bfloat16 bool_:bool bool_ byte can_cast cdouble character complex128 complex64 complex_ "
         "complexfloating ComplexWarning csingle double dtype finfo flexible float16 float32 float4_e2m1fn "
         "float64 float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz "
@@ -114,70 +114,72 @@ _CHAPTERS = {
         "issubdtype long longlong number object_ promote_types result_type short signedinteger single ubyte uint "
         "uint1 uint16 uint2 uint32 uint4 uint64 uint8 uintc uintp ulong ulonglong unsignedinteger ushort"
     ),
-    "editing": "apply_over_axes fromfunction geomspace insert piecewise resize sort_complex",
-    "exponents": "frexp ldexp spacing",
-    "fitting": "polyfit roots",
-    "float_errors": "errstate geterr seterr",
-    "grids": (
+    "chapters.editing": "apply_over_axes fromfunction geomspace insert piecewise resize sort_complex",
+    "chapters.exponents": "frexp ldexp spacing",
+    "chapters.fitting": "polyfit roots",
+    "core.float_errors": "errstate geterr seterr",
+    "chapters.index_tricks": (
         "c_ index_exp ix_ mask_indices mgrid ogrid r_ ravel_multi_index s_ tril_indices tril_indices_from "
         "triu_indices triu_indices_from unravel_index"
     ),
-    "habits": (
+    "arrays.numpy_compatibility": (
         "asanyarray asarray_chkfinite ascontiguousarray common_type False_ genfromtxt isfortran loadtxt "
         "may_share_memory min_scalar_type ndenumerate ndindex real_if_close require savetxt savez_compressed "
         "shares_memory True_"
     ),
-    "histograms": "digitize histogram histogram2d histogram_bin_edges histogramdd",
-    "inspection": "namespace_info:__array_namespace_info__",
-    "joining": (
+    "reduce.histograms": "digitize histogram histogram2d histogram_bin_edges histogramdd",
+    "arrays.inspection": "namespace_info:__array_namespace_info__",
+    "shapes.joining": (
         "append array_split block column_stack concat concatenate dsplit dstack hsplit hstack repeat roll split stack "
         "tile unstack vsplit vstack"
     ),
-    "logic": (
+    "elementwise.logic": (
         "allclose array_equal array_equiv equal greater greater_equal isclose iscomplex iscomplexobj isfinite isinf "
         "isnan isneginf isposinf isreal isrealobj isscalar less less_equal logical_and logical_not logical_or "
         "logical_xor not_equal"
     ),
-    "manipulation": (
+    "shapes.manipulation": (
         "atleast_1d atleast_2d atleast_3d broadcast_arrays broadcast_shapes broadcast_to expand_dims flip fliplr "
         "flipud matrix_transpose moveaxis ndim permute_dims ravel reshape rollaxis rot90 shape size squeeze swapaxes "
         "transpose"
     ),
-    "matrices": (
+    "shapes.matrices": (
         "diag diag_indices diag_indices_from diagflat diagonal eye identity indices meshgrid trace tri tril triu"
     ),
-    "moments": "corrcoef cov nanprod nanstd nanvar",
-    "packing": "packbits unpackbits",
-    "padding": "pad",
-    "polynomials": "poly polyadd polyder polydiv polyint polymul polysub polyval trim_zeros vander",
-    "powers": "cbrt float_power hypot pow power reciprocal sqrt square",
-    "printing": (
+    "reduce.covariance": "corrcoef cov nanprod nanstd nanvar",
+    "chapters.packbits": "packbits unpackbits",
+    "chapters.padding": "pad",
+    "chapters.polynomials": "poly polyadd polyder polydiv polyint polymul polysub polyval trim_zeros vander",
+    "elementwise.powers": "cbrt float_power hypot pow power reciprocal sqrt square",
+    "core.printing": (
         "array2string base_repr binary_repr format_float_positional format_float_scientific get_printoptions "
         "printoptions set_printoptions"
     ),
-    "products": "cross dot inner kron matmul matvec outer tensordot vdot vecdot vecmat",
-    "quantiles": "nanmedian nanpercentile nanquantile percentile quantile",
-    "reductions": "all amax amin any argmax argmin count_nonzero max min prod ptp sum",
-    "rounding": "around ceil conj conjugate copysign fix floor imag modf nextafter real rint round signbit trunc",
-    "scans": "cumprod cumsum cumulative_prod cumulative_sum diff nancumprod nancumsum",
-    "sets": "intersect1d setdiff1d setxor1d union1d",
-    "signals": "convolve correlate ediff1d gradient interp trapezoid unwrap",
-    "sorting": "argpartition argsort isin lexsort partition searchsorted sort",
-    "statistics": "average bincount mean median nanargmax nanargmin nanmax nanmean nanmin nansum std var",
-    "storing": "array_repr array_str frombuffer fromfile fromiter fromstring iterable load save savez",
-    "taking": "apply_along_axis choose compress delete extract take take_along_axis",
-    "transcendental": (
+    "reduce.matmul": "cross dot inner kron matmul matvec outer tensordot vdot vecdot vecmat",
+    "reduce.quantiles": "nanmedian nanpercentile nanquantile percentile quantile",
+    "reduce.reductions": "all amax amin any argmax argmin count_nonzero max min prod ptp sum",
+    "elementwise.rounding": (
+        "around ceil conj conjugate copysign fix floor imag modf nextafter real rint round signbit trunc"
+    ),
+    "reduce.cumulative": "cumprod cumsum cumulative_prod cumulative_sum diff nancumprod nancumsum",
+    "reduce.sets": "intersect1d setdiff1d setxor1d union1d",
+    "chapters.signals": "convolve correlate ediff1d gradient interp trapezoid unwrap",
+    "reduce.sorting": "argpartition argsort isin lexsort partition searchsorted sort",
+    "reduce.statistics": "average bincount mean median nanargmax nanargmin nanmax nanmean nanmin nansum std var",
+    "arrays.io": "array_repr array_str frombuffer fromfile fromiter fromstring iterable load save savez",
+    "shapes.take": "apply_along_axis choose compress delete extract take take_along_axis",
+    "elementwise.transcendental": (
         "acos acosh angle arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2 atanh cos cosh "
         "deg2rad degrees exp exp2 expm1 log log10 log1p log2 logaddexp logaddexp2 rad2deg radians sin sinc sinh tan "
         "tanh"
     ),
-    "ufuncs": "frompyfunc ufunc",
-    "vectorizing": "vectorize",
-    "windows": "bartlett blackman hamming hanning i0 kaiser",
-    "writing": "copyto fill_diagonal nan_to_num place put put_along_axis putmask",
+    "arrays.ufuncs": "frompyfunc ufunc",
+    "arrays.vectorize": "vectorize",
+    "chapters.window_functions": "bartlett blackman hamming hanning i0 kaiser",
+    "chapters.put": "copyto fill_diagonal nan_to_num place put put_along_axis putmask",
 }
 
-# Those that come often when small arrays are explored, and look at no elements: see `tracer.runtime.replay`.
+# Those that come often when small arrays are explored, and look at no elements: see `tracer.runtime.eager.call_cache`.
 _REPLAYED = {
     "all", "allclose", "amax", "amin", "angle", "any", "append", "arange", "argmax", "argmin", "argpartition",
     "argsort", "around", "array_equal", "array_equiv", "array_split", "astype", "atleast_1d", "atleast_2d",
@@ -221,7 +223,7 @@ def _with_options(make: _Any, function: _Any) -> _Any:
 
 
 def _optioned(*call: _Any) -> _Any:
-    return _import_module("tracer.numpy.options").called(*call)
+    return _import_module("tracer.numpy.chapters.ufunc_options").called(*call)
 
 
 def __getattr__(name: str) -> object:
@@ -229,7 +231,7 @@ def __getattr__(name: str) -> object:
     if name in _MODULES:
         return _import_module(_MODULES[name])
     if name not in _CHAPTER_OF:
-        reason = _import_module("tracer.numpy.absent").ABSENT.get(name)
+        reason = _import_module("tracer.numpy.arrays.absent").ABSENT.get(name)
         raise AttributeError(f"module 'tracer.numpy' has no attribute {name!r}{f' ({reason})' if reason else ''}")
     chapter = _CHAPTER_OF[name]
     module = _import_module(f"tracer.numpy.{chapter}")

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from tracer.errors import ArgumentError, message
-from tracer.numpy.arithmetic import divide
-from tracer.numpy.by_value import by_value
-from tracer.numpy.conversion import array_of
-from tracer.numpy.creation import arange
-from tracer.numpy.joining import concatenate, roll
-from tracer.primitives.broadcasting import axis_of
-from tracer.runtime.replay import replayed
+from tracer.numpy.core.conversion import array_of
+from tracer.numpy.core.numpy_fallbacks import by_value
+from tracer.numpy.elementwise.arithmetic import divide
+from tracer.numpy.shapes.creation import arange
+from tracer.numpy.shapes.joining import concatenate, roll
+from tracer.primitives.base.broadcasting import axis_of
+from tracer.runtime.eager.call_cache import replayed
 from tracer.trace.array import Array
 from tracer.trace.integers import integer
 from tracer.trace.source import here

@@ -16,7 +16,7 @@ from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.types import ArrayType, StackType
 from tracer.ir.visit import substitute, substitute_atoms
 from tracer.passes.rewrite import nested_first
-from tracer.primitives.shapes import optimization_barrier_p
+from tracer.primitives.base.shapes import optimization_barrier_p
 
 
 def _merge(program: Program) -> Program:

@@ -11,10 +11,10 @@ from dataclasses import replace
 
 from tracer.ir.primitive import Effect
 from tracer.ir.program import Equation, Program, Var
+from tracer.passes.input_liveness import Needs
 from tracer.passes.loops import Flags, Loop, called_program, loop_of, pick, read_variables, restrict
-from tracer.passes.needs import Needs
 from tracer.passes.rewrite import rewrite_parameters
-from tracer.primitives.branches import cond_p
+from tracer.primitives.control.cond import cond_p
 
 
 def dce(program: Program) -> Program:

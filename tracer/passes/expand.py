@@ -15,19 +15,19 @@ from tracer.ir.primitive import ArgReduce, Composite, Library
 from tracer.ir.program import Atom, Equation, Literal, Program, Var
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType
-from tracer.passes.channels_last import as_product, last_channels
-from tracer.passes.contractions import canonical_dot
+from tracer.passes.algebra.canonical_dot import canonical_dot
+from tracer.passes.algebra.channels_last import as_product, last_channels
 from tracer.passes.loops import called_program
 from tracer.passes.rewrite import nested_first
 from tracer.passes.rewriter import Rewriter
-from tracer.primitives.arithmetic import add, min, mul
-from tracer.primitives.bits import or_
-from tracer.primitives.comparison import eq, ne, select
-from tracer.primitives.conversion import convert_element_type
-from tracer.primitives.joining import concatenate, slice
-from tracer.primitives.reductions import reduce_max, reduce_min
-from tracer.primitives.shapes import broadcast_in_dim, broadcasted_iota, reshape, reshape_p
-from tracer.primitives.slicing import dynamic_slice
+from tracer.primitives.arrays.dynamic_slice import dynamic_slice
+from tracer.primitives.arrays.reductions.reductions import reduce_max, reduce_min
+from tracer.primitives.arrays.slice_pad_concatenate import concatenate, slice
+from tracer.primitives.base.shapes import broadcast_in_dim, broadcasted_iota, reshape, reshape_p
+from tracer.primitives.elementwise.arithmetic import add, min, mul
+from tracer.primitives.elementwise.bits import or_
+from tracer.primitives.elementwise.comparison import eq, ne, select
+from tracer.primitives.elementwise.conversion import convert_element_type
 from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, as_literal

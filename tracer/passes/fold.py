@@ -13,10 +13,10 @@ from tracer.ir.program import Atom, Equation, Literal, Program, Var
 from tracer.ir.types import ArrayType, StackType, size, with_shape
 from tracer.passes.loops import Loop, loop_of
 from tracer.passes.rewriter import Rewriter, rewriting
-from tracer.primitives.branches import cond_p
-from tracer.primitives.broadcasting import broadcast_in_dim_p
-from tracer.primitives.rules import computed
-from tracer.primitives.shapes import optimization_barrier_p, squeeze_p
+from tracer.primitives.base.broadcasting import broadcast_in_dim_p
+from tracer.primitives.base.rules import computed
+from tracer.primitives.base.shapes import optimization_barrier_p, squeeze_p
+from tracer.primitives.control.cond import cond_p
 
 
 def _fold(equation: Equation, at: Rewriter) -> Sequence[Atom] | None:

@@ -17,7 +17,7 @@ from tracer.ir.types import StackType, Type, storage_type
 from tracer.ir.visit import equations
 from tracer.passes.loops import loop_of, read_variables
 from tracer.passes.rewriter import Rewriter, rewriting
-from tracer.primitives.shapes import optimization_barrier_p
+from tracer.primitives.base.shapes import optimization_barrier_p
 
 
 def _hoist(equation: Equation, at: Rewriter) -> Sequence[Atom] | None:

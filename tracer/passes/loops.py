@@ -8,9 +8,9 @@ from typing import Any
 
 from tracer.ir.primitive import Structured
 from tracer.ir.program import Atom, Equation, Program, Var
-from tracer.primitives.counted import for_p
-from tracer.primitives.loops import while_p
-from tracer.primitives.scan import scan_p
+from tracer.primitives.control.for_loop import for_p
+from tracer.primitives.control.scan import scan_p
+from tracer.primitives.control.while_loop import while_p
 
 Atoms = tuple[Atom, ...]
 Flags = Sequence[bool]

@@ -17,9 +17,9 @@ from tracer.ir.visit import substitute, substitute_atoms
 from tracer.passes.loops import Loop, loop_of, pick
 from tracer.passes.rewrite import rewrite_parameters
 from tracer.passes.rewriter import Rewriter
-from tracer.primitives.branches import cond_p
-from tracer.primitives.broadcasting import broadcast_in_dim_p
-from tracer.primitives.shapes import iota_p
+from tracer.primitives.base.broadcasting import broadcast_in_dim_p
+from tracer.primitives.base.shapes import iota_p
+from tracer.primitives.control.cond import cond_p
 
 
 def narrow(program: Program) -> Program:

@@ -10,10 +10,10 @@ from typing import Any, Final
 from tracer.ir.check import check_program
 from tracer.ir.program import Program
 from tracer.ir.visit import equations
-from tracer.passes.contract import contract
 from tracer.passes.cse import cse
 from tracer.passes.dce import dce
 from tracer.passes.expand import expand
+from tracer.passes.fma_contraction import contract
 from tracer.passes.fold import fold
 from tracer.passes.hoist import hoist
 from tracer.passes.inline import inline

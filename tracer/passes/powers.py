@@ -8,8 +8,8 @@ from tracer.ir import dtypes
 from tracer.ir.program import Atom, Equation, Literal
 from tracer.passes.rewriter import Rewriter, rewriting
 from tracer.passes.rules import Rules, by_primitive
-from tracer.primitives.arithmetic import div_p, mul_p
-from tracer.primitives.powers import pow_p
+from tracer.primitives.elementwise.arithmetic import div_p, mul_p
+from tracer.primitives.elementwise.powers import pow_p
 
 
 def known_power(equation: Equation, at: Rewriter) -> Atom | None:

@@ -17,9 +17,9 @@ from tracer.ir.program import Atom, Equation, Literal, Program, Source, Var, inf
 from tracer.ir.types import ArrayType, KeyType, Type, same_up_to_weakness, with_shape
 from tracer.ir.visit import substitute
 from tracer.passes.rewrite import Rewrite, nested_first
-from tracer.primitives.broadcasting import broadcast_in_dim_p
-from tracer.primitives.conversion import convert_element_type_p
-from tracer.primitives.random import random_wrap_p
+from tracer.primitives.arrays.random import random_wrap_p
+from tracer.primitives.base.broadcasting import broadcast_in_dim_p
+from tracer.primitives.elementwise.conversion import convert_element_type_p
 from tracer.trace.trace import as_literal
 
 Rule = Callable[[Equation, "Rewriter"], Sequence[Atom] | None]

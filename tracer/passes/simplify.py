@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from typing import Final
 
 from tracer.ir.program import Atom, Equation
-from tracer.passes.choices import CHOICES
-from tracer.passes.conversions import CONVERSIONS
-from tracer.passes.identities import IDENTITIES
-from tracer.passes.indexing import INDEXING, check_what_holds
-from tracer.passes.layouts import LAYOUTS
-from tracer.passes.ranges import RANGES
-from tracer.passes.reducing import REDUCING
+from tracer.passes.algebra.conversions import CONVERSIONS
+from tracer.passes.algebra.identities import IDENTITIES
+from tracer.passes.algebra.indexing import INDEXING, check_what_holds
+from tracer.passes.algebra.layouts import LAYOUTS
+from tracer.passes.algebra.ranges import RANGES
+from tracer.passes.algebra.select_rules import CHOICES
+from tracer.passes.algebra.transpose_folding import TURNING
+from tracer.passes.algebra.trivial_reductions import REDUCING
 from tracer.passes.rewriter import Rewriter, rewriting
 from tracer.passes.rules import Rules, by_primitive
-from tracer.passes.turning import TURNING
-from tracer.primitives.effects import check_p
+from tracer.primitives.control.effects import check_p
 
 RULES: Final[Rules] = (*IDENTITIES, *CHOICES, *CONVERSIONS, *LAYOUTS, *INDEXING, *REDUCING, *TURNING, *RANGES)
 

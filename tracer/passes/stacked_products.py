@@ -19,11 +19,11 @@ from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.types import ArrayType, Type
 from tracer.passes.loops import Loop, loop_of, pick
 from tracer.passes.rewriter import Rewriter, rewriting
-from tracer.primitives.arithmetic import add_p
-from tracer.primitives.broadcasting import reduce_sum_p
-from tracer.primitives.contractions import dot_general_p
-from tracer.primitives.scan import scan_p
-from tracer.primitives.shapes import transpose_p
+from tracer.primitives.base.broadcasting import reduce_sum_p
+from tracer.primitives.base.shapes import transpose_p
+from tracer.primitives.control.scan import scan_p
+from tracer.primitives.elementwise.arithmetic import add_p
+from tracer.primitives.linalg.dot_general import dot_general_p
 
 _LEAST: Final = 4  # steps
 _FEW: Final = 8  # of what a step computes, in the matrix that it reads: more of them keep that busy by themselves

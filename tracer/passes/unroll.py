@@ -10,11 +10,11 @@ from typing import Any
 
 from tracer.ir.program import Atom, Equation, Program
 from tracer.passes.rewriter import Rewriter, rewriting
-from tracer.primitives.broadcasting import expand_dims
-from tracer.primitives.joining import concatenate, slice_in_dim
-from tracer.primitives.scan import Parts, scan_p, scan_program, slice_type, split_parts, stacked_type
-from tracer.primitives.shapes import reshape, squeeze
-from tracer.primitives.zeros import zeros
+from tracer.primitives.arrays.slice_pad_concatenate import concatenate, slice_in_dim
+from tracer.primitives.arrays.zeros import zeros
+from tracer.primitives.base.broadcasting import expand_dims
+from tracer.primitives.base.shapes import reshape, squeeze
+from tracer.primitives.control.scan import Parts, scan_p, scan_program, slice_type, split_parts, stacked_type
 from tracer.trace.evaluate import evaluate
 from tracer.trace.stage import stage
 

@@ -36,7 +36,7 @@ from tracer.random.gammas import ball, beta, chisquare, dirichlet, f, gamma, gen
 from tracer.random.keys import PRNGKey, clone, fold_in, key, key_data, key_impl, split, wrap_key_data
 from tracer.random.multivariate import multivariate_normal
 from tracer.random.uniform import bits, randint, uniform
-from tracer.runtime.replay import replayed
+from tracer.runtime.eager.call_cache import replayed
 from tracer.trace.docstrings import say
 from tracer.trace.tracebacks import set_boundaries
 

@@ -14,11 +14,11 @@ from tracer.ir import shape as shapes
 from tracer.ir.dtypes import DType
 from tracer.ir.program import Literal
 from tracer.ir.types import ArrayType, KeyType, Shape
-from tracer.primitives.broadcasting import broadcast_in_dim
-from tracer.primitives.conversion import convert_element_type
-from tracer.primitives.joining import split
-from tracer.primitives.random import random_wrap
-from tracer.primitives.shapes import squeeze
+from tracer.primitives.arrays.random import random_wrap
+from tracer.primitives.arrays.slice_pad_concatenate import split
+from tracer.primitives.base.broadcasting import broadcast_in_dim
+from tracer.primitives.base.shapes import squeeze
+from tracer.primitives.elementwise.conversion import convert_element_type
 from tracer.settings import config
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array

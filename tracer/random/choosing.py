@@ -12,20 +12,20 @@ from tracer.errors import ArgumentError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.ir import shape as shapes
 from tracer.ir.types import Shape
-from tracer.primitives.arithmetic import add, mul, sub
-from tracer.primitives.bits import and_
-from tracer.primitives.broadcasting import axis_of, broadcast_in_dim, expand_dims
-from tracer.primitives.comparison import lt, select
-from tracer.primitives.conversion import convert_element_type
-from tracer.primitives.exponential import log
-from tracer.primitives.gathering import gather
-from tracer.primitives.joining import slice
-from tracer.primitives.random import random_bits
-from tracer.primitives.reductions import argmax
-from tracer.primitives.scans import cumsum
-from tracer.primitives.shapes import iota, moveaxis, reshape, squeeze
-from tracer.primitives.sorting import sort, top_k
-from tracer.primitives.windows import GatherDimensionNumbers
+from tracer.primitives.arrays.indexing.dimension_numbers import GatherDimensionNumbers
+from tracer.primitives.arrays.indexing.gather import gather
+from tracer.primitives.arrays.random import random_bits
+from tracer.primitives.arrays.reductions.reductions import argmax
+from tracer.primitives.arrays.slice_pad_concatenate import slice
+from tracer.primitives.arrays.sorting import sort, top_k
+from tracer.primitives.base.broadcasting import axis_of, broadcast_in_dim, expand_dims
+from tracer.primitives.base.shapes import iota, moveaxis, reshape, squeeze
+from tracer.primitives.control.cumulative import cumsum
+from tracer.primitives.elementwise.arithmetic import add, mul, sub
+from tracer.primitives.elementwise.bits import and_
+from tracer.primitives.elementwise.comparison import lt, select
+from tracer.primitives.elementwise.conversion import convert_element_type
+from tracer.primitives.elementwise.exponential import log
 from tracer.random.arguments import Parameter, broadcasts_to, cast, fitted, inexact, one_key, operand, shape_of
 from tracer.random.continuous import gumbel_of
 from tracer.random.keys import split_keys

@@ -11,15 +11,15 @@ from tracer.errors import ArgumentError, message
 from tracer.ir import dtypes
 from tracer.ir.dtypes import DType, finfo
 from tracer.ir.types import Shape
-from tracer.primitives.arithmetic import add, clamp, div, mul, neg, sub
-from tracer.primitives.broadcasting import reduce_sum
-from tracer.primitives.comparison import ge, le, lt, select
-from tracer.primitives.complex import abs, complex, sign
-from tracer.primitives.exponential import exp, log, log1p
-from tracer.primitives.powers import pow, sqrt, square
-from tracer.primitives.rounding import nextafter
-from tracer.primitives.special import erf, erf_inv
-from tracer.primitives.trigonometric import tan
+from tracer.primitives.base.broadcasting import reduce_sum
+from tracer.primitives.elementwise.arithmetic import add, clamp, div, mul, neg, sub
+from tracer.primitives.elementwise.comparison import ge, le, lt, select
+from tracer.primitives.elementwise.complex import abs, complex, sign
+from tracer.primitives.elementwise.exponential import exp, log, log1p
+from tracer.primitives.elementwise.powers import pow, sqrt, square
+from tracer.primitives.elementwise.rounding import nextafter
+from tracer.primitives.elementwise.special import erf, erf_inv
+from tracer.primitives.elementwise.trigonometric import tan
 from tracer.random.arguments import (
     Parameter,
     fitted,

@@ -19,19 +19,19 @@ from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
 from tracer.ir.types import Shape
 from tracer.lax.loops import scan, while_loop
-from tracer.primitives.arithmetic import clamp
-from tracer.primitives.bits import and_, not_, or_
-from tracer.primitives.broadcasting import full, full_like
-from tracer.primitives.comparison import eq, ge, gt, le, lt, ne, select
-from tracer.primitives.complex import abs
-from tracer.primitives.conversion import convert_element_type
-from tracer.primitives.exponential import log, log1p
-from tracer.primitives.powers import sqrt
-from tracer.primitives.random import random_split
-from tracer.primitives.rounding import ceil, floor
-from tracer.primitives.scans import cumsum
-from tracer.primitives.shapes import moveaxis
-from tracer.primitives.special import lgamma
+from tracer.primitives.arrays.random import random_split
+from tracer.primitives.base.broadcasting import full, full_like
+from tracer.primitives.base.shapes import moveaxis
+from tracer.primitives.control.cumulative import cumsum
+from tracer.primitives.elementwise.arithmetic import clamp
+from tracer.primitives.elementwise.bits import and_, not_, or_
+from tracer.primitives.elementwise.comparison import eq, ge, gt, le, lt, ne, select
+from tracer.primitives.elementwise.complex import abs
+from tracer.primitives.elementwise.conversion import convert_element_type
+from tracer.primitives.elementwise.exponential import log, log1p
+from tracer.primitives.elementwise.powers import sqrt
+from tracer.primitives.elementwise.rounding import ceil, floor
+from tracer.primitives.elementwise.special import lgamma
 from tracer.random.arguments import (
     Parameter,
     broadcasts_to,

@@ -9,11 +9,11 @@ import numpy as np
 from tracer.errors import ArgumentError, DTypeError, message
 from tracer.ir import dtypes
 from tracer.ir.dtypes import finfo
-from tracer.primitives.arithmetic import add, div, mul, neg, sub
-from tracer.primitives.comparison import eq, lt, select
-from tracer.primitives.conversion import convert_element_type
-from tracer.primitives.exponential import log, log1p
-from tracer.primitives.rounding import floor
+from tracer.primitives.elementwise.arithmetic import add, div, mul, neg, sub
+from tracer.primitives.elementwise.comparison import eq, lt, select
+from tracer.primitives.elementwise.conversion import convert_element_type
+from tracer.primitives.elementwise.exponential import log, log1p
+from tracer.primitives.elementwise.rounding import floor
 from tracer.random.arguments import (
     Parameter,
     fitted,

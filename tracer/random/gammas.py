@@ -17,17 +17,17 @@ from tracer.ir.types import Shape
 from tracer.lax.incomplete_gamma import log_gamma_grad, random_gamma_grad
 from tracer.lax.loops import while_loop
 from tracer.lax.mapping import map
-from tracer.primitives.arithmetic import div, max, neg
-from tracer.primitives.bits import and_
-from tracer.primitives.broadcasting import expand_dims, reduce_sum
-from tracer.primitives.comparison import eq, ge, le, select
-from tracer.primitives.complex import abs
-from tracer.primitives.exponential import exp, log
-from tracer.primitives.gradients import stop_gradient
-from tracer.primitives.powers import pow, sqrt
-from tracer.primitives.random import random_split
-from tracer.primitives.reductions import reduce_max
-from tracer.primitives.shapes import reshape
+from tracer.primitives.arrays.random import random_split
+from tracer.primitives.arrays.reductions.reductions import reduce_max
+from tracer.primitives.base.broadcasting import expand_dims, reduce_sum
+from tracer.primitives.base.shapes import reshape
+from tracer.primitives.elementwise.arithmetic import div, max, neg
+from tracer.primitives.elementwise.bits import and_
+from tracer.primitives.elementwise.comparison import eq, ge, le, select
+from tracer.primitives.elementwise.complex import abs
+from tracer.primitives.elementwise.exponential import exp, log
+from tracer.primitives.elementwise.powers import pow, sqrt
+from tracer.primitives.elementwise.stop_gradient import stop_gradient
 from tracer.random.arguments import Parameter, fitted, float_dtype, joint_shape, one_key, operand, shape_of, whole
 from tracer.random.continuous import exponential_of, normal_of
 from tracer.random.discrete import rademacher
@@ -36,7 +36,7 @@ from tracer.random.uniform import uniform_of
 from tracer.trace.array import Array
 from tracer.trace.integers import integer
 from tracer.trace.source import here
-from tracer.transforms.custom import custom_jvp
+from tracer.transforms.custom.custom_rules import custom_jvp
 
 
 def gamma(key: Parameter, a: Parameter, shape: Any = None, dtype: Any = None) -> Array:

@@ -11,11 +11,11 @@ from tracer.errors import ArgumentError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.ir.program import Literal
 from tracer.ir.types import ArrayType, KeyType
-from tracer.primitives.joining import split as split_axis
-from tracer.primitives.random import random_fold_in, random_seed, random_split, random_unwrap, random_wrap
-from tracer.primitives.shapes import squeeze
+from tracer.primitives.arrays.random import random_fold_in, random_seed, random_split, random_unwrap, random_wrap
+from tracer.primitives.arrays.slice_pad_concatenate import split as split_axis
+from tracer.primitives.base.shapes import squeeze
 from tracer.random.arguments import Parameter, cast, one_key, operand, shape_of, typed_keys
-from tracer.runtime.replay import replayed
+from tracer.runtime.eager.call_cache import replayed
 from tracer.trace.array import Array, concrete, unowned
 from tracer.trace.source import here
 from tracer.trace.state import state

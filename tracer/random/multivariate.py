@@ -10,9 +10,9 @@ from typing import Any
 from tracer.errors import ArgumentError, ShapeError, message
 from tracer.ir import shape as shapes
 from tracer.numpy import matvec
-from tracer.numpy.conversion import unified
+from tracer.numpy.core.conversion import unified
+from tracer.numpy.core.promotion import promoted_real
 from tracer.numpy.linalg import cholesky
-from tracer.numpy.promotion import promoted_real
 from tracer.random.arguments import Parameter, broadcasts_to, float_dtype, one_key, shape_of
 from tracer.random.continuous import normal_of
 from tracer.trace.array import Array

@@ -11,13 +11,13 @@ from tracer.ir import dtypes
 from tracer.ir.dtypes import DType, finfo
 from tracer.ir.program import Literal
 from tracer.ir.types import Shape
-from tracer.primitives.arithmetic import add, clamp, mul, sub
-from tracer.primitives.arithmetic import max as maximum
-from tracer.primitives.bits import and_, or_, shift_right_logical
-from tracer.primitives.comparison import gt, le, select
-from tracer.primitives.conversion import bitcast_convert_type, convert_element_type
-from tracer.primitives.random import UINT_DTYPES, random_bits
-from tracer.primitives.rounding import rem
+from tracer.primitives.arrays.random import UINT_DTYPES, random_bits
+from tracer.primitives.elementwise.arithmetic import add, clamp, mul, sub
+from tracer.primitives.elementwise.arithmetic import max as maximum
+from tracer.primitives.elementwise.bits import and_, or_, shift_right_logical
+from tracer.primitives.elementwise.comparison import gt, le, select
+from tracer.primitives.elementwise.conversion import bitcast_convert_type, convert_element_type
+from tracer.primitives.elementwise.rounding import rem
 from tracer.random.arguments import (
     Parameter,
     cast,

@@ -15,13 +15,13 @@ import numpy as np
 from tracer.ir import dtypes
 from tracer.ir.program import Program
 from tracer.ir.visit import equations
-from tracer.primitives.loops import while_p
-from tracer.runtime.compile import compile_program
-from tracer.runtime.entry import Recognised, entries_enabled
+from tracer.primitives.control.while_loop import while_p
+from tracer.runtime.compile.compile import compile_program
 from tracer.runtime.exact import exact_program, is_small_product
-from tracer.runtime.guards import Captured
-from tracer.runtime.plan import Plan, Planned, flat_plan
-from tracer.runtime.record import StepKind
+from tracer.runtime.guards.guards import Captured
+from tracer.runtime.jit.argument_plan import Plan, Planned, flat_plan
+from tracer.runtime.jit.entry import Recognised, entries_enabled
+from tracer.runtime.native.entry_record import StepKind
 from tracer.trace import trees
 from tracer.trace.array import Array, concrete
 

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import optree
 
-from tracer.runtime.guards import NOTHING, SIZE, Guard, are_equal
-from tracer.runtime.places import is_users, is_users_class
+from tracer.runtime.guards.guard_discovery import is_users, is_users_class
+from tracer.runtime.guards.guards import NOTHING, SIZE, Guard, are_equal
 from tracer.trace import trees
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes, range, EllipsisType)

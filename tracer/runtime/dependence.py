@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tracer.runtime.contents import PLAIN, Snapshot, is_plain_record, snapshot
-from tracer.runtime.guards import Guard, ValueGuard
-from tracer.runtime.places import guards_of, is_stable, is_users, is_users_class
+from tracer.runtime.guards.guard_discovery import guards_of, is_stable, is_users, is_users_class
+from tracer.runtime.guards.guards import Guard, ValueGuard
 from tracer.runtime.reading import MEMORY, reads_of
 from tracer.settings import Config
 from tracer.trace.array import Array
-from tracer.trace.outside import Seen
+from tracer.trace.captured_values import Seen
 from tracer.trace.source import is_of_this_package, is_ours
 
 _DEEPEST = 8  # functions that call each other

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tracer.codegen.llvm.jit import load_object
+from tracer.codegen.llvm.toolchain.object_code import load_object
 from tracer.ir import dtypes
 from tracer.ir.types import ArrayType
 from tracer.once import once
-from tracer.runtime import capi
 from tracer.runtime.element_slots import slots
 from tracer.runtime.element_text import Elements, element_text
-from tracer.runtime.objects import objects
+from tracer.runtime.native import capi
+from tracer.runtime.native.object_cache import objects
 from tracer.settings import gate
 from tracer.trace.array import Array
 

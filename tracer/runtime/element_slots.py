@@ -15,10 +15,11 @@ from tracer.lazy import LazyModule
 from tracer.trace.array import Array
 
 if TYPE_CHECKING:
-    from tracer.runtime import element_code, entry
+    from tracer.runtime import element_code
+    from tracer.runtime.jit import entry
 else:
     element_code = LazyModule("tracer.runtime.element_code")
-    entry = LazyModule("tracer.runtime.entry")
+    entry = LazyModule("tracer.runtime.jit.entry")
 
 OFTEN = 500  # calls by Python that take about as long as the code takes to load where LLVM is there already
 _ROUNDS = 50  # the same where it is not

@@ -13,8 +13,8 @@ import ctypes
 from tracer.runtime.element_places import PLACES, Place
 from tracer.runtime.element_reads import READS
 from tracer.runtime.element_writes import WRITES
-from tracer.runtime.entry_text import expanded, fields, names
-from tracer.runtime.object_text import OBJECTS
+from tracer.runtime.native.entry_text import expanded, fields, names
+from tracer.runtime.native.object_text import OBJECTS
 
 
 class Elements(ctypes.Structure):

@@ -1,7 +1,7 @@
 """`x[i] = v` and `x.at[i].set(v)` of known arrays, as LLVM text: NumPy's assignment. See `element_text`.
 
 What `x[i] = v` writes to is the array's own memory where nobody else refers to it, else a copy, which the handle stands
-for then: see `tracer.numpy.elements`.
+for then: see `tracer.numpy.arrays.concrete_items`.
 """
 
 from __future__ import annotations

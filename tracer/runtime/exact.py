@@ -40,11 +40,11 @@ from tracer.ir.program import Equation, Literal, Program
 from tracer.ir.scalar import MATH_FUNCTIONS, ScalarOp
 from tracer.ir.types import ArrayType
 from tracer.ir.visit import equations
-from tracer.primitives.arithmetic import add, mul
-from tracer.primitives.broadcasting import broadcast_in_dim
-from tracer.primitives.joining import concatenate, slice_in_dim
-from tracer.primitives.product_ways import Way, summed_axis, way_of
-from tracer.primitives.shapes import reshape, squeeze, transpose
+from tracer.primitives.arrays.slice_pad_concatenate import concatenate, slice_in_dim
+from tracer.primitives.base.broadcasting import broadcast_in_dim
+from tracer.primitives.base.shapes import reshape, squeeze, transpose
+from tracer.primitives.elementwise.arithmetic import add, mul
+from tracer.primitives.linalg.matvec_strategies import Way, summed_axis, way_of
 from tracer.trace.array import Array
 from tracer.trace.evaluate import read
 from tracer.trace.stage import stage

@@ -15,9 +15,9 @@ from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tracer.lazy import LazyModule
-from tracer.runtime.arguments import Call, Key
-from tracer.runtime.locks import ForkSafeLock
-from tracer.runtime.staging import Traced
+from tracer.runtime.jit.signature import Call, Key
+from tracer.runtime.jit.trace_call import Traced
+from tracer.runtime.system.locks import ForkSafeLock
 from tracer.settings import gate
 from tracer.trace.array import PROTECTED, Array
 from tracer.trace.convert import as_array

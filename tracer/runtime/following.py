@@ -28,8 +28,8 @@ from tracer.runtime.dependence import (
     is_number,
     is_of_package,
 )
-from tracer.runtime.guards import NOTHING, are_equal
-from tracer.runtime.places import is_users, is_users_class
+from tracer.runtime.guards.guard_discovery import is_users, is_users_class
+from tracer.runtime.guards.guards import NOTHING, are_equal
 from tracer.runtime.reading import MEMORY, reads_of
 from tracer.runtime.surroundings import (
     Step,
@@ -288,7 +288,7 @@ class _Walker:
     def wrapper(self, value: Any, place: int) -> None:
         """An object of this package. Its rules may be set anew."""
         held = getattr(value, "__dict__", None) or {}
-        if type(value).__module__ == "tracer.runtime.jit":
+        if type(value).__module__ == "tracer.runtime.jit.jit":
             self.look(place, getattr, "__wrapped__")
             return
         if any(callable(item) for item in held.values()):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tracer.runtime.locks import ForkSafeLock
+from tracer.runtime.system.locks import ForkSafeLock
 
 _lock = ForkSafeLock()
 

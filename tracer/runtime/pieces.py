@@ -18,19 +18,19 @@ from tracer.ir.primitive import Eager
 from tracer.ir.program import Atom, Equation, Literal, Program, Var
 from tracer.ir.types import ArrayType, StackType, size
 from tracer.lazy import LazyModule
-from tracer.primitives.calls import call_p
-from tracer.primitives.powers import pow_p
-from tracer.runtime.eager import prepare
-from tracer.runtime.handles import another
-from tracer.runtime.replay import prepared_calls, simplified, step_of
+from tracer.primitives.control.calls import call_p
+from tracer.primitives.elementwise.powers import pow_p
+from tracer.runtime.eager.call_cache import prepared_calls, simplified, step_of
+from tracer.runtime.eager.execute import prepare
+from tracer.runtime.values.fresh_handles import another
 from tracer.trace import trees
 from tracer.trace.array import Array, concrete
 
 if TYPE_CHECKING:
-    from tracer.runtime import compile as compiling
     from tracer.runtime import compiled_plans, exact
+    from tracer.runtime.compile import compile as compiling
 else:
-    compiling = LazyModule("tracer.runtime.compile")
+    compiling = LazyModule("tracer.runtime.compile.compile")
     compiled_plans = LazyModule("tracer.runtime.compiled_plans")
     exact = LazyModule("tracer.runtime.exact")
 

@@ -17,9 +17,9 @@ import numpy as np
 
 from tracer.runtime.contents import has_members
 from tracer.runtime.dependence import has_no_attributes
-from tracer.runtime.guards import NOTHING, are_equal
+from tracer.runtime.guards.guards import NOTHING, are_equal
 from tracer.trace.array import Array
-from tracer.trace.outside import same_bits
+from tracer.trace.captured_values import same_bits
 
 
 class Step(NamedTuple):

@@ -24,14 +24,14 @@ import numpy as np
 from tracer.errors import TracerError
 from tracer.ir.types import ArrayType, size
 from tracer.lazy import LazyModule
-from tracer.runtime.arguments import Call, Key, call_of_arrays
+from tracer.runtime.eager.call_cache import is_plain, prepared_calls, simplified, step_of
 from tracer.runtime.families import Family, family_of
-from tracer.runtime.handles import another
-from tracer.runtime.locks import ForkSafeLock
+from tracer.runtime.jit.argument_plan import make_plan
+from tracer.runtime.jit.signature import Call, Key, call_of_arrays
+from tracer.runtime.jit.trace_call import Traced, trace_call
 from tracer.runtime.noticed import noticed
-from tracer.runtime.plan import make_plan
-from tracer.runtime.replay import is_plain, prepared_calls, simplified, step_of
-from tracer.runtime.staging import Traced, trace_call
+from tracer.runtime.system.locks import ForkSafeLock
+from tracer.runtime.values.fresh_handles import another
 from tracer.settings import gate
 from tracer.trace import trees
 from tracer.trace.array import Array

@@ -13,13 +13,13 @@ from typing import Any
 
 from tracer.lax import igamma, igammac
 from tracer.numpy import absolute, broadcast_arrays, exp, full_like, inf, log, log1p, nan, sqrt, where
-from tracer.numpy.conversion import array_of
-from tracer.numpy.promotion import promoted_real
-from tracer.primitives import special
+from tracer.numpy.core.conversion import array_of
+from tracer.numpy.core.promotion import promoted_real
+from tracer.primitives.elementwise import special
 from tracer.scipy.incomplete_beta import incomplete_beta, incomplete_beta_rest
 from tracer.scipy.normal import ndtr
 from tracer.trace.array import Array
-from tracer.transforms.custom import custom_jvp
+from tracer.transforms.custom.custom_rules import custom_jvp
 from tracer.transforms.jacobian_products import jvp
 
 

@@ -9,10 +9,10 @@ import math
 from typing import Any
 
 from tracer.numpy import absolute, exp, expm1, finfo, hypot, iscomplexobj, isfinite, isnan, log, log1p, where
-from tracer.numpy.conversion import array_of
-from tracer.numpy.promotion import promoted_inexact, promoted_real
+from tracer.numpy.core.conversion import array_of
+from tracer.numpy.core.promotion import promoted_inexact, promoted_real
 from tracer.trace.array import Array
-from tracer.transforms.custom import custom_jvp
+from tracer.transforms.custom.custom_rules import custom_jvp
 
 
 def xlogy(x: Any, y: Any) -> Array:

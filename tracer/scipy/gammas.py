@@ -13,9 +13,9 @@ import numpy as np
 from tracer.errors import ArgumentError, message
 from tracer.numpy import copysign, exp, floor, where
 from tracer.numpy import sum as total
-from tracer.numpy.conversion import array_of
-from tracer.numpy.promotion import pointwise_inexact, promoted_real
-from tracer.primitives import special
+from tracer.numpy.core.conversion import array_of
+from tracer.numpy.core.promotion import pointwise_inexact, promoted_real
+from tracer.primitives.elementwise import special
 from tracer.trace.array import Array
 from tracer.trace.integers import integer
 from tracer.trace.source import here

@@ -18,8 +18,8 @@ from tracer.errors import ArgumentError, message
 from tracer.ir import dtypes
 from tracer.lax import fori_loop
 from tracer.numpy import absolute, asarray, cos, exp, floor, inf, log, nan, ones_like, round, sin, sinc, where
-from tracer.numpy.conversion import cast
-from tracer.primitives import special
+from tracer.numpy.core.conversion import cast
+from tracer.primitives.elementwise import special
 from tracer.scipy.normal import mills_ratio, quotient
 from tracer.scipy.operands import operands
 from tracer.scipy.rationals import (
@@ -35,7 +35,7 @@ from tracer.settings import config
 from tracer.trace.array import Array
 from tracer.trace.integers import integer
 from tracer.trace.source import here
-from tracer.transforms.custom import custom_jvp
+from tracer.transforms.custom.custom_rules import custom_jvp
 
 _FRACTIONS = 120  # terms of the continued fraction of Eₙ, whose error is 1e-17 at 1
 _POWERS = 20  # terms of its series, of which the last is 1e-20 there

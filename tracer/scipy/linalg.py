@@ -17,13 +17,13 @@ from tracer.errors import ArgumentError, message
 from tracer.ir import shape as shapes
 from tracer.lax.linalg import lu_pivots_to_permutation
 from tracer.numpy import linalg
-from tracer.numpy.conversion import array_of, broadcast
-from tracer.numpy.promotion import promoted_inexact
-from tracer.numpy.solving import positive_factor, system
-from tracer.primitives import factorizations, matrices, triangular
-from tracer.primitives.shapes import broadcasted_iota
-from tracer.primitives.solves import inverse_permutation
-from tracer.runtime.replay import replayed
+from tracer.numpy.core.conversion import array_of, broadcast
+from tracer.numpy.core.promotion import promoted_inexact
+from tracer.numpy.linalg.solving import positive_factor, system
+from tracer.primitives.base.shapes import broadcasted_iota
+from tracer.primitives.linalg import factorizations, matrix_stacks, triangular
+from tracer.primitives.linalg.solve import inverse_permutation
+from tracer.runtime.eager.call_cache import replayed
 from tracer.scipy.matrix_functions import expm
 from tracer.scipy.patterned_matrices import block_diag, toeplitz
 from tracer.trace.array import Array
@@ -45,7 +45,7 @@ _KINDS = {
 
 def _stack(name: str, a: Any, *, square: bool = True) -> Array:
     (x,) = promoted_inexact(name, a)
-    matrices.matrix_type(name, x.type, square=square)
+    matrix_stacks.matrix_type(name, x.type, square=square)
     return x
 
 
@@ -82,7 +82,7 @@ def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finit
 
 def _cholesky(name: str, a: Any, lower: bool) -> Array:
     x = _stack(name, a)
-    return positive_factor(name, x) if lower else matrices.adjoint(positive_factor(name, matrices.adjoint(x)))
+    return positive_factor(name, x) if lower else matrix_stacks.adjoint(positive_factor(name, matrix_stacks.adjoint(x)))
 
 
 def cho_factor(
@@ -168,8 +168,8 @@ def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite:
     x = _stack("lu", a, square=False)
     factors, _, permutation = factorizations.lu(x)
     k = min(x.shape[-2:])
-    lower = matrices.triangle(factors[..., :k], lower=True, of_ones=True)
-    upper = matrices.triangle(factors[..., :k, :], lower=False)
+    lower = matrix_stacks.triangle(factors[..., :k], lower=True, of_ones=True)
+    upper = matrix_stacks.triangle(factors[..., :k, :], lower=False)
     rows = inverse_permutation(permutation)
     if permute_l:
         return factorizations.permuted(lower, rows), upper
@@ -247,10 +247,10 @@ def solve(
         return linalg.solve(a, b)
     x, side, vector = _system("solve", a, b)
     if kind == "pos":
-        start = x if lower else matrices.adjoint(x)
+        start = x if lower else matrix_stacks.adjoint(x)
         return _without_axis(_by_factor(positive_factor("solve", start), side, lower=True), vector)
-    mirror = matrices.adjoint if kind == "her" else matrices.turned
-    half = matrices.halved(x if lower else mirror(x))
+    mirror = matrix_stacks.adjoint if kind == "her" else matrix_stacks.turned
+    half = matrix_stacks.halved(x if lower else mirror(x))
     return _without_axis(linalg.solve(half + mirror(half), side), vector)
 
 

@@ -11,8 +11,8 @@ from tracer.ir import dtypes
 from tracer.lax import fori_loop
 from tracer.numpy import abs as absolute
 from tracer.numpy import ceil, clip, exp2, eye, linalg, log2, nan, where
-from tracer.numpy.promotion import promoted_inexact
-from tracer.primitives import matrices
+from tracer.numpy.core.promotion import promoted_inexact
+from tracer.primitives.linalg import matrix_stacks
 from tracer.trace.array import Array
 from tracer.trace.integers import integer
 from tracer.transforms.vectorize import vmap
@@ -39,7 +39,7 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
     """
     del upper_triangular
     (a,), most = promoted_inexact("expm", A), integer("expm", "max_squarings", max_squarings)
-    matrices.matrix_type("expm", a.type, square=True)
+    matrix_stacks.matrix_type("expm", a.type, square=True)
 
     def exponential(matrix: Array) -> Array:
         return _exponential(matrix, most)

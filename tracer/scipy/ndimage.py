@@ -13,11 +13,11 @@ from tracer.absent import absent
 from tracer.errors import ArgumentError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.numpy import absolute, clip, floor, where
-from tracer.numpy.conversion import array_of, floating
-from tracer.numpy.promotion import require_real
-from tracer.primitives.rounding import RoundingMethod
-from tracer.primitives.rounding import round as nearest
-from tracer.runtime.replay import replayed
+from tracer.numpy.core.conversion import array_of, floating
+from tracer.numpy.core.promotion import require_real
+from tracer.primitives.elementwise.rounding import RoundingMethod
+from tracer.primitives.elementwise.rounding import round as nearest
+from tracer.runtime.eager.call_cache import replayed
 from tracer.trace.array import Array
 from tracer.trace.source import here
 from tracer.trace.tracebacks import set_boundaries

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tracer.numpy import broadcast_arrays
-from tracer.numpy.conversion import array_of
-from tracer.numpy.promotion import promoted_real
+from tracer.numpy.core.conversion import array_of
+from tracer.numpy.core.promotion import promoted_real
 from tracer.trace.array import Array
 
 

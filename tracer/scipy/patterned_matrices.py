@@ -11,7 +11,7 @@ import numpy as np
 
 from tracer.errors import ShapeError, message
 from tracer.numpy import atleast_2d, concatenate, conj, pad, ravel
-from tracer.numpy.conversion import array_of, unified
+from tracer.numpy.core.conversion import array_of, unified
 from tracer.trace.array import Array
 from tracer.trace.source import here
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 
 from tracer.numpy import inf, log, log1p, where
-from tracer.primitives import special
+from tracer.primitives.elementwise import special
 from tracer.scipy.entropies import kl_div, xlog1py, xlogy
 from tracer.trace.array import Array
 

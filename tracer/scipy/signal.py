@@ -21,11 +21,11 @@ from tracer.errors import ArgumentError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.ir.shape import axes_tuple, axis_index
 from tracer.numpy import arange, concatenate, conj, flip, mean, moveaxis, pad, sum
-from tracer.numpy.conversion import array_of, unified
-from tracer.numpy.promotion import promoted_inexact
-from tracer.primitives.convolution_layouts import conv_general_dilated
-from tracer.primitives.joining import slice as cut
-from tracer.runtime.replay import replayed
+from tracer.numpy.core.conversion import array_of, unified
+from tracer.numpy.core.promotion import promoted_inexact
+from tracer.primitives.arrays.slice_pad_concatenate import slice as cut
+from tracer.primitives.linalg.convolution_layouts import conv_general_dilated
+from tracer.runtime.eager.call_cache import replayed
 from tracer.trace.array import Array
 from tracer.trace.docstrings import say
 from tracer.trace.integers import integers

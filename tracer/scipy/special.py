@@ -19,10 +19,10 @@ from tracer.nn import log_softmax as _log_softmax
 from tracer.nn import logsumexp
 from tracer.nn import softmax as _softmax
 from tracer.numpy import absolute, cbrt, exp2, expm1, full_like, log, log1p, power, sin, sinc, square, where
-from tracer.numpy.bessel import bessel_i
-from tracer.numpy.promotion import pointwise_inexact, promoted_inexact, promoted_real
-from tracer.primitives import exponential, special
-from tracer.runtime.replay import replayed
+from tracer.numpy.chapters.bessel import bessel_i
+from tracer.numpy.core.promotion import pointwise_inexact, promoted_inexact, promoted_real
+from tracer.primitives.elementwise import exponential, special
+from tracer.runtime.eager.call_cache import replayed
 from tracer.scipy.distribution_functions import (
     betainc,
     betaincc,
@@ -66,7 +66,7 @@ from tracer.scipy.zetas import zeta
 from tracer.trace.array import Array
 from tracer.trace.docstrings import say_of_elements
 from tracer.trace.tracebacks import set_boundaries
-from tracer.transforms.custom import custom_jvp
+from tracer.transforms.custom.custom_rules import custom_jvp
 
 
 def softmax(x: Any, axis: int | Sequence[int] | None = None) -> Array:

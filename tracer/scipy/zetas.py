@@ -9,8 +9,8 @@ import math
 from typing import Any
 
 from tracer.numpy import floor, minimum, power, sin, where
-from tracer.numpy.conversion import array_of
-from tracer.numpy.promotion import promoted_real
+from tracer.numpy.core.conversion import array_of
+from tracer.numpy.core.promotion import promoted_real
 from tracer.scipy.gammas import gamma
 from tracer.trace.array import Array
 

@@ -4,7 +4,8 @@
     traced:    _trace is the trace it belongs to and _atom its variable there;
                _value is None, or the Array of the enclosing level that holds its value (define-by-run)
 
-Arithmetic, methods and NumPy's protocols are installed from one table, `tracer.numpy.methods`, by `tracer/__init__`.
+Arithmetic, methods and NumPy's protocols are installed from one table,
+`tracer.numpy.arrays.methods`, by `tracer/__init__`.
 """
 
 from __future__ import annotations

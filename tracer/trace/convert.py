@@ -44,7 +44,7 @@ def is_array_like(value: object) -> bool:
 def as_array(value: Any, what: str = "an argument", *, copy: bool = True) -> Array:
     """One leaf as an Array. Python scalars become weak; NumPy arrays are copied unless `copy` is False.
 
-    While a function is traced to be compiled, `tracer.trace.outside` decides what becomes of the copies.
+    While a function is traced to be compiled, `tracer.trace.captured_values` decides what becomes of the copies.
     Raises ArgumentError for what is no array, DTypeError for NumPy dtypes that tracer does not have.
     """
     if isinstance(value, Array):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from tracer.ir.program import Source
-    from tracer.trace.enclosures import Enclosure
-    from tracer.trace.outside import Outside
+    from tracer.trace.captured_values import Outside
+    from tracer.trace.custom_rule_scope import Enclosure
     from tracer.trace.trace import Trace
 
 

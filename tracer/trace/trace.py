@@ -26,7 +26,7 @@ from tracer.ir.program import Atom, Equation, Literal, Program, Source, Var, inf
 from tracer.ir.types import ArrayType, Type, array_type
 from tracer.settings import gate
 from tracer.trace.array import PROTECTED, Array, described, fixed, leak, traced
-from tracer.trace.enclosures import check_enclosed, closure_error
+from tracer.trace.custom_rule_scope import check_enclosed, closure_error
 from tracer.trace.source import assigned_name, place, user_source
 from tracer.trace.state import state
 
@@ -185,7 +185,7 @@ def check_alive(array: Array) -> None:
     raise leak(array, trace)
 
 
-# Eager execution: one slot, filled by `tracer/__init__`; see `tracer.runtime.eager`.
+# Eager execution: one slot, filled by `tracer/__init__`; see `tracer.runtime.eager.execute`.
 
 
 class EagerSlot:

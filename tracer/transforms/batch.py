@@ -13,7 +13,7 @@ from tracer.errors import InternalError
 from tracer.ir.primitive import NoRule, Primitive
 from tracer.ir.program import Literal, Program, Var
 from tracer.ir.types import StackType, Type, with_shape
-from tracer.primitives.closing import closed
+from tracer.primitives.control.custom.constants_to_literals import closed
 from tracer.trace.array import Array
 from tracer.trace.evaluate import Environment, read
 from tracer.trace.memo import remembered

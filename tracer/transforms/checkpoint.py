@@ -8,10 +8,10 @@ from typing import Any
 
 from tracer.errors import ArgumentError, message
 from tracer.ir.primitive import Primitive
-from tracer.primitives.checkpoint import Policy, checkpointed
-from tracer.primitives.contractions import dot_general_p
-from tracer.primitives.convolution import conv_p
-from tracer.primitives.recomputation import checkpoint_name_p
+from tracer.primitives.control.reverse.remat import Policy, checkpointed
+from tracer.primitives.control.reverse.remat_partition import checkpoint_name_p
+from tracer.primitives.linalg.convolution import conv_p
+from tracer.primitives.linalg.dot_general import dot_general_p
 from tracer.trace import trees
 from tracer.trace.convert import as_array
 from tracer.trace.integers import argument_numbers

@@ -9,9 +9,9 @@ from tracer.errors import NoRuleError, message
 from tracer.ir.primitive import NoRule, Primitive, Zero
 from tracer.ir.program import Literal
 from tracer.ir.types import StackType, Type, tangent_type
-from tracer.primitives.arithmetic import add
-from tracer.primitives.shapes import broadcast_in_dim, moveaxis
-from tracer.primitives.stacks import add_stacks, filled, spread
+from tracer.primitives.base.shapes import broadcast_in_dim, moveaxis
+from tracer.primitives.control.reverse.residual_stacks import add_stacks, filled, spread
+from tracer.primitives.elementwise.arithmetic import add
 from tracer.trace.array import Array
 from tracer.trace.source import here
 from tracer.trace.state import state

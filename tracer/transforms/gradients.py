@@ -13,7 +13,7 @@ import numpy as np
 from tracer.errors import ArgumentError, DTypeError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.ir.types import ArrayType
-from tracer.primitives.broadcasting import broadcast_in_dim
+from tracer.primitives.base.broadcasting import broadcast_in_dim
 from tracer.trace import trees
 from tracer.trace.array import concrete
 from tracer.trace.source import here

@@ -15,12 +15,12 @@ from tracer.errors import DTypeError, message
 from tracer.ir import dtypes
 from tracer.ir.dtypes import FLOAT0
 from tracer.ir.types import ArrayType, Type, array_type, size, tangent_type
-from tracer.primitives.arithmetic import add
-from tracer.primitives.comparison import eq
-from tracer.primitives.conversion import convert_element_type
-from tracer.primitives.joining import slice_in_dim
-from tracer.primitives.shapes import broadcasted_iota, moveaxis, reshape
-from tracer.primitives.zeros import zeros
+from tracer.primitives.arrays.slice_pad_concatenate import slice_in_dim
+from tracer.primitives.arrays.zeros import zeros
+from tracer.primitives.base.shapes import broadcasted_iota, moveaxis, reshape
+from tracer.primitives.elementwise.arithmetic import add
+from tracer.primitives.elementwise.comparison import eq
+from tracer.primitives.elementwise.conversion import convert_element_type
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.source import here

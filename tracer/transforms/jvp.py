@@ -12,8 +12,8 @@ from tracer.errors import InternalError
 from tracer.ir.primitive import Effect, Joint, NoRule, Primitive, Zero
 from tracer.ir.program import Literal, Program, Var
 from tracer.ir.types import ArrayType, is_differentiable, same_up_to_weakness, tangent_type
-from tracer.primitives.closing import closed
-from tracer.primitives.conversion import convert_element_type
+from tracer.primitives.control.custom.constants_to_literals import closed
+from tracer.primitives.elementwise.conversion import convert_element_type
 from tracer.trace.array import Array
 from tracer.trace.evaluate import Environment, read
 from tracer.trace.memo import remembered

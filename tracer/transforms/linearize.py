@@ -14,9 +14,9 @@ from tracer.ir.linearized import LinearizedProgram
 from tracer.ir.primitive import Joint, Linearized, NoRule, Primitive, Zero
 from tracer.ir.program import Atom, Literal, Program, Var
 from tracer.ir.types import StackType, is_differentiable, tangent_type
-from tracer.primitives.closing import close_over
-from tracer.primitives.repeating import repeating
-from tracer.primitives.stand_ins import unchanged
+from tracer.primitives.control.custom.constants_to_literals import close_over
+from tracer.primitives.control.reverse.rerun_for_residuals import repeating
+from tracer.primitives.control.safe_operands import unchanged
 from tracer.trace.array import Array
 from tracer.trace.evaluate import Environment, evaluate, read
 from tracer.trace.memo import remembered

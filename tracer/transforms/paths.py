@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tracer.ir.program import Literal, Var
-from tracer.primitives.broadcasting import broadcast_in_dim
-from tracer.primitives.zeros import zeros
+from tracer.primitives.arrays.zeros import zeros
+from tracer.primitives.base.broadcasting import broadcast_in_dim
 from tracer.trace.array import Array, concrete
 from tracer.trace.stage import stage
 from tracer.trace.state import state

@@ -7,7 +7,7 @@ from typing import Any
 
 from tracer.ir.program import Program, Var
 from tracer.ir.types import Type, is_differentiable
-from tracer.primitives.recomputation import checkpoint_name_p
+from tracer.primitives.control.reverse.remat_partition import checkpoint_name_p
 from tracer.trace import trees
 from tracer.trace.source import place
 from tracer.trace.stage import stage

@@ -16,9 +16,9 @@ from weakref import WeakKeyDictionary
 from tracer.ir.primitive import NoRule, Primitive, Zero
 from tracer.ir.program import Literal, Program, Source, Var
 from tracer.ir.types import StackType, Type, is_differentiable, tangent_type
-from tracer.primitives.rules import zero_jvp
+from tracer.primitives.base.rules import zero_jvp
 from tracer.trace.array import PROTECTED, Array, fixed, renewed, traced
-from tracer.trace.enclosures import check_enclosed
+from tracer.trace.custom_rule_scope import check_enclosed
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, Origin, Trace, eager, open_trace, stage_process
 from tracer.transforms.context import Context, Tangent

@@ -14,9 +14,9 @@ from tracer.ir.primitive import Effect, Primitive, Structured
 from tracer.ir.program import Literal, Program
 from tracer.ir.types import with_shape
 from tracer.ir.visit import equations
-from tracer.primitives.joining import concatenate, slice_in_dim
-from tracer.primitives.shapes import reshape
-from tracer.primitives.zeros import zeros
+from tracer.primitives.arrays.slice_pad_concatenate import concatenate, slice_in_dim
+from tracer.primitives.arrays.zeros import zeros
+from tracer.primitives.base.shapes import reshape
 from tracer.trace.evaluate import evaluate
 from tracer.trace.memo import remembered
 from tracer.trace.trace import Operand, as_literal

@@ -17,9 +17,9 @@ from tracer.ir.dtypes import FLOAT0, is_complex
 from tracer.ir.primitive import Zero
 from tracer.ir.program import Literal
 from tracer.ir.types import ArrayType, Type, is_differentiable, same_up_to_weakness, tangent_type
-from tracer.primitives.broadcasting import broadcast_in_dim
-from tracer.primitives.conversion import convert_element_type
-from tracer.primitives.zeros import zeros
+from tracer.primitives.arrays.zeros import zeros
+from tracer.primitives.base.broadcasting import broadcast_in_dim
+from tracer.primitives.elementwise.conversion import convert_element_type
 from tracer.trace import trees
 from tracer.trace.array import Array, renewed
 from tracer.trace.convert import as_array

@@ -12,7 +12,7 @@ from typing import Any
 
 from tracer.ir.primitive import Onto
 from tracer.ir.types import Shape
-from tracer.primitives.joining import concatenate
+from tracer.primitives.arrays.slice_pad_concatenate import concatenate
 
 
 @dataclass(frozen=True, slots=True)

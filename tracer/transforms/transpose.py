@@ -12,8 +12,8 @@ from tracer.ir.types import (
     same_up_to_weakness,
     tangent_type,
 )
-from tracer.primitives.closing import closed
-from tracer.primitives.linear_parts import run_known
+from tracer.primitives.control.custom.constants_to_literals import closed
+from tracer.primitives.control.reverse.partial_evaluation import run_known
 from tracer.trace.evaluate import Environment
 from tracer.trace.memo import remembered
 from tracer.trace.stage import stage

@@ -11,8 +11,8 @@ from typing import Any
 
 from tracer.ir.program import Atom, Literal, Program, Var
 from tracer.ir.types import StackType
-from tracer.primitives.calls import call
-from tracer.primitives.silence import silent
+from tracer.primitives.control.calls import call
+from tracer.primitives.control.reverse.without_effects import silent
 from tracer.trace.array import Array, traced
 from tracer.trace.evaluate import evaluate
 from tracer.trace.stage import stage

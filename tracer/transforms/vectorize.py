@@ -9,7 +9,7 @@ from typing import Any
 from tracer.errors import ArgumentError, AxisError, message
 from tracer.ir.program import Literal
 from tracer.ir.types import Type, with_shape
-from tracer.primitives.shapes import broadcast_in_dim, moveaxis
+from tracer.primitives.base.shapes import broadcast_in_dim, moveaxis
 from tracer.trace import trees
 from tracer.trace.array import Array, renewed
 from tracer.trace.source import here

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.laws.cases import ALL, NUMBERS, WIDE, Case, case, typed
 from tests.laws.values import additive, direction, small_integers
-from tests.primitives.test_contractions import PATTERNS
+from tests.primitives.linalg.test_dot_general import PATTERNS
 from tracer.ir import dtypes
 from tracer.primitives.catalogue import BY_NAME
 

@@ -14,30 +14,30 @@ from tests.laws.values import Between, Draw, Interval, additive, anything, const
 from tracer.ir import dtypes
 from tracer.ir.program import Program
 from tracer.ir.types import Type, array_type, with_shape
-from tracer.primitives.arithmetic import add, max, mul, sub
-from tracer.primitives.bits import or_
-from tracer.primitives.branches import cond_branches
-from tracer.primitives.calls import call
+from tracer.primitives.arrays.dynamic_slice import GatherDimensionNumbers, gather
+from tracer.primitives.arrays.random import random_bits, random_split
+from tracer.primitives.arrays.reductions.reductions import reduce_sum
+from tracer.primitives.base.shapes import broadcast_in_dim, reshape
 from tracer.primitives.catalogue import BY_NAME
-from tracer.primitives.checkpoint import Policy, checkpointed
-from tracer.primitives.comparison import eq, lt, ne
-from tracer.primitives.conversion import convert_element_type
-from tracer.primitives.counted import for_program
-from tracer.primitives.custom import evaluate_custom
-from tracer.primitives.custom_batching import VmapRule
-from tracer.primitives.custom_rules import JvpRule, VjpRule
-from tracer.primitives.effects import HostFunction, callback
-from tracer.primitives.exponential import exp
-from tracer.primitives.gradients import live, masked
-from tracer.primitives.loops import while_program
-from tracer.primitives.random import random_bits, random_split
-from tracer.primitives.reductions import reduce_sum
-from tracer.primitives.scan import scan_program
-from tracer.primitives.shapes import broadcast_in_dim, reshape
-from tracer.primitives.slicing import GatherDimensionNumbers, gather
-from tracer.primitives.stacks import add_at, add_stacks, empty, item, pop, push, put, spread
-from tracer.primitives.stand_ins import stand_in_p
-from tracer.primitives.trigonometric import cos, sin
+from tracer.primitives.control.calls import call
+from tracer.primitives.control.cond import cond_branches
+from tracer.primitives.control.custom.custom_rules import evaluate_custom
+from tracer.primitives.control.custom.custom_vmap import VmapRule
+from tracer.primitives.control.custom.rule_functions import JvpRule, VjpRule
+from tracer.primitives.control.effects import HostFunction, callback
+from tracer.primitives.control.for_loop import for_program
+from tracer.primitives.control.reverse.remat import Policy, checkpointed
+from tracer.primitives.control.reverse.residual_stacks import add_at, add_stacks, empty, item, pop, push, put, spread
+from tracer.primitives.control.safe_operands import stand_in_p
+from tracer.primitives.control.scan import scan_program
+from tracer.primitives.control.while_loop import while_program
+from tracer.primitives.elementwise.arithmetic import add, max, mul, sub
+from tracer.primitives.elementwise.bits import or_
+from tracer.primitives.elementwise.comparison import eq, lt, ne
+from tracer.primitives.elementwise.conversion import convert_element_type
+from tracer.primitives.elementwise.exponential import exp
+from tracer.primitives.elementwise.stop_gradient import live, masked
+from tracer.primitives.elementwise.trigonometric import cos, sin
 from tracer.trace.stage import stage
 from tracer.trace.trace import as_literal, bind_all
 from tracer.transforms.checkpoint import everything_saveable, nothing_saveable, save_only_these_names

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tracer.ir.primitive import Zero
-from tracer.primitives.zeros import zeros
+from tracer.primitives.arrays.zeros import zeros
 
 
 def dense(x: Any) -> Any:

@@ -19,7 +19,7 @@ from tracer.ir.dtypes import BY_SHORT_NAME
 from tracer.ir.primitive import Compare, Pointwise, Primitive
 from tracer.ir.types import Type, size, storage_type
 from tracer.primitives.catalogue import BY_NAME, ELEMENTWISE
-from tracer.primitives.special import polygamma_p
+from tracer.primitives.elementwise.special import polygamma_p
 
 SHAPES = ((), (0,), (1,), (5,), (3, 7), (2, 0, 3), (2, 3, 4))  # in turn, beside one long enough for every vector
 LONG = (133,)

@@ -21,8 +21,13 @@ from tests.laws.values import (
     with_zeros,
 )
 from tracer.ir import dtypes
+from tracer.primitives.arrays.indexing.dimension_numbers import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+    bounds_of,
+)
 from tracer.primitives.catalogue import BY_NAME
-from tracer.primitives.windows import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, bounds_of
 
 Shape = tuple[int, ...]
 Numbers = tuple[Any, ...]

@@ -8,14 +8,14 @@ from typing import Any
 from tests.laws.cases import Case, program_case, typed
 from tests.laws.values import Between, Interval
 from tracer.ir.program import Program
-from tracer.primitives.arithmetic import add, mul, sub
-from tracer.primitives.bits import and_
+from tracer.primitives.arrays.dynamic_slice import GatherDimensionNumbers, gather
+from tracer.primitives.base.shapes import broadcast_in_dim, reshape
 from tracer.primitives.catalogue import BY_NAME
-from tracer.primitives.comparison import lt
-from tracer.primitives.loops import while_program
-from tracer.primitives.shapes import broadcast_in_dim, reshape
-from tracer.primitives.slicing import GatherDimensionNumbers, gather
-from tracer.primitives.trigonometric import cos, sin
+from tracer.primitives.control.while_loop import while_program
+from tracer.primitives.elementwise.arithmetic import add, mul, sub
+from tracer.primitives.elementwise.bits import and_
+from tracer.primitives.elementwise.comparison import lt
+from tracer.primitives.elementwise.trigonometric import cos, sin
 from tracer.trace.evaluate import evaluate
 from tracer.trace.stage import stage
 from tracer.transforms.linearize import linearize_program

@@ -43,8 +43,8 @@ from tracer.ir.loop import (
     View,
     While,
 )  # fmt: skip
-from tracer.ir.loop_text import Printer
-from tracer.ir.loop_walk import statements_of
+from tracer.ir.loop.text import Printer
+from tracer.ir.loop.walk import statements_of
 
 
 def emit_cuda(module: Module) -> CudaSource:

@@ -44,7 +44,7 @@ from tracer.ir.loop import (
     Update,
     While,
 )  # fmt: skip
-from tracer.ir.loop_build import constant
+from tracer.ir.loop.build import constant
 
 _ALL_LANES = "0xffffffffu"
 

@@ -8,11 +8,11 @@
 llvmlite is imported when text is first emitted, SciPy when a library routine is first bound.
 """
 
-from tracer.codegen.llvm.emit import emit_module
-from tracer.codegen.llvm.executable import Executable
-from tracer.codegen.llvm.jit import LoadedModule, assembly, compile_object, load_object
-from tracer.codegen.llvm.library import library_names, library_symbols
-from tracer.codegen.llvm.machine import machine_key
+from tracer.codegen.llvm.emit.module import emit_module
+from tracer.codegen.llvm.kernels.routines import library_names, library_symbols
+from tracer.codegen.llvm.toolchain.ctypes_executable import Executable
+from tracer.codegen.llvm.toolchain.object_code import LoadedModule, assembly, compile_object, load_object
+from tracer.codegen.llvm.toolchain.target import machine_key
 
 __all__ = [
     "Executable",

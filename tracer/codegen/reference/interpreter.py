@@ -15,7 +15,7 @@ from tracer.codegen.reference.statements import run_block, run_function
 from tracer.codegen.status import Status
 from tracer.errors import InternalError
 from tracer.ir.loop import Buffer, Function, Module, Space
-from tracer.ir.loop_check import check_module
+from tracer.ir.loop.check import check_module
 
 
 class Order(Enum):
@@ -54,7 +54,7 @@ def interpret(
     access out of bounds, of what was not written, or in a race, and where threads do not meet at a barrier.
 
     >>> from tracer.ir.loop import Block, Buffer, Function, Module, Space
-    >>> from tracer.ir.loop_build import Builder
+    >>> from tracer.ir.loop.build import Builder
     >>> out, b = Buffer("out", np.dtype("float32"), 1, Space.OUTPUT, written=True), Builder()
     >>> b.store(out, 0, 2.5)
     >>> result = np.zeros(1, "float32")

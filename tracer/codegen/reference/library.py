@@ -31,7 +31,7 @@ from tracer.ir.dtypes import (
     real_dtype,
     short_name,
 )
-from tracer.primitives.matrices import LETTERS, scipy_linalg
+from tracer.primitives.linalg.matrix_stacks import LETTERS, scipy_linalg
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from tracer.codegen.reference.math_functions import MATH
 from tracer.errors import InternalError
 from tracer.ir.dtypes import BOOL, F32, DType, is_float, is_signed, is_unsigned, short_name
 from tracer.ir.scalar import ScalarOp
-from tracer.primitives.fused import fused_product
+from tracer.primitives.elementwise.fma import fused_product
 
 
 @cache

@@ -53,7 +53,7 @@ from tracer.ir.loop import (
     View,
     While,
 )  # fmt: skip
-from tracer.ir.loop_text import Printer
+from tracer.ir.loop.text import Printer
 from tracer.ir.reductions import identity
 
 WARP: Final = 32

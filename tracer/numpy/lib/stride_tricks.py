@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from tracer.errors import ArgumentError, ShapeError, message
-from tracer.numpy.conversion import array_of
-from tracer.numpy.manipulation import moveaxis
-from tracer.numpy.taking import take
-from tracer.primitives.broadcasting import axis_of
+from tracer.numpy.core.conversion import array_of
+from tracer.numpy.shapes.manipulation import moveaxis
+from tracer.numpy.shapes.take import take
+from tracer.primitives.base.broadcasting import axis_of
 from tracer.trace.array import Array
 from tracer.trace.integers import integers
 from tracer.trace.source import here

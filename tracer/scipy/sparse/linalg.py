@@ -20,8 +20,8 @@ from tracer.flatten_util import ravel_pytree
 from tracer.ir import dtypes
 from tracer.lax import custom_linear_solve, custom_root
 from tracer.numpy import isnan, maximum, promote_types, result_type, where, zeros_like
-from tracer.numpy.conversion import array_of, inexact_dtype
-from tracer.runtime.staging import eval_shape
+from tracer.numpy.core.conversion import array_of, inexact_dtype
+from tracer.runtime.jit.trace_call import eval_shape
 from tracer.scipy.sparse.krylov import (
     Iteration,
     Map,
@@ -38,7 +38,7 @@ from tracer.trace.docstrings import say
 from tracer.trace.integers import integer
 from tracer.trace.source import here
 from tracer.trace.tracebacks import boundary, call_user, set_boundaries
-from tracer.transforms.closures import hoisted
+from tracer.transforms.custom.closures import hoisted
 
 __all__ = ["bicgstab", "cg", "gmres"]
 

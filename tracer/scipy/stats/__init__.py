@@ -4,7 +4,7 @@ Parameters that a distribution has not give NaN, and what lies outside of its su
 """
 
 from tracer.absent import absent, refusing
-from tracer.runtime.replay import replayed
+from tracer.runtime.eager.call_cache import replayed
 from tracer.scipy.stats import (
     bernoulli,
     beta,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from tracer.numpy import exp, inf, log, where
-from tracer.runtime.replay import replayed
+from tracer.runtime.eager.call_cache import replayed
 from tracer.scipy.incomplete_beta import incomplete_beta, incomplete_beta_rest
 from tracer.scipy.operands import at_elements
 from tracer.scipy.saddle_points import log_beta_density

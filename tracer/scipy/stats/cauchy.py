@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from tracer.numpy import arctan2, exp, inf, log, ones_like, tan, where
-from tracer.runtime.replay import replayed
+from tracer.runtime.eager.call_cache import replayed
 from tracer.scipy.operands import at_elements
 from tracer.scipy.stats.standard import fraction, log1p_square, log_probability, standard, within
 from tracer.trace.array import Array

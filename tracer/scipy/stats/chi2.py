@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tracer.numpy import exp
-from tracer.runtime.replay import replayed
+from tracer.runtime.eager.call_cache import replayed
 from tracer.scipy.operands import at_elements
 from tracer.scipy.stats import formulas
 from tracer.trace.array import Array

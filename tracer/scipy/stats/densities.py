@@ -27,8 +27,8 @@ from tracer.numpy import (
     squeeze,
     sum,
 )
-from tracer.numpy.conversion import array_of, inexact_dtype
-from tracer.numpy.promotion import require_real
+from tracer.numpy.core.conversion import array_of, inexact_dtype
+from tracer.numpy.core.promotion import require_real
 from tracer.once import once
 from tracer.scipy.linalg import cho_factor, cho_solve
 from tracer.scipy.normal import ndtr

@@ -9,10 +9,10 @@ from typing import Any
 
 from tracer.errors import ShapeError, message
 from tracer.numpy import absolute, concatenate, exp, inf, nan, reshape, sum, where
-from tracer.numpy.conversion import array_of, unified
-from tracer.numpy.promotion import promoted_inexact, require_real
-from tracer.primitives import special
-from tracer.runtime.replay import replayed
+from tracer.numpy.core.conversion import array_of, unified
+from tracer.numpy.core.promotion import promoted_inexact, require_real
+from tracer.primitives.elementwise import special
+from tracer.runtime.eager.call_cache import replayed
 from tracer.scipy.entropies import xlogy
 from tracer.trace.array import Array
 from tracer.trace.source import here

@@ -9,8 +9,8 @@ from typing import Any
 
 from tracer.lax import igammac
 from tracer.numpy import absolute, exp, inf, log, power, where
-from tracer.primitives import special
-from tracer.runtime.replay import replayed
+from tracer.primitives.elementwise import special
+from tracer.runtime.eager.call_cache import replayed
 from tracer.scipy.operands import at_elements
 from tracer.scipy.stats.standard import standard, within
 from tracer.trace.array import Array

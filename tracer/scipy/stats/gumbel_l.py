@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tracer.numpy import exp, log, log1p
-from tracer.runtime.replay import replayed
+from tracer.runtime.eager.call_cache import replayed
 from tracer.scipy.operands import at_elements
 from tracer.scipy.stats import formulas
 from tracer.scipy.stats.standard import fraction

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from tracer.numpy import broadcast_arrays, exp, floor, inf, sum, where
-from tracer.numpy.conversion import array_of
-from tracer.numpy.promotion import promoted_real
-from tracer.runtime.replay import replayed
+from tracer.numpy.core.conversion import array_of
+from tracer.numpy.core.promotion import promoted_real
+from tracer.runtime.eager.call_cache import replayed
 from tracer.scipy.saddle_points import log_poisson
 from tracer.trace.array import Array
 from tracer.trace.tracebacks import set_boundaries

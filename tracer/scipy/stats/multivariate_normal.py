@@ -11,8 +11,8 @@ from typing import Any
 from tracer.errors import ArgumentError, ShapeError, message
 from tracer.ir import shape
 from tracer.numpy import broadcast_to, exp, linalg, log, square, sum
-from tracer.numpy.conversion import array_of, unified
-from tracer.numpy.promotion import promoted_inexact, require_real
+from tracer.numpy.core.conversion import array_of, unified
+from tracer.numpy.core.promotion import promoted_inexact, require_real
 from tracer.scipy.linalg import solve_triangular
 from tracer.trace.array import Array
 from tracer.trace.source import here

@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from tracer.numpy import exp, log, square
-from tracer.numpy.promotion import promoted_real
+from tracer.numpy.core.promotion import promoted_real
 from tracer.scipy.special import log_ndtr, ndtr, ndtri
 from tracer.trace.array import Array
 from tracer.trace.docstrings import say_of_elements

@@ -9,7 +9,7 @@ from typing import Any
 
 from tracer.nn import log1mexp
 from tracer.numpy import exp, expm1, inf, log, log1p, where
-from tracer.runtime.replay import replayed
+from tracer.runtime.eager.call_cache import replayed
 from tracer.scipy.operands import at_elements
 from tracer.scipy.stats.standard import fraction, standard, within
 from tracer.trace.array import Array

@@ -10,8 +10,8 @@ from typing import Any
 
 from tracer.lax import fori_loop, igammac
 from tracer.numpy import exp, floor, inf, log, nan, where, zeros_like
-from tracer.primitives import special
-from tracer.runtime.replay import replayed
+from tracer.primitives.elementwise import special
+from tracer.runtime.eager.call_cache import replayed
 from tracer.scipy.entropies import xlogy
 from tracer.scipy.operands import at_elements
 from tracer.scipy.saddle_points import log_poisson

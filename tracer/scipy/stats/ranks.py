@@ -36,8 +36,8 @@ from tracer.numpy import (
     where,
     zeros,
 )
-from tracer.numpy.conversion import array_of, floating
-from tracer.numpy.promotion import promoted_inexact, require_real
+from tracer.numpy.core.conversion import array_of, floating
+from tracer.numpy.core.promotion import promoted_inexact, require_real
 from tracer.settings import config
 from tracer.trace.array import Array
 from tracer.trace.source import here

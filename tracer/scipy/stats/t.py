@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from tracer.numpy import exp, inf, log, ones_like, where
-from tracer.runtime.replay import replayed
+from tracer.runtime.eager.call_cache import replayed
 from tracer.scipy.operands import at_elements
 from tracer.scipy.saddle_points import log_beta
 from tracer.scipy.stats.standard import log1p_square, standard, within

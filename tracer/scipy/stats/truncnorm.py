@@ -10,7 +10,7 @@ from typing import Any
 
 from tracer.nn import log1mexp
 from tracer.numpy import exp, inf, log, log1p, where
-from tracer.runtime.replay import replayed
+from tracer.runtime.eager.call_cache import replayed
 from tracer.scipy.normal import log_ndtr, ndtr
 from tracer.scipy.operands import at_elements
 from tracer.scipy.stats.standard import standard, within

@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from tracer.numpy import exp, inf, log, log1p, sin, where
-from tracer.runtime.replay import replayed
+from tracer.runtime.eager.call_cache import replayed
 from tracer.scipy.operands import at_elements
 from tracer.scipy.stats.standard import standard, within
 from tracer.trace.array import Array

@@ -1,0 +1,169 @@
+"""CUDA source: golden texts, NVRTC without spills, and the text itself run on the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from tests.codegen.cuda.cuda_on_cpu import COMPILER, outputs_of
+from tests.runtime.programs import count_to, take
+from tests.schedule.gpu.gpu_programs import PROGRAMS, inputs_of, program_of
+from tracer.codegen.cuda import nvrtc
+from tracer.codegen.cuda.emit import emit_cuda
+from tracer.codegen.cuda.source import CudaSource
+from tracer.codegen.reference.interpreter import interpret
+from tracer.errors import DeviceError, InternalError
+from tracer.ir.dtypes import F16, F32, I16, U64, DType, short_name
+from tracer.ir.loop import Block, Buffer, Function, Invoke, LoopKind, Module, ShuffleKind, Space, View
+from tracer.ir.loop.build import Builder, address, carry, constant
+from tracer.ir.primitive import Effect
+from tracer.ir.program import Program
+from tracer.ir.scalar import ScalarOp
+from tracer.primitives.arrays.reductions.reductions import reduce_sum
+from tracer.primitives.base.reference import run_reference
+from tracer.primitives.elementwise.arithmetic import mul
+from tracer.schedule.gpu.mapping import map_to_gpu
+from tracer.schedule.math.legalise import expand_math
+from tracer.schedule.pipeline import loops
+
+CHECKED = (lambda x, i: [take(x, i)], [("float32", (9,)), ("int64", (600,))])
+GOLDEN = (
+    "fused_f32", "fused_f64", "fused_f16", "integers_i64", "choice_f32", "softmax", "column_sums", "full_sum",
+    "transposed", "with_scalar",
+)  # fmt: skip
+ON_CPU = (
+    "fused_f16", "fused_bf16", "integers_i64", "choice_f32", "softmax", "two_axes", "any_of_row", "with_scalar",
+    "gathered", "empty",
+)  # fmt: skip
+
+
+def gpu_module(program: Program) -> Module:
+    schedule = map_to_gpu(loops(program).module)
+    assert schedule.left == ()
+    return expand_math(schedule.module)
+
+
+def source_of(name: str) -> CudaSource:
+    function, types = CHECKED if name == "checked" else PROGRAMS[name]
+    return emit_cuda(gpu_module(program_of(function, types)))
+
+
+@pytest.mark.parametrize("name", [*GOLDEN, "checked"])
+def test_source(name: str, golden: Callable[[str, str], None]) -> None:
+    golden(f"cuda/{name}", source_of(name).text)
+
+
+def test_equal_programs_give_equal_text() -> None:
+    assert source_of("softmax").text == source_of("softmax").text
+
+
+@pytest.mark.skipif(not nvrtc.is_available(), reason=f"needs NVRTC: {nvrtc.INSTALL}")
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+@pytest.mark.parametrize("name", [*PROGRAMS, "checked"])
+def test_nvrtc_compiles_every_program_without_spills_and_within_limits(name: str, arch: str) -> None:
+    source = source_of(name)
+    compiled = nvrtc.compile_cuda(source.text, arch)
+    assert set(compiled.resources) == {kernel.name for kernel in source.kernels}
+    for kernel in source.kernels:
+        found = compiled.resources[kernel.name]
+        assert (found.stack, found.spill_stores, found.spill_loads) == (0, 0, 0)
+        assert found.registers * kernel.block <= 65536
+        assert found.shared == kernel.shared <= 48 * 1024
+
+
+@pytest.mark.skipif(COMPILER is None, reason="needs g++")
+@pytest.mark.parametrize("name", ON_CPU)
+def test_the_text_computes_what_the_reference_does(name: str, rng: np.random.Generator) -> None:
+    program, inputs = program_of(*PROGRAMS[name]), inputs_of(name, rng)
+    for got, wanted in zip(outputs_of(gpu_module(program), inputs), run_reference(program, inputs), strict=True):
+        close = 2e-2 if wanted.dtype.itemsize == 2 else 2e-5
+        np.testing.assert_allclose(
+            got.astype(np.float64).reshape(wanted.shape), wanted.astype(np.float64), rtol=close, atol=close
+        )
+
+
+def test_a_checked_gather_takes_the_fault_record() -> None:
+    assert Effect.FAULT in program_of(*CHECKED).effects
+    assert [kernel.faults for kernel in source_of("checked").kernels] == [True]
+
+
+def test_no_kernel_returns_or_takes_the_address_of_an_element() -> None:
+    for name in PROGRAMS:
+        kernels = source_of(name).text.split('extern "C"')[1:]
+        assert not any("return" in text or "&" in text.replace(" & ", "") for text in kernels)
+
+
+def test_steps_that_need_the_host_become_comments() -> None:
+    function = lambda x: [count_to(9.0)(reduce_sum(mul(x, x), axes=(0,)))]  # noqa: E731
+    source = emit_cuda(expand_math(map_to_gpu(loops(program_of(function, [("float64", (40,))])).module).module))
+    assert [kernel.name for kernel in source.kernels] == ["nest0"]
+    assert "while" in source.on_host
+    assert "// not on the GPU yet: " in source.text
+
+
+def every_statement(dtype: DType) -> Module:
+    """Exchanged carries, loops both ways, branches with results, masks, and shuffles: into four numbers a thread."""
+    given = Buffer("given", dtype, 32, Space.ARGUMENT)
+    out = Buffer("out", dtype, 4 * 64, Space.ARGUMENT, written=True)
+    b = Builder()
+    with b.for_("b", 0, 2, kind=LoopKind.BLOCK) as block, b.for_("t", 0, 32, kind=LoopKind.THREAD) as thread:
+        place = address((block.index, 128), (thread.index, 4))
+        x = b.load(given, thread.index)
+        start = [carry(x), carry(constant(1, dtype))]
+        with b.for_("k", thread.index, -3, step=-3, carries=start) as loop:
+            loop.yields(b.compute(ScalarOp.ADD, *loop.carries), loop.carries[0])
+        even = b.compute(ScalarOp.EQ, b.compute(ScalarOp.IREM, thread.index, 2), 0)
+        with b.if_(even) as branch:
+            branch.yields(loop.results[0], x)
+        with branch.otherwise:
+            branch.otherwise.yields(b.compute(ScalarOp.MUL, x, 3), loop.results[1])
+        masked = b.load(given, address(thread.index, 1), mask=b.compute(ScalarOp.LT, thread.index, 31), fill=7)
+        b.store(out, place, branch.results[0])
+        b.store(out, address(place, 1), b.compute(ScalarOp.SUB, branch.results[1], masked))
+        b.store(out, address(place, 2), b.shuffle(x, 3, ShuffleKind.DOWN))
+        b.store(out, address(place, 3), b.shuffle(masked, 5))
+        b.store(out, address(place, 3), 2, mask=even)
+    outer = Buffer("given", dtype, 32, Space.INPUT), Buffer("out", dtype, 256, Space.OUTPUT, written=True)
+    main = Function("main", outer, Block((Invoke("kernel", tuple(View(buffer) for buffer in outer)),)))
+    return Module((Function("kernel", (given, out), b.finish()), main), "main")
+
+
+@pytest.mark.skipif(COMPILER is None, reason="needs g++")
+@pytest.mark.parametrize("dtype", [I16, U64, F16, F32], ids=short_name)
+def test_the_text_of_every_statement_means_what_the_interpreter_says(dtype: DType) -> None:
+    module, given = every_statement(dtype), np.arange(1, 33).astype(dtype)
+    wanted = np.zeros(256, dtype)
+    interpret(module, [given, wanted])
+    (got,) = outputs_of(module, [given])
+    np.testing.assert_array_equal(got, wanted)
+
+
+# -- what the schedule must not hand over ----------------------------------------------------------------
+
+
+def kernel_of(body: Callable[[Builder, Buffer], None], blocks: int = 1, threads: int = 32) -> Module:
+    out = Buffer("out", F32, 4, Space.ARGUMENT, written=True)
+    b = Builder()
+    with b.for_("b", 0, blocks, kind=LoopKind.BLOCK), b.for_("t", 0, threads, kind=LoopKind.THREAD):
+        body(b, out)
+    result = Buffer("result", F32, 4, Space.OUTPUT, written=True)
+    main = Function("main", (result,), Block((Invoke("kernel", (View(result),)),)))
+    return Module((Function("kernel", (out,), b.finish()), main), "main")
+
+
+def test_a_grid_beyond_the_limit_is_refused() -> None:
+    with pytest.raises(DeviceError) as caught:
+        emit_cuda(kernel_of(lambda b, out: b.store(out, 0, 1.0), blocks=1 << 31))
+    assert str(caught.value) == (
+        "cuda: kernel needs too many blocks: 2,147,483,648 of at most 2,147,483,647\n  help: split the array"
+    )
+
+
+def test_a_kernel_that_calls_is_a_bug() -> None:
+    with pytest.raises(InternalError) as caught:
+        emit_cuda(kernel_of(lambda b, out: b.copy(out, out, 4)))
+    assert str(caught.value) == (
+        "cuda: Copy within a kernel, which the schedule leaves to the host, in function 'kernel'"
+    )

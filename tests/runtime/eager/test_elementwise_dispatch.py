@@ -1,0 +1,325 @@
+"""Eager elementwise functions in compiled code: kernels for every shape, and what calls them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracer
+import tracer.numpy as tnp
+from tests.laws.tolerances import tolerance_of
+from tracer import jit, lax
+from tracer.errors import DTypeError, ShapeError
+from tracer.ir import dtypes
+from tracer.ir.types import array_type
+from tracer.numpy.core import promotion
+from tracer.primitives.arrays.slice_pad_concatenate import concatenate
+from tracer.primitives.catalogue import ELEMENTWISE
+from tracer.primitives.elementwise.exponential import exp
+from tracer.runtime.eager import call_cache, execute
+from tracer.runtime.eager.elementwise_dispatch import Quick, often
+from tracer.runtime.eager.elementwise_kernels import kernel
+from tracer.runtime.jit.entry import entries_enabled, switch
+from tracer.trace.stage import stage
+
+RNG = np.random.default_rng(0)
+SHAPES = ((), (0,), (1,), (7,), (3, 5), (2, 0, 4), (1000,), (3, 341))
+F64 = array_type(dtypes.F64, ())
+
+
+@pytest.fixture
+def soon() -> Iterator[None]:
+    """Calls are compiled for at their second time."""
+    calls, often.calls = often.calls, 2
+    yield
+    often.calls = calls
+
+
+def chain(quick: Quick) -> int:
+    return quick._chain
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "complex128"])
+@pytest.mark.parametrize("name", ["exp", "sin", "log", "arctan", "cosh"])
+def test_an_eager_function_is_the_compiled_one_to_the_bit(name: str, dtype: str, shape: tuple[int, ...]) -> None:
+    function: Any = getattr(tnp, name)
+    x = tnp.asarray(RNG.uniform(0.1, 3.0, shape).astype(dtype))
+    eagerly, compiled = function(x), jit(function)(x)
+    assert eagerly.type == compiled.type
+    assert np.asarray(eagerly).tobytes() == np.asarray(compiled).tobytes()
+
+
+@pytest.mark.parametrize("name", [p.name for p in ELEMENTWISE if tolerance_of(p.name, dtypes.F64, is_complex=False)])
+def test_what_has_a_tolerance_runs_by_a_kernel(name: str) -> None:
+    primitive = next(p for p in ELEMENTWISE if p.name == name)
+    assert execute._is_inexact(primitive, [tnp.ones(3)])
+
+
+def test_one_kernel_serves_all_shapes() -> None:
+    execute.clear_caches()
+    for shape in SHAPES:
+        x = tnp.asarray(RNG.uniform(size=shape))
+        assert np.allclose(exp(x), np.exp(np.asarray(x)), rtol=1e-15)
+    assert len(execute._kernels) == 1
+
+
+def test_literals_beside_arrays_reach_the_kernel() -> None:
+    x = tnp.asarray([1.0, 2.0, 3.0])
+    assert np.allclose(tnp.float_power(x, 2.5), np.asarray(x) ** 2.5, rtol=1e-15)
+    assert np.allclose(tnp.arctan2(1.0, x), np.arctan2(1.0, np.asarray(x)), rtol=1e-15)
+
+
+@pytest.mark.parametrize("name", ["add", "atan2", "pow"])
+def test_unequal_shapes_are_refused_as_under_jit(name: str) -> None:
+    function = getattr(lax, name)
+    function(tnp.ones(3), tnp.ones(3))
+    for compiled in (function, jit(function)):
+        for shape, shown in (((4,), "f64[4]"), ((1, 3), "f64[1,3]")):
+            with pytest.raises(ShapeError, match="must have equal shapes") as caught:
+                compiled(tnp.ones(3), tnp.ones(shape))
+            assert f"got f64[3] and {shown}" in str(caught.value)
+        assert np.array_equal(compiled(tnp.ones(3), tnp.ones(())), function(tnp.ones(3), tnp.ones(3)))
+
+
+@pytest.mark.parametrize("name", ["sin", "lgamma", "cbrt"])
+def test_a_dtype_is_refused_with_the_shape_that_came(name: str) -> None:
+    with pytest.raises(DTypeError) as caught:
+        getattr(lax, name)(tnp.arange(6).reshape(2, 3))
+    assert "got i64[2,3]" in str(caught.value)
+
+
+def test_what_is_no_single_loop_has_no_kernel() -> None:
+    def twice(inputs: list[Any]) -> list[Any]:
+        return [concatenate([inputs[0], inputs[0]], 0)]
+
+    assert kernel(twice, [F64], [False]) is None
+    assert kernel(lambda inputs: [exp(inputs[0])], [F64], [False], (array_type(dtypes.F32, ()),)) is None
+    assert kernel(lambda inputs: [exp(inputs[0])], [F64], [False], (F64,)) is not None
+
+
+@pytest.mark.usefixtures("soon")
+def test_frequent_calls_are_recognised_for_every_shape() -> None:
+    calls: list[Any] = []
+
+    def function(x: Any, y: Any) -> Any:
+        calls.append((x, y))
+        return promotion._apply(promotion.promoted, lambda a, b: a * b + b, "f", x, y)
+
+    quick = Quick(function)
+    x = tnp.asarray([1.0, 2.0])
+    for _ in range(2):
+        quick.call(x, x)
+    assert chain(quick) == 1
+    calls.clear()
+    for shape in SHAPES:
+        a, b = RNG.uniform(size=shape), RNG.uniform(size=shape)
+        got = quick.call(tnp.asarray(a), tnp.asarray(b))
+        assert np.array_equal(got, a * b + b)
+        assert got.shape == shape
+    assert not calls
+
+
+@pytest.mark.parametrize("shapes", [((2, 3), (3,)), ((3,), ()), ((), (2, 2)), ((2, 1), (1, 3))], ids=str)
+def test_frequent_calls_on_arrays_that_are_broadcast_are_recognised(
+    shapes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(call_cache.often, "calls", 2)
+    monkeypatch.setattr(call_cache.often, "replays", 1)
+    calls: list[Any] = []
+
+    def function(x: Any, y: Any) -> Any:
+        calls.append((x, y))
+        return promotion._apply(promotion.promoted, lambda a, b: a * b + b, "f", x, y)
+
+    quick = Quick(function)
+    for _ in range(4):
+        a, b = (RNG.uniform(size=shape) for shape in shapes)
+        got = quick.call(tnp.asarray(a), tnp.asarray(b))
+        assert np.array_equal(got, a * b + b)
+    assert len(calls) == 3  # twice, and once while it was staged
+    assert quick.chained == 1
+
+
+@pytest.mark.usefixtures("soon")
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        (tnp.ones(3), tnp.ones((2, 3))),  # broadcast
+        (tnp.ones(3, "float32"), tnp.ones(3)),  # other dtypes
+        (tnp.ones(3), 2**80), (tnp.ones(3), True), (tnp.ones(3), [1.0, 2.0, 3.0]),  # what only Python knows
+        (1.0, 2.0),
+    ],
+)  # fmt: skip
+def test_other_calls_go_to_python(x: Any, y: Any) -> None:
+    quick = Quick(tnp.add)
+    for _ in range(4):
+        quick.call(tnp.ones(3), tnp.ones(3))
+        quick.call(tnp.ones(3), 2)
+    assert chain(quick) == 2
+    assert np.array_equal(quick.call(x, y), np.add(np.asarray(x), float(y) if type(y) is int else y))
+
+
+@pytest.mark.usefixtures("soon")
+def test_a_recognised_function_is_traced_in_traces() -> None:
+    quick = Quick(tnp.exp)
+    x = tnp.asarray([0.5, 1.0])
+    for _ in range(3):
+        quick.call(x)
+    assert chain(quick) == 1
+    staged = stage(lambda inputs: [quick.call(inputs[0]), quick.call(x)], [array_type(dtypes.F64, (2,))])
+    assert [e.primitive.name for e in staged.program.equations] == ["exp", "exp"]
+    assert np.allclose(tracer.grad(lambda v: tnp.sum(quick.call(v)))(x), np.exp(np.asarray(x)), rtol=1e-15)
+
+
+@pytest.mark.usefixtures("soon")
+def test_a_changed_setting_is_noticed() -> None:
+    quick = Quick(lambda x: tnp.divide(x, 2))
+    x = tnp.arange(3)
+    for _ in range(3):
+        before = quick.call(x)
+    assert chain(quick) == 1
+    former = tracer.config.default_float
+    try:
+        tracer.config.default_float = "float32"
+        weak = [quick.call(tnp.asarray(1)) for _ in range(3)][-1]
+        assert weak.dtype == tnp.divide(tnp.asarray(1), 2).dtype
+    finally:
+        tracer.config.default_float = former
+    assert quick.call(x).type == before.type
+
+
+@pytest.mark.usefixtures("soon")
+def test_a_result_may_be_rebound_in_a_trace() -> None:
+    def f(x: Any) -> Any:
+        y = tnp.exp(tnp.asarray([1.0, 2.0]))
+        y[0] = 0.0
+        return tnp.sum(x * y)
+
+    assert np.isclose(tracer.grad(f)(2.0), np.exp(2.0), rtol=1e-15)
+
+
+def test_the_first_thing_compiled_may_be_in_a_trace() -> None:
+    program = """
+import tracer, tracer.numpy as tnp
+from tracer.runtime.jit.entry import entries_enabled
+print(float(tracer.grad(lambda x: x * tnp.exp(tnp.asarray(0.0)))(2.0)), entries_enabled())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1.0", str(entries_enabled())]
+
+
+def test_without_entries_programs_of_one_shape_compute_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = tnp.asarray(RNG.uniform(size=(3, 5)))
+    before = tnp.exp(x)
+    execute.clear_caches()
+    monkeypatch.setattr(switch, "ctypes_only", True)
+    assert np.asarray(exp(x)).tobytes() == np.asarray(before).tobytes()
+    monkeypatch.undo()
+    execute.clear_caches()
+
+
+def test_integers_round_once_to_floats() -> None:
+    number = 2**60 + 2**36 + 1  # by way of float64 it would round to even
+    assert float((tnp.asarray([0.0], "float32") + number)[0]) == float(np.int64(number).astype(np.float32))
+
+
+def test_arrays_of_equal_dtypes_have_one_object_for_them() -> None:
+    for given in (np.arange(3).astype(np.longlong), np.arange(3.0).astype(">f8"), np.arange(3, dtype="=i4")):
+        x = tnp.asarray(given)
+        assert x.dtype is dtypes.ONE_OBJECT[x.dtype]
+        assert np.allclose(tnp.exp(x), np.exp(given), rtol=1e-6)  # of int32 it is a float32
+
+
+def test_long_calls_are_compiled_earlier(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes as long as five short ones counts for so many."""
+    monkeypatch.setattr(often, "calls", 40)
+    monkeypatch.setattr(often, "short", 0.0001)
+    quick = Quick(lambda x: (time.sleep(0.002), x)[1] + x)
+    for _ in range(5):
+        quick.call(tnp.ones(3))
+    assert quick._chain == 1
+
+
+@pytest.mark.parametrize(
+    "number", [np.float64(0.1), np.float32(0.1), np.int64(3), np.int8(-3), np.uint64(7), np.bool_(True)]
+)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "int64"])
+def test_numpys_numbers_beside_arrays_are_what_they_are_before_the_call_is_frequent(number: Any, dtype: str) -> None:
+    x = tnp.asarray(np.arange(1, 6), dtype=dtype)
+    for name in ("add", "multiply", "divide", "maximum", "less", "power", "arctan2"):
+        if name == "power" and number.dtype.kind == "i" and number < 0:
+            continue
+        function = getattr(tnp, name)
+        for call in (lambda function=function: function(x, number), lambda function=function: function(number, x)):
+            found = call()
+            inner = tracer.vmap(lambda _, call=call: call())(tnp.zeros(1))[0]  # promoted as numbers
+            assert found.type == inner.type, name
+            np.testing.assert_allclose(found, inner, rtol=1e-6 if dtype == "float32" else 1e-14)
+
+
+@pytest.mark.usefixtures("soon")
+def test_numpys_numbers_beside_arrays_are_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(call_cache.often, "calls", 2)
+    monkeypatch.setattr(call_cache.often, "replays", 2)
+    x, runs = tnp.arange(4.0), [0]
+
+    def scaled(a: Any, b: Any) -> Any:
+        runs[0] += 1
+        return tnp.add(a, b)
+
+    quick = Quick(scaled)
+    for n in range(20):
+        assert quick.call(x, np.float64(n)).tolist() == [n, n + 1.0, n + 2.0, n + 3.0]
+    assert runs[0] < 8
+
+
+@pytest.mark.usefixtures("soon")
+@pytest.mark.parametrize("number", ["bool", "int8", "uint64", "float16", "float32", "float64", "complex128"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+@pytest.mark.parametrize("name", ["add", "power", "where"])
+def test_numpys_numbers_beside_arrays_are_as_they_were_once_they_are_frequent(
+    number: str, dtype: str, name: str
+) -> None:
+    x, public, three = tnp.asarray(np.arange(1, 6), dtype=dtype), getattr(tnp, name), np.dtype(number).type(3)
+    function = partial(public, x > 2) if name == "where" else public
+    for operands in ((x, three), (three, x)):
+        try:
+            first = function(*operands)
+        except (DTypeError, TypeError):
+            continue
+        quick, n = Quick(function), 0
+        while not chain(quick) and n < 10:
+            n += 1
+            quick.call(*operands)
+        found = quick.call(*operands)
+        assert found.type == first.type
+        assert np.asarray(found).tobytes() == np.asarray(first).tobytes()
+
+
+@pytest.mark.usefixtures("soon")
+def test_numpys_numbers_stay_out_of_python() -> None:
+    x, runs = tnp.arange(4.0), [0]
+
+    def scaled(a: Any, b: Any) -> Any:
+        runs[0] += 1
+        return tnp.multiply(a, b)
+
+    quick = Quick(scaled)
+    for number in (np.float64(2), np.float32(2), np.int8(2)):
+        for _ in range(3):
+            quick.call(x, number)
+    assert chain(quick) == 3
+    before = runs[0]
+    for number in (np.float64(3), np.float32(4), np.int8(5)):
+        assert quick.call(x, number).tolist() == (np.arange(4.0) * number).tolist()
+    assert runs[0] == before
+    assert quick.call(x, type("Meters", (np.float64,), {})(2.0)).tolist() == [0.0, 2.0, 4.0, 6.0]
+    assert runs[0] > before

@@ -1,0 +1,398 @@
+"""The compiled entry: what it recognises, what it hands on, references, memory, and the cyclic garbage collector."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import warnings
+import weakref
+from collections import OrderedDict, deque
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.runtime.programs import arange, double, scaled, take
+from tracer.errors import ArgumentError, OutOfBoundsError, ShapeError
+from tracer.ir import dtypes
+from tracer.ir.types import KeyType
+from tracer.primitives.elementwise.arithmetic import add
+from tracer.primitives.elementwise.trigonometric import sin
+from tracer.runtime.eager import execute
+from tracer.runtime.jit import entry
+from tracer.runtime.jit.jit import JitFunction, jit
+from tracer.runtime.native import capi
+from tracer.settings import config, gate
+from tracer.trace.array import Array, concrete
+from tracer.trace.convert import as_array
+
+pytestmark = [
+    pytest.mark.skipif(capi.why_not() is not None, reason=str(capi.why_not())),
+    pytest.mark.usefixtures("young_heap"),
+]
+
+
+class Watch:
+    """Counts the calls of a jitted function that go by way of Python."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        slow = JitFunction._slow
+
+        def counted(function: JitFunction, /, *args: Any, **kwargs: Any) -> Any:
+            self.count += 1
+            return slow(function, *args, **kwargs)
+
+        monkeypatch.setattr(JitFunction, "_slow", counted)
+
+    def slow_calls(self, call: Any) -> int:
+        before = self.count
+        call()
+        return self.count - before
+
+
+@pytest.fixture
+def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
+    return Watch(monkeypatch)
+
+
+def test_this_python_and_numpy_are_known() -> None:
+    assert capi.why_not() is None
+    assert entry.entries_enabled()
+    assert all(capi.entry_symbols().values())
+
+
+def test_what_is_not_known_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    why = capi.why_not.__wrapped__
+    with monkeypatch.context() as patch:
+        patch.setattr(capi, "NDARRAY_NDIM", 20)
+        assert why() == "objects are laid out differently: ndarray"
+    with monkeypatch.context() as patch:
+        patch.setattr(capi, "_NUMPY_ABI", 0x03000000)
+        assert why() == "NumPy's binary interface is 0x2000000, not 0x3000000"
+    with monkeypatch.context() as patch:
+        patch.setattr("sysconfig.get_config_var", lambda name: name == "Py_GIL_DISABLED")
+        assert why() == "Python is built without the GIL, and lays objects out differently"
+    assert why() is None
+
+
+def test_containers_with_python_code_of_their_own_go_through_python(watch: Watch) -> None:
+    f = jit(lambda tree: tree)
+    for tree in (OrderedDict(b=1.0, a=2.0), {(1, 2): 1.0}, deque([1.0])):
+        f(tree)
+        assert watch.slow_calls(lambda tree=tree: f(tree)) == 1
+        assert type(f(tree)) is type(tree)
+
+
+def test_float32_as_the_default_float_is_part_of_what_is_recognised(watch: Watch) -> None:
+    f = jit(lambda x: x)
+    config.default_float = "float32"
+    try:
+        assert f(0.1).dtype == np.float32
+        assert watch.slow_calls(lambda: f(0.1)) == 0
+        assert float(f(0.1)) == float(np.float32(0.1))
+        assert f(0.1j).dtype == np.complex64
+        assert complex(f(0.1j)) == complex(np.complex64(0.1j))
+    finally:
+        config.default_float = "float64"
+    assert f(0.1).dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        (np.arange(3.0),), (arange(3),), (2.0,), (3,), (True,), (1j,), ((1.0, [2, {"a": arange(2)}]),), (None, 1.0),
+        ({"b": 1.0, "a": (2.0,)},), (np.float64(2), [np.int8(3), np.bool_(True)]), (np.complex64(1j), np.float16(2)),
+    ],
+)  # fmt: skip
+def test_a_second_call_of_the_same_kind_stays_out_of_python(watch: Watch, args: tuple[Any, ...]) -> None:
+    f = jit(lambda *trees: trees)
+    assert watch.slow_calls(lambda: f(*args)) == 1
+    assert watch.slow_calls(lambda: f(*args)) == 0
+
+
+@pytest.mark.parametrize("dtype", dtypes.OF_NUMPY, ids=str)
+def test_numpys_numbers_are_read_where_they_are(watch: Watch, dtype: np.dtype[Any]) -> None:
+    f, numbers = jit(lambda x: (x, add(x, x))), [dtype.type(n) for n in (1, 0, 3, -7 if dtype.kind in "if" else 7)]
+    f(numbers[0])
+    for number in numbers:
+        results: list[Any] = []
+        assert watch.slow_calls(lambda number=number, into=results: into.append(f(number))) == 0
+        same, twice = results[0]
+        assert (same.dtype, same.weak_type, same.shape) == (dtype, False, ())
+        assert np.asarray(same).tobytes() == number.tobytes()
+        assert np.asarray(twice).tobytes() == np.asarray(add(concrete(np.array(number)), number)).tobytes()
+
+
+def test_numbers_of_another_class_than_numpys_are_handed_on(watch: Watch) -> None:
+    f = jit(lambda x: x)
+    f(np.float64(2))
+    for other in (np.float32(2), type("Meters", (np.float64,), {})(2.0), 2.0):
+        assert watch.slow_calls(lambda other=other: f(other)) == 1
+
+
+def test_numpys_numbers_that_are_donated_stay_what_they_are() -> None:
+    f, number = jit(lambda x: add(x, x), donate_argnums=0), np.float64(2)
+    for _ in range(5):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert float(f(number)) == 4.0
+        assert number == 2.0
+
+
+def test_keywords_stay_out_of_python(watch: Watch) -> None:
+    f = jit(lambda x, **rest: add(x, rest["y"]))
+    assert watch.slow_calls(lambda: f(arange(1), y=arange(1), z=3)) == 1
+    assert watch.slow_calls(lambda: f(arange(1), y=arange(1), z=3)) == 0
+    assert watch.slow_calls(lambda: f(arange(1), z=3, y=arange(1))) == 1
+
+
+def test_static_arguments_stay_out_of_python(watch: Watch) -> None:
+    f = jit(lambda x, mode, shape: x, static_argnums=(1, 2))
+    f(1.0, "a b c".replace(" ", "-"), (3, 4))
+    assert watch.slow_calls(lambda: f(1.0, "a b c".replace(" ", "-"), (3, 4))) in (0, 1)
+    shape = (3, 4)
+    f(1.0, "fast", shape)
+    assert watch.slow_calls(lambda: f(1.0, "fa" + "st", shape)) == 0
+
+
+def test_several_kinds_of_arguments_stay_out_of_python(watch: Watch) -> None:
+    f = jit(double)
+    kinds = [np.arange(3.0), np.arange(3), 1.0, (np.zeros((2, 2), "f4"))]
+    for kind in kinds:
+        f(kind)
+    for _ in range(3):
+        for kind in kinds:
+            assert watch.slow_calls(lambda kind=kind: f(kind)) == 0
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        np.arange(4.0), np.arange(3.0).reshape(1, 3), np.arange(3, dtype="f4"), np.arange(6.0)[::2],
+        np.arange(3.0).astype(">f8"), 1.0, as_array(2.0), [1.0], (), None,
+    ],
+)  # fmt: skip
+def test_other_arguments_are_handed_on(watch: Watch, other: Any) -> None:
+    f = jit(lambda x: x)
+    f(np.arange(3.0))
+    assert watch.slow_calls(lambda: f(other)) == 1
+    assert watch.slow_calls(lambda: f(np.arange(3.0))) == 0
+
+
+def test_a_weak_and_a_strong_scalar_are_told_apart() -> None:
+    f = jit(lambda x: x)
+    for _ in range(2):
+        assert f(2.0).weak_type
+        assert not f(np.float64(2.0)).weak_type
+        assert not f(concrete(np.array(2.0))).weak_type
+        assert f(concrete(np.array(2.0), weak=True)).weak_type
+
+
+def test_keys_and_their_words_are_told_apart() -> None:
+    words = np.zeros((3, 2), np.uint32)
+    f = jit(lambda x: x)
+    for _ in range(2):
+        key = f(concrete(words, type=KeyType((3,))))
+        assert key.type == KeyType((3,))
+        assert f(concrete(words)).shape == (3, 2)
+        assert f(words).shape == (3, 2)
+
+
+def test_a_call_while_something_is_traced_goes_through_python(watch: Watch) -> None:
+    f = jit(double)
+    f(1.0)
+    gate.close()
+    try:
+        assert watch.slow_calls(lambda: f(1.0)) == 1
+    finally:
+        gate.open()
+    assert watch.slow_calls(lambda: f(1.0)) == 0
+
+
+def test_an_exception_in_python_passes_through(watch: Watch) -> None:
+    f = jit(double)
+    f(1.0)
+    with pytest.raises(ArgumentError, match="is no array"):
+        f("text")
+    assert float(f(1.0)) == 2.0
+
+
+def test_a_fault_leaves_no_frame_of_ours() -> None:
+    f = jit(take)
+    x, i = arange(3), np.array([5])
+    f(x, np.array([1]))
+    with pytest.raises(OutOfBoundsError) as error:
+        f(x, i)
+    assert error.traceback[-1].path.name == "test_entry.py"
+
+
+def test_no_error_shows_frames_of_ours() -> None:
+    def wrong(x: Any) -> Any:
+        return add(x, arange(4))
+
+    f, g = jit(wrong), jit(lambda x: {}[x.shape])
+    f(arange(4))
+    g.__call__ = entry.front(g._guarded)
+    for call, error in ((lambda: f(1.0), ShapeError), (lambda: g(1.0), KeyError), (lambda: g(1.0, 2.0), TypeError)):
+        with pytest.raises(error) as caught:
+            call()
+        assert {frame.path.name for frame in caught.traceback} == {"test_entry.py"}
+
+
+def test_a_bug_of_ours_shows_all_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+    f = jit(double)
+    f(1.0)
+    monkeypatch.setattr("tracer.runtime.jit.trace_call.stage", None)
+    with pytest.raises(TypeError, match="'NoneType' object is not callable") as caught:
+        f(2)
+    assert {"jit.py", "staging.py"} <= {frame.path.name for frame in caught.traceback}
+
+
+def test_results_own_their_memory() -> None:
+    f = jit(lambda x: (x, x))
+    x = np.arange(1000.0)
+    for result in (*f(x), *f(x)):
+        value = result._value
+        assert value.base is None
+        assert value.flags.owndata
+        assert not np.shares_memory(value, x)
+    one, other = f(x)
+    assert not np.shares_memory(one._value, other._value)
+
+
+def test_results_outlive_everything_else() -> None:
+    f = jit(double)
+    f(1.0)
+    y = f(np.arange(3.0))
+    del f
+    gc.collect()
+    assert np.asarray(y).tolist() == [0.0, 2.0, 4.0]
+
+
+def counts(*things: object) -> list[int]:
+    return [sys.getrefcount(thing) for thing in things]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_no_references_leak(fails: bool) -> None:
+    x, a, tree = np.arange(3.0), arange(3), {"k": [1.5, arange(3)]}
+    i = np.array([7 if fails else 1])
+    f = jit(lambda x, a, tree, i: {"y": take(add(x, a), i), "x": tree["k"]})
+
+    def call() -> None:
+        try:
+            f(x, a, tree, i)
+        except OutOfBoundsError:
+            assert fails
+
+    call()
+    call()
+    watched = (x.dtype, i.dtype, x, a, a._value, tree, tree["k"], np.ndarray, Array, None, True, False, f, f.__call__)
+    gc.collect()
+    before, blocks = counts(*watched), sys.getallocatedblocks()
+    for _ in range(1000 if fails else 100_000):
+        call()
+    after = counts(*watched)
+    assert max(b - a for a, b in zip(before, after, strict=True)) < 20
+    assert min(b - a for a, b in zip(before, after, strict=True)) > -20
+    gc.collect()
+    assert sys.getallocatedblocks() - blocks < 500  # one a call would be a thousand
+
+
+def test_no_references_leak_when_arguments_are_handed_on() -> None:
+    f = jit(lambda x, y: x)
+    a, wrong = arange(3), np.arange(6.0)[::2]
+    for _ in range(3):
+        f(a, wrong)
+    before = counts(a, a._value, wrong, wrong.dtype)
+    for _ in range(500):
+        f(a, wrong)
+    after = counts(a, a._value, wrong, wrong.dtype)
+    assert max(b - a for a, b in zip(before, after, strict=True)) < 20
+
+
+def test_results_are_seen_by_the_garbage_collector() -> None:
+    result = jit(double)(arange(3))
+    assert gc.is_tracked(result)
+    value = jit(lambda x: (x, x))(1.0)
+    assert gc.is_tracked(value)
+
+
+def test_a_jitted_function_in_a_cycle_is_collected() -> None:
+    class Model:
+        pass
+
+    def build() -> Any:
+        model = Model()
+        model.weights = arange(3)
+        model.apply = jit(lambda x: add(x, model.weights))
+        for _ in range(3):
+            model.apply(arange(3))
+        return weakref.ref(model), weakref.ref(model.apply), weakref.ref(model.weights)
+
+    gone = build()
+    gc.collect()
+    assert [reference() for reference in gone] == [None, None, None]
+
+
+def test_a_large_arena_is_used_again_and_freed() -> None:
+    f = jit(lambda x: add(take(x, np.arange(100_000) % 7), take(x, np.arange(100_000) % 5)))
+    x = arange(10)
+    first = np.asarray(f(x))
+    for _ in range(20):
+        np.testing.assert_array_equal(f(x), first)
+    del f
+    gc.collect()
+
+
+def test_threads_share_an_executable() -> None:
+    f = jit(lambda x, s: add(scaled(x, s), take(x, np.arange(20_000))))
+    x = np.arange(20_000.0)
+    f(x, np.full(20_000, 1.0))
+    wrong: list[Any] = []
+
+    def work(number: float) -> None:
+        factor = np.full(20_000, number)
+        for _ in range(60):
+            if not (np.asarray(f(x, factor)) == x * (number + 1)).all():
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(float(n),)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_a_handle_may_be_rebound_while_the_program_runs() -> None:
+    """The value read by a call is held by it, whatever other threads do with the handle."""
+    handle = as_array(np.ones(200_000))
+    f = jit(lambda x: add(x, handle))
+    x, stop = np.zeros(200_000), threading.Event()
+    f(x)
+
+    def rebind() -> None:
+        while not stop.is_set():
+            handle._value = np.ones(200_000)
+
+    thread = threading.Thread(target=rebind)
+    thread.start()
+    try:
+        for _ in range(100):
+            assert (np.asarray(f(x)) == 1.0).all()
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_the_layout_of_objects_is_tried_alike_within_a_trace() -> None:
+    assert jit(lambda x: x if capi.why_not.__wrapped__() is None else 0.0)(1.0) == 1.0
+
+
+def test_functions_run_where_entries_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entry.switch, "ctypes_only", True)
+    monkeypatch.setattr(execute, "_kernels", {})
+    np.testing.assert_allclose(sin(as_array(np.asarray([0.5, 1.0]))), np.sin([0.5, 1.0]))

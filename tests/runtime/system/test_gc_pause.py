@@ -1,0 +1,80 @@
+"""The cyclic collector is paused while a program is compiled, and is afterwards as it was."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from tracer.runtime.system.gc_pause import collector_paused
+
+
+@pytest.fixture(autouse=True)
+def collector_as_it_was() -> Iterator[None]:
+    was_on = gc.isenabled()
+    yield
+    (gc.enable if was_on else gc.disable)()
+
+
+def test_pauses_nest_and_end_with_errors() -> None:
+    gc.enable()
+
+    def fail() -> None:
+        with collector_paused():
+            with collector_paused():
+                assert not gc.isenabled()
+            assert not gc.isenabled()
+            raise ValueError("inside")
+
+    with pytest.raises(ValueError, match="inside"):
+        fail()
+    assert gc.isenabled()
+
+
+def test_a_collector_that_is_off_stays_off() -> None:
+    gc.disable()
+    with collector_paused():
+        assert not gc.isenabled()
+    assert not gc.isenabled()
+
+
+def test_the_last_thread_turns_it_on_again() -> None:
+    gc.enable()
+    inside, leave = threading.Event(), threading.Event()
+
+    def other() -> None:
+        with collector_paused():
+            inside.set()
+            leave.wait(10)
+
+    thread = threading.Thread(target=other)
+    with collector_paused():
+        thread.start()
+        assert inside.wait(10)
+    assert not gc.isenabled()
+    leave.set()
+    thread.join()
+    assert gc.isenabled()
+
+
+def test_what_was_made_meanwhile_counts_as_old() -> None:
+    gc.enable()
+    with collector_paused():
+        made = [[n] for n in range(5000)]
+    assert gc.get_count()[0] < 5000
+    assert not gc.get_freeze_count()
+    assert any(x is made[7] for x in gc.get_objects(generation=2))
+
+
+def test_what_the_user_froze_stays_frozen() -> None:
+    gc.enable()
+    gc.freeze()
+    try:
+        frozen = gc.get_freeze_count()
+        with collector_paused():
+            pass
+        assert gc.get_freeze_count() >= frozen - 100  # less what was freed in between
+    finally:
+        gc.unfreeze()

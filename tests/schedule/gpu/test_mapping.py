@@ -1,0 +1,225 @@
+"""The mapping to a GPU, checked by the interpreter of loop IR: bounds, races, barriers, and the results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.primitives import structural, structural_cases
+from tests.runtime.programs import call_host, count_to, take
+from tests.schedule.gpu.gpu_programs import PROGRAMS, inputs_of, program_of
+from tracer.codegen.reference.interpreter import Order, Outcome, interpret
+from tracer.codegen.status import Status
+from tracer.errors import DeviceError
+from tracer.ir.loop import Constant, For, Function, LoopKind, Module, Space
+from tracer.ir.loop.check import check_module
+from tracer.ir.loop.text import loop_text
+from tracer.ir.loop.walk import statements_of
+from tracer.ir.program import Program
+from tracer.passes.pipeline import optimize
+from tracer.primitives.arrays.reductions.reductions import reduce_sum
+from tracer.primitives.arrays.sorting import sort
+from tracer.primitives.base.reference import run_reference
+from tracer.primitives.control.cumulative import cumsum
+from tracer.primitives.elementwise.arithmetic import add, mul
+from tracer.primitives.elementwise.exponential import exp
+from tracer.primitives.linalg.dot_general import dot_general
+from tracer.schedule.gpu.mapping import GpuSchedule, map_to_gpu
+from tracer.schedule.math.legalise import expand_math
+from tracer.schedule.pipeline import loops
+
+# relative to 1, by the bytes of an element: sums are split differently from the reference's
+_TOLERANCE = {1: 0.0, 2: 2e-2, 4: 2e-5, 8: 1e-12}
+
+
+def mapped(program: Program) -> GpuSchedule:
+    schedule = map_to_gpu(loops(program).module)
+    check_module(schedule.module)
+    return schedule
+
+
+def run(module: Module, inputs: list[Any], order: Order = Order.FORWARD) -> tuple[Outcome, list[Any]]:
+    entry = next(f for f in module.functions if f.name == module.entry)
+    outputs = [np.zeros(p.size, p.dtype) for p in entry.parameters if getattr(p, "space", None) is Space.OUTPUT]
+    outcome = interpret(expand_math(module), [*(x.reshape(-1) for x in inputs), *outputs], order=order)
+    return outcome, outputs
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_mapped_programs_equal_the_reference_in_any_order_of_blocks(name: str, rng: np.random.Generator) -> None:
+    program = program_of(*PROGRAMS[name])
+    schedule, inputs = mapped(program), inputs_of(name, rng)
+    assert schedule.left == ()
+    results = []
+    for order in Order:
+        outcome, outputs = run(schedule.module, inputs, order)
+        assert outcome.status is Status.DONE
+        results.append(outputs)
+    for wanted, *got in zip(run_reference(program, inputs), *results, strict=True):
+        close = _TOLERANCE[wanted.dtype.itemsize] if wanted.dtype.kind not in "biu" else 0.0
+        np.testing.assert_allclose(
+            got[0].astype(np.float64).reshape(wanted.shape), wanted.astype(np.float64), rtol=close, atol=close
+        )
+        assert len({array.tobytes() for array in got}) == 1
+
+
+def kernel_loops(module: Module) -> Iterator[tuple[Function, For, For]]:
+    """Every kernel with its loop over blocks and its loop over threads."""
+    for function in module.functions:
+        found = [s for s in statements_of(function.body) if isinstance(s, For)]
+        blocks = [s for s in found if s.kind is LoopKind.BLOCK]
+        threads = [s for s in found if s.kind is LoopKind.THREAD]
+        if function.name != module.entry:
+            assert len(blocks) == len(threads) == 1
+            yield function, blocks[0], threads[0]
+
+
+def extent(loop: For) -> int:
+    assert isinstance(loop.stop, Constant)
+    return int(loop.stop.value)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_blocks_are_whole_warps(name: str) -> None:
+    for _, _, threads in kernel_loops(mapped(program_of(*PROGRAMS[name])).module):
+        assert extent(threads) % 32 == 0
+        assert 32 <= extent(threads) <= 512
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes", "grid"),
+    [
+        ((1000, 7), (1,), (4, 256)),  # short rows: a thread each
+        ((8, 300), (1,), (8, 128)),  # rows: a block each
+        ((2000, 4000), (1,), (2000, 256)),
+        ((40, 1100), (0,), (5, 256)),  # many columns: a thread each, neighbours read neighbours
+        ((600, 3), (0,), (3, 256)),  # few columns: a block each
+        ((64, 100), (0, 1), (1, 512)),
+        ((5,), (0,), (1, 32)),
+        ((0, 5), (1,), (0, 32)),
+        ((5, 0), (1,), (1, 32)),
+    ],
+)
+def test_shapes_alone_decide_how_a_sum_is_split(
+    shape: tuple[int, ...], axes: tuple[int, ...], grid: tuple[int, int]
+) -> None:
+    module = mapped(program_of(lambda x: [reduce_sum(x, axes=axes)], [("float32", shape)])).module
+    ((_, blocks, threads),) = kernel_loops(module)
+    assert (extent(blocks), extent(threads)) == grid
+
+
+def halved(values: Any) -> Any:
+    while len(values) > 1:
+        values = values[: len(values) // 2] + values[len(values) // 2 :]
+    return values[0]
+
+
+def test_a_row_is_summed_in_the_documented_order(rng: np.random.Generator) -> None:
+    x = (rng.standard_normal(300) * 10.0 ** rng.integers(-6, 6, 300)).astype(np.float32)
+    module = mapped(program_of(lambda v: [reduce_sum(v, axes=(1,))], [("float32", (20, 300))])).module
+    _, (got,) = run(module, [np.tile(x, 20)])
+    threads = 128
+    parts = np.full(threads, -0.0, np.float32)
+    for start in range(0, 300, threads):
+        chunk = x[start : start + threads]
+        parts[: len(chunk)] += chunk
+    warps = np.array([halved(warp) for warp in parts.reshape(-1, 32)])
+    assert got[0] == np.float32(0.0) + halved(warps)
+    assert got[0] != np.sum(x.astype(np.float64)).astype(np.float32), "a sum that any order gives shows nothing"
+
+
+def test_softmax_as_loops(golden: Callable[[str, str], None]) -> None:
+    golden("schedule/gpu_softmax", loop_text(mapped(program_of(*PROGRAMS["softmax"])).module))
+
+
+def test_scalars_between_nests_are_kernels_of_one_thread(golden: Callable[[str, str], None]) -> None:
+    golden("schedule/gpu_scalars", loop_text(mapped(program_of(*PROGRAMS["with_scalar"])).module))
+
+
+# -- faults ----------------------------------------------------------------------------------------------
+
+
+def test_a_checked_gather_records_its_first_fault() -> None:
+    program = program_of(lambda x, i: [take(x, i)], [("float32", (9,)), ("int64", (600,))])
+    indices = np.arange(600) % 9
+    indices[[400, 77]] = 9, -10
+    outcome, _ = run(mapped(program).module, [np.ones(9, np.float32), indices])
+    assert outcome.status is Status.FAULT
+    assert outcome.fault is not None
+    assert (outcome.fault.site, outcome.fault.position) == (0, 77)
+
+
+# -- what has no kernel ----------------------------------------------------------------------------------
+
+VECTOR = [("float32", (40,))]
+MATRICES = [("float32", (60, 50)), ("float32", (50, 70))]
+
+
+def product(x: Any, y: Any) -> list[Any]:
+    return [dot_general(exp(x), y, (((1,), (0,)), ((), ())))]
+
+
+@pytest.mark.parametrize(
+    ("function", "types", "left"),
+    [
+        (product, MATRICES, ("main: the library routine gemm_f32",)),
+        (lambda x: [count_to(9.0)(reduce_sum(x, axes=(0,)))], VECTOR, ("main: a while loop",)),
+        (lambda x: [call_host(np.sort, x)], VECTOR, ("main: a callback into Python",)),
+        (
+            lambda x: [cumsum(x, axis=0)],
+            VECTOR,
+            ("nest0: a loop whose rounds follow each other, with nothing around it for threads to share",),
+        ),
+    ],
+)
+def test_what_has_no_kernel_is_named_and_stays_as_it_was(function: Any, types: Any, left: tuple[str, ...]) -> None:
+    schedule = mapped(program_of(function, types))
+    assert schedule.left == left
+
+
+def test_the_rest_of_a_program_that_does_not_fit_is_mapped_all_the_same(rng: np.random.Generator) -> None:
+    program = program_of(lambda x: [mul(x, x), cumsum(add(x, 1.0), axis=0)], VECTOR)
+    schedule, x = mapped(program), rng.standard_normal(40).astype(np.float32)
+    kinds = {s.kind for f in schedule.module.functions for s in statements_of(f.body) if isinstance(s, For)}
+    assert kinds == {LoopKind.BLOCK, LoopKind.THREAD, LoopKind.SERIAL}
+    _, outputs = run(schedule.module, [x])
+    for got, wanted in zip(outputs, run_reference(program, [x]), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_requiring_a_gpu_says_what_is_missing() -> None:
+    schedule = mapped(program_of(product, MATRICES, "f"))
+    with pytest.raises(DeviceError) as caught:
+        schedule.require("cuda of f")
+    assert str(caught.value).splitlines() == [
+        "cuda of f: this program does not run on a GPU yet",
+        "  main: the library routine gemm_f32",
+        "  help: run it on the CPU; .lower(...).cuda() shows the kernels that it has",
+    ]
+
+
+def test_sorting_has_no_kernel() -> None:
+    assert mapped(program_of(lambda x: [sort(x)], VECTOR)).left != ()
+
+
+# -- breadth ---------------------------------------------------------------------------------------------
+
+CASES = {case.label: case for case in (*structural_cases.CASES, *structural_cases.OURS)}
+
+
+@pytest.mark.parametrize("label", CASES)
+def test_structural_programs_keep_their_meaning_as_far_as_they_are_mapped(label: str) -> None:
+    case = CASES[label]
+    program = optimize(structural.program_of(case))
+    schedule = mapped(program)
+    entry = next(f for f in schedule.module.functions if f.name == schedule.module.entry)
+    inputs = [
+        np.ascontiguousarray(x).reshape(-1).view(p.dtype) for x, p in zip(case.operands, entry.parameters, strict=False)
+    ]
+    _, outputs = run(schedule.module, inputs)
+    for got, wanted in zip(outputs, run_reference(program, case.operands), strict=True):
+        wanted = np.asarray(wanted)
+        np.testing.assert_allclose(got.view(wanted.dtype).reshape(wanted.shape), wanted, rtol=1e-6, atol=1e-6)

@@ -1,0 +1,264 @@
+"""A loop program as LLVM text: its functions, statement by statement, and what they declare."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from tracer.codegen.llvm.emit import effects, scalar_memory, transposes, vector_memory
+from tracer.codegen.llvm.emit.compute import compute
+from tracer.codegen.llvm.emit.frame import CONTEXT, Frame
+from tracer.codegen.llvm.emit.lane_scan import prefix
+from tracer.codegen.llvm.emit.nontemporal_copy import fence
+from tracer.codegen.llvm.emit.runtime_helpers import DECLARATIONS, HELPERS
+from tracer.codegen.llvm.emit.serial_loops import if_, serial, while_
+from tracer.codegen.llvm.emit.shared_reductions import total
+from tracer.codegen.llvm.emit.types import ELEMENT
+from tracer.codegen.llvm.emit.vector_loop import vector_loop
+from tracer.codegen.llvm.emit.writer import Writer
+from tracer.codegen.llvm.kernels.routines import library_texts
+from tracer.codegen.llvm.toolchain import outlined_functions
+from tracer.codegen.llvm.toolchain.abi import MAIN_SYMBOL, Status
+from tracer.codegen.llvm.toolchain.target import converts_half, permutes_singles, preferred_bits, splits_floats
+from tracer.errors import InternalError
+from tracer.ir.loop import (
+    Address,
+    Alloc,
+    Barrier,
+    Block,
+    Buffer,
+    Callback,
+    Compute,
+    Copy,
+    Fault,
+    For,
+    If,
+    Invoke,
+    Leave,
+    Library,
+    Load,
+    LoopKind,
+    Module,
+    Prefix,
+    Register,
+    Shuffle,
+    Space,
+    StackLength,
+    StackPop,
+    StackPush,
+    StackRead,
+    StackReset,
+    StackWrite,
+    Statement,
+    Store,
+    Transpose,
+    Update,
+    While,
+)  # fmt: skip
+from tracer.ir.loop.walk import statements_of
+
+
+def emit_module(module: Module, *, vector_bits: int | None = None) -> str:
+    """The module as LLVM text, which exports `tracer_main`; equal modules give equal text.
+
+    vector_bits: write for machines with vectors this wide; None: for this one. Results do not depend on it, but
+    for products of matrices on machines without fused multiplication and addition.
+    Raises InternalError for what a CPU cannot run.
+    """
+    functions = {function.name: function for function in module.functions}
+    declarations, helpers, parts = dict(DECLARATIONS), dict[str, None](), dict[str, tuple[str, ...]]()
+    common_texts: dict[str, str] = {}
+    texts = []
+    for function in module.functions:
+        writer = Writer(
+            declarations,
+            half_native=converts_half(vector_bits),
+            splits_floats=splits_floats(vector_bits),
+            permutes_singles=permutes_singles(vector_bits),
+        )
+        frame = Frame(function, writer, run_block)
+        frame.functions, frame.helpers, frame.parts, frame.common = functions, helpers, parts, common_texts
+        texts.append(_function(frame, is_main=function.name == module.entry))
+    if module.entry not in functions:
+        raise InternalError(f"llvm: the module's entry '{module.entry}' is missing")
+    bits = preferred_bits(vector_bits)
+    shared = [_apart(text, declarations) for name, text in HELPERS.items() if name in helpers]
+    shared += [_apart(text, declarations) for text in library_texts(helpers)]
+    texts += [effects.part_definition(name, kinds) for name, kinds in parts.items()]
+    texts += [outlined_functions.marked(name, text) for name, text in common_texts.items()]
+    attributes = [
+        f'attributes #0 = {{ nounwind "prefer-vector-width"="{bits}" }}',
+        "attributes #1 = { cold noinline nounwind }",
+        "attributes #2 = { nounwind }",
+        outlined_functions.WEIGHTS,
+    ]
+    attributes += ["!1 = !{i32 1}"] if any("!nontemporal !1" in text for text in (*shared, *texts)) else []
+    return "\n".join([*sorted(declarations.values()), "", *shared, *texts, *attributes, ""])
+
+
+def _apart(definition: str, declarations: dict[str, str]) -> str:
+    """The text without its declarations, which several texts may share: they join the others."""
+    kept = []
+    for line in definition.splitlines():
+        if line.startswith("declare "):
+            declarations[line[line.index("@") : line.index("(")]] = line
+        else:
+            kept.append(line)
+    return "\n".join([*kept, ""])
+
+
+def _function(f: Frame, *, is_main: bool) -> str:
+    """The definition of one function."""
+    header = _main_header(f) if is_main else _nest_header(f)
+    f.run(f.function.body)
+    f.w.jump("leave")
+    for label, status in (("interrupted", Status.INTERRUPTED), ("raised", Status.RAISED)):
+        if label in f.exits:
+            f.w.open(label)
+            f.w.do(f"store i32 {int(status)}, ptr {CONTEXT}, align 4")
+            f.w.jump("leave")
+    f.w.open("leave")
+    fence(f)
+    if is_main:
+        f.w.do(f"ret i32 {f.w.let(f'load i32, ptr {CONTEXT}, align 4')}")
+    else:
+        f.w.do("ret void")
+    return "\n".join([header, "entry:", *f.entry, *f.w.lines, "}", ""])
+
+
+def _main_header(f: Frame) -> str:
+    for i, parameter in enumerate(f.function.parameters):
+        if not isinstance(parameter, Buffer):
+            f.fail("the entry takes a register")
+        f.slots[parameter] = i
+    plain = " noinline optnone" * _mostly_calls(f.function.body)
+    return f"define i32 @{MAIN_SYMBOL}(ptr %buffers, ptr {CONTEXT}){plain} #0 {{"
+
+
+def _mostly_calls(body: Block) -> bool:
+    """Whether a function that is long, or shares work, runs others one after another, and does little itself.
+
+    LLVM takes time in more than proportion to its length over what is of no use there: 0.5 s for 3,600 calls, and 0.3 s
+    where it is told not to; the maximum of 1e6 numbers compiles in 0.88 of the time. Short ones that share nothing may
+    take no more than 200 ns, of which it would cost 10.
+    """
+    statements = list(statements_of(body))
+    invoked = [s for s in statements if isinstance(s, Invoke)]
+    if len(body.statements) < _LONG and all(s.share is None for s in invoked):
+        return False
+    calls = len(invoked)
+    return 4 * calls >= len(statements) and not any(isinstance(s, For | While) for s in statements)
+
+
+_LONG = 256  # statements
+
+
+def _nest_header(f: Frame) -> str:
+    parameters = []
+    for parameter in f.function.parameters:
+        name = f.w.name()
+        if isinstance(parameter, Register):
+            parameters.append(f"{ELEMENT[parameter.dtype]} {name}")
+            f.define(parameter, name)
+        else:
+            if parameter.space is not Space.ARGUMENT:
+                f.fail(f"parameter '{parameter.name}' is a {parameter.space.value} buffer")
+            alignment = max(parameter.alignment, parameter.dtype.itemsize)
+            parameters.append(f"ptr noalias align {alignment} {name}")
+            f.buffers[parameter] = name
+    parameters.append(f"ptr {CONTEXT}")
+    return f"define internal void {effects.function_name(f.function.name)}({', '.join(parameters)}) #0 {{"
+
+
+def run_block(f: Frame, block: Block) -> None:
+    """Write a block's statements."""
+    for statement in block.statements:
+        if f.lanes:
+            _statement_in_lanes(f, statement)
+        else:
+            _statement(f, statement)
+
+
+def _statement(f: Frame, s: Statement) -> None:
+    match s:
+        case Compute():
+            compute(f, s)
+        case Load():
+            scalar_memory.load(f, s)
+        case Store():
+            scalar_memory.store(f, s)
+        case Invoke():
+            effects.invoke(f, s)
+        case Update():
+            scalar_memory.update(f, s)
+        case For():
+            _for(f, s)
+        case While():
+            while_(f, s)
+        case If():
+            if_(f, s)
+        case Alloc():
+            f.allocate(s.buffer)
+        case Copy():
+            effects.copy(f, s)
+        case Transpose():
+            transposes.transpose(f, s)
+        case Fault():
+            effects.fault(f, s)
+        case Leave():
+            effects.leave(f, s)
+        case Library():
+            effects.library(f, s)
+        case Callback():
+            effects.callback(f, s)
+        case StackPush():
+            effects.stack_push(f, s)
+        case StackPop():
+            effects.stack_pop(f, s)
+        case StackRead():
+            effects.stack_read(f, s)
+        case StackWrite():
+            effects.stack_write(f, s)
+        case StackLength():
+            effects.stack_length(f, s)
+        case StackReset():
+            effects.stack_reset(f, s)
+        case Prefix():
+            f.fail("Prefix outside a vector loop")
+        case Barrier() | Shuffle():
+            f.fail(f"{type(s).__name__} is for GPUs")
+        case _:
+            assert_never(s)
+
+
+def _for(f: Frame, s: For) -> None:
+    match s.kind:
+        case LoopKind.SERIAL | LoopKind.PARALLEL:  # iterations of a parallel loop may run in order, too
+            serial(f, s)
+        case LoopKind.VECTOR:
+            if not total(f, s):
+                vector_loop(f, s)
+        case LoopKind.BLOCK | LoopKind.THREAD:
+            f.fail(f"a {s.kind.value} loop is for GPUs")
+        case _:
+            assert_never(s.kind)
+
+
+def _varies(f: Frame, address: Address) -> bool:
+    return any(register in f.varying for register, _ in address.terms)
+
+
+def _statement_in_lanes(f: Frame, s: Statement) -> None:
+    """A statement of a vector loop: what does not vary by lane is written as anywhere else."""
+    match s:
+        case Load() if s.result in f.varying:
+            vector_memory.load(f, s)
+        case Store() if s.value in f.varying or s.mask in f.varying or _varies(f, s.address):
+            vector_memory.store(f, s)
+        case Update():
+            vector_memory.update(f, s)
+        case Prefix():
+            prefix(f, s)
+        case Compute() | Load() | Store() | For() | While() | If() | Alloc() | Fault() | Leave():
+            _statement(f, s)
+        case _:
+            f.fail(f"{type(s).__name__} inside a vector loop")

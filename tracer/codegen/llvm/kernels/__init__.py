@@ -1,0 +1,1 @@
+"""Library kernels written for LLVM: matrix products, factorisations, sorts, and the thread pool."""

@@ -1,0 +1,1 @@
+"""Matrix multiplication kernels: micro-kernels, panels, bfloat16 dot products and AMX tiles."""

@@ -1,0 +1,434 @@
+"""Matrix products by kernels of our own or by BLAS: one call on the caller's thread, or panels, which threads share.
+
+Real products of more than a few rows and columns are our own (`matrix_kernels`), and large matrices beside skinny ones
+(`skinny_products`); the rest is BLAS's, which runs on one thread. Panels follow from the shape alone, each is one call,
+so results do not depend on the number of threads; and where other processes keep the cores busy, no call waits for a
+thread that does not come (OpenBLAS's own threads, two of them on two loaded cores: 74 ms for 256 x 256 x 256, in place
+of 0.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from tracer.codegen.llvm.emit.transposes import SYMBOL
+from tracer.codegen.llvm.kernels.gemm.amx import in_use
+from tracer.codegen.llvm.kernels.gemm.kernel_shapes import KINDS
+from tracer.codegen.llvm.kernels.gemm.skinny import skinny_form, skinny_kind
+
+BLAS_KINDS: Final = ("f32", "f64", "c64", "c128")
+SHORT_KIND: Final = "bf16"
+"""What our kernels alone multiply; results are of f32, and tiles of pairs are transposed."""
+BLAS_LETTER: Final = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}
+_ITEM: Final = {"f32": ("float", 4), "f64": ("double", 8), "c64": ("[2 x float]", 8), "c128": ("[2 x double]", 16)}
+_ONE: Final = {
+    "f32": "float 1.0", "f64": "double 1.0",
+    "c64": "[2 x float] [float 1.0, float 0.0]", "c128": "[2 x double] [double 1.0, double 0.0]",
+}  # fmt: skip
+
+_ALONE: Final = 1 << 21
+"""Products of batch * m * n * k up to this are one call: some 30 µs."""
+_LEAST_OWN_ROWS, _LEAST_OWN_COLUMNS = 4, 8
+_PANEL_WORK: Final = 1 << 20
+_LEAST_PANEL: Final = 64  # rows or columns; each panel packs the other operand anew
+_FEW_PANELS, _GOOD_PANEL = 4, 192  # more panels than this are at least so wide
+_OWN_WIDTH, _OWN_ROWS = 32, 128  # columns, a multiple of which our kernels take at once; rows worth a panel's copy
+_OWN_PANELS: Final = 16  # as many threads share; where there are fewer, each takes some that follow each other
+_CALLS, _SHORT = 4, 256  # a call takes a quarter of the panels, or more up to so many rows or columns
+_OWN_WORK, _TILED_WORK = 1 << 21, 1 << 23  # of a panel, at least
+_TILED_PANEL: Final = 256  # columns, for which tiles copy the other operand once
+_SKINNY_PANEL: Final = 1 << 18  # elements of the large matrix
+_VECTOR_WORK: Final = 8  # an element of a matrix that meets a vector costs its memory: as much as so many in a product
+
+THREADS: Final = """\
+@tracer_blas_threads = external global i32
+declare void @tracer_blas_set_threads(i32)
+"""
+"""What all definitions here read, once in a module."""
+
+
+def gemm_calls(kind: str, batch: int, m: int, n: int, k: int, spelled: Sequence[str]) -> list[str]:
+    """The calls for one statement, whose arguments are spelled."""
+    if not (batch and m and n):
+        return []
+    if not k:
+        bytes = batch * m * n * _item_size(kind)
+        return [f"call void @llvm.memset.p0.i64({spelled[2]}, i8 0, i64 {bytes}, i1 false)"]
+    own = is_own(kind, m, n)
+    skinny = skinny_form(kind, m, n, k, *(spelled[at] != "i64 0" for at in (_TRANSPOSE_A, _TRANSPOSE_B)))
+    if skinny is not None:
+        panels = _skinny_panels(skinny[0], batch, m, n, k)
+    else:
+        panels = _own_panels(kind, batch, m, n, k) if own else _panels(batch, m, n, k)
+    given = list(spelled)
+    if own or skinny is not None:
+        given[_TRANSPOSE_B] = "ptr null" if given[_TRANSPOSE_B] == "i64 0" else f"ptr @{SYMBOL}{_item_size(kind)}"
+    if skinny is not None:
+        kind, own = skinny_kind(*skinny, kind), True
+    if panels is None:
+        name = f"tracer_product_alone_{kind}" if own else f"library.alone.gemm_{kind}"
+        return [f"call void @{name}({', '.join(given)})"]
+    name = f"tracer_product_shared_{kind}" if own else f"library.split.gemm_{kind}"
+    way, count, width = panels
+    return [f"call void @{name}({', '.join(given)}, i64 {way}, i64 {count}, i64 {width})"]
+
+
+_TRANSPOSE_A, _TRANSPOSE_B = 7, 8  # their places among the arguments
+
+
+def _item_size(kind: str) -> int:
+    """Bytes of an element of the result, and of what is transposed."""
+    return _ITEM["f32" if kind == SHORT_KIND else _element(kind)][1]
+
+
+def _element(kind: str) -> str:
+    """The dtype alone, of a skinny form's, too."""
+    return kind.rpartition("_")[2]
+
+
+def _own_items(kind: str) -> tuple[str, str]:
+    """An element of an operand of our products, and one of the result."""
+    return ("i16", "float") if kind == SHORT_KIND else (_ITEM[_element(kind)][0],) * 2
+
+
+def is_own(kind: str, m: int, n: int) -> bool:
+    """Whether products of such a shape are our kernels' work."""
+    return kind == SHORT_KIND or (kind in KINDS and m >= _LEAST_OWN_ROWS and n >= _LEAST_OWN_COLUMNS)
+
+
+_BATCHES, _ROWS, _COLUMNS = range(3)
+
+
+def _panels(batch: int, m: int, n: int, k: int) -> tuple[int, int, int] | None:
+    """What to split, how many panels there are and how much each holds; None for one call."""
+    one = m * n * k * (_VECTOR_WORK if n == 1 else 1)
+    if batch * one <= _ALONE:
+        return None
+    if batch >= _FEW_PANELS:
+        width = max(_PANEL_WORK // one, 1)
+        return _BATCHES, -(-batch // width), width
+    if batch > 1:
+        return None
+    way, length = (_ROWS, m) if m >= n else (_COLUMNS, n)
+    width = -(-length // min(one // _PANEL_WORK, _FEW_PANELS)) if one >= 2 * _PANEL_WORK else length
+    if width > 2 * _GOOD_PANEL:
+        width = max(_GOOD_PANEL, -(-length // 16))
+    width = max(-(-width // 32) * 32, _LEAST_PANEL)
+    count = -(-length // width)
+    return (way, count, width) if count > 1 else None
+
+
+def _own_panels(kind: str, batch: int, m: int, n: int, k: int) -> tuple[int, int, int] | None:
+    """The same for our kernels, to which columns cost nothing to divide."""
+    one = m * n * k
+    if batch * one <= _ALONE:
+        return None
+    if batch >= _FEW_PANELS:
+        width = max(_PANEL_WORK // one, 1)
+        return _BATCHES, -(-batch // width), width
+    if batch > 1:
+        return None
+    tiled = kind == SHORT_KIND and in_use()
+    if n >= _FEW_PANELS * _OWN_WIDTH or n >= m:
+        way, length, unit, work = _COLUMNS, n, _OWN_WIDTH, m * k
+    else:
+        way, length, unit, work = _ROWS, m, _OWN_ROWS, n * k
+    most = max(_FEW_PANELS, length // _TILED_PANEL) if tiled else _OWN_PANELS
+    least = _TILED_WORK if tiled else _OWN_WORK
+    width = -(-max(-(-length // most), least // max(work, 1), 1) // unit) * unit
+    count = -(-length // width)
+    return (way, count, width) if count > 1 else None
+
+
+def _skinny_panels(form: str, batch: int, m: int, n: int, k: int) -> tuple[int, int, int] | None:
+    """The same for skinny products: panels of the large matrix, as much as memory takes some 50 µs for."""
+    way, length = (_ROWS, m) if form == "dots" else (_COLUMNS, n)
+    unit, least, most = (32, 128, 8) if form == "rows" else (12, 36, 16)
+    large = length * k
+    if batch * large <= _SKINNY_PANEL:
+        return None
+    if batch >= _FEW_PANELS:
+        width = max(_SKINNY_PANEL // large, 1)
+        return _BATCHES, -(-batch // width), width
+    if batch > 1:
+        return None
+    width = max(-(-length // most), -(-_SKINNY_PANEL // k), least)
+    width = -(-width // unit) * unit
+    count = -(-length // width)
+    return (way, count, width) if count > 1 else None
+
+
+def gemm_definition(kind: str) -> str:
+    """A loop over the batch around BLAS, which is column-major: out.T = op(b).T @ op(a).T.
+
+    A product with a vector (n = 1) goes to gemv: the vector is contiguous, however it is transposed.
+    """
+    item, letter = _ITEM[kind][0], BLAS_LETTER[kind]
+    sizes = ("m", "n", "k", "lda", "ldb", "ldc", "one")
+    slots = "\n".join(f"  %{s}.slot = alloca i32, align 4" for s in sizes)
+    multiply = (
+        f"call void @library.gemm_{kind}(ptr %a, ptr %b, ptr %out, i64 %batch, i64 %m, i64 %n, i64 %k, "
+        "i64 %transpose.a, i64 %transpose.b, i64 %stride.a, i64 %stride.b, i64 %lda, i64 %ldb, i64 %n)"
+    )
+    narrow = "\n".join(f"  %{s}.i = trunc i64 %{s} to i32\n  store i32 %{s}.i, ptr %{s}.slot" for s in sizes[:6])
+    return f"""\
+@library.one.{kind} = private constant {_ONE[kind]}, align 16
+@library.zero.{kind} = private constant {item} zeroinitializer, align 16
+declare void @tracer_blas_{letter}gemm(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)
+declare void @tracer_blas_{letter}gemv(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)
+define internal void @library.alone.gemm_{kind}(ptr %a, ptr %b, ptr %out, i64 %batch, i64 %m, i64 %n, i64 %k, \
+i64 %transpose.a, i64 %transpose.b, i64 %stride.a, i64 %stride.b) #2 {{
+entry:
+  %ta.set = icmp ne i64 %transpose.a, 0
+  %tb.set = icmp ne i64 %transpose.b, 0
+  %lda = select i1 %ta.set, i64 %m, i64 %k
+  %ldb = select i1 %tb.set, i64 %k, i64 %n
+{on_one_thread(multiply)}
+}}
+define internal void @library.gemm_{kind}(ptr %a, ptr %b, ptr %out, i64 %batch, i64 %m, i64 %n, i64 %k, \
+i64 %transpose.a, i64 %transpose.b, i64 %stride.a, i64 %stride.b, i64 %lda, i64 %ldb, i64 %ldc) #2 {{
+entry:
+{slots}
+  %ta.slot = alloca i8, align 1
+  %tb.slot = alloca i8, align 1
+  %tv.slot = alloca i8, align 1
+  %ta.set = icmp ne i64 %transpose.a, 0
+  %tb.set = icmp ne i64 %transpose.b, 0
+  %ta = select i1 %ta.set, i8 84, i8 78
+  %tb = select i1 %tb.set, i8 84, i8 78
+  %tv = select i1 %ta.set, i8 78, i8 84
+  store i8 %ta, ptr %ta.slot
+  store i8 %tb, ptr %tb.slot
+  store i8 %tv, ptr %tv.slot
+  %rows.slot = select i1 %ta.set, ptr %m.slot, ptr %k.slot
+  %columns.slot = select i1 %ta.set, ptr %k.slot, ptr %m.slot
+{narrow}
+  store i32 1, ptr %one.slot
+  %stride.out = mul i64 %m, %n
+  %is.column = icmp eq i64 %n, 1
+  %is.dense = icmp eq i64 %ldc, 1
+  %is.vector = and i1 %is.column, %is.dense
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %following, %next ]
+  %a.at = mul i64 %i, %stride.a
+  %b.at = mul i64 %i, %stride.b
+  %out.at = mul i64 %i, %stride.out
+  %a.i = getelementptr {item}, ptr %a, i64 %a.at
+  %b.i = getelementptr {item}, ptr %b, i64 %b.at
+  %out.i = getelementptr {item}, ptr %out, i64 %out.at
+  br i1 %is.vector, label %vector, label %matrix
+vector:
+  call void @tracer_blas_{letter}gemv(ptr %tv.slot, ptr %rows.slot, ptr %columns.slot, ptr @library.one.{kind}, \
+ptr %a.i, ptr %lda.slot, ptr %b.i, ptr %one.slot, ptr @library.zero.{kind}, ptr %out.i, ptr %one.slot)
+  br label %next
+matrix:
+  call void @tracer_blas_{letter}gemm(ptr %tb.slot, ptr %ta.slot, ptr %n.slot, ptr %m.slot, ptr %k.slot, \
+ptr @library.one.{kind}, ptr %b.i, ptr %ldb.slot, ptr %a.i, ptr %lda.slot, ptr @library.zero.{kind}, \
+ptr %out.i, ptr %ldc.slot)
+  br label %next
+next:
+  %following = add i64 %i, 1
+  %more = icmp slt i64 %following, %batch
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}}
+"""
+
+
+def product_declarations(kind: str) -> str:
+    """What a module declares to call our products."""
+    sizes = ", ".join(["i64"] * 5)
+    return f"""\
+declare void @{SYMBOL}{_item_size(kind)}(ptr, i64, ptr, i64, i64, i64)
+declare void @tracer_product_alone_{kind}(ptr, ptr, ptr, {sizes}, ptr, i64, i64)
+declare void @tracer_product_shared_{kind}(ptr, ptr, ptr, {sizes}, ptr, i64, i64, i64, i64, i64)
+"""
+
+
+def product_calls_text(kind: str) -> str:
+    """The module of a loop over the batch around our kernel. `turn` is null where b is not transposed."""
+    item, result = _own_items(kind)
+    return f"""\
+declare void @tracer_product_{kind}(ptr, ptr, ptr, i64, i64, i64, i64, i64, i64, i64, i64, ptr)
+define void @tracer_product_alone_{kind}(ptr %a, ptr %b, ptr %out, i64 %batch, i64 %m, i64 %n, i64 %k, \
+i64 %transpose.a, ptr %turn, i64 %stride.a, i64 %stride.b) nounwind {{
+  %ta.set = icmp ne i64 %transpose.a, 0
+  %tb.set = icmp ne ptr %turn, null
+  %lda = select i1 %ta.set, i64 %m, i64 %k
+  %ldb = select i1 %tb.set, i64 %k, i64 %n
+  call void @tracer_product_batch_{kind}(ptr %a, ptr %b, ptr %out, i64 %batch, i64 %m, i64 %n, i64 %k, \
+i64 %transpose.a, ptr %turn, i64 %stride.a, i64 %stride.b, i64 %lda, i64 %ldb, i64 %n)
+  ret void
+}}
+define void @tracer_product_batch_{kind}(ptr %a, ptr %b, ptr %out, i64 %batch, i64 %m, i64 %n, i64 %k, \
+i64 %transpose.a, ptr %turn, i64 %stride.a, i64 %stride.b, i64 %lda, i64 %ldb, i64 %ldc) nounwind {{
+entry:
+  %ta.set = icmp ne i64 %transpose.a, 0
+  %tb.set = icmp ne ptr %turn, null
+  %a.row = select i1 %ta.set, i64 1, i64 %lda
+  %a.column = select i1 %ta.set, i64 %lda, i64 1
+  %b.row = select i1 %tb.set, i64 1, i64 %ldb
+  %b.column = select i1 %tb.set, i64 %ldb, i64 1
+  %stride.out = mul i64 %m, %n
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %following, %loop ]
+  %a.at = mul i64 %i, %stride.a
+  %b.at = mul i64 %i, %stride.b
+  %out.at = mul i64 %i, %stride.out
+  %a.i = getelementptr {item}, ptr %a, i64 %a.at
+  %b.i = getelementptr {item}, ptr %b, i64 %b.at
+  %out.i = getelementptr {result}, ptr %out, i64 %out.at
+  call void @tracer_product_{kind}(ptr %a.i, ptr %b.i, ptr %out.i, i64 %m, i64 %n, i64 %k, \
+i64 %a.row, i64 %a.column, i64 %b.row, i64 %b.column, i64 %ldc, ptr %turn)
+  %following = add i64 %i, 1
+  %more = icmp slt i64 %following, %batch
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}}
+"""
+
+
+def gemm_split(kind: str) -> str:
+    """BLAS's product in panels."""
+    part = f"library.part.gemm_{kind}"
+    share = f"call void @tracer_share(ptr @{part}, ptr %given, i64 %count, i64 1)"
+    split = _split(f"internal void @library.split.gemm_{kind}", "i64 %transpose.b", on_one_thread(share))
+    return f"{split}{_part(part, f'library.gemm_{kind}', 'i64 %transpose.b', *[_ITEM[kind][0]] * 2, joined=False)}"
+
+
+def product_split_text(kind: str) -> str:
+    """The module of our product in panels."""
+    part, batch = f"part.product_{kind}", f"tracer_product_batch_{kind}"
+    share = f"""\
+  %by.batches = icmp eq i64 %way, {_BATCHES}
+  br i1 %by.batches, label %batches, label %panels
+batches:
+  call void @tracer_share(ptr @{part}, ptr %given, i64 %count, i64 1)
+  ret void
+panels:
+  %short = udiv i64 {_SHORT}, %width
+  %quarter = udiv i64 %count, {_CALLS}
+  %whole = call i64 @llvm.umax.i64(i64 %quarter, i64 1)
+  %most = call i64 @llvm.umax.i64(i64 %short, i64 %whole)
+  call void @tracer_share_evenly(ptr @{part}, ptr %given, i64 %count, i64 %most)
+  ret void"""
+    sizes = ", ".join(["i64"] * 5)
+    return f"""\
+declare void @{batch}(ptr, ptr, ptr, {sizes}, ptr, i64, i64, i64, i64, i64)
+declare void @tracer_share_evenly(ptr, ptr, i64, i64)
+declare i64 @llvm.umax.i64(i64, i64)
+{_split(f"void @tracer_product_shared_{kind}", "ptr %turn", share)}
+{_part(part, batch, "ptr %turn", *_own_items(kind), joined=True)}
+attributes #2 = {{ nounwind }}
+"""
+
+
+def on_one_thread(call: str) -> str:
+    """The call, while BLAS uses no other threads, and the end of the function."""
+    return f"""\
+  %threads = load i32, ptr @tracer_blas_threads, align 4
+  %several = icmp sgt i32 %threads, 1
+  br i1 %several, label %reduce, label %run
+reduce:
+  call void @tracer_blas_set_threads(i32 1)
+  br label %run
+run:
+  {call}
+  br i1 %several, label %restore, label %done
+restore:
+  call void @tracer_blas_set_threads(i32 %threads)
+  br label %done
+done:
+  ret void"""
+
+
+def _given(transposed: str) -> list[str]:
+    """What threads are given, in words; `transposed` says whether b is."""
+    return [
+        "ptr %a", "ptr %b", "ptr %out", "i64 %batch", "i64 %m", "i64 %n", "i64 %k", "i64 %transpose.a", transposed,
+        "i64 %stride.a", "i64 %stride.b", "i64 %way", "i64 %width",
+    ]  # fmt: skip
+
+
+def _split(header: str, transposed: str, share: str) -> str:
+    """The product in panels of batches, rows or columns, `width` of them each: what threads share."""
+    stores = []
+    for number, given in enumerate(_given(transposed)):
+        name = given.split()[1]
+        stores += [f"  {name}.at = getelementptr i64, ptr %given, i64 {number}"]
+        stores += [f"  store {given}, ptr {name}.at, align 8"]
+    parameters = ", ".join(_given(transposed)[:-1])
+    store = "\n".join(stores)
+    return f"""\
+declare void @tracer_share(ptr, ptr, i64, i64)
+define {header}({parameters}, i64 %count, i64 %width) #2 {{
+entry:
+  %given = alloca [{len(stores) // 2} x i64], align 8
+{store}
+{share}
+}}
+"""
+
+
+def _part(name: str, product: str, transposed: str, item: str, result: str, *, joined: bool) -> str:
+    """The panels from `begin` to `end`, each a call of `product`, or joined to one."""
+    loads = []
+    for number, given in enumerate(_given(transposed)):
+        kind, word = given.split()
+        loads += [f"  {word}.at = getelementptr i64, ptr %given, i64 {number}"]
+        loads += [f"  {word} = load {kind}, ptr {word}.at, align 8"]
+    load = "\n".join(loads)
+    none = "0" if transposed.startswith("i64") else "null"
+    return f"""\
+declare i64 @llvm.smin.i64(i64, i64)
+define internal void @{name}(ptr %given, i64 %begin, i64 %end) #2 {{
+entry:
+{load}
+  %ta.set = icmp ne i64 %transpose.a, 0
+  %tb.set = icmp ne {transposed}, {none}
+  %lda = select i1 %ta.set, i64 %m, i64 %k
+  %ldb = select i1 %tb.set, i64 %k, i64 %n
+  %by.batch = icmp eq i64 %way, {_BATCHES}
+  %by.row = icmp eq i64 %way, {_ROWS}
+  %m.or.n = select i1 %by.row, i64 %m, i64 %n
+  %length = select i1 %by.batch, i64 %batch, i64 %m.or.n
+  %a.row.step = select i1 %ta.set, i64 1, i64 %k
+  %a.other.step = select i1 %by.row, i64 %a.row.step, i64 0
+  %a.step = select i1 %by.batch, i64 %stride.a, i64 %a.other.step
+  %b.column.step = select i1 %tb.set, i64 %k, i64 1
+  %b.other.step = select i1 %by.row, i64 0, i64 %b.column.step
+  %b.step = select i1 %by.batch, i64 %stride.b, i64 %b.other.step
+  %product = mul i64 %m, %n
+  %out.other.step = select i1 %by.row, i64 %n, i64 1
+  %out.step = select i1 %by.batch, i64 %product, i64 %out.other.step
+  br label %panel
+panel:
+  %i = phi i64 [ %begin, %entry ], [ %following, %panel ]
+  %following = add i64 {"%end, 0" if joined else "%i, 1"}
+  %first = mul i64 %i, %width
+  %next = mul i64 %following, %width
+  %stop = call i64 @llvm.smin.i64(i64 %length, i64 %next)
+  %size = sub i64 %stop, %first
+  %panel.batch = select i1 %by.batch, i64 %size, i64 1
+  %not.columns = or i1 %by.batch, %by.row
+  %panel.m = select i1 %by.row, i64 %size, i64 %m
+  %panel.n = select i1 %not.columns, i64 %n, i64 %size
+  %a.skip = mul i64 %first, %a.step
+  %b.skip = mul i64 %first, %b.step
+  %out.skip = mul i64 %first, %out.step
+  %a.panel = getelementptr {item}, ptr %a, i64 %a.skip
+  %b.panel = getelementptr {item}, ptr %b, i64 %b.skip
+  %out.panel = getelementptr {result}, ptr %out, i64 %out.skip
+  call void @{product}(ptr %a.panel, ptr %b.panel, ptr %out.panel, i64 %panel.batch, i64 %panel.m, \
+i64 %panel.n, i64 %k, i64 %transpose.a, {transposed}, i64 %stride.a, i64 %stride.b, i64 %lda, i64 %ldb, i64 %n)
+  %more = icmp slt i64 %following, %end
+  br i1 %more, label %panel, label %done
+done:
+  ret void
+}}
+"""

@@ -1,0 +1,1 @@
+"""Linear algebra kernels: LAPACK bindings, blocked Cholesky, LU and triangular solves."""

@@ -1,0 +1,171 @@
+"""LAPACK and BLAS on stacks of matrices: loops over the stack, on one thread, as LLVM text.
+
+LAPACK's matrices are column-major: what lies in rows is seen as its transpose.
+
+    potrf_<dtype>   a[n, n]; batch, n                 in place: the lower triangle, by rows, becomes L of A = L L^H
+    getrf_<dtype>   a[n, m], pivots[k]; batch, m, n   in place: the matrix of m rows, by columns; rows from 1
+    trsm_<dtype>    a[n, n], x; batch, n, others, left, lower, form, unit
+                    in place: op(a) X = x, or X op(a) = x, by rows; form: 0 a, 1 its transpose, 2 its adjoint
+
+A matrix that is not positive definite gets a NaN as its last element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from tracer.codegen.llvm.kernels.gemm.dispatch import BLAS_LETTER, THREADS, on_one_thread
+
+_ITEM: Final = {"f32": ("float", 1), "f64": ("double", 1), "c64": ("float", 2), "c128": ("double", 2)}
+_ONE: Final = {
+    "f32": "float 1.0", "f64": "double 1.0",
+    "c64": "[2 x float] [float 1.0, float 0.0]", "c128": "[2 x double] [double 1.0, double 0.0]",
+}  # fmt: skip
+_NAN: Final = {"float": "0x7FF8000000000000", "double": "0x7FF8000000000000"}
+
+
+def definition(routine: str, kind: str) -> tuple[str, ...]:
+    """The texts that calls of a routine need."""
+    return THREADS, {"potrf": _potrf, "getrf": _getrf, "trsm": _trsm}[routine](kind)
+
+
+def external(routine: str, kind: str) -> tuple[str, str, str]:
+    """The routine's symbol, the module of SciPy that has it, and its name there."""
+    letter, library = BLAS_LETTER[kind], "blas" if routine == "trsm" else "lapack"
+    return f"tracer_{library}_{letter}{routine}", f"scipy.linalg.cython_{library}", f"{letter}{routine}"
+
+
+def _potrf(kind: str) -> str:
+    item, parts = _ITEM[kind]
+    return f"""\
+declare void @tracer_lapack_{BLAS_LETTER[kind]}potrf(ptr, ptr, ptr, ptr, ptr)
+{_stack("potrf", kind, ("a",), ("n",))}
+  %upper = alloca i8, align 1
+  %info = alloca i32, align 4
+{_slots("n")}
+  store i8 85, ptr %upper
+  %size = mul i64 %n, %n
+  %scalars = mul i64 %size, {parts}
+  %last = sub i64 %scalars, {parts}
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %following, %next ]
+  %at = mul i64 %i, %scalars
+  %a.i = getelementptr {item}, ptr %a, i64 %at
+  call void @tracer_lapack_{BLAS_LETTER[kind]}potrf(ptr %upper, ptr %n.slot, ptr %a.i, ptr %n.slot, ptr %info)
+  %found = load i32, ptr %info, align 4
+  %failed = icmp ne i32 %found, 0
+  br i1 %failed, label %mark, label %next
+mark:
+  %end = getelementptr {item}, ptr %a.i, i64 %last
+  store {item} {_NAN[item]}, ptr %end
+  br label %next
+{_END}"""
+
+
+def _getrf(kind: str) -> str:
+    item, parts = _ITEM[kind]
+    return f"""\
+declare void @tracer_lapack_{BLAS_LETTER[kind]}getrf(ptr, ptr, ptr, ptr, ptr, ptr)
+{_stack("getrf", kind, ("a", "pivots"), ("m", "n"))}
+  %info = alloca i32, align 4
+{_slots("m", "n")}
+  %size = mul i64 %m, %n
+  %scalars = mul i64 %size, {parts}
+  %wide = icmp slt i64 %m, %n
+  %steps = select i1 %wide, i64 %m, i64 %n
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %following, %next ]
+  %at = mul i64 %i, %scalars
+  %a.i = getelementptr {item}, ptr %a, i64 %at
+  %step = mul i64 %i, %steps
+  %pivots.i = getelementptr i32, ptr %pivots, i64 %step
+  call void @tracer_lapack_{BLAS_LETTER[kind]}getrf(ptr %m.slot, ptr %n.slot, ptr %a.i, ptr %m.slot, ptr %pivots.i, \
+ptr %info)
+  br label %next
+{_END}"""
+
+
+TRSM_LETTERS: Final = """\
+  %letters = alloca [4 x i8], align 4
+  %letter1 = getelementptr i8, ptr %letters, i64 1
+  %letter2 = getelementptr i8, ptr %letters, i64 2
+  %letter3 = getelementptr i8, ptr %letters, i64 3
+  %is.left = icmp ne i64 %left, 0
+  %is.lower = icmp ne i64 %lower, 0
+  %is.unit = icmp ne i64 %unit, 0
+  %is.turned = icmp ne i64 %form, 0
+  %is.adjoint = icmp eq i64 %form, 2
+  %side = select i1 %is.left, i8 82, i8 76
+  %triangle = select i1 %is.lower, i8 85, i8 76
+  %turned = select i1 %is.adjoint, i8 67, i8 84
+  %operation = select i1 %is.turned, i8 %turned, i8 78
+  %diagonal = select i1 %is.unit, i8 85, i8 78
+  store i8 %side, ptr %letters
+  store i8 %triangle, ptr %letter1
+  store i8 %operation, ptr %letter2
+  store i8 %diagonal, ptr %letter3"""
+"""What trsm is told by letters, in its order, of our flags: it reads by columns, so that sides and triangles change."""
+
+
+def _trsm(kind: str) -> str:
+    item, parts = _ITEM[kind]
+    return f"""\
+@library.whole.{kind} = private constant {_ONE[kind]}, align 16
+declare void @tracer_blas_{BLAS_LETTER[kind]}trsm(ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr)
+{_stack("trsm", kind, ("a", "x"), ("n", "others", "left", "lower", "form", "unit"))}
+{_slots("n", "others")}
+{TRSM_LETTERS}
+  %rows.slot = select i1 %is.left, ptr %others.slot, ptr %n.slot
+  %columns.slot = select i1 %is.left, ptr %n.slot, ptr %others.slot
+  %square = mul i64 %n, %n
+  %scalars.a = mul i64 %square, {parts}
+  %area = mul i64 %n, %others
+  %scalars.x = mul i64 %area, {parts}
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %following, %next ]
+  %at = mul i64 %i, %scalars.a
+  %a.i = getelementptr {item}, ptr %a, i64 %at
+  %x.at = mul i64 %i, %scalars.x
+  %x.i = getelementptr {item}, ptr %x, i64 %x.at
+  call void @tracer_blas_{BLAS_LETTER[kind]}trsm(ptr %letters, ptr %letter1, ptr %letter2, ptr %letter3, \
+ptr %rows.slot, ptr %columns.slot, ptr @library.whole.{kind}, ptr %a.i, ptr %n.slot, ptr %x.i, \
+ptr %rows.slot)
+  br label %next
+{_END}"""
+
+
+_END: Final = """\
+next:
+  %following = add i64 %i, 1
+  %more = icmp slt i64 %following, %batch
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+"""
+
+
+def _stack(routine: str, kind: str, views: Sequence[str], sizes: Sequence[str]) -> str:
+    """The function that calls the loop while BLAS uses no other threads, and the head of the loop's."""
+    parameters = ", ".join([*(f"ptr %{v}" for v in views), *(f"i64 %{s}" for s in ("batch", *sizes))])
+    call = on_one_thread(f"call void @library.{routine}_{kind}({parameters})")
+    return f"""\
+define internal void @library.alone.{routine}_{kind}({parameters}) #2 {{
+entry:
+{call}
+}}
+define internal void @library.{routine}_{kind}({parameters}) #2 {{
+entry:"""
+
+
+def _slots(*sizes: str) -> str:
+    """Sizes in memory, as C's int."""
+    return "\n".join(
+        f"  %{s}.slot = alloca i32, align 4\n  %{s}.narrow = trunc i64 %{s} to i32\n"
+        f"  store i32 %{s}.narrow, ptr %{s}.slot"
+        for s in sizes
+    )

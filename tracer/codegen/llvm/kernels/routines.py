@@ -1,0 +1,359 @@
+"""Library routines: how each is called from LLVM text, and where its symbols come from.
+
+A routine is one record. Its `definition` is the text of an internal function that adapts loop IR's arguments to the
+library's C interface; `spell` writes the calls of one statement; `symbols` are the external names that it binds,
+each resolved lazily, by name, so that object code can be kept on disk.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.machinery import ExtensionFileLoader, PathFinder
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any, Final
+
+from tracer.codegen.llvm.emit.nontemporal_copy import NAME, stream_definition
+from tracer.codegen.llvm.kernels.gemm.dispatch import (
+    BLAS_KINDS,
+    BLAS_LETTER,
+    SHORT_KIND,
+    THREADS,
+    gemm_calls,
+    gemm_definition,
+    gemm_split,
+    product_declarations,
+)
+from tracer.codegen.llvm.kernels.gemm.kernel_shapes import KINDS as OWN_KINDS
+from tracer.codegen.llvm.kernels.gemm.skinny import COUNTS, FORMS, skinny_kind
+from tracer.codegen.llvm.kernels.kernel_modules import shared_symbols
+from tracer.codegen.llvm.kernels.linalg import lapack
+from tracer.codegen.llvm.kernels.linalg.blocked_cholesky import LEAST as LEAST_BLOCKED
+from tracer.codegen.llvm.kernels.linalg.blocked_cholesky import blocked_text
+from tracer.codegen.llvm.kernels.linalg.blocked_trsm import LEAST as LEAST_SYSTEM
+from tracer.codegen.llvm.kernels.linalg.blocked_trsm import systems_call, systems_text
+from tracer.codegen.llvm.kernels.linalg.lu import lu_definition
+from tracer.codegen.llvm.kernels.linalg.trsv import system_call, system_definition
+from tracer.codegen.llvm.kernels.sort.numpy_sort import (
+    ARGSORT_ROWS,
+    KINDS,
+    RADIX_ROWS,
+    SORT_ROWS,
+    rows_declaration,
+    shared_rows,
+)
+from tracer.codegen.llvm.kernels.sort.top_k import greatest_definition, split_greatest
+from tracer.codegen.llvm.toolchain.object_code import Compile, compile_object
+from tracer.errors import InternalError
+from tracer.ir.loop import Constant, Library, Module, Operand, View
+from tracer.ir.loop.walk import blocks_of
+
+Spell = Callable[["Routine", Sequence[View | Operand], Sequence[str]], list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Routine:
+    """One key of `LIBRARY`.
+
+    texts: the definitions that a call of a function needs, by the function's name. blas: whether it needs to know about
+    BLAS's threads.
+    """
+
+    name: str
+    texts: dict[str, tuple[str, ...]]
+    spell: Spell
+    symbols: tuple[tuple[str, str, str], ...]  # (bound name, a module with __pyx_capi__, name there)
+    blas: bool = False
+
+
+def _size(argument: View | Operand, routine: str) -> int:
+    """A dimension: a constant that fits C's int."""
+    if not isinstance(argument, Constant):
+        raise InternalError(f"llvm: {routine} takes constant dimensions")
+    value = int(argument.value)
+    if not 0 <= value < 1 << 31:
+        raise InternalError(f"llvm: {routine} with a dimension of {value}: BLAS takes 32-bit sizes")
+    return value
+
+
+# -- matrix products ---------------------------------------------------------------------------------------------
+
+
+def _gemm_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequence[str]) -> list[str]:
+    """out[m, n] = op(a)[m, k] @ op(b)[k, n], `batch` times, all row-major.
+
+    Arguments: views a, b, out; constants batch, m, n, k, transpose_a, transpose_b (0 or 1; then a is stored [k, m],
+    b is stored [n, k]), stride_a, stride_b (elements of the routine's dtype from one product's operand to the next).
+    """
+    batch, m, n, k = (_size(x, routine.name) for x in given[3:7])
+    return gemm_calls(routine.name.removeprefix("gemm_"), batch, m, n, k, spelled)
+
+
+def _gemm(kind: str) -> Routine:
+    blas, letter = "scipy.linalg.cython_blas", BLAS_LETTER[kind]
+    symbols = tuple((f"tracer_blas_{letter}{r}", blas, f"{letter}{r}") for r in ("gemm", "gemv"))
+    alone = (THREADS, gemm_definition(kind))
+    texts = {f"library.alone.gemm_{kind}": alone, f"library.split.gemm_{kind}": (*alone, gemm_split(kind))}
+    if kind in OWN_KINDS:
+        skinny = (skinny_kind(form, count, kind) for form in FORMS for count in COUNTS)
+        for name in (kind, *skinny):
+            texts |= {f"tracer_product_{way}_{name}": (product_declarations(name),) for way in ("alone", "shared")}
+    return Routine(f"gemm_{kind}", texts, _gemm_spell, symbols, blas=True)
+
+
+def _short_gemm() -> Routine:
+    """The same with operands of bf16 and a result of f32, by our kernels alone; transpose_a is 0."""
+    declarations = (product_declarations(SHORT_KIND),)
+    texts: dict[str, tuple[str, ...]] = {
+        f"tracer_product_{way}_{SHORT_KIND}": declarations for way in ("alone", "shared")
+    }
+    return Routine(f"gemm_{SHORT_KIND}", texts, _gemm_spell, ())
+
+
+# -- factorisations ----------------------------------------------------------------------------------------------
+
+
+def _lapack_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequence[str]) -> list[str]:
+    """One call for all matrices; the arguments are listed in `lapack`."""
+    batch, *sizes = (_size(x, routine.name) for x in given if not isinstance(x, View))
+    blocked = f"library.blocked.{routine.name}"
+    large = blocked in routine.texts and min(sizes) >= LEAST_BLOCKED
+    name = blocked if large else f"library.alone.{routine.name}"
+    return [f"call void @{name}({', '.join(spelled)})"] if batch else []
+
+
+def _systems_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequence[str]) -> list[str]:
+    """One call for all systems."""
+    batch, n, others = (_size(x, routine.name) for x in given[2:5])
+    if not (batch and others):
+        return []
+    kind = routine.name.removeprefix("trsm_")
+    if others == 1 and f"library.system_{kind}" in routine.texts:
+        left, lower, form, unit = (_size(x, routine.name) for x in given[5:])
+        turned = bool(form) == bool(left)  # a side on the right is turned
+        a, x = spelled[:2]
+        return [system_call(kind, a, x, batch, n, lower=bool(lower), turned=turned, unit=bool(unit))]
+    if n >= LEAST_SYSTEM and f"library.blocked.{routine.name}" in routine.texts:
+        return [systems_call(kind, spelled, batch, n, others)]
+    return [f"call void @library.alone.{routine.name}({', '.join(spelled)})"]
+
+
+def _lapack(routine: str, kind: str) -> Routine:
+    name, symbols = f"{routine}_{kind}", [lapack.external(routine, kind)]
+    texts = {f"library.alone.{name}": lapack.definition(routine, kind)}
+    if kind in OWN_KINDS and routine == "potrf":
+        texts[f"library.blocked.{name}"] = blocked_text(kind)
+        symbols.append(lapack.external("trsm", kind))
+    if kind in OWN_KINDS and routine == "trsm":
+        texts[f"library.blocked.{name}"] = systems_text(kind)
+        texts[f"library.system_{kind}"] = (system_definition(kind),)
+    spell = _systems_spell if routine == "trsm" else _lapack_spell
+    return Routine(name, texts, spell, tuple(symbols), blas=True)
+
+
+def _lu_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequence[str]) -> list[str]:
+    """One call for all matrices.
+
+    Arguments: views a, pivots and work, as `row_factors` says, stacks of the first two; constants batch, m, n.
+    """
+    return [f"call void @library.{routine.name}({', '.join(spelled)})"]
+
+
+def _lu(kind: str) -> Routine:
+    return Routine(f"lu_{kind}", {f"library.lu_{kind}": (lu_definition(kind),)}, _lu_spell, ())
+
+
+# -- sorting -----------------------------------------------------------------------------------------------------
+
+
+_SHARED_ELEMENTS: Final = 1 << 14
+"""Rows of so many elements in all are shared by threads: some 50 µs."""
+
+
+_ROWS: Final = {"sort": SORT_ROWS, "argsort": ARGSORT_ROWS, "radix": RADIX_ROWS}
+
+
+def _sort_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequence[str]) -> list[str]:
+    """target = each row of source sorted, or the positions (i64) of its elements in order, equal ones as they come.
+
+    Arguments: views source and target, which do not overlap, and for a radix sort one more, as large as the target;
+    constants rows, n.
+    """
+    rows, n = (int(x.value) for x in given if isinstance(x, Constant))
+    if not (rows and n):
+        return []
+    what, _, kind = routine.name.partition("_")
+    if rows > 1 and rows * n >= _SHARED_ELEMENTS:
+        grain = max(_SHARED_ELEMENTS // (2 * n), 1)
+        return [f"call void @{shared_rows(_ROWS[what])}{kind}({', '.join(spelled)}, i64 {grain})"]
+    return [f"call void @{_ROWS[what]}{kind}({', '.join(spelled)})"]
+
+
+def _sorting(what: str, kind: str) -> Routine:
+    rows = _ROWS[what]
+    texts: dict[str, tuple[str, ...]] = {
+        f"{rows}{kind}": (rows_declaration(rows, kind),),
+        f"{shared_rows(rows)}{kind}": (rows_declaration(rows, kind, shared=True),),
+    }
+    return Routine(f"{what}_{kind}", texts, _sort_spell, ())
+
+
+def _greatest_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequence[str]) -> list[str]:
+    """values, places = the k greatest of each row of source, the greatest first, and where they are (i32).
+
+    Arguments: views source, values, places; constants rows, n and k, 1 <= k <= n.
+    """
+    rows, n, _ = (int(x.value) for x in given if isinstance(x, Constant))
+    if rows > 1 and rows * n >= _SHARED_ELEMENTS:
+        grain = max(_SHARED_ELEMENTS // n, 1)
+        return [f"call void @library.split.{routine.name}({', '.join(spelled)}, i64 {grain})"]
+    return [f"call void @library.{routine.name}({', '.join(spelled)})"]
+
+
+def _greatest(kind: str) -> Routine:
+    text, name = greatest_definition(kind), f"greatest_{kind}"
+    texts: dict[str, tuple[str, ...]] = {
+        f"library.{name}": (text,), f"library.split.{name}": (text, split_greatest(kind)),
+    }  # fmt: skip
+    return Routine(name, texts, _greatest_spell, ())
+
+
+def _stream_spell(routine: Routine, given: Sequence[View | Operand], spelled: Sequence[str]) -> list[str]:
+    """to[: count] = from[: count]: views to and from, the count, and the bytes of an element."""
+    return [f"call void @{NAME}({', '.join(spelled)})"]
+
+
+LIBRARY: Final[dict[str, Routine]] = {
+    routine.name: routine
+    for routine in (
+        *map(_gemm, BLAS_KINDS),
+        _short_gemm(),
+        *(_lapack(routine, kind) for routine in ("potrf", "trsm") for kind in BLAS_KINDS),
+        *(_lapack("getrf", kind) for kind in BLAS_KINDS if kind not in OWN_KINDS),
+        *map(_lu, OWN_KINDS),
+        *(_sorting(what, kind) for kind in KINDS for what in _ROWS),
+        *map(_greatest, KINDS),
+        Routine("stream", {NAME: (stream_definition(),)}, _stream_spell, ()),
+    )
+}  # fmt: skip
+
+
+def library_names(module: Module) -> list[str]:
+    """The routines that a module calls, in order of their names."""
+    names, blocks = set(), [function.body for function in module.functions]
+    while blocks:
+        for statement in blocks.pop().statements:
+            if isinstance(statement, Library):
+                names.add(statement.name)
+            blocks.extend(blocks_of(statement))
+    return sorted(names)
+
+
+def capsule_address(module: str, name: str) -> int:
+    """The address of a C function that a Cython module exports."""
+    capsule = _exporting(module).__pyx_capi__[name]
+    get_name = ctypes.pythonapi.PyCapsule_GetName
+    get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return int(get_pointer(capsule, get_name(capsule)))
+
+
+@cache
+def _exporting(name: str) -> Any:
+    """A Cython module. Where its package is not imported yet the module is, alone: the whole takes SciPy five times as
+    long, and whoever imports it later gets the same module."""
+    package, _, last = name.rpartition(".")
+    root = None if package in sys.modules else find_spec(name.partition(".")[0])
+    if root is None or not root.submodule_search_locations:
+        return import_module(name)
+    folder = Path(root.submodule_search_locations[0], *package.split(".")[1:])
+    found = PathFinder.find_spec(last, [str(folder)])
+    spec = spec_from_file_location(name, found.origin) if found is not None else None
+    if spec is None or not isinstance(spec.loader, ExtensionFileLoader):
+        return import_module(name)
+    try:
+        module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+    except ImportError:
+        return import_module(name)
+    sys.modules.pop(name, None)  # it is no attribute of its package yet
+    return module
+
+
+_threads = ctypes.c_int32(1)  # how many BLAS uses for large products; compiled code reads it
+_ignore = ctypes.CFUNCTYPE(None, ctypes.c_int32)(lambda count: None)
+
+
+@cache
+def blas_thread_symbols() -> dict[str, int]:
+    """How compiled code sets the number of BLAS threads; where SciPy's BLAS has no such switch, it stays as it is."""
+    setter = _ignore
+    library = _scipy_openblas()
+    if library is not None:
+        _threads.value = int(library.scipy_openblas_get_num_threads())
+        setter = library.scipy_openblas_set_num_threads
+    address = ctypes.cast(setter, ctypes.c_void_p).value
+    assert address is not None
+    return {"tracer_blas_threads": ctypes.addressof(_threads), "tracer_blas_set_threads": address}
+
+
+def _scipy_openblas() -> Any:
+    """The OpenBLAS that SciPy's wheels carry, where it is loaded."""
+    folder = Path(import_module("scipy").__file__ or "").resolve().parent.parent / "scipy.libs"
+    for path in sorted(folder.glob("libscipy_openblas*")):
+        try:
+            library = ctypes.CDLL(str(path), mode=getattr(os, "RTLD_NOLOAD", 0) | ctypes.RTLD_LOCAL)
+        except OSError:
+            continue
+        if hasattr(library, "scipy_openblas_set_num_threads"):
+            return library
+    return None
+
+
+def called(call: str) -> str:
+    """The name of the function that a call's text calls."""
+    return call[call.index("@") + 1 : call.index("(")]
+
+
+def library_texts(helpers: Container[str]) -> list[str]:
+    """The definitions that calls of the functions among `helpers` need, each once."""
+    functions = [texts for routine in LIBRARY.values() for name, texts in routine.texts.items() if name in helpers]
+    return list(dict.fromkeys(text for texts in functions for text in texts))
+
+
+def calls_scipy(names: Iterable[str], text: str) -> bool:
+    """Whether a module's text names BLAS or LAPACK among the symbols of the named routines."""
+    return any(f"@{symbol[0]}(" in text for name in names for symbol in LIBRARY[name].symbols)
+
+
+def library_symbols(names: Iterable[str], text: str | None = None) -> dict[str, int]:
+    """The addresses that the named routines bind, or those of them that a module's text names.
+
+    SciPy is imported only when there are any.
+
+    >>> library_symbols([])
+    {}
+    """
+    addresses = {}
+    for name in names:
+        bound = [s for s in LIBRARY[name].symbols if text is None or f"@{s[0]}(" in text]
+        for symbol, module, function in bound:
+            addresses[symbol] = capsule_address(module, function)
+        if LIBRARY[name].blas and bound:
+            addresses.update(blas_thread_symbols())
+    return addresses
+
+
+def outside_symbols(text: str, names: Iterable[str], compile: Compile = compile_object) -> dict[str, int]:
+    """All that a module's text binds: of the named routines, of our kernels, and of the pool of threads.
+
+    What is ours is made when it is first wanted, by `compile`, which turns text into object code.
+    """
+    return {**library_symbols(names, text), **shared_symbols(text, compile)}

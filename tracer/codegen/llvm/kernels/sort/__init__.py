@@ -1,0 +1,1 @@
+"""Sorting kernels: NumPy's sorts, radix argsort, top-k selection."""

@@ -1,0 +1,1 @@
+"""The LLVM toolchain: target description, ABI, object code, and calls through ctypes."""

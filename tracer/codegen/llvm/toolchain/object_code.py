@@ -1,0 +1,141 @@
+"""LLVM text to object code, and object code to addresses: code generation and the linker.
+
+Object code binds everything outside itself by symbol name, so it may be written to disk and loaded by another process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import os
+import threading
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any, Protocol
+
+from tracer.codegen.llvm.toolchain.abi import MAIN_SYMBOL
+from tracer.codegen.llvm.toolchain.target import llvm, target_machine
+from tracer.errors import InternalError
+
+_C_FUNCTIONS = ("memcpy", "memmove", "memset", "realloc")
+_MATH_FUNCTIONS = (
+    "fma", "fmod", "floor", "ceil", "trunc", "rint", "roundeven", "nearbyint",
+)  # fmt: skip
+"""What LLVM may call where the machine lacks an instruction; in f64, and in f32 with an `f` behind."""
+
+
+class Compile(Protocol):
+    """What turns text into object code. opt: LLVM's code generation level."""
+
+    def __call__(self, text: str, *, opt: int = 2) -> bytes: ...
+
+
+def _parse(text: str, machine: Any) -> Any:
+    binding = llvm()
+    try:
+        module = binding.parse_assembly(text, context=binding.create_context())
+        module.triple = binding.get_process_triple()
+        module.data_layout = str(machine.target_data)
+        module.verify()
+    except RuntimeError as error:
+        raise InternalError(f"llvm: the emitted text is not valid\n  {error}") from error
+    return module
+
+
+def compile_object(text: str, *, vector_bits: int | None = None, opt: int = 2) -> bytes:
+    """Verified text as object code: code generation only, no pass pipeline.
+
+    opt: LLVM's code generation level, 0 to 3; 0 is for text without vectors: LLVM 22 aborts on masked 512-bit code.
+    Raises InternalError where the text is not valid.
+    """
+    machine = target_machine(vector_bits, _level(opt))
+    return bytes(machine.emit_object(_parse(text, machine)))
+
+
+def assembly(text: str, *, vector_bits: int | None = None, opt: int = 2) -> str:
+    """The text as the machine's assembly language."""
+    machine = target_machine(vector_bits, _level(opt))
+    return str(machine.emit_assembly(_parse(text, machine)))
+
+
+def _level(opt: int) -> int:
+    if opt not in (0, 1, 2, 3):
+        raise InternalError(f"llvm: code generation level {opt}")
+    return opt
+
+
+@cache
+def _c_symbols() -> tuple[tuple[str, int], ...]:
+    """Addresses of the C functions that compiled code may call."""
+    names = [*_C_FUNCTIONS, *(name + letter for name in _MATH_FUNCTIONS for letter in ("", "f"))]
+    return tuple(process_symbols(names).items())  # Python itself is linked to the mathematics library
+
+
+def process_symbols(names: Iterable[str]) -> dict[str, int]:
+    """The addresses of C functions that are linked into this process, those that there are."""
+    process = ctypes.CDLL(None)
+    return {name: address for name in names if (address := _address(process, name))}
+
+
+def _address(library: ctypes.CDLL, name: str) -> int:
+    try:
+        return ctypes.cast(library[name], ctypes.c_void_p).value or 0
+    except AttributeError:  # roundeven is missing in old C libraries
+        return 0
+
+
+class _Linker:
+    """One LLJIT for the process; libraries in it are numbered, and go away with the module that holds them."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        self.lock = threading.Lock()
+        self.jit: Any = None
+        self.numbers = itertools.count()
+
+    def link(self, obj: bytes, symbols: Mapping[str, int], export: str) -> tuple[Any, str, Any]:
+        binding = llvm()
+        with self.lock:
+            if self.jit is None:
+                self.jit = binding.create_lljit_compiler(use_jit_link=True)
+            name = f"tracer{next(self.numbers)}"
+            builder = binding.JITLibraryBuilder().add_object_img(obj).export_symbol(export)
+            for symbol, address in (*_c_symbols(), *symbols.items()):
+                builder.import_symbol(symbol, address)
+            try:
+                return self.jit, name, builder.link(self.jit, name)
+            except RuntimeError as error:
+                raise InternalError(f"llvm: linking failed\n  {error}") from error
+
+
+_LINKER = _Linker()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: setattr(_LINKER, "lock", threading.Lock()))
+
+
+class LoadedModule:
+    """Machine code in memory; it stays there as long as this object lives."""
+
+    def __init__(self, jit: Any, name: str, tracker: Any, export: str = MAIN_SYMBOL) -> None:
+        self._jit = jit
+        self._name = name
+        self._trackers = {export: tracker}
+
+    def address(self, name: str = MAIN_SYMBOL) -> int:
+        """Where the exported function is. Raises InternalError where there is none of that name."""
+        if name not in self._trackers:
+            try:
+                self._trackers[name] = self._jit.lookup(self._name, name)
+            except RuntimeError as error:
+                raise InternalError(f"llvm: no symbol '{name}'\n  {error}") from error
+        return int(self._trackers[name][name])
+
+
+def load_object(obj: bytes, symbols: Mapping[str, int], export: str = MAIN_SYMBOL) -> LoadedModule:
+    """Link object code. `symbols` are the addresses of what it binds besides the C library.
+
+    export: a function that it defines. Raises InternalError where a symbol is missing.
+    """
+    return LoadedModule(*_LINKER.link(obj, symbols, export), export)

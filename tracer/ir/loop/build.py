@@ -1,0 +1,383 @@
+"""Writing loop IR statement by statement: the `Builder`, and what makes its operands.
+
+    b = Builder()
+    with b.for_("i", 0, n, kind=LoopKind.VECTOR, lanes=16, carries=[reduction(ScalarOp.ADD, zero)]) as loop:
+        x = b.load(a, loop.index)
+        loop.yields(b.compute(ScalarOp.ADD, loop.carries[0], x))
+    b.store(out, 0, loop.results[0])
+    function = Function("sum", (a, out), b.finish())
+
+Wherever an operand goes, a Python number may go: it takes the dtype of the operands beside it, i64 in
+addresses and bounds. Arithmetic on i64 constants is folded, so that index expressions may be written without
+looking at what is static; nothing is ever folded on floats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from tracer.errors import InternalError
+from tracer.ir.dtypes import BOOL, I64, DType
+from tracer.ir.loop import (
+    Address,
+    Alloc,
+    Barrier,
+    Block,
+    Buffer,
+    Callback,
+    Carry,
+    Compute,
+    Constant,
+    Copy,
+    Fault,
+    For,
+    If,
+    Invoke,
+    Leave,
+    Library,
+    Load,
+    LoopKind,
+    Operand,
+    Prefix,
+    Register,
+    Shuffle,
+    ShuffleKind,
+    StackLength,
+    StackPop,
+    StackPush,
+    StackRead,
+    StackReset,
+    StackWrite,
+    Statement,
+    Store,
+    Update,
+    View,
+    While,
+    index_constant,
+)
+from tracer.ir.loop.scopes import Blocks, Branch, Loop, Scope, WhileLoop
+from tracer.ir.reductions import identity
+from tracer.ir.scalar import ScalarOp
+
+Number = bool | int | float
+Value = Operand | Number
+Term = Address | Operand | int | tuple[Operand, int]
+Memory = View | Buffer  # a buffer stands for the view from its start
+
+
+def constant(value: Any, dtype: DType) -> Constant:
+    """A typed constant; `value` is whatever NumPy takes for the dtype.
+
+    >>> constant(2, np.dtype("float32"))
+    Constant(value=np.float32(2.0), dtype=dtype('float32'))
+    """
+    return Constant(np.asarray(value, dtype)[()], dtype)
+
+
+def address(*terms: Term) -> Address:
+    """The sum of the terms, equal registers gathered and constants added up.
+
+    A term is another address, an operand, an integer, or (operand, coefficient).
+    """
+    offset = 0
+    coefficients: dict[Register, int] = {}
+    for term in terms:
+        for operand, factor in _parts(term):
+            if type(operand) is Register:
+                coefficients[operand] = coefficients.get(operand, 0) + factor
+            else:
+                offset += factor * (int(operand.value) if isinstance(operand, Constant) else 1)
+    return Address(offset, tuple([(r, c) for r, c in coefficients.items() if c]))
+
+
+def _parts(term: Term) -> Iterable[tuple[Operand | None, int]]:
+    """What a term adds: registers and constants with their factors; None stands for 1."""
+    if isinstance(term, Address):
+        return ((None, term.constant), *term.terms)
+    if isinstance(term, tuple):
+        return (term,)
+    return ((term, 1),) if isinstance(term, Register | Constant) else ((None, term),)
+
+
+def view(buffer: Buffer, *terms: Term) -> View:
+    """The buffer from the sum of the terms on."""
+    return View(buffer, address(*terms))
+
+
+def carry(initial: Operand, name: str = "") -> Carry:
+    """A value handed from round to round, with a fresh register."""
+    return Carry(Register(initial.dtype, name), initial)
+
+
+def reduction(op: ScalarOp, initial: Operand, name: str = "acc") -> Carry:
+    """A carry of partial results that `op` joins, with a fresh register and the operation's identity."""
+    return Carry(Register(initial.dtype, name), initial, op, constant(identity(op, initial.dtype), initial.dtype))
+
+
+class Builder(Blocks):
+    """Collects the statements of a block and of the blocks within it."""
+
+    __slots__ = ()
+
+    def finish(self, *yields: Operand) -> Block:
+        """The block, all inner ones being closed."""
+        if self.depth:
+            raise InternalError(f"loop IR: finished with {self.depth} inner blocks still open")
+        return Block(tuple(self.statements), yields)
+
+    def add(self, statement: Statement) -> None:
+        """Append a statement made elsewhere."""
+        self.statements.append(statement)
+
+    # -- scalars -----------------------------------------------------------------------------------
+
+    def compute(self, op: ScalarOp, *operands: Value, dtype: DType | None = None, name: str = "") -> Operand:
+        """op(*operands). `dtype` is the target of CONVERT and BITCAST.
+
+        A register, or a constant where i64 arithmetic folds; see also `apply`, which never folds.
+        """
+        typed = _typed(op, operands)
+        if typed[-1].dtype == I64 and op in _FOLDED:
+            folded = _fold(op, typed[0], typed[1])
+            if folded is not None:
+                return folded
+        return self.apply(op, *typed, dtype=dtype, name=name)
+
+    def apply(self, op: ScalarOp, *operands: Operand, dtype: DType | None = None, name: str = "") -> Register:
+        """op(*operands) into a fresh register, nothing folded or converted."""
+        kind = op.signature.result
+        if kind == "same":
+            dtype = operands[-1].dtype
+        elif kind == "bool":
+            dtype = BOOL
+        elif dtype is None:
+            raise InternalError(f"loop IR: {op.label} needs the dtype of its result")
+        result = Register(dtype, name)
+        self.statements.append(Compute(result, op, operands))
+        return result
+
+    def convert(self, value: Operand, dtype: DType, name: str = "") -> Operand:
+        """The value as `dtype`; itself where it is that already."""
+        return value if value.dtype == dtype else self.apply(ScalarOp.CONVERT, value, dtype=dtype, name=name)
+
+    def bitcast(self, value: Operand, dtype: DType, name: str = "") -> Operand:
+        """The value's bits as `dtype`; itself where it is that already."""
+        return value if value.dtype == dtype else self.apply(ScalarOp.BITCAST, value, dtype=dtype, name=name)
+
+    def select(self, predicate: Operand, then: Value, otherwise: Value, name: str = "") -> Operand:
+        """`then` where the predicate holds, else `otherwise`."""
+        return self.compute(ScalarOp.SELECT, predicate, then, otherwise, name=name)
+
+    # -- memory ------------------------------------------------------------------------------------
+
+    def load(
+        self,
+        buffer: Buffer,
+        at: Term,
+        *,
+        mask: Operand | None = None,
+        fill: Value | None = None,
+        name: str = "",
+    ) -> Register:
+        """buffer[at], or `fill` where `mask` is false."""
+        result = Register(buffer.dtype, name)
+        filler = None if fill is None else _operand(fill, buffer.dtype)
+        self.statements.append(Load(result, buffer, _address(at), mask, filler))
+        return result
+
+    def store(self, buffer: Buffer, at: Term, value: Value, *, mask: Operand | None = None) -> None:
+        """buffer[at] = value, where `mask` is true or absent."""
+        self.statements.append(Store(buffer, _address(at), _operand(value, buffer.dtype), mask))
+
+    def update(self, buffer: Buffer, at: Term, op: ScalarOp, value: Value, *, mask: Operand | None = None) -> None:
+        """buffer[at] = op(buffer[at], value), where `mask` is true or absent."""
+        self.statements.append(Update(buffer, _address(at), op, _operand(value, buffer.dtype), mask))
+
+    def alloc(self, buffer: Buffer) -> Buffer:
+        """Bring a LOCAL or SHARED buffer into being; returns it."""
+        self.statements.append(Alloc(buffer))
+        return buffer
+
+    def copy(self, target: Memory, source: Memory, count: int) -> None:
+        """target[: count] = source[: count]."""
+        self.statements.append(Copy(_view(target), _view(source), count))
+
+    def push(self, stack: int, source: Memory, count: int) -> None:
+        """Append source[: count] to a growable stack."""
+        self.statements.append(StackPush(stack, _view(source), count))
+
+    def pop(self, stack: int, target: Memory, count: int) -> None:
+        """Move the last `count` elements of a growable stack into the target."""
+        self.statements.append(StackPop(stack, _view(target), count))
+
+    def read_item(self, stack: int, index: Value, target: Memory, count: int) -> None:
+        """target[: count] = an item of a growable stack, zeros beyond its end."""
+        self.statements.append(StackRead(stack, _operand(index, I64), _view(target), count))
+
+    def write_item(self, stack: int, index: Value, source: Memory, count: int) -> None:
+        """An item of a growable stack = source[: count]."""
+        self.statements.append(StackWrite(stack, _operand(index, I64), _view(source), count))
+
+    def length(self, stack: int, size: int) -> Register:
+        """How many items of `size` bytes a growable stack holds."""
+        result = Register(I64, "length")
+        self.statements.append(StackLength(result, stack, size))
+        return result
+
+    def reset(self, stack: int) -> None:
+        """Empty a growable stack."""
+        self.statements.append(StackReset(stack))
+
+    # -- control -----------------------------------------------------------------------------------
+
+    def for_(
+        self,
+        name: str,
+        start: Value,
+        stop: Value,
+        *,
+        kind: LoopKind = LoopKind.SERIAL,
+        step: int = 1,
+        lanes: int = 1,
+        carries: Sequence[Carry] = (),
+    ) -> Loop:
+        """A loop over range(start, stop, step) whose index register is called `name`."""
+        index = Register(I64, name)
+        first, end = _operand(start, I64), _operand(stop, I64)
+
+        def done() -> None:
+            self.statements.append(For(index, first, end, loop.block, kind, step, lanes, tuple(carries), loop.results))
+
+        loop = Loop(self, done, index, carries)
+        return loop
+
+    def while_(self, *carries: Carry) -> WhileLoop:
+        """A loop that runs while its condition yields true; write `condition`, then `body`."""
+
+        def done() -> None:
+            self.statements.append(While(carries, loop.condition.block, loop.body.block, loop.results))
+
+        loop = WhileLoop(self, done, carries)
+        return loop
+
+    def if_(self, predicate: Operand) -> Branch:
+        """A branch; its results take the dtypes of what its first arm yields."""
+        place = [0]
+
+        def then_done() -> None:
+            branch.results = tuple([Register(v.dtype) for v in branch.block.yields])
+            place[0] = len(self.statements)
+            self.statements.append(If(predicate, branch.block, Block(()), branch.results))
+
+        def otherwise_done() -> None:
+            whole = If(predicate, branch.block, branch.otherwise.block, branch.results)
+            self.statements[place[0]] = whole
+
+        branch = Branch(self, then_done, Scope(self, otherwise_done))
+        return branch
+
+    # -- effects and calls -------------------------------------------------------------------------
+
+    def fault(self, site: int, predicate: Operand, position: Value, *values: Value) -> None:
+        """Record a fault where the predicate holds."""
+        position, *rest = (_operand(v, I64) for v in (position, *values))
+        self.statements.append(Fault(site, predicate, position, tuple(rest)))
+
+    def leave(self) -> None:
+        """Return from the function if a fault was recorded or a callback raised."""
+        self.statements.append(Leave())
+
+    def invoke(self, function: str, *arguments: Memory | Value) -> None:
+        """Run another function of the module."""
+        self.statements.append(Invoke(function, tuple([_argument(a) for a in arguments])))
+
+    def library(self, name: str, *arguments: Memory | Value) -> None:
+        """Run a library routine."""
+        self.statements.append(Library(name, tuple([_argument(a) for a in arguments])))
+
+    def callback(self, slot: int, inputs: Iterable[Memory], outputs: Iterable[Memory]) -> None:
+        """Call back into Python."""
+        self.statements.append(Callback(slot, tuple([_view(v) for v in inputs]), tuple([_view(v) for v in outputs])))
+
+    def barrier(self) -> None:
+        """All threads of the block meet."""
+        self.statements.append(Barrier())
+
+    def shuffle(self, value: Operand, offset: int, kind: ShuffleKind = ShuffleKind.XOR, name: str = "") -> Register:
+        """The value that another lane of the warp holds."""
+        result = Register(value.dtype, name)
+        self.statements.append(Shuffle(result, value, offset, kind))
+        return result
+
+    def prefix(self, op: ScalarOp, value: Operand, before: Register) -> tuple[Register, Register]:
+        """op(before, the lanes so far), and the same of all lanes."""
+        result, last = Register(value.dtype, "so_far"), Register(value.dtype, "last")
+        self.statements.append(Prefix(result, last, op, value, before))
+        return result, last
+
+
+# -- operands ----------------------------------------------------------------------------------------
+
+
+def _operand(value: Value, dtype: DType) -> Operand:
+    if type(value) is Register or type(value) is Constant:
+        return value
+    return index_constant(int(value)) if dtype == I64 else constant(value, dtype)  # type: ignore[arg-type]
+
+
+def _address(at: Term) -> Address:
+    if type(at) is Address:
+        return at
+    if type(at) is Register:
+        return Address(0, ((at, 1),))
+    return address(at)
+
+
+def _view(memory: Memory) -> View:
+    return memory if isinstance(memory, View) else View(memory)
+
+
+def _argument(value: Memory | Value) -> View | Operand:
+    if isinstance(value, View | Buffer):
+        return _view(value)
+    return _operand(value, I64)
+
+
+def _typed(op: ScalarOp, operands: tuple[Value, ...]) -> tuple[Operand, ...]:
+    """The operands with numbers made constants of the dtype of the others; SELECT's predicate is no model."""
+    model: DType | None = None
+    numbers = False
+    for operand in operands[1:] if op is ScalarOp.SELECT else operands:
+        if type(operand) is Register or type(operand) is Constant:
+            model = operand.dtype
+        else:
+            numbers = True
+    if not numbers:
+        return operands  # type: ignore[return-value]  # all are registers or constants
+    if model is None:
+        raise InternalError(f"loop IR: {op.label} of numbers alone has no dtype")
+    return tuple([_operand(operand, model) for operand in operands])
+
+
+_FOLDED: Final = frozenset((ScalarOp.ADD, ScalarOp.SUB, ScalarOp.MUL))
+_NEUTRAL: Final = {ScalarOp.ADD: 0, ScalarOp.SUB: 0, ScalarOp.MUL: 1}
+_LIMIT: Final = 1 << 63
+
+
+def _fold(op: ScalarOp, a: Operand, b: Operand) -> Operand | None:
+    """The result of i64 arithmetic where it needs no statement; None where it does, or would wrap."""
+    left = int(a.value) if isinstance(a, Constant) else None
+    right = int(b.value) if isinstance(b, Constant) else None
+    if left is not None and right is not None:
+        result = {ScalarOp.ADD: left + right, ScalarOp.SUB: left - right, ScalarOp.MUL: left * right}[op]
+        return index_constant(result) if -_LIMIT <= result < _LIMIT else None
+    if right == _NEUTRAL[op]:
+        return a
+    if left == _NEUTRAL[op] and op is not ScalarOp.SUB:
+        return b
+    if op is ScalarOp.MUL and (left == 0 or right == 0):
+        return index_constant(0)
+    return None

@@ -1,0 +1,334 @@
+"""The printed loop IR: what `f.lower(x).loops()` shows.
+
+    sum_of_squares(a: input f32[100], out: output f32[1]) {
+      %acc1: f32 = for %i in 0..100 vector(16) carry(%acc: f32 = 0.0 combine add) {
+        %x: f32 = load a[%i]
+        %0: f32 = fma %x, %x, %acc
+        yield %0
+      }
+      store out[0] = %acc1
+    }
+
+Registers are called by their hints, made unique within the function by a number; those without one are
+numbers. Arena buffers are listed at the head of the function that names them. Literals carry their type,
+except where i64 goes without saying (bounds, addresses, faults) or what is beside them says it (carries).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import assert_never
+
+from tracer.errors import InternalError
+from tracer.ir.dtypes import BOOL, I64, short_name
+from tracer.ir.loop import (
+    Address,
+    Alloc,
+    Barrier,
+    Block,
+    Buffer,
+    Callback,
+    Carry,
+    Compute,
+    Constant,
+    Copy,
+    Fault,
+    For,
+    Function,
+    If,
+    Invoke,
+    Leave,
+    Library,
+    Load,
+    LoopKind,
+    Module,
+    Operand,
+    Prefix,
+    Register,
+    Shuffle,
+    Space,
+    StackLength,
+    StackPop,
+    StackPush,
+    StackRead,
+    StackReset,
+    StackWrite,
+    Statement,
+    Store,
+    Transpose,
+    Update,
+    View,
+    While,
+)  # fmt: skip
+from tracer.ir.loop.walk import buffers_of
+from tracer.ir.numerals import scalar_text
+from tracer.ir.reductions import identity
+from tracer.ir.scalar import ScalarOp
+
+INDENT = "  "
+
+
+def loop_text(module: Module) -> str:
+    """The whole module: the entry and what a call needs besides its arrays, then the functions in order."""
+    head = f"module entry {module.entry}"
+    if module.arena:
+        head += f", arena {module.arena} bytes"
+    if module.stacks:
+        head += f", {module.stacks} {'stack' if module.stacks == 1 else 'stacks'}"
+    return "\n\n".join([head, *(function_text(f) for f in module.functions)]) + "\n"
+
+
+def function_text(function: Function) -> str:
+    """One function, without a newline at its end."""
+    return "\n".join(Printer(function).function_lines())
+
+
+class Printer:
+    """Prints one function, and single statements of it with the same names."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self._names: dict[Register, str] = {}
+        self._taken: set[str] = set()
+        self._next: dict[str, int] = {}  # the number that a hint's next register tries first
+        self._lines: list[str] | None = None
+
+    def function_lines(self) -> list[str]:
+        """The lines of the function."""
+        if self._lines is None:
+            f = self.function
+            head = f"{f.name}({', '.join([self._parameter(p) for p in f.parameters])}) {{"
+            arena = [b for b in buffers_of(f) if b.space is Space.ARENA]
+            arena.sort(key=lambda b: (b.offset, b.name))
+            declared = [f"{INDENT}{_declaration(b)} at {b.offset}" for b in arena]
+            self._lines = [head, *declared, *self._block(f.body), "}"]
+        return self._lines
+
+    def statement_lines(self, statement: Statement) -> list[str]:
+        """The lines of one statement of the function."""
+        self.function_lines()
+        return list(self._statement(statement))
+
+    def shown(self, register: Register) -> str:
+        """The register's name in the function."""
+        self.function_lines()
+        return self.name(register)
+
+    # -- operands ----------------------------------------------------------------------------------
+
+    def name(self, register: Register) -> str:
+        """The register's name, given at first sight."""
+        found = self._names.get(register)
+        if found is None:
+            found = self._names[register] = "%" + self._fresh(register.name)
+        return found
+
+    def _fresh(self, hint: str) -> str:
+        number = self._next.get(hint, 0 if hint else -1)
+        name = hint
+        while not name or name in self._taken:
+            number += 1
+            name = f"{hint}_{number}" if hint[-1:].isdigit() else f"{hint}{number}"
+        self._next[hint] = number
+        self._taken.add(name)
+        return name
+
+    def operand(self, operand: Operand) -> str:
+        """A register's name, or a literal with its type."""
+        if isinstance(operand, Register):
+            return self.name(operand)
+        text = self.plain(operand)
+        return text if operand.dtype == BOOL else f"{text}:{short_name(operand.dtype)}"
+
+    def plain(self, operand: Operand) -> str:
+        """The operand, where a literal's type goes without saying."""
+        if isinstance(operand, Register):
+            return self.name(operand)
+        return scalar_text(operand.bits, operand.dtype)
+
+    def _index(self, operand: Operand) -> str:
+        return self.plain(operand) if operand.dtype == I64 else self.operand(operand)
+
+    def _typed(self, register: Register) -> str:
+        return f"{self.name(register)}: {short_name(register.dtype)}"
+
+    def _parameter(self, parameter: Buffer | Register) -> str:
+        return self._typed(parameter) if isinstance(parameter, Register) else _declaration(parameter)
+
+    def _results(self, registers: Sequence[Register]) -> str:
+        return ", ".join([self._typed(r) for r in registers]) + " = " if registers else ""
+
+    def address(self, address: Address) -> str:
+        """`4*%i - %j + 1`."""
+        text = ""
+        for register, coefficient in address.terms:
+            size = abs(coefficient)
+            term = self.name(register) if size == 1 else f"{size}*{self.name(register)}"
+            text += _signed(coefficient < 0, term, first=not text)
+        if address.constant or not text:
+            text += _signed(address.constant < 0, str(abs(address.constant)), first=not text)
+        return text
+
+    def _element(self, buffer: Buffer, address: Address) -> str:
+        return f"{buffer.name}[{self.address(address)}]"
+
+    def _view(self, view: View) -> str:
+        start = self.address(view.start)
+        return view.buffer.name if start == "0" else f"{view.buffer.name}[{start} ..]"
+
+    def _arguments(self, arguments: Iterable[View | Operand]) -> str:
+        return ", ".join([self._view(a) if isinstance(a, View) else self.operand(a) for a in arguments])
+
+    # -- statements --------------------------------------------------------------------------------
+
+    def _block(self, block: Block) -> Iterator[str]:
+        for statement in block.statements:
+            for line in self._statement(statement):
+                yield INDENT + line
+        if block.yields:
+            yield f"{INDENT}yield {', '.join([self.operand(v) for v in block.yields])}"
+
+    def _statement(self, s: Statement) -> Iterator[str]:
+        match s:
+            case For():
+                return self._for(s)
+            case While():
+                return self._while(s)
+            case If():
+                return self._if(s)
+            case _:
+                return iter((self._line(s),))
+
+    def _line(self, s: Statement) -> str:
+        match s:
+            case Compute():
+                operands = ", ".join([self.operand(o) for o in s.operands])
+                return f"{self._typed(s.result)} = {s.op.label} {operands}"
+            case Load():
+                where = self._where(s.mask)
+                if s.mask is not None and s.fill is not None:
+                    where += f" else {self.plain(s.fill)}"
+                return f"{self._typed(s.result)} = load {self._element(s.buffer, s.address)}{where}"
+            case Store():
+                where = self._where(s.mask)
+                past = " past caches" if s.past else ""
+                return f"store {self._element(s.buffer, s.address)} = {self.operand(s.value)}{where}{past}"
+            case Update():
+                element, value = self._element(s.buffer, s.address), self.operand(s.value)
+                return f"update {element} {s.op.label} {value}{self._where(s.mask)}"
+            case Shuffle():
+                how = f"{s.kind.value} {s.offset}"
+                return f"{self._typed(s.result)} = shuffle {self.operand(s.value)} {how}"
+            case Prefix():
+                results = f"{self._typed(s.result)}, {self._typed(s.last)}"
+                return f"{results} = prefix {s.op.label} {self.operand(s.value)} from {self.operand(s.before)}"
+            case Fault():
+                values = f" with {', '.join([self._index(v) for v in s.values])}" if s.values else ""
+                at = self._index(s.position)
+                return f"fault {s.site} where {self.operand(s.predicate)} at {at}{values}"
+            case Alloc():
+                return f"alloc {_declaration(s.buffer)}"
+            case Copy():
+                return f"copy {s.count} from {self._view(s.source)} to {self._view(s.target)}"
+            case Transpose():
+                size = f"{self._index(s.rows)} by {self._index(s.columns)}"
+                source = f"{self._view(s.source)} stride {s.source_stride}"
+                past = " past caches" if s.past else ""
+                return f"transpose {size} from {source} to {self._view(s.target)} stride {s.target_stride}{past}"
+            case StackPush():
+                return f"push {s.count} from {self._view(s.source)} to stack {s.stack}"
+            case StackPop():
+                return f"pop {s.count} from stack {s.stack} to {self._view(s.target)}"
+            case StackRead():
+                return f"read {s.count} of item {self._index(s.index)} of stack {s.stack} to {self._view(s.target)}"
+            case StackWrite():
+                return f"write {s.count} from {self._view(s.source)} to item {self._index(s.index)} of stack {s.stack}"
+            case StackLength():
+                return f"{self._typed(s.result)} = length of stack {s.stack} in items of {s.size} bytes"
+            case StackReset():
+                return f"reset stack {s.stack}"
+            case Invoke():
+                shared = "" if s.share is None else f" share 0..{s.share.count} by {s.share.grain}"
+                return f"invoke {s.function}({self._arguments(s.arguments)}){shared}"
+            case Library():
+                return f"library {s.name}({self._arguments(s.arguments)})"
+            case Callback():
+                return f"callback {s.slot}({self._arguments(s.inputs)}) -> ({self._arguments(s.outputs)})"
+            case Leave():
+                return "leave"
+            case Barrier():
+                return "barrier"
+            case For() | While() | If():
+                return next(self._statement(s))
+            case _:
+                assert_never(s)
+
+    def _where(self, mask: Operand | None) -> str:
+        return "" if mask is None else f" where {self.operand(mask)}"
+
+    def _for(self, s: For) -> Iterator[str]:
+        bounds = f"{self._index(s.start)}..{self._index(s.stop)}"
+        text = f"for {self.name(s.index)} in {bounds}"
+        if s.step != 1:
+            text += f" step {s.step}"
+        if s.kind is LoopKind.VECTOR:
+            text += f" vector({s.lanes})"
+        elif s.kind is not LoopKind.SERIAL:
+            text += f" {s.kind.value}"
+        carries = self._carries(s.carries)
+        yield f"{self._results(s.results)}{text}{carries} {{"
+        yield from self._block(s.body)
+        yield "}"
+
+    def _while(self, s: While) -> Iterator[str]:
+        carries = self._carries(s.carries)
+        yield f"{self._results(s.results)}while{carries} {{"
+        for label, block in (("condition", s.condition), ("body", s.body)):
+            yield f"{INDENT}{label} {{"
+            for line in self._block(block):
+                yield INDENT + line
+            yield f"{INDENT}}}"
+        yield "}"
+
+    def _if(self, s: If) -> Iterator[str]:
+        predicate = self.operand(s.predicate)
+        yield f"{self._results(s.results)}if {predicate} {{"
+        yield from self._block(s.then)
+        if s.otherwise.statements or s.otherwise.yields:
+            yield "} else {"
+            yield from self._block(s.otherwise)
+        yield "}"
+
+    def _carries(self, carries: Sequence[Carry]) -> str:
+        return f" carry({', '.join([self._carry(c) for c in carries])})" if carries else ""
+
+    def _carry(self, carry: Carry) -> str:
+        text = f"{self._typed(carry.register)} = {self.plain(carry.initial)}"
+        if carry.combine is None:
+            return text
+        text += f" combine {carry.combine.label}"
+        if carry.identity is None or carry.identity == _usual(carry.combine, carry.register):
+            return text
+        return f"{text} from {self.plain(carry.identity)}"
+
+
+def _usual(op: ScalarOp, register: Register) -> Constant | None:
+    try:
+        return Constant(identity(op, register.dtype), register.dtype)
+    except InternalError:  # what is wrong must be printable, too
+        return None
+
+
+def _signed(negative: bool, term: str, *, first: bool) -> str:
+    if first:
+        return f"-{term}" if negative else term
+    return f" - {term}" if negative else f" + {term}"
+
+
+def _declaration(buffer: Buffer) -> str:
+    """`name: space dtype[size]`; the space of an argument is what a parameter has anyway."""
+    space = "" if buffer.space is Space.ARGUMENT else f"{buffer.space.value} "
+    text = f"{buffer.name}: {space}{short_name(buffer.dtype)}[{buffer.size}]"
+    if buffer.space is Space.ARGUMENT and buffer.written:
+        text += " written"
+    return text if buffer.alignment == 1 else f"{text} align {buffer.alignment}"

@@ -1,0 +1,1 @@
+"""Array's methods and protocols: indexing, operators, `at`, ufuncs, NumPy compatibility, files."""

@@ -1,0 +1,195 @@
+"""`x.at[i]`: what says what to do with the elements there; its methods return copies of the array."""
+
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tracer.lazy import LazyModule
+from tracer.numpy.elementwise import arithmetic
+from tracer.numpy.elementwise.powers import power
+from tracer.numpy.shapes.indexing import get
+from tracer.numpy.shapes.updates import ADD, MAX, MIN, MULTIPLY, SET, SUBTRACT, Update, updated, value_for
+from tracer.primitives.base.broadcasting import full_like
+from tracer.runtime.eager.call_cache import replayed
+from tracer.trace.array import Array
+
+if TYPE_CHECKING:
+    from tracer.numpy.arrays import at_apply
+else:
+    applying = LazyModule("tracer.numpy.arrays.at_apply")
+
+_taken = replayed(get, named=False)
+_new = object.__new__
+
+
+class At:
+    """`x.at`: index it, then say what to do there. The array itself stays as it is.
+
+    >>> tnp.zeros(3).at[1].set(5.0)
+    Array([0., 5., 0.], f64)
+    """
+
+    __slots__ = ("_array",)
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+
+    def __getitem__(self, index: Any) -> AtIndex:
+        found = _new(AtIndex)  # without the frames of its `__init__`
+        found._array, found._index = self._array, index
+        return found
+
+    def __repr__(self) -> str:
+        return f"At({self._array!r})"
+
+
+class AtIndex:
+    """`x.at[i]`: the methods return a copy of x with the elements at i changed; `get` takes them.
+
+    mode: what happens to indices out of bounds: an error (None), "clip", "wrap", "fill" or "drop" (writes nothing),
+    "promise_in_bounds". unique_indices: a promise that no place is named twice. Sortedness is a hint without effect.
+    """
+
+    __slots__ = ("_array", "_index")
+
+    def __init__(self, array: Array, index: Any) -> None:
+        self._array, self._index = array, index
+
+    def __repr__(self) -> str:
+        return f"AtIndex({self._array!r}, {self._index!r})"
+
+    def _updated(self, values: Any, how: Update, mode: Any, unique_indices: bool) -> Array:
+        if mode is None and not unique_indices:
+            return updated(self._array, self._index, values, how)
+        return updated(self._array, self._index, values, how, mode=mode, unique_indices=unique_indices)
+
+    def get(
+        self, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
+        fill_value: Any = None, wrap_negative_indices: bool = True,
+    ) -> Array:  # fmt: skip
+        """x[i], with `mode`; `fill_value` stands for what is out of bounds in mode "fill", NaN by default.
+
+        >>> tnp.arange(3).at[5].get(mode="fill", fill_value=-1)
+        Array(-1, i64)
+        """
+        del indices_are_sorted
+        return _taken(
+            self._array, self._index, mode=mode, fill_value=fill_value, unique_indices=unique_indices,
+            wrap=wrap_negative_indices,
+        )  # fmt: skip
+
+    def set(
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
+    ) -> Array:
+        """A copy with values written at i; of places named twice, the last one stays.
+
+        >>> tnp.zeros(3).at[1].set(7.0)
+        Array([0., 7., 0.], f64)
+        """
+        del indices_are_sorted
+        return self._updated(values, SET, mode, unique_indices)
+
+    def add(
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
+    ) -> Array:
+        """A copy with values added at i, all of them at places named more than once.
+
+        >>> tnp.zeros(3).at[tnp.asarray([1, 1])].add(1.0)
+        Array([0., 2., 0.], f64)
+        """
+        del indices_are_sorted
+        return self._updated(values, ADD, mode, unique_indices)
+
+    def subtract(
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
+    ) -> Array:
+        """A copy with values subtracted at i.
+
+        >>> tnp.ones(3).at[1:].subtract(1.0)
+        Array([1., 0., 0.], f64)
+        """
+        del indices_are_sorted
+        negated = arithmetic.negative(value_for(self._array, values, SUBTRACT))
+        return updated(self._array, self._index, negated, SUBTRACT, mode=mode, unique_indices=unique_indices)
+
+    def multiply(
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
+    ) -> Array:
+        """A copy with the elements at i multiplied by values.
+
+        >>> tnp.ones(3).at[:2].multiply(4.0)
+        Array([4., 4., 1.], f64)
+        """
+        del indices_are_sorted
+        return self._updated(values, MULTIPLY, mode, unique_indices)
+
+    mul = multiply
+
+    def divide(
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
+    ) -> Array:
+        """A copy with the elements at i divided by values; a float array, as of any division.
+
+        >>> tnp.ones(3).at[0].divide(4.0)
+        Array([0.25, 1.  , 1.  ], f64)
+        """
+        del indices_are_sorted
+        return arithmetic.divide(self._array, self._factors("x.at[i].divide", values, mode, unique_indices))
+
+    def power(
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
+    ) -> Array:
+        """A copy with the elements at i raised to powers.
+
+        >>> tnp.arange(3).at[1:].power(2)
+        Array([0, 1, 4], i64)
+        """
+        del indices_are_sorted
+        return power(self._array, self._factors("x.at[i].power", values, mode, unique_indices))
+
+    def _factors(self, name: str, values: Any, mode: Any, unique_indices: bool) -> Array:
+        """Ones, multiplied by the values at i."""
+        ones, how = full_like(self._array, 1), MULTIPLY._replace(name=name)
+        return updated(ones, self._index, values, how, mode=mode, unique_indices=unique_indices)
+
+    def min(
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
+    ) -> Array:
+        """A copy with the lesser of elements and values at i.
+
+        >>> tnp.arange(3).at[:].min(1)
+        Array([0, 1, 1], i64)
+        """
+        del indices_are_sorted
+        return self._updated(values, MIN, mode, unique_indices)
+
+    def max(
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
+    ) -> Array:
+        """A copy with the greater of elements and values at i.
+
+        >>> tnp.arange(3).at[:].max(1)
+        Array([1, 1, 2], i64)
+        """
+        del indices_are_sorted
+        return self._updated(values, MAX, mode, unique_indices)
+
+    def apply(
+        self, func: Callable[[Array], Any], *, indices_are_sorted: bool = False, unique_indices: bool = False,
+        mode: Any = None,
+    ) -> Array:  # fmt: skip
+        """A copy with a function of elements applied to those at i, as often as i names them.
+
+        func: of an array, element by element; what it returns is cast to the array's dtype.
+
+        >>> tnp.arange(3).at[1:].apply(lambda v: 10 * v)
+        Array([ 0, 10, 20], i64)
+        >>> tnp.arange(3).at[tnp.asarray([1, 1])].apply(lambda v: 10 * v)
+        Array([  0, 100,   2], i64)
+        """
+        del indices_are_sorted
+        return at_apply.applied(self._array, self._index, func, mode, unique_indices)

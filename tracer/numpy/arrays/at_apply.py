@@ -1,0 +1,74 @@
+"""`x.at[i].apply(f)`: a function of the elements at an index, once for each time that the index names a place."""
+
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import TracedValueError
+from tracer.lax.loops import while_loop
+from tracer.numpy.core.conversion import array_of, broadcast, cast
+from tracer.numpy.reduce.reductions import max
+from tracer.numpy.shapes.creation import zeros
+from tracer.numpy.shapes.where import where
+from tracer.trace.array import Array
+
+
+def applied(x: Array, index: Any, func: Callable[[Array], Any], mode: Any, unique: bool) -> Array:
+    """A copy of the array with the elements at an index replaced by the function of them.
+
+    What an index names n times the function is applied to n times, one after the other. Where all is named once, there
+    is no loop; where the index is traced, that is known when the program runs, unless `unique` promises it.
+    """
+    places = x.at[index]
+    given = places.get(mode=mode)
+    values = _of(func, given)
+    if unique or not _names_places(index):
+        return places.set(values, mode=mode, unique_indices=unique)
+    times = _times(x, index, mode)
+    if isinstance(times, Array) or (times > 1).any():
+        counts = array_of("apply", times)
+        most = max(counts, initial=1)
+
+        def again(state: tuple[Array, Array]) -> tuple[Array, Array]:
+            done, found = state
+            left = counts > done
+            # What is finished gets what it was given: the function is finite there, and so is its slope.
+            return done + 1, where(left, _of(func, where(left, found, given)), found)
+
+        values = while_loop(lambda state: state[0] < most, again, (array_of("apply", np.int32(1)), values))[1]
+    return places.set(values, mode=mode)
+
+
+def _of(func: Callable[[Array], Any], x: Array) -> Array:
+    return cast(broadcast(array_of("apply", func(x)), x.shape), x.dtype)
+
+
+def _names_places(index: Any) -> bool:
+    """Whether the index has arrays of integers, which may name a place more than once."""
+    parts = index if isinstance(index, tuple) else (index,)
+    arrays = (part for part in parts if isinstance(part, list | np.ndarray | Array))
+    return any(array_of("apply", part).dtype.kind in "iu" and array_of("apply", part).ndim for part in arrays)
+
+
+def _times(x: Array, index: Any, mode: Any) -> Any:
+    """How often each place at the index is named, in the index's order."""
+    if mode is None:
+        try:
+            known = tuple(map(_known, index)) if isinstance(index, tuple) else _known(index)
+            found = np.zeros(x.shape, np.int32)
+            np.add.at(found, known, 1)
+            return found[known]
+        except (TracedValueError, IndexError):  # what is out of bounds is told of below
+            pass
+    ones = zeros(x.shape, np.int32).at[index].add(1, mode=mode)
+    return ones.at[index].get(mode=mode)
+
+
+def _known(part: Any) -> Any:
+    return np.asarray(part) if isinstance(part, Array | list) else part

@@ -1,0 +1,201 @@
+"""`x[i]` and `x[i] = v` of values that are known: NumPy finds the elements, in a copy that is the result.
+
+So it is for every index and every number at one price, where what is staged holds for one of each. What `x[i] = v`
+writes to is the array's own memory where nobody else holds it, which the count of references tells: a loop over
+elements takes time in their number, not in its square. Threads that write to one handle, or read it meanwhile, race as
+on NumPy's arrays: large copies run without the interpreter's lock (docs/transforms.md, Writing to arrays).
+"""
+
+from __future__ import annotations
+
+import operator
+from types import EllipsisType
+from typing import Any
+
+import numpy as np
+
+from tracer.ir import dtypes
+from tracer.ir.types import KeyType
+from tracer.numpy.arrays.lost_writes import references
+from tracer.numpy.shapes import indexing
+from tracer.runtime.eager.call_cache import replayed
+from tracer.runtime.element_slots import slots
+from tracer.runtime.system.ignore_fp_warnings import quietly
+from tracer.trace.array import Array, concrete, unowned
+from tracer.trace.state import state
+from tracer.trace.tracebacks import tidy
+
+_get = replayed(indexing.get, named=False)
+_BASIC = frozenset((int, slice, type(None), EllipsisType))
+_REFUSED = type(NotImplemented)
+_ONE = frozenset((int, slice))
+_INTEGERS, _BOOLS = {int}, {bool}
+
+
+def getitem(self: Array, index: Any) -> Array:
+    """The elements that an index takes."""
+    slots.note()
+    if self._trace is None and state.staging is None and type(self._type) is not KeyType:
+        kind = type(index)
+        try:
+            if kind in _ONE and state.innermost is None:
+                return unowned(self._value[index, ...].copy(), self._weak)
+            if kind is tuple and _BASIC.issuperset(map(type, index)):
+                return concrete(self._value[_with_axes(index)].copy(), self._weak)
+            parts = _numpys(index)
+            if parts is not None:
+                return concrete(_taken(self._value, parts), self._weak)
+        except (IndexError, OverflowError, TypeError, ValueError):
+            pass
+    try:
+        return _get(self, index)  # type: ignore[no-any-return]
+    except BaseException as error:
+        error.__traceback__ = tidy(error)
+        raise
+
+
+def _numpys(index: Any) -> tuple[Any, ...] | None:
+    """An index as NumPy takes it; None for one that is not known, or of no use to NumPy."""
+    if type(index) is not tuple:
+        one = index if type(index) in _BASIC else _known_places(index)
+        return None if one is NotImplemented else (one,)
+    parts = tuple([part if type(part) in _BASIC else _known_places(part) for part in index])
+    return None if _REFUSED in map(type, parts) else parts
+
+
+def _taken(x: np.ndarray[Any, Any], parts: tuple[Any, ...]) -> np.ndarray[Any, Any]:
+    """New elements."""
+    found: np.ndarray[Any, Any] = x[parts if np.ndarray in map(type, parts) else _with_axes(parts)]
+    return found if found.base is None and found.flags.c_contiguous else found.copy()
+
+
+def _with_axes(parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The same, for an array though it have no axes."""
+    return parts if EllipsisType in map(type, parts) else (*parts, ...)
+
+
+def _known_places(part: Any) -> Any:
+    """An index array or a mask with values, as NumPy's, or an integer; NotImplemented for everything else.
+
+    NumPy takes u64 beyond i64 for negative indices.
+    """
+    if type(part) is Array:
+        if part._trace is not None or isinstance(part._type, KeyType):
+            return NotImplemented
+        part = part._value
+    elif type(part) is list:
+        kinds = set(map(type, part))
+        return np.array(part) if kinds in (_INTEGERS, _BOOLS) else NotImplemented
+    elif not isinstance(part, np.ndarray | np.generic):
+        return NotImplemented
+    kind = part.dtype.kind
+    if kind in "iu" and not part.ndim:
+        return int(part)
+    return np.asarray(part) if kind == "b" or (kind in "iu" and part.dtype != np.uint64) else NotImplemented
+
+
+def written(
+    x: Array, index: Any, value: Any, combine: np.ufunc | None = None, *, in_place: bool = False
+) -> Array | None:
+    """An array with a value written at an index, or combined with what is there, as NumPy does.
+
+    in_place: whether the handle is to stand for the result, so that memory which is its alone is written to.
+
+    None where that is to be seen by `updates`: what is traced, what NumPy casts otherwise or combines at places that
+    may be the same, and errors.
+    """
+    if x._trace is not None or x._weak or state.innermost is not None or type(x._type) is KeyType:
+        return None
+    if slots.written is not None and combine is None and not in_place:
+        found = slots.written(x, index, value)
+        if found is not None:
+            return found
+    old, kind = x._value, type(index)
+    if type(old) is not np.ndarray or not old.size:  # given away, or nothing to write to
+        return None
+    if combine is not None and (kind is int or kind is tuple) and old.dtype is dtypes.F64 and combine in _OF_NUMBERS:
+        combined = _combined(x, old, index, value, _OF_NUMBERS[combine])
+        if combined is not None:
+            return combined
+    if kind not in _BASIC and not (kind is tuple and _BASIC.issuperset(map(type, index))):
+        index = None if combine is not None else _numpys(index)
+        if index is None:
+            return None
+    if type(value) is Array:
+        if value._trace is not None or type(value._type) is KeyType:
+            return None
+        value = value._value
+    if not _fits(old.dtype, value):
+        return None
+    alone = in_place and not x._owner and state.outside is None and references(old) <= _ALONE and _is_own(old)
+    new = old if alone else old.copy()
+    try:
+        if combine is None:
+            new[index] = value
+        else:
+            place = new[index if kind is slice else _with_axes(index if kind is tuple else (index,))]
+            quietly(combine, place, value, place)
+    except (IndexError, OverflowError, TypeError, ValueError):
+        return None  # nothing is written: NumPy looks at places and shapes first
+    return unowned(new, False)
+
+
+_OF_NUMBERS = {np.add: operator.add, np.multiply: operator.mul}
+
+
+def _combined(x: Array, old: np.ndarray[Any, Any], index: Any, value: Any, combine: Any) -> Array | None:
+    """An array of f64 with one element combined with a number, as Python has it, which has the same bits; else None."""
+    place = index if type(index) is tuple else (index,)
+    if len(place) != old.ndim or not (type(value) is float or (type(value) is int and _fits(old.dtype, value))):
+        return None
+    if place is index and not _INTEGERS.issuperset(map(type, place)):
+        return None
+    try:
+        combined = combine(old.item(place), value)
+        found = None if slots.written is None else slots.written(x, index, combined)
+        if found is not None:
+            return found
+        new = old.copy()
+        new[place] = combined
+    except (IndexError, OverflowError):
+        return None
+    return unowned(new, False)
+
+
+def _is_own(value: np.ndarray[Any, Any]) -> bool:
+    return value.base is None and value.flags.owndata and value.flags.writeable
+
+
+def _references_of_one_handle() -> int:
+    """What `references` finds of a value in `written` where one handle has it; 0 where Pythons tell no others apart."""
+
+    def found(x: Array) -> int:
+        old = x._value
+        return references(old)
+
+    x = unowned(np.zeros(1), False)
+    alone = found(x)
+    other = unowned(x._value, False)
+    return alone if found(other) == alone + 1 else 0
+
+
+_ALONE = _references_of_one_handle()
+
+
+def _fits(dtype: np.dtype[Any], value: Any) -> bool:
+    """Whether NumPy casts a value to the dtype as we do."""
+    kind = type(value)
+    if kind is float or kind is np.float64:
+        return dtype is dtypes.F64 or (dtype is dtypes.F32 and not _LEAST_SINGLE < abs(value) < np.inf)
+    if kind is np.ndarray:
+        return value.dtype is dtype
+    if kind is int:
+        exact = (dtype is dtypes.F64 or dtype is dtypes.F32) and abs(value) < _MOST_EXACT
+        return exact or dtype.kind in "iu"  # NumPy refuses what does not fit
+    if kind is np.int64:
+        return dtype is dtypes.I64
+    return kind is bool and dtype.kind == "b"
+
+
+_MOST_EXACT = 1 << 24  # integers that every such float holds
+_LEAST_SINGLE = 3e38  # beyond it single precision may have no number

@@ -1,0 +1,74 @@
+"""What `tracer.numpy` can do, as libraries written against the array API standard ask for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tracer.errors import ArgumentError, message
+from tracer.ir import dtypes
+from tracer.ir.dtypes import DType
+from tracer.numpy.core.dtypes import isdtype
+from tracer.runtime.system.devices import CPU, check_device, devices
+from tracer.settings import config
+from tracer.trace.source import here
+
+_STANDARD: dict[str, DType] = {
+    dtype.name: dtype
+    for dtype in (dtypes.BOOL, *dtypes.INTEGERS, dtypes.F32, dtypes.F64, *dtypes.COMPLEX)
+}  # fmt: skip
+
+
+class NamespaceInfo:
+    """What `__array_namespace_info__` returns: capabilities, devices and dtypes.
+
+    >>> info = tnp.__array_namespace_info__()
+    >>> info.default_dtypes()["real floating"]
+    dtype('float64')
+    """
+
+    __module__ = "tracer.numpy"
+
+    def capabilities(self) -> dict[str, Any]:
+        """Boolean masks and shapes that depend on values are there eagerly, and refused under `jit`."""
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+
+    def default_device(self) -> Any:
+        """Where arrays are made unless a device is named."""
+        return CPU
+
+    def devices(self) -> tuple[Any, ...]:
+        """The devices there are."""
+        return tuple(devices())
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
+        """The dtypes of what is made without naming one; the float one is `tracer.config.default_float`."""
+        check_device(device, "default_dtypes")
+        real = config.default_float
+        return {
+            "real floating": real, "complex floating": dtypes.complex_dtype(real),
+            "integral": dtypes.I64, "indexing": dtypes.I64,
+        }  # fmt: skip
+
+    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, DType]:
+        """The standard's dtypes of a kind, or of several, or all: float16, bfloat16 and the like are beyond it."""
+        check_device(device, "dtypes")
+        if kind is None:
+            return dict(_STANDARD)
+        if not (isinstance(kind, str) or (isinstance(kind, tuple) and all(isinstance(k, str) for k in kind))):
+            raise ArgumentError(message(f"dtypes{here()}: kind is the name of a kind, or a tuple", f"got {kind!r}"))
+        return {name: dtype for name, dtype in _STANDARD.items() if isdtype(dtype, kind)}
+
+
+def namespace_info() -> NamespaceInfo:
+    """The capabilities, devices and dtypes of `tracer.numpy`: the array API's `__array_namespace_info__`.
+
+    Takes no arrays; of what it returns, `default_dtypes()`, `dtypes()` and `capabilities()` are dictionaries of dtypes,
+    and of what depends on values or shapes.
+
+    >>> tnp.__array_namespace_info__().devices()
+    (CpuDevice(0),)
+    """
+    return NamespaceInfo()
+
+
+namespace_info.__name__ = "__array_namespace_info__"

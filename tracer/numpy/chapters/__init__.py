@@ -1,0 +1,1 @@
+"""NumPy's smaller chapters: grids, windows, polynomials, editing, padding, fitting, signals."""

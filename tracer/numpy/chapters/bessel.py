@@ -1,0 +1,57 @@
+"""Modified Bessel functions of the first kind, of orders 0 and 1: themselves, and times e^-|x|.
+
+Near 0 the power series, in which all terms have one sign; beyond, the asymptotic one, whose error there is below e^-36
+(Abramowitz & Stegun 9.6.10, 9.7.1). Narrow floats are computed in f32.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tracer.numpy.core.promotion import promoted_real
+from tracer.numpy.elementwise.arithmetic import absolute, minimum, sign
+from tracer.numpy.elementwise.powers import sqrt
+from tracer.numpy.elementwise.transcendental import exp
+from tracer.numpy.shapes.creation import full_like
+from tracer.numpy.shapes.where import where
+from tracer.trace.array import Array
+
+_FAR = 18.0
+_INFINITE = 4000.0  # from where on e^|x| / sqrt(|x|) is, even in float64
+_POWERS, _ASYMPTOTIC = 46, 34
+
+
+def bessel_i(name: str, order: int, x: Any, *, scaled: bool) -> Array:
+    """I_order(x), times e^-|x| if scaled; name: what errors call it. Raises DTypeError for complex x."""
+    (given,) = promoted_real(name, x)
+    value = given.astype("float32") if given.dtype.itemsize < 4 else given
+    far = absolute(value) > _FAR
+    inside = where(far, 0, value)
+    size = where(far, absolute(value) if scaled else minimum(absolute(value), _INFINITE), _FAR)
+    near = _power_series(order, inside)
+    beyond = _asymptotic_series(order, size) * (sign(value) if order else 1)
+    if scaled:
+        near = near * exp(-absolute(inside))
+    else:
+        root = exp(size / 2)  # squared, where it is not too large
+        beyond = root * (root * beyond)
+    result: Array = where(far, beyond, near)
+    return result.astype(given.dtype)
+
+
+def _power_series(order: int, x: Array) -> Array:
+    quarter = x**2 / 4
+    total: Array = full_like(x, 1)
+    for k in range(_POWERS, 0, -1):
+        total = total * quarter / (k * (k + order)) + 1
+    return total * (x / 2) if order else total
+
+
+def _asymptotic_series(order: int, size: Array) -> Array:
+    """Without the exponential."""
+    total: Array = full_like(size, 1)
+    for k in range(_ASYMPTOTIC, 0, -1):
+        total = total * ((2 * k - 1) ** 2 - 4 * order**2) / (8 * k * size) + 1
+    return total / sqrt(2 * np.pi * size)

@@ -1,0 +1,242 @@
+"""Polynomials fitted to points, and their roots."""
+
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import MatrixError, ShapeError, TracerArrayError, message
+from tracer.ir import dtypes
+from tracer.lax.loops import while_loop
+from tracer.numpy.chapters.polynomials import polyder, polyval, vander
+from tracer.numpy.core.conversion import array_of, cast
+from tracer.numpy.core.promotion import promoted_inexact
+from tracer.numpy.elementwise.arithmetic import absolute
+from tracer.numpy.elementwise.logic import isfinite
+from tracer.numpy.elementwise.powers import power, sqrt
+from tracer.numpy.elementwise.rounding import conjugate, real
+from tracer.numpy.elementwise.transcendental import exp
+from tracer.numpy.reduce.matmul import matmul, outer
+from tracer.numpy.reduce.reductions import any, max, sum
+from tracer.numpy.shapes.creation import arange, zeros
+from tracer.numpy.shapes.joining import concatenate, stack
+from tracer.numpy.shapes.matrices import eye
+from tracer.numpy.shapes.where import where
+from tracer.trace.array import Array, concrete_value
+from tracer.trace.integers import integer
+from tracer.trace.source import here
+from tracer.transforms.custom.custom_rules import custom_jvp
+
+_ROUNDS = 500  # enough for roots of multiplicity 10, to which steps go by a factor
+
+
+def polyfit(
+    x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = False, w: Any = None, cov: bool | str = False
+) -> Any:
+    """The coefficients, the highest power first, of the polynomial nearest to points by least squares.
+
+    x: [n]; y: [n] or [n, k]; deg: at least 0, known while tracing. Returns floats or complex numbers [deg + 1] or [deg
+    + 1, k]. w: [n], weights of distances, not of squares. cov: also their covariance, scaled so that the distances have
+    variance 1, or not if "unscaled".
+
+    full: also the sums of squared distances, the rank, the singular values of the scaled powers, and rcond. rcond: the
+    share of the greatest singular value up to which others count as 0, by default n times the machine's epsilon.
+
+    Of known points with fewer different x than deg + 1, and with `rcond` or `full`, by singular values: the least
+    coefficients of all that are nearest. Else by Householder reflections of the scaled powers, which compiled programs
+    and derivatives need independent, of deg + 1 different x at least. Raises ShapeError where these have fewer points,
+    TracerArrayError for `rcond` and `full` of traced ones.
+
+    >>> tnp.polyfit(tnp.asarray([0.0, 1.0, 2.0, 3.0]), tnp.asarray([1.0, 3.0, 7.0, 13.0]), 2).round(6)
+    Array([1., 1., 1.], f64)
+    """
+    places, values = _apart(x, y)
+    count = integer("polyfit", "deg", deg) + 1
+    if places.ndim != 1 or values.ndim not in (1, 2) or values.shape[0] != places.shape[0] or count < 1:
+        raise ShapeError(
+            message(f"polyfit{here()}: x is [n], y [n] or [n, k], deg >= 0", f"got {places.type}, {values.type}, {deg}")
+        )
+    operands = (
+        [places, values]
+        if w is None
+        else [places, values, cast(array_of("polyfit", w), dtypes.real_dtype(places.dtype))]
+    )
+    if operands[2:] and operands[2].shape != places.shape:
+        raise ShapeError(
+            message(f"polyfit{here()}: one weight for each point", f"got {operands[2].type} for {places.type}")
+        )
+    known = [np.asarray(v) for v in operands if v._trace is None]
+    is_deficient = len(known) == len(operands) and not cov and len(np.unique(known[0])) < count
+    if places.shape[0] and (full or rcond is not None or is_deficient):
+        if len(known) < len(operands):
+            raise TracerArrayError(
+                message(
+                    f"polyfit{here()}: full= and rcond= need singular values, which only known points have",
+                    f"got {', '.join(str(v.type) for v in operands if v._trace is not None)}, traced",
+                    help="call it outside jit and grad, or leave them at their defaults",
+                )
+            )
+        return _by_singular_values(known, count - 1, rcond, full, cov)
+    if places.shape[0] < count:
+        raise ShapeError(message(f"polyfit{here()}: {count} coefficients need as many points", f"got {places.type}"))
+    powers, wanted = vander(places, count), values
+    if w is not None:
+        weights = operands[2]
+        powers, wanted = powers * weights[:, None], (values.T * weights).T
+    scale = sqrt(sum(_squares(powers), axis=0))
+    scaled = powers / scale
+    triangle, rotated = _triangular(scaled, wanted if wanted.ndim == 2 else wanted[:, None])
+    solved = _back_substituted(triangle, rotated[:count])
+    found = (solved if values.ndim == 2 else solved[:, 0]).T / scale
+    if not cov:
+        return found.T
+    if dtypes.is_complex(places.dtype):  # NumPy has no conjugate here
+        base = _back_substituted(*_triangular(matmul(scaled.T, scaled), eye(count, dtype=places.dtype)))
+    else:
+        inverse = _back_substituted(triangle, eye(count, dtype=places.dtype))
+        base = matmul(inverse, inverse.T)
+    base = base / outer(scale, scale)
+    if values.ndim == 2:
+        base = base[:, :, None]
+    if cov != "unscaled":
+        if places.shape[0] <= count:
+            raise ShapeError(message(f"polyfit{here()}: a covariance needs more points than coefficients"))
+        rest = sum(_squares(rotated[count:]), axis=0) / (places.shape[0] - count)
+        base = base * (rest if values.ndim == 2 else rest[0])
+    return found.T, base
+
+
+def _by_singular_values(known: list[Any], degree: int, rcond: float | None, full: bool, cov: bool | str) -> Any:
+    """NumPy's fit to known points; that of narrow floats is taken in float32."""
+    dtype = known[0].dtype
+    points = [v.astype(np.float32) if dtype.itemsize == 2 else v for v in known]
+    fit: Any = np.polyfit  # its stubs have no `full` that is either
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", np.exceptions.RankWarning)
+            found = fit(points[0], points[1], degree, rcond, full, *points[2:], cov=cov)
+    except ValueError as error:  # NumPy's own covariance meets none of the distances where the rank is less
+        said = str(error) if isinstance(error, np.linalg.LinAlgError) else "a covariance needs independent powers"
+        raise MatrixError(message(f"polyfit{here()}: {said}", f"got {len(points[0])} points, deg={degree}")) from None
+    parts = [np.asarray(part) for part in (found if isinstance(found, tuple) else (found,))]
+    kinds = {"f": known[0].real.dtype, "c": np.result_type(*known)}  # the rank alone is an integer
+    arrays = tuple(array_of("polyfit", part.astype(kinds.get(part.dtype.kind, part.dtype))) for part in parts)
+    return arrays if isinstance(found, tuple) else arrays[0]
+
+
+def _apart(x: Any, y: Any) -> list[Array]:
+    """x and y in floats of one width, their shapes as they are; one that is real stays so beside complex numbers."""
+    given = [array_of("polyfit", v) for v in (x, y)]
+    dtype = promoted_inexact("polyfit", *(v.ravel()[:1] for v in given))[0].dtype
+    return [cast(v, dtype if dtypes.is_complex(v.dtype) else dtypes.real_dtype(dtype)) for v in given]
+
+
+def _squares(x: Array) -> Array:
+    """Of the sizes of numbers."""
+    return real(x * conjugate(x)) if dtypes.is_complex(x.dtype) else x * x
+
+
+def _triangular(matrix: Array, right: Array) -> tuple[Array, Array]:
+    """R and Q' b of a matrix = Q R, by one reflection for each column: Golub & Van Loan, Matrix Computations, 5.2."""
+    rows, columns = matrix.shape
+    place = arange(rows)
+    for k in range(columns if rows > columns else rows - 1):
+        column = where(place >= k, matrix[:, k], 0)
+        size = sqrt(sum(_squares(column)))
+        axis = where(place == k, _direction(column[k]) * size, 0)
+        normal = column + axis
+        factor, row = 2 / sum(_squares(normal)), conjugate(normal)
+        matrix = matrix - factor * outer(normal, matmul(row, matrix))
+        right = right - factor * outer(normal, matmul(row, right))
+    return matrix[:columns], right
+
+
+def _direction(x: Array) -> Array:
+    """The number of size 1 in the direction of another; 1 of 0."""
+    if not dtypes.is_complex(x.dtype):
+        return where(x < 0, -1, 1)
+    safe = where(x == 0, 1, x)
+    return safe / absolute(safe)
+
+
+def _back_substituted(triangle: Array, right: Array) -> Array:
+    """The solution of an upper triangular system."""
+    found: list[Array] = []
+    for k in reversed(range(triangle.shape[0])):
+        rest = right[k] - matmul(triangle[k, k + 1 :], stack(found)) if found else right[k]
+        found.insert(0, rest / triangle[k, k])
+    return stack(found)
+
+
+def roots(p: Any, *, strip_zeros: bool = True) -> Array:
+    """The roots of a polynomial whose coefficients are given, the highest power first: complex, [degree], in no order.
+
+    p: coefficients [n], known ones unless strip_zeros=False. Returns complex numbers of p's precision.
+
+    strip_zeros: leading zeros lower the degree, and trailing ones are roots 0; the coefficients must be known.
+    False takes the first coefficient, which is not to be 0, as it is, and works under jit.
+    By the simultaneous iteration of Aberth (1973), Math. Comp. 27(122). Derivatives are those of simple roots.
+
+    >>> tnp.sort(tnp.roots(tnp.asarray([1.0, -3.0, 2.0])).real)
+    Array([1., 2.], f64)
+    """
+    (given,) = promoted_inexact("roots", p)
+    if given.ndim != 1:
+        raise ShapeError(message(f"roots{here()} takes a vector of coefficients", f"got {given.type}"))
+    at_zero = 0
+    if strip_zeros:
+        value = concrete_value(given)
+        if value is None:
+            raise TracerArrayError(
+                message(
+                    f"roots{here()}: how many roots there are depends on traced coefficients",
+                    f"got {given.type}",
+                    help="strip_zeros=False, if the first is not 0",
+                )
+            )
+        nonzero = np.flatnonzero(value)
+        if not nonzero.size:
+            return zeros(0, dtype=dtypes.complex_dtype(given.dtype))
+        at_zero = given.shape[0] - 1 - int(nonzero[-1])
+        given = given[int(nonzero[0]) : int(nonzero[-1]) + 1]
+    own = dtypes.complex_dtype(given.dtype)
+    found = _roots(cast(given, own)) if given.shape[0] > 1 else zeros(0, dtype=own)
+    return concatenate([found, zeros(at_zero, dtype=own)]) if at_zero else found
+
+
+@custom_jvp
+def _roots(p: Array) -> Array:
+    degree = p.shape[0] - 1
+    slope, order = polyder(p), np.arange(1, degree + 1)
+    radius = 2 * max(power(absolute(p[1:] / p[0]), 1 / order))  # Fujiwara's bound
+    start = radius * exp(1j * (2 * np.pi * np.arange(degree) / degree + 0.4)) - p[1] / (degree * p[0])
+    precision = float(np.finfo(real(p).dtype).eps)
+    others = ~np.eye(degree, dtype=bool)
+
+    def step(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        z, _, count = state
+        value, derivative = polyval(p, z), polyval(slope, z)
+        newton = where(derivative == 0, 0, value / where(derivative == 0, 1, derivative))
+        apart = where(others, z[:, None] - z, 1)
+        push = sum(where(others, 1 / where(apart == 0, 1, apart), 0), axis=1)
+        change = newton / (1 - newton * push)
+        change = where(isfinite(change), change, newton)
+        return cast(z - change, p.dtype), absolute(change) > precision * absolute(z), count + 1
+
+    def goes_on(state: tuple[Array, Array, Array]) -> Array:
+        return any(state[1]) & (state[2] < _ROUNDS)
+
+    found: Array = while_loop(goes_on, step, (cast(start, p.dtype), np.ones(degree, bool), 0))[0]
+    return where(absolute(found.imag) <= 8 * precision * absolute(found), cast(real(found), p.dtype), found)
+
+
+@_roots.defjvp
+def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    (p,), (dp,) = primals, tangents
+    found = _roots(p)
+    return found, -polyval(dp, found) / polyval(polyder(p), found)

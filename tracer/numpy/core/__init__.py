@@ -1,0 +1,1 @@
+"""Foundations of the namespace: conversion, promotion, dtypes, keywords, printing, DLPack."""

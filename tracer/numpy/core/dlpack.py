@@ -1,0 +1,171 @@
+"""DLPack: memory shared with other libraries, both ways, without a copy where there need not be one.
+
+An exported capsule says that the memory is read-only, if it is of a version that can say so. It keeps the memory alive
+for as long as the consumer holds it. Constants, which programs share, are copied unless the caller forbids it, since
+some consumers ignore what the capsule says and write.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, DeviceError, DTypeError, ExportError, TracerArrayError, message
+from tracer.ir.dtypes import DType
+from tracer.lazy import LazyModule
+from tracer.runtime.system.devices import check_device
+from tracer.runtime.values.fresh_handles import another
+from tracer.trace.array import KEY_DTYPE, Array
+from tracer.trace.convert import as_array
+from tracer.trace.source import here
+
+if TYPE_CHECKING:
+    from tracer.numpy.core import dlpack_ml_dtypes
+else:
+    capsules = LazyModule("tracer.numpy.core.dlpack_ml_dtypes")
+
+CPU = (1, 0)  # DLPack's kind and number of the device
+
+_VERSIONED = np.lib.NumpyVersion(np.__version__) >= "2.1.0"  # whether NumPy makes capsules that can say "read-only"
+
+
+def dlpack(
+    self: Array, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+) -> Any:
+    """The array's memory as a capsule for another library.
+
+    max_version: the newest capsule that the consumer understands, as (major, minor); without one, or before (1, 0), it
+    is one that cannot say "read-only". copy: True for a copy, False for none, None for one of constants only.
+    Raises ExportError for another device, a stream, a dtype that capsules do not have, and a constant that may neither
+    be copied nor marked as read-only; TracerArrayError for traced arrays, which have no memory.
+    """
+    if self._trace is not None:
+        raise TracerArrayError(
+            message(f"DLPack{here()}: a traced array has no memory", f"got {self.type}", help="return it first")
+        )
+    _check_request(self, stream, dl_device)
+    if not _is_numpys(self.dtype):
+        capsule = _exported(self, dlpack_ml_dtypes.bytes_of(self._value), max_version, copy)
+        return dlpack_ml_dtypes.renamed(capsule, self.dtype)
+    return _exported(self, self._value, max_version, copy)
+
+
+def _exported(x: Array, value: np.ndarray[Any, Any], max_version: Any, copy: bool | None) -> Any:
+    constant = not value.flags.writeable
+    if max_version is None or max_version[0] < 1 or not _VERSIONED:
+        if constant and copy is False:
+            raise ExportError(
+                message(
+                    f'DLPack{here()}: a constant cannot be shared by a capsule that cannot say "read-only"',
+                    f"got {x.type}, max_version={max_version}, copy=False",
+                    help="ask for max_version=(1, 0), or leave copy out",
+                )
+            )
+        return (value.copy() if copy or constant else value).__dlpack__()
+    if copy or (constant and copy is None):
+        return value.__dlpack__(max_version=max_version, copy=True)
+    view = value.view()
+    view.flags.writeable = False
+    return view.__dlpack__(max_version=max_version, copy=copy)
+
+
+def _check_request(x: Array, stream: Any, dl_device: Any) -> None:
+    if stream is not None:
+        raise ExportError(message(f"DLPack{here()}: arrays on a CPU have no stream", f"got stream={stream!r}"))
+    if dl_device is not None and tuple(dl_device) != CPU:
+        raise ExportError(
+            message(
+                f"DLPack{here()}: the array is on the CPU, which is device {CPU}",
+                f"got dl_device={tuple(dl_device)}",
+                help="move it in the other library",
+            )
+        )
+    if x.dtype is KEY_DTYPE:
+        raise ExportError(
+            message(f"DLPack{here()}: random keys have no memory to share", help="share tracer.random.key_data(key)")
+        )
+    if not _is_numpys(x.dtype) and not dlpack_ml_dtypes.has_code(x.dtype):
+        raise ExportError(
+            message(
+                f"DLPack{here()}: elements of fewer than 8 bits, which lie in bytes here, have no capsules",
+                f"got {x.type}",
+                help="cast it, or share x.astype(...) of a wider dtype",
+            )
+        )
+
+
+def _is_numpys(dtype: DType) -> bool:
+    """Whether NumPy makes capsules of the dtype."""
+    return dtype.kind in "biufc" and dtype.isbuiltin == 1
+
+
+def dlpack_device(self: Array) -> tuple[int, int]:
+    """DLPack's kind and number of the device: (1, 0) for the CPU."""
+    del self
+    return CPU
+
+
+def speaks_dlpack_only(x: Any) -> bool:
+    """Whether DLPack is the only way to take the value in."""
+    return not isinstance(x, Array) and hasattr(x, "__dlpack__") and not hasattr(x, "__array__")
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+    """An array from another library, without a copy where its memory is in C order. Do not write to it afterwards.
+
+    x: any shape; device: where the array is to be, by default where it is; copy: True for a copy, False for an error
+    where there must be one. Returns x's shape and dtype. Raises DeviceError for memory that is not the CPU's,
+    DTypeError for a dtype that is none of ours, ExportError where copy=False cannot be.
+
+    >>> tnp.from_dlpack(np.arange(3.0))
+    Array([0., 1., 2.], f64)
+    """
+    check_device(device, "from_dlpack")
+    if isinstance(x, Array):
+        return as_array(np.array(x)) if copy else another(x)
+    if not hasattr(x, "__dlpack__"):
+        raise ArgumentError(
+            message(
+                f"from_dlpack{here()}: an array with __dlpack__ is wanted",
+                f"got {type(x).__name__}",
+                help="tracer.numpy.asarray takes numbers and lists",
+            )
+        )
+    value = x if isinstance(x, np.ndarray) else _viewed(x)
+    if copy is False and not (value.flags.c_contiguous and value.flags.aligned and value.dtype.isnative):
+        raise ExportError(
+            message(
+                f"from_dlpack{here()}: arrays here are in C order, aligned and native; this one must be copied",
+                f"got strides {value.strides} for shape {value.shape}, and copy=False",
+                help="leave copy out",
+            )
+        )
+    return as_array(value, "from_dlpack", copy=bool(copy))
+
+
+def _viewed(x: Any) -> np.ndarray[Any, Any]:
+    kind, number = (int(part) for part in x.__dlpack_device__())
+    if kind != CPU[0]:
+        raise DeviceError(
+            message(
+                f"from_dlpack{here()}: only the CPU's memory can be shared",
+                f"got {type(x).__name__} on DLPack's device ({kind}, {number})",
+                help="move it to the CPU in its own library, as x.cpu()",
+            )
+        )
+    try:
+        return np.from_dlpack(x)
+    except RuntimeError as error:
+        if "dtype" not in str(error):
+            raise
+    theirs = dlpack_ml_dtypes.Bytes(x)
+    if theirs.dtype is None:
+        raise DTypeError(
+            message(
+                f"from_dlpack{here()}: arrays here have no such dtype",
+                f"got {getattr(x, 'dtype', type(x).__name__)}",
+                help="cast it, or share its bits as an integer dtype and .view() them here",
+            )
+        )
+    return np.from_dlpack(theirs).view(theirs.dtype)

@@ -1,0 +1,244 @@
+"""Promotion: values that meet in an operation become operands of one dtype and one shape.
+
+dtypes follow the lattice of `tracer.ir.dtypes`: Python numbers are weak, they raise the kind of the result and never
+its width; an integer array never widens a floating one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import DTypeError, message
+from tracer.ir import dtypes, shape
+from tracer.ir.dtypes import DType
+from tracer.ir.program import Literal
+from tracer.ir.types import array_type
+from tracer.numpy.core.conversion import (
+    Pair,
+    array_of,
+    broadcast,
+    cast,
+    common_pair,
+    default_pair,
+    inexact_dtype,
+    room_for,
+)
+from tracer.runtime.eager.elementwise_dispatch import Quick
+from tracer.settings import config
+from tracer.trace.array import KEY_DTYPE, Array
+from tracer.trace.source import here
+from tracer.trace.state import state
+from tracer.trace.trace import Operand
+
+
+def promoted(name: str, *values: Any) -> list[Any]:
+    """The values in their common dtype and broadcast to their common shape. Numbers become literals beside arrays."""
+    if len(values) == 2:
+        x, y = values
+        if type(x) is Array and type(y) is Array and x.dtype == y.dtype is not KEY_DTYPE and x.shape == y.shape:
+            return [x, y]
+    return _fit(name, _arguments(name, values), inexact=False)
+
+
+def promoted_inexact(name: str, *values: Any) -> list[Any]:
+    """As `promoted`, with integers and booleans cast to a float dtype."""
+    if len(values) == 1:
+        x = array_of(name, values[0], copy=state.innermost is not None)
+        return [x if dtypes.is_inexact(x.dtype) else _checked_cast(name, x)]
+    return _fit(name, _arguments(name, values), inexact=True)
+
+
+def promoted_real(name: str, *values: Any) -> list[Any]:
+    """As `promoted_inexact`; DTypeError for complex numbers, on which the operation is not defined."""
+    operands = promoted_inexact(name, *values)
+    require_real(name, operands[0].type.dtype, *values)
+    return operands
+
+
+def require_real(name: str, dtype: DType, *values: Any) -> None:
+    """Raise DTypeError where the dtype to which values are promoted is complex."""
+    if dtypes.is_complex(dtype):
+        raise DTypeError(
+            message(
+                f"{name}{here()} takes real numbers",
+                f"got {' and '.join(str(array_of(name, value).type) for value in values)}",
+                help="take .real, .imag or abs(...) of the complex ones",
+            )
+        )
+
+
+def promoted_numbers(name: str, *values: Any) -> list[Any]:
+    """As `promoted`; DTypeError for booleans, on which the operation is not defined."""
+    operands = promoted(name, *values)
+    if operands[0].type.dtype == dtypes.BOOL:
+        raise DTypeError(
+            message(
+                f"{name}{here()} is not defined on bool", help="logical_not, ^ and | are, or cast with .astype(int)"
+            )
+        )
+    return operands
+
+
+def promoted_counts(name: str, *values: Any) -> list[Any]:
+    """As `promoted`, with booleans cast to int32."""
+    operands = promoted(name, *values)
+    if all(x.type.dtype == dtypes.BOOL for x in operands):
+        return [cast(x, dtypes.I32) if isinstance(x, Array) else literal(name, x.value, dtypes.I32) for x in operands]
+    return operands
+
+
+def inexact_beside(name: str, x: Array, *others: Any) -> Array:
+    """An array in the float dtype that it and others, arrays and numbers, are computed in together."""
+    dtype, weak = _inexact_pair(common_pair(name, [_pair(other) for other in (x, *others)]))
+    return cast(x, dtype, weak)
+
+
+def operand(name: str, x: Any) -> Array:
+    """One argument of an operation whose result is a new array."""
+    return x if type(x) is Array else array_of(name, x, copy=state.innermost is not None)
+
+
+def _checked_cast(name: str, x: Array) -> Array:
+    dtype, weak = _inexact_pair((x.dtype, x.weak_type))
+    return cast(x, dtype, weak)
+
+
+def _inexact_pair(pair: Pair) -> Pair:
+    dtype, weak = pair
+    return (config.default_float if weak else inexact_dtype(dtype)) if not dtypes.is_inexact(dtype) else dtype, weak
+
+
+def _arguments(name: str, values: tuple[Any, ...]) -> list[Any]:
+    """Arrays and numbers, at least one of them an array."""
+    copy = state.innermost is not None
+    found = False
+    result: list[Any] = []
+    for x in values:
+        if isinstance(x, bool | int | float | complex | np.generic):
+            result.append(x)
+        else:
+            result.append(array_of(name, x, copy=copy))
+            found = True
+    if not found:  # one that has a dtype of its own, if there is one: the others have to fit in it
+        place = next((i for i, x in enumerate(result) if isinstance(x, np.generic)), 0)
+        result[place] = array_of(name, result[place])
+    return result
+
+
+def _pair(x: Any) -> Pair:
+    if isinstance(x, Array):
+        return x.dtype, x.weak_type
+    if isinstance(x, np.generic):
+        return (x.dtype if x.dtype in dtypes.SHORT_NAMES else array_of("promotion", x).dtype), False
+    return (dtypes.I64, True) if type(x) is int else default_pair(x)  # whether it fits is for its literal to say
+
+
+def _fit(name: str, arguments: list[Any], *, inexact: bool) -> list[Any]:
+    pair = common_pair(name, [_pair(x) for x in arguments])
+    dtype, weak = _inexact_pair(pair) if inexact else pair
+    sizes = _common_shape(name, arguments)
+    return [
+        broadcast(x if x.dtype == dtype else cast(x, dtype, weak), sizes)
+        if isinstance(x, Array)
+        else literal(name, x, dtype, weak)
+        for x in arguments
+    ]
+
+
+def _common_shape(name: str, arguments: list[Any]) -> tuple[int, ...]:
+    shapes = [x.shape for x in arguments if isinstance(x, Array)]
+    first = shapes[0]
+    if all(other == first for other in shapes):
+        return first
+    return shape.broadcast(*shapes, operation=f"{name}{here()}")
+
+
+def parameter(name: str, value: Any, dtype: DType) -> Any:
+    """A number that a function takes beside its arrays, in their dtype: a literal, or an array where it is one."""
+    if isinstance(value, bool | int | float | complex | np.generic):
+        return literal(name, value, dtype)
+    return cast(array_of(name, value), dtype)
+
+
+def literal(name: str, value: Any, dtype: DType, weak: bool = False) -> Literal:
+    """A number as a literal of a dtype. DTypeError where an integer does not fit."""
+    try:
+        rounds_once = type(value) is int and dtypes.is_inexact(dtype) and -(2**63) <= value < 2**63
+        if dtypes.is_narrow(dtype) and not _fits(value, dtype):
+            raise OverflowError
+        if value != value and dtypes.is_integer(dtype):
+            raise OverflowError
+        found = np.int64(value).astype(dtype) if rounds_once else dtype.type(value)
+    except TypeError:
+        raise DTypeError(
+            message(f"{name}{here()}: complex numbers do not become real ones", f"got {value}", help="take its .real")
+        ) from None
+    except OverflowError:
+        raise DTypeError(
+            message(
+                f"{name}{here()}: {'the integer ' if value == value else ''}{value} does not fit in "
+                f"{dtypes.short_name(dtype)}",
+                help=room_for(value, dtype),
+            )
+        ) from None
+    return Literal(found, array_type(dtype, (), weak))
+
+
+def _fits(value: Any, dtype: DType) -> bool:
+    """Whether a number has its place among narrow integers, which take any, and wrap."""
+    if not dtypes.is_integer(dtype) or isinstance(value, bool):
+        return True
+    limits = dtypes.iinfo(dtype)
+    return bool(limits.min <= int(value) <= limits.max)
+
+
+def fitted(name: str, value: Any, dtype: DType) -> Array:
+    """What is written among elements of a dtype, in that dtype. DTypeError for a Python integer that it has not."""
+    if type(value) is int and dtypes.is_integer(dtype):
+        return array_of(name, literal(name, value, dtype).value)
+    return cast(array_of(name, value), dtype)
+
+
+def same_dtype(name: str, x: Array, value: Any) -> Operand:
+    """A value that follows an array's dtype: a fill value, an initial value."""
+    if isinstance(value, bool | int | float | complex | np.generic):
+        return literal(name, value, x.dtype)
+    return cast(operand(name, value), x.dtype)
+
+
+# Applying the functions of `tracer.primitives`, which give arrays for operands of which one is an array. Each name has
+# one function, whose frequent calls outside all traces run in compiled code.
+
+_quick: dict[str, Quick] = {}
+
+
+def pointwise(function: Callable[..., Any], name: str, *values: Any) -> Array:
+    """A function of the promoted values."""
+    quick = _quick.get(name)
+    if quick is None:
+        quick = _quick.setdefault(name, Quick(partial(_apply, promoted, function, name)))
+    return quick.call(*values)  # type: ignore[no-any-return]
+
+
+def pointwise_numbers(function: Callable[..., Any], name: str, *values: Any) -> Array:
+    """A function of the promoted values, which must not be bools."""
+    quick = _quick.get(name)
+    if quick is None:
+        quick = _quick.setdefault(name, Quick(partial(_apply, promoted_numbers, function, name)))
+    return quick.call(*values)  # type: ignore[no-any-return]
+
+
+def pointwise_inexact(function: Callable[..., Any], name: str, *values: Any) -> Array:
+    """A function of the promoted values, integers cast to a float dtype."""
+    quick = _quick.get(name)
+    if quick is None:
+        quick = _quick.setdefault(name, Quick(partial(_apply, promoted_inexact, function, name)))
+    return quick.call(*values)  # type: ignore[no-any-return]
+
+
+def _apply(promote: Callable[..., list[Any]], function: Callable[..., Any], name: str, *values: Any) -> Any:
+    return function(*promote(name, *values))

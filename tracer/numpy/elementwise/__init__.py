@@ -1,0 +1,1 @@
+"""Elementwise functions: arithmetic, bitwise, logic, powers, rounding, transcendental."""

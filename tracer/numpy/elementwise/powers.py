@@ -1,0 +1,152 @@
+"""Powers and roots at every element.
+
+Integers to integer powers wrap; roots of integers are floats.
+"""
+
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import DTypeError, message
+from tracer.ir import dtypes
+from tracer.numpy.core.conversion import cast, strong
+from tracer.numpy.core.promotion import operand, pointwise_inexact, promoted, promoted_counts, promoted_inexact
+from tracer.primitives.base.broadcasting import full_like
+from tracer.primitives.elementwise import arithmetic, bits, comparison, powers
+from tracer.runtime.eager.elementwise_dispatch import elementwise
+from tracer.trace.array import Array
+from tracer.trace.source import here
+
+
+@elementwise
+def reciprocal(x: Any, /) -> Array:
+    """1 / x, on integers cast to float.
+
+    x: numbers [*s]. Returns floats or complex numbers [*s]; those of integers are float32 up to 32 bits, else of the
+    default dtype.
+
+    >>> tnp.reciprocal(tnp.asarray([2.0, 4.0]))
+    Array([0.5 , 0.25], f64)
+    """
+    (value,) = promoted_inexact("reciprocal", x)
+    return arithmetic.div(1, value)
+
+
+@elementwise
+def square(x: Any, /) -> Array:
+    """x * x.
+
+    >>> tnp.square(tnp.asarray([3.0, -2.0]))
+    Array([9., 4.], f64)
+    """
+    value = operand("square", x)
+    return powers.square(cast(value, dtypes.I32) if value.dtype == dtypes.BOOL else value)
+
+
+def power(x1: Any, x2: Any, /) -> Array:
+    """x1 to the power x2. A Python integer x2 is repeated multiplication; integers to integer powers wrap.
+
+    An integer to a negative power known while tracing is an error; for others the result is unspecified.
+
+    >>> tnp.power(tnp.asarray([2.0, 9.0]), 0.5)
+    Array([1.41421356, 3.        ], f64)
+    """
+    exponent = _static_integer(x2)
+    if exponent is not None:
+        return _integer_power(operand("power", x1), exponent)
+    return _power(x1, x2)
+
+
+@elementwise
+def _power(x1: Any, x2: Any) -> Array:
+    if isinstance(x2, Array | np.ndarray | np.generic) and dtypes.is_integer(x2.dtype):
+        base = operand("power", x1)
+        if dtypes.is_inexact(base.dtype):
+            base, exponents = promoted("power", base, x2)
+            result = powers.pow(base, exponents)
+            return result if isinstance(x2, Array) and x2.weak_type else strong(result)
+    x, y = promoted_counts("power", x1, x2)
+    dtype = (x if isinstance(x, Array) else y).dtype
+    if dtypes.is_inexact(dtype):
+        return powers.pow(x, y)
+    return _integers_to_integers(x, y, dtype)
+
+
+pow = power
+
+
+def _static_integer(x: Any) -> int | None:
+    return operator.index(x) if isinstance(x, int) and not isinstance(x, bool) else None
+
+
+def _integer_power(x: Array, exponent: int) -> Array:
+    """A power known while tracing."""
+    if x.dtype == dtypes.BOOL:
+        x = cast(x, dtypes.I32)
+    if exponent < 0 and dtypes.is_integer(x.dtype):
+        raise DTypeError(
+            message(
+                f"power{here()}: integers have no negative powers",
+                f"got {x.type} to the power {exponent}",
+                help=f"x.astype(float) ** {exponent}",
+            )
+        )
+    if exponent == 2:
+        return square(x)
+    return powers.integer_pow(x, exponent)
+
+
+def _integers_to_integers(x: Any, y: Any, dtype: Any) -> Array:
+    """Binary exponentiation by every bit of the exponent: odd numbers wrap to others, whatever their power."""
+    if not isinstance(x, Array):
+        x = full_like(y, x.value)
+    if not isinstance(y, Array):
+        y = full_like(x, y.value)
+    result = full_like(x, 1)
+    for _ in range(8 * dtype.itemsize):
+        odd = comparison.ne(bits.and_(y, 1), 0)
+        result = comparison.select(odd, arithmetic.mul(result, x), result)
+        x, y = arithmetic.mul(x, x), bits.shift_right_logical(y, 1)
+    return strong(result)
+
+
+def float_power(x1: Any, x2: Any, /) -> Array:
+    """x1 to the power x2 as floats.
+
+    >>> tnp.float_power(tnp.asarray([2, 4]), -1)
+    Array([0.5 , 0.25], f64)
+    """
+    return pointwise_inexact(powers.pow, "float_power", x1, x2)
+
+
+def sqrt(x: Any, /) -> Array:
+    """The square root: NaN below 0 for floats; that with real part >= 0 for complex numbers.
+
+    >>> tnp.sqrt(tnp.asarray([4.0, 2.0]))
+    Array([2.        , 1.41421356], f64)
+    """
+    return pointwise_inexact(powers.sqrt, "sqrt", x)
+
+
+def cbrt(x: Any, /) -> Array:
+    """The real cube root, of negative numbers too.
+
+    >>> tnp.cbrt(tnp.asarray([27.0, -8.0]))
+    Array([ 3., -2.], f64)
+    """
+    return pointwise_inexact(powers.cbrt, "cbrt", x)
+
+
+def hypot(x1: Any, x2: Any, /) -> Array:
+    """sqrt(x1² + x2²) without overflow in between.
+
+    >>> tnp.hypot(tnp.asarray([3.0, 1e300]), tnp.asarray([4.0, 0.0]))
+    Array([5.e+000, 1.e+300], f64)
+    """
+    return pointwise_inexact(powers.hypot, "hypot", x1, x2)

@@ -1,0 +1,336 @@
+"""Exponentials, logarithms, trigonometric and hyperbolic functions at every element.
+
+Integers are cast to a float dtype first. Floats outside a function's domain give NaN; complex numbers take the
+principal branch.
+"""
+
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tracer.ir import dtypes
+from tracer.numpy.core.conversion import cast, floating
+from tracer.numpy.core.promotion import literal, operand, pointwise_inexact, promoted_inexact
+from tracer.numpy.elementwise.rounding import signbit
+from tracer.primitives.base.rules import Value
+from tracer.primitives.elementwise import arithmetic, bits, comparison, exponential, hyperbolic, rounding, trigonometric
+from tracer.primitives.elementwise import complex as parts
+from tracer.runtime.eager.elementwise_dispatch import elementwise
+from tracer.trace.array import Array
+
+
+def exp(x: Any, /) -> Array:
+    """e to the power x.
+
+    >>> tnp.exp(tnp.asarray([0.0, 1.0]))
+    Array([1.        , 2.71828183], f64)
+    """
+    return pointwise_inexact(exponential.exp, "exp", x)
+
+
+def exp2(x: Any, /) -> Array:
+    """2 to the power x.
+
+    >>> tnp.exp2(tnp.asarray([0.0, 3.0]))
+    Array([1., 8.], f64)
+    """
+    return pointwise_inexact(exponential.exp2, "exp2", x)
+
+
+def expm1(x: Any, /) -> Array:
+    """exp(x) - 1, exact near 0.
+
+    >>> tnp.expm1(tnp.asarray([0.0, 1e-20]))
+    Array([0.e+00, 1.e-20], f64)
+    """
+    return pointwise_inexact(exponential.expm1, "expm1", x)
+
+
+def log(x: Any, /) -> Array:
+    """The natural logarithm.
+
+    >>> tnp.log(tnp.asarray([1.0, 10.0]))
+    Array([0.        , 2.30258509], f64)
+    """
+    return pointwise_inexact(exponential.log, "log", x)
+
+
+def log2(x: Any, /) -> Array:
+    """The logarithm to base 2.
+
+    >>> tnp.log2(tnp.asarray([1.0, 8.0]))
+    Array([0., 3.], f64)
+    """
+    return pointwise_inexact(exponential.log2, "log2", x)
+
+
+@elementwise
+def log10(x: Any, /) -> Array:
+    """The logarithm to base 10.
+
+    >>> tnp.log10(tnp.asarray([1.0, 10.0]))
+    Array([0., 1.], f64)
+    """
+    found = exponential.log(*promoted_inexact("log10", x))
+    if not parts.is_complex(found):
+        return arithmetic.div(found, np.log(10.0))
+    return parts.complex(*(arithmetic.div(part(found), np.log(10.0)) for part in (parts.real, parts.imag)))
+
+
+def log1p(x: Any, /) -> Array:
+    """log(1 + x), exact near 0.
+
+    >>> tnp.log1p(tnp.asarray([0.0, 1e-20]))
+    Array([0.e+00, 1.e-20], f64)
+    """
+    return pointwise_inexact(exponential.log1p, "log1p", x)
+
+
+@elementwise
+def logaddexp(x1: Any, x2: Any, /) -> Array:
+    """log(exp(x1) + exp(x2)) without overflow; of complex numbers with an imaginary part in [-π, π).
+
+    >>> tnp.logaddexp(tnp.asarray([1000.0, -tnp.inf]), 1000.0)
+    Array([1000.69314718, 1000.        ], f64)
+    """
+    x, y = promoted_inexact("logaddexp", x1, x2)
+    return _logaddexp(x, y)
+
+
+def logaddexp2(x1: Any, x2: Any, /) -> Array:
+    """log2(2**x1 + 2**x2) without overflow; of complex numbers with an imaginary part in [-π, π) / log(2).
+
+    >>> tnp.logaddexp2(tnp.asarray([1000.0]), 1000.0)
+    Array([1001.], f64)
+    """
+    x, y = promoted_inexact("logaddexp2", x1, x2)
+    scale = np.log(2.0)
+    return arithmetic.div(_logaddexp(arithmetic.mul(x, scale), arithmetic.mul(y, scale)), scale)
+
+
+def _logaddexp(x: Value, y: Value) -> Array:
+    """The derivative is the logistic function of the difference; 1 where both are infinite, NaN where one is NaN.
+
+    One of two smooth formulas is selected: a magnitude or a maximum has a kink where the arguments are equal.
+    """
+    difference = arithmetic.sub(x, y)
+    infinite = bits.and_(comparison.ne(difference, difference), comparison.eq(x, y))  # equal infinities
+    zero = literal("logaddexp", 0, difference.dtype, difference.weak_type)
+    safe = comparison.select(infinite, zero, difference)
+    is_complex = dtypes.is_complex(difference.dtype)
+    above = comparison.ge(parts.real(safe), 0) if is_complex else comparison.ge(safe, zero)
+    top = comparison.select(above, x, y)
+    rest = exponential.log1p(exponential.exp(comparison.select(above, arithmetic.neg(safe), safe)))
+    result = comparison.select(infinite, arithmetic.add(x, y), arithmetic.add(top, rest))
+    return _in_one_turn(result) if is_complex else result
+
+
+def _in_one_turn(x: Value) -> Array:
+    """Complex numbers with whole turns taken off the imaginary part, which is then in [-π, π)."""
+    imag, turn = parts.imag(x), 2 * np.pi
+    turns = rounding.floor(arithmetic.div(arithmetic.add(imag, np.pi), turn))
+    return parts.complex(parts.real(x), arithmetic.sub(imag, arithmetic.mul(turns, turn)))
+
+
+def sin(x: Any, /) -> Array:
+    """The sine of x in radians.
+
+    >>> tnp.sin(tnp.asarray([0.0, tnp.pi / 2]))
+    Array([0., 1.], f64)
+    """
+    return pointwise_inexact(trigonometric.sin, "sin", x)
+
+
+def cos(x: Any, /) -> Array:
+    """The cosine of x in radians.
+
+    >>> tnp.cos(tnp.asarray([0.0, tnp.pi]))
+    Array([ 1., -1.], f64)
+    """
+    return pointwise_inexact(trigonometric.cos, "cos", x)
+
+
+def tan(x: Any, /) -> Array:
+    """The tangent of x in radians.
+
+    >>> tnp.tan(tnp.asarray([0.0, 1.0]))
+    Array([0.        , 1.55740772], f64)
+    """
+    return pointwise_inexact(trigonometric.tan, "tan", x)
+
+
+def arcsin(x: Any, /) -> Array:
+    """The inverse sine, in [-π/2, π/2].
+
+    >>> tnp.arcsin(tnp.asarray([0.0, 1.0]))
+    Array([0.        , 1.57079633], f64)
+    """
+    return pointwise_inexact(trigonometric.asin, "arcsin", x)
+
+
+asin = arcsin
+
+
+def arccos(x: Any, /) -> Array:
+    """The inverse cosine, in [0, π].
+
+    >>> tnp.arccos(tnp.asarray([1.0, 0.0]))
+    Array([0.        , 1.57079633], f64)
+    """
+    return pointwise_inexact(trigonometric.acos, "arccos", x)
+
+
+acos = arccos
+
+
+def arctan(x: Any, /) -> Array:
+    """The inverse tangent, in [-π/2, π/2].
+
+    >>> tnp.arctan(tnp.asarray([0.0, 1.0]))
+    Array([0.        , 0.78539816], f64)
+    """
+    return pointwise_inexact(trigonometric.atan, "arctan", x)
+
+
+atan = arctan
+
+
+def arctan2(x1: Any, x2: Any, /) -> Array:
+    """The angle of the point (x2, x1) in [-π, π], with the signs of zeros deciding the quadrant.
+
+    >>> tnp.arctan2(tnp.asarray([1.0, -1.0]), tnp.asarray([1.0, -1.0]))
+    Array([ 0.78539816, -2.35619449], f64)
+    """
+    return pointwise_inexact(trigonometric.atan2, "arctan2", x1, x2)
+
+
+atan2 = arctan2
+
+
+def sinh(x: Any, /) -> Array:
+    """The hyperbolic sine.
+
+    >>> tnp.sinh(tnp.asarray([0.0, 1.0]))
+    Array([0.        , 1.17520119], f64)
+    """
+    return pointwise_inexact(hyperbolic.sinh, "sinh", x)
+
+
+def cosh(x: Any, /) -> Array:
+    """The hyperbolic cosine.
+
+    >>> tnp.cosh(tnp.asarray([0.0, 1.0]))
+    Array([1.        , 1.54308063], f64)
+    """
+    return pointwise_inexact(hyperbolic.cosh, "cosh", x)
+
+
+def tanh(x: Any, /) -> Array:
+    """The hyperbolic tangent.
+
+    >>> tnp.tanh(tnp.asarray([0.0, 1.0]))
+    Array([0.        , 0.76159416], f64)
+    """
+    return pointwise_inexact(hyperbolic.tanh, "tanh", x)
+
+
+def arcsinh(x: Any, /) -> Array:
+    """The inverse hyperbolic sine.
+
+    >>> tnp.arcsinh(tnp.asarray([0.0, 1.0]))
+    Array([0.        , 0.88137359], f64)
+    """
+    return pointwise_inexact(hyperbolic.asinh, "arcsinh", x)
+
+
+asinh = arcsinh
+
+
+def arccosh(x: Any, /) -> Array:
+    """The inverse hyperbolic cosine, NaN below 1.
+
+    >>> tnp.arccosh(tnp.asarray([1.0, 2.0]))
+    Array([0.        , 1.3169579], f64)
+    """
+    return pointwise_inexact(hyperbolic.acosh, "arccosh", x)
+
+
+acosh = arccosh
+
+
+def arctanh(x: Any, /) -> Array:
+    """The inverse hyperbolic tangent, NaN beyond ±1.
+
+    >>> tnp.arctanh(tnp.asarray([0.0, 0.5]))
+    Array([0.        , 0.54930614], f64)
+    """
+    return pointwise_inexact(hyperbolic.atanh, "arctanh", x)
+
+
+atanh = arctanh
+
+
+def sinc(x: Any, /) -> Array:
+    """sin(πx) / (πx), and 1 at 0, where the derivative is 0.
+
+    x: numbers [*s]; integers are cast to floats. Returns floats or complex numbers [*s].
+
+    >>> tnp.sinc(tnp.asarray([0.0, 0.5]))
+    Array([1.        , 0.63661977], f64)
+    """
+    (value,) = promoted_inexact("sinc", x)
+    zero = comparison.eq(value, 0)
+    angle = arithmetic.mul(comparison.select(zero, 1, value), np.pi)
+    near = arithmetic.sub(1, arithmetic.mul(arithmetic.mul(value, value), np.pi**2 / 6))  # for derivatives at 0
+    return comparison.select(zero, near, arithmetic.div(trigonometric.sin(angle), angle))
+
+
+@elementwise
+def deg2rad(x: Any, /) -> Array:
+    """Degrees to radians.
+
+    >>> tnp.deg2rad(tnp.asarray([180.0]))
+    Array([3.14159265], f64)
+    """
+    (value,) = promoted_inexact("deg2rad", x)
+    return arithmetic.mul(value, np.pi / 180)
+
+
+radians = deg2rad
+
+
+@elementwise
+def rad2deg(x: Any, /) -> Array:
+    """Radians to degrees.
+
+    >>> tnp.rad2deg(tnp.asarray([tnp.pi]))
+    Array([180.], f64)
+    """
+    (value,) = promoted_inexact("rad2deg", x)
+    return arithmetic.mul(value, 180 / np.pi)
+
+
+degrees = rad2deg
+
+
+def angle(z: Any, deg: bool = False) -> Array:
+    """The argument of complex numbers, in [-π, π]; 0 or π for real ones, -0.0 included. In degrees if `deg`.
+
+    z: any numbers [*s]; returns floats [*s] of z's precision, of the default dtype for integers.
+
+    >>> tnp.angle(tnp.asarray([1j, -1.0]))
+    Array([1.57079633, 3.14159265], f64)
+    """
+    value = floating(operand("angle", z))
+    if dtypes.is_complex(value.dtype):
+        result = trigonometric.atan2(parts.imag(value), parts.real(value))
+    else:
+        below = cast(signbit(value), value.dtype)
+        result = arithmetic.mul(below, np.pi)
+        result = comparison.select(comparison.ne(value, value), value, result)
+    return rad2deg(result) if deg else result

@@ -1,0 +1,1 @@
+"""Reductions and order: sums, cumulative sums, products, statistics, sorting, sets, histograms."""

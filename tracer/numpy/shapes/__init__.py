@@ -1,0 +1,1 @@
+"""Shapes and places: creation, manipulation, joining, indexing, `where`, updates."""

@@ -1,0 +1,417 @@
+"""`x[i]`: an index is sorted out against a shape, its slices and integers are taken first, its arrays gathered then.
+
+NumPy's rules for where the axes of index arrays go: in the place of the first if they stand together (integers
+count as index arrays where there is one), else in front. Indices are checked. What is known while tracing, Python
+integers, slices and NumPy arrays, is checked at once; the rest when the program runs.
+"""
+
+# mypy: disable-error-code="no-any-return"
+# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tracer.errors import (
+    ArgumentError,
+    IndexingError,
+    IndexShapeError,
+    OutOfBoundsError,
+    TracerArrayError,
+    TracerError,
+    message,
+)
+from tracer.ir import dtypes, shape
+from tracer.numpy.core.conversion import array_of, broadcast, native
+from tracer.numpy.elementwise.arithmetic import remainder
+from tracer.primitives.arrays import slice_pad_concatenate
+from tracer.primitives.arrays.dynamic_slice import as_signed
+from tracer.primitives.arrays.indexing.dimension_numbers import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    out_of_bounds_message,
+    signed_values,
+)
+from tracer.primitives.arrays.indexing.gather import default_fill, gather
+from tracer.primitives.base.broadcasting import full
+from tracer.primitives.base.shapes import expand_dims, reshape, rev, squeeze
+from tracer.primitives.elementwise import arithmetic, comparison
+from tracer.trace.array import Array, concrete_value
+from tracer.trace.captured_values import looked_at
+from tracer.trace.source import here, user_source
+from tracer.trace.state import state
+
+CHECKED = GatherScatterMode.CHECKED
+Places = np.ndarray[Any, Any] | Array  # integer indices: known while tracing, or not
+
+
+class Taken(NamedTuple):
+    """What a slice takes of an axis: `size` elements from `start` by `step`, which may be negative."""
+
+    start: int
+    size: int
+    step: int
+
+    @property
+    def bounds(self) -> tuple[int, int, int]:
+        """Start, limit and stride of the ascending slice with the same elements."""
+        if not self.size:
+            return 0, 0, 1
+        last = self.start + (self.size - 1) * self.step
+        low, high = min(self.start, last), max(self.start, last)
+        return low, high + 1, abs(self.step)
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """An index sorted out against a shape.
+
+    taken: for every axis; the whole of it where an array indexes it. dropped: the axes that integers take away.
+    new: the places of new axes among those that are left. arrays: index arrays by the axis they index, broadcast to
+    `batch`, and the axis's place among those that are left. place: where the batch goes in the result.
+    """
+
+    shape: tuple[int, ...]  # the array's, with an axis of size 1 for every single bool
+    taken: tuple[Taken, ...]
+    dropped: tuple[int, ...]
+    new: tuple[int, ...]
+    arrays: tuple[tuple[int, int, Places], ...]
+    batch: tuple[int, ...]
+    place: int
+
+    @property
+    def left(self) -> tuple[int, ...]:
+        """The shape before the arrays are gathered: slices taken, integers dropped, new axes there."""
+        sizes = [t.size for axis, t in enumerate(self.taken) if axis not in self.dropped]
+        for place in self.new:
+            sizes.insert(place, 1)
+        return tuple(sizes)
+
+    @property
+    def result(self) -> tuple[int, ...]:
+        """The shape of what the index takes."""
+        gathered = {place for _, place, _ in self.arrays}
+        sizes = [n for place, n in enumerate(self.left) if place not in gathered]
+        return (*sizes[: self.place], *self.batch, *sizes[self.place :]) if self.arrays else tuple(sizes)
+
+
+# Sorting out
+
+
+class _Part(NamedTuple):
+    """One item of an index. kind: new, gap, integer, slice, array, mask, bool."""
+
+    kind: str
+    axes: int
+    value: Any = None
+
+
+def resolve(sizes: tuple[int, ...], index: Any, mode: GatherScatterMode = CHECKED, *, settle: bool = True) -> Index:
+    """Sort an index out against a shape. Raises OutOfBoundsError for what is known to be out of bounds.
+
+    settle: whether integers are looked up at once; else they are kept as index arrays, for other modes.
+    """
+    items = index if isinstance(index, tuple) else (index,)
+    parts = [part for item in items for part in _parts(item)]
+    parts = _with_ellipsis(parts, sizes)
+    settle = settle and mode is CHECKED
+    if not settle:
+        parts = [_Part("array", 1, np.asarray(p.value)) if p.kind == "integer" else p for p in parts]
+    taken: list[Taken] = []
+    dropped: list[int] = []
+    new: list[int] = []
+    arrays: list[tuple[int, int, Any]] = []
+    left = 0
+    for kind, _, value in parts:
+        axis = len(taken)
+        if kind == "integer":
+            dropped.append(axis)
+            taken.append(Taken(checked_integer(value, axis, sizes[axis]), 1, 1))
+            continue
+        if kind == "bool":
+            sizes = (*sizes[:axis], 1, *sizes[axis:])
+            kind, value = "array", np.zeros(int(value), np.int64)
+        if kind == "new":
+            new.append(left)
+        elif kind == "slice":
+            taken.append(_taken(value, sizes[axis]))
+        elif kind == "array":
+            if mode is CHECKED and isinstance(value, np.ndarray):
+                value = checked_places(value, axis, sizes[axis])
+            arrays.append((axis, left, value))
+            taken.append(Taken(0, sizes[axis], 1))
+        left += kind != "gap"
+    shapes = [places.shape for _, _, places in arrays] or [()]
+    batch = shape.broadcast(*shapes, operation=f"indexing{here()}", kind=IndexShapeError)
+    return Index(sizes, tuple(taken), tuple(dropped), tuple(new), tuple(arrays), batch, _place(parts))
+
+
+def _parts(item: Any) -> Iterator[_Part]:
+    """An item of an index: masks as the arrays of their true places."""
+    if item is None:
+        yield _Part("new", 0)
+    elif item is Ellipsis:
+        yield _Part("gap", 0)
+    elif isinstance(item, slice):
+        yield _Part("slice", 1, item)
+    elif isinstance(item, bool | np.bool_):
+        yield _Part("bool", 0, item)
+    elif isinstance(item, int | np.integer):
+        yield _Part("integer", 1, operator.index(item))
+    else:
+        yield from _array_parts(_places(item))
+
+
+def _places(item: Any) -> Places:
+    """Index arrays: NumPy's where the values are known now and for good, else ours."""
+    if isinstance(item, list | tuple | range):
+        item = array_of("indexing", item)
+        if not item.size and not _are_places(item.dtype):  # lists of nothing have no dtype of their own
+            item = np.zeros(item.shape, np.int64)
+    if isinstance(item, Array) and item._trace is None and state.staging is None and _are_places(item.dtype):
+        value: np.ndarray[Any, Any] = concrete_value(item)
+        return value
+    if isinstance(item, Array):
+        return item
+    if isinstance(item, np.ndarray):
+        dtype = native(item.dtype)
+        return looked_at(item).astype(dtype, copy=False) if _are_places(dtype) else item
+    if hasattr(item, "__index__"):
+        return np.asarray(operator.index(item))
+    if hasattr(item, "__array__"):
+        return np.asarray(item)
+    raise IndexingError(
+        message(
+            f"indexing{here()}: an index is an integer, a slice, an array of integers or bools, None or ...",
+            f"got {type(item).__name__}: {item!r}"[:60],
+            help="cast it with int(...)" if isinstance(item, float) else "arrays have no named axes or fields",
+        )
+    )
+
+
+def _are_places(dtype: dtypes.DType) -> bool:
+    return dtypes.is_integer(dtype) or dtype == dtypes.BOOL
+
+
+def _array_parts(places: Places) -> Iterator[_Part]:
+    if places.dtype == dtypes.BOOL:
+        mask = places if isinstance(places, np.ndarray) else concrete_value(places)
+        if mask is None:
+            raise TracerArrayError(
+                message(
+                    f"indexing with a mask{here()}: the shape of the result depends on the mask's values",
+                    f"got a mask {places.type}, known only when the compiled program runs",  # type: ignore[union-attr]
+                    help="tnp.where(mask, x, 0) keeps the shape; x.at[mask].set(value) writes",
+                )
+            )
+        yield _Part("mask", mask.ndim, mask) if mask.ndim else _Part("bool", 0, mask)
+    elif not dtypes.is_integer(places.dtype):
+        raise IndexingError(
+            message(
+                f"indexing{here()}: index arrays hold integers or bools",
+                f"got {places.dtype}",
+                help="cast the index with .astype(int)",
+            )
+        )
+    elif places.ndim == 0 and isinstance(places, np.ndarray) and state.innermost is None:
+        yield _Part("integer", 1, int(places))
+    else:
+        yield _Part("array", 1, places)
+
+
+def _with_ellipsis(parts: list[_Part], sizes: tuple[int, ...]) -> list[_Part]:
+    """Slices for axes that are not named, where the ellipsis stands or at the end; masks as index arrays."""
+    used = sum(part.axes for part in parts)
+    if used > len(sizes):
+        raise OutOfBoundsError(
+            message(
+                f"indexing{here()}: too many indices",
+                f"got {used} for an array of shape {shape.show(sizes)}",
+                help="one index an axis; None and ... do not count",
+            )
+        )
+    gaps = [i for i, part in enumerate(parts) if part.kind == "gap"]
+    if len(gaps) > 1:
+        raise OutOfBoundsError(message(f"indexing{here()}: an index has one ellipsis (...) at most"))
+    place = gaps[0] if gaps else len(parts)
+    filling = [_Part("slice", 1, slice(None))] * (len(sizes) - used)
+    full = [*parts[: place + len(gaps)], *filling, *parts[place + len(gaps) :]]
+    result: list[_Part] = []
+    for part in full:
+        if part.kind == "mask":
+            axis = sum(p.axes for p in result)
+            result += [_Part("array", 1, found) for found in _true_places(part.value, axis, sizes)]
+        else:
+            result.append(part)
+    return result
+
+
+def _true_places(mask: Any, axis: int, sizes: tuple[int, ...]) -> tuple[Any, ...]:
+    named = sizes[axis : axis + mask.ndim]
+    if len(named) < mask.ndim or any(m not in (0, n) for m, n in zip(mask.shape, named, strict=True)):
+        raise OutOfBoundsError(
+            message(
+                f"indexing with a mask{here()}: it must have the shape of the axes that it stands for",
+                f"got {shape.show(mask.shape)} for {shape.show(sizes)}, from axis {axis}",
+            )
+        )
+    return np.nonzero(mask)
+
+
+def _place(parts: Sequence[_Part]) -> int:
+    """Where the axes of index arrays go."""
+    if not any(part.kind in ("array", "bool") for part in parts):
+        return 0
+    advanced = [i for i, part in enumerate(parts) if part.kind in ("array", "integer", "bool")]
+    first, last = advanced[0], advanced[-1]
+    if last - first + 1 != len(advanced):
+        return 0
+    return sum(part.kind in ("new", "slice") for part in parts[:first])
+
+
+def _taken(item: slice, size: int) -> Taken:
+    start, stop, step = (_bound(bound) for bound in (item.start, item.stop, item.step))
+    if step == 0:
+        raise ArgumentError(message(f"indexing{here()}: the step of a slice must not be 0"))
+    first, limit, by = slice(start, stop, step).indices(size)
+    return Taken(first, len(range(first, limit, by)), by)
+
+
+def _bound(bound: Any) -> int | None:
+    if bound is None:
+        return None
+    if isinstance(bound, Array) and concrete_value(bound) is None:
+        raise TracerArrayError(
+            message(
+                f"slicing{here()}: the bounds of a slice decide the shape, and must be known while tracing",
+                f"got a bound {bound.type}",
+                help="lax.dynamic_slice takes a fixed size from a traced start; or mark the argument static",
+            )
+        )
+    try:
+        return operator.index(bound)
+    except TracerError:
+        raise
+    except TypeError:
+        shown = f"{type(bound).__name__}: {bound!r}"[:80]
+        raise IndexingError(message(f"slicing{here()}: the bounds of a slice are integers", f"got {shown}")) from None
+
+
+def known_places(name: str, places: Any) -> np.ndarray[Any, Any]:
+    """Places known while tracing, integers or bools, as a NumPy array. Raises ArgumentError for other dtypes."""
+    found = looked_at(places) if isinstance(places, np.ndarray) else np.asarray(places)
+    if found.dtype.kind not in "biu" and found.size:
+        raise ArgumentError(message(f"{name}{here()}: places are integers or bools", f"got {found.dtype}"))
+    return found
+
+
+def checked_integer(index: int, axis: int, size: int) -> int:
+    """A Python integer counted from the front. Raises OutOfBoundsError."""
+    found = index + size if index < 0 else index
+    if not 0 <= found < size:
+        raise OutOfBoundsError(out_of_bounds_message(found, axis, size, user_source()))
+    return found
+
+
+def checked_places(places: Any, axis: int, size: int) -> Any:
+    """The same for a NumPy array of integers."""
+    if not places.size:
+        return places.astype(np.int64)
+    wide = signed_values(places)
+    found = np.where(wide < 0, wide + size, wide)
+    outside = (found < 0) | (found >= size)
+    if outside.any():
+        raise OutOfBoundsError(
+            out_of_bounds_message(int(found.reshape(-1)[int(outside.argmax())]), axis, size, user_source())
+        )
+    return found
+
+
+# Taking
+
+
+def get(
+    x: Array, index: Any, *, mode: Any = None, fill_value: Any = None, unique_indices: bool = False, wrap: bool = True
+) -> Array:
+    """The elements that an index takes. `wrap`: whether negative indices count from the end."""
+    found, chosen = resolve_mode(mode)
+    resolved = resolve(x.shape, index, chosen)
+    y = take_slices(x if resolved.shape == x.shape else reshape(x, resolved.shape), resolved)
+    if not resolved.arrays:
+        return y
+    return _gathered(y, resolved, chosen, fill_value, unique_indices, wrap=wrap, modulo=found == "wrap")
+
+
+def resolve_mode(mode: Any) -> tuple[Any, GatherScatterMode]:
+    """The mode as given, and as gathers know it; "wrap" takes indices modulo the size first."""
+    if mode == "wrap":
+        return mode, GatherScatterMode.PROMISE_IN_BOUNDS
+    return mode, GatherScatterMode.from_any(None if mode == "raise" else mode)
+
+
+def take_slices(x: Array, index: Index) -> Array:
+    """The slices and integers of an index, and its new axes."""
+    bounds = [t.bounds for t in index.taken]
+    if any(b != (0, n, 1) for b, n in zip(bounds, x.shape, strict=True)):
+        starts, limits, steps = zip(*bounds, strict=True)
+        x = slice_pad_concatenate.slice(x, starts, limits, steps)
+    x = rev(x, [axis for axis, t in enumerate(index.taken) if t.step < 0 and t.size > 1])
+    x = squeeze(x, index.dropped)
+    return expand_dims(x, index.new) if index.new else x
+
+
+def _gathered(
+    y: Array, index: Index, mode: GatherScatterMode, fill_value: Any, unique: bool, *, wrap: bool, modulo: bool
+) -> Array:
+    places = [place for _, place, _ in index.arrays]
+    if any(y.shape[place] == 0 for place in places):
+        return _from_nothing(y, index, mode, fill_value)
+    if mode is CHECKED and all(isinstance(a, np.ndarray) for _, _, a in index.arrays):
+        mode = GatherScatterMode.PROMISE_IN_BOUNDS  # they were checked when the index was sorted out
+    vectors = index_vectors([a for _, _, a in index.arrays], [y.shape[p] for p in places], index.batch, wrap, modulo)
+    batch = range(index.place, index.place + len(index.batch))
+    rank = y.ndim - len(places) + len(index.batch)
+    numbers = GatherDimensionNumbers(
+        tuple(d for d in range(rank) if d not in batch), tuple(places), tuple(places),
+        reported_axes=tuple(axis for axis, _, _ in index.arrays),
+    )  # fmt: skip
+    sizes = [1 if place in places else n for place, n in enumerate(y.shape)]
+    fill = fill_value.item() if isinstance(fill_value, np.ndarray | np.generic | Array) else fill_value
+    return gather(y, vectors, numbers, sizes, mode=mode, fill_value=fill, unique_indices=unique)
+
+
+def _from_nothing(y: Array, index: Index, mode: GatherScatterMode, fill_value: Any) -> Array:
+    """From an axis without elements only nothing can be taken, unless a fill value stands for it."""
+    if shape.size(index.batch) and mode is not GatherScatterMode.FILL_OR_DROP:
+        axis = next(axis for axis, _, _ in index.arrays if index.shape[axis] == 0)
+        raise OutOfBoundsError(out_of_bounds_message(0, axis, 0, user_source()))
+    value = default_fill(y.type) if fill_value is None else fill_value
+    return full(index.result, value, y.dtype)
+
+
+def index_vectors(
+    arrays: Sequence[Places], sizes: Sequence[int], batch: tuple[int, ...], wrap: bool = True, modulo: bool = False
+) -> Array:
+    """Index arrays side by side in a last axis, broadcast to one batch, and counted from the front."""
+    if all(isinstance(a, np.ndarray) for a in arrays) and not modulo:
+        signed = [signed_values(a) for a in arrays]
+        known = [np.where((a < 0) & wrap, a + n, a) for a, n in zip(signed, sizes, strict=True)]
+        return array_of("indexing", np.stack([np.broadcast_to(a, batch) for a in known], -1), copy=False)
+    columns = []
+    for places, n in zip(arrays, sizes, strict=True):
+        column = as_signed(array_of("indexing", places))
+        column = from_front(column, n, modulo) if wrap or modulo else column
+        columns.append(reshape(broadcast(column, batch), (*batch, 1)))
+    return slice_pad_concatenate.concatenate(columns, len(batch))
+
+
+def from_front(places: Array, size: int, modulo: bool = False) -> Array:
+    """Negative indices counted from the end; or all taken modulo the size."""
+    if modulo:
+        return remainder(places, size)
+    return comparison.select(comparison.lt(places, 0), arithmetic.add(places, size), places)

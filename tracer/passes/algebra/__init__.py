@@ -1,0 +1,1 @@
+"""Rewrite rules by what they rewrite: identities, conversions, layouts, indexing, ranges, products."""

@@ -1,0 +1,56 @@
+"""Products and the sums that they are added to as one operation, rounded once, where `config.fp_contract` says so.
+
+Only what nothing else reads is taken into a sum: products of f32 and f64 of the sum's own shape. Complex products stay
+as they are, so that a number times its conjugate is real.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+from tracer.ir.dtypes import F32, F64
+from tracer.ir.program import Atom, Equation, Literal, Program, Var
+from tracer.ir.types import ArrayType
+from tracer.passes.dce import dce
+from tracer.passes.rewrite import nested_first
+from tracer.passes.rewriter import Rewriter
+from tracer.primitives.elementwise.arithmetic import add_p, mul_p, neg_p, sub_p
+from tracer.primitives.elementwise.fma import fma_p
+
+_DTYPES: Final = (F32, F64)
+
+
+def _contracted(program: Program) -> Program:
+    reads = Counter(a for e in program.equations for a in e.inputs if isinstance(a, Var))
+    reads.update(a for a in program.outputs if isinstance(a, Var))
+
+    def product(atom: Atom, at: Rewriter) -> Equation | None:
+        found = at.definition(atom, mul_p)
+        return found if found is not None and reads[found.outputs[0]] == 1 else None
+
+    def rule(equation: Equation, at: Rewriter) -> list[Atom] | None:
+        type_ = equation.outputs[0].type
+        if equation.primitive not in (add_p, sub_p) or not isinstance(type_, ArrayType) or type_.dtype not in _DTYPES:
+            return None
+        left, right = equation.inputs
+        subtracts = equation.primitive is sub_p
+        if (found := product(left, at)) is not None:
+            return [at.emit(fma_p, *found.inputs, _negative(right, at) if subtracts else right)]
+        if (found := product(right, at)) is not None:
+            x, y = found.inputs
+            if subtracts and isinstance(y, Literal):
+                return [at.emit(fma_p, x, _negative(y, at), left)]
+            return [at.emit(fma_p, _negative(x, at) if subtracts else x, y, left)]
+        return None
+
+    after = Rewriter(rule).run(program)
+    return program if after is program else dce(after)
+
+
+def _negative(atom: Atom, at: Rewriter) -> Atom:
+    return Literal(-atom.value, atom.type) if isinstance(atom, Literal) else at.emit(neg_p, atom)
+
+
+contract = nested_first(_contracted)
+"""Write sums of products as fma, nested programs included."""

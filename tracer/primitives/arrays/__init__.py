@@ -1,0 +1,1 @@
+"""Primitives that move, join, slice, sort or draw elements."""

@@ -1,0 +1,1 @@
+"""Gather, scatter, their dimension numbers, and the checks of indices."""

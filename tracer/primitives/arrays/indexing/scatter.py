@@ -1,0 +1,318 @@
+"""The other scatters: overwrite, multiply, least and greatest. Updates apply in their own order; the last one wins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import NoRuleError, message
+from tracer.ir import dtypes, shape
+from tracer.ir.primitive import NoRule, Primitive, Scatter, Zero
+from tracer.ir.scalar import ScalarOp
+from tracer.primitives.arrays.indexing.dimension_numbers import (
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+    scatter_reference,
+)
+from tracer.primitives.arrays.indexing.gather import (
+    Mode,
+    bind_scatter,
+    gather_back,
+    scatter_add,
+    scatter_batch,
+    scatter_infer,
+    settle_scatter,
+    window_effects,
+)
+from tracer.primitives.base.broadcasting import full, full_like
+from tracer.primitives.base.rules import Value, is_linear, one_linear
+from tracer.primitives.base.shapes import broadcast_in_dim, iota, reshape
+from tracer.primitives.control.leave_one_out_products import products_of_others
+from tracer.primitives.elementwise.arithmetic import add, div, mul
+from tracer.primitives.elementwise.bits import or_
+from tracer.primitives.elementwise.comparison import eq, ne, select
+from tracer.primitives.elementwise.conversion import convert_element_type
+from tracer.primitives.elementwise.float_order import ordered, unordered
+from tracer.trace.source import here
+from tracer.trace.trace import Operand, bind
+
+# scatter
+
+
+def _scatter_jvp(ctx: Any, xs: Any, dxs: Any, *, mode: GatherScatterMode, **params: Any) -> list[Any]:
+    (_, indices, _, predicate), (dx, _, dupdates, _) = xs, dxs
+    operands = (ctx.instantiate(dx), indices, ctx.instantiate(dupdates), predicate)
+    return [bind(scatter_p, *operands, mode=mode.settled, **params)]
+
+
+def _scatter_transpose(
+    ctx: Any,
+    cts: Any,
+    xs: Any,
+    *,
+    dimension_numbers: ScatterDimensionNumbers,
+    mode: GatherScatterMode,
+    unique_indices: bool,
+) -> list[Any]:
+    (ct,), (operand, indices, updates, predicate), numbers = cts, xs, dimension_numbers
+    doperand = dupdates = None
+    if is_linear(updates):  # read before it is changed, or it would be copied
+        dupdates = gather_back(ct, operand, indices, updates, predicate, numbers, mode)
+        if not unique_indices and shape.size(indices.type.shape[:-1]) > 1:
+            wins = _winners(operand, indices, updates, predicate, numbers, mode.settled)
+            dupdates = select(wins, dupdates, full_like(dupdates, 0))
+    if is_linear(operand):
+        nothing = full_like(updates, 0)
+        doperand = bind_scatter(scatter_p, ct, indices, nothing, numbers, mode, unique_indices, predicate)
+    return [doperand, None, dupdates, None]
+
+
+def _winners(
+    operand: Any, indices: Any, updates: Any, predicate: Any, numbers: ScatterDimensionNumbers, mode: GatherScatterMode
+) -> Any:
+    """Which elements of the updates are there in the end: scatter the windows' numbers and read them back."""
+    sizes = updates.type.shape
+    batch = [axis for axis in range(len(sizes)) if axis not in numbers.update_window_dims]
+    count = int(np.prod([sizes[axis] for axis in batch], dtype=np.int64))
+    serials = reshape(iota(dtypes.I64, count), [sizes[axis] for axis in batch])
+    serials = broadcast_in_dim(serials, sizes, batch)
+    nobody = full(operand.type.shape, -1, dtypes.I64)
+    last = bind_scatter(scatter_p, nobody, indices, serials, numbers, mode, False, predicate)
+    return eq(serials, gather_back(last, operand, indices, updates, predicate, numbers, mode))
+
+
+scatter_p = Primitive(
+    name="scatter", infer=scatter_infer("scatter", ""), reference=scatter_reference(None),
+    jvp=_scatter_jvp, settle=settle_scatter, transpose=_scatter_transpose, batch=scatter_batch, lower=Scatter(),
+    effects=window_effects, guard=3,
+)  # fmt: skip
+
+
+def scatter(
+    operand: Operand,
+    scatter_indices: Operand,
+    updates: Operand,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Mode = None,
+    predicate: Value = True,
+) -> Any:
+    """Overwrite windows at computed places. Where several meet, the last in row-major order stays.
+
+    operand: an array [*s]; scatter_indices: integers [*batch, k], the last axis an index vector; updates: [*batch
+    and window axes] of the operand's dtype, as `dimension_numbers` place them. mode: what an index out of bounds
+    means, by default OutOfBoundsError. unique_indices: no two windows meet; the other options are hints. Returns
+    the operand's type, [*s]. Raises ShapeError or DTypeError where the updates do not fit.
+
+    >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter(tnp.asarray([1, 2, 3]), tnp.asarray([[2], [2]]), tnp.asarray([5, 6]), numbers)
+    Array([1, 2, 6], i64)
+    """
+    return bind_scatter(
+        scatter_p, operand, scatter_indices, updates, dimension_numbers, mode, unique_indices, predicate
+    )
+
+
+# scatter_mul
+
+
+def _scatter_mul_jvp(
+    ctx: Any,
+    xs: Any,
+    dxs: Any,
+    *,
+    dimension_numbers: ScatterDimensionNumbers,
+    mode: GatherScatterMode,
+    unique_indices: bool,
+) -> list[Any]:
+    (operand, indices, updates, predicate), (dx, _, dupdates, _) = xs, dxs
+    numbers, settled = dimension_numbers, mode.settled
+    parts = []
+    if not isinstance(dx, Zero):
+        parts.append(bind_scatter(scatter_mul_p, dx, indices, updates, numbers, settled, unique_indices, predicate))
+    if not isinstance(dupdates, Zero):
+        factor = gather_back(operand, operand, indices, updates, predicate, numbers, settled)
+        if not unique_indices and shape.size(indices.type.shape[:-1]) > 1:
+            factor = mul(factor, _products_of_others(operand, indices, updates, predicate, numbers, settled))
+        zeros = full_like(operand, 0)
+        parts.append(scatter_add(zeros, indices, mul(factor, dupdates), numbers, mode=settled, predicate=predicate))
+    return [parts[0] if len(parts) == 1 else add(*parts)]
+
+
+def _products_of_others(
+    operand: Any, indices: Any, updates: Any, predicate: Any, numbers: ScatterDimensionNumbers, mode: GatherScatterMode
+) -> Any:
+    """For each update, the product of the others that go to the same place."""
+    sizes, count = operand.type.shape, shape.size(operand.type.shape)
+    numbered = reshape(add(iota(dtypes.I64, count), 1), sizes)
+    places = gather_back(numbered, operand, indices, updates, predicate, numbers, mode)  # 0: nowhere
+    written = select(eq(places, 0), full_like(updates, 1), updates)
+    flat = (shape.size(places.shape),)
+    return reshape(products_of_others(reshape(written, flat), reshape(places, flat)), places.shape)
+
+
+def _scatter_mul_transpose(
+    ctx: Any, cts: Any, xs: Any, *, dimension_numbers: ScatterDimensionNumbers, mode: GatherScatterMode, **params: Any
+) -> list[Any]:
+    (ct,), (operand, indices, updates, predicate) = cts, one_linear("scatter_mul", xs)
+    numbers, unique = dimension_numbers, params["unique_indices"]
+    doperand = dupdates = None
+    if is_linear(operand):
+        doperand = bind_scatter(scatter_mul_p, ct, indices, updates, numbers, mode, unique, predicate)
+    if is_linear(updates):
+        if not unique and shape.size(indices.type.shape[:-1]) > 1:
+            raise NoRuleError(
+                message(
+                    f"transpose of scatter_mul{here()}: updates that go to one place are multiplied with each other",
+                    help="say unique_indices=True where no two do; vjp differentiates what is not linear",
+                )
+            )
+        dupdates = gather_back(mul(ct, operand), operand, indices, updates, predicate, numbers, mode)
+    return [doperand, None, dupdates, None]
+
+
+scatter_mul_p = Primitive(
+    name="scatter_mul", infer=scatter_infer("scatter_mul", "bifc"), reference=scatter_reference(np.multiply),
+    jvp=_scatter_mul_jvp, settle=settle_scatter, transpose=_scatter_mul_transpose, batch=scatter_batch,
+    lower=Scatter(ScalarOp.MUL), effects=window_effects, guard=3,
+)  # fmt: skip
+
+
+def scatter_mul(
+    operand: Operand,
+    scatter_indices: Operand,
+    updates: Operand,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Mode = None,
+    predicate: Value = True,
+) -> Any:
+    """Multiply by windows of `updates` at computed places; repeated indices multiply up.
+
+    operand: an array [*s]; scatter_indices: integers [*batch, k], the last axis an index vector; updates: [*batch
+    and window axes] of the operand's dtype, as `dimension_numbers` place them. mode: what an index out of bounds
+    means, by default OutOfBoundsError. unique_indices: no two windows meet; the other options are hints. Returns
+    the operand's type, [*s]. Derivatives divide by nothing. Raises ShapeError or DTypeError where the updates do
+    not fit.
+
+    >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter_mul(tnp.asarray([1, 2, 3]), tnp.asarray([[2], [2]]), tnp.asarray([5, 6]), numbers)
+    Array([ 1,  2, 90], i64)
+    """
+    return bind_scatter(
+        scatter_mul_p, operand, scatter_indices, updates, dimension_numbers, mode, unique_indices, predicate
+    )
+
+
+# scatter_min and scatter_max
+
+
+def _extreme_jvp(
+    ctx: Any,
+    xs: Any,
+    dxs: Any,
+    *,
+    dimension_numbers: ScatterDimensionNumbers,
+    mode: GatherScatterMode,
+    unique_indices: bool,
+) -> list[Any]:
+    """Whatever equals the result, operand or update, shares in its tangent equally; an operand that is NaN stays it."""
+    (operand, indices, updates, predicate), (dx, _, dupdates, _) = xs, dxs
+    (y,), numbers, settled = ctx.outputs, dimension_numbers, mode.settled
+    stayed = or_(eq(operand, y), ne(operand, operand))
+    took = eq(updates, gather_back(y, operand, indices, updates, predicate, numbers, settled))
+
+    def total(base: Any, added: Any) -> Any:
+        return scatter_add(base, indices, added, numbers, mode=settled, predicate=predicate)
+
+    dtype = y.dtype
+    count = total(convert_element_type(stayed, dtype), convert_element_type(took, dtype))
+    dx, dupdates = ctx.instantiate(dx), ctx.instantiate(dupdates)
+    shared = total(select(stayed, dx, full_like(dx, 0)), select(took, dupdates, full_like(dupdates, 0)))
+    return [div(shared, count)]
+
+
+def _extreme_reference(function: np.ufunc, *, greatest: bool) -> Any:
+    """The least or greatest; of floats by their order as integers, so that -0 stays below +0."""
+    combine = scatter_reference(function)
+
+    def reference(operand: Any, indices: Any, updates: Any, predicate: Any, **params: Any) -> Any:
+        base, added = ordered(operand, nan_above=greatest), ordered(updates, nan_above=greatest)
+        return unordered(combine(base, indices, added, predicate, **params), operand.dtype)
+
+    return reference
+
+
+scatter_min_p, scatter_max_p = (
+    Primitive(
+        name=name, infer=scatter_infer(name, "bifc"),
+        reference=_extreme_reference(function, greatest=op is ScalarOp.MAX),
+        jvp=_extreme_jvp, settle=settle_scatter, transpose=NoRule(f"{name} is not linear"), batch=scatter_batch,
+        lower=Scatter(op), effects=window_effects, guard=3,
+    )
+    for name, function, op in (
+        ("scatter_min", np.minimum, ScalarOp.MIN),
+        ("scatter_max", np.maximum, ScalarOp.MAX),
+    )
+)  # fmt: skip
+
+
+def scatter_min(
+    operand: Operand,
+    scatter_indices: Operand,
+    updates: Operand,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Mode = None,
+    predicate: Value = True,
+) -> Any:
+    """The lesser of what is there and of the updates at computed places; NaN wins.
+
+    operand: an array [*s]; scatter_indices: integers [*batch, k], the last axis an index vector; updates: [*batch
+    and window axes] of the operand's dtype, as `dimension_numbers` place them. mode: what an index out of bounds
+    means, by default OutOfBoundsError. unique_indices: no two windows meet; the other options are hints. Returns
+    the operand's type, [*s]. What equals the result shares its derivative. Raises ShapeError or DTypeError where
+    the updates do not fit.
+
+    >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter_min(tnp.asarray([1, 2, 3]), tnp.asarray([[2], [2]]), tnp.asarray([5, 1]), numbers)
+    Array([1, 2, 1], i64)
+    """
+    return bind_scatter(
+        scatter_min_p, operand, scatter_indices, updates, dimension_numbers, mode, unique_indices, predicate
+    )
+
+
+def scatter_max(
+    operand: Operand,
+    scatter_indices: Operand,
+    updates: Operand,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Mode = None,
+    predicate: Value = True,
+) -> Any:
+    """The greater of what is there and of the updates at computed places; NaN wins.
+
+    operand: an array [*s]; scatter_indices: integers [*batch, k], the last axis an index vector; updates: [*batch
+    and window axes] of the operand's dtype, as `dimension_numbers` place them. mode: what an index out of bounds
+    means, by default OutOfBoundsError. unique_indices: no two windows meet; the other options are hints. Returns
+    the operand's type, [*s]. What equals the result shares its derivative. Raises ShapeError or DTypeError where
+    the updates do not fit.
+
+    >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter_max(tnp.asarray([1, 2, 3]), tnp.asarray([[2], [2]]), tnp.asarray([5, 6]), numbers)
+    Array([1, 2, 6], i64)
+    """
+    return bind_scatter(
+        scatter_max_p, operand, scatter_indices, updates, dimension_numbers, mode, unique_indices, predicate
+    )

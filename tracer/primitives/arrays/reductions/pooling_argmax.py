@@ -1,0 +1,188 @@
+"""Where the extreme of every window is, and what moves from these places to the windows.
+
+The lattice is the padded operand that windows slide over, its elements numbered row by row along the axes of windows.
+Places are found beside the extremes, in one pass: pairs of an extreme and its number meet axis by axis, the last axis
+first, so that of equal elements the first one of the window stays. Of a window with NaN it is the first NaN's, but for
+long windows that do not meet: there it is the first element's.
+
+Tangents are gathered from the places, and transposed, scattered to them: in parallel along axes without windows, and
+along all where no two windows meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from tracer.ir import dtypes
+from tracer.ir import shape as shapes
+from tracer.ir.scalar import ScalarOp
+from tracer.ir.types import Shape
+from tracer.primitives.arrays.indexing.dimension_numbers import GatherDimensionNumbers
+from tracer.primitives.arrays.indexing.gather import gather
+from tracer.primitives.arrays.reductions.reductions import argmax, argmin, reduce_min
+from tracer.primitives.arrays.slice_pad_concatenate import pad, slice_in_dim
+from tracer.primitives.arrays.sliding_windows import Padding, dilated, padding_config, positions, sliding_windows
+from tracer.primitives.base.broadcasting import broadcast_in_dim, full_like
+from tracer.primitives.base.shapes import expand_dims, iota, reshape
+from tracer.primitives.elementwise.arithmetic import add, div, max, min, mul
+from tracer.primitives.elementwise.bits import and_, or_
+from tracer.primitives.elementwise.comparison import eq, gt, lt, ne, select
+from tracer.primitives.elementwise.rounding import rem
+from tracer.trace.trace import as_literal
+
+_MOST_PAIRS: Final = 64  # that are written out
+_MOST_I32: Final = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """What windows slide over. config: how the operand is padded to it. counts: how many windows lie along an axis.
+
+    apart: how far windows are apart, where no two of them meet; else None.
+    """
+
+    config: tuple[tuple[int, int, int], ...]
+    shape: Shape
+    counts: Shape
+    window: Shape
+    strides: Shape
+    dilations: Shape
+    apart: Shape | None
+
+    @classmethod
+    def of(
+        cls, sizes: Shape, window: Shape, strides: Shape, padding: Padding, base_dilation: Shape,
+        window_dilation: Shape,
+    ) -> Lattice:  # fmt: skip
+        """The lattice of a window reduction that has at least one window."""
+        config = padding_config(sizes, padding, base_dilation)
+        spread = [dilated(n, d) for n, d in zip(sizes, base_dilation, strict=True)]
+        shape = tuple(n + low + high for n, (low, high, _) in zip(spread, config, strict=True))
+        counts = positions(shape, window, strides, window_dilation)
+        extents = [dilated(w, d) for w, d in zip(window, window_dilation, strict=True)]
+        apart = tuple(e if n == 1 else s for e, n, s in zip(extents, counts, strides, strict=True))
+        if any(e > step for e, step in zip(extents, apart, strict=True)):
+            return cls(config, shape, counts, window, strides, window_dilation, None)
+        shape = tuple(n * step for n, step in zip(counts, apart, strict=True))
+        rows = zip(spread, shape, config, strict=True)
+        config = tuple((low, m - n - low, inner) for n, m, (low, _, inner) in rows)
+        return cls(config, shape, counts, window, strides, window_dilation, apart)
+
+    def padded(self, x: Any, value: Any) -> Any:
+        """An operand, padded by a value."""
+        return pad(x, as_literal(x.type.dtype.type(value), x.type.dtype), self.config) if self._pads else x
+
+    @property
+    def _pads(self) -> bool:
+        return any(map(any, self.config))
+
+    def extremes(self, x: Any, op: ScalarOp, reduce: Callable[[Any], Any]) -> tuple[Any, Any]:
+        """The greatest or least element of every window of a lattice, and its number.
+
+        reduce: how values alone are found, where windows are long or elements have no order of their own.
+        """
+        numbers = self._numbering()
+        if dtypes.is_complex(x.type.dtype) or sum(self.window) > len(self.window) + _MOST_PAIRS:
+            values = reduce(x)
+            return values, self._numbers(x, values, op, numbers)
+        combine = max if op is ScalarOp.MAX else min
+        for axis in reversed(range(len(self.shape))):
+            (value, number), *others = zip(self._shifts(x, axis), self._shifts(numbers, axis), strict=True)
+            for other, place in others:
+                number = select(_is_behind(value, other, op), place, number)
+                value = combine(value, other)
+            x, numbers = value, number
+        return x, numbers
+
+    @property
+    def _numbered(self) -> range:
+        """The axes whose places are numbered: those with windows, if they are neighbours; else all."""
+        axes = [a for a, (w, s) in enumerate(zip(self.window, self.strides, strict=True)) if (w, s) != (1, 1)]
+        together = axes and axes[-1] - axes[0] + 1 == len(axes)
+        return range(axes[0], axes[-1] + 1) if together else range(len(self.shape))
+
+    def _numbering(self) -> Any:
+        """The number of every element of the lattice."""
+        axes = self._numbered
+        sizes = self.shape[axes.start : axes.stop]
+        count = shapes.size(sizes)
+        numbers = reshape(iota(dtypes.I32 if count <= _MOST_I32 else dtypes.I64, count), sizes)
+        return broadcast_in_dim(numbers, self.shape, tuple(axes))
+
+    def _shifts(self, x: Any, axis: int) -> list[Any]:
+        """What each element of the window reads along an axis."""
+        step, extent = self.strides[axis], dilated(self.counts[axis], self.strides[axis])
+        starts = [w * self.dilations[axis] for w in range(self.window[axis])]
+        return [slice_in_dim(x, start, start + extent, step, axis) for start in starts]
+
+    def _numbers(self, x: Any, values: Any, op: ScalarOp, numbers: Any) -> Any:
+        """The numbers of known extremes: of the first elements that are not behind them, or by argmax."""
+        if self.apart is not None and not dtypes.is_complex(x.type.dtype):
+            behind = (lt if op is ScalarOp.MAX else gt)(x, self._spread(values))
+            rest = full_like(numbers, np.iinfo(numbers.dtype).max)
+            return reduce_min(reshape(select(behind, rest, numbers), self._split), self._within)
+        rank, count = len(self.shape), shapes.size(self.window)
+        windows = sliding_windows(x, tuple(range(rank)), self.window, self.strides, self.dilations)
+        locate = argmax if op is ScalarOp.MAX else argmin
+        place = locate(reshape(windows, (*self.counts, count)), rank, numbers.dtype)
+        for axis, (n, step) in enumerate(zip(self.counts, self.strides, strict=True)):
+            numbers = slice_in_dim(numbers, 0, dilated(n, step), step, axis)
+        axes = self._numbered
+        strides = shapes.strides(self.shape[axes.start : axes.stop])
+        for axis, stride in reversed(list(zip(axes, strides, strict=True))):
+            w = self.window[axis]
+            if w > 1:
+                numbers = add(numbers, mul(rem(place, w), stride * self.dilations[axis]))
+                place = div(place, w)
+        return numbers
+
+    def at_places(self, x: Any, numbers: Any) -> Any:
+        """The elements of a lattice at these numbers, one for every window; linear in x."""
+        axes, rank = self._numbered, len(self.shape)
+        merged = (*self.shape[: axes.start], shapes.size(self.shape[axes.start : axes.stop]), *self.shape[axes.stop :])
+        lanes = tuple(axis for axis in range(rank) if axis not in axes)
+        operand_lanes = (*range(axes.start), *range(axes.start + 1, len(merged)))
+        which = GatherDimensionNumbers((), (axes.start,), (axes.start,), operand_lanes, lanes)
+        return gather(
+            reshape(x, merged), expand_dims(numbers, (rank,)), which, (1,) * len(merged), mode="promise_in_bounds",
+            unique_indices=self.apart is not None,
+        )  # fmt: skip
+
+    def _spread(self, values: Any) -> Any:
+        """What every window has, for all elements of the lattice that belong to it."""
+        outer = tuple(range(0, 2 * len(self.shape), 2))
+        return reshape(broadcast_in_dim(values, self._split, outer), self.shape)
+
+    @property
+    def _split(self) -> Shape:
+        """Windows that do not meet, and what belongs to each, as axes of their own."""
+        assert self.apart is not None
+        return tuple(n for pair in zip(self.counts, self.apart, strict=True) for n in pair)
+
+    @property
+    def _within(self) -> tuple[int, ...]:
+        return tuple(range(1, 2 * len(self.shape), 2))
+
+    def from_windows(self, values: Any) -> Any:
+        """An array of the operand's shape, with the value of its window in every element that has one, else zero."""
+        assert self.apart is not None
+        outer = tuple(range(0, 2 * len(self.shape), 2))
+        within = tuple(n for pair in zip(self.counts, self.window, strict=True) for n in pair)
+        config: list[tuple[int, int, int]] = []
+        for w, d, step in zip(self.window, self.dilations, self.apart, strict=True):
+            config += [(0, 0, 0), (0, step - dilated(w, d), d - 1)]
+        result = reshape(pad(broadcast_in_dim(values, within, outer), 0, config), self.shape)
+        result = pad(result, 0, [(-low, -high, 0) for low, high, _ in self.config])
+        for axis, (_, _, inner) in enumerate(self.config):
+            result = slice_in_dim(result, 0, result.shape[axis], inner + 1, axis) if inner else result
+        return result
+
+
+def _is_behind(x: Any, y: Any, op: ScalarOp) -> Any:
+    """Whether real numbers are less extreme than others: NaN is the most extreme, as for argmax."""
+    behind = (lt if op is ScalarOp.MAX else gt)(x, y)
+    return or_(behind, and_(ne(y, y), eq(x, x))) if dtypes.is_float(x.dtype) else behind

@@ -1,0 +1,1 @@
+"""Rules that many primitives share: shapes, broadcasting, references, nested programs."""

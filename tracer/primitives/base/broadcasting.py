@@ -1,0 +1,276 @@
+"""Broadcasting and summing: each is the transpose of the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import AxisError, ShapeError, message
+from tracer.ir import dtypes, shape
+from tracer.ir.dtypes import DType
+from tracer.ir.primitive import IndexMap, Primitive, Reduce, Rule
+from tracer.ir.program import Literal
+from tracer.ir.scalar import ScalarOp
+from tracer.ir.types import ArrayType, Shape, Type, array_type, with_shape
+from tracer.primitives.base.rules import Scalar, Value, axis_after_drop, check_kinds, linear_jvp, operand_of, shift_axes
+from tracer.trace.array import Array
+from tracer.trace.integers import integers
+from tracer.trace.source import here
+from tracer.trace.trace import as_literal, bind
+
+# Axes as arguments
+
+
+def axis_of(name: str, axis: int, rank: int) -> int:
+    """One axis counted from either end, as 0 <= axis < rank."""
+    if type(axis) is int and 0 <= axis < rank:
+        return axis
+    return shape.axis_index(axis, rank, f"{name}{here()}")
+
+
+def axes_of(name: str, axes: Sequence[int], rank: int) -> tuple[int, ...]:
+    """Axes counted from either end, in the order given; AxisError if one repeats."""
+    result = tuple(axis_of(name, axis, rank) for axis in axes)
+    if len(set(result)) != len(result):
+        raise AxisError(message(f"{name}{here()}: repeated axis in {tuple(axes)}", help="name every axis once"))
+    return result
+
+
+def shape_of(name: str, sizes: Sequence[int]) -> Shape:
+    """A shape argument as a tuple of Python ints, none negative."""
+    result = integers(name, "a shape", sizes)
+    if result and min(result) < 0:
+        raise ShapeError(
+            message(f"{name}{here()}: sizes must not be negative", f"got {shape.show(result)}", help="pass sizes >= 0")
+        )
+    return result
+
+
+# broadcast_in_dim
+
+
+def _broadcast_infer(x: Type, *, shape: Shape, broadcast_dimensions: tuple[int, ...]) -> Type:
+    dims = broadcast_dimensions
+    fits = len(dims) == len(x.shape) and all(0 <= d < len(shape) for d in dims)
+    if not fits or any(a >= b for a, b in pairwise(dims)):
+        raise ShapeError(
+            message(
+                f"broadcast_in_dim{here()}: one axis of the result, in increasing order, for every axis of the operand",
+                f"got broadcast_dimensions={dims} for {x} to {_show(shape)}",
+                help="transpose the operand first if its axes are to change places",
+            )
+        )
+    if any(n != 1 and n != shape[d] for n, d in zip(x.shape, dims, strict=True)):
+        raise ShapeError(
+            message(
+                f"broadcast_in_dim{here()}: sizes must be 1 or those of the result",
+                f"got {x} to {_show(shape)} with broadcast_dimensions={dims}",
+                help="reshape or slice the operand",
+            )
+        )
+    return with_shape(x, shape)
+
+
+_show = shape.show
+
+
+def _broadcast_reference(x: Any, *, shape: Shape, broadcast_dimensions: tuple[int, ...]) -> Any:
+    hidden = x.shape[len(broadcast_dimensions) :]
+    inner = [1] * len(shape)
+    for n, d in zip(x.shape, broadcast_dimensions, strict=False):
+        inner[d] = n
+    result = np.empty((*shape, *hidden), x.dtype)
+    result[...] = x.reshape((*inner, *hidden))
+    return result
+
+
+def _broadcast_transpose(ctx: Any, cts: Any, xs: Any, *, shape: Shape, broadcast_dimensions: tuple[int, ...]) -> Any:
+    (ct,), sizes = cts, xs[0].type.shape
+    kept = [d for n, d in zip(sizes, broadcast_dimensions, strict=True) if n == shape[d]]
+    summed = reduce_sum(ct, [d for d in range(len(shape)) if d not in kept])
+    back = [axis for axis, (n, d) in enumerate(zip(sizes, broadcast_dimensions, strict=True)) if n == shape[d]]
+    return [broadcast_in_dim(summed, sizes, back)]
+
+
+def _broadcast_batch(
+    ctx: Any, xs: Sequence[Any], axes: Sequence[int | None], *, shape: Shape, broadcast_dimensions: tuple[int, ...]
+) -> tuple[list[Any], list[int | None]]:
+    """The batch axis keeps its place among the operand's axes, so nothing is transposed."""
+    (x,), (axis,), dims = xs, axes, broadcast_dimensions
+    assert axis is not None
+    if axis < len(dims):
+        out = dims[axis]
+    else:
+        out = dims[-1] + 1 if dims else 0
+    new_dims = shift_axes(dims, out)
+    result = broadcast_in_dim(x, (*shape[:out], ctx.size, *shape[out:]), (*new_dims[:axis], out, *new_dims[axis:]))
+    return [result], [out]
+
+
+broadcast_in_dim_p = Primitive(
+    name="broadcast_in_dim", infer=_broadcast_infer, reference=_broadcast_reference,
+    jvp=linear_jvp, transpose=_broadcast_transpose, batch=_broadcast_batch, lower=IndexMap(),
+)  # fmt: skip
+
+
+def broadcast_in_dim(operand: Value, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> Any:
+    """Repeat `operand` to `shape`: its axis i becomes axis `broadcast_dimensions[i]`, of the same size or from 1.
+
+    The dimensions increase strictly. An operand that already has the shape comes back as it is.
+
+    operand: an array [*s]; returns the same dtype, [*shape]. Raises ShapeError where a size or the order of the
+    dimensions does not fit.
+
+    >>> broadcast_in_dim(tnp.asarray([1.0, 2.0]), (2, 3), (0,))
+    Array([[1., 1., 1.], [2., 2., 2.]], f64)
+    """
+    x = operand_of("broadcast_in_dim", operand)
+    sizes = shape_of("broadcast_in_dim", shape)
+    dims = integers("broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions)
+    if isinstance(x, Array) and x.shape == sizes and dims == tuple(range(len(sizes))):
+        return x
+    return bind(broadcast_in_dim_p, x, shape=sizes, broadcast_dimensions=dims)
+
+
+def full(shape: Sequence[int], fill_value: Value, dtype: DType | None = None) -> Any:
+    """An array of the shape with one value everywhere, of the value's dtype unless one is given.
+
+    shape: sizes >= 0; fill_value: a number or an array []; dtype: one or its name. Returns [*shape]. Raises ShapeError
+    for a negative size, DTypeError where the dtype cannot hold a Python number.
+
+    >>> full((2,), 7, np.dtype("float32"))
+    Array([7., 7.], f32)
+    """
+    if isinstance(fill_value, bool | int | float | complex | np.generic):
+        fill_value = as_literal(fill_value, None if dtype is None else np.dtype(dtype))
+    return broadcast_in_dim(fill_value, shape, ())
+
+
+def full_like(x: Value, fill_value: Scalar, dtype: DType | None = None, shape: Sequence[int] | None = None) -> Any:
+    """One value everywhere, in the shape and dtype of another array unless others are given.
+
+    x: an array [*s] or a number; fill_value: a number; dtype, shape: others. Returns [*s] or [*shape], of the dtype
+    given or x's, then weak if x is. Raises DTypeError where the dtype cannot hold a Python number, ShapeError for a
+    negative size.
+
+    >>> full_like(tnp.asarray([1.5, 2.5]), 3)
+    Array([3., 3.], f64)
+    """
+    like = (as_literal(x) if isinstance(x, bool | int | float | complex | np.generic) else x).type
+    chosen = like.dtype if dtype is None else np.dtype(dtype)  # type: ignore[union-attr]
+    value = as_literal(fill_value, chosen)
+    if dtype is None and isinstance(like, ArrayType) and like.weak:
+        value = Literal(value.value, array_type(chosen, (), True))
+    return full(like.shape if shape is None else shape, value)
+
+
+def expand_dims(array: Value, dimensions: Sequence[int]) -> Any:
+    """Insert axes of size 1, at the positions that `dimensions` have in the result.
+
+    array: [*s]; dimensions: places in the result, from either end. Returns the same dtype, [*s and those]. Raises
+    AxisError for a place that is not there or named twice.
+
+    >>> expand_dims(tnp.zeros(3), (0, 2)).shape
+    (1, 3, 1)
+    """
+    x = operand_of("expand_dims", array)
+    inner = () if isinstance(x, Literal) else x.shape
+    rank = len(inner) + len(dimensions)
+    new = set(axes_of("expand_dims", dimensions, rank))
+    rest = tuple(axis for axis in range(rank) if axis not in new)
+    sizes = [1] * rank
+    for n, axis in zip(inner, rest, strict=True):
+        sizes[axis] = n
+    return broadcast_in_dim(x, sizes, rest)
+
+
+# Parts of reductions over several axes
+
+
+def reduce_infer(name: str, kinds: str, *, of_nothing: bool = True) -> Rule:
+    """The operand without `axes`. of_nothing: whether reducing over no elements has a value."""
+
+    def infer(x: Type, *, axes: tuple[int, ...]) -> Type:
+        check_kinds(name, [x], kinds)
+        if not all(0 <= axis < len(x.shape) for axis in axes):
+            raise AxisError(
+                message(f"{name}{here()}: an axis of {axes} is out of range", f"got {x}", help="see x.ndim")
+            )
+        if not of_nothing:
+            check_not_empty(name, x, axes)
+        return with_shape(x, shape.drop(x.shape, axes))
+
+    return infer
+
+
+def check_not_empty(name: str, x: Type, axes: Sequence[int]) -> None:
+    """Raise ShapeError where a reduction without a value for nothing runs over an axis of size zero."""
+    if any(x.shape[axis] == 0 for axis in axes):
+        raise ShapeError(
+            message(
+                f"{name}{here()}: a reduction over no elements has no value",
+                f"got {x}, reduced over axes {tuple(axes)}",
+                help="give it an initial value by concatenating one, or test x.size first",
+            )
+        )
+
+
+def reduce_batch(
+    ctx: Any, xs: Sequence[Any], batch_axes: Sequence[int | None], *, axes: tuple[int, ...]
+) -> tuple[list[Any], list[int | None]]:
+    """The batch axis stays where it is; the reduced axes step aside."""
+    (axis,) = batch_axes
+    assert axis is not None
+    shifted = shift_axes(axes, axis)
+    return ctx.bind_all(ctx.primitive, xs, {"axes": shifted}), [axis_after_drop(axis, shifted)]
+
+
+def accumulated(function: Callable[..., Any]) -> Rule:
+    """A NumPy reduction in the dtype of the operand, accumulating in float32 for the short floats."""
+
+    def reference(x: Any, *, axes: tuple[int, ...]) -> Any:
+        wide = dtypes.accumulator_dtype(x.dtype)
+        result = function(x, axis=axes, dtype=wide)
+        return result if wide is x.dtype else result.astype(x.dtype)
+
+    return reference
+
+
+def reduce_over(primitive: Primitive, operand: Value, axes: Sequence[int]) -> Any:
+    """Bind a reduction over axes counted from either end; over none it is the operand itself."""
+    x = operand_of(primitive.name, operand)
+    named = tuple(sorted(axes_of(primitive.name, axes, len(x.type.shape))))
+    if named:
+        return bind(primitive, x, axes=named)
+    primitive.infer(x.type, axes=())
+    return x
+
+
+# reduce_sum
+
+
+def _sum_transpose(ctx: Any, cts: Any, xs: Any, *, axes: tuple[int, ...]) -> list[Any]:
+    inner = xs[0].type.shape
+    kept = [axis for axis in range(len(inner)) if axis not in axes]
+    return [broadcast_in_dim(cts[0], inner, kept)]
+
+
+reduce_sum_p = Primitive(
+    name="reduce_sum", infer=reduce_infer("reduce_sum", "ifc"), reference=accumulated(np.add.reduce),
+    jvp=linear_jvp, transpose=_sum_transpose, batch=reduce_batch, lower=Reduce(ScalarOp.ADD),
+)  # fmt: skip
+
+
+def reduce_sum(operand: Value, axes: Sequence[int]) -> Any:
+    """The sum over `axes`, in the operand's dtype: integers wrap; f16 and bf16 accumulate in f32; nothing sums to 0.
+
+    operand: numbers [*s]; axes: from either end. Returns the same dtype, [*s minus axes]. Raises DTypeError for
+    bool, AxisError for an axis that is not there or named twice.
+
+    >>> reduce_sum(tnp.asarray([[1, 2], [3, 4]]), (0,))
+    Array([4, 6], i64)
+    """
+    return reduce_over(reduce_sum_p, operand, axes)

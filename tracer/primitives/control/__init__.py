@@ -1,0 +1,1 @@
+"""Control flow: calls, cond, while_loop, scan, for_loop, effects, collectives."""

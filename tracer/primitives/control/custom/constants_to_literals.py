@@ -1,0 +1,58 @@
+"""Programs that close over no array: what a custom rule makes while a program is transformed is written out in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, message
+from tracer.ir.program import Literal, Program
+from tracer.ir.types import ArrayType, array_type
+from tracer.primitives.arrays.slice_pad_concatenate import concatenate
+from tracer.primitives.base.broadcasting import broadcast_in_dim
+from tracer.primitives.base.shapes import reshape
+from tracer.trace.array import Array
+from tracer.trace.evaluate import evaluate
+from tracer.trace.source import here
+from tracer.trace.stage import Staged, stage
+from tracer.trace.trace import Operand
+
+_MOST_ELEMENTS = 1024
+
+
+def closed(staged: Staged) -> Program:
+    """The staged program without its constants, which become literals."""
+    return close_over(staged.program, staged.constants)
+
+
+def close_over(program: Program, constants: Sequence[Array]) -> Program:
+    """A program of (constants..., inputs...) as one of the inputs."""
+    if not constants:
+        return program
+
+    def run(inputs: list[Array]) -> list[Operand]:
+        return evaluate(program, [*map(_written, constants), *inputs])
+
+    return stage(run, program.input_types[len(constants) :], name=program.name).program
+
+
+def _written(array: Array) -> Any:
+    """A concrete array in literals, element by element unless all are equal."""
+    type, value = array.type, array._value
+    if array._trace is not None or not isinstance(type, ArrayType) or value.size > _MOST_ELEMENTS:
+        raise ArgumentError(
+            message(
+                f"a custom rule{here()} makes an array that the program of a loop, a branch or a call cannot hold",
+                f"got {type}",
+                help="make it outside the rule, which may close over it, or pass it as an argument",
+            )
+        )
+    scalar = array_type(type.dtype, (), type.weak)
+    elements = value.reshape(-1)
+    if not value.size or (elements.view(np.uint8).reshape(value.size, -1) == elements[:1].view(np.uint8)).all():
+        only = elements[0] if value.size else type.dtype.type(0)
+        return broadcast_in_dim(Literal(only, scalar), type.shape, ())
+    parts = [broadcast_in_dim(Literal(element, scalar), (1,), ()) for element in elements]
+    return reshape(concatenate(parts, 0), type.shape)

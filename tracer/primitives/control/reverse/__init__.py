@@ -1,0 +1,1 @@
+"""Reverse mode through loops: residual stacks, checkpoints, rematerialisation."""

@@ -1,0 +1,1 @@
+"""Products, convolutions, factorisations, triangular and general solves."""

@@ -1,0 +1,1 @@
+"""Cost and memory of a program before it runs: flops, bytes, peak memory."""

@@ -1,0 +1,104 @@
+"""How many bytes a call needs, known before anything runs: a formula in their rounds, for loops of unknown length."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tracer.ir.program import Program
+from tracer.ir.types import StackType
+from tracer.ir.visit import equations
+from tracer.runtime.analysis.cost import bytes_of
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What a loop keeps of each of its rounds, in bytes, until its derivative has read it."""
+
+    loop: str
+    bytes: int
+
+    def __str__(self) -> str:
+        return f"and {self.bytes:,} B for each round of {self.loop}"
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Bytes that a call needs. `peak` is all of them together, with no round of the loops in `growth`.
+
+    arguments: what the caller hands over and what the function captured; results, but for those in the memory of
+    donated arguments; arena: temporaries, at most at one time; constants: data that belongs to the program; limit:
+    what loops with `memory=` keep at most.
+    growth: loops of unknown length that keep values of every round. once: what LLVM takes to compile, and SciPy's BLAS
+    and LAPACK when they are loaded, where the program calls them: as measured, good to some MiB. copies: of the given
+    arrays of NumPy's that do not lie in C's order, made for each call.
+    """
+
+    arguments: int
+    results: int
+    arena: int
+    constants: int
+    limit: int = 0
+    growth: tuple[Growth, ...] = ()
+    once: int = 0
+    copies: int = 0
+
+    @property
+    def peak(self) -> int:
+        """Everything at once, in a process that has compiled the program."""
+        return self.arguments + self.copies + self.results + self.arena + self.constants + self.limit
+
+    @property
+    def first(self) -> int:
+        """The same for the first call, which compiles, where nothing before it needed the same libraries."""
+        return self.peak + self.once
+
+    def after(self, rounds: int) -> int:
+        """The peak where each loop in `growth` runs so many rounds. An inner loop starts anew in every round."""
+        return self.peak + rounds * sum(growth.bytes for growth in self.growth)
+
+    def __str__(self) -> str:
+        at_times = [name for name in ("limit", "copies") if getattr(self, name)]
+        names = ["arguments", "results", "arena", "constants", *at_times, "peak"]
+        rows = [f"{name:<10}{getattr(self, name):>16,} B" for name in names]
+        return "\n".join([*rows, *map(str, self.growth)])
+
+    __repr__ = __str__
+
+
+_COMPILED: Final = 4 << 20  # of LLVM's library, touched for the first time, and its heap: 3.5 to 4.1 MB were measured
+_LAPACK: Final = 6 << 20  # of SciPy's OpenBLAS and what exports it: 5.4 to 6.5 MB, and as much on one thread as on two
+
+
+def memory_of(
+    traced: Program, optimized: Program, arena: int, constants: Sequence[Any], donors: Collection[int], *,
+    copies: int, calls_scipy: bool = False,
+) -> Memory:  # fmt: skip
+    """The memory of a program. arena: bytes of its buffers. constants: the arrays in its module. donors: the results
+    that have the memory of arguments. copies: bytes of arguments that are copied. calls_scipy: whether it binds BLAS
+    or LAPACK."""
+    limits = [e.params["memory"] for e in equations(traced) if e.primitive.name in ("loop_pull", "loop_bend")]
+    growth = () if limits else tuple(_growth(optimized))
+    return Memory(
+        sum(bytes_of(type) for type in traced.input_types),
+        sum(bytes_of(type) for n, type in enumerate(traced.output_types) if n not in donors),
+        arena,
+        sum(constant.nbytes for constant in constants),
+        max(limits, default=0),
+        growth,
+        _COMPILED + _LAPACK * calls_scipy,
+        copies,
+    )
+
+
+def _growth(program: Program) -> Iterator[Growth]:
+    """The loops that push, nested ones after those around them."""
+    for equation in program.equations:
+        for _, nested in equation.nested():
+            pushed = [e.inputs[1].type for e in nested.equations if e.primitive.name == "stack_push"]
+            if pushed:
+                assert not any(isinstance(type, StackType) for type in pushed)
+                where = f" at {equation.source}" if equation.source is not None else ""
+                yield Growth(equation.primitive.name + where, sum(map(bytes_of, pushed)))
+            yield from _growth(nested)

@@ -1,0 +1,1 @@
+"""Compilation of programs: for the CPU by LLVM, for GPUs by NVRTC."""

@@ -1,0 +1,161 @@
+"""From programs to machine code: passes, schedule, LLVM text, object code, and an executable with its faults' texts."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tracer.codegen.llvm.emit.module import emit_module
+from tracer.codegen.llvm.emit.opt_level import USUAL, level
+from tracer.codegen.llvm.kernels.gemm.bf16_dot import has_dots
+from tracer.codegen.llvm.kernels.kernel_modules import common_symbols
+from tracer.codegen.llvm.kernels.routines import outside_symbols
+from tracer.codegen.llvm.toolchain.ctypes_executable import Executable
+from tracer.codegen.llvm.toolchain.object_code import LoadedModule, load_object
+from tracer.codegen.llvm.toolchain.outlined_functions import apart
+from tracer.codegen.llvm.toolchain.target import fuses_products
+from tracer.codegen.status import Status
+from tracer.ir.loop import Block, Library, Module
+from tracer.ir.loop.walk import blocks_of
+from tracer.ir.primitive import Effect
+from tracer.ir.program import Program
+from tracer.ir.types import Type, storage_type
+from tracer.passes.pipeline import optimize
+from tracer.runtime.analysis.cost import HEARD, work_of
+from tracer.runtime.native.object_cache import objects
+from tracer.runtime.native.sigint_ctypes import interruptible
+from tracer.runtime.system.gc_pause import collector_paused
+from tracer.runtime.system.run_time_errors import error_of
+from tracer.runtime.values.wrapping import wrapped
+from tracer.schedule.loops.scalarise import one_at_a_time
+from tracer.schedule.pipeline import Scheduled, schedule
+from tracer.settings import config
+from tracer.trace.array import Array
+
+Value = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """A program ready to run: every stage it went through, and the executable. Holds no state of any call.
+
+    work: of a call, see `cost.work_of`.
+    """
+
+    program: Program
+    scheduled: Scheduled
+    text: str
+    loaded: LoadedModule
+    work: int
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether running it twice is as running it once: no ordered callbacks, no operand overwritten."""
+        callbacks: tuple[Any, ...] = self.scheduled.callbacks  # Equations
+        return not self.scheduled.donors and not any(Effect.IO in equation.effects for equation in callbacks)
+
+    @cached_property
+    def executable(self) -> Executable:
+        """The module's entry for calls through ctypes."""
+        return Executable(self.scheduled.module, self.loaded)
+
+    def run(self, values: Sequence[Value]) -> list[Value]:
+        """Call through ctypes: the outputs for one NumPy array an input, each as `storage_type` says.
+
+        The way for Pythons and NumPys whose C interface the compiled entry does not know. Donated values are copied.
+        Raises what the program's faults, callbacks and interrupts raise.
+        """
+        storage = [storage_type(type) for type in self.scheduled.output_types]
+        outputs, given = [np.empty(s.shape, s.dtype) for s in storage], list(values)
+        for output, donor in self.scheduled.donors.items():
+            outputs[output][...] = values[donor]
+            given[donor] = outputs[output]
+        arrays = [*given, *outputs, *self.scheduled.constants]
+        parameters = self.executable.parameters
+        flat = [a.reshape(-1).view(p.dtype) for a, p in zip(arrays, parameters, strict=True)]
+        status = Status.INTERRUPTED
+        while status is Status.INTERRUPTED:
+            with interruptible(self.work > HEARD) as stop:
+                status, context = self.executable.run(flat, stop=stop, callback=self.call_back)
+            if not self.is_repeatable:
+                break
+        error = error_of(self.scheduled, status, context)
+        if error is not None:
+            raise error
+        return outputs
+
+    def call(self, operands: Sequence[Array]) -> list[Array]:
+        """The outputs for concrete arrays, one an input."""
+        values = self.run([x._value for x in operands])
+        return [wrapped(value, type) for value, type in zip(values, self.scheduled.output_types, strict=True)]
+
+    def call_back(self, slot: int, inputs: int, outputs: int) -> None:
+        """Run a callback: `inputs` and `outputs` are the addresses of arrays of pointers to the values."""
+        equation: Any = self.scheduled.callbacks[slot]  # an Equation
+        values = [_at(inputs, n, atom.type) for n, atom in enumerate(equation.inputs)]
+        results = equation.primitive.reference(*values, **equation.params)
+        for n, (variable, result) in enumerate(zip(equation.outputs, results, strict=True)):
+            _at(outputs, n, variable.type)[...] = result
+
+
+def _at(pointers: int, number: int, type: Type) -> Value:
+    """The value behind one of an array of pointers, as a view."""
+    storage = storage_type(type)
+    count = math.prod(storage.shape)
+    address = ctypes.c_void_p.from_address(pointers + 8 * number).value or 0
+    memory = (ctypes.c_ubyte * max(count * storage.dtype.itemsize, 1)).from_address(address)
+    flat: Value = np.ndarray(count, storage.dtype, memoryview(memory))
+    return flat.reshape(storage.shape)
+
+
+def compile_program(program: Program, donated: Collection[int] = (), *, contracts: bool = False) -> Compiled:
+    """The program through all stages. Raises InternalError for what the backend cannot spell.
+
+    donated: the inputs whose memory results may take over. contracts: as in `optimize`.
+    """
+    with collector_paused():
+        optimized = optimize(program, contracts=contracts)
+        return compile_scheduled(program, schedule(optimized, donated=donated, short_products=has_dots()))
+
+
+def contracts() -> bool:
+    """Whether programs of `jit` contract products and sums: the setting asks for it, and this machine can."""
+    return config.fp_contract and fuses_products()
+
+
+def compile_scheduled(program: Program, scheduled: Scheduled) -> Compiled:
+    """The last stages: a scheduled program as machine code."""
+    if config.vector_bits == 0:
+        scheduled = replace(scheduled, module=one_at_a_time(scheduled.module))
+    module = scheduled.module
+    text = emit_module(module)
+    return Compiled(program, scheduled, text, load(text, library_names(module), level(module)), work_of(program))
+
+
+def load(text: str, routines: Sequence[str], opt: int = USUAL) -> LoadedModule:
+    """LLVM text as machine code in this process."""
+    program, common = apart(text)
+    symbols = {**outside_symbols(program, routines, objects.kernel), **common_symbols(common, objects.kernel)}
+    return load_object(objects.get(program, opt), symbols)
+
+
+def library_names(module: Module) -> list[str]:
+    """The library routines that a module calls, in alphabetical order."""
+    found: set[str] = set()
+    for function in module.functions:
+        _collect(function.body, found)
+    return sorted(found)
+
+
+def _collect(block: Block, found: set[str]) -> None:
+    for statement in block.statements:
+        if isinstance(statement, Library):
+            found.add(statement.name)
+        for inner in blocks_of(statement):
+            _collect(inner, found)

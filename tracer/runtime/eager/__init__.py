@@ -1,0 +1,1 @@
+"""Execution of operations outside `jit`, one at a time."""

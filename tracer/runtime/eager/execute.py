@@ -1,0 +1,294 @@
+"""Eager execution: outside any trace a primitive runs at once, by its NumPy reference or a compiled program of its own.
+
+Elementwise functions that NumPy computes to other bits than compiled code run by kernels that serve every shape; so an
+exponential is the same under `jit` and outside. Inferred types, kernels and compiled programs are kept by primitive,
+operand types and parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tracer.errors import InternalError
+from tracer.ir import dtypes
+from tracer.ir.primitive import Composite, Eager, Effect, Library, Pointwise, Primitive
+from tracer.ir.program import Atom, Equation, Literal, Program, Source, Var, check_widths
+from tracer.ir.scalar import MATH_FUNCTIONS
+from tracer.ir.types import ArrayType, StackType, Type, storage_type, with_shape
+from tracer.ir.visit import equations
+from tracer.primitives.base.broadcasting import broadcast_in_dim
+from tracer.primitives.base.reference import reference_of, reference_outputs
+from tracer.runtime.eager.elementwise_kernels import kernel
+from tracer.runtime.jit.specialization import Specialization
+from tracer.runtime.jit.trace_call import Traced
+from tracer.runtime.system.fork_safety import LARGE, apart_from_forks
+from tracer.runtime.system.ignore_fp_warnings import quietly
+from tracer.runtime.system.locks import ForkSafeLock
+from tracer.runtime.values.result_pool import release_kept
+from tracer.runtime.values.wrapping import wrapped
+from tracer.settings import config
+from tracer.trace import trees
+from tracer.trace.array import Array, concrete
+from tracer.trace.source import user_source
+from tracer.trace.state import state
+from tracer.trace.trace import Operand, bind_all
+
+_CAPACITY = 4096
+_FUNCTIONS = frozenset(MATH_FUNCTIONS)
+
+
+class _Plain(NamedTuple):
+    """What is known of an output before it is computed: enough to wrap NumPy's usual result without looking twice."""
+
+    type: Type
+    dtype: np.dtype[Any] | None  # None for what is no plain array
+    weak: bool
+
+
+_library_outputs = apart_from_forks(reference_outputs)
+_known: dict[Hashable, tuple[_Plain, ...]] = {}
+_kernels: dict[Hashable, Callable[..., Array] | None] = {}
+_compiled: dict[Hashable, Specialization] = {}
+_lock = ForkSafeLock()
+
+
+def execute(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> list[Array]:
+    """The outputs of a primitive on concrete arrays and literals."""
+    if primitive.splat:
+        if _is_inexact(primitive, operands):
+            found = _kernel(primitive, operands, params)
+            if found is None:
+                return _execute_compiled(primitive, operands, params)
+            return [_owned(found(*[_scalar(x) if isinstance(x, Literal) else x for x in operands]))]
+    elif primitive.eager is Eager.COMPILED and not _holds_stacks(operands, params):
+        return _execute_compiled(primitive, operands, params)
+    outputs = _outputs(primitive, operands, params)
+    run = _library_outputs if _is_large_call(primitive, operands) else reference_outputs
+    results = run(primitive, [_value(x) for x in operands], params)
+    return [_wrapped(value, plain) for value, plain in zip(results, outputs, strict=True)]
+
+
+def prepare(
+    primitive: Primitive, samples: Sequence[Operand], params: Mapping[str, Any]
+) -> Callable[..., Sequence[Array]]:
+    """What `execute` does for operands of the samples' types, and literals of the same values, decided once."""
+    if primitive.splat and _is_inexact(primitive, samples):
+        loop = _kernel(primitive, samples, params)
+        if loop is not None:
+            return lambda *xs: (_owned(loop(*[_scalar(x) if isinstance(x, Literal) else x for x in xs])),)
+        return lambda *xs: _execute_compiled(primitive, xs, params)
+    if primitive.eager is Eager.COMPILED and not primitive.splat and not _holds_stacks(samples, params):
+        if primitive.effects_of(params):  # errors name the line of the call
+            return lambda *xs: _execute_compiled(primitive, xs, params)
+        found = _specialization(primitive, samples, params)
+        return lambda *xs: found.execute([x for x in xs if type(x) is Array])
+    if primitive.effects_of(params) - {Effect.FAULT} or any(isinstance(value, Program) for value in params.values()):
+        return lambda *xs: execute(primitive, xs, params)  # what it calls may come back here
+    plains, is_large = _outputs(primitive, samples, params), _is_large_call(primitive, samples)
+    reference: Callable[..., Any] = partial(reference_of(primitive), **params)
+    reference = apart_from_forks(reference) if is_large else reference
+    if primitive.multiple:
+
+        def several(*xs: Operand) -> Sequence[Array]:
+            results = quietly(reference, *map(_value, xs))
+            return [_wrapped(value, plain) for value, plain in zip(results, plains, strict=True)]
+
+        return several
+    (plain,) = plains
+    if primitive.prepared is not None and all(type(x) is Array for x in samples):
+        quick = primitive.prepared(*[x.type for x in samples], **params)
+        if quick is not None:
+            quick = apart_from_forks(quick) if is_large else quick
+            return lambda *xs: (concrete(quick(*[x._value for x in xs]), plain.weak),)
+    if len(samples) == 1 and isinstance(samples[0], Array):
+        return lambda x: (_wrapped(quietly(reference, x._value), plain),)
+    return lambda *xs: (_wrapped(quietly(reference, *map(_value, xs)), plain),)
+
+
+def _is_large_call(primitive: Primitive, operands: Sequence[Operand]) -> bool:
+    """Whether a library is called with what is worth its threads' time."""
+    return type(primitive.lower) is Library and any(type(x) is Array and x.size > LARGE for x in operands)
+
+
+def _value(x: Operand) -> Any:
+    return np.asarray(x.value, x.type.dtype) if isinstance(x, Literal) else x._value
+
+
+def _wrapped(value: Any, plain: _Plain) -> Array:
+    usual = type(value) is np.ndarray and value.dtype is plain.dtype and value.base is None
+    if usual and value.flags.c_contiguous and value.shape == plain.type.shape:
+        return concrete(value, plain.weak)
+    return wrapped(value, plain.type)
+
+
+def _outputs(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> tuple[_Plain, ...]:
+    """The inferred types, kept if the parameters can be hashed."""
+    kinds = [x.type if type(x) is Array else (x.type,) for x in operands]  # a literal is another thing than an array
+    key: Any = (primitive, *kinds, *params.items()) if params else (primitive, *kinds)
+    try:
+        found = _known.get(key)
+    except TypeError:
+        found = key = None
+    if found is None:
+        found = _inferred(primitive, operands, params)
+        if key is not None:
+            if len(_known) >= _CAPACITY:
+                _known.clear()
+            _known[key] = found
+    return found
+
+
+def _inferred(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> tuple[_Plain, ...]:
+    return tuple(_plain(type) for type in output_types(primitive, operands, params))
+
+
+def _plain(type: Type) -> _Plain:
+    if isinstance(type, StackType) or storage_type(type) is not type:
+        return _Plain(type, None, False)
+    return _Plain(type, type.dtype, type.weak)
+
+
+def output_types(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> tuple[Type, ...]:
+    """As `infer_types`, for operands: scalar literals of `splat` primitives take the shape of the arrays."""
+    types = [x.type for x in operands]
+    if primitive.splat:
+        shape = next((x.shape for x in operands if isinstance(x, Array)), ())
+        types = [with_shape(x.type, shape) if isinstance(x, Literal) else x.type for x in operands]
+    check_widths(primitive, types, params)
+    result = primitive.infer(*types, **params)
+    return tuple(result) if primitive.multiple else (result,)
+
+
+# Kernels: one for each primitive, dtypes and parameters, for all shapes
+
+
+def _is_inexact(primitive: Primitive, operands: Sequence[Operand]) -> bool:
+    """Whether compiled code may give other bits than the reference: functions, and complex arithmetic."""
+    lower = primitive.lower
+    if primitive.eager is Eager.COMPILED or (isinstance(lower, Pointwise) and lower.op in _FUNCTIONS):
+        return True
+    last = operands[-1].type
+    if not (isinstance(lower, Pointwise | Composite) and isinstance(last, ArrayType) and dtypes.is_complex(last.dtype)):
+        return False
+    shapes = [x.shape for x in operands if isinstance(x, Array)]
+    return all(shape == shapes[0] for shape in shapes)
+
+
+def _owned(array: Array) -> Array:
+    """A new array as the innermost trace's own, whose handle it may rebind."""
+    if state.innermost is not None:
+        array._owner = state.innermost.serial
+    return array
+
+
+def _kernel(
+    primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]
+) -> Callable[..., Array] | None:
+    """The compiled function for arrays of one shape; None where it is not one loop over the elements."""
+    kinds = [(x._value.dtype, x._weak) if type(x) is Array else (x.type,) for x in operands]
+    key = (primitive, *params.items(), *kinds)
+    if key in _kernels:
+        return _kernels[key]
+    output_types(primitive, operands, params)  # what does not fit is said of these operands, not of the kernel's
+    types = [with_shape(x.type, ()) for x in operands]
+    scalars = [isinstance(x, Literal) for x in operands]
+
+    def function(inputs: list[Any]) -> list[Any]:
+        shape = next(x.shape for x in inputs if x.shape)
+        spread = [x if x.shape == shape else broadcast_in_dim(x, shape, ()) for x in inputs]
+        return bind_all(primitive, spread, params)
+
+    made = kernel(function, types, scalars)
+    if made is not None:
+        made.trust_caller()
+        made = made.entry(partial(_refused, primitive, params))
+    with _lock:
+        if len(_kernels) >= _CAPACITY:
+            _kernels.clear()
+        return _kernels.setdefault(key, made)
+
+
+def _refused(primitive: Primitive, params: Mapping[str, Any], *operands: Any) -> Array:
+    """What a kernel does not take are operands of unequal shapes, which the type rule refuses with its reason."""
+    output_types(primitive, operands, params)
+    raise InternalError(f"the kernel of {primitive.name} refuses {', '.join(map(repr, operands))}")
+
+
+def _scalar(x: Literal) -> Array:
+    return concrete(np.asarray(x.value, x.type.dtype), x.type.weak)
+
+
+# Compiled: one program for each primitive, operand types, literals and parameters.
+
+
+def _execute_compiled(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> list[Array]:
+    return _specialization(primitive, operands, params).execute([x for x in operands if isinstance(x, Array)])
+
+
+def _specialization(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> Specialization:
+    key = _key(primitive, operands, params)
+    with _lock:
+        found = _compiled.get(key)
+    if found is None:
+        program = single_equation(primitive, operands, params)
+        made = Specialization(Traced(program, (), (), _structure(len(program.outputs)), ()))
+        with _lock:
+            if len(_compiled) >= _CAPACITY:
+                _compiled.clear()
+            found = _compiled.setdefault(key, made)
+    return found
+
+
+def _key(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> Hashable:
+    """What the compiled program depends on; its digest where a parameter cannot be hashed."""
+    kinds = [x.type if isinstance(x, Array) else x for x in operands]
+    sources = fault_sources(primitive, params)
+    key = (primitive, *kinds, *params.items(), sources, config.vector_bits)
+    try:
+        hash(key)
+    except TypeError:
+        return (single_equation(primitive, operands, params).digest, sources, config.vector_bits)
+    return key
+
+
+def _structure(count: int) -> trees.Structure:
+    return trees.flatten((0,) * count)[1]
+
+
+def fault_sources(primitive: Primitive, params: Mapping[str, Any]) -> tuple[Source | None, ...]:
+    """The lines that errors of the compiled program would name: programs equal but for them are not the same here."""
+    if Effect.FAULT not in primitive.effects_of(params):
+        return ()
+    equation = Equation(primitive, (), params, ())
+    nested = [inner for _, program in equation.nested() for inner in equations(program)]
+    return (user_source(), *(e.source for e in nested if Effect.FAULT in e.effects))
+
+
+def single_equation(primitive: Primitive, operands: Sequence[Operand], params: Mapping[str, Any]) -> Program:
+    """A program of one equation on the operands' types; literals are written in it."""
+    atoms: list[Atom] = [x if isinstance(x, Literal) else Var(x.type) for x in operands]
+    outputs = tuple(Var(type) for type in output_types(primitive, operands, params))
+    equation = Equation(primitive, tuple(atoms), params, outputs, user_source())
+    inputs = tuple(atom for atom in atoms if isinstance(atom, Var))
+    return Program(inputs, (equation,), outputs, primitive.name)
+
+
+def _holds_stacks(operands: Sequence[Operand], params: Mapping[str, Any]) -> bool:
+    """Whether a run-time stack goes in or comes out: compiled programs keep theirs to themselves."""
+    if any(isinstance(x.type, StackType) for x in operands):
+        return True
+    programs = (value for value in params.values() if isinstance(value, Program))
+    return any(isinstance(type, StackType) for program in programs for type in program.output_types)
+
+
+def clear_caches() -> None:
+    """Forget inferred types and compiled programs, and give back the memory kept for results."""
+    with _lock:
+        _known.clear()
+        _kernels.clear()
+        _compiled.clear()
+    release_kept()

@@ -1,0 +1,1 @@
+"""Guards of compiled functions: the free variables that tracing read."""

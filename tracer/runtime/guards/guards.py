@@ -1,0 +1,161 @@
+"""What a traced function reads by name outside itself, looked at again at every call.
+
+A guard is a place and the object that was there when the function was traced; which places those are is told in
+`places`. Values of arrays that tracing looked at are compared in the same way: see `tracer.trace.captured_values`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from types import CellType, FunctionType, ModuleType
+from typing import Any, Final
+
+import numpy as np
+
+from tracer.ir import dtypes
+from tracer.ir.types import Type, array_type
+from tracer.trace.array import Array
+from tracer.trace.captured_values import Seen, same_bits
+
+NOTHING: Any = object()
+"""What a name stands for that is not bound."""
+FUNCTION_SLOTS: Final = ("__code__", "__defaults__", "__kwdefaults__")
+"""What may be assigned to of a function, and changes what it computes."""
+SIZE: Final = "how many names there are"
+"""Of a guard that counts the items of a dict: a string of its own, which is told by its identity."""
+_PLAIN = (int, float, complex, str, bytes, bool, type(None))
+
+
+Captured = Array | np.ndarray[Any, Any]
+Holder = CellType | FunctionType | ModuleType | dict[str, Any]
+
+
+class Guard:
+    """holder: a cell; a dict, as a module's globals, where `name` is looked up; a function, of which `name` is a slot;
+    a module, of which `name` is the class; a dict whose items are counted, which `name` SIZE says.
+
+    expected: the address of `value`, null for a slot or a name that is not set. place: in words, what `name` is.
+    """
+
+    __slots__ = ("_place", "expected", "holder", "name", "value")
+
+    def __init__(self, holder: Holder, name: str, place: str = "") -> None:
+        self.holder = holder
+        self.name = name
+        self._place = place
+        self.expected = ctypes.c_void_p()
+        self.expect(self.now())
+
+    def expect(self, value: Any) -> None:
+        """Expect this object from now on."""
+        self.value = value
+        is_unset = value is NOTHING or (value is None and isinstance(self.holder, FunctionType))
+        self.expected.value = None if is_unset else value if self.name is SIZE else id(value)
+
+    def now(self) -> Any:
+        """The object that is there at present."""
+        match self.holder:
+            case dict() if self.name is SIZE:
+                return len(self.holder)
+            case dict():
+                return self.holder.get(self.name, NOTHING)
+            case FunctionType():
+                return getattr(self.holder, self.name)
+            case ModuleType():
+                return type(self.holder)
+            case _:
+                try:
+                    return self.holder.cell_contents
+                except ValueError:  # not assigned
+                    return NOTHING
+
+    def holds(self) -> bool:
+        """Whether it is the same object, or an equal number or string, which is expected from now on."""
+        now = self.now()
+        if now is self.value:
+            return True
+        if not are_equal(now, self.value):
+            return False
+        self.expect(now)
+        return True
+
+    def change(self) -> str:
+        """In words, what became of it."""
+        now = self.now()
+        if isinstance(self.holder, FunctionType):
+            return self._slot_change(now)
+        if isinstance(self.holder, ModuleType):
+            return f"the module {self.holder.__name__} is of another class, {now.__name__}"
+        place = self._place or f"{'global' if isinstance(self.holder, dict) else 'closure variable'} '{self.name}'"
+        if type(now) in _PLAIN and type(self.value) in _PLAIN:
+            return f"{place}: {self.value!r:.60} -> {now!r:.60}"
+        return f"{place} is {'not bound any more' if now is NOTHING else f'another {_noun(now)}'}"
+
+    def _slot_change(self, now: Any) -> str:
+        assert isinstance(self.holder, FunctionType)
+        function = self.holder.__qualname__
+        if self.name == "__code__":
+            return f"{function} has other code"
+        if self.name == "__defaults__":
+            names = self.holder.__code__.co_varnames[: self.holder.__code__.co_argcount]
+            before, after = (
+                dict(zip(reversed(names), reversed(values or ()), strict=False)) for values in (self.value, now)
+            )
+            for name in names:
+                a, b = before.get(name, NOTHING), after.get(name, NOTHING)
+                if not are_equal(a, b) and type(a) in _PLAIN and type(b) in _PLAIN:
+                    return f"default of '{name}' in {function}: {a!r:.60} -> {b!r:.60}"
+        return f"{function} has other defaults"
+
+
+def are_equal(a: Any, b: Any) -> bool:
+    """Whether they are the same object, or plain values that no program can tell apart, or tuples of such."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if type(a) is tuple:
+        return len(a) == len(b) and all(map(are_equal, a, b))
+    return type(a) in _PLAIN and repr(a) == repr(b)
+
+
+def _noun(value: Any) -> str:
+    if isinstance(value, Array | np.ndarray):
+        return "array: as an argument it would not be compiled for"
+    return "function" if isinstance(value, FunctionType) else type(value).__name__
+
+
+def type_of(array: Captured) -> Type | None:
+    """The type that a captured array has now; None for a dtype that tracer does not have."""
+    if isinstance(array, Array):
+        return array.type
+    dtype = array.dtype.newbyteorder("=")
+    return array_type(dtypes.ONE_OBJECT[dtype], array.shape) if dtype in dtypes.ONE_OBJECT else None
+
+
+class ValueGuard:
+    """A value that tracing looked at. expected: the address of `value`, for the handle that had it."""
+
+    __slots__ = ("expected", "holder", "value")
+
+    def __init__(self, seen: Seen) -> None:
+        self.holder, self.value = seen
+        self.expected = ctypes.c_void_p(id(self.value))
+
+    def holds(self) -> bool:
+        """Whether the array has the value still, or a handle an equal one, which is expected from now on."""
+        if isinstance(self.holder, np.ndarray):
+            return same_bits(self.holder, self.value)
+        now = self.holder._value
+        if now is self.value:
+            return True
+        if self.holder._trace is not None or not same_bits(now, self.value):
+            return False
+        self.value, self.expected.value = now, id(now)
+        return True
+
+    def change(self) -> str:
+        """In words, what became of it."""
+        kind = "NumPy array" if isinstance(self.holder, np.ndarray) else "array"
+        before, now = (np.array2string(v, threshold=4) for v in (self.value, np.asarray(self.holder)))
+        return f"the values of a captured {kind} that tracing looked at: {before:.40} -> {now:.40}"

@@ -1,0 +1,1 @@
+"""The `jit` decorator: signatures, tracing, specialisations, explanations, stages."""

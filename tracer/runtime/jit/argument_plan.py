@@ -1,0 +1,101 @@
+"""The plan by which the compiled entry flattens arguments: what optree would do, for Python's own containers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import optree
+
+from tracer.runtime.jit.signature import Call
+from tracer.runtime.native.entry_record import Step, StepKind
+from tracer.trace.array import Array
+from tracer.trace.trees import NAMESPACE
+
+_LEAVES = frozenset((Array, np.ndarray, float, int, bool, complex))
+_PLAIN = frozenset((str, int, bool, bytes))  # compared and hashed without running Python code
+_SIMPLE = _PLAIN | {float, type(None)}
+
+Planned = tuple[StepKind, int, Any]
+
+
+class Plan:
+    """Steps for the arguments of a call like the given one. `steps` is empty where all arguments are leaves."""
+
+    def __init__(self, steps: list[Planned], order: list[int], names: tuple[str, ...], positional: int) -> None:
+        flat = not names and all(kind is StepKind.LEAF for kind, _, _ in steps)
+        self.steps = [] if flat else steps
+        self.order = order
+        self.names = names
+        self.positional = positional
+
+    def table(self) -> Any:
+        """The steps in C's layout; the plan keeps their objects alive."""
+        return (Step * len(self.steps))(*(Step(kind, size, id(thing)) for kind, size, thing in self.steps))
+
+
+def flat_plan(count: int) -> Plan:
+    """The plan for so many leaves, each an argument by itself."""
+    return Plan([], list(range(count)), (), count)
+
+
+def make_plan(args: Sequence[Any], kwargs: dict[str, Any], call: Call) -> Plan | None:
+    """The plan for the arguments as given; None where compiled code cannot tell such arguments apart.
+
+    args, kwargs: static ones included. Traced leaves come in the order of `call.leaves`.
+    """
+    steps: list[Planned] = []
+    statics = {static.place for static in call.key.statics}
+    names = tuple(kwargs)
+    order = [*range(len(args)), *(len(args) + names.index(name) for name in sorted(names))]
+    everything = [*enumerate(args), *sorted(kwargs.items())]
+    for place, value in everything:
+        ok = _static(value, steps) if place in statics else _walk(value, steps)
+        if not ok:
+            return None
+    if sum(kind is StepKind.LEAF for kind, _, _ in steps) != len(call.leaves):
+        return None
+    return Plan(steps, order, names, len(args))
+
+
+def _static(value: Any, steps: list[Planned]) -> bool:
+    steps.append((StepKind.EQUAL if type(value) in _SIMPLE else StepKind.SAME, 0, value))
+    return True
+
+
+def _walk(value: Any, steps: list[Planned]) -> bool:
+    """Add the steps of one tree."""
+    kind = type(value)
+    if kind in _LEAVES or issubclass(kind, np.generic):
+        steps.append((StepKind.LEAF, 0, None))
+        return True
+    if value is None:
+        steps.append((StepKind.SAME, 0, None))
+        return True
+    if kind is tuple or optree.is_namedtuple_class(kind):
+        steps.append((StepKind.TUPLE, len(value), kind))
+        return all(_walk(item, steps) for item in value)
+    if kind is list:
+        steps.append((StepKind.LIST, len(value), kind))
+        return all(_walk(item, steps) for item in value)
+    if kind is dict:
+        return _walk_dict(value, steps)
+    return False
+
+
+def _walk_dict(value: dict[Any, Any], steps: list[Planned]) -> bool:
+    if not all(type(key) in _PLAIN for key in value):
+        return False
+    steps.append((StepKind.DICT, len(value), dict))
+    for key in _sorted_keys(value):
+        steps.append((StepKind.KEY, 0, key))
+        if not _walk(value[key], steps):
+            return False
+    return True
+
+
+def _sorted_keys(value: dict[Any, Any]) -> list[Any]:
+    """The keys in optree's order."""
+    marks: Any = dict.fromkeys(value, 0)
+    return list(optree.tree_structure(marks, namespace=NAMESPACE).entries())

@@ -1,0 +1,257 @@
+"""Compiled entries: C functions that Python calls, each for one executable and one structure of arguments."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from tracer.codegen.llvm.toolchain.abi import Context
+from tracer.codegen.status import Status
+from tracer.ir import dtypes
+from tracer.ir.types import ArrayType, Type, array_type, storage_type
+from tracer.once import once
+from tracer.runtime.analysis.cost import HEARD, LONG
+from tracer.runtime.compile.compile import Compiled
+from tracer.runtime.guards.guards import SIZE, Captured, ValueGuard
+from tracer.runtime.guards.guards import Guard as Named
+from tracer.runtime.jit.argument_plan import Plan, flat_plan
+from tracer.runtime.jit.donation import NOTHING_DONATED, Donated
+from tracer.runtime.native import capi
+from tracer.runtime.native.entry_record import Guard, Leaf, Record, Result, Scalar
+from tracer.runtime.native.support import support
+from tracer.runtime.system.run_time_errors import error_of
+from tracer.schedule import symbolic_size
+from tracer.trace import trees
+from tracer.trace.array import Array
+from tracer.trace.tracebacks import Raised
+
+_NEVER = 2**62  # more elements than there are
+_METH_FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002
+_SCALARS = {
+    (dtypes.I64, True): Scalar.INT64,
+    (dtypes.F64, True): Scalar.FLOAT64,
+    (dtypes.F32, True): Scalar.FLOAT32,
+    (dtypes.C128, True): Scalar.COMPLEX128,
+    (dtypes.C64, True): Scalar.COMPLEX64,
+    (dtypes.BOOL, False): Scalar.BOOL,
+}
+
+
+@once
+def _method() -> capi.MethodDef:
+    """The one C function, for all entries; it must outlive them, so it lives as long as the process."""
+    return capi.MethodDef(b"compiled", support().entry, _METH_FASTCALL_WITH_KEYWORDS, None)
+
+
+class _Switch:
+    ctypes_only = False  # for tests of the other way
+
+
+switch = _Switch()
+
+
+def entries_enabled() -> bool:
+    """Whether compiled entries can be used with this Python and NumPy; else calls go through ctypes."""
+    return not switch.ctypes_only and support().entry is not None
+
+
+def _new_function(itself: tuple[Any, ...]) -> Callable[..., Any]:
+    made: Callable[..., Any] = capi.new_function(_method(), itself)
+    return made
+
+
+def front(fallback: Callable[..., Any]) -> Callable[..., Any]:
+    """An entry that recognises nothing: it calls `fallback`, and raises the exception of a `Raised`."""
+    return _new_function((Record(positional=-1, raised=id(Raised)), fallback))
+
+
+class Recognised:
+    """An executable with a structure of arguments: what its entries, which differ in their fallbacks, share."""
+
+    def __init__(
+        self,
+        compiled: Compiled,
+        captured: Sequence[Captured],
+        plan: Plan,
+        structure: trees.Structure | None,
+        donated: Mapping[int, Donated] = NOTHING_DONATED,
+    ) -> None:
+        """structure: of the result; None for a tuple of all outputs. donated: what takes a donated leaf's place."""
+        self._keep: list[Any] = [compiled, captured, plan]
+        self.record = Record()
+        self._set_program(compiled, captured)
+        self._set_donated(donated)
+        self._set_arguments(plan)
+        self._set_handlers(compiled, structure)
+        spare = ctypes.c_void_p()
+        self.record.spare = ctypes.addressof(spare)
+        weakref.finalize(self.record, _free_spare, spare).atexit = False
+
+    @classmethod
+    def elementwise(cls, compiled: Compiled, scalars: Sequence[bool], work: float) -> Recognised:
+        """The same for a program of `any_size`: which inputs are scalars, the others are arrays of one shape.
+
+        work: of an element, see `cost.work_of`.
+        """
+        made = cls(compiled, (), flat_plan(len(scalars)), trees.flatten(0)[1])
+        made._free_shapes(scalars, max(work, 1.0))
+        return made
+
+    def entry(self, fallback: Callable[..., Any]) -> Callable[..., Any]:
+        """The C function; it calls `fallback` with the same arguments where they are not as planned."""
+        return _new_function((self.record, fallback, self._keep))
+
+    def trust_settings(self, version: int) -> None:
+        """Settings of this version are as they were when this was traced."""
+        self.record.version = version
+
+    def watch(self, guards: Sequence[Named], values: Sequence[ValueGuard]) -> None:
+        """Recognise calls only while names and values are what they were when this was traced."""
+        self._keep += [guards, values]
+        found = [*map(self._name_guard, guards), *map(self._value_guard, values)]
+        self.record.guards, self.record.guarded = len(found), self._table(Guard, found)
+
+    def _name_guard(self, guard: Named) -> Guard:
+        name, offset = None, capi.CELL_CONTENT
+        if isinstance(guard.holder, dict) and guard.name is SIZE:
+            offset = capi.DICT_USED
+        elif isinstance(guard.holder, dict):
+            name = self._object(guard.name)
+        elif isinstance(guard.holder, FunctionType):
+            offset = capi.function_offsets()[guard.name]
+        elif isinstance(guard.holder, ModuleType):
+            offset = capi.OB_TYPE
+        return Guard(id(guard.holder), name, offset, ctypes.addressof(guard.expected))
+
+    def _value_guard(self, guard: ValueGuard) -> Guard:
+        if isinstance(guard.holder, Array):
+            return Guard(id(guard.holder), None, capi.slot_offsets()["_value"], ctypes.addressof(guard.expected))
+        leaf = self._table(Leaf, [self._leaf(array_type(guard.value.dtype, guard.value.shape))])
+        return Guard(id(guard.holder), None, 0, guard.value.ctypes.data, leaf, guard.value.nbytes)
+
+    def trust_caller(self) -> None:
+        """Whoever calls has looked at settings and traces already."""
+        self.record.version = -1
+
+    def take_arrays_alone(self, first: int = 0) -> None:
+        """Recognise no Python numbers in the place of arrays, from the first such input on."""
+        for leaf in (Leaf * self.record.inputs).from_address(self.record.leaves)[first:]:
+            leaf.scalar, leaf.number = Scalar.NONE, None
+
+    def hand_on_faults(self) -> None:
+        """Call the fallback, with the same arguments, where the program has a fault."""
+        self.record.failed = None
+
+    def _free_shapes(self, scalars: Sequence[bool], work: float) -> None:
+        leaves = (Leaf * len(scalars)).from_address(self.record.leaves)
+        for leaf, scalar in zip(leaves, scalars, strict=True):
+            if not scalar:
+                leaf.ndim = -1
+        for result in (Result * self.record.outputs).from_address(self.record.results):
+            result.ndim, result.size = -1, result.size // symbolic_size.SIZE
+        self.record.elementwise = 1
+        self.record.long_from, self.record.heard_from = int(LONG / work), int(HEARD / work)
+
+    def _set_program(self, compiled: Compiled, captured: Sequence[Captured]) -> None:
+        r, scheduled = self.record, compiled.scheduled
+        leaves = [self._leaf(type) for type in scheduled.input_types]
+        for leaf, array in zip(leaves, captured, strict=False):
+            leaf.handle, leaf.scalar, leaf.number = self._object(array), Scalar.NONE, None
+        r.main = compiled.loaded.address()
+        r.captured, r.inputs, r.leaves = len(captured), len(leaves), self._table(Leaf, leaves)
+        donors = scheduled.donors
+        results = [self._result(type, donors.get(n, -1)) for n, type in enumerate(scheduled.output_types)]
+        r.outputs, r.results = len(results), self._table(Result, results)
+        r.constants = len(scheduled.constants)
+        r.data = self._table(ctypes.c_void_p, [constant.ctypes.data for constant in scheduled.constants])
+        r.arena, r.stacks = scheduled.module.arena, scheduled.module.stacks
+        r.long_from, r.heard_from = (0 if compiled.work > least else _NEVER for least in (LONG, HEARD))
+        r.repeatable = compiled.is_repeatable
+
+    def _set_donated(self, donated: Mapping[int, Donated]) -> None:
+        leaves = (Leaf * self.record.inputs).from_address(self.record.leaves)
+        for number, replacement in donated.items():
+            leaf = leaves[self.record.captured + number]
+            leaf.donated, leaf.number = self._object(replacement), None  # a number's memory is not to be written to
+        self.record.donates = bool(donated)
+        self.record.shared = self._object(Donated.was_shared) if donated else None
+
+    def _set_arguments(self, plan: Plan) -> None:
+        r = self.record
+        r.positional, r.keywords = plan.positional, len(plan.names)
+        r.names = self._object(plan.names)
+        r.order = self._table(ctypes.c_int64, plan.order)
+        if plan.steps:
+            steps = plan.table()
+            self._keep.append(steps)
+            r.steps = ctypes.addressof(steps)
+
+    def _set_handlers(self, compiled: Compiled, structure: trees.Structure | None) -> None:
+        r = self.record
+        r.ndarray, r.array, r.array_type, r.zero = id(np.ndarray), id(Array), id(ArrayType), self._object(0)
+        if structure is not None:
+            r.single = structure.is_leaf()
+            plain = structure.type is tuple and all(child.is_leaf() for child in structure.children())
+            if not r.single and not plain:
+                r.finish = self._object(structure.unflatten)
+        r.raised = id(Raised)
+        r.failed = self._object(lambda address: _error(compiled, address))
+        if compiled.scheduled.callbacks:
+            r.callback = self._object(compiled.call_back)
+
+    def _leaf(self, type: Type) -> Leaf:
+        storage = storage_type(type)
+        weak = isinstance(type, ArrayType) and type.weak
+        plain = isinstance(type, ArrayType)
+        scalar = _SCALARS.get((storage.dtype, weak), Scalar.NONE) if plain and storage.shape == () else Scalar.NONE
+        kind = None if plain else self._object(type.__class__)
+        takes_number = plain and not weak and storage.shape == () and storage.dtype in dtypes.OF_NUMPY
+        number = self._object(storage.dtype.type) if takes_number else None
+        return Leaf(
+            self._object(storage.dtype), self._shape(storage), len(storage.shape), None, self._object(weak), kind,
+            scalar, number,
+        )  # fmt: skip
+
+    def _result(self, type: Type, donor: int) -> Result:
+        storage = storage_type(type)
+        weak = isinstance(type, ArrayType) and type.weak
+        known = None if isinstance(type, ArrayType) else type
+        return Result(
+            self._object(storage.dtype), self._shape(storage), len(storage.shape), _bytes(storage), self._object(weak),
+            self._object(known), donor,
+        )  # fmt: skip
+
+    def _shape(self, storage: ArrayType) -> int:
+        return self._table(ctypes.c_int64, storage.shape)
+
+    def _object(self, thing: object) -> int:
+        """The address of an object that lives from now on as long as this one."""
+        self._keep.append(thing)
+        return id(thing)
+
+    def _table(self, kind: Any, items: Sequence[Any]) -> int:
+        """The address of an array in C's layout."""
+        table = (kind * len(items))(*items)
+        self._keep.append(table)
+        return ctypes.addressof(table)
+
+
+def _bytes(storage: ArrayType) -> int:
+    return math.prod(storage.shape) * storage.dtype.itemsize
+
+
+def _error(compiled: Compiled, address: int) -> BaseException | None:
+    context = Context.from_address(address)
+    return error_of(compiled.scheduled, Status(context.status), context)
+
+
+def _free_spare(spare: ctypes.c_void_p) -> None:
+    free = ctypes.CDLL(None).free
+    free.argtypes = [ctypes.c_void_p]
+    free(spare)

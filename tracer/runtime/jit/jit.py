@@ -1,0 +1,298 @@
+"""`jit`: a Python function becomes compiled programs, one for each kind of arguments."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import update_wrapper
+from types import MethodType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, message
+from tracer.lazy import LazyModule
+from tracer.runtime.jit.argument_plan import Plan, make_plan
+from tracer.runtime.jit.donation import Donated, consume
+from tracer.runtime.jit.explain import History, Text, closest
+from tracer.runtime.jit.signature import Call, Key, Names, Positions, Signature, signature
+from tracer.runtime.jit.specialization import Specialization, is_traced
+from tracer.runtime.jit.trace_call import Traced, shapes, trace_call
+from tracer.runtime.system.devices import check_device
+from tracer.runtime.system.locks import ForkSafeLock
+from tracer.settings import gate
+from tracer.trace import trees
+from tracer.trace.convert import as_array
+from tracer.trace.source import here, user_source
+from tracer.trace.tracebacks import Raised, tidy
+from tracer.transforms.functions import check_callable, name_of
+
+if TYPE_CHECKING:
+    from tracer.runtime.jit import entry as entries
+    from tracer.runtime.jit import lowered
+else:
+    entries = LazyModule("tracer.runtime.jit.entry")
+    lowered = LazyModule("tracer.runtime.jit.lowered")
+
+_CHAIN = 4  # compiled entries that are tried one after another before the way through Python
+
+
+class _Switch(threading.local):
+    off = 0
+
+
+_switch = _Switch()
+
+
+class JitFunction:
+    """A jitted function. Call it as the function itself; the methods show what becomes of it.
+
+    `__call__` is a slot of the instance: it holds the compiled entry of the last kind of arguments, a C function that
+    hands on to the next entry, and at last to `_slow`, what it does not recognise.
+    """
+
+    __slots__ = (
+        "__call__", "__dict__", "__weakref__", "_cache", "_chain", "_function", "_history", "_inline", "_lock", "_name",
+        "_signature",
+    )  # fmt: skip
+
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+    def __init__(self, function: Callable[..., Any], options: Signature, *, inline: bool) -> None:
+        self._function = function
+        self._signature = options
+        self._name = options.name
+        self._inline = inline
+        self._lock = ForkSafeLock()
+        self._history = History(options.name)
+        self._warned: set[str] = set()  # why donated arrays were not used
+        self._cache: dict[Key, Specialization] = {}
+        self._chain: list[Specialization] = []
+        update_wrapper(self, function)
+        self._forget()
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<jit of {self._name}>"
+
+    # calling
+
+    def _first(self, /, *args: Any, **kwargs: Any) -> Any:
+        """The first call: only now is native code loaded."""
+        self.__call__ = entries.front(self._guarded) if entries.entries_enabled() else self._slow  # type: ignore[method-assign]
+        try:
+            return self.__call__(*args, **kwargs)
+        except BaseException as error:
+            error.__traceback__ = tidy(error)
+            raise
+
+    def _guarded(self, /, *args: Any, **kwargs: Any) -> Any:
+        """As `_slow`, for an entry: exceptions are returned as `Raised`, so that our frames are not shown."""
+        try:
+            return self._slow(*args, **kwargs)
+        except BaseException as error:
+            return Raised(error)
+
+    def _slow(self, /, *args: Any, **kwargs: Any) -> Any:
+        """A call by way of Python: whatever no compiled entry recognises."""
+        if _switch.off:
+            return self._function(*args, **kwargs)
+        version = gate.version
+        call = self._signature.sort(args, kwargs)
+        compiled = self._specialization(call)
+        traced = compiled.traced
+        if is_traced(call.leaves, traced):
+            operands = [as_array(leaf) for leaf in call.leaves]
+            return trees.unflatten(traced.structure, compiled.bind(operands, inline=self._inline))
+        donated = self._signature.donated(call)
+        if donated:
+            compiled.warn_of_useless()
+        self._note_copies(call, traced)
+        try:
+            operands = [as_array(leaf, copy=n in donated) for n, leaf in enumerate(call.leaves)]
+            outputs = compiled.execute(operands)
+        finally:
+            if donated:
+                consume([call.leaves[n] for n in donated], [compiled.donated[n] for n in donated])
+        if gate.is_open_here:
+            self._chain_up(compiled, lambda: make_plan(args, kwargs, call), version)
+        return trees.unflatten(traced.structure, outputs)
+
+    def _specialization(self, call: Call) -> Specialization:
+        """The compiled form for the call's key; traced now if there is none that holds."""
+        with self._lock:
+            found = self._cache.get(call.key)
+            if found is None:
+                found = self._cache[call.key] = Specialization(donated=self._donated(call))
+        with found.lock:
+            if found.is_traced and found.traced.is_valid:
+                return found
+            reasons = found.traced.changes() if found.is_traced else self._reasons(call)
+            traced = trace_call(self._function, call, self._name)
+            if not traced.is_closed:
+                return Specialization(traced)
+            with self._lock:
+                self._chain = [member for member in self._chain if member is not found]
+            found.set(traced)
+            self._history.compiled(user_source(), reasons)
+        return found
+
+    def _donated(self, call: Call) -> dict[int, Donated]:
+        """What takes the place of each leaf that the call gives away."""
+        given = self._signature.donated(call)
+        names = self._signature.leaf_names(call.args, call.kwargs, call.key.statics) if given else []
+        return {n: Donated(call.key.types[n], self._name, names[n], self._warned) for n in given}
+
+    def _reasons(self, call: Call) -> list[str]:
+        with self._lock:
+            others = [key for key, other in self._cache.items() if key != call.key and other.is_traced]
+        names = self._signature.leaf_names(call.args, call.kwargs, call.key.statics)
+        return closest(others, call.key, names, self._signature.argument) or ["the first call"]
+
+    def _chain_up(self, compiled: Specialization, plan: Callable[[], Plan | None], version: int) -> None:
+        """Try this compiled form first from the next call on. `version` is that of the settings it was found by."""
+        if not compiled.recognise(plan, version):
+            return
+        with self._lock:
+            if compiled in self._chain:
+                return
+            self._chain = [compiled, *self._chain[: _CHAIN - 1]]
+            entry: Callable[..., Any] = self._guarded
+            for member in reversed(self._chain):
+                entry = member.entry(entry)
+            self.__call__ = entry  # type: ignore[method-assign]
+
+    def _note_copies(self, call: Call, traced: Traced) -> None:
+        if any(isinstance(array, np.ndarray) and not array.flags.c_contiguous for array in traced.captured):
+            self._history.note("a captured NumPy array is not C-contiguous: it is copied at every call")
+        for position, leaf in enumerate(call.leaves):
+            if isinstance(leaf, np.ndarray) and not leaf.flags.c_contiguous and position not in self._history.copied:
+                self._history.copied.add(position)
+                names = self._signature.leaf_names(call.args, call.kwargs, call.key.statics)
+                self._history.note(f"{names[position]} is not C-contiguous: it is copied at every call")
+
+    def _forget(self) -> None:
+        self._cache, self._chain = {}, []
+        self.__call__ = self._first  # type: ignore[method-assign]
+
+    # showing
+
+    def lower(self, *args: Any, **kwargs: Any) -> lowered.Lowered:
+        """Every stage of the program for these arguments, which may be `ShapeDtypeStruct`."""
+        call = self._signature.sort(args, kwargs)
+        return lowered.Lowered(trace_call(self._function, call, self._name), call, self._signature)
+
+    def trace(self, *args: Any, **kwargs: Any) -> lowered.Lowered:
+        """The same as `lower`, by the name that `.jaxpr` is asked of."""
+        return self.lower(*args, **kwargs)
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The result with a `ShapeDtypeStruct` for every array; nothing is computed."""
+        return shapes(trace_call(self._function, self._signature.sort(args, kwargs), self._name))
+
+    def explain(self) -> Text:
+        """Why the last calls compiled, naming the arguments and what changed about them."""
+        return self._history.text()
+
+    def clear_cache(self) -> None:
+        """Forget every compiled form."""
+        with self._lock:
+            self._forget()
+
+
+def jit(
+    fun: Callable[..., Any] | None = None,
+    *,
+    static_argnums: Positions = None,
+    static_argnames: Names = None,
+    donate_argnums: Positions = None,
+    donate_argnames: Names = None,
+    inline: bool = False,
+    keep_unused: bool = False,
+    device: Any = None,
+) -> Any:
+    """Compile a function of arrays: traced once for each kind of arguments, then run as one machine program.
+
+    fun: takes and returns arrays of any shapes and dtypes and numbers, or trees of them. Without it,
+    `jit(static_argnums=0)` is a decorator. static_argnums, static_argnames: arguments that are Python values, hashable;
+    each value is compiled anew. donate_argnums, donate_argnames: arrays that the caller gives up, and can no longer be
+    used. Results of the same type are computed in their memory where the order of reads and writes allows it, and
+    nobody else sees it; where somebody does, or no result has their type, a warning says so once. inline: inside
+    another traced function, its equations rather than a call. keep_unused, device: accepted as JAX's.
+
+    Arrays that `fun` captures, NumPy's too, are read whenever it is called; where tracing looks at their values, as
+    masks and `float` do, other values compile anew. So do other objects under names that it reads, and other code or
+    defaults of functions that it runs by name; attributes of objects and items of containers are constants. Raises
+    ArgumentError for arguments that are no arrays, and static ones that cannot be hashed.
+
+    >>> tracer.jit(lambda x: x + 1.0)(2.0)
+    Array(3., f64*)
+    """
+    del keep_unused  # unused arguments are not handed over in any case
+    static, donated = (static_argnums, static_argnames), (donate_argnums, donate_argnames)
+    check_device(device, "jit")
+
+    def decorate(function: Callable[..., Any]) -> JitFunction:
+        check_callable(function, "jit")
+        name = name_of(function)
+        options = signature(function, name, static, donated)
+        both = options.static_numbers & options.donated_numbers
+        if both:
+            raise ArgumentError(
+                message(
+                    f"jit of {name}{here()}: {options.argument(min(both))} is both static and donated",
+                    help="only arrays can be donated",
+                )
+            )
+        return JitFunction(function, options, inline=inline)
+
+    return decorate if fun is None else decorate(fun)
+
+
+@contextmanager
+def disable_jit(disable: bool = True) -> Iterator[None]:
+    """Run jitted functions as plain Python on this thread until the block ends.
+
+    disable: False changes nothing.
+
+    >>> @tracer.jit
+    ... def f(x):
+    ...     print(x)
+    ...     return 2 * x
+    >>> with tracer.disable_jit():
+    ...     f(tnp.asarray([1.0, 2.0]))
+    [1. 2.]
+    Array([2., 4.], f64)
+    """
+    gate.close()
+    outer, _switch.off = _switch.off, int(disable)
+    try:
+        yield
+    finally:
+        _switch.off = outer
+        gate.open()
+
+
+def block_until_ready(x: Any) -> Any:
+    """The argument, when it has been computed: on a CPU it always has.
+
+    x: a tree of arrays of any shapes.
+
+    >>> tracer.block_until_ready(tnp.asarray([1.0]))
+    Array([1.], f64)
+    """
+    return x
+
+
+def effects_barrier() -> None:
+    """Wait for the effects of what was called: they are over when a call returns.
+
+    >>> tracer.jit(lambda: tracer.debug.print("now"))()
+    now
+    >>> tracer.effects_barrier()
+    """

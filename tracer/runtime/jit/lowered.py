@@ -1,0 +1,180 @@
+"""`f.lower(x)`: every stage between a Python function and machine code, to look at."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tracer.errors import ArgumentError, message
+from tracer.ir.program import Program
+from tracer.lazy import LazyModule
+from tracer.runtime.analysis.cost import CostReport, report
+from tracer.runtime.analysis.flops import flops
+from tracer.runtime.analysis.memory_report import Memory, memory_of
+from tracer.runtime.jit.donation import Donated, consume
+from tracer.runtime.jit.explain import Text
+from tracer.runtime.jit.signature import Call, Signature
+from tracer.runtime.jit.trace_call import Traced, shapes
+from tracer.trace import trees
+from tracer.trace.convert import as_array
+from tracer.trace.source import here
+
+if TYPE_CHECKING:
+    from tracer.codegen.llvm.emit import opt_level
+    from tracer.codegen.llvm.kernels import routines
+    from tracer.codegen.llvm.toolchain import object_code as llvm
+    from tracer.codegen.llvm.toolchain import outlined_functions
+    from tracer.ir.loop import Module
+    from tracer.passes import pipeline
+    from tracer.runtime.compile import compile as compiling
+    from tracer.runtime.compile import cuda as gpu
+else:
+    common = LazyModule("tracer.codegen.llvm.toolchain.outlined_functions")
+    llvm = LazyModule("tracer.codegen.llvm.toolchain.object_code")
+    levels = LazyModule("tracer.codegen.llvm.emit.opt_level")
+    library = LazyModule("tracer.codegen.llvm.kernels.routines")
+    pipeline = LazyModule("tracer.passes.pipeline")
+    compiling = LazyModule("tracer.runtime.compile.compile")
+    gpu = LazyModule("tracer.runtime.compile.cuda")
+
+
+class Lowered:
+    """The stages of a function for one kind of arguments; each is made when it is asked for."""
+
+    def __init__(self, traced: Traced, call: Call, signature: Signature) -> None:
+        self._traced = traced
+        self._call = call
+        self._signature = signature
+        self._contracts = compiling.contracts()
+
+    @cached_property
+    def _compiled(self) -> compiling.Compiled:
+        donated = self._traced.inputs_of(self._signature.donated(self._call))
+        return compiling.compile_program(self._traced.program, donated, contracts=self._contracts)
+
+    def program(self) -> Program:
+        """As traced: captured arrays first, then the arguments' leaves."""
+        return self._traced.program
+
+    @property
+    def jaxpr(self) -> Program:
+        """JAX's name for `program()`."""
+        return self.program()
+
+    @property
+    def out_info(self) -> Any:
+        """The result with a `ShapeDtypeStruct` for every array."""
+        return shapes(self._traced)
+
+    def lower(self) -> Lowered:
+        """This very object: `jit(f).trace(x).lower()` is `jit(f).lower(x)`."""
+        return self
+
+    def optimized(self) -> Program:
+        """After the passes."""
+        return pipeline.optimize(self._traced.program, contracts=self._contracts)
+
+    def loops(self) -> Module:
+        """Scheduled: loop nests and buffers."""
+        return self._compiled.scheduled.module
+
+    def llvm(self) -> Text:
+        """As LLVM's text."""
+        return Text(self._compiled.text)
+
+    def asm(self) -> Text:
+        """As this machine's assembly language."""
+        compiled = self._compiled
+        program, shared = outlined_functions.apart(compiled.text)
+        own = llvm.assembly(program, opt=opt_level.level(compiled.scheduled.module))
+        return Text("\n".join([own, *map(llvm.assembly, shared.values())]))
+
+    def cuda(self, arch: str = "sm_90") -> Text:
+        """As CUDA C++, with what has no kernel yet in comments. Raises DeviceError for an unknown architecture."""
+        return Text(gpu.cuda_text(self.optimized(), arch))
+
+    def cost(self) -> CostReport:
+        """Arithmetic and memory traffic of the optimised program, by equation and in all."""
+        return report(self.optimized())
+
+    def flops(self) -> int:
+        """Floating-point operations of the optimised program, by the weights in `tracer.runtime.analysis.flops`."""
+        return flops(self.optimized())
+
+    def memory(self) -> Memory:
+        """Bytes of arguments, results and temporaries, known before anything runs, and of copies of these arguments.
+
+        Loops of unknown length that are differentiated in reverse keep values of every round: `growth` says how many
+        bytes, and `after(rounds)` what the peak is then. On Linux, calls of 50 MB or more are held to 5 % of this by
+        tests/runtime/analysis/test_memory.py, and such loops to 6 %; those of linear algebra from 100 MB on with the
+        first call, whose peak, `first`, counts what compiling takes and the libraries that are loaded. Not counted:
+        room that BLAS
+        has for packing complex matrices, some MB a thread.
+
+        >>> print(tracer.jit(lambda x: tnp.sort(x) + x).lower(np.zeros(1000)).memory())
+        arguments            8,000 B
+        results              8,000 B
+        arena                8,000 B
+        constants                0 B
+        peak                24,000 B
+        """
+        program, compiled = self._traced.program, self._compiled
+        scheduled, names = compiled.scheduled, compiling.library_names(compiled.scheduled.module)
+        return memory_of(
+            program, self.optimized(), scheduled.module.arena, scheduled.constants, scheduled.donors,
+            copies=sum(map(_copied, (*self._traced.captured, *self._call.leaves))),
+            calls_scipy=routines.calls_scipy(names, compiled.text),
+        )  # fmt: skip
+
+    def compile(self) -> CompiledFunction:
+        """The function for exactly these types."""
+        return CompiledFunction(self, self._compiled)
+
+    def __repr__(self) -> str:
+        return f"<lowered {self._traced.program.name}({', '.join(map(str, self._call.key.types))})>"
+
+
+def _copied(leaf: Any) -> int:
+    """The bytes of a copy that a call makes of an array before it reads it: see `tracer.trace.convert.native`."""
+    if not isinstance(leaf, np.ndarray):
+        return 0
+    read_in_place = leaf.flags.c_contiguous and leaf.flags.aligned and leaf.dtype.isnative
+    return 0 if read_in_place else leaf.nbytes
+
+
+class CompiledFunction:
+    """A function compiled ahead of time. It takes arguments of the types that it was compiled for."""
+
+    def __init__(self, lowered: Lowered, compiled: compiling.Compiled) -> None:
+        self._lowered = lowered
+        self._compiled = compiled
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        signature, traced, key = self._lowered._signature, self._lowered._traced, self._lowered._call.key
+        call = signature.sort(args, kwargs)
+        if (call.key.structure, call.key.types, call.key.statics) != (key.structure, key.types, key.statics):
+            raise ArgumentError(
+                message(
+                    f"call of compiled {signature.name}{here()}: arguments of other types than it was compiled for",
+                    f"compiled for ({', '.join(map(str, key.types))})",
+                    f"got          ({', '.join(map(str, call.key.types))})",
+                    help="jit(f)(...) compiles for every kind of arguments that it meets",
+                )
+            )
+        operands = [as_array(leaf, copy=False) for leaf in (*traced.captured, *call.leaves)]
+        donated = {n: Donated(call.key.types[n], signature.name) for n in signature.donated(call)}
+        try:
+            return trees.unflatten(traced.structure, self._compiled.call(operands))
+        finally:
+            if donated:
+                consume([call.leaves[n] for n in donated], list(donated.values()))
+
+    def cost(self) -> CostReport:
+        """As `Lowered.cost`."""
+        return self._lowered.cost()
+
+    def memory(self) -> Memory:
+        """As `Lowered.memory`."""
+        return self._lowered.memory()

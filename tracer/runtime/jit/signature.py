@@ -1,0 +1,243 @@
+"""The arguments of a call of a jitted function: which are static or donated, their leaves, and the key they make."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tracer.errors import ArgumentError, message
+from tracer.ir import dtypes
+from tracer.ir.types import Type, array_type
+from tracer.runtime.values.shape_dtype_struct import ShapeDtypeStruct
+from tracer.settings import config
+from tracer.trace import trees
+from tracer.trace.array import Array
+from tracer.trace.convert import as_array, scalar_dtype
+from tracer.trace.integers import argument_numbers
+from tracer.trace.source import here
+from tracer.trace.state import state
+from tracer.transforms.functions import argument_names, check_positions, positional_parameters
+
+_KNOWN = dtypes.SHORT_NAMES
+Positions = int | Sequence[int] | None
+Names = str | Sequence[str] | None
+
+
+class Static(NamedTuple):
+    """A static argument: where it stands, and its value with its type, since 1 == True == 1.0."""
+
+    place: int | str
+    kind: type
+    value: Any
+
+
+class Key(NamedTuple):
+    """What a compiled program depends on."""
+
+    structure: trees.Structure
+    types: tuple[Type, ...]
+    statics: tuple[Static, ...]
+    settings: tuple[Any, ...]
+    axes: tuple[Any, ...]
+
+
+class Call(NamedTuple):
+    """One call's arguments, sorted out. `args` and `kwargs` are those that are traced."""
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    leaves: list[Any]
+    key: Key
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What `jit`, or another transform that traces, was told about a function's arguments."""
+
+    what: str  # the transform
+    name: str
+    static_numbers: frozenset[int]
+    static_names: frozenset[str]
+    donated_numbers: frozenset[int]
+    donated_names: frozenset[str]
+    count: int | None  # of positional parameters, None where there may be any number
+    parameters: tuple[str, ...]  # names of the positional ones
+
+    def sort(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        """Separate the static arguments, and make the key of the others. Raises ArgumentError for what is no array."""
+        statics: tuple[Static, ...] = ()
+        if self.static_numbers or self.static_names:
+            args, kwargs, statics = self._separate(args, kwargs)
+        leaves, structure = trees.flatten_values((args, kwargs))
+        types = []
+        for position, leaf in enumerate(leaves):
+            type = leaf_type(leaf)
+            types.append(self._refuse(args, kwargs, statics, position) if type is None else type)
+        key = Key(structure, tuple(types), statics, config.key(), tuple(state.axes.items()))
+        return Call(args, kwargs, leaves, key)
+
+    def _separate(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any], tuple[Static, ...]]:
+        numbers = {n % len(args) if n < 0 and args else n for n in self.static_numbers}
+        statics = [Static(i, type(x), x) for i, x in enumerate(args) if i in numbers]
+        statics += [Static(k, type(kwargs[k]), kwargs[k]) for k in sorted(kwargs) if k in self.static_names]
+        for static in statics:
+            self._check_hashable(static)
+        return (
+            tuple([x for i, x in enumerate(args) if i not in numbers]),
+            {k: v for k, v in kwargs.items() if k not in self.static_names},
+            tuple(statics),
+        )
+
+    def _check_hashable(self, static: Static) -> None:
+        try:
+            hash(static.value)
+        except TypeError:
+            raise ArgumentError(
+                message(
+                    f"{self.what} of {self.name}{here()}: the static {self.argument(static.place)} cannot be hashed",
+                    f"got {static.kind.__name__}: {_short(static.value)}",
+                    help="static arguments are compared by == and hash: pass a tuple, a string or a frozen dataclass, "
+                    "or leave it out of static_argnums to have it traced",
+                )
+            ) from None
+
+    def argument(self, place: int | str) -> str:
+        """`argument 1 'n'`: how errors speak of an argument."""
+        if isinstance(place, int) and place < len(self.parameters):
+            return f"argument {place} {self.parameters[place]!r}"
+        return f"argument {place!r}"
+
+    def _refuse(self, args: Any, kwargs: Any, statics: tuple[Static, ...], position: int) -> Type:
+        """Raise for a leaf that is no array, naming it; the type of one that can be converted."""
+        leaf = trees.flatten((args, kwargs))[0][position]
+        name = self.leaf_names(args, kwargs, statics)[position]
+        return as_array(leaf, f"{self.what} of {self.name}: {name}").type
+
+    def leaf_names(self, args: Sequence[Any], kwargs: Mapping[str, Any], statics: tuple[Static, ...]) -> list[str]:
+        """`argument 0 'x'`, `argument 1, w['hidden']`: a name for every leaf."""
+        left = [i for i in range(len(args) + len(statics)) if i not in {s.place for s in statics}][: len(args)]
+        whole = {f"argument {place}": self.argument(place) for place in left}
+        names = argument_names(args, kwargs, of=self.parameters, positions=left)
+        return [whole.get(name, name) for name in names]
+
+    def donated(self, call: Call) -> list[int]:
+        """Which of its leaves the call gives away."""
+        if not (self.donated_numbers or self.donated_names):
+            return []
+        skipped = {s.place for s in call.key.statics}
+        total = len(call.args) + sum(isinstance(place, int) for place in skipped)
+        places = [i for i in range(total) if i not in skipped]
+        numbers = {n % total if n < 0 and total else n for n in self.donated_numbers}
+        given = [(x, i in numbers) for i, x in zip(places, call.args, strict=True)]
+        given += [(call.kwargs[k], k in self.donated_names) for k in sorted(call.kwargs)]
+        marks = [on for value, on in given for _ in trees.flatten(value)[0]]
+        return [n for n, on in enumerate(marks) if on]
+
+
+def signature(
+    function: Callable[..., Any], name: str, static: tuple[Positions, Names], donated: tuple[Positions, Names],
+    what: str = "jit",
+) -> Signature:  # fmt: skip
+    """The record of `jit`'s options. Numbers and names of the same parameters are inferred from each other.
+
+    what: the transform that errors speak of.
+    """
+    parameters, count = positional_parameters(function)
+    where = f"{what} of {name}"
+
+    def chosen(kind: str, given: tuple[Positions, Names]) -> tuple[frozenset[int], frozenset[str]]:
+        numbers = _integers(given[0], f"{kind}_argnums", where)
+        names = _strings(given[1], f"{kind}_argnames", where)
+        _check_names(names, function, f"{kind}_argnames", where)
+        check_positions(numbers, function, f"{kind}_argnums", where)
+        total = len(parameters)
+        names |= {parameters[n] for n in numbers if -total <= n < total}
+        numbers |= {i for i, p in enumerate(parameters) if p in names}
+        return frozenset(numbers), frozenset(names)
+
+    return Signature(what, name, *chosen("static", static), *chosen("donate", donated), count, parameters)
+
+
+def _integers(given: Positions, what: str, where: str) -> set[int]:
+    return set() if given is None else set(argument_numbers(where, what, given))
+
+
+def _strings(given: Names, what: str, where: str) -> set[str]:
+    values: tuple[Any, ...] = () if given is None else (given,) if isinstance(given, str) else tuple(given)
+    for value in values:
+        if not isinstance(value, str):
+            raise ArgumentError(message(f"{where}{here()}: {what} takes names of parameters", f"got {value!r}"))
+    return set(values)
+
+
+def _check_names(names: set[str], function: Callable[..., Any], what: str, where: str) -> None:
+    try:
+        parameters = inspect.signature(function).parameters
+    except (ValueError, TypeError):
+        return
+    unknown = sorted(names - set(parameters))
+    if unknown and not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
+        raise ArgumentError(
+            message(
+                f"{where}{here()}: {what} names {unknown[0]!r}",
+                f"the function has {', '.join(parameters) or 'no parameters'}",
+                help="name a parameter of the function",
+            )
+        )
+
+
+def call_of_arrays(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:
+    """The arguments by kind; None where one of them is no array."""
+    leaves, structure = trees.flatten((args, kwargs))
+    types = []
+    for leaf in leaves:
+        type = leaf_type(leaf)
+        if type is None:
+            return None
+        types.append(type)
+    orders: list[Any] = []
+    _add_orders((*args, *kwargs.values()), orders)
+    kinds = tuple([leaf.__class__ is np.ndarray for leaf in leaves])
+    return Call(args, kwargs, leaves, Key(structure, tuple(types), (), config.key(), (kinds, *orders)))
+
+
+def _add_orders(items: Iterable[Any], orders: list[Any]) -> None:
+    """Add the keys of dicts as they come, which functions see and results have: structures sort them, and 1 == True."""
+    for item in items:
+        kind = type(item)
+        if kind is dict:
+            orders += (item.__len__(), *[key if type(key) is str else (type(key), repr(key)) for key in item])
+            _add_orders(item.values(), orders)
+        elif isinstance(item, tuple | list):
+            _add_orders(item, orders)
+
+
+def leaf_type(leaf: Any) -> Type | None:
+    """The type of an argument as it would be traced; None for what is no array (or one of an odd dtype)."""
+    kind = type(leaf)
+    if kind is Array:
+        return leaf.type  # type: ignore[no-any-return]
+    if kind is float or kind is int or kind is complex:
+        return array_type(scalar_dtype(leaf), (), True) if kind is not int or _fits(leaf) else None
+    if kind is bool:
+        return array_type(scalar_dtype(leaf), ())
+    if kind is ShapeDtypeStruct:
+        return leaf.type  # type: ignore[no-any-return]
+    if isinstance(leaf, np.ndarray | np.generic) and leaf.dtype.isnative and leaf.dtype in _KNOWN:
+        return array_type(leaf.dtype, leaf.shape)
+    return None
+
+
+def _fits(value: int) -> bool:
+    return -(2**63) <= value < 2**64
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

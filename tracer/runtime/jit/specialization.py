@@ -1,0 +1,131 @@
+"""One compiled form of a jitted function: for one kind of arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tracer.lazy import LazyModule
+from tracer.primitives.control.calls import call as bind_call
+from tracer.runtime.jit.argument_plan import Plan, flat_plan
+from tracer.runtime.jit.donation import NOTHING_DONATED, Donated, warn_of_useless
+from tracer.runtime.jit.trace_call import Traced
+from tracer.runtime.system.locks import ForkSafeLock
+from tracer.trace.array import Array
+from tracer.trace.captured_values import Seen
+from tracer.trace.convert import as_array
+from tracer.trace.evaluate import evaluate
+from tracer.trace.state import state
+
+if TYPE_CHECKING:
+    from tracer.runtime.compile import compile as compiling
+    from tracer.runtime.jit import entry as entries
+else:
+    compiling = LazyModule("tracer.runtime.compile.compile")
+    entries = LazyModule("tracer.runtime.jit.entry")
+
+
+def is_traced(leaves: Sequence[Any], traced: Traced) -> bool:
+    """Whether a call belongs into a program that is being traced, rather than being run."""
+    if state.staging is not None:
+        return True
+    return not traced.is_closed or any(type(leaf) is Array and leaf._trace is not None for leaf in leaves)
+
+
+class Specialization:
+    """Traced, and compiled when it first runs. `lock` is held while either is done, so that it is done once."""
+
+    __slots__ = ("_compiled", "_flat", "_plannable", "_recognised", "_traced", "donated", "lock")
+
+    def __init__(self, traced: Traced | None = None, donated: Mapping[int, Donated] = NOTHING_DONATED) -> None:
+        """donated: what takes the place of each leaf that a call gives away."""
+        self.lock = ForkSafeLock()
+        self.donated = donated
+        self._traced = traced
+        self._compiled: compiling.Compiled | None = None
+        self._flat: Callable[..., Sequence[Array]] | None = None
+        self._recognised: entries.Recognised | None = None
+        self._plannable = True
+
+    @property
+    def is_traced(self) -> bool:
+        return self._traced is not None
+
+    @property
+    def traced(self) -> Traced:
+        assert self._traced is not None
+        return self._traced
+
+    def set(self, traced: Traced) -> None:
+        """A new trace; what was compiled of the former one goes away."""
+        self._traced, self._compiled, self._flat, self._recognised = traced, None, None, None
+
+    def compiled(self) -> compiling.Compiled:
+        """The program as machine code."""
+        with self.lock:
+            if self._compiled is None:
+                traced = self.traced
+                donated = traced.inputs_of(self.donated)
+                self._compiled = compiling.compile_program(traced.program, donated, contracts=compiling.contracts())
+            return self._compiled
+
+    def warn_of_useless(self) -> None:
+        """Warn of donated arrays that no result can be left in."""
+        scheduled, captured = self.compiled().scheduled, len(self.traced.captured)
+        types = [type for n, type in enumerate(scheduled.output_types) if n not in scheduled.donors]
+        warn_of_useless(self.donated, [donor - captured for donor in scheduled.donors.values()], types)
+
+    def bind(self, operands: Sequence[Array], *, inline: bool) -> list[Any]:
+        """The outputs within whatever is being traced."""
+        traced = self.traced
+        if state.outside is not None:
+            state.outside.inherit(Seen(guard.holder, guard.value) for guard in traced.values)
+        program, everything = traced.program, [*map(as_array, traced.captured), *operands]
+        return evaluate(program, everything) if inline else bind_call(program, *everything, inline=True)
+
+    def execute(self, operands: Sequence[Array]) -> list[Array]:
+        """The outputs for concrete operands."""
+        with self.lock:
+            if self._flat is None:
+                self._flat = self._make_flat()
+        outputs = list(self._flat(*operands))
+        innermost = state.innermost
+        if innermost is not None:
+            for y in outputs:
+                y._owner = innermost.serial
+        return outputs
+
+    def _make_flat(self) -> Callable[..., Sequence[Array]]:
+        """The program on leaves; through ctypes where the entry does not know Python's or NumPy's ABI."""
+        compiled, captured = self.compiled(), self.traced.captured
+
+        def by_ctypes(*operands: Array) -> list[Array]:
+            return compiled.call([*(as_array(array, copy=False) for array in captured), *operands])
+
+        count = len(compiled.scheduled.input_types) - len(captured)
+        if not entries.entries_enabled():
+            return by_ctypes
+        recognised = entries.Recognised(compiled, captured, flat_plan(count), None, self.donated)
+        recognised.trust_caller()
+        return recognised.entry(by_ctypes)
+
+    def recognise(self, make_plan: Callable[[], Plan | None], version: int) -> bool:
+        """Make ready to recognise calls like the present one in compiled code; whether that is possible."""
+        if not self._plannable or not entries.entries_enabled():
+            return False
+        with self.lock:
+            if self._recognised is None:
+                plan = make_plan()
+                if plan is None:
+                    self._plannable = False
+                    return False
+                traced, compiled = self.traced, self.compiled()
+                self._recognised = entries.Recognised(compiled, traced.captured, plan, traced.structure, self.donated)
+                self._recognised.watch(traced.guards, traced.values)
+            self._recognised.trust_settings(version)
+        return True
+
+    def entry(self, fallback: Callable[..., Any]) -> Callable[..., Any]:
+        """A C function that runs calls like the recognised one, and hands others on."""
+        assert self._recognised is not None
+        return self._recognised.entry(fallback)

@@ -1,0 +1,161 @@
+"""From a Python function and a call's arguments to a program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from tracer.ir.program import Program
+from tracer.ir.types import Type
+from tracer.runtime.guards.guard_discovery import guards_of
+from tracer.runtime.guards.guards import Captured, Guard, ValueGuard, type_of
+from tracer.runtime.jit.signature import Call, Static, signature
+from tracer.runtime.system.gc_pause import collector_paused
+from tracer.runtime.values.shape_dtype_struct import abstract
+from tracer.trace import trees
+from tracer.trace.array import Array
+from tracer.trace.captured_values import recording
+from tracer.trace.stage import stage
+from tracer.trace.state import named_axis
+from tracer.trace.tracebacks import boundary, call_user
+from tracer.transforms.functions import as_outputs, check_callable, name_of, positional_parameters
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Traced:
+    """A function traced for some types: program of (captured..., leaves...), and how its outputs make the result.
+
+    captured: the arrays from outside that it reads, ours through their handles, whenever it runs. guards, values: what
+    it read by name, and the values that tracing looked at, which must still be there.
+    """
+
+    program: Program
+    captured: tuple[Captured, ...]
+    captured_types: tuple[Type, ...]
+    structure: trees.Structure
+    guards: tuple[Guard, ...]
+    values: tuple[ValueGuard, ...] = ()
+
+    def inputs_of(self, leaves: Iterable[int]) -> list[int]:
+        """The program's inputs that leaves of the arguments are, by number."""
+        return [len(self.captured) + number for number in leaves]
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it may be kept: it reads no array of a trace that is still open."""
+        return not any(map(_is_open, self.captured))
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the captured arrays still have the types that they were traced with, and names their meanings."""
+        types = zip(self.captured, self.captured_types, strict=True)
+        arrays = self.is_closed and all(type_of(array) == type for array, type in types)
+        return arrays and all(g.holds() for g in self.guards) and all(v.holds() for v in self.values)
+
+    def changes(self) -> list[str]:
+        """What is not as it was when it was traced, in words."""
+        found = [(type, type_of(a), _is_open(a)) for a, type in zip(self.captured, self.captured_types, strict=True)]
+        arrays = [
+            f"a captured array: {before} -> {now}{', traced' * is_open}"
+            for before, now, is_open in found
+            if is_open or before != now
+        ]
+        names = [guard.change() for guard in self.guards if not guard.holds()]
+        return [*arrays, *names, *(value.change() for value in self.values if not value.holds())]
+
+
+def _is_open(array: Captured) -> bool:
+    """Whether it belongs to a trace."""
+    return isinstance(array, Array) and array._trace is not None
+
+
+def trace_call(function: Callable[..., Any], call: Call, name: str, what: str = "jit") -> Traced:
+    """Run the function on traced arguments of the call's types. what: the transform that errors speak of."""
+    structures: list[trees.Structure] = []
+    key = call.key
+
+    def flat(inputs: list[Array]) -> list[Any]:
+        traced_args, traced_kwargs = trees.unflatten(key.structure, inputs)
+        args, kwargs = with_statics(traced_args, traced_kwargs, key.statics)
+        outputs, structure = as_outputs(call_user(function, args, kwargs), f"{what} of {name}")
+        structures.append(structure)
+        return outputs
+
+    guards = guards_of(function, _known_arguments(function, key.statics))
+    with recording() as outside, collector_paused():
+        program, constants = stage(flat, key.types, name=name, protected=True)
+    captured = tuple(outside.captured(constants))
+    types = tuple(array.type for array in constants)
+    kept = tuple(guard for guard in guards if guard.holds())  # others are what the function itself changes, as counters
+    return Traced(program, captured, types, structures[-1], kept, tuple(map(ValueGuard, outside.seen())))
+
+
+def _known_arguments(function: Callable[..., Any], statics: tuple[Static, ...]) -> dict[str, Any]:
+    """The static arguments by the names of their parameters."""
+    if not statics:
+        return {}
+    parameters = positional_parameters(function)[0]
+    named = [(parameters[p] if isinstance(p, int) and p < len(parameters) else str(p), v) for p, _, v in statics]
+    return dict(named)
+
+
+def with_statics(
+    args: tuple[Any, ...], kwargs: dict[str, Any], statics: tuple[Static, ...]
+) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments as the function takes them, static ones back in their places."""
+    positional, keywords = list(args), dict(kwargs)
+    for static in statics:  # positions ascend
+        if isinstance(static.place, int):
+            positional.insert(static.place, static.value)
+        else:
+            keywords[static.place] = static.value
+    return positional, keywords
+
+
+def make_program(
+    fun: Callable[..., Any], static_argnums: int | Sequence[int] = (),
+    axis_env: Sequence[tuple[object, int]] | None = None, return_shape: bool = False,
+) -> Callable[..., Any]:  # fmt: skip
+    """A function of the same arguments that returns the program of `fun`. What `fun` captures comes first.
+
+    Arguments may be `ShapeDtypeStruct`. static_argnums: which arguments are Python values. axis_env: names and sizes of
+    batch axes that `fun` may speak of. return_shape: returns (program, what `eval_shape` gives).
+
+    >>> print(tracer.make_program(lambda x: x * 2.0)(tracer.ShapeDtypeStruct((3,), "float32")))  # doctest: +ELLIPSIS
+    lambda(%a: f32[3]) -> f32[3] {
+    ...
+    """
+    check_callable(fun, "make_program")
+    name = name_of(fun)
+    options = signature(fun, name, (static_argnums, ()), ((), ()), "make_program")
+
+    @boundary
+    def program(*args: Any, **kwargs: Any) -> Any:
+        with ExitStack() as axes:
+            for axis, size in axis_env or ():
+                axes.enter_context(named_axis(axis, size))
+            traced = trace_call(fun, options.sort(args, kwargs), name, "make_program")
+        return (traced.program, shapes(traced)) if return_shape else traced.program
+
+    return program
+
+
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The result of `fun(*args, **kwargs)` with a `ShapeDtypeStruct` for every array; nothing is computed.
+
+    fun: takes and returns trees of arrays; args, kwargs: arrays, or what has `shape` and `dtype`.
+
+    >>> tracer.eval_shape(lambda x: x @ x.T, tracer.ShapeDtypeStruct((3, 4), "float64"))
+    ShapeDtypeStruct(f64[3,3])
+    """
+    check_callable(fun, "eval_shape")
+    name = name_of(fun)
+    options = signature(fun, name, ((), ()), ((), ()), "eval_shape")
+    return shapes(trace_call(fun, options.sort(args, kwargs), name, "eval_shape"))
+
+
+def shapes(traced: Traced) -> Any:
+    """What a traced function returns, with a `ShapeDtypeStruct` for every array."""
+    return trees.unflatten(traced.structure, [abstract(type) for type in traced.program.output_types])

@@ -1,0 +1,1 @@
+"""The native entry of compiled programs: argument checks, results, Ctrl-C, object caches."""

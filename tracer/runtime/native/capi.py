@@ -1,0 +1,232 @@
+"""CPython's and NumPy's C interfaces: functions by name, and whether objects are laid out as the entry assumes.
+
+The compiled entry reads a few fields of objects directly. Each offset is either CPython's ABI since 3.8 or NumPy's
+since 1.7, or is read from a descriptor; all are tried on live objects before they are used.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import sysconfig
+from functools import cache
+from types import CellType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from tracer.ir import dtypes
+from tracer.runtime.guards.guards import FUNCTION_SLOTS
+from tracer.runtime.values.result_pool import C_FUNCTIONS
+from tracer.trace.array import Array, concrete
+
+OB_TYPE = 8
+TUPLE_SIZE, TUPLE_ITEMS = 16, tuple.__basicsize__  # 24; from CPython 3.14 on a hash comes first
+LIST_SIZE, LIST_ITEMS = 16, 24  # the latter points to the items
+DICT_USED = 16
+CELL_CONTENT = 16
+SLICE_ITEMS = 16  # start, stop, step
+FLOAT_VALUE = 16
+NUMBER_VALUE = 16  # of NumPy's numbers, by whatever dtype
+CDATA_POINTER = 16  # where a ctypes object keeps the address of its memory
+NDARRAY_DATA, NDARRAY_NDIM, NDARRAY_SHAPE = 16, 24, 32
+NDARRAY_STRIDES, NDARRAY_BASE = 40, 48
+NDARRAY_DESCR, NDARRAY_FLAGS = 56, 64
+DESCR_KIND, DESCR_ORDER, DESCR_SIZE = 24, 26, 40  # two characters, and bytes; from NumPy 2 on
+C_CONTIGUOUS, OWNDATA, ALIGNED, WRITEABLE = 0x0001, 0x0004, 0x0100, 0x0400  # bits of an array's flags
+LAID_OUT, OWN = C_CONTIGUOUS | ALIGNED, OWNDATA | WRITEABLE
+
+_NUMPY_ABI = 0x02000000
+_NUMPY_FUNCTIONS = {"PyArray_NewCopy": 85, "PyArray_NewFromDescr": 94, "PyDataMem_SetHandler": 304}
+_PYTHON_FUNCTIONS = (
+    "PyComplex_ImagAsDouble", "PyComplex_RealAsDouble", "PyDict_GetItemWithError", "PyErr_CheckSignals", "PyErr_Clear",
+    "PyErr_NoMemory", "PyErr_Occurred", "PyErr_SetObject", "PyEval_RestoreThread", "PyEval_SaveThread",
+    "PyFloat_AsDouble", "PyLong_AsLongLongAndOverflow", "PyLong_FromLongLong", "PyLong_FromVoidPtr",
+    "PyNumber_AsSsize_t", "PyObject_GetItem", "PyObject_RichCompareBool", "PyObject_SetItem", "PyObject_Vectorcall",
+    "PySlice_AdjustIndices", "PySlice_Unpack", "PyTuple_New", "PyType_GenericAlloc", "Py_DecRef", "Py_IncRef",
+)  # fmt: skip
+_PYTHON_DATA = (
+    "PyBool_Type", "PyComplex_Type", "PyDict_Type", "PyFloat_Type", "PyList_Type", "PyLong_Type", "PySlice_Type",
+    "PyTuple_Type", "_Py_EllipsisObject", "_Py_FalseStruct", "_Py_NoneStruct", "_Py_TrueStruct",
+)  # fmt: skip
+_SIGNALS = ("PyOS_getsig", "PyOS_setsig", "PyThread_get_thread_ident")
+_C_FUNCTIONS = ("aligned_alloc", "free", "memcmp", *C_FUNCTIONS)
+
+
+def signal_symbols() -> dict[str, int]:
+    """What the handling of Ctrl-C calls."""
+    return {name: _function(ctypes.pythonapi, name) for name in _SIGNALS}
+
+
+def entry_symbols() -> dict[str, int]:
+    """What the entry calls and refers to, in CPython, NumPy and C."""
+    python = ctypes.pythonapi
+    found = {name: _function(python, name) for name in _PYTHON_FUNCTIONS}
+    found |= {name: ctypes.addressof(ctypes.c_char.in_dll(python, name)) for name in _PYTHON_DATA}
+    found |= {name: _function(ctypes.CDLL(None), name) for name in _C_FUNCTIONS}
+    table = _numpy_table()
+    return found | {name: table[index] or 0 for name, index in _NUMPY_FUNCTIONS.items()}
+
+
+def _function(library: ctypes.CDLL, name: str) -> int:
+    return ctypes.cast(library[name], ctypes.c_void_p).value or 0
+
+
+def _numpy_table() -> ctypes.Array[ctypes.c_void_p]:
+    """NumPy's C interface: an array of addresses, in a capsule."""
+    get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", ctypes.pythonapi)
+    )
+    capsule: Any = np._core._multiarray_umath._ARRAY_API  # type: ignore[attr-defined]  # private, as for all extensions
+    return (ctypes.c_void_p * 305).from_address(get_pointer(capsule, None) or 0)
+
+
+def _numpy_abi() -> int:
+    version = ctypes.CFUNCTYPE(ctypes.c_uint)(_numpy_table()[0] or 0)
+    return int(version())  # PyArray_GetNDArrayCVersion
+
+
+class _Member(ctypes.Structure):
+    """CPython's PyMemberDef."""
+
+    _fields_ = (("name", ctypes.c_char_p), ("type", ctypes.c_int), ("offset", ctypes.c_ssize_t))
+
+
+_DESCRIPTOR_MEMBER = 40  # where a member descriptor points to its PyMemberDef, and a slot wrapper to its wrapperbase
+
+
+@cache
+def slot_offsets() -> dict[str, int]:
+    """Where `Array` keeps its slots, by name."""
+    return {name: member_offset(Array, name) for name in ("_value", "_weak", "_trace", "_atom", "_type", "_owner")}
+
+
+@cache
+def function_offsets() -> dict[str, int]:
+    """Where a function keeps its code and its defaults, by name.
+
+    They moved between versions of CPython: they are looked for. Raises LookupError where they are not found.
+    """
+
+    def probe(x: object = (), *, y: object = ()) -> object:
+        return x, y
+
+    values = [getattr(probe, name) for name in FUNCTION_SLOTS]
+    words = range(OB_TYPE + 8, FunctionType.__basicsize__, 8)
+    found = [[at for at in words if _word(id(probe) + at) == id(value)] for value in values]
+    if any(len(places) != 1 for places in found):
+        raise LookupError("function")
+    return {name: places[0] for name, places in zip(FUNCTION_SLOTS, found, strict=True)}
+
+
+def member_offset(owner: type, name: str) -> int:
+    """Where instances keep a slot. Raises LookupError where the descriptor is not as we know it."""
+    member = _Member.from_address(_word(id(owner.__dict__[name]) + _DESCRIPTOR_MEMBER))
+    if member.name != name.encode():
+        raise LookupError(owner.__name__)
+    return int(member.offset)
+
+
+class MethodDef(ctypes.Structure):
+    """CPython's PyMethodDef. It must outlive the functions that are made of it."""
+
+    _fields_ = (("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int),
+                ("doc", ctypes.c_char_p))  # fmt: skip
+
+
+def new_function(method: MethodDef, itself: Any) -> Any:
+    """A builtin function, whose C function is called with `itself` in front."""
+    new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p)(
+        ("PyCMethod_New", ctypes.pythonapi)
+    )
+    return new(ctypes.addressof(method), itself, None, None)
+
+
+def slot_wrapper(owner: type, like: Any, function: int) -> Any:
+    """A descriptor of a C function for a slot of the class, as CPython's own types have: setting it fills the slot.
+
+    like: such a descriptor of the same slot of another class.
+    """
+    made = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p)(
+        ("PyDescr_NewWrapper", ctypes.pythonapi)
+    )
+    return made(owner, _word(id(like) + _DESCRIPTOR_MEMBER), function)
+
+
+def _word(address: int) -> int:
+    return ctypes.c_void_p.from_address(address).value or 0
+
+
+@cache
+def why_not() -> str | None:
+    """Why the compiled entry cannot be used with this Python and NumPy; None where it can."""
+    if sys.implementation.name != "cpython":
+        return f"Python is {sys.implementation.name}, not CPython"
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return "Python is built without the GIL, and lays objects out differently"
+    if hasattr(sys, "gettotalrefcount") or ctypes.sizeof(ctypes.c_void_p) != 8:
+        return "Python is a debug build, or has 32-bit pointers"
+    if _numpy_abi() != _NUMPY_ABI:
+        return f"NumPy's binary interface is {_numpy_abi():#x}, not {_NUMPY_ABI:#x}"
+    failed = [name for name, holds in _layout().items() if not holds]
+    return f"objects are laid out differently: {', '.join(failed)}" if failed else None
+
+
+def _layout() -> dict[str, bool]:
+    """Each assumption on the layout of objects, tried."""
+    value = np.arange(6.0).reshape(2, 3)
+    array = concrete(value)
+    array._owner = 0  # whatever is being traced now
+    a, handle, items = id(value), id(array), (value, array)
+    sequence, mapping, memory = [value, array], {"a": 1, "b": 2, "c": 3}, (ctypes.c_int64 * 2)()
+    cell, part, number, plain = CellType(value), slice(value, array, items), 0.1, FunctionType(_word.__code__, {})
+    try:
+        slots, of_functions = slot_offsets(), function_offsets()
+    except LookupError as error:
+        return {str(error): False}
+    owner = array._owner  # of the trace that is open, if this is first asked in one
+    stored = {"_value": value, "_weak": False, "_trace": None, "_atom": None, "_type": None, "_owner": owner}
+    return {
+        "object": _word(a + OB_TYPE) == id(np.ndarray) and _word(handle + OB_TYPE) == id(Array),
+        "tuple": _word(id(items) + TUPLE_SIZE) == 2 and _word(id(items) + TUPLE_ITEMS + 8) == handle,
+        "list": _word(id(sequence) + LIST_SIZE) == 2 and _word(_word(id(sequence) + LIST_ITEMS)) == a,
+        "dict": _word(id(mapping) + DICT_USED) == 3,
+        "slice": [_word(id(part) + SLICE_ITEMS + 8 * n) for n in range(3)] == [a, handle, id(items)],
+        "number": all(ctypes.string_at(id(x) + NUMBER_VALUE, x.nbytes) == x.tobytes() for x in _numbers()),
+        "float": ctypes.c_double.from_address(id(number) + FLOAT_VALUE).value == number,
+        "function": _word(id(plain) + of_functions["__defaults__"]) == 0,
+        "cell": _word(id(cell) + CELL_CONTENT) == a,
+        "ctypes": _word(id(memory) + CDATA_POINTER) == ctypes.addressof(memory),
+        "ndarray": _ndarray_layout(value),
+        "Array": all(_word(handle + slots[name]) == id(x) for name, x in stored.items()),
+    }
+
+
+def _numbers() -> list[np.generic]:
+    """A number of NumPy's of each dtype that it may stand for an array of."""
+    return [dtype.type(dtype.itemsize) for dtype in dtypes.OF_NUMPY]
+
+
+def _ndarray_layout(value: np.ndarray[Any, Any]) -> bool:
+    a, turned = id(value), value.T
+    shape = (ctypes.c_int64 * 2).from_address(_word(a + NDARRAY_SHAPE))
+    flags = ctypes.c_int.from_address(a + NDARRAY_FLAGS).value
+    strides = (ctypes.c_int64 * 2).from_address(_word(a + NDARRAY_STRIDES))
+    return (
+        _word(a + NDARRAY_DATA) == value.ctypes.data
+        and tuple(strides) == (24, 8)
+        and _word(a + NDARRAY_BASE) == id(value.base)
+        and _descr_layout(value.dtype)
+        and ctypes.c_int.from_address(a + NDARRAY_NDIM).value == 2
+        and tuple(shape) == (2, 3)
+        and _word(a + NDARRAY_DESCR) == id(value.dtype)
+        and flags & LAID_OUT == LAID_OUT
+        and bool(flags & OWNDATA) == value.flags.owndata
+        and bool(flags & WRITEABLE) == value.flags.writeable
+        and not ctypes.c_int.from_address(id(turned) + NDARRAY_FLAGS).value & C_CONTIGUOUS
+    )
+
+
+def _descr_layout(descr: np.dtype[Any]) -> bool:
+    found = [ctypes.c_char.from_address(id(descr) + at).value for at in (DESCR_KIND, DESCR_ORDER)]
+    return found == [b"f", b"="] and _word(id(descr) + DESCR_SIZE) == 8

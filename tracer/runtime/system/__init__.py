@@ -1,0 +1,1 @@
+"""Process-wide services: locks, fork safety, floating-point warnings, devices."""

@@ -1,0 +1,30 @@
+"""What a call that did not succeed raises."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from tracer.codegen.llvm.toolchain.abi import Context
+from tracer.codegen.status import Status
+from tracer.schedule.pipeline import Scheduled
+
+
+def error_of(scheduled: Scheduled, status: Status, context: Context) -> BaseException | None:
+    """The exception for a call's status; None for success, and where Python has an exception pending already."""
+    match status:
+        case Status.DONE | Status.RAISED:
+            return None
+        case Status.FAULT:
+            site = scheduled.sites[context.fault_site]
+            values: tuple[int, ...] = tuple(context.fault_values)
+            error: Exception = site.error(values, int(context.fault_position))
+            return error
+        case Status.INTERRUPTED:
+            return KeyboardInterrupt()
+        case Status.NO_MEMORY:
+            return MemoryError(
+                "the stack of a compiled loop could not grow: the values kept for the backward pass of a while_loop, "
+                "or of a scan, do not fit in memory"
+            )
+        case _:
+            assert_never(status)

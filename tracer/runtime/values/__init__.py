@@ -1,0 +1,1 @@
+"""Values between Python and native code: wrapping, copying, transfer, result memory."""

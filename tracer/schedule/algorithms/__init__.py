@@ -1,0 +1,1 @@
+"""Schedules made by hand: products, convolutions, factorisations, sorts, cumulative sums."""

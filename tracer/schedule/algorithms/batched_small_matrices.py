@@ -1,0 +1,281 @@
+"""Small matrices side by side: one problem a lane, so that whatever the sizes, vectors are full.
+
+A block of problems is turned so that the same element of all of them is one vector, worked on in scratch memory that
+stays in the first cache, and turned back. What each lane computes does not depend on the others, so neither threads nor
+the width of vectors change bits. One problem alone takes the same steps without lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from tracer.ir import dtypes
+from tracer.ir.dtypes import DType
+from tracer.ir.layout import components
+from tracer.ir.loop import (
+    Address,
+    Buffer,
+    Carry,
+    Constant,
+    LoopKind,
+    Operand,
+    Register,
+    Space,
+    Transpose,
+    View,
+    index_constant,
+)
+from tracer.ir.loop.build import Builder, constant
+from tracer.ir.scalar import ScalarOp
+from tracer.schedule.elements.complex.arithmetic import combine
+from tracer.schedule.terms.affine import ZERO, Affine, of_operand, of_register, operand_of, plus, scaled
+from tracer.schedule.terms.value_locations import Element, Memory
+from tracer.schedule.write.function_writer import FunctionWriter
+from tracer.schedule.write.program_writer import BlockWriter
+
+_VECTOR_BYTES: Final = 64
+_WRITTEN_OUT: Final = 4  # rows and columns up to which loops are written out, elements held in registers
+
+
+@dataclass
+class Cells:
+    """An array of scratch memory for each lane: `columns` elements a row, `parts` scalars each.
+
+    known: the elements that are held in registers, where loops are written out; None where none is.
+    """
+
+    lanes: Lanes
+    buffer: Buffer
+    columns: int
+    parts: int
+    known: dict[int, Element] | None = field(default=None)
+
+    def get(self, row: Affine, column: Affine = ZERO) -> Element:
+        at = plus(scaled(row, self.columns), column)
+        if self.known is None:
+            return self._load(at)
+        if at.constant not in self.known:
+            self.known[at.constant] = self._load(at)
+        return self.known[at.constant]
+
+    def put(self, element: Element, row: Affine, column: Affine = ZERO) -> None:
+        at = plus(scaled(row, self.columns), column)
+        if self.known is None:
+            self._store(at, element)
+        else:
+            self.known[at.constant] = element
+
+    def flush(self) -> None:
+        """Store what is held in registers."""
+        for position, element in (self.known or {}).items():
+            self._store(Affine(position), element)
+
+    def _load(self, at: Affine) -> Element:
+        return tuple(self.lanes.b.load(self.buffer, self._place(at, part)) for part in range(self.parts))
+
+    def _store(self, at: Affine, element: Element) -> None:
+        for part, value in enumerate(element):
+            self.lanes.b.store(self.buffer, self._place(at, part), value)
+
+    def _place(self, at: Affine, part: int) -> Address:
+        width = self.lanes.width
+        return plus(scaled(at, self.parts * width), Affine(part * width), self.lanes.lane)
+
+
+class Lanes:
+    """What the steps of an algorithm are written with: loops, sums along them, and arithmetic on elements."""
+
+    def __init__(self, b: Builder, width: int, *, written_out: bool) -> None:
+        self.b = b
+        self.width = width
+        self.written_out = written_out
+        self.lane: Affine = ZERO
+
+    def cells(self, buffer: Buffer, columns: int, parts: int) -> Cells:
+        return Cells(self, buffer, columns, parts, {} if self.written_out else None)
+
+    def each(self, start: Affine, stop: Affine, body: Callable[[Affine], None]) -> None:
+        """The body for every index from start to stop."""
+        if self.written_out:
+            for index in range(start.constant, stop.constant):
+                body(Affine(index))
+            return
+        with self.b.for_("k", operand_of(self.b, start), operand_of(self.b, stop)) as loop:
+            body(of_register(loop.index))
+
+    def each_down(self, stop: int, body: Callable[[Affine], None]) -> None:
+        """The body for every index below `stop`, from the last to the first."""
+        self.each(ZERO, Affine(stop), lambda k: body(plus(Affine(stop - 1), scaled(k, -1))))
+
+    def fold(
+        self, start: Affine, stop: Affine, initial: Element, body: Callable[[Affine, Element], Element]
+    ) -> Element:
+        """The element that the body makes of the one before, index by index."""
+        if self.written_out:
+            for index in range(start.constant, stop.constant):
+                initial = body(Affine(index), initial)
+            return initial
+        carries = [Carry(Register(x.dtype, "sum"), x) for x in initial]
+        loop = self.b.for_("k", operand_of(self.b, start), operand_of(self.b, stop), carries=carries)
+        with loop:
+            loop.yields(*body(of_register(loop.index), tuple(loop.carries)))
+        return tuple(loop.results)
+
+    def exchange(self, array: Cells, row: Affine, other: Operand, rows: Affine, columns: Affine) -> None:
+        """Rows `row` and `other`, which is no less, change places; each lane has its own `other`."""
+        if not self.written_out:
+            place = of_operand(other)
+
+            def swap(column: Affine) -> None:
+                x, y = array.get(row, column), array.get(place, column)
+                array.put(x, place, column)
+                array.put(y, row, column)
+
+            self.each(ZERO, columns, swap)
+            return
+        below = [Affine(i) for i in range(row.constant + 1, rows.constant)]
+        hits = [self.b.apply(ScalarOp.EQ, other, operand_of(self.b, i)) for i in below]
+        for column in map(Affine, range(columns.constant)):
+            x = front = array.get(row, column)
+            for i, hit in zip(below, hits, strict=True):
+                y = array.get(i, column)
+                array.put(self.choose(hit, x, y), i, column)
+                front = self.choose(hit, y, front)
+            array.put(front, row, column)
+
+    # -- arithmetic ------------------------------------------------------------------------------------------------
+
+    def less_product(self, total: Element, x: Element, y: Element) -> Element:
+        """total - x * y, each product rounded with its sum."""
+        fma, minus = ScalarOp.FMA, self.b.apply(ScalarOp.NEG, x[0])
+        if len(x) == 1:
+            return (self.b.apply(fma, minus, y[0], total[0]),)
+        turned = self.b.apply(ScalarOp.NEG, x[1])
+        real = self.b.apply(fma, minus, y[0], self.b.apply(fma, x[1], y[1], total[0]))
+        imag = self.b.apply(fma, minus, y[1], self.b.apply(fma, turned, y[0], total[1]))
+        return real, imag
+
+    def by(self, x: Element, factor: Operand) -> Element:
+        """An element by a real number."""
+        return tuple(self.b.apply(ScalarOp.MUL, part, factor) for part in x)
+
+    def conjugate(self, x: Element) -> Element:
+        return x if len(x) == 1 else (x[0], self.b.apply(ScalarOp.NEG, x[1]))
+
+    def size(self, x: Element) -> Operand:
+        """|x|, or |Re x| + |Im x|."""
+        parts = [self.b.apply(ScalarOp.ABS, part) for part in x]
+        return parts[0] if len(x) == 1 else self.b.apply(ScalarOp.ADD, *parts)
+
+    def divider(self, x: Element) -> Callable[[Element], Element]:
+        """Division by x, as a product with its reciprocal.
+
+        Below the least normal number both sides grow first, by a power of two, so that no reciprocal overflows.
+        """
+        dtype = x[0].dtype
+        tiny, grown = (2.0**-124, 2.0**64) if dtype == dtypes.F32 else (2.0**-1018, 2.0**128)
+        is_tiny = self.b.apply(ScalarOp.LT, self.size(x), constant(tiny, dtype))
+        factor = self.b.select(is_tiny, constant(grown, dtype), constant(1, dtype))
+        larger, one = self.by(x, factor), constant(1, dtype)
+        if len(x) == 1:
+            inverse = self.b.apply(ScalarOp.DIV, one, larger[0])
+            return lambda y: self.by(self.by(y, factor), inverse)
+        pair = combine(self.b, ScalarOp.DIV, (one, constant(0, dtype)), larger)
+        return lambda y: combine(self.b, ScalarOp.MUL, self.by(y, factor), pair)
+
+    def choose(self, predicate: Operand, x: Element, y: Element) -> Element:
+        return tuple(self.b.select(predicate, p, q) for p, q in zip(x, y, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """An array of the kernel, of `rows` by `columns` elements for each problem; where it comes from, and goes."""
+
+    source: Memory | None
+    target: Memory | None
+    rows: int
+    columns: int
+
+    @property
+    def scalars(self) -> tuple[DType, int]:
+        """The scalar dtype of an element, and how many there are."""
+        memory = self.source or self.target
+        assert memory is not None
+        return components(memory.type)
+
+
+def write_lanes(
+    writer: BlockWriter, stacks: Sequence[Stack], count: int, largest: int, kernel: Callable[..., None]
+) -> None:
+    """Run kernel(lanes, *cells) for `count` problems, none of them with more than `largest` rows or columns."""
+    f = FunctionWriter(writer)
+    widest = max(dtype.itemsize for dtype, _ in (stack.scalars for stack in stacks))
+    width = _VECTOR_BYTES // widest if count > 1 else 1
+    lanes = Lanes(f.builder, width, written_out=largest <= _WRITTEN_OUT)
+    sources = [None if s.source is None else f.memory(s.source) for s in stacks]
+    targets = [None if s.target is None else f.memory(s.target, written=True) for s in stacks]
+    with f.loops((-(-count // width),), LoopKind.PARALLEL) as (block,):
+        buffers = [f.builder.alloc(_scratch(n, s, width)) for n, s in enumerate(stacks)]
+        first = scaled(block, width)
+        live = _live(f.builder, first, width, count)
+        for stack, source, buffer in zip(stacks, sources, buffers, strict=True):
+            if source is not None:
+                _turn_in(f.builder, buffer, source, stack, first, width, live)
+        if width == 1:
+            _run(lanes, stacks, buffers, kernel)
+        else:
+            with f.builder.for_("lane", 0, width, kind=LoopKind.VECTOR, lanes=width) as loop:
+                lanes.lane = of_register(loop.index)
+                _run(lanes, stacks, buffers, kernel)
+        for stack, target, buffer in zip(stacks, targets, buffers, strict=True):
+            if target is not None:
+                _turn_out(f.builder, buffer, target, stack, first, width, live)
+    f.invoke()
+
+
+def _scratch(number: int, stack: Stack, width: int) -> Buffer:
+    dtype, parts = stack.scalars
+    size = stack.rows * stack.columns * parts * width
+    return Buffer(f"lanes{number}", dtype, size, Space.LOCAL, alignment=_VECTOR_BYTES, written=True)
+
+
+def _live(b: Builder, first: Affine, width: int, count: int) -> Operand:
+    """How many lanes of a block hold a problem."""
+    if count % width == 0:
+        return index_constant(width)
+    return b.compute(ScalarOp.MIN, b.compute(ScalarOp.SUB, count, operand_of(b, first)), width)
+
+
+def _run(lanes: Lanes, stacks: Sequence[Stack], buffers: Sequence[Buffer], kernel: Callable[..., None]) -> None:
+    cells = [lanes.cells(x, s.columns, s.scalars[1]) for s, x in zip(stacks, buffers, strict=True)]
+    kernel(lanes, *cells)
+    for array in cells:
+        array.flush()
+
+
+def _turn_in(
+    b: Builder, buffer: Buffer, source: Memory, stack: Stack, first: Affine, width: int, live: Operand
+) -> None:
+    size = stack.rows * stack.columns * stack.scalars[1]
+    view = View(source.buffer, plus(source.start, scaled(first, size)))
+    if width == 1:
+        b.copy(buffer, view, size)
+        return
+    if not isinstance(live, Constant):
+        zeros = b.for_("n", 0, size * width, kind=LoopKind.VECTOR, lanes=width)
+        with b.if_(b.compute(ScalarOp.LT, live, width)), zeros:  # lanes without a problem work on zeros
+            b.store(buffer, zeros.index, 0)
+    b.add(Transpose(View(buffer), width, view, size, index_constant(size), live))
+
+
+def _turn_out(
+    b: Builder, buffer: Buffer, target: Memory, stack: Stack, first: Affine, width: int, live: Operand
+) -> None:
+    size = stack.rows * stack.columns * stack.scalars[1]
+    view = View(target.buffer, plus(target.start, scaled(first, size)))
+    if width == 1:
+        b.copy(view, buffer, size)
+    else:
+        b.add(Transpose(view, size, View(buffer), width, live, index_constant(size)))

@@ -1,0 +1,162 @@
+"""dot_general by BLAS, or by loops where matrices are small.
+
+`passes.expand` has brought it to [batch, m, k] x [batch, k, n], transposed within at most.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from tracer.errors import InternalError
+from tracer.ir import dtypes
+from tracer.ir.loop import Carry, LoopKind, Register
+from tracer.ir.loop.build import constant
+from tracer.ir.program import Atom, Equation, Var
+from tracer.ir.scalar import ScalarOp
+from tracer.ir.types import ArrayType, array_type
+from tracer.schedule.algorithms.factorizations import write_turned
+from tracer.schedule.terms.affine import Affine, of_register, plus, scaled, shifted
+from tracer.schedule.terms.value_locations import Memory
+from tracer.schedule.write.function_writer import FunctionWriter
+from tracer.schedule.write.program_writer import BlockWriter
+
+_ROWS = 8  # of the result that are summed at once: as many chains as an FMA unit needs
+_LEAST_LANES = 8
+_MOST = 48
+_SMALL = 1 << 14
+_TINY = 1 << 9  # m n k of products that are written so in any form: SciPy need not be imported for them
+
+ROUTINES = {dtypes.F32: "gemm_f32", dtypes.F64: "gemm_f64", dtypes.C64: "gemm_c64", dtypes.C128: "gemm_c128"}
+"""The matrix products by dtype: (a, b, out, batch, m, n, k, transpose a, transpose b, stride of a, stride of b)."""
+SHORT_ROUTINE = "gemm_bf16"
+"""The same for operands of bf16 and results of f32: a is not transposed, b only where k is even."""
+
+
+def write_dot(writer: BlockWriter, equation: Equation) -> None:
+    """One call of a matrix product for all batches."""
+    (variable,), (lhs, rhs) = equation.outputs, equation.inputs
+    ((left,), (right,)), (left_batch, _) = _axes(equation)
+    batch_rank = len(left_batch)
+    a, b = _operand(writer, lhs), _operand(writer, rhs)
+    target = writer.target_of(variable)
+    transpose_a, transpose_b = left == batch_rank, right != batch_rank
+    batch = prod(lhs.type.shape[:batch_rank])
+    k = lhs.type.shape[left]
+    m = prod(lhs.type.shape[batch_rank:]) // k if k else _other(lhs.type.shape, batch_rank, left)
+    n = prod(rhs.type.shape[batch_rank:]) // k if k else _other(rhs.type.shape, batch_rank, right)
+    dtype = variable.type.dtype if isinstance(variable.type, ArrayType) else None
+    if dtype not in ROUTINES:
+        raise InternalError(f"no BLAS for {variable.type}")
+    small, tiny = _is_small(m, n, k), 0 < m * n * k <= _TINY
+    if dtype in (dtypes.F32, dtypes.F64) and (small or tiny):
+        turned = _turned(writer, b, batch, n, k) if transpose_b and not tiny else None
+        _write_small(writer, (a, turned or b, target), batch, m, n, k, transpose_a, transpose_b and turned is None)
+        return
+    routine = ROUTINES[dtype]
+    if isinstance(lhs.type, ArrayType) and lhs.type.dtype == dtypes.BF16:
+        if writer.module.short_products and not transpose_a and not (transpose_b and k % 2):
+            routine = SHORT_ROUTINE
+        else:
+            a, b = [_widened(writer, operand) for operand in (a, b)]
+    writer.builder.library(
+        routine, a.view, b.view, target.view, batch, m, n, k, int(transpose_a), int(transpose_b), m * k, k * n
+    )
+
+
+def _operand(writer: BlockWriter, atom: Atom) -> Memory:
+    """An operand in memory, or the integers that its bits are: see `fusion`."""
+    bits = writer.plan.inline.get(atom) if isinstance(atom, Var) else None
+    return writer.memory_of(atom if bits is None else bits.inputs[0])
+
+
+def _axes(equation: Equation) -> tuple[tuple[tuple[int], tuple[int]], tuple[tuple[int, ...], tuple[int, ...]]]:
+    contracted, batch = equation.params["dimension_numbers"]
+    return contracted, batch
+
+
+def _other(shape: tuple[int, ...], batch_rank: int, contracted: int) -> int:
+    return prod(n for axis, n in enumerate(shape) if axis >= batch_rank and axis != contracted)
+
+
+def _turned(writer: BlockWriter, source: Memory, batch: int, n: int, k: int) -> Memory:
+    """Matrices [n, k] as [k, n]: 16 x 16 then takes half the time of the kernel that turns panels."""
+    assert isinstance(source.type, ArrayType)
+    target = writer.allocate(array_type(source.type.dtype, (batch, k, n)))
+    write_turned(writer, source, target, (batch, n, k))
+    return target
+
+
+def _widened(writer: BlockWriter, source: Memory) -> Memory:
+    """A bf16 matrix in f32."""
+    assert isinstance(source.type, ArrayType)
+    target = writer.allocate(array_type(dtypes.F32, source.type.shape))
+    f = FunctionWriter(writer)
+    read, written = f.memory(source), f.memory(target, written=True)
+    with f.loops((prod(source.type.shape),), LoopKind.PARALLEL) as (at,):
+        value = f.builder.bitcast(f.builder.load(read.buffer, plus(read.start, at)), dtypes.BF16)
+        f.builder.store(written.buffer, plus(written.start, at), f.builder.convert(value, dtypes.F32))
+    f.invoke()
+    return target
+
+
+# -- small matrices ----------------------------------------------------------------------------------------------
+
+
+def _is_small(m: int, n: int, k: int) -> bool:
+    """Whether a call of BLAS takes longer than the product itself (0.23 µs for 16 x 16 x 16 in f32, 0.05 by loops)."""
+    return min(m, k) > 0 and n >= _LEAST_LANES and max(m, n, k) <= _MOST and m * n * k <= _SMALL
+
+
+def _write_small(
+    writer: BlockWriter,
+    memories: tuple[Memory, Memory, Memory],
+    batch: int,
+    m: int,
+    n: int,
+    k: int,
+    transpose_a: bool,
+    transpose_b: bool,
+) -> None:
+    """A block of rows of the result at a time, a vector for each: one row of b and one element of each row of a."""
+    f = FunctionWriter(writer)
+    a, b, out = (f.memory(memory, written=memory is memories[2]) for memory in memories)
+    full, rest = divmod(m, _ROWS)
+    turned = transpose_a, transpose_b
+    with f.loops((batch,), LoopKind.PARALLEL) as (product,):
+        if full:
+            with f.loops((full,), LoopKind.PARALLEL) as (block,):
+                _rows(f, (a, b, out), (m, n, k), product, scaled(block, _ROWS), _ROWS, turned)
+        if rest:
+            _rows(f, (a, b, out), (m, n, k), product, Affine(full * _ROWS), rest, turned)
+    f.invoke()
+
+
+def _rows(
+    f: FunctionWriter,
+    memories: tuple[Memory, Memory, Memory],
+    sizes: tuple[int, int, int],
+    product: Affine,
+    first: Affine,
+    rows: int,
+    turned: tuple[bool, bool],
+) -> None:
+    (a, b, out), (m, n, k) = memories, sizes
+    dtype = out.buffer.dtype
+    with f.builder.for_("j", 0, n, kind=LoopKind.PARALLEL) as across:
+        j = of_register(across.index)
+        carries = [Carry(Register(dtype, f"sum{r}"), constant(0, dtype)) for r in range(rows)]
+        loop = f.builder.for_("k", 0, k, carries=carries)
+        with loop:
+            at = of_register(loop.index)
+            column = plus(scaled(j, k), at) if turned[1] else plus(scaled(at, n), j)
+            right = f.builder.load(b.buffer, plus(b.start, scaled(product, k * n), column))
+            sums = []
+            for r, total in enumerate(loop.carries):
+                row = shifted(first, r)
+                place = plus(scaled(at, m), row) if turned[0] else plus(scaled(row, k), at)
+                left = f.builder.load(a.buffer, plus(a.start, scaled(product, m * k), place))
+                sums.append(f.builder.compute(ScalarOp.FMA, left, right, total))
+            loop.yields(*sums)
+        for r, total in enumerate(loop.results):
+            place = plus(out.start, scaled(product, m * n), scaled(shifted(first, r), n), j)
+            f.builder.store(out.buffer, place, total)

@@ -1,0 +1,1 @@
+"""Loop passes for a CPU: vectorisation, threads, streaming stores, tiling."""

@@ -1,0 +1,260 @@
+"""Large results past the caches, in whole lines (`schedule.strands`) or by way of a buffer in a near cache.
+
+A store to memory that is in no cache fetches its line first, a third of the traffic of a copy. Stores that pass the
+caches do not, but must be of whole lines; where vectors cannot be moved to begin at one, as those of a running sum,
+what a loop would store goes to a small buffer, which `stream` copies at once. Results of so many bytes would not stay
+in a second cache for whoever reads them next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from tracer.ir.dtypes import I64
+from tracer.ir.loop import (
+    Address,
+    Alloc,
+    Block,
+    Buffer,
+    Carry,
+    Compute,
+    Copy,
+    For,
+    Function,
+    Invoke,
+    Library,
+    Load,
+    LoopKind,
+    Module,
+    Operand,
+    Register,
+    Space,
+    Statement,
+    Store,
+    Transpose,
+    View,
+    index_constant,
+)  # fmt: skip
+from tracer.ir.loop.build import Builder
+from tracer.ir.loop.walk import accesses_of, results_of, statements_of, with_statements
+from tracer.ir.scalar import ScalarOp
+from tracer.schedule.cpu.interleaved_streams import LEAST_ROW, LINE, fits, in_strands, lanes_of, on_lines, past_caches
+from tracer.schedule.terms.cost_model import limits_of, statements_written_out, trips
+from tracer.schedule.terms.loop_slicing import moved
+
+LEAST: Final = 1 << 25
+"""Bytes of a result from which on it passes the caches: halves of a large last cache."""
+_PIECE: Final = 1 << 15  # bytes of a piece of a loop: four strands of two pages
+_BUFFERED: Final = 1 << 13  # of one by way of a buffer: a quarter of a first-level cache
+_PAGE: Final = 8  # of so many in a piece, strands are as long at least
+_COPIED: Final = 1 << 16  # bytes of a piece of an array that is only copied
+_FEW_STATEMENTS: Final = 64  # of a loop that memory limits; longer ones are made wider, which strands are not
+_SHARED_COPY: Final = 1 << 19  # bytes of a copy that threads share
+
+
+def streamed_results(module: Module, least: int = LEAST) -> Module:
+    """The module with its large results stored past the caches, and its large copies in pieces that threads share."""
+    entry = next(f for f in module.functions if f.name == module.entry)
+    copies: list[Function] = []
+    entry = replace(entry, body=with_statements(entry.body, lambda s: _in_pieces(s, copies, least)))
+    results = _results(entry)
+    functions = [f if f.name == entry.name else _streamed(f, results.get(f.name, {}), least) for f in module.functions]
+    functions = [entry if f.name == entry.name else f for f in functions]
+    return replace(module, functions=(*copies, *functions)) if copies or functions != list(module.functions) else module
+
+
+def _results(entry: Function) -> dict[str, dict[int, int]]:
+    """Of each function, the parameters that are results of the program wherever it is called, and where they begin."""
+    found: dict[str, dict[int, int]] = {}
+    for s in statements_of(entry.body):
+        if isinstance(s, Invoke):
+            views = {n: a for n, a in enumerate(s.arguments) if isinstance(a, View)}
+            outputs = {n: a.start.constant for n, a in views.items() if a.buffer.space is Space.OUTPUT}
+            before = found.get(s.function, outputs)
+            found[s.function] = {n: begins for n, begins in outputs.items() if n in before}
+    return found
+
+
+def _bytes(buffer: Buffer) -> int:
+    return buffer.size * buffer.dtype.itemsize
+
+
+def _streamed(function: Function, results: Mapping[int, int], least: int) -> Function:
+    """The function with its vector loops in pieces where they store to results that are large and not read."""
+    given = {p: results[n] for n, p in enumerate(function.parameters) if n in results and isinstance(p, Buffer)}
+    large = {p: begins for p, begins in given.items() if _bytes(p) >= least}
+    for s in statements_of(function.body):
+        if not isinstance(s, Store | Transpose):
+            for buffer, _, _ in accesses_of(s):
+                large.pop(buffer, None)
+    if not large:
+        return function
+    limits = dict(limits_of(function.body.statements))
+    return replace(function, body=with_statements(function.body, lambda s: _loop_in_pieces(s, large, least, limits)))
+
+
+def _loop_in_pieces(
+    s: Statement, large: Mapping[Buffer, int], least: int, limits: Mapping[Register, int]
+) -> Sequence[Statement]:
+    if isinstance(s, Transpose) and s.target.buffer in large:
+        return (replace(s, past=True),)
+    if not isinstance(s, For) or s.kind is not LoopKind.VECTOR or any(c.combine is not None for c in s.carries):
+        return (s,)
+    stores = [x for x in s.body.statements if isinstance(x, Store) and x.buffer in large]
+    if not stores or not _run_along(s, stores):
+        return (s,)
+    itemsize = max(x.buffer.dtype.itemsize for x in stores)
+    few = statements_written_out(statements_of(s.body)) <= _FEW_STATEMENTS
+    if few and fits(s, stores, min(LEAST_ROW, 4 * least)):
+        return _strands(s, stores, large[stores[0].buffer], min(_PIECE, least))
+    if on_lines(s, stores):
+        return (past_caches(s, stores),)
+    most = min(_BUFFERED, least)
+    if isinstance(s.stop, Register):
+        limit = limits.get(s.stop, 0)
+        return _one_piece(s, stores, limit) if 0 < limit * itemsize <= 2 * most and not s.carries else (s,)
+    length = trips(s)
+    piece = _piece(length, max(s.lanes, most // itemsize), s.lanes)
+    return (_pieces(s, stores, length, piece),) if length >= 2 * piece else (s,)
+
+
+def _strands(loop: For, stores: Sequence[Store], begins: int, most: int) -> Sequence[Statement]:
+    """The loop in strands, which is in pieces where it is long."""
+    length, lanes = trips(loop), lanes_of(loop, stores)
+    itemsize = max(x.buffer.dtype.itemsize for x in stores)
+    piece = _piece(length, max(lanes, most // itemsize), lanes)
+    if length < 2 * piece:
+        return in_strands(loop, stores, begins, index_constant(length), most // _PAGE)
+    b, pieces = Builder(), length // piece
+    with b.for_("piece", 0, pieces, kind=LoopKind.PARALLEL) as each:
+        size: Operand = index_constant(piece)
+        if length % piece:
+            left = b.compute(ScalarOp.SUB, length, b.compute(ScalarOp.MUL, each.index, piece))
+            size = b.compute(ScalarOp.SELECT, b.compute(ScalarOp.LT, left, 2 * piece), left, piece)
+        inner = moved(loop, Address(0, ((each.index, piece),)), size)
+        stored = [s for s in inner.body.statements if isinstance(s, Store) and s.buffer in {x.buffer for x in stores}]
+        for s in in_strands(inner, stored, begins, size, most // _PAGE):
+            b.add(s)
+    return b.finish().statements
+
+
+def _piece(length: int, most: int, lanes: int) -> int:
+    """The longest piece of whole vectors that divides the length, if it is half of what it may be at least."""
+    return next((n for n in range(most - most % lanes, most // 2 - 1, -lanes) if n and length % n == 0), most)
+
+
+def _run_along(loop: For, stores: Sequence[Store]) -> bool:
+    """Whether the stores go to one place after another, once to each result."""
+    inner = {r for x in statements_of(loop.body) for r in results_of(x)}
+    regular = all(
+        x.mask is None
+        and dict(x.address.terms).get(loop.index) == 1
+        and not any(r in inner for r, _ in x.address.terms)
+        for x in stores
+    )
+    others = sum(b in {x.buffer for x in stores} for s in statements_of(loop.body) for b, _, _ in accesses_of(s))
+    return regular and others == len(stores) == len({x.buffer for x in stores})
+
+
+def _pieces(loop: For, stores: Sequence[Store], length: int, piece: int) -> For:
+    """The loop over pieces of its range, each to buffers, and from there to the results."""
+    index, begin, count = Register(I64, "piece"), Register(I64, "begin"), Register(I64, "count")
+    statements: list[Statement] = []
+    size: Operand = index_constant(piece)
+    if length % piece:
+        rest = Register(I64, "rest")
+        statements += [
+            Compute(begin, ScalarOp.MUL, (index, index_constant(piece))),
+            Compute(rest, ScalarOp.SUB, (index_constant(length), begin)),
+            Compute(count, ScalarOp.MIN, (rest, index_constant(piece))),
+        ]
+        size = count
+    inner = moved(loop, Address(0, ((index, piece),)), size)
+    carries = tuple(Carry(Register(c.register.dtype, c.register.name), c.initial) for c in loop.carries)
+    results = tuple(Register(r.dtype, r.name) for r in loop.results)
+    inner = replace(
+        inner,
+        carries=tuple(replace(c, initial=o.register) for c, o in zip(inner.carries, carries, strict=True)),
+        results=results,
+    )
+    moved_body, buffers, targets = _to_buffers(inner, stores, piece)
+    inner = replace(inner, body=moved_body)
+    statements += [*map(Alloc, buffers.values()), inner]
+    statements += [stream(target, View(buffers[target.buffer]), size) for target in targets]
+    kind = LoopKind.SERIAL if carries else LoopKind.PARALLEL
+    pieces = index_constant(-(-length // piece))
+    block = Block(tuple(statements), results)
+    return For(index, index_constant(0), pieces, block, kind, carries=carries, results=loop.results)
+
+
+def _one_piece(loop: For, stores: Sequence[Store], limit: int) -> Sequence[Statement]:
+    """A loop that is no longer than a piece, to buffers, and from there to the results."""
+    body, buffers, targets = _to_buffers(loop, stores, limit)
+    copies = [stream(target, View(buffers[target.buffer]), loop.stop) for target in targets]
+    return (*map(Alloc, buffers.values()), replace(loop, body=body), *copies)
+
+
+def _to_buffers(loop: For, stores: Sequence[Store], size: int) -> tuple[Block, dict[Buffer, Buffer], list[View]]:
+    """The body of a loop with its stores to buffers, these by the results, and where in the results they belong."""
+    buffers = {
+        s.buffer: Buffer(f"piece{s.buffer.name}", s.buffer.dtype, size, Space.LOCAL, alignment=64, written=True)
+        for s in stores
+    }
+    body: list[Statement] = []
+    targets = []
+    for s in loop.body.statements:
+        if isinstance(s, Store) and s.buffer in buffers:
+            start = Address(s.address.constant, tuple(t for t in s.address.terms if t[0] is not loop.index))
+            targets.append(View(s.buffer, start))
+            s = replace(s, buffer=buffers[s.buffer], address=Address(0, ((loop.index, 1),)))
+        body.append(s)
+    return Block(tuple(body), loop.body.yields), buffers, targets
+
+
+def stream(target: View, source: View, count: Operand) -> Library:
+    """target[: count] = source[: count], past the caches."""
+    return Library("stream", (target, source, count, index_constant(target.buffer.dtype.itemsize)))
+
+
+# -- copies --------------------------------------------------------------------------------------------------------
+
+
+def _in_pieces(s: Statement, copies: list[Function], least: int) -> Sequence[Statement]:
+    """A copy of the entry's as a function over pieces, which threads share, and what is left."""
+    if not isinstance(s, Copy) or s.count * s.source.buffer.dtype.itemsize < min(_SHARED_COPY, least):
+        return (s,)
+    dtype, name = s.source.buffer.dtype, f"copy{len(copies)}"
+    target, source = (Buffer(n, dtype, s.count, Space.ARGUMENT, written=n == "a0") for n in ("a0", "a1"))
+    if s.target.buffer.space is Space.OUTPUT and s.count * dtype.itemsize >= least:
+        function = _streamed(_copying(name, target, source), {0: s.target.start.constant}, least)
+        copies.append(function)
+        return (Invoke(name, (s.target, s.source)),)
+    piece = max(1, min(_COPIED, least) // dtype.itemsize)
+    index = Register(I64, "piece")
+    views = [View(b, Address(0, ((index, piece),))) for b in (target, source)]
+    pieces, rest = divmod(s.count, piece)
+    copy = Block((Copy(views[0], views[1], piece),))
+    loop = For(index, index_constant(0), index_constant(pieces), copy, LoopKind.PARALLEL)
+    copies.append(Function(name, (target, source), Block((loop,))))
+    found: list[Statement] = [Invoke(name, (s.target, s.source))]
+    if rest:
+        done = pieces * piece
+        found.append(Copy(_from(s.target, done), _from(s.source, done), rest))
+    return found
+
+
+def _copying(name: str, target: Buffer, source: Buffer) -> Function:
+    """A vector loop that copies all of a buffer."""
+    x, index = Register(source.dtype, "x"), Register(I64, "i")
+    at = Address(0, ((index, 1),))
+    body = Block((Load(x, source, at), Store(target, at, x)))
+    length, lanes = index_constant(source.size), LINE // source.dtype.itemsize
+    return Function(
+        name, (target, source), Block((For(index, index_constant(0), length, body, LoopKind.VECTOR, lanes=lanes),))
+    )
+
+
+def _from(view: View, place: int) -> View:
+    return View(view.buffer, Address(view.start.constant + place, view.start.terms))

@@ -1,0 +1,136 @@
+"""Reductions along short rows: the rows become the lanes, and what is reduced is written out, and stored beside it.
+
+Partial results are joined as a vector loop joins its lanes, by halving, so that every bit stays as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from tracer.ir.loop import (
+    Address,
+    Block,
+    Compute,
+    Constant,
+    For,
+    Load,
+    LoopKind,
+    Operand,
+    Register,
+    Statement,
+    Store,
+    index_constant,
+)  # fmt: skip
+from tracer.ir.loop.walk import statements_of
+from tracer.ir.scalar import ScalarOp
+from tracer.schedule.terms.cost_model import statements_written_out, trips
+
+_MOST_ELEMENTS: Final = 8  # of a row, and of what one lane is from the next
+_LEAST_ROWS: Final = 64
+_MOST_STATEMENTS: Final = 64  # of one row, written out
+
+
+def with_rows_in_lanes(loop: For) -> For | None:
+    """A parallel loop over rows, their reductions written out; None where it is not that, or rows are long."""
+    inner = [s for s in loop.body.statements if isinstance(s, For)]
+    if loop.kind is not LoopKind.PARALLEL or not inner or trips(loop) < _LEAST_ROWS:
+        return None
+    if not all(isinstance(s, For | Compute | Load | Store) for s in loop.body.statements):
+        return None
+    if not all(_is_short(s, loop.index) for s in inner) or _reads_what_it_stores(loop):
+        return None
+    if sum(trips(s) * statements_written_out(s.body.statements) for s in inner) > _MOST_STATEMENTS:
+        return None
+    written: list[Statement] = []
+    for s in loop.body.statements:
+        written += _written_out(s) if isinstance(s, For) else [s]
+    return replace(loop, body=Block(tuple(written)))
+
+
+def _is_short(loop: For, row: Register) -> bool:
+    """Whether a loop reduces a few numbers, which lie close to those of the next row."""
+    known = loop.start == index_constant(0) and isinstance(loop.stop, Constant) and loop.step == 1
+    if not known or not loop.carries or not 1 < trips(loop) <= _MOST_ELEMENTS:
+        return False
+    reduces = all(carry.combine is not None and carry.identity is not None for carry in loop.carries)
+    plain = all(isinstance(s, Load | Compute | Store) for s in loop.body.statements)
+    return reduces and plain and all(
+        abs(coefficient) <= _MOST_ELEMENTS
+        for s in loop.body.statements if isinstance(s, Load | Store)
+        for register, coefficient in s.address.terms if register is row
+    )  # fmt: skip
+
+
+def _reads_what_it_stores(loop: For) -> bool:
+    """Whether a round might read what another has stored: then they follow each other."""
+    statements = list(statements_of(loop.body))
+    read = {s.buffer for s in statements if isinstance(s, Load)}
+    return any(isinstance(s, Store) and s.buffer in read for s in statements)
+
+
+def _written_out(loop: For) -> list[Statement]:
+    """The rounds of a reduction one after another, and what joins them."""
+    statements: list[Statement] = []
+    rounds: list[tuple[Operand, ...]] = []
+    for number in range(trips(loop)):
+        values: dict[Register, Operand] = {loop.index: index_constant(number)}
+        for carry in loop.carries:
+            assert carry.identity is not None
+            values[carry.register] = carry.identity
+        for s in loop.body.statements:
+            assert isinstance(s, Compute | Load | Store)
+            statements.append(_with_values(s, values))
+        rounds.append(tuple([_value(x, values) for x in loop.body.yields]))
+    for carry, result, partial in zip(loop.carries, loop.results, zip(*rounds, strict=True), strict=True):
+        assert carry.combine is not None
+        joined = _joined(carry.combine, partial, statements)
+        statements.append(Compute(result, carry.combine, (carry.initial, joined)))
+    return statements
+
+
+def _joined(op: ScalarOp, partial: Sequence[Operand], statements: list[Statement]) -> Operand:
+    """Halves joined with each other, as many lanes of which only the first are not the identity."""
+    half = 1 << (len(partial) - 1).bit_length()
+    while half > 1:
+        half //= 2
+        lower = list(partial[:half])
+        for n, upper in enumerate(partial[half:]):
+            result = Register(lower[n].dtype)
+            statements.append(Compute(result, op, (lower[n], upper)))
+            lower[n] = result
+        partial = lower
+    return partial[0]
+
+
+def _with_values(s: Compute | Load | Store, values: dict[Register, Operand]) -> Statement:
+    """A statement with a result of its own, what it reads replaced. values: grows by the result."""
+    if isinstance(s, Store):
+        mask = None if s.mask is None else _value(s.mask, values)
+        return replace(s, address=_place(s.address, values), value=_value(s.value, values), mask=mask)
+    result = Register(s.result.dtype, s.result.name)
+    match s:
+        case Compute():
+            new: Compute | Load = replace(s, operands=tuple([_value(x, values) for x in s.operands]), result=result)
+        case Load():
+            mask = None if s.mask is None else _value(s.mask, values)
+            fill = None if s.fill is None else _value(s.fill, values)
+            new = Load(result, s.buffer, _place(s.address, values), mask, fill)
+    values[s.result] = result
+    return new
+
+
+def _value(operand: Operand, values: dict[Register, Operand]) -> Operand:
+    return values.get(operand, operand) if isinstance(operand, Register) else operand
+
+
+def _place(address: Address, values: dict[Register, Operand]) -> Address:
+    constant, terms = address.constant, []
+    for register, coefficient in address.terms:
+        value = values.get(register, register)
+        if isinstance(value, Constant):
+            constant += int(value.value) * coefficient
+        else:
+            terms.append((value, coefficient))
+    return Address(constant, tuple(terms))

@@ -1,0 +1,1 @@
+"""One element of a result on demand: how fused producers are evaluated in place."""

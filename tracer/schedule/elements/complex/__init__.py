@@ -1,0 +1,1 @@
+"""Complex arithmetic and functions on pairs of real scalars."""

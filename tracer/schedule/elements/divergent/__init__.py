@@ -1,0 +1,1 @@
+"""Loops whose lanes stop at different iterations."""

@@ -1,0 +1,94 @@
+"""Slices that are updated: whether new values are computed where they are stored, or have memory of their own first.
+
+An update that has nothing to do with the array goes into its memory at once, and so does one that reads of it, element
+by element, what it replaces, as `u.at[1:-1].add(f(v))` does. One that reads other elements, as in a stencil with fixed
+borders, needs the old values while it is stored: if it is most of the array, the result has other memory, and only
+what is around it is copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tracer.ir.primitive import Compare, Composite, Convert, Join, Library, Pointwise, Reduce, Scatter
+from tracer.ir.program import Atom, Equation, Literal, Var
+from tracer.ir.types import size
+from tracer.schedule.elements.puller import is_map, is_name
+
+_FAR = 100  # equations before an update that are looked at
+
+
+def is_update(equation: Equation) -> bool:
+    """Whether the equation puts a slice of new values into an array."""
+    return equation.primitive.name == "dynamic_update_slice"
+
+
+def is_stored_at_once(equation: Equation, definitions: Mapping[Var, Equation]) -> bool:
+    """Whether the new values of an update are computed where they are stored."""
+    reads = reads_its_array(equation, definitions)
+    return reads is False or (reads is True and is_most(equation))
+
+
+def is_computed_in_place(equation: Equation, definitions: Mapping[Var, Equation]) -> bool:
+    """Whether new values are computed from the array while they are stored."""
+    stored = is_update(equation) and is_stored_at_once(equation, definitions)
+    return stored and reads_its_array(equation, definitions) is True
+
+
+def is_made_anew(equation: Equation, definitions: Mapping[Var, Equation]) -> bool:
+    """Whether an array is stored by loops of its own, wherever it is wanted: not in the memory of an operand."""
+    match equation.primitive.lower:
+        case Join() | Reduce() | Library("dot") | Composite():
+            return True
+        case Scatter():
+            return is_computed_in_place(equation, definitions)
+        case _:
+            return is_map(equation) and not is_name(equation)
+
+
+def reads_its_array(equation: Equation, definitions: Mapping[Var, Equation]) -> bool | None:
+    """Whether an update or scatter computes what it stores, or where, from elements of the array that it may have
+    replaced; None where that is not clear."""
+    array, place = equation.inputs[0], _place(equation)
+    waiting = [(atom, place is not None and n == 0) for n, atom in enumerate(equation.inputs[1:])]
+    seen: set[tuple[Atom, bool]] = set()
+    while waiting:
+        atom, same = waiting.pop()  # same: it is read at the elements of the update
+        if atom is array:
+            return True
+        if not isinstance(atom, Var) or (atom, same) in seen:
+            continue
+        seen.add((atom, same))
+        before = definitions.get(atom)
+        if before is not None and is_map(before) and not (same and _takes_slice(before, array, place)):
+            waiting += [(operand, same and _keeps_places(before)) for operand in before.inputs]
+        if len(seen) > _FAR:
+            return None
+    return False
+
+
+def _place(equation: Equation) -> tuple[int, ...] | None:
+    """Where an update goes, if that is known."""
+    starts = equation.inputs[2:]
+    if not is_update(equation) or not all(isinstance(start, Literal) for start in starts):
+        return None
+    return tuple(int(start.value) for start in starts if isinstance(start, Literal))
+
+
+def _takes_slice(equation: Equation, array: Atom, place: tuple[int, ...] | None) -> bool:
+    """Whether the equation takes a slice of an array from there."""
+    params = equation.params
+    if equation.primitive.name != "slice" or equation.inputs[0] is not array:
+        return False
+    return params["start_indices"] == place and set(params["strides"]) == {1}
+
+
+def _keeps_places(equation: Equation) -> bool:
+    """Whether an element is computed from elements of the operands that have its index."""
+    return isinstance(equation.primitive.lower, Pointwise | Compare | Convert)
+
+
+def is_most(equation: Equation) -> bool:
+    """Whether the new values of an update are most of the array, at a place that is known."""
+    array, new, *starts = equation.inputs
+    return all(isinstance(start, Literal) for start in starts) and 2 * size(new.type) > size(array.type)

@@ -1,0 +1,147 @@
+"""How much is computed inline before a value: where that grows too much, a value among it is stored.
+
+Operations are counted once for each equation that is pulled, functions written out. Counts are kept, as upper bounds
+once values behind them are stored, and taken anew where a bound is too large: so long programs take time in their
+length.
+
+Stored is what passes a narrow place of the program: of a long sum of weighted values and the sum of its weights, both
+sums so far, and no weight. Values that are computed from the same ones, but not read by who pulls too much, are stored
+there, too, lest the same ones be computed again for them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Final
+
+from tracer.ir.program import Equation, Var
+from tracer.schedule.terms.element_cost import operations_of
+
+MOST_OPERATIONS = 800  # in one nest, functions written out: more would spill registers and cost compile time
+_NARROW: Final = 4  # values
+_PLACES: Final = 8  # that are tried
+_CHEAP: Final = 2  # operations that are repeated rather than stored
+
+
+def limited(equations: Sequence[Equation], inline: dict[Var, Equation]) -> dict[Var, int]:
+    """The operations of each value that is not inline, with all before it. What is to be stored leaves `inline`."""
+    counted = _Count(equations, inline)
+    for number in range(len(equations)):
+        counted.limit(number)
+    return counted.operations()
+
+
+class _Count:
+    def __init__(self, equations: Sequence[Equation], inline: dict[Var, Equation]) -> None:
+        self.equations = equations
+        self.inline = inline
+        self.own = [operations_of(equation) for equation in equations]
+        number = {v: number for number, equation in enumerate(equations) for v in equation.outputs}
+        self.operands = [[(a, number[a]) for a in e.inputs if isinstance(a, Var) and a in number] for e in equations]
+        self.before: dict[Var, dict[int, int]] = {}  # of inline values: the equations pulled at most, their operations
+        self.total: dict[Var, int] = {}  # their operations, as one number
+        self.readers: dict[Var, list[int]] = {}
+        for at, equation in enumerate(equations):
+            for atom in equation.inputs:
+                if isinstance(atom, Var):
+                    self.readers.setdefault(atom, []).append(at)
+
+    def limit(self, number: int) -> None:
+        """Count an equation; store values before it until it is within the limit."""
+        pulled = {number: self.own[number]}
+        for variable, _ in self.operands[number]:
+            if variable in self.inline:
+                pulled |= self.before[variable]
+        if sum(pulled.values()) > MOST_OPERATIONS:
+            pulled = self._pulled(number)
+            while sum(pulled.values()) > MOST_OPERATIONS and len(pulled) > 1:
+                for variable in self._at_narrow_place(number, pulled) or self._chosen(number, pulled):
+                    del self.inline[variable]
+                pulled = self._pulled(number)
+        for variable in self.equations[number].outputs:
+            if variable in self.inline:
+                self.before[variable] = pulled
+                self.total[variable] = sum(pulled.values())
+
+    def _pulled(self, number: int) -> dict[int, int]:
+        """The equations that one pulls, itself among them, and their operations."""
+        pulled, waiting = {number: self.own[number]}, [number]
+        inline, operands = self.inline, self.operands
+        while waiting:
+            for variable, earlier in operands[waiting.pop()]:
+                if earlier not in pulled and variable in inline:
+                    pulled[earlier] = self.own[earlier]
+                    waiting.append(earlier)
+        return pulled
+
+    def _at_narrow_place(self, number: int, pulled: Mapping[int, int]) -> Sequence[Var]:
+        """What passes the last of the narrowest places in the latter half of what is pulled, if any is narrow."""
+        order = sorted(pulled)
+        crossing, before, total, places = 0, 0, sum(pulled.values()), []
+        ends: dict[int, int] = {}  # how many values are read last, of the readers so far, by an equation
+        for earlier, following in pairwise(order):
+            before += pulled[earlier]
+            for variable in self._dear_results(earlier):
+                last = self._last_reader(variable, number)
+                if last > earlier:
+                    crossing += 1
+                    ends[last] = ends.get(last, 0) + 1
+            crossing -= sum(ends.pop(reader) for reader in [r for r in ends if r < following])
+            if 2 * before >= total and 0 < crossing <= _NARROW:
+                places.append((crossing, -following))
+        for _, place in sorted(places)[:_PLACES]:
+            found = self._passing(number, pulled, -place)
+            if found:
+                return found
+        return ()
+
+    def _passing(self, number: int, pulled: Mapping[int, int], place: int) -> Sequence[Var]:
+        """What is read from `place` on and computed before it, of what is pulled or shares dear values with it; nothing
+        if that is too much for one nest."""
+        found = []
+        together = {earlier: count for earlier, count in pulled.items() if earlier < place}
+        waiting = list(together)
+        while waiting:
+            earlier = waiting.pop()
+            for variable in self._dear_results(earlier):
+                readers = self.readers.get(variable, [])
+                late = self._last_reader(variable, number) if earlier in pulled else readers[-1] if readers else -1
+                if late >= place:
+                    found.append(variable)
+                for reader in readers:
+                    inline = [v for v in self.equations[reader].outputs if v in self.inline]
+                    if reader < place and reader not in together and inline:
+                        together |= self.before[inline[0]]
+                        waiting.append(reader)
+            if len(found) > _NARROW:
+                return ()
+        return found if sum(together.values()) <= MOST_OPERATIONS else ()
+
+    def _dear_results(self, number: int) -> Sequence[Var]:
+        """The inline results of an equation that had better not be computed again."""
+        return [v for v in self.equations[number].outputs if v in self.inline and self.total[v] > _CHEAP]
+
+    def _last_reader(self, variable: Var, number: int) -> int:
+        """The last equation up to a number that reads a value; -1: none."""
+        readers = self.readers.get(variable, [])
+        at = bisect_right(readers, number)
+        return readers[at - 1] if at else -1
+
+    def _chosen(self, number: int, pulled: Iterable[int]) -> Sequence[Var]:
+        """The last value pulled that is read more than once, lest its readers compute it again on either side of the
+        cut; else all operands."""
+        for earlier in sorted(pulled, reverse=True):
+            for variable in self.equations[earlier].outputs:
+                if earlier != number and variable in self.inline and len(self.readers[variable]) > 1:
+                    return (variable,)
+        return list(dict.fromkeys(variable for variable, _ in self.operands[number] if variable in self.inline))
+
+    def operations(self) -> dict[Var, int]:
+        found = {}
+        for number, equation in enumerate(self.equations):
+            if not all(variable in self.inline for variable in equation.outputs):
+                total = sum(self._pulled(number).values())
+                found.update(dict.fromkeys(equation.outputs, total))
+        return found

@@ -1,0 +1,1 @@
+"""Mapping of loop nests to a GPU's grid, blocks and threads."""

@@ -1,0 +1,1 @@
+"""Loop passes for every machine: row fusion, storage folding, splitting of reductions."""

@@ -1,0 +1,131 @@
+"""The greatest and least of floats by keys: unsigned integers in the order of the floats, NaN beyond all of them.
+
+`maximum` of floats that minds NaN and the signs of zeros is six instructions, each waiting for the one before. A key
+takes four that wait for nothing, and the greater of two keys is one. Written for a sign-magnitude word b of n bits, a
+key is b, its lower bits turned around where it is negative, minus the key of what is to be least: -infinity for
+maxima, behind which the NaNs with a sign wrap to the far end; for minima the first NaN without one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from tracer.ir.dtypes import F32, F64, I32, I64, U32, U64, DType
+from tracer.ir.loop import Block, Carry, Compute, Constant, For, LoopKind, Module, Operand, Register
+from tracer.ir.loop.build import Builder, constant
+from tracer.ir.loop.walk import operands_of, statements_of
+from tracer.ir.scalar import ScalarOp
+
+_WORDS: Final[dict[DType, tuple[DType, DType]]] = {F32: (I32, U32), F64: (I64, U64)}
+_INFINITY: Final = {F32: 0x7F800000, F64: 0x7FF0000000000000}
+
+
+def key_extremes(module: Module) -> Module:
+    """The module with the vector loops that find extreme floats comparing keys."""
+    return replace(module, functions=tuple(replace(f, body=_block(f.body)) for f in module.functions))
+
+
+def is_keyed(op: ScalarOp, dtype: DType) -> bool:
+    """Whether an operation looks for extremes of floats that have keys."""
+    return op in (ScalarOp.MAX, ScalarOp.MIN) and dtype in _WORDS
+
+
+def _block(block: Block) -> Block:
+    builder = Builder()
+    for s in block.statements:
+        if isinstance(s, For) and s.kind is LoopKind.VECTOR:
+            _loop(builder, s)
+        elif isinstance(s, For):
+            builder.add(replace(s, body=_block(s.body)))
+        else:
+            builder.add(s)
+    return builder.finish(*block.yields)
+
+
+def _loop(builder: Builder, loop: For) -> None:
+    """Write the loop; what it found is turned back into floats behind it."""
+    keyed = {n: step for n in range(len(loop.carries)) if (step := _step(loop, n)) is not None}
+    if not keyed:
+        builder.add(loop)
+        return
+    carries, results, yields = list(loop.carries), list(loop.results), list(loop.body.yields)
+    body = Builder()
+    steps = {step.result: n for n, step in keyed.items()}
+    for n in keyed:
+        carry, unsigned = carries[n], _WORDS[carries[n].register.dtype][1]
+        assert carry.combine is not None
+        least = carry.combine is ScalarOp.MAX
+        start = key_of(builder, carry.combine, carry.initial)
+        identity = constant(0 if least else np.iinfo(unsigned).max, unsigned)
+        carries[n] = Carry(Register(unsigned, carry.register.name), start, carry.combine, identity)
+        results[n] = Register(unsigned, "key")
+    for s in loop.body.statements:
+        place = steps.get(s.result) if isinstance(s, Compute) else None
+        if place is None:
+            body.add(s)
+            continue
+        old = loop.carries[place]
+        assert isinstance(s, Compute)
+        assert old.combine is not None
+        (value,) = [x for x in s.operands if x is not old.register]
+        yields[place] = body.apply(old.combine, carries[place].register, key_of(body, old.combine, value))
+    finished = body.finish(*yields)
+    builder.add(replace(loop, body=finished, carries=tuple(carries), results=tuple(results)))
+    for n in keyed:
+        op = carries[n].combine
+        assert op is not None
+        builder.add(from_key(builder, op, results[n], loop.results[n]))
+
+
+def _step(loop: For, n: int) -> Compute | None:
+    """The statement that takes one more float into a carry, where nothing else reads the carry."""
+    carry, found = loop.carries[n], loop.body.yields[n]
+    if carry.combine not in (ScalarOp.MAX, ScalarOp.MIN) or carry.register.dtype not in _WORDS:
+        return None
+    readers = [s for s in statements_of(loop.body) if carry.register in operands_of(s)]
+    (step,) = readers if len(readers) == 1 else [None]
+    if not isinstance(step, Compute) or step not in loop.body.statements or step.result is not found:
+        return None
+    once = sum(x is carry.register for x in step.operands) == 1
+    shown = sum(x is found for x in loop.body.yields) + sum(found in operands_of(s) for s in statements_of(loop.body))
+    return step if step.op is carry.combine and once and shown == 1 else None
+
+
+def key_of(b: Builder, op: ScalarOp, value: Operand) -> Operand:
+    """The key of an f32 or f64, for maxima or minima."""
+    signed, unsigned = _WORDS[value.dtype]
+    if isinstance(value, Constant):
+        word = int(np.asarray(value.value).view(np.dtype(f"u{value.dtype.itemsize}")))
+        return constant(_key_of_word(op, word, value.dtype), unsigned)
+    turned = _turn(b, b.apply(ScalarOp.BITCAST, value, dtype=signed), signed)
+    return b.apply(ScalarOp.SUB, b.apply(ScalarOp.BITCAST, turned, dtype=unsigned), _least(op, value.dtype))
+
+
+def from_key(b: Builder, op: ScalarOp, key: Register, result: Register) -> Compute:
+    """result = the float of a key."""
+    signed = _WORDS[result.dtype][0]
+    turned = b.apply(ScalarOp.ADD, key, _least(op, result.dtype))
+    word = _turn(b, b.apply(ScalarOp.BITCAST, turned, dtype=signed), signed)
+    return Compute(result, ScalarOp.BITCAST, (word,))
+
+
+def _turn(b: Builder, word: Operand, signed: DType) -> Operand:
+    """The word, its lower bits the other way round where it is negative."""
+    sign = b.apply(ScalarOp.SHR_ARITHMETIC, word, constant(signed.itemsize * 8 - 1, signed))
+    return b.apply(ScalarOp.XOR, word, b.apply(ScalarOp.AND, sign, constant(np.iinfo(signed).max, signed)))
+
+
+def _least(op: ScalarOp, dtype: DType) -> Constant:
+    """The turned word that is to have key 0."""
+    bits, infinity = dtype.itemsize * 8, _INFINITY[dtype]
+    negative = (infinity | 1 << (bits - 1)) ^ ((1 << (bits - 1)) - 1)
+    return constant(negative if op is ScalarOp.MAX else infinity + 1, _WORDS[dtype][1])
+
+
+def _key_of_word(op: ScalarOp, word: int, dtype: DType) -> int:
+    bits = dtype.itemsize * 8
+    turned = word ^ ((1 << (bits - 1)) - 1) if word >> (bits - 1) else word
+    return (turned - int(_least(op, dtype).value)) % (1 << bits)

@@ -1,0 +1,209 @@
+"""Long reductions to few results: blocks of a fixed length first, which threads may share, then their partial results.
+
+The blocks follow from the length alone, so the result does not depend on who reduced which of them. They are as long
+as divides the length, where such a number is near: what is left behind the last one is another loop to compile, and so
+would be more vectors of partial results than one at a time. These lie behind everything else in the arena, where one
+reduction after another uses the same place.
+
+Where the array lies in memory, blocks are reduced two or four side by side, each in its own order: a core fetches
+neighbouring pages ahead one by one, but several that are far from each other at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from tracer.ir.dtypes import I64
+from tracer.ir.loop import (
+    Address,
+    Block,
+    Buffer,
+    Carry,
+    Compute,
+    Constant,
+    Fault,
+    For,
+    Function,
+    Invoke,
+    Load,
+    LoopKind,
+    Module,
+    Operand,
+    Register,
+    Space,
+    Statement,
+    Store,
+    View,
+    index_constant,
+)  # fmt: skip
+from tracer.ir.loop.walk import with_statements
+from tracer.schedule.terms.clone import copied
+from tracer.schedule.terms.loop_slicing import moved
+
+BLOCK: Final = 1 << 15  # elements: some microseconds of one core
+_STEPS: Final = 512  # of a block's length, in which others are tried: 64 elements
+_LEAST_BLOCKS: Final = 8
+_VECTOR_BYTES: Final = 64
+_MOST_STATEMENTS: Final = 80  # of a body that is written twice, for the blocks and for the rest
+_ALIGNMENT: Final = 64
+FAR: Final = 1 << 25  # bytes that are read, from which on blocks are reduced side by side
+_BESIDE: Final = (4, 2)  # so many, the first that divides how many there are
+_FEW_STATEMENTS: Final = 4  # of a body that is written so often
+
+
+def split_reductions(module: Module, block: int = BLOCK, far: int = FAR) -> Module:
+    """The module with long reductions in two steps. far: bytes, see FAR."""
+    functions: list[Function] = []
+    split: dict[str, tuple[Function, Function, list[Buffer]]] = {}
+    arena = -(-module.arena // _ALIGNMENT) * _ALIGNMENT
+    size = arena
+    for function in module.functions:
+        parts = None if function.name == module.entry else _split(function, block, far)
+        if parts is None:
+            functions.append(function)
+            continue
+        buffers, offset = [], arena
+        for parameter in parts[2]:
+            name = f"{function.name}.{parameter.name}"
+            buffers.append(replace(parameter, name=name, space=Space.ARENA, offset=offset))
+            offset += -(-parameter.size * parameter.dtype.itemsize // _ALIGNMENT) * _ALIGNMENT
+        size = max(size, offset)
+        split[function.name] = (parts[0], parts[1], buffers)
+        functions += parts[:2]
+    if not split:
+        return module
+    functions = [
+        replace(f, body=with_statements(f.body, lambda s: _in_two_steps(s, split))) if f.name == module.entry else f
+        for f in functions
+    ]
+    return replace(module, functions=tuple(functions), arena=size)
+
+
+def _in_two_steps(s: Statement, split: Mapping[str, tuple[Function, Function, list[Buffer]]]) -> Sequence[Statement]:
+    """Both steps in the place of a call of what is split."""
+    if not isinstance(s, Invoke) or s.function not in split:
+        return (s,)
+    first, second, buffers = split[s.function]
+    given = (*s.arguments, *map(View, buffers))
+    return Invoke(first.name, given), Invoke(second.name, given)
+
+
+def _split(function: Function, block: int, far: int) -> tuple[Function, Function, list[Buffer]] | None:
+    """The reduction of blocks, that of the partial results, and the parameters for them; None for other functions."""
+    loop = _reduction(function)
+    if loop is None or not isinstance(loop.stop, Constant):
+        return None
+    length = int(loop.stop.value)
+    if length < _LEAST_BLOCKS * block:
+        return None
+    block = _dividing(length, block)
+    blocks, rest = divmod(length, block)
+    if rest and len(loop.body.statements) > _MOST_STATEMENTS:
+        return None
+    partial = [
+        Buffer(f"partial{n}", carry.register.dtype, blocks, Space.ARGUMENT, 0, _ALIGNMENT, written=True)
+        for n, carry in enumerate(loop.carries)
+    ]
+    parameters = (*function.parameters, *partial)
+    beside = _beside(loop, length, blocks, far)
+    first = Function(f"{function.name}.blocks", parameters, _blocks(loop, partial, blocks, block, beside))
+    joined = _joined(loop, partial, blocks, block, rest)
+    second = Function(f"{function.name}.joined", parameters, Block((*joined, *function.body.statements[1:])))
+    return first, second, partial
+
+
+def _dividing(length: int, block: int) -> int:
+    """The length of blocks that is nearest to `block` and divides the whole; `block` itself if none near does."""
+    near = range(block // 2, min(2 * block, length // _LEAST_BLOCKS) + 1, max(1, block // _STEPS))
+    return min((n for n in near if length % n == 0), key=lambda n: abs(n - block), default=block)
+
+
+def _reduction(function: Function) -> For | None:
+    """The one loop of a function that reduces everything."""
+    if not function.body.statements or not isinstance(function.body.statements[0], For):
+        return None
+    loop, *after = function.body.statements
+    assert isinstance(loop, For)
+    plain = all(isinstance(s, Load | Compute | Fault) for s in loop.body.statements)
+    simple = loop.start == index_constant(0) and loop.step == 1 and loop.kind is LoopKind.SERIAL
+    combined = bool(loop.carries) and all(carry.combine is not None for carry in loop.carries)
+    constant = all(isinstance(carry.initial, Constant) for carry in loop.carries)
+    last = all(isinstance(s, Compute | Store) for s in after)
+    return loop if plain and simple and combined and constant and last else None
+
+
+def _beside(loop: For, length: int, blocks: int, far: int) -> int:
+    """How many blocks are reduced side by side."""
+    statements = loop.body.statements
+    loads = [s for s in statements if isinstance(s, Load) and any(r is loop.index for r, _ in s.address.terms)]
+    few = len(loop.carries) == 1 and len(statements) <= _FEW_STATEMENTS
+    if not few or not loads or any(isinstance(s, Fault) for s in statements):
+        return 1
+    is_far = sum(length * s.buffer.dtype.itemsize for s in loads) >= far
+    return next((n for n in _BESIDE if is_far and blocks % n == 0), 1)
+
+
+def _blocks(loop: For, partial: list[Buffer], blocks: int, block: int, beside: int) -> Block:
+    """Each block's partial results: the identity is what they start from, the initial value comes in last."""
+    index = Register(I64, "block")
+    carries = []
+    for carry in loop.carries:
+        assert carry.identity is not None, "a carry that combines has an identity"
+        carries.append(replace(carry, initial=carry.identity))
+    inner = moved(replace(loop, carries=tuple(carries)), Address(0, ((index, beside * block),)), index_constant(block))
+    inner = _side_by_side(inner, beside, block)
+    buffers = partial * beside
+    results = tuple(Register(buffer.dtype, "partial") for buffer in buffers)
+    places = [Address(n // len(partial), ((index, beside),)) for n in range(len(buffers))]
+    stores = map(Store, buffers, places, results)
+    body = Block((replace(inner, results=results), *stores))
+    return Block((For(index, index_constant(0), index_constant(blocks // beside), body, LoopKind.PARALLEL),))
+
+
+class _Same(dict[Buffer | Register, Buffer | Register]):
+    """What has no other name keeps its own."""
+
+    def __missing__(self, key: Buffer | Register) -> Buffer | Register:
+        return key
+
+
+def _side_by_side(loop: For, times: int, apart: int) -> For:
+    """The loop with its body so many times, over ranges so far apart. Its results are those of each in turn."""
+    carries, statements, yields = [*loop.carries], [*loop.body.statements], [*loop.body.yields]
+    for number in range(1, times):
+        other = moved(loop, Address(number * apart), loop.stop)
+        names = _Same({other.index: loop.index})
+        for carry in other.carries:
+            own = names[carry.register] = Register(carry.register.dtype, carry.register.name)
+            carries.append(replace(carry, register=own))
+        body = copied(other.body, names)
+        statements += body.statements
+        yields += body.yields
+    return replace(loop, carries=tuple(carries), body=Block(tuple(statements), tuple(yields)))
+
+
+def _joined(loop: For, partial: list[Buffer], blocks: int, block: int, rest: int) -> list[Statement]:
+    """The partial results together, and what is left behind the last block."""
+    index = Register(I64, "block")
+    results = loop.results if not rest else tuple(Register(r.dtype, "sum") for r in loop.results)
+    carries, loads, joins, yields = [], [], [], []
+    for carry, buffer in zip(loop.carries, partial, strict=True):
+        assert carry.combine is not None, "see _reduction"
+        so_far, part, total = (Register(buffer.dtype, name) for name in ("acc", "partial", "total"))
+        carries.append(Carry(so_far, carry.initial, carry.combine, carry.identity))
+        loads.append(Load(part, buffer, Address(0, ((index, 1),))))
+        joins.append(Compute(total, carry.combine, (so_far, part)))
+        yields.append(total)
+    body = Block((*loads, *joins), tuple(yields))
+    count, lanes = index_constant(blocks), _VECTOR_BYTES // max(buffer.dtype.itemsize for buffer in partial)
+    statements: list[Statement] = [
+        For(index, index_constant(0), count, body, LoopKind.VECTOR, 1, lanes, tuple(carries), results)
+    ]
+    if rest:
+        tail = moved(loop, Address(blocks * block), index_constant(rest))
+        starts: tuple[Operand, ...] = results
+        entry = tuple(replace(c, initial=r) for c, r in zip(loop.carries, starts, strict=True))
+        statements.append(replace(tail, carries=entry))
+    return statements

@@ -1,0 +1,23 @@
+"""Loops that run one element at a time, for machines and measurements without vectors.
+
+Reductions keep their lanes, which belong to what their results mean (see `ir.loop`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tracer.ir.loop import For, LoopKind, Module, Statement
+from tracer.ir.loop.walk import with_statements
+
+
+def one_at_a_time(module: Module) -> Module:
+    """The module with every independent vector loop as a serial one."""
+    functions = tuple(replace(f, body=with_statements(f.body, _serial)) for f in module.functions)
+    return replace(module, functions=functions)
+
+
+def _serial(statement: Statement) -> tuple[Statement]:
+    if isinstance(statement, For) and statement.kind is LoopKind.VECTOR and not statement.carries:
+        return (replace(statement, kind=LoopKind.SERIAL, lanes=1),)
+    return (statement,)

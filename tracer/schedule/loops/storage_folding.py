@@ -1,0 +1,151 @@
+"""Arrays that a nest over rows writes and reads one row at a time, and nobody else reads: one row in a local buffer.
+
+Nests that were fused hand each other whole arrays in the arena. Where every row is written before it is read, a row's
+memory is enough: it stays in the nearest cache, and the arena needs no room for the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from tracer.ir.loop import (
+    Address,
+    Alloc,
+    Block,
+    Buffer,
+    For,
+    Function,
+    If,
+    Invoke,
+    Load,
+    Module,
+    Register,
+    Space,
+    Statement,
+    Store,
+    View,
+    While,
+    index_constant,
+)  # fmt: skip
+from tracer.ir.loop.walk import accesses_of, statements_of, with_statements
+from tracer.schedule.loops.row_fusion import loop_over_rows, row_step
+from tracer.schedule.terms.cost_model import trips
+
+_LEAST_ARRAY: Final = 1 << 16  # bytes; smaller ones are in a near cache anyway
+_MOST_BYTES: Final = 1 << 16  # of a function's local rows: a part of its thread's stack
+_ALIGNMENT: Final = 64
+
+
+def keep_rows_local(module: Module) -> Module:
+    """The module with such arrays in local buffers."""
+    functions = {f.name: f for f in module.functions}
+    entry = functions[module.entry]
+    statements = list(statements_of(entry.body))
+    users: dict[Buffer, int] = {}
+    calls: dict[str, list[Invoke]] = {}
+    for s in statements:
+        for buffer, _, _ in accesses_of(s):
+            users[buffer] = users.get(buffer, 0) + 1
+        if isinstance(s, Invoke):
+            calls.setdefault(s.function, []).append(s)
+    local: dict[str, dict[int, int]] = {}  # of a function: which parameters are local, and how long a row is
+    for name, made in calls.items():
+        found = _local_parameters(functions[name], made, users)
+        if found:
+            local[name] = found
+    if not local:
+        return module
+    entry = replace(entry, body=with_statements(entry.body, lambda s: _without(s, local)))
+    changed = [_with_rows(f, local[f.name]) if f.name in local else f for f in module.functions if f.name != entry.name]
+    return replace(module, functions=(*changed, entry))
+
+
+def _local_parameters(function: Function, calls: list[Invoke], users: Mapping[Buffer, int]) -> dict[int, int]:
+    """The parameters that may be local, with the elements of a row."""
+    loop = loop_over_rows(function)
+    found: dict[int, int] = {}
+    if loop is None:
+        return found
+    room = _MOST_BYTES
+    for number, parameter in enumerate(function.parameters):
+        given = [call.arguments[number] for call in calls]
+        if not isinstance(parameter, Buffer) or not all(_is_alone(view, users) for view in given):
+            continue
+        row = _row_written_first(parameter, loop)
+        if row is None or row * trips(loop) != parameter.size:
+            continue
+        room -= row * parameter.dtype.itemsize
+        if parameter.size * parameter.dtype.itemsize >= _LEAST_ARRAY and room >= 0:
+            found[number] = row
+    return found
+
+
+def _is_alone(view: object, users: Mapping[Buffer, int]) -> bool:
+    """Whether a call is all that knows of an array in the arena."""
+    if not isinstance(view, View) or view.buffer.space is not Space.ARENA or view.start != Address():
+        return False
+    return users[view.buffer] == 1
+
+
+def _row_written_first(buffer: Buffer, loop: For) -> int | None:
+    """How long a row is, where the first that a row does to the buffer is to write all of that row; else None."""
+    extents = {s.index: s for s in statements_of(loop.body) if isinstance(s, For)}
+    steps = {row_step(address, loop.index, extents) for address in _addresses(loop.body, buffer)}
+    row = steps.pop() if len(steps) == 1 else None
+    if row is None:
+        return None
+    for s in loop.body.statements:
+        inner = [s, *(statements_of(s.body) if isinstance(s, For) else ())]
+        touching = [t for t in inner if any(b is buffer for b, _, _ in accesses_of(t))]
+        if not touching:
+            continue
+        if isinstance(s, If | While) or not all(isinstance(t, Store) and t.mask is None for t in touching):
+            return None
+        stored = next(t for t in touching if isinstance(t, Store))
+        whole = isinstance(s, For) and any(stored is t for t in s.body.statements) and _fills(stored, s, loop, row)
+        return row if whole else None
+    return None
+
+
+def _fills(s: Store, inner: For, loop: For, row: int) -> bool:
+    """Whether a loop stores each element of the row."""
+    terms = dict(s.address.terms)
+    plain = s.address.constant == 0 and terms == {loop.index: row, inner.index: 1}
+    return plain and inner.start == index_constant(0) and inner.step == 1 and trips(inner) == row
+
+
+def _addresses(block: Block, buffer: Buffer) -> Iterator[Address]:
+    for s in statements_of(block):
+        yield from (address for b, address, _ in accesses_of(s) if b is buffer)
+
+
+def _with_rows(function: Function, local: Mapping[int, int]) -> Function:
+    """The function with local rows in the place of some parameters."""
+    loop = loop_over_rows(function)
+    assert loop is not None
+    names: dict[Buffer, Buffer] = {}
+    for number, row in local.items():
+        old = function.parameters[number]
+        assert isinstance(old, Buffer)
+        names[old] = replace(old, name=f"row{number}", size=row, space=Space.LOCAL, alignment=_ALIGNMENT, written=True)
+    body = with_statements(loop.body, lambda s: _moved(s, names, loop.index))
+    body = Block((*map(Alloc, names.values()), *body.statements), body.yields)
+    kept = tuple(p for number, p in enumerate(function.parameters) if number not in local)
+    return replace(function, parameters=kept, body=Block((replace(loop, body=body),)))
+
+
+def _moved(s: Statement, names: Mapping[Buffer, Buffer], row: Register) -> Sequence[Statement]:
+    """An access to a buffer named moved to the local one, counted from the start of the row."""
+    if not isinstance(s, Load | Store) or s.buffer not in names:
+        return (s,)
+    terms = tuple((r, c) for r, c in s.address.terms if r is not row)
+    return (replace(s, buffer=names[s.buffer], address=Address(s.address.constant, terms)),)
+
+
+def _without(s: Statement, local: Mapping[str, Mapping[int, int]]) -> Sequence[Statement]:
+    """A call that no longer hands on what became local."""
+    if not isinstance(s, Invoke) or s.function not in local:
+        return (s,)
+    return (replace(s, arguments=tuple(a for n, a in enumerate(s.arguments) if n not in local[s.function])),)

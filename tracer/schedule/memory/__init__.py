@@ -1,0 +1,1 @@
+"""Buffers' lifetimes and their places in the arena."""

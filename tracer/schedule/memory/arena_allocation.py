@@ -1,0 +1,232 @@
+"""Where temporaries lie in the arena: planned once all nests are what they will be.
+
+While nests are written and fused every array has room of its own, so that none is kept from another's neighbourhood by
+memory that they would share. Here each array is given room from its first use to its last; in a loop's body, for the
+round, if nobody names it outside. Where a nest over rows is the last to read one array and the first to write another
+of the same size, and is done with a row of the one before it writes that of the other, they have the same room; that is
+a result's where the other is one.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Final
+
+from tracer.ir.loop import (
+    Address,
+    Block,
+    Buffer,
+    For,
+    Function,
+    Invoke,
+    Module,
+    Register,
+    Space,
+    View,
+)  # fmt: skip
+from tracer.ir.loop.walk import accesses_of, blocks_of, statements_of, with_buffers, with_statements
+from tracer.schedule.loops.row_fusion import loop_over_rows, row_step
+from tracer.schedule.memory.arena import aligned
+from tracer.schedule.terms.cost_model import trips
+
+_LEAST_SHARED: Final = 1 << 16  # bytes of an array that is written over another
+
+Span = tuple[int, int]  # the times of an array's first statement and of the end of its last
+Path = tuple[tuple[int, int, int], ...]  # from the outermost block inwards: its number, a statement's begin and end
+
+
+def planned(module: Module) -> Module:
+    """The module with its arrays in an arena as small as a best fit finds."""
+    entry = _entry(module)
+    free: list[tuple[int, int]] = []  # bytes, offset
+    living: list[tuple[int, int, int]] = []  # end, offset, bytes
+    size, names = 0, dict[Buffer, Buffer]()
+    for buffer, (begin, end) in sorted(_spans(entry.body).items(), key=lambda item: item[1]):
+        while living and living[0][0] < begin:
+            _, offset, length = living.pop(0)
+            _give_back(free, offset, length)
+        wanted = aligned(_bytes(buffer))
+        offset = _take(free, wanted, size)
+        size = max(size, offset + wanted)
+        insort(living, (end, offset, wanted))
+        if offset != buffer.offset:
+            names[buffer] = replace(buffer, offset=offset)
+    functions = tuple(replace(f, body=with_buffers(f.body, names)) if f is entry else f for f in module.functions)
+    return replace(module, functions=functions, arena=size)
+
+
+def _entry(module: Module) -> Function:
+    return next(f for f in module.functions if f.name == module.entry)
+
+
+def _take(free: list[tuple[int, int]], wanted: int, size: int) -> int:
+    """The offset of the smallest hole that fits, else at the end, in what is free there."""
+    for number, (length, offset) in enumerate(free):
+        if length >= wanted:
+            free.pop(number)
+            if length > wanted:
+                insort(free, (length - wanted, offset + wanted))
+            return offset
+    last = next((hole for hole in free if sum(hole) == size), None)
+    if last is None:
+        return size
+    free.remove(last)
+    return last[1]
+
+
+def _give_back(free: list[tuple[int, int]], offset: int, length: int) -> None:
+    """Free room, joined with what is free on either side."""
+    for hole in [h for h in free if h[1] + h[0] == offset or h[1] == offset + length]:
+        free.remove(hole)
+        offset, length = min(offset, hole[1]), length + hole[0]
+    insort(free, (length, offset))
+
+
+def written_over(module: Module) -> Module:
+    """The module with arrays in the place of others of their size that die as they come: see the module's docstring."""
+    entry = _entry(module)
+    functions = {f.name: f for f in module.functions}
+    spans = _spans(entry.body, (Space.ARENA, Space.OUTPUT))
+    calls: dict[Invoke, Invoke] = {}
+    roots: dict[Buffer, Buffer] = {}
+    for s in statements_of(entry.body):
+        pair = _heir(s, functions[s.function], spans) if isinstance(s, Invoke) else None
+        if pair is None:
+            continue
+        assert isinstance(s, Invoke)
+        new, old = pair
+        function = functions[s.function]
+        name = f"{s.function}_over_{new}_{old}"
+        functions.setdefault(name, _in_place(function, name, new, old))
+        calls[s] = replace(s, function=name, arguments=(*s.arguments[:new], *s.arguments[new + 1 :]))
+        made, died = s.arguments[new], s.arguments[old]
+        assert isinstance(made, View)
+        assert isinstance(died, View)
+        kept, given_up = roots.get(died.buffer, died.buffer), made.buffer
+        if made.buffer.space is Space.OUTPUT:
+            kept, given_up = given_up, kept
+            roots |= {buffer: kept for buffer, root in roots.items() if root is given_up}
+        roots[given_up] = kept
+    if not calls:
+        return module
+    body = with_statements(entry.body, lambda s: (calls.get(s, s) if isinstance(s, Invoke) else s,))
+    functions[entry.name] = replace(entry, body=with_buffers(body, roots))
+    used = {s.function for s in statements_of(functions[entry.name].body) if isinstance(s, Invoke)} | {entry.name}
+    return replace(module, functions=tuple(f for f in functions.values() if f.name in used))
+
+
+def _heir(call: Invoke, function: Function, spans: Mapping[Buffer, Span]) -> tuple[int, int] | None:
+    """Which argument of a call, by its number, can be written over which other one."""
+    buffers = [a.buffer if isinstance(a, View) and a.start == Address() else None for a in call.arguments]
+    uses = Counter(buffers)
+    once = [
+        n for n, b in enumerate(buffers) if b is not None and b in spans and uses[b] == 1 and _bytes(b) >= _LEAST_SHARED
+    ]
+    for new in once:
+        for old in once:
+            made, died = buffers[new], buffers[old]
+            written, read = function.parameters[new], function.parameters[old]
+            assert isinstance(made, Buffer)
+            assert isinstance(died, Buffer)
+            assert isinstance(written, Buffer)
+            assert isinstance(read, Buffer)
+            alike = made.dtype == died.dtype and made.size == died.size and died.space is Space.ARENA
+            meets = spans[died][1] == spans[made][0] + 1  # the end of the call that the other begins with
+            if alike and meets and _row_after_row(function, read, written):
+                return new, old
+    return None
+
+
+def _in_place(function: Function, name: str, new: int, old: int) -> Function:
+    """The function with one of its parameters in the place of two."""
+    written, read = function.parameters[new], function.parameters[old]
+    assert isinstance(written, Buffer)
+    assert isinstance(read, Buffer)
+    both = replace(read, alignment=min(read.alignment, written.alignment), written=True)
+    parameters = tuple(both if n == old else p for n, p in enumerate(function.parameters) if n != new)
+    return Function(name, parameters, with_buffers(function.body, {written: both, read: both}))
+
+
+def _bytes(buffer: Buffer) -> int:
+    return buffer.size * buffer.dtype.itemsize
+
+
+def _row_after_row(function: Function, read: Buffer, written: Buffer) -> bool:
+    """Whether each row of a nest, or each element, is done with its part of one array before it touches the same bytes
+    of the other."""
+    loop = loop_over_rows(function)
+    return loop is not None and read.size == written.size and _in_turn(loop, read, written, read.size, ())
+
+
+def _in_turn(loop: For, read: Buffer, written: Buffer, size: int, around: tuple[Register, ...]) -> bool:
+    """The same of a loop over `size` elements, within others by their indices."""
+    extents = {s.index: s for s in statements_of(loop.body) if isinstance(s, For)}
+    uses: dict[Buffer, list[int]] = {read: [], written: []}
+    steps: set[int | None] = set()
+    for number, statement in enumerate(loop.body.statements):
+        for inner in statements_of(Block((statement,))):
+            for buffer, address, _ in accesses_of(inner):
+                if buffer in uses:
+                    uses[buffer].append(number)
+                    within = tuple(term for term in address.terms if term[0] not in around)
+                    steps.add(row_step(replace(address, terms=within), loop.index, extents))
+    if len(steps) != 1 or not (uses[read] and uses[written]):
+        return False
+    step = steps.pop() or 0
+    if step * trips(loop) != size:
+        return False
+    if max(uses[read]) < min(uses[written]):
+        return True
+    (number, *others) = {*uses[read], *uses[written]}
+    nested = loop.body.statements[number]
+    return not others and isinstance(nested, For) and _in_turn(nested, read, written, step, (*around, loop.index))
+
+
+def _spans(body: Block, spaces: Collection[Space] = (Space.ARENA,)) -> dict[Buffer, Span]:
+    """When each array of the arena, or of other spaces, is in use."""
+    found: dict[Buffer, Path] = {}
+    walk = _Walk(spaces)
+    walk.block(body, found)
+    return {buffer: path[-1][1:] for buffer, path in found.items()}
+
+
+class _Walk:
+    """Numbers blocks, and the begins and ends of statements in the order of time."""
+
+    def __init__(self, spaces: Collection[Space]) -> None:
+        self.time = self.blocks = 0
+        self.spaces = spaces
+
+    def block(self, block: Block, found: dict[Buffer, Path]) -> None:
+        self.blocks += 1
+        number = self.blocks
+        for statement in block.statements:
+            begin = self.time = self.time + 1
+            inner: dict[Buffer, Path] = {}
+            for within in blocks_of(statement):
+                self.block(within, inner)
+            end = self.time = self.time + 1
+            here = (number, begin, end)
+            for buffer, path in inner.items():
+                self._join(found, buffer, (here, *path))
+            for buffer, _, _ in accesses_of(statement):
+                if buffer.space in self.spaces:
+                    self._join(found, buffer, (here,))
+
+    def _join(self, found: dict[Buffer, Path], buffer: Buffer, path: Path) -> None:
+        """One more use: as far inwards as both lie in the same block."""
+        known = found.get(buffer)
+        if known is None:
+            found[buffer] = path
+            return
+        joined: list[tuple[int, int, int]] = []
+        for (number, begin, end), (other, first, last) in zip(known, path, strict=False):
+            if number != other:
+                break
+            joined.append((number, min(begin, first), max(end, last)))
+            if (begin, end) != (first, last):
+                break
+        found[buffer] = tuple(joined)

@@ -1,0 +1,67 @@
+"""Donated operands: the results that are computed in an operand's memory, which its owner has given up.
+
+An operand's memory can serve one result of the same storage: the operand itself; what a chain of updates makes of it,
+loops included; or what is computed from it element by element when nobody reads it any more. Other results have memory
+of their own, as always.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from tracer.ir.program import Program, Var
+from tracer.ir.types import same_up_to_weakness, size
+from tracer.schedule.plan.fusion import plan_block
+from tracer.schedule.plan.update_chains import Versions, updated
+
+
+@dataclass(frozen=True, slots=True)
+class Donor:
+    """An operand, by its number, that gives its memory to a result. is_updated: the block that makes the result takes
+    the memory over on its own, since the result is an update of what is there."""
+
+    operand: int
+    is_updated: bool = False
+
+
+def donors_of(program: Program, donated: Collection[int]) -> dict[int, Donor]:
+    """For results, by their numbers, the donated operands whose memory they can have."""
+    found: dict[int, Donor] = {}
+    if not donated:
+        return found
+    chooser = _Chooser(program)
+    left = sorted(donated)
+    for number, atom in enumerate(program.outputs):
+        first = isinstance(atom, Var) and not any(atom is other for other in program.outputs[:number])
+        donor = next(chooser.candidates(atom, left), None) if first and isinstance(atom, Var) else None
+        if donor is not None:
+            found[number] = donor
+            left.remove(donor.operand)
+    return found
+
+
+class _Chooser:
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.plan = plan_block(program)
+        self.versions = Versions(program, self.plan)
+
+    def candidates(self, result: Var, operands: Collection[int]) -> Iterator[Donor]:
+        """The operands whose memory a result can have, best ones first."""
+        inputs, definitions = self.program.inputs, self.versions.definitions
+        if not result.type.shape or not size(result.type):
+            return
+        fitting = {n: inputs[n] for n in operands if same_up_to_weakness(inputs[n].type, result.type)}
+        if result not in definitions:
+            yield from (Donor(n) for n, operand in fitting.items() if operand is result)
+            return
+        version = self.versions.of(result)[-1]
+        equation = definitions[version]
+        before = updated(equation, version, definitions)
+        for number, operand in fitting.items():
+            if operand is before and self.plan.last_read[operand] <= self.plan.place.get(version, -1):
+                yield Donor(number, is_updated=True)
+        for number, operand in fitting.items():
+            if self.plan.may_overwrite(operand, version, equation):
+                yield Donor(number)

@@ -1,0 +1,420 @@
+"""What becomes a loop nest: which values are stored, which are computed where they are read, and which share a loop.
+
+A plan is a list of steps, see `plans`. Values that are neither roots nor outputs of other steps are inline: pulled by
+their readers. A value is stored if something needs it in memory, if it is costly and would be computed again (by
+several nests, or under a broadcast). Joins are read in parts, see `boxes`, where nests alone read them and can be cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tracer.ir.dtypes import BF16, I16, U16
+from tracer.ir.primitive import Composite, Gather, IndexMap, Join, Pointwise, Scan
+from tracer.ir.program import Atom, Equation, Program, Var
+from tracer.ir.types import ArrayType, size
+from tracer.schedule.elements.divergent.analysis import shared_arrays
+from tracer.schedule.elements.in_place_updates import is_stored_at_once, is_update, reads_its_array
+from tracer.schedule.elements.index_set_splitting import boxes_of, is_index_vector, is_parted
+from tracer.schedule.elements.inline_budget import MOST_OPERATIONS, limited
+from tracer.schedule.elements.puller import is_map, is_name, is_reduction, is_scatter
+from tracer.schedule.plan.steps import BlockPlan, Nest, Other, Rename, Single, Step
+from tracer.schedule.terms.element_cost import cost_of, operations_of
+
+_CHEAP = 2  # operations that may be repeated rather than stored
+_CHEAP_ONCE = 8  # operations that a loop on one thread takes over
+_MOST_ROOTS = 8
+_MOST_IN_REGISTERS = 2400  # operations on scalars in a block and its branches, functions written out
+_LARGE = 1 << 13  # elements of a matrix that no loop multiplies
+_MOVING = (IndexMap, Gather, Join)  # an element is read at another index than its own
+
+
+def plan_block(program: Program, *, calls: bool = False) -> BlockPlan:
+    """Plan the equations of one program; nested programs are planned on their own.
+
+    calls: whether functions of scalars are called in any case, rather than written out where they are few.
+    """
+    calls = calls or _has_many_functions(program)
+    parted = {e.outputs[0] for e in program.equations if is_parted(e)}
+    while True:
+        plan = _Planner(program, calls, parted).plan()
+        misfits = _cut_in_boxes(plan) if parted else set()
+        if not misfits:
+            return plan
+        parted -= misfits
+
+
+def _cut_in_boxes(plan: BlockPlan) -> set[Var]:
+    """Cut the nests that read joins in boxes. The joins of nests that cannot be cut: they must be stored."""
+    misfits: set[Var] = set()
+    for step in plan.steps:
+        if isinstance(step, Nest):
+            boxes = boxes_of(step.domain, step.roots, plan.inline, step.operations, whole=step.axes is not None)
+            if isinstance(boxes, set):
+                misfits |= boxes
+            else:
+                step.boxes = boxes
+    return misfits
+
+
+def _has_many_functions(program: Program) -> bool:
+    """Whether a program, with its branches, has so many functions of scalars that LLVM would take too long over them
+    if all were written out. The bodies of its loops decide for themselves."""
+    operations, waiting = 0, [program]
+    while waiting and operations <= _MOST_IN_REGISTERS:
+        for equation in waiting.pop().equations:
+            if equation.primitive.name == "cond":
+                waiting += equation.params["branches"]
+            elif _is_single(equation):
+                operations += operations_of(equation)
+    return operations > _MOST_IN_REGISTERS
+
+
+class _Planner:
+    """parted: the joins whose operands are read in place of them, where that may be."""
+
+    def __init__(self, program: Program, calls: bool, parted: set[Var]) -> None:
+        self.program = program
+        self.parted = parted
+        self.in_nests: set[Var] = set()  # values that are read at the elements of nests only
+        self.pulled_once: set[Var] = set()  # of these, values of which a nest computes an element once
+        self.definition: dict[Var, Equation] = {v: e for e in program.equations for v in e.outputs}
+        self.readers: dict[Var, list[Equation]] = {}
+        self.in_memory: set[Var] = {a for a in program.outputs if isinstance(a, Var)}
+        self.cost: dict[Var, int] = {}  # of computing an element with everything it needs
+        self.moved: set[Var] = set()  # computed from elements that lie elsewhere in another array
+        self.barriers: dict[Var, int] = {}  # reductions and other steps on the way to the value
+        self.roots: dict[Var, dict[int, bool]] = {}  # roots that pull the value; whether at its own index
+        self.inline: dict[Var, Equation] = {}
+        self.operations: dict[Var, int] = {}  # of a root, with all that is inline before it
+        self.calls = calls
+        self.called: set[Var] = self._functions() if calls else set()
+        self._survey()
+
+    def _functions(self) -> set[Var]:
+        """The results of functions of scalars."""
+        singles = [e for e in self.program.equations if _is_single(e)]
+        return {e.outputs[0] for e in singles if isinstance(e.primitive.lower, Pointwise) and operations_of(e) >= 45}
+
+    def _survey(self) -> None:
+        for equation in self.program.equations:
+            stored = self._operands_in_memory(equation)
+            for atom in equation.inputs:
+                if isinstance(atom, Var):
+                    self.readers.setdefault(atom, []).append(equation)
+            self.in_memory.update(a for a in stored if isinstance(a, Var))
+            mapped = self._is_map(equation)
+            inputs = [a for a in equation.inputs if isinstance(a, Var)]
+            cost = cost_of(equation) + sum(self._cost_of_reading(v, equation) for v in inputs)
+            barrier = max((self.barriers.get(v, 0) for v in inputs), default=0)
+            if mapped and (_tells_axes_apart(equation) or not self.moved.isdisjoint(inputs)):
+                self.moved.update(equation.outputs)
+            for variable in equation.outputs:
+                self.cost[variable] = min(cost, 10**6) if mapped and variable.type.shape else 0
+                self.barriers[variable] = barrier if mapped else barrier + 1
+
+    def _is_map(self, equation: Equation) -> bool:
+        """Whether elements can be computed where they are read: those of a join are its operands'."""
+        return is_map(equation) or not self.parted.isdisjoint(equation.outputs)
+
+    def _cost_of_reading(self, operand: Var, equation: Equation) -> int:
+        """What an operand adds to an element's cost: nothing where it is costly and so stored, spread or joined."""
+        cost = self.cost.get(operand, 0)
+        stored = _expands(equation, operand) or not self.parted.isdisjoint(equation.outputs)
+        return 0 if cost > _CHEAP and stored else cost
+
+    def _operands_in_memory(self, equation: Equation) -> Sequence[object]:
+        """Operands that must be arrays in memory."""
+        lower = equation.primitive.lower
+        if isinstance(lower, Gather):
+            return equation.inputs[:1]
+        if is_map(equation):
+            return ()
+        if equation.primitive.name == "sort":
+            keys = equation.params["num_keys"]
+            return [a for number, a in enumerate(equation.inputs) if number < keys or not self._is_count(a)]
+        if (
+            isinstance(lower, Composite) and len(equation.inputs) > 1
+        ):  # a convolution by its own nest, which reads rhs again and again
+            lhs, rhs = equation.inputs
+            dear = isinstance(lhs, Var) and self.cost.get(lhs, 0) > _CHEAP
+            return (lhs, self._turned(rhs)) if dear else (self._turned(rhs),)
+        if equation.primitive.name == "dot_general":
+            return [self._bits(a) for a in equation.inputs]
+        shared = shared_arrays(equation)
+        if shared is not None:
+            return shared
+        if is_update(equation) and is_stored_at_once(equation, self.definition):
+            return equation.inputs[:1]
+        if is_scatter(equation):
+            operand, *others = equation.inputs
+            kept = reads_its_array(equation, self.definition) is not False  # in memory, lest the array be copied
+            return [operand, *(a for a in others if isinstance(a, Var) and (kept or self._is_dear(a, equation)))]
+        if is_reduction(equation) or isinstance(lower, Join | Scan):
+            return ()
+        return equation.inputs
+
+    def _is_count(self, atom: Atom) -> bool:
+        """Whether a value is the positions along an axis, in either direction."""
+        made = self.definition.get(array) if isinstance(array := self._turned(atom), Var) else None
+        return made is not None and made.primitive.name == "iota"
+
+    def _bits(self, atom: Atom) -> Atom:
+        """The integers that the operand of a product is made of, where it is bf16, which NumPy's users have as such.
+
+        Small products are loops, which read what they multiply.
+        """
+        made = self.definition.get(atom) if isinstance(atom, Var) else None
+        if made is None or made.primitive.name != "bitcast_convert_type" or size(made.outputs[0].type) < _LARGE:
+            return atom
+        (bits,) = made.inputs
+        dtypes = [x.type.dtype if isinstance(x.type, ArrayType) else None for x in (bits, atom)]
+        return bits if isinstance(bits, Var) and dtypes[1] == BF16 and dtypes[0] in (I16, U16) else atom
+
+    def _turned(self, atom: Atom) -> Atom:
+        """The array that a value is, but for the order of its axes and their directions."""
+        while isinstance(atom, Var) and atom in self.definition:
+            made = self.definition[atom]
+            if made.primitive.name not in ("transpose", "rev"):
+                break
+            atom = made.inputs[0]
+        return atom
+
+    def _worth_storing_for(self, join: Equation) -> list[Var]:
+        """The operands of a join that are dear, unless each element is computed once: as they are, or the arrays that
+        most of their elements are taken from."""
+        dear = {self._mapped_from(a) for a in join.inputs if isinstance(a, Var) and self.cost.get(a, 0) > _CHEAP}
+        once = join.outputs[0] in self.pulled_once
+        return [array for array in dear if not (once and self._is_read_only_by(join, array))]
+
+    def _is_read_only_by(self, join: Equation, array: Var) -> bool:
+        """Whether an array's elements go to one join, directly or moved."""
+        readers = self.readers.get(array, [])
+        return all(
+            reader is join
+            or (isinstance(reader.primitive.lower, IndexMap) and self._is_read_only_by(join, reader.outputs[0]))
+            for reader in readers
+        )
+
+    def _mapped_from(self, variable: Var) -> Var:
+        """The array that a value's elements are taken from, if it is little more."""
+        array = variable
+        while (made := self.definition.get(array)) is not None and isinstance(made.primitive.lower, IndexMap):
+            operand = made.inputs[0]
+            if not isinstance(operand, Var) or 2 * size(variable.type) < size(operand.type):
+                break
+            array = operand
+        return array
+
+    def _is_dear(self, operand: Var, scatter: Equation) -> bool:
+        """Whether a scatter, which runs on one thread, had better read what others computed, once for each window."""
+        once = size(operand.type) >= size(scatter.inputs[2].type)
+        return self.cost.get(operand, 0) > (_CHEAP_ONCE if once else _CHEAP)
+
+    def plan(self) -> BlockPlan:
+        for number in range(len(self.program.equations) - 1, -1, -1):
+            self._decide(number, self.program.equations[number])
+        self.operations = limited(self.program.equations, self.inline)
+        return self._group()
+
+    # which values are stored
+
+    def _decide(self, number: int, equation: Equation) -> None:
+        if self.parted:
+            self._note_readers(equation)
+        joined = self.parted.intersection(equation.outputs) & self.in_nests
+        mapped = is_map(equation) or joined
+        if not mapped or len(equation.outputs) != 1 or not equation.outputs[0].type.shape:
+            for atom in equation.inputs:
+                if isinstance(atom, Var):
+                    self._reach(atom, {number: is_reduction(equation)})
+            return
+        variable = equation.outputs[0]
+        stored = variable in self.in_memory or self._worth_storing(variable)
+        if not stored:
+            self.inline[variable] = equation
+            if joined and not is_index_vector(equation, self.readers.get(variable, ())):
+                self.in_memory.update(self._worth_storing_for(equation))
+        elif equation.primitive.name == "reshape" and equation.inputs[0] in self.moved:
+            self.in_memory.update(a for a in equation.inputs if isinstance(a, Var))  # no division for the axes before
+        reached = {number: True} if stored else self.roots.get(variable, {})
+        for atom in equation.inputs:
+            if isinstance(atom, Var):
+                identity = not isinstance(equation.primitive.lower, _MOVING)
+                self._reach(atom, {root: same and identity for root, same in reached.items()})
+
+    def _note_readers(self, equation: Equation) -> None:
+        """Whether the equation's results are read in nests only, and once; what comes later is decided."""
+        if all(self._is_read_in_nests(v) for v in equation.outputs):
+            self.in_nests.update(equation.outputs)
+            for variable in equation.outputs:
+                first, *others = self.readers.get(variable, [equation])
+                once = all(reader is first for reader in others) and not _expands(first, variable)
+                if once and (first.outputs[0] not in self.inline or first.outputs[0] in self.pulled_once):
+                    self.pulled_once.add(variable)
+
+    def _is_read_in_nests(self, variable: Var) -> bool:
+        """Whether all that read a value are elements of nests; of those that come later, it is known what they are."""
+        for reader in self.readers.get(variable, ()):
+            if len(reader.outputs) != 1 or not reader.outputs[0].type.shape:
+                return False
+            result = reader.outputs[0]
+            if result not in self.in_nests if result in self.inline else not is_map(reader):
+                return False
+        return True
+
+    def _reach(self, variable: Var, roots: Mapping[int, bool]) -> None:
+        present = self.roots.setdefault(variable, {})
+        if len(present) > _MOST_ROOTS:
+            return
+        for root, identity in roots.items():
+            present[root] = present.get(root, True) and identity
+
+    def _worth_storing(self, variable: Var) -> bool:
+        cost, roots = self.cost[variable], self.roots.get(variable, {})
+        if cost <= _CHEAP:
+            return False
+        if any(_expands(reader, variable) for reader in self.readers.get(variable, [])):
+            return True
+        return len(roots) > 1 and not self._meet_in_one_nest(variable, roots)
+
+    def _meet_in_one_nest(self, variable: Var, roots: Mapping[int, bool]) -> bool:
+        """Whether all roots that pull the value can share a loop over its domain."""
+        if len(roots) > _MOST_ROOTS or not all(roots.values()):
+            return False
+        equations = [self.program.equations[n] for n in roots]
+        axes = {e.params["axes"] for e in equations if is_reduction(e)}
+        levels = {self._level(e) for e in equations}
+        domains = {_domain(e) for e in equations}
+        return len(axes) <= 1 and len(levels) == 1 and domains == {variable.type.shape}
+
+    def _level(self, equation: Equation) -> int:
+        """How many barriers lie before the equation's loop."""
+        return max((self.barriers.get(a, 0) for a in equation.inputs if isinstance(a, Var)), default=0)
+
+    # which roots share a nest
+
+    def _group(self) -> BlockPlan:
+        steps: list[Step] = []
+        place: dict[Var, int] = {}
+        open_nests: dict[tuple[int, ...], int] = {}
+        last_read: dict[Var, int] = {}
+        last_shifted: dict[Var, int] = {}
+        for equation in self.program.equations:
+            if all(v in self.inline for v in equation.outputs) and equation.outputs:
+                continue
+            pulled = self._pulled(equation)
+            renamed = self._is_rename(equation)
+            called = not self.called.isdisjoint(equation.outputs)
+            rooted = is_reduction(equation) or (is_map(equation) and bool(equation.outputs[0].type.shape)) or called
+            rooted = rooted and not renamed
+            number = len(steps)
+            if renamed:
+                steps.append(Rename(equation))
+            elif rooted:
+                domain = _domain(equation)
+                joined = None if called else open_nests.get(domain)
+                if joined is not None and self._may_join(steps[joined], joined, equation, pulled, place):
+                    number = joined
+                else:
+                    steps.append(Nest(domain))
+                if not called:
+                    open_nests[domain] = number
+                nest = steps[number]
+                assert isinstance(nest, Nest)
+                nest.operations = self._together(nest, equation)
+                nest.roots.append(equation)
+                if is_reduction(equation):
+                    nest.axes = equation.params["axes"]
+            else:
+                steps.append(Single(equation) if _is_single(equation) else Other(equation))
+            for variable in equation.outputs:
+                place[variable] = number
+            for variable, same in pulled.items():
+                last_read[variable] = max(last_read.get(variable, 0), number)
+                if not same or not rooted or variable.type.shape != domain:
+                    last_shifted[variable] = max(last_shifted.get(variable, 0), number)
+        for atom in self.program.outputs:
+            if isinstance(atom, Var):
+                last_read[atom] = len(steps)
+        for step in reversed(steps):
+            if isinstance(step, Rename):  # whoever reads the new name reads the old one's memory
+                (old,), (new,) = step.equation.inputs, step.equation.outputs
+                assert isinstance(old, Var)
+                read = last_read.get(new, 0)
+                last_read[old] = max(last_read.get(old, 0), read)
+                last_shifted[old] = max(last_shifted.get(old, 0), last_shifted.get(new, 0))
+        return BlockPlan(steps, self.inline, place, last_read, last_shifted, self.calls)
+
+    def _is_rename(self, equation: Equation) -> bool:
+        """Whether a stored value is its operand's memory under another name or shape."""
+        if not is_name(equation) or not equation.outputs[0].type.shape:
+            return False
+        operand = equation.inputs[0]
+        return isinstance(operand, Var) and operand not in self.inline and bool(operand.type.shape)
+
+    def _pulled(self, equation: Equation) -> dict[Var, bool]:
+        """The values that are not inline which the equation reads, directly or through inline ones; at its index?"""
+        found: dict[Var, bool] = {}
+        seen: dict[Var, bool] = {}
+        identity = not isinstance(equation.primitive.lower, _MOVING)
+        stack = [(a, identity) for a in equation.inputs if isinstance(a, Var)]
+        while stack:
+            variable, same = stack.pop()
+            if variable in seen and (not seen[variable] or same):
+                continue
+            seen[variable] = same
+            if variable in self.inline:
+                inner = self.inline[variable]
+                keeps = same and not isinstance(inner.primitive.lower, _MOVING)
+                stack.extend((a, keeps) for a in inner.inputs if isinstance(a, Var))
+            else:
+                found[variable] = found.get(variable, True) and same
+        return found
+
+    def _may_join(
+        self, nest: Step, number: int, equation: Equation, pulled: Mapping[Var, bool], place: Mapping[Var, int]
+    ) -> bool:
+        assert isinstance(nest, Nest)
+        axes = equation.params["axes"] if is_reduction(equation) else None
+        if (axes is not None and nest.axes not in (None, axes)) or len(nest.roots) >= _MOST_ROOTS:
+            return False
+        if self._together(nest, equation) > MOST_OPERATIONS:
+            return False
+        for variable, identity in pulled.items():
+            at = place.get(variable, -1)
+            if at > number or (at == number and not (identity and is_map(self.definition[variable]))):
+                return False
+        return True
+
+    def _together(self, nest: Nest, equation: Equation) -> int:
+        """The operations of a nest with one more root; those that roots share count once, where it matters."""
+        most = nest.operations + self.operations.get(equation.outputs[0], 1)
+        if most <= MOST_OPERATIONS or not nest.roots:
+            return most
+        waiting, seen = [*nest.roots, equation], set[Var]()
+        total = 0
+        while waiting:
+            total += operations_of(root := waiting.pop())
+            inner = dict.fromkeys(a for a in root.inputs if isinstance(a, Var) and a in self.inline and a not in seen)
+            seen.update(inner)
+            waiting += [self.inline[variable] for variable in inner]
+        return total
+
+
+def _domain(equation: Equation) -> tuple[int, ...]:
+    return equation.inputs[0].type.shape if is_reduction(equation) else equation.outputs[0].type.shape
+
+
+def _is_single(equation: Equation) -> bool:
+    return is_map(equation) and len(equation.outputs) == 1 and not equation.outputs[0].type.shape
+
+
+def _expands(reader: Equation, variable: Var) -> bool:
+    spreads = reader.primitive.name in ("broadcast_in_dim", "sliding_windows")
+    return spreads and size(reader.outputs[0].type) > size(variable.type)
+
+
+def _tells_axes_apart(equation: Equation) -> bool:
+    """Whether an element's axes say where it is read: its position alone does not."""
+    return isinstance(equation.primitive.lower, IndexMap) and equation.primitive.name not in ("reshape", "squeeze")

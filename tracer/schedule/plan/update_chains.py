@@ -1,0 +1,104 @@
+"""Versions of one array: values that follow each other in one memory, since each is the former one, updated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from tracer.ir.primitive import Scatter, Structured
+from tracer.ir.program import Atom, Equation, Program, Var
+from tracer.primitives.control.divergence import mask_position
+from tracer.schedule.elements.in_place_updates import is_computed_in_place, is_update, reads_its_array
+from tracer.schedule.elements.puller import is_name
+from tracer.schedule.plan.fusion import plan_block
+from tracer.schedule.plan.steps import BlockPlan, Rename
+
+
+class Versions:
+    """Which values of a program are versions of one array, so that one memory can hold them, one after another."""
+
+    def __init__(self, program: Program, plan: BlockPlan) -> None:
+        self.program = program
+        self.plan = plan
+
+    @cached_property
+    def definitions(self) -> dict[Var, Equation]:
+        return {v: e for e in self.program.equations for v in e.outputs}
+
+    @cached_property
+    def _readers(self) -> dict[Var, list[Equation]]:
+        found: dict[Var, list[Equation]] = {}
+        for equation in self.program.equations:
+            for atom in equation.inputs:
+                if isinstance(atom, Var):
+                    found.setdefault(atom, []).append(equation)
+        return found
+
+    def of(self, atom: Var) -> list[Var]:
+        """The value, what it is an updated version of, and so on: values that nobody reads once they are updated."""
+        chain, definitions = [atom], self.definitions
+        while (equation := definitions.get(chain[-1])) is not None:
+            before = updated(equation, chain[-1], definitions)
+            if not isinstance(before, Var) or before not in definitions or before in self.plan.inline:
+                break
+            if not self._is_last(chain[-1], before) or is_name(definitions[before]):  # for memory that is there
+                break
+            chain.append(before)
+        return chain
+
+    def _is_last(self, result: Var, before: Var) -> bool:
+        """Whether a value is read last by the equation that makes the result of it, once, and by no other name."""
+        at = self.plan.place.get(result, -1)
+        updating = self.definitions[result]
+        others = [e for e in self._readers[before] if e is not updating]
+        once = len(self._readers[before]) == len(others) + 1
+        harmless = updating if is_update(updating) and not self._reads_others(updating) else None
+        return once and self.plan.last_read[before] <= at and all(self._runs_before(e, at, harmless) for e in others)
+
+    def _reads_others(self, update: Equation) -> bool:
+        """Whether an update computes what it stores from elements of its array that it may have replaced."""
+        return reads_its_array(update, self.definitions) is not False
+
+    def _runs_before(self, equation: Equation, at: int, harmless: Equation | None) -> bool:
+        """Whether an equation has been run when a step begins, and its results are no names for memory of others.
+
+        harmless: the one of that step, where it reads of an array what it replaces in it alone.
+        """
+        if equation is harmless:
+            return True
+        for variable in equation.outputs:
+            if variable in self.plan.inline:
+                if not all(self._runs_before(reader, at, harmless) for reader in self._readers.get(variable, ())):
+                    return False
+            elif self.plan.place[variable] >= at or isinstance(self.plan.steps[self.plan.place[variable]], Rename):
+                return False
+        return True
+
+
+def updated(equation: Equation, result: Var, definitions: Mapping[Var, Equation]) -> Atom | None:
+    """The array that a scatter, an update or a loop changes into a result; None where it may have to be kept."""
+    params, position = equation.params, equation.outputs.index(result)
+    match equation.primitive.lower:
+        case Scatter():
+            first = None if is_computed_in_place(equation, definitions) else 0
+        case Structured("scan") if position < params["carries"]:
+            first = params["consts"]
+        case Structured("while") if mask_position(params) is None:
+            first = params["cond_consts"] + params["body_consts"]
+        case _:
+            first = None
+    return None if first is None else equation.inputs[first + position]
+
+
+def kept_operand(equation: Equation, position: int) -> int | None:
+    """Which operand of a cond every branch returns in a place of the results, as it is or updated; None for none."""
+    found: set[int | None] = set()
+    for branch in equation.params["branches"]:
+        atom: Atom | None = branch.outputs[position]
+        if atom not in branch.inputs and isinstance(atom, Var):
+            versions = Versions(branch, plan_block(branch))
+            oldest = versions.of(atom)[-1]
+            definition = versions.definitions[oldest]
+            atom = updated(definition, oldest, versions.definitions)
+        found.add(branch.inputs.index(atom) if isinstance(atom, Var) and atom in branch.inputs else None)
+    return 1 + number if len(found) == 1 and (number := found.pop()) is not None else None

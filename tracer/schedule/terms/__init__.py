@@ -1,0 +1,1 @@
+"""Nouns of the schedule: value locations, affine indices, element costs, cost models."""

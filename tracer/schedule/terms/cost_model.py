@@ -1,0 +1,125 @@
+"""How long a function of loop IR runs, estimated: what decides whether threads share it, and in what parts.
+
+The unit is about a nanosecond of one core with 512-bit vectors. A statement of a vector loop costs as much as its
+widest value has 64-byte vectors; memory that steps smoothly costs its bytes, other memory an access a lane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from tracer.ir.dtypes import I64, DType
+from tracer.ir.loop import (
+    Address,
+    Compute,
+    Constant,
+    Copy,
+    For,
+    If,
+    Library,
+    Load,
+    LoopKind,
+    Operand,
+    Prefix,
+    Register,
+    Statement,
+    Store,
+    Transpose,
+    Update,
+    While,
+)  # fmt: skip
+from tracer.ir.loop.walk import blocks_of
+from tracer.ir.scalar import MATH_FUNCTIONS, ScalarOp
+
+_VECTOR_BYTES: Final = 64
+_COMPUTE: Final = 0.25
+_DEAR: Final = {ScalarOp.DIV: 3.0, ScalarOp.SQRT: 4.0, ScalarOp.IDIV: 10.0, ScalarOp.IREM: 10.0}
+_SMOOTH: Final = 1 / 16  # for a byte
+_ACCESS: Final = 1.0  # for an element on its own
+_UNKNOWN_TRIPS: Final = 8
+_WRITTEN_OUT: Final = 45  # statements of a mathematical function
+
+
+def work(statements: Sequence[Statement]) -> float:
+    """The estimate for statements outside any vector loop."""
+    return _Estimate(dict(limits_of(statements))).block(statements, 1, None)
+
+
+def statements_written_out(statements: Iterable[Statement]) -> int:
+    """How many statements there are once functions are written out: what registers and compile time depend on."""
+    return sum(_WRITTEN_OUT if isinstance(s, Compute) and s.op in MATH_FUNCTIONS else 1 for s in statements)
+
+
+def trips(loop: For) -> int:
+    """How often a loop runs; a guess where nobody knows."""
+    if isinstance(loop.start, Constant) and isinstance(loop.stop, Constant):
+        return len(range(int(loop.start.value), int(loop.stop.value), loop.step))
+    return _UNKNOWN_TRIPS
+
+
+def limits_of(statements: Iterable[Statement]) -> Iterator[tuple[Register, int]]:
+    """Registers that are at most a constant: how long a tile is, which may be the last one."""
+    for s in statements:
+        if isinstance(s, Compute) and s.op is ScalarOp.MIN and s.result.dtype == I64:
+            yield from ((s.result, int(x.value)) for x in s.operands if isinstance(x, Constant))
+        for block in blocks_of(s):
+            yield from limits_of(block.statements)
+
+
+class _Estimate:
+    """What statements take, given in how many lanes they run, by the index of which loop."""
+
+    def __init__(self, limits: Mapping[Register, int]) -> None:
+        self._limits = limits
+
+    def block(self, statements: Iterable[Statement], lanes: int, index: Register | None) -> float:
+        return sum(self._statement(s, lanes, index) for s in statements)
+
+    def _statement(self, s: Statement, lanes: int, index: Register | None) -> float:
+        match s:
+            case Compute():
+                return _COMPUTE * _DEAR.get(s.op, 1.0) * _vectors(s.result.dtype, lanes)
+            case Load():
+                return _access(s.buffer.dtype, s.address, s.mask, lanes, index)
+            case Copy():
+                return 2 * s.count * s.target.buffer.dtype.itemsize * _SMOOTH
+            case Library("stream", (_, _, count, itemsize)):
+                return 2 * self._size(count) * self._size(itemsize) * _SMOOTH  # type: ignore[arg-type]
+            case Prefix():
+                return _COMPUTE * (lanes.bit_length() + 2) * _vectors(s.value.dtype, lanes)
+            case Store() | Update():
+                return _access(s.buffer.dtype, s.address, s.mask, lanes, index)
+            case Transpose():
+                return 2 * s.target.buffer.dtype.itemsize * _SMOOTH * self._size(s.rows) * self._size(s.columns)
+            case For():
+                return self._loop(s, lanes, index)
+            case While():
+                inner = sum(self.block(b.statements, lanes, index) for b in (s.condition, s.body))
+                return _UNKNOWN_TRIPS * inner
+            case If():
+                return max(self.block(b.statements, lanes, index) for b in (s.then, s.otherwise))
+            case _:
+                return 1.0
+
+    def _loop(self, s: For, lanes: int, index: Register | None) -> float:
+        at_most = s.stop if isinstance(s.stop, Register) else None
+        count = trips(s) if at_most is None else self._limits.get(at_most, _UNKNOWN_TRIPS)
+        if s.kind is LoopKind.VECTOR:
+            return -(-count // s.lanes) * self.block(s.body.statements, s.lanes, s.index)
+        return count * self.block(s.body.statements, lanes, index)
+
+    def _size(self, count: Operand) -> int:
+        return int(count.value) if isinstance(count, Constant) else self._limits.get(count, _UNKNOWN_TRIPS)
+
+
+def _vectors(dtype: DType, lanes: int) -> float:
+    return max(lanes * dtype.itemsize / _VECTOR_BYTES, 1.0)
+
+
+def _access(dtype: DType, address: Address, mask: Operand | None, lanes: int, index: Register | None) -> float:
+    if lanes == 1:
+        return _ACCESS / 2
+    step = next((c for r, c in address.terms if r is index), 0)
+    smooth = step in (0, 1) and mask is None
+    return dtype.itemsize * lanes * _SMOOTH if smooth else lanes * _ACCESS

@@ -1,0 +1,82 @@
+"""Loops over a part of their range: the same body, its index counted from the start of the part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tracer.ir.dtypes import I64
+from tracer.ir.loop import (
+    Address,
+    Block,
+    Compute,
+    For,
+    If,
+    Load,
+    Operand,
+    Register,
+    Statement,
+    Store,
+    Update,
+    While,
+    index_constant,
+)  # fmt: skip
+from tracer.ir.loop.walk import blocks_of, operands_of, statements_of
+from tracer.ir.scalar import ScalarOp
+
+
+def moved(loop: For, start: Address, stop: Operand) -> For:
+    """The loop over range(start, start + stop), its index counting from 0. `start` has one term at most."""
+    index = Register(I64, loop.index.name)
+    body = _with_index(loop.body, loop.index, index, start)
+    if loop.index in set(_values(loop.body)):
+        body = Block((*_position(loop.index, index, start), *body.statements), body.yields)
+    return replace(loop, index=index, stop=stop, body=body)
+
+
+def _position(position: Register, index: Register, start: Address) -> list[Statement]:
+    """position = start + index, for what reads its value."""
+    if not start.terms:
+        return [Compute(position, ScalarOp.ADD, (index, index_constant(start.constant)))]
+    ((register, coefficient),) = start.terms
+    scaled = Register(I64, "scaled")
+    shift = Compute(scaled, ScalarOp.MUL, (register, index_constant(coefficient)))
+    return [shift, Compute(position, ScalarOp.ADD, (index, scaled))]
+
+
+def _values(block: Block) -> Iterator[Operand]:
+    """What is read in the block other than in addresses."""
+    for s in statements_of(block):
+        yield from operands_of(s)
+        for inner in blocks_of(s):
+            yield from inner.yields
+    yield from block.yields
+
+
+def _with_index(block: Block, old: Register, new: Register, start: Address) -> Block:
+    """The block with start + new for `old` in its addresses."""
+
+    def shifted(address: Address) -> Address:
+        coefficient = next((c for r, c in address.terms if r is old), 0)
+        if not coefficient:
+            return address
+        kept = tuple((r, c) for r, c in address.terms if r is not old)
+        added = ((new, coefficient), *((r, c * coefficient) for r, c in start.terms))
+        return Address(address.constant + start.constant * coefficient, (*kept, *added))
+
+    def changed(s: Statement) -> Statement:
+        match s:
+            case Load() | Store() | Update():
+                return replace(s, address=shifted(s.address))
+            case For():
+                return replace(s, body=_with_index(s.body, old, new, start))
+            case While():
+                condition, body = (_with_index(b, old, new, start) for b in (s.condition, s.body))
+                return replace(s, condition=condition, body=body)
+            case If():
+                then, otherwise = (_with_index(b, old, new, start) for b in (s.then, s.otherwise))
+                return replace(s, then=then, otherwise=otherwise)
+            case _:
+                return s
+
+    return Block(tuple(map(changed, block.statements)), block.yields)

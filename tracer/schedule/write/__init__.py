@@ -1,0 +1,1 @@
+"""Writing a planned program as loop IR."""

@@ -1,0 +1,31 @@
+"""Equations with effects: checks, and callbacks into Python."""
+
+from __future__ import annotations
+
+from tracer.ir.loop import index_constant
+from tracer.ir.program import Equation
+from tracer.ir.scalar import ScalarOp
+from tracer.schedule.write.program_writer import BlockWriter
+
+
+def write_check(writer: BlockWriter, equation: Equation) -> None:
+    """A fault where the condition is false and the guard holds; both have no axes."""
+    condition, guard = equation.inputs
+    b = writer.builder
+    failed = b.apply(ScalarOp.NOT, writer.element_of(condition)[0])
+    bad = b.apply(ScalarOp.AND, failed, writer.element_of(guard)[0])
+    site = writer.module.sites.number(equation, "check", equation.params["text"])
+    b.fault(site, bad, index_constant(0))
+    b.leave()
+
+
+def write_callback(writer: BlockWriter, equation: Equation) -> None:
+    """A call into Python with the operands' memory; it fills the results'."""
+    inputs = [writer.memory_of(atom) for atom in equation.inputs]
+    outputs = [writer.target_of(v) if v.type.shape else writer.allocate(v.type) for v in equation.outputs]
+    slot = len(writer.module.callbacks)
+    writer.module.callbacks.append(equation)
+    writer.builder.callback(slot, [m.view for m in inputs], [m.view for m in outputs])
+    writer.builder.leave()
+    for variable, memory in zip(equation.outputs, outputs, strict=True):
+        writer.sources[variable] = memory

@@ -1,0 +1,220 @@
+"""Equal nests are planned often and written once: what a nest computes is a key, what it reads and stores its leaves.
+
+A key is a nest's equations with variables numbered in order of discovery. Two nests with equal keys have the same
+function, called with their own leaves. Nests that may fault have no key, since each fault names its own place.
+
+Nests that differ in numbers alone, as the steps of an unrolled loop do that know their time, are one function, too,
+once there are several of them: it takes the numbers as arguments. Only numbers that arithmetic and comparisons read
+are such, since other operations are written in another way for numbers that are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from tracer.ir.digest import params_key
+from tracer.ir.dtypes import F32, F64
+from tracer.ir.loop import Address, Buffer, Constant, Operand, Register, View
+from tracer.ir.primitive import Compare, Pointwise
+from tracer.ir.program import Atom, Equation, Literal, Var
+from tracer.ir.scalar import ScalarOp
+from tracer.schedule.elements.puller import is_reduction
+from tracer.schedule.plan.steps import Nest
+from tracer.schedule.terms.value_locations import Inline, Memory, Scalars, Source
+from tracer.schedule.write.nest_writer import Argument, Invocation
+
+ALIKE: Final = 4  # nests that differ in numbers alone, of which the last is a function of them
+_MOST_NUMBERS: Final = 8  # that a function takes as arguments: each has a register throughout its loop
+_ARITHMETIC: Final = (ScalarOp.ADD, ScalarOp.SUB, ScalarOp.MUL, ScalarOp.DIV, ScalarOp.MAX, ScalarOp.MIN)
+
+Place = tuple[Buffer, Address] | Register
+
+
+@dataclass(frozen=True, slots=True)
+class NestKey:
+    """Equal for nests that one function computes. leaves: what this nest hands to it, in order of discovery."""
+
+    key: Hashable
+    leaves: tuple[Argument, ...] = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A function by its name, and which leaf each of its parameters stands for."""
+
+    name: str
+    order: tuple[int, ...]
+
+    def arguments(self, nest: NestKey) -> list[Argument]:
+        """What to call the function with for an equal nest."""
+        return [nest.leaves[number] for number in self.order]
+
+
+def written(name: str, nest: NestKey, invocation: Invocation) -> Written:
+    """What there is to know of a nest's function for those that equal it."""
+    numbers = {_place(leaf): number for number, leaf in enumerate(nest.leaves)}
+    return Written(name, tuple(numbers[_place(argument)] for argument in invocation.arguments))
+
+
+@dataclass(frozen=True, slots=True)
+class Lifted:
+    """A nest that reads numbers in registers. numbers: what those hold; sources: where its values are."""
+
+    nest: Nest
+    key: NestKey
+    numbers: Mapping[Register, Constant]
+    source_of: Callable[[Var], Source]
+
+    def arguments(self, function: Written) -> list[Argument]:
+        """What to call the function with: this nest's numbers."""
+        given = function.arguments(self.key)
+        return [self.numbers.get(a, a) if isinstance(a, Register) else a for a in given]
+
+
+def lifted_nest(nest: Nest, source_of: Callable[[Var], Source], target_of: Callable[[Var], Memory]) -> Lifted | None:
+    """The nest with its numbers as arguments; None where it has none, or many, or may fault."""
+    encoder = _Lifting(nest, source_of)
+    key = encoder.encode(target_of)
+    if key is None or not 0 < len(encoder.constants) <= _MOST_NUMBERS:
+        return None
+    made = encoder.made
+
+    def source(variable: Var) -> Source:
+        if variable in encoder.registers:
+            return Scalars((encoder.registers[variable],))
+        found = source_of(variable)
+        return replace(found, equation=made[found.equation][1]) if isinstance(found, Inline) else found
+
+    roots = [made[equation][1] for equation in nest.roots]
+    return Lifted(replace(nest, roots=roots), key, encoder.constants, source)
+
+
+def nest_key(nest: Nest, source_of: Callable[[Var], Source], target_of: Callable[[Var], Memory]) -> NestKey | None:
+    """The nest's key; None if it may fault."""
+    return _Encoder(nest, source_of).encode(target_of)
+
+
+class _Encoder:
+    def __init__(self, nest: Nest, source_of: Callable[[Var], Source]) -> None:
+        self.nest = nest
+        self.source_of = source_of
+        self.own = {e.outputs[0]: e for e in nest.roots if not is_reduction(e)}
+        self.parts: list[Hashable] = [nest.domain, nest.axes]
+        self.numbers: dict[Var, int] = {}
+        self.found: list[Var] = []  # variables in the order of their numbers
+        self.leaves: list[Argument] = []
+        self.places: dict[Place, int] = {}
+
+    def encode(self, target_of: Callable[[Var], Memory]) -> NestKey | None:
+        for equation in self.nest.roots:
+            if not self._equation(equation, 0):
+                return None
+            target = target_of(equation.outputs[0])
+            self.parts.append((self._leaf(target.view), target.type))
+        for variable in self.found:  # grows while it is walked
+            if not self._source(variable):
+                return None
+        return NestKey(tuple(self.parts), tuple(self.leaves))
+
+    def _source(self, variable: Var) -> bool:
+        """Append where a variable comes from; False if that has no key."""
+        own = self.own.get(variable)
+        source = Inline(own) if own is not None else self.source_of(variable)
+        match source:
+            case Memory():
+                self.parts.append((self._leaf(source.view), source.type))
+            case Scalars(element):
+                self.parts.append(tuple(map(self._scalar, element)))
+            case Inline(equation, output):
+                return self._equation(equation, output)
+            case _:
+                return False
+        return True
+
+    def _equation(self, equation: Equation, output: int) -> bool:
+        if equation.effects:
+            return False
+        inputs = self._inputs(equation)
+        types: Sequence[Hashable] = [v.type for v in equation.outputs]
+        self.parts.append((equation.primitive, output, params_key(equation.params), inputs, *types))
+        return True
+
+    def _inputs(self, equation: Equation) -> Hashable:
+        return tuple([(a.type, a.bits) if isinstance(a, Literal) else self._number(a) for a in equation.inputs])
+
+    def _number(self, variable: Var) -> int:
+        number = self.numbers.get(variable)
+        if number is None:
+            number = self.numbers[variable] = len(self.found)
+            self.found.append(variable)
+        return number
+
+    def _scalar(self, operand: Operand) -> Hashable:
+        if isinstance(operand, Constant):
+            return (operand.dtype, operand.bits)
+        return (self._leaf(operand), operand.dtype)
+
+    def _leaf(self, argument: Argument) -> int:
+        """The argument's number among the leaves; one that comes again keeps the number that it had."""
+        number = self.places.setdefault(_place(argument), len(self.leaves))
+        if number == len(self.leaves):
+            self.leaves.append(argument)
+        return number
+
+
+class _Lifting(_Encoder):
+    """Encodes a nest without its numbers. made: each equation's part of the key, and it as it reads registers."""
+
+    def __init__(self, nest: Nest, source_of: Callable[[Var], Source]) -> None:
+        super().__init__(nest, source_of)
+        self.made: dict[Equation, tuple[Hashable, Equation]] = {}
+        self.constants: dict[Register, Constant] = {}
+        self.registers: dict[Var, Register] = {}
+
+    def _inputs(self, equation: Equation) -> Hashable:
+        if equation not in self.made:
+            lifts = _takes_numbers(equation)
+            inputs = [
+                self._lifted(a) if lifts and isinstance(a, Literal) and _is_number(a) else a for a in equation.inputs
+            ]
+            changed = any(a is not b for a, b in zip(inputs, equation.inputs, strict=True))
+            new = replace(equation, inputs=tuple(inputs)) if changed else equation
+            parts = [self._part(a) for a in inputs]
+            self.made[equation] = (tuple(parts), new)
+        return self.made[equation][0]
+
+    def _lifted(self, number: Literal) -> Var:
+        variable, register = Var(number.type), Register(number.type.dtype, "number")
+        self.constants[register] = Constant(number.value, number.type.dtype)
+        self.registers[variable] = register
+        return variable
+
+    def _part(self, atom: Atom) -> Hashable:
+        if isinstance(atom, Literal):
+            return (atom.type, atom.bits)
+        register = self.registers.get(atom)
+        return self._number(atom) if register is None else ("number", self._leaf(register), atom.type)
+
+
+def _takes_numbers(equation: Equation) -> bool:
+    """Whether an equation is computed in the same way from a number that is known and from one that is not."""
+    match equation.primitive.lower:
+        case Pointwise(op):
+            return op in _ARITHMETIC
+        case Compare():
+            return True
+        case _:
+            return False
+
+
+def _is_number(literal: Literal) -> bool:
+    return literal.type.dtype in (F32, F64)
+
+
+def _place(argument: Argument) -> Place:
+    if isinstance(argument, View):
+        return (argument.buffer, argument.start)
+    assert isinstance(argument, Register)
+    return argument
