@@ -20,7 +20,7 @@ from tracer.trace.array import Array
 if TYPE_CHECKING:
     from tracer.numpy.arrays import at_apply
 else:
-    applying = LazyModule("tracer.numpy.arrays.at_apply")
+    at_apply = LazyModule("tracer.numpy.arrays.at_apply")
 
 _taken = replayed(get, named=False)
 _new = object.__new__

@@ -23,7 +23,7 @@ from tracer.trace.source import here
 if TYPE_CHECKING:
     from tracer.numpy.core import dlpack_ml_dtypes
 else:
-    capsules = LazyModule("tracer.numpy.core.dlpack_ml_dtypes")
+    dlpack_ml_dtypes = LazyModule("tracer.numpy.core.dlpack_ml_dtypes")
 
 CPU = (1, 0)  # DLPack's kind and number of the device
 

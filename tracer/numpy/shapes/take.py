@@ -31,7 +31,7 @@ from tracer.trace.source import here
 if TYPE_CHECKING:
     from tracer.numpy.arrays import vectorize
 else:
-    vectorizing = LazyModule("tracer.numpy.arrays.vectorize")
+    vectorize = LazyModule("tracer.numpy.arrays.vectorize")
 
 
 def take(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tracer.runtime.jit import entry as entries
     from tracer.schedule import symbolic_size
 else:
-    any_size = LazyModule("tracer.schedule.symbolic_size")
+    symbolic_size = LazyModule("tracer.schedule.symbolic_size")
     compiling = LazyModule("tracer.runtime.compile.compile")
     cost = LazyModule("tracer.runtime.analysis.cost")
     entries = LazyModule("tracer.runtime.jit.entry")

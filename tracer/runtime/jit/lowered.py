@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from tracer.runtime.compile import compile as compiling
     from tracer.runtime.compile import cuda as gpu
 else:
-    common = LazyModule("tracer.codegen.llvm.toolchain.outlined_functions")
+    outlined_functions = LazyModule("tracer.codegen.llvm.toolchain.outlined_functions")
     llvm = LazyModule("tracer.codegen.llvm.toolchain.object_code")
-    levels = LazyModule("tracer.codegen.llvm.emit.opt_level")
-    library = LazyModule("tracer.codegen.llvm.kernels.routines")
+    opt_level = LazyModule("tracer.codegen.llvm.emit.opt_level")
+    routines = LazyModule("tracer.codegen.llvm.kernels.routines")
     pipeline = LazyModule("tracer.passes.pipeline")
     compiling = LazyModule("tracer.runtime.compile.compile")
     gpu = LazyModule("tracer.runtime.compile.cuda")
