@@ -100,7 +100,7 @@ def _of_dtype(value: Any, dtype: Any) -> Any:
 @pytest.mark.parametrize("ndmin", [0, -1, 1, 3, True, np.int64(2), 0.0, None])
 def test_axes_are_put_in_front_where_there_are_too_few(ndmin: Any) -> None:
     if not hasattr(ndmin, "__index__"):
-        with pytest.raises(TracerError, match=r"^array at test_plain_values\.py:\d+: ndmin"):
+        with pytest.raises(TracerError, match=r"^array at test_fast_asarray\.py:\d+: ndmin"):
             tnp.array([1.0], ndmin=ndmin)
         return
     assert tnp.array([1.0], ndmin=ndmin).shape == np.array([1.0], ndmin=ndmin).shape
@@ -166,7 +166,7 @@ def test_dtypes_of_numbers_give_what_all_ways_make_of_them(
 
 
 def test_lists_of_unequal_rows_are_told_of() -> None:
-    with pytest.raises(ShapeError, match=r"asarray at test_plain_values\.py:\d+: the elements of a list"):
+    with pytest.raises(ShapeError, match=r"asarray at test_fast_asarray\.py:\d+: the elements of a list"):
         tnp.asarray([[1.0, 2.0], [3.0]])
 
 
