@@ -45,15 +45,15 @@ def blocks(source: str, *, machine: bool = False) -> dict[str, str]:
             "traced": _fence(str(forward).splitlines()),
             "transformed": _fence(_added(str(transformed).splitlines(), str(forward).splitlines())),
             "passes": _fence(_passes(transformed)),
-            "optimized": _fence(str(optimized).splitlines()),
+            "optimized": _fence(_added(str(optimized).splitlines(), str(forward).splitlines())),
             "loops": _fence([*_paragraph(unmapped, "nest1("), "", *_paragraph(unmapped, "main(")]),
-            "mapped": _fence(_between(mapped, r"%total1: f32, %total2", r"yield")),
+            "mapped": _fence([*_from(mapped.splitlines(), "%total1: f32, %total2", 1), "  ...", *_between(mapped, r"= fma ", r"= scale")[:-1]]),
         }
         if machine:
             llvm = _between(str(lowered.llvm()), r"fcmp olt <16 x float>", r"fmul <16 x float> %v\d+, splat")
             head = f"{date.today().isoformat()}, {cpu_name()}, vector_bits=256"
-            found["llvm"] = _fence([f"; {head}", *_from(llvm, "llvm.fma", 6)], "llvm")
-            assembly = _from(str(lowered.asm()).splitlines(), "vfmadd|fmla", 14)
+            found["llvm"] = _fence([f"; {head}", *_from(llvm, "llvm.fma", 4)], "llvm")
+            assembly = _from(str(lowered.asm()).splitlines(), "vfmadd|fmla", 8)
             found["asm"] = _fence([f"# {head}", *(line.expandtabs(8) for line in assembly)])
     return found
 
@@ -69,7 +69,7 @@ def _added(lines: Sequence[str], before: Sequence[str]) -> list[str]:
     """Return the lines whose code is not in `before`, with a mark in place of the first run of repeated lines."""
     old = {line.partition("#")[0].strip() for line in before}
     new = [line for line in lines[1:-1] if line.partition("#")[0].strip() not in old]
-    return [lines[0], f"  ... the {len(before) - 3} equations of the forward program", *new, lines[-1]]
+    return [lines[0], f"  ... {len(lines) - 2 - len(new)} equations of the forward program", *new, lines[-1]]
 
 
 def _paragraph(text: str, start: str) -> list[str]:
