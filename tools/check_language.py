@@ -1,9 +1,10 @@
-"""Check the docstrings and comments under `tracer/` against the language rule of CONTRIBUTING.md.
+"""Check docstrings, comments and pages against the language rule of CONTRIBUTING.md.
 
-Refuses sentences that open with a pronoun in place of a name, and function docstrings that open with a noun phrase
-marker ("The …", "A …") instead of a verb. Arguments are files or folders; the default is `tracer`.
+docs/glossary.md has the words: its table lists names to avoid, its last sections openers and phrases. Words in
+backticks there are refused here. A function's docstring must also start with a verb. Arguments are files or folders of
+Python and Markdown; the default is `tracer`.
 
-    python tools/check_language.py tracer/primitives
+    python tools/check_language.py tracer/primitives docs/design
 """
 
 from __future__ import annotations
@@ -12,54 +13,150 @@ import ast
 import re
 import sys
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
 from pathlib import Path
 
-# Openers that name nothing: the sentence needs its subject.
-OPENERS = re.compile(
-    r"(What|Whatever|Whoever|Those|That of|The same|As said|As there|Others|The others|The rest|Of those|Of these)\b"
-)
+GLOSSARY = Path(__file__).parent.parent / "docs" / "glossary.md"
 NOUN = re.compile(r"(The|A|An|Which|Where|How|One|Both|Each|Every)\b")
+POSSESSIVE = re.compile(r"\b\w+ of (?:NumPy|JAX|SciPy|Python|CPython|PyTorch|LLVM)'s(?=[,;:.)]|$)")
+ALLOWED = re.compile(r"greatest common divisor", re.IGNORECASE)  # a mathematical name
+
+_CODE = re.compile(r"``[^`]+``|`[^`]*`|\"[^\"]*\"")
+_TERM = re.compile(r"`([^`]+)`")
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Refused openers of sentences, and refused words with their replacement where the glossary has one."""
+
+    openers: re.Pattern[str]
+    phrases: re.Pattern[str]
+    instead: dict[str, str]
+
+
+def read_words(page: str) -> Words:
+    """Return the refused words of a glossary page.
+
+    Raises ValueError if the page lacks its table or its lists.
+    """
+    table, openers, phrases = (*re.split(r"^## .*$", page, flags=re.MULTILINE), "", "")[:3]
+    instead = {}
+    for row in table.splitlines():
+        cells = row.strip("|").split("|")
+        if row.startswith("|") and len(cells) == 4:
+            instead.update({name.lower(): cells[0].strip() for name in _TERM.findall(cells[3])})
+    first, anywhere = _TERM.findall(openers), _TERM.findall(phrases)
+    if not (instead and first and anywhere):
+        raise ValueError("the glossary needs a table with names to avoid, and lists of openers and phrases")
+    return Words(_any_of(first), _any_of([*instead, *anywhere]), instead)
+
+
+def _any_of(words: Sequence[str]) -> re.Pattern[str]:
+    """Return a pattern that matches each of the words, longest first, in any case."""
+    ordered = sorted(words, key=len, reverse=True)
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, ordered))})\b", re.IGNORECASE)
+
+
+@cache
+def words() -> Words:
+    """Return the words of docs/glossary.md."""
+    return read_words(GLOSSARY.read_text(encoding="utf-8"))
 
 
 def sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of a docstring or comment, without doctest lines."""
+    """Yield the sentences of a docstring, comment or page, without doctest lines."""
     prose = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith((">>>", "...")))
     for paragraph in re.split(r"\n\s*\n", prose):
         yield from re.split(r"(?<=[.!?])\s+(?=[A-Z`])", " ".join(paragraph.split()))
 
 
-def findings(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the line and text of every sentence that breaks the rule."""
+def faults(sentence: str) -> Iterator[str]:
+    """Yield a message for each rule that the sentence breaks."""
+    refused = words()
+    if opener := refused.openers.match(sentence):
+        yield f"name the subject, not {opener[0]!r}: {sentence}"
+        return
+    prose = ALLOWED.sub("", _CODE.sub("`…`", sentence))
+    if found := refused.phrases.search(prose):
+        term = refused.instead.get(found[0].lower())
+        yield f"{found[0]!r}{f' is {term!r}' if term else ''}: {sentence}"
+    elif found := POSSESSIVE.search(prose):
+        yield f"possessive, {found[0]!r}: {sentence}"
+
+
+def of_python(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the line and message of every fault in the docstrings and comments of a module."""
     source = path.read_text(encoding="utf-8")
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             continue
-        text = ast.get_docstring(node)
-        if not text:
+        if not (text := ast.get_docstring(node)):
             continue
         line = 1 if isinstance(node, ast.Module) else node.lineno
-        is_property = not isinstance(node, ast.Module) and any(
-            ast.unparse(d).endswith(("property", "setter")) for d in node.decorator_list
-        )
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not is_property and NOUN.match(text):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not _is_property(node) and NOUN.match(text):
             yield line, "start with a verb: " + text.splitlines()[0]
-        yield from ((line, s) for s in sentences(text) if OPENERS.match(s))
+        yield from ((line, fault) for sentence in sentences(text) for fault in faults(sentence))
+    for line, text in comments(path):
+        yield from ((line, fault) for sentence in sentences(text) for fault in faults(sentence))
+
+
+def _is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return any(ast.unparse(decorator).endswith(("property", "setter")) for decorator in node.decorator_list)
+
+
+def comments(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield each comment with its line; full-line comments below each other are one."""
     with path.open("rb") as stream:
-        for token in tokenize.tokenize(stream.readline):
-            if token.type == tokenize.COMMENT and OPENERS.match(text := token.string.lstrip("# ")):
-                yield token.start[0], text
+        found = [token for token in tokenize.tokenize(stream.readline) if token.type == tokenize.COMMENT]
+    blocks = groupby(
+        enumerate(found), lambda pair: (pair[1].start[1], pair[1].start[0] - pair[0], pair[1].line.lstrip()[:1] == "#")
+    )
+    for (_, _, is_block), members in blocks:
+        block = [token for _, token in members]
+        for group in [block] if is_block else [[token] for token in block]:
+            yield group[0].start[0], "\n".join(token.string.lstrip("#: ") for token in group)
 
 
-def main(arguments: list[str]) -> int:
+def of_page(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the line and message of every fault in the prose of a Markdown page, outside code and tables."""
+    blocks: list[tuple[int, list[str]]] = []
+    is_code = False
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            is_code = not is_code
+        elif is_code or not line.strip() or line.startswith(("#", "|", "<!--")):
+            blocks.append((number, []))
+        elif not blocks or line.lstrip().startswith(("- ", "* ")):
+            blocks.append((number, [line.lstrip(" -*")]))
+        else:
+            blocks[-1][1].append(line)
+    for number, lines in blocks:
+        text = re.sub(r"^\*\*.*?\*\* \([\d-]+\)\. ", "", "\n".join(lines))  # the title and date of a decision
+        yield from ((number, fault) for sentence in sentences(text) for fault in faults(sentence))
+
+
+def findings(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the line and message of every fault in a file."""
+    return of_page(path) if path.suffix == ".md" else of_python(path)
+
+
+def main(arguments: Sequence[str]) -> int:
     """Print every finding; return 1 if there is one."""
-    roots = [Path(a) for a in arguments] or [Path("tracer")]
-    files = sorted(f for root in roots for f in ([root] if root.is_file() else root.rglob("*.py")))
+    roots = [Path(argument) for argument in arguments] or [Path("tracer")]
+    files = sorted(
+        file
+        for root in roots
+        for file in ([root] if root.is_file() else root.rglob("*"))
+        if file.suffix in (".py", ".md")
+    )
     count = 0
     for path in files:
         for line, text in findings(path):
             count += 1
-            print(f"{path}:{line}: {text[:150]}")
+            print(f"{path}:{line}: {text[:180]}")
     print(f"{count} findings in {len(files)} files")
     return int(count > 0)
 

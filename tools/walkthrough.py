@@ -47,7 +47,13 @@ def blocks(source: str, *, machine: bool = False) -> dict[str, str]:
             "passes": _fence(_passes(transformed)),
             "optimized": _fence(_added(str(optimized).splitlines(), str(forward).splitlines())),
             "loops": _fence([*_paragraph(unmapped, "nest1("), "", *_paragraph(unmapped, "main(")]),
-            "mapped": _fence([*_from(mapped.splitlines(), "%total1: f32, %total2", 1), "  ...", *_between(mapped, r"= fma ", r"= scale")[:-1]]),
+            "mapped": _fence(
+                [
+                    *_from(mapped.splitlines(), "%total1: f32, %total2", 1),
+                    "  ...",
+                    *_between(mapped, r"= fma ", r"= scale")[:-1],
+                ]
+            ),
         }
         if machine:
             llvm = _between(str(lowered.llvm()), r"fcmp olt <16 x float>", r"fmul <16 x float> %v\d+, splat")
