@@ -10,7 +10,7 @@ version = release = installed_version("tracer")
 extensions = ["myst_nb"]
 root_doc = "index"
 exclude_patterns = ["jupyter_execute", "**.ipynb_checkpoints"]
-suppress_warnings = ["myst.xref_missing"]  # links to files of the repository that are no pages here
+suppress_warnings = ["myst.xref_missing"]  # links to files of the repository that have no page
 
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True

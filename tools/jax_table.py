@@ -20,18 +20,18 @@ _HEAD = """# JAX's names
 Written by `tools/jax_table.py`; compared with JAX {version}. `jax.numpy` is in [numpy.md](numpy.md), `jax.lax` in
 [lax.md](lax.md).
 
-`import tracer as jax` gives the names of these modules. A name that is not here says why in its AttributeError.
+`import tracer as jax` provides the names of these modules. The AttributeError of a missing name says why.
 
-| module | names of JAX's | here |
+| module | JAX's names | here |
 |---|---|---|
 """
 
 _SETTINGS = """
-## Settings of JAX's
+## JAX's settings
 
-`tracer.config.update` takes them at these values, which say what is so here, and refuses others with the reason.
+`tracer.config.update` accepts them at these values, which describe tracer, and refuses other values with the reason.
 
-| setting | values | why no others |
+| setting | values | why no other |
 |---|---|---|
 """
 

@@ -19,7 +19,7 @@ ABSENT = absent.ABSENT["tracer.lax"]
 # Parameters of JAX's that are not taken, and why.
 NOT_TAKEN: dict[str, str] = {
     "accuracy": "every function is held to the bounds of docs/math-accuracy.md",
-    "allow_negative_indices": "negative places count from the end, as by JAX's default",
+    "allow_negative_indices": "negative indices count from the end, as by JAX's default",
     "out_dtype": "cast the product",
     "out_sharding": "arrays live on one device",
     "sharding": "arrays live on one device",
@@ -45,15 +45,15 @@ DIFFERENT: dict[str, str] = {
     "gradients of `reduce_window` with `max` and `min`": "of a window with NaN, the first NaN; windows may be dilated",
     "`scatter_mul`": "has a gradient without `unique_indices`",
     "`convert_element_type` of complex numbers to bool": "1j is true, as in NumPy",
-    "`sort` of complex numbers": "those with a NaN imaginary part come after all others, as in NumPy",
+    "`sort` of complex numbers": "values with a NaN imaginary part come last, as in NumPy",
 }
 
 _HEAD = """# tracer.lax and JAX's lax
 
 Written by `tools/lax_table.py`; compared with jax.lax {version}.
 
-`tracer.lax` has {here} of the {total} public names. Its functions take the parameters of the same names in the same
-order, but for these keywords:
+`tracer.lax` has {here} of the {total} public names. Its functions take JAX's parameters, with equal names in equal
+order, except for these keywords:
 
 | keyword | why it is not taken |
 |---|---|
@@ -66,13 +66,13 @@ def _lines() -> Iterator[str]:
     yield _HEAD.format(version=JAX.version, here=len(here), total=len(names)).rstrip()
     for parameter in sorted(JAX.not_taken()):
         yield f"| `{parameter}` | {NOT_TAKEN[parameter]} |"
-    yield "\n## What differs\n\n| what | here |\n|---|---|"
+    yield "\n## Differences\n\n| subject | here |\n|---|---|"
     for what, meaning in DIFFERENT.items():
         yield f"| {what} | {meaning} |"
-    yield "\n## Not here\n\n| name | why |\n|---|---|"
+    yield "\n## Missing names\n\n| name | why |\n|---|---|"
     for name in sorted(set(names) - set(here)):
         yield f"| `{name}` | {ABSENT[name]} |"
-    yield "\n## Here\n\n| name | in short |\n|---|---|"
+    yield "\n## Names\n\n| name | summary |\n|---|---|"
     for name in here:
         first = (getattr(lax, name).__doc__ or "").strip().split("\n\n")[0].replace("\n", " ").replace("|", "\\|")
         yield f"| `{name}` | {' '.join(first.split())} |"

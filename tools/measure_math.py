@@ -55,10 +55,10 @@ f32 functions of one argument are evaluated at every {step}th of the 2^32 encodi
 SciPy; the others at random arguments over all exponents, against long double or mpmath. lgamma and digamma are
 measured at positive arguments with a result above 1/1000 in size. Beside their roots, and at negative arguments, the
 f64 error is bounded absolutely, by 2^-50 times the larger of 1 and |lgamma(-x)|, or of 1, |digamma(1 - x)| and
-|pi cot(pi x)|; f32 is evaluated in f64 and rounded, so that its error is 0.5 ulp but where f64 loses half its digits.
+|pi cot(pi x)|; f32 is evaluated in f64 and rounded, so its error is 0.5 ulp, except where f64 loses half its digits.
 f16 and bf16 are evaluated in f32 and rounded.
 
-| function | dtype | greatest error | at | above 1 | sample | operations | G/s |
+| function | dtype | max error | at | above 1 | sample | operations | G/s |
 |---|---|---:|---|---:|---:|---:|---:|
 {rows}
 """

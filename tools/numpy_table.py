@@ -109,18 +109,18 @@ DIFFERENT = (
     ("`x // 0` of integers", "0", "-1 or -2, as in JAX"),
     ("`sign` of complex infinities", "finite", "NaN, as of x / abs(x); 0 where that overflows"),
     ("products, powers and determinants with complex infinities, and chains of products with any",
-     "NaN or infinity, by the order of multiplication", "so, too, but in another order; eagerly and under jit in two"),
+     "NaN or infinity, by the order of multiplication", "NaN or infinity, by two other orders, eagerly and under jit"),
     ("`exp2`, `expm1`, `log1p` and `sinh` of complex numbers of extreme parts", "some are inexact, or NaN",
      "by C99 and the array API"),
     ("reductions, scans, `packbits` and `squeeze` of arrays without axes over `axis=0`", "over nothing",
      "refused, as by the array API"),
-    ("`where=` of more axes than what is reduced has", "ValueError", "what is reduced is repeated, as in JAX"),
-    ("weights of no values, and what is written to no places", "of any shape", "of theirs alone"),
+    ("`where=` of more axes than what is reduced has", "ValueError", "the operand is broadcast, as in JAX"),
+    ("weights of no values, and what is written to no places", "of any shape", "of the values' shape only"),
     ("`tril` and `triu` of vectors", "of the matrix of equal rows", "refused"),
     ("`polydiv` and `partition`", "remainders cut short; in some order", "of a fixed length; sorted"),
     ("`polymul` of leading zeros", "cuts them off", "keeps them, as in JAX"),
     (
-        "`convolve`, `correlate`, `polymul` with infinities in the shorter vector", "met by what is there",
+        "`convolve`, `correlate`, `polymul` with infinities in the shorter vector", "multiplied where both exist",
         "NaN where they meet the zeros beyond the ends, as in JAX of float32",
     ),
     ("quantiles of integers by methods that choose an element", "integers", "floats, as in JAX"),
@@ -141,8 +141,8 @@ DIFFERENT = (
     ("`max`, `min`, `maximum`, `fmax`, `clip` and their like, sets, of zeros of both signs", "either of the two",
      "0 is greater than -0, under jit, too"),
     ("quantiles of zeros of both signs; the edges of `histogram`", "signs and last digits of its interpolation",
-     "those of ours: NaN and infinities aside they agree to rounding"),
-    ("`cross` of two components beside three, with NaN or infinities", "leaves out what is not there",
+     "our interpolation: apart from NaN and infinities they agree to rounding"),
+    ("`cross` of two components beside three, with NaN or infinities", "leaves out the missing component",
      "0 in its place: NaN where it meets either"),
     ("`gradient`, quantiles, `positive` and `trapezoid` of bools", "TypeError, or `or` for sums",
      "as of the integers 0 and 1"),
@@ -154,12 +154,12 @@ DIFFERENT = (
      "computed in floats, unless `period` is whole"),
     ("`spacing` of negative float16", "positive", "negative, as of the other floats"),
     ("`arange(-3, 5, 0.3, dtype=int)`", "the step is the difference of the first two, cast", "every value is cast"),
-    ("`nanquantile` and `nanpercentile` of nothing", "one NaN, whatever is asked for", "as many as are asked for"),
+    ("`nanquantile` and `nanpercentile` of nothing", "one NaN for any count", "one NaN for each quantile"),
     ("`i0` of infinities", "NaN", "infinite, as in SciPy"),
     ("`abs(z, dtype=)` of complex numbers", "of the result", "of the operand"),
     ("`isscalar` of arrays without axes", "False", "True, as in JAX"),
     ("`unique_values`, and `unique` with `sorted=False`", "in some order", "sorted"),
-    ('`order="A"` and `"K"`', "as elements are in memory", 'as `"C"`'),
+    ('`order="A"` and `"K"`', "by the order in memory", 'as `"C"`'),
     ("`concatenate`, `stack` and their like with `dtype=`", 'casts of the same kind, unless `casting="unsafe"`',
      "any, as in JAX, unless `casting=` is given"),
     ("`repeat` by floats, `reshape` to sizes below -1, windows of broken lengths", "cut short, taken as -1, off centre",
@@ -168,8 +168,8 @@ DIFFERENT = (
     ("places out of range in `choose`, `partition`, `ravel_multi_index` and `unravel_index`", "ValueError",
      "OutOfBoundsError, an IndexError"),
     ("`split` into 0 parts, `fftfreq(0)`", "ZeroDivisionError", "ShapeError and ArgumentError, which are ValueErrors"),
-    ("`put`, `putmask`, `place`, `copyto`, `fill_diagonal`", "None", "the array as it is then"),
-    ("sums of all elements, and other results of one", "NumPy's numbers", "arrays without axes"),
+    ("`put`, `putmask`, `place`, `copyto`, `fill_diagonal`", "None", "the updated array"),
+    ("sums of all elements, and other results of one", "NumPy scalars", "arrays without axes"),
     ("`trim_zeros` of lists", "lists", "arrays"),
     ("`degrees`, `radians`, `logaddexp`, `logaddexp2` of complex numbers", "TypeError",
      "computed by the same formula"),
@@ -178,16 +178,16 @@ DIFFERENT = (
     ("`poly` of a matrix; `polyadd` and `polysub` of more than vectors", "of its eigenvalues; row by row",
      "refused"),
     ("`linalg.outer` of more than vectors", "ValueError",
-     "made flat, as by `outer`"),
-    ("`take` at bools", "at the places 0 and 1",
-     "ArgumentError: `x[mask]` takes what is true"),
+     "flattened, as by `outer`"),
+    ("`take` at bools", "at the indices 0 and 1",
+     "ArgumentError: `x[mask]` selects by bools"),
     ("`argsort` of equal elements", "in some order, unless `stable` is asked for",
      "in their order"),
     ("complex to real", "a warning", "DTypeError: take `.real`"),
     ("integers to negative powers in an array", "ValueError", "no meaningful number, as in JAX: take floats"),
-    ("in-place operators and `x[i] = v`", "write to memory that views share", "the name stands for a new value"),
+    ("in-place operators and `x[i] = v`", "write to memory that views share", "rebind the name to a new value"),
     ("`x.sort()`", "sorts in place, returns None", "returns another array and leaves x, as in JAX: `x = x.sort()`"),
-    ("`x[a][b] = v`, `x.T[i] = v`", "write through a view", "MutationError: nobody would see it; `x[a, b] = v`"),
+    ("`x[a][b] = v`, `x.T[i] = v`", "write through a view", "MutationError, since the write would be lost: use `x[a, b] = v`"),
 )  # fmt: skip
 
 _HEAD = """# tracer.numpy beside jax.numpy and NumPy
@@ -256,16 +256,16 @@ def _lines() -> Iterator[str]:
     for expression, call in DTYPES:
         ours = call(tnp)
         yield f"| `{expression}` | {call(np).dtype} | {ours.dtype}{', weak' if ours.weak_type else ''} |"
-    yield "\n## Where results differ from NumPy's\n\n| what | NumPy | here |\n|---|---|---|"
+    yield "\n## Where results differ from NumPy's\n\n| subject | NumPy | here |\n|---|---|---|"
     for row in DIFFERENT:
         yield f"| {' | '.join(row)} |"
-    yield "\n## Constants, and what is NumPy's own\n\n| name | what |\n|---|---|"
+    yield "\n## Constants and NumPy's own classes\n\n| name | value |\n|---|---|"
     for name in CONSTANTS:
         yield f"| `{name}` | {constant(name)} |"
-    yield "\n## Names that are not here\n\n| name | why |\n|---|---|"
+    yield "\n## Missing names\n\n| name | why |\n|---|---|"
     for name in sorted(ABSENT):
         yield f"| `{name}` | {ABSENT[name]} |"
-    yield "\n## Members of ndarray and of JAX's Array that arrays have not\n\n| name | why |\n|---|---|"
+    yield "\n## Missing members of ndarray and JAX's Array\n\n| name | why |\n|---|---|"
     for name, why in sorted(ABSENT_MEMBERS.items()):
         yield f"| `{name}` | {why} |"
     yield "\n## Parameters of jax.numpy that are not taken\n\n| parameter | why |\n|---|---|"
@@ -291,8 +291,8 @@ def _of_the_suite() -> Iterator[str]:
     ):
         yield f"| {title} | {ours[1]} | {strict[1]} |"
     lost = re.findall(r"^    (test_.*)$", kept, re.MULTILINE)
-    yield "\nWhat failed; array_api_strict fails it, too, always or as luck has it:\n"
-    yield "| tests whose name has | how many | why |\n|---|---|---|"
+    yield "\nFailed tests. array_api_strict fails them too, always or at random:\n"
+    yield "| name of the test contains | count | why |\n|---|---|---|"
     for part, why in WHY.items():
         found = sum(part in test for test in lost)
         if found:

@@ -19,18 +19,16 @@ tracer beside {peers}, as recorded on {date}. A ratio is the peer's time by trac
 1 tracer is faster; brackets hold the 95 % confidence interval of the median over {rounds} alternating rounds. The first
 call includes tracing and compiling, in a process that has compiled something before, on a machine that has compiled
 the kernels which programs share; programs are kept in no files. Memory is the growth of the
-process's peak over two calls, arguments and pages of files (the code of libraries) left out, after what earlier rows
-left behind was given back, and at least the size of the results. Where tracer's first call took longer than jax's, or
-its peak was above, both were measured anew, three times in processes of their own, and the medians stand here: a first
-call is measured once in a process, and not all that earlier rows freed is given back.
+process's peak over two calls, without arguments and pages of files (the code of libraries), and at least the size of
+the results. Memory of earlier rows is released before. Where tracer's first call took longer than jax's, or its peak
+was above, both were measured again, three times in processes of their own, and the medians stand here.
 
 Machine: {machine}.
 
     JAX_PYTHON=... NUMBA_PYTHON=... TORCH_PYTHON=... python benchmarks/compare.py --record
 
 writes this page and the figures behind it, `benchmarks/results/{name}.json`. A row without a ratio for a peer is not
-computed there; where answers differ, it says so. Rows with a setting of tracer's stand in the tables alone, and
-count for nothing else.
+computed there; where answers differ, it says so. Rows with a setting of tracer's appear in the tables only.
 
 ![Ratios of all rows](../benchmarks/results/{name}.svg)
 """
@@ -91,9 +89,7 @@ def _bars(rows: list[dict[str, Any]], peers: list[str]) -> str:
     lines = ["## Rows that miss a bar", "", "| row | bar | why |", "|---|---|---|"]
     found = bars(rows, peers)
     lines += [f"| {row} | {bar.wanted} | {reason(row, bar.reasons)} |" for bar in found for row in bar.missed]
-    lines.insert(
-        2, "Reasons were found by profiling, on a Zen 5 where they name no processor, whatever the rows are of.\n"
-    )
+    lines.insert(2, "Reasons were found by profiling, on a Zen 5 unless they name another processor.\n")
     return f"## Bars\n\n{_bar_table(rows, peers)}\n" + "\n".join(lines) + "\n"
 
 

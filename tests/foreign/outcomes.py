@@ -166,17 +166,17 @@ INTRODUCTION = """# Outside libraries on our arrays
 
 {written}
 
-What unmodified libraries make of an `Array`: called with its value known (eager), with it traced by `jit`, and with it
-differentiated by `grad`, which compares with finite differences.
+Unmodified libraries are called with a concrete `Array` (eager), with one traced by `jit`, and with one differentiated
+by `grad`, whose result is compared with finite differences.
 
 | cell | the result |
 |---|---|
-| ours | is an `Array`, with the values that the function gives for NumPy's arrays |
-| NumPy | is an ndarray, or a scalar of NumPy's |
-| Python | is a number, a text, a shape or an object of the library's |
-| refused | is an error, which is named: it asks a traced array for its value, gives it to C code, or writes to a view |
+| ours | is an `Array` with the function's values for NumPy arrays |
+| NumPy | is an ndarray or a NumPy scalar |
+| Python | is a Python number, a string, a shape or an object of the library |
+| refused | is an error, which the cell names: the library asks a traced array for its value, passes it to C code, or writes to a view |
 | wrong | has other values: the library writes through a view, where slices here are copies, or compares objects |
-| – | was not asked for: there is nothing to differentiate |
+| – | was not tested: there is nothing to differentiate |
 
 SciPy and scikit-learn compute on arrays of other libraries where the environment says `SCIPY_ARRAY_API=1` before SciPy
 is imported, and scikit-learn under `sklearn.config_context(array_api_dispatch=True)`, as in this run.
