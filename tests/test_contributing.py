@@ -1,22 +1,33 @@
-"""CONTRIBUTING shows a real diff: every line that it adds is in the file it names."""
+"""CONTRIBUTING shows a real diff, a true map of the rooms, and commands whose files exist."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 
 def added_lines() -> dict[str, list[str]]:
     """The lines that the diff adds, by file."""
-    text = (ROOT / "CONTRIBUTING.md").read_text()
-    diff = text.partition("```diff\n")[2].partition("\n```")[0]
+    diff = PAGE.partition("```diff\n")[2].partition("\n```")[0]
     found: dict[str, list[str]] = {}
     for line in diff.splitlines():
         if line.startswith("+++ b/"):
             lines = found.setdefault(line.removeprefix("+++ b/"), [])
         elif line.startswith("+"):
             lines.append(line[1:])
+    return found
+
+
+def rooms_of_the_map() -> list[str]:
+    """The folders below `tracer/` that the map names, in its order."""
+    table = PAGE.partition("| room of `tracer/` |")[2].partition("\n\n")[0]
+    found = []
+    for row in table.splitlines()[2:]:
+        room, *inner = re.findall(r"`([\w/]+)/`", row)
+        found += [room, *(f"{room}/{name}" for name in inner)]
     return found
 
 
@@ -28,3 +39,25 @@ def test_the_diff_in_contributing_is_in_the_code() -> None:
         missing = [line for line in lines if line not in present]
         assert lines
         assert not missing, f"{name} has changed: update the diff in CONTRIBUTING.md"
+
+
+def test_the_map_names_the_folders_that_exist() -> None:
+    house = ROOT / "tracer"
+    there = {str(file.parent.relative_to(house)) for file in house.rglob("__init__.py") if file.parent != house}
+    named = rooms_of_the_map()
+    assert len(named) == len(set(named))
+    assert set(named) == there
+
+
+def test_the_commands_name_files_that_exist() -> None:
+    table = PAGE.partition("## Commands")[2]
+    names = set(re.findall(r"(?<![\w/])(?:scripts|tools|tests|\.ci)/[\w/.]+", table))
+    names |= {name.replace(".", "/") + ".py" for name in re.findall(r"python -m ((?:tools|tests)\.[\w.]+)", table)}
+    assert len(names) >= 10
+    assert [name for name in names if not (ROOT / name).exists()] == []
+
+
+def test_a_benchmark_stands_behind_each_name() -> None:
+    names = re.findall(r"scripts/bench (\w+)", PAGE)
+    assert len(names) >= 3
+    assert [name for name in names if not (ROOT / "benchmarks" / f"{name}.py").exists()] == []

@@ -187,7 +187,7 @@ DIFFERENT = (
     ("integers to negative powers in an array", "ValueError", "no meaningful number, as in JAX: take floats"),
     ("in-place operators and `x[i] = v`", "write to memory that views share", "rebind the name to a new value"),
     ("`x.sort()`", "sorts in place, returns None", "returns another array and leaves x, as in JAX: `x = x.sort()`"),
-    ("`x[a][b] = v`, `x.T[i] = v`", "write through a view", "MutationError, since the write would be lost: use `x[a, b] = v`"),
+    ("`x[a][b] = v`, `x.T[i] = v`", "write through a view", "MutationError: the write would be lost; `x[a, b] = v`"),
 )  # fmt: skip
 
 _HEAD = """# tracer.numpy beside jax.numpy and NumPy

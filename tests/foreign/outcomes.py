@@ -174,7 +174,7 @@ by `grad`, whose result is compared with finite differences.
 | ours | is an `Array` with the function's values for NumPy arrays |
 | NumPy | is an ndarray or a NumPy scalar |
 | Python | is a Python number, a string, a shape or an object of the library |
-| refused | is an error, which the cell names: the library asks a traced array for its value, passes it to C code, or writes to a view |
+| refused | is the named error: the library reads a traced array's value, passes it to C code, or writes to a view |
 | wrong | has other values: the library writes through a view, where slices here are copies, or compares objects |
 | – | was not tested: there is nothing to differentiate |
 
