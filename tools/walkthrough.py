@@ -43,7 +43,7 @@ def blocks(source: str, *, machine: bool = False) -> dict[str, str]:
         mapped = str(lowered.loops())
         found = {
             "traced": _fence(str(forward).splitlines()),
-            "transformed": _fence(_added(str(transformed).splitlines(), str(forward).splitlines())),
+            "transformed": _fence(_folded(_added(str(transformed).splitlines(), str(forward).splitlines()))),
             "passes": _fence(_passes(transformed)),
             "optimized": _fence(_added(str(optimized).splitlines(), str(forward).splitlines())),
             "loops": _fence([*_paragraph(unmapped, "nest1("), "", *_paragraph(unmapped, "main(")]),
@@ -76,6 +76,13 @@ def _added(lines: Sequence[str], before: Sequence[str]) -> list[str]:
     old = {line.partition("#")[0].strip() for line in before}
     new = [line for line in lines[1:-1] if line.partition("#")[0].strip() not in old]
     return [lines[0], f"  ... {len(lines) - 2 - len(new)} equations of the forward program", *new, lines[-1]]
+
+
+def _folded(lines: Sequence[str]) -> list[str]:
+    """Return the lines with the derivative of `max` folded into one, from its comparison to its selection."""
+    begin = next(n for n, line in enumerate(lines) if "= lt(" in line)
+    end = next(n for n, line in enumerate(lines) if "= select(" in line)
+    return [*lines[: begin + 1], f"  ... {end - begin - 1} equations", *lines[end:]]
 
 
 def _paragraph(text: str, start: str) -> list[str]:
