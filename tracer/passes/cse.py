@@ -15,7 +15,7 @@ from tracer.ir.primitive import Effect, Structured
 from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.types import ArrayType, StackType
 from tracer.ir.visit import substitute, substitute_atoms
-from tracer.passes.rewrite import nested_first
+from tracer.passes.base.rewrite import nested_first
 from tracer.primitives.base.shapes import optimization_barrier_p
 
 

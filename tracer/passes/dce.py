@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from tracer.ir.primitive import Effect
 from tracer.ir.program import Equation, Program, Var
-from tracer.passes.input_liveness import Needs
-from tracer.passes.loops import Flags, Loop, called_program, loop_of, pick, read_variables, restrict
-from tracer.passes.rewrite import rewrite_parameters
+from tracer.passes.base.input_liveness import Needs
+from tracer.passes.base.loops import Flags, Loop, called_program, loop_of, pick, read_variables, restrict
+from tracer.passes.base.rewrite import rewrite_parameters
 from tracer.primitives.control.cond import cond_p
 
 

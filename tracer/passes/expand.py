@@ -15,11 +15,11 @@ from tracer.ir.primitive import ArgReduce, Composite, Library
 from tracer.ir.program import Atom, Equation, Literal, Program, Var
 from tracer.ir.scalar import ScalarOp
 from tracer.ir.types import ArrayType
-from tracer.passes.algebra.canonical_dot import canonical_dot
-from tracer.passes.algebra.channels_last import as_product, last_channels
-from tracer.passes.loops import called_program
-from tracer.passes.rewrite import nested_first
-from tracer.passes.rewriter import Rewriter
+from tracer.passes.base.loops import called_program
+from tracer.passes.base.rewrite import nested_first
+from tracer.passes.base.rewriter import Rewriter
+from tracer.passes.expansions.canonical_dot import canonical_dot
+from tracer.passes.expansions.channels_last import as_product, last_channels
 from tracer.primitives.arrays.dynamic_slice import dynamic_slice
 from tracer.primitives.arrays.reductions.reductions import reduce_max, reduce_min
 from tracer.primitives.arrays.slice_pad_concatenate import concatenate, slice

@@ -12,9 +12,9 @@ from typing import Final
 from tracer.ir.dtypes import F32, F64
 from tracer.ir.program import Atom, Equation, Literal, Program, Var
 from tracer.ir.types import ArrayType
+from tracer.passes.base.rewrite import nested_first
+from tracer.passes.base.rewriter import Rewriter
 from tracer.passes.dce import dce
-from tracer.passes.rewrite import nested_first
-from tracer.passes.rewriter import Rewriter
 from tracer.primitives.elementwise.arithmetic import add_p, mul_p, neg_p, sub_p
 from tracer.primitives.elementwise.fma import fma_p
 

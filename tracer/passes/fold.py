@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from tracer.ir.primitive import NoRule, Structured
 from tracer.ir.program import Atom, Equation, Literal, Program, Var
 from tracer.ir.types import ArrayType, StackType, size, with_shape
-from tracer.passes.loops import Loop, loop_of
-from tracer.passes.rewriter import Rewriter, rewriting
+from tracer.passes.base.loops import Loop, loop_of
+from tracer.passes.base.rewriter import Rewriter, rewriting
 from tracer.primitives.base.broadcasting import broadcast_in_dim_p
 from tracer.primitives.base.rules import computed
 from tracer.primitives.base.shapes import optimization_barrier_p, squeeze_p

@@ -15,8 +15,8 @@ from tracer.ir.primitive import Structured
 from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.types import StackType, Type, storage_type
 from tracer.ir.visit import equations
-from tracer.passes.loops import loop_of, read_variables
-from tracer.passes.rewriter import Rewriter, rewriting
+from tracer.passes.base.loops import loop_of, read_variables
+from tracer.passes.base.rewriter import Rewriter, rewriting
 from tracer.primitives.base.shapes import optimization_barrier_p
 
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from tracer.ir.primitive import Structured
 from tracer.ir.program import Atom, Equation, Program
 from tracer.ir.visit import equations
-from tracer.passes.loops import called_program
-from tracer.passes.rewrite import nested_first
-from tracer.passes.rewriter import Rewriter
+from tracer.passes.base.loops import called_program
+from tracer.passes.base.rewrite import nested_first
+from tracer.passes.base.rewriter import Rewriter
 
 _MOST_EQUATIONS = 400  # that copies of a program called several times may have together
 

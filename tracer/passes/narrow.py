@@ -14,9 +14,9 @@ from dataclasses import replace
 from tracer.ir.program import Atom, Equation, Literal, Program, Var
 from tracer.ir.types import ArrayType, StackType, with_shape
 from tracer.ir.visit import substitute, substitute_atoms
-from tracer.passes.loops import Loop, loop_of, pick
-from tracer.passes.rewrite import rewrite_parameters
-from tracer.passes.rewriter import Rewriter
+from tracer.passes.base.loops import Loop, loop_of, pick
+from tracer.passes.base.rewrite import rewrite_parameters
+from tracer.passes.base.rewriter import Rewriter
 from tracer.primitives.base.broadcasting import broadcast_in_dim_p
 from tracer.primitives.base.shapes import iota_p
 from tracer.primitives.control.cond import cond_p

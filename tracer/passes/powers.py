@@ -6,8 +6,8 @@ from typing import Final
 
 from tracer.ir import dtypes
 from tracer.ir.program import Atom, Equation, Literal
-from tracer.passes.rewriter import Rewriter, rewriting
-from tracer.passes.rules import Rules, by_primitive
+from tracer.passes.base.rewriter import Rewriter, rewriting
+from tracer.passes.base.rules import Rules, by_primitive
 from tracer.primitives.elementwise.arithmetic import div_p, mul_p
 from tracer.primitives.elementwise.powers import pow_p
 

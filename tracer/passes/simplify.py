@@ -14,8 +14,8 @@ from tracer.passes.algebra.ranges import RANGES
 from tracer.passes.algebra.select_rules import CHOICES
 from tracer.passes.algebra.transpose_folding import TURNING
 from tracer.passes.algebra.trivial_reductions import REDUCING
-from tracer.passes.rewriter import Rewriter, rewriting
-from tracer.passes.rules import Rules, by_primitive
+from tracer.passes.base.rewriter import Rewriter, rewriting
+from tracer.passes.base.rules import Rules, by_primitive
 from tracer.primitives.control.effects import check_p
 
 RULES: Final[Rules] = (*IDENTITIES, *CHOICES, *CONVERSIONS, *LAYOUTS, *INDEXING, *REDUCING, *TURNING, *RANGES)

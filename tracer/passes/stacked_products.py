@@ -17,8 +17,8 @@ from typing import Any, Final
 from tracer.ir import dtypes
 from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.types import ArrayType, Type
-from tracer.passes.loops import Loop, loop_of, pick
-from tracer.passes.rewriter import Rewriter, rewriting
+from tracer.passes.base.loops import Loop, loop_of, pick
+from tracer.passes.base.rewriter import Rewriter, rewriting
 from tracer.primitives.base.broadcasting import reduce_sum_p
 from tracer.primitives.base.shapes import transpose_p
 from tracer.primitives.control.scan import scan_p

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tracer.ir.program import Atom, Equation, Program
-from tracer.passes.rewriter import Rewriter, rewriting
+from tracer.passes.base.rewriter import Rewriter, rewriting
 from tracer.primitives.arrays.slice_pad_concatenate import concatenate, slice_in_dim
 from tracer.primitives.arrays.zeros import zeros
 from tracer.primitives.base.broadcasting import expand_dims

@@ -9,8 +9,8 @@ from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
 from tracer.ir.program import Atom, Equation
 from tracer.passes.algebra.identities import dtype_of
-from tracer.passes.rewriter import Rewriter
-from tracer.passes.rules import Rules
+from tracer.passes.base.rewriter import Rewriter
+from tracer.passes.base.rules import Rules
 from tracer.primitives.elementwise.complex import complex_p, imag_p, real_p
 from tracer.primitives.elementwise.conversion import bitcast_convert_type_p, convert_element_type_p
 

@@ -15,8 +15,8 @@ from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
 from tracer.ir.program import Atom, Equation, Literal, Var
 from tracer.ir.types import ArrayType
-from tracer.passes.rewriter import Rewriter
-from tracer.passes.rules import Rules
+from tracer.passes.base.rewriter import Rewriter
+from tracer.passes.base.rules import Rules
 from tracer.primitives.elementwise.arithmetic import add_p, clamp_p, div_p, max_p, min_p, mul_p, neg_p, sub_p
 from tracer.primitives.elementwise.bits import (
     and_p,

@@ -7,9 +7,9 @@ from typing import Final
 
 from tracer.ir.program import Atom, Equation, Literal
 from tracer.passes.algebra.layouts import slice_of
+from tracer.passes.base.rewriter import Rewriter
+from tracer.passes.base.rules import Rules
 from tracer.passes.fold import splat_value
-from tracer.passes.rewriter import Rewriter
-from tracer.passes.rules import Rules
 from tracer.primitives.arrays.dynamic_slice import dynamic_slice_p, dynamic_update_slice_p
 from tracer.primitives.arrays.indexing.dimension_numbers import GatherScatterMode
 from tracer.primitives.arrays.indexing.gather import gather_p, scatter_add_p

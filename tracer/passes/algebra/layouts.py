@@ -13,8 +13,8 @@ from tracer.ir import shape as shapes
 from tracer.ir.primitive import Alias
 from tracer.ir.program import Atom, Equation, Literal
 from tracer.ir.types import ArrayType, size
-from tracer.passes.rewriter import Rewriter
-from tracer.passes.rules import Rules
+from tracer.passes.base.rewriter import Rewriter
+from tracer.passes.base.rules import Rules
 from tracer.primitives.arrays.dynamic_slice import dynamic_slice_p
 from tracer.primitives.arrays.random import random_unwrap_p, random_wrap_p
 from tracer.primitives.arrays.slice_pad_concatenate import concatenate_p, pad_p, slice_p

@@ -13,8 +13,8 @@ from tracer.ir import dtypes
 from tracer.ir.primitive import Primitive
 from tracer.ir.program import Atom, Equation, Literal, Var
 from tracer.passes.algebra.identities import dtype_of, is_literal, limits_of
-from tracer.passes.rewriter import Rewriter
-from tracer.passes.rules import Rules
+from tracer.passes.base.rewriter import Rewriter
+from tracer.passes.base.rules import Rules
 from tracer.primitives.arrays.dynamic_slice import dynamic_slice_p
 from tracer.primitives.arrays.indexing.checked_indices import checked_indices_p
 from tracer.primitives.arrays.indexing.dimension_numbers import Bound, GatherScatterMode, bounds_of

@@ -7,8 +7,8 @@ from typing import Any, Final
 from tracer.ir import dtypes
 from tracer.ir.program import Atom, Equation, Literal
 from tracer.passes.algebra.identities import dtype_of, is_exact, is_literal, limits_of, same
-from tracer.passes.rewriter import Rewriter
-from tracer.passes.rules import Rules
+from tracer.passes.base.rewriter import Rewriter
+from tracer.passes.base.rules import Rules
 from tracer.primitives.base.broadcasting import broadcast_in_dim_p
 from tracer.primitives.elementwise.arithmetic import max_p, min_p
 from tracer.primitives.elementwise.bits import not_p

@@ -7,8 +7,8 @@ from typing import Final
 from tracer.ir import dtypes
 from tracer.ir.program import Atom, Equation
 from tracer.ir.types import ArrayType
-from tracer.passes.rewriter import Rewriter
-from tracer.passes.rules import Rules
+from tracer.passes.base.rewriter import Rewriter
+from tracer.passes.base.rules import Rules
 from tracer.primitives.base.shapes import transpose_p
 from tracer.primitives.linalg.dot_general import dot_general_p
 from tracer.primitives.linalg.matvec_strategies import Axes

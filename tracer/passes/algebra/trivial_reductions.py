@@ -7,8 +7,8 @@ from typing import Final
 from tracer.ir import dtypes, shape
 from tracer.ir.program import Atom, Equation, literal
 from tracer.ir.types import ArrayType
-from tracer.passes.rewriter import Rewriter
-from tracer.passes.rules import Rules
+from tracer.passes.base.rewriter import Rewriter
+from tracer.passes.base.rules import Rules
 from tracer.primitives.arrays.reductions.reductions import (
     argmax_p,
     argmin_p,

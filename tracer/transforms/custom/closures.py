@@ -17,7 +17,7 @@ from tracer.trace.source import here
 from tracer.trace.stage import Staged, stage
 from tracer.trace.state import state
 from tracer.trace.tracebacks import call_user, wrapping
-from tracer.transforms.custom.custom_rules import custom_vjp
+from tracer.transforms.custom.derivatives import custom_vjp
 from tracer.transforms.functions import argument_names, as_outputs, check_callable, flatten_arguments, name_of
 
 

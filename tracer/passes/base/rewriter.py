@@ -16,7 +16,7 @@ from tracer.ir.primitive import Params, Primitive
 from tracer.ir.program import Atom, Equation, Literal, Program, Source, Var, infer_types
 from tracer.ir.types import ArrayType, KeyType, Type, same_up_to_weakness, with_shape
 from tracer.ir.visit import substitute
-from tracer.passes.rewrite import Rewrite, nested_first
+from tracer.passes.base.rewrite import Rewrite, nested_first
 from tracer.primitives.arrays.random import random_wrap_p
 from tracer.primitives.base.broadcasting import broadcast_in_dim_p
 from tracer.primitives.elementwise.conversion import convert_element_type_p

@@ -14,7 +14,7 @@ from tracer.ir import dtypes
 from tracer.ir import shape as shapes
 from tracer.ir.program import Equation
 from tracer.ir.types import ArrayType
-from tracer.passes.rewriter import Rewriter
+from tracer.passes.base.rewriter import Rewriter
 from tracer.primitives.arrays.slice_pad_concatenate import pad
 from tracer.primitives.arrays.sliding_windows import positions, sliding_windows
 from tracer.primitives.base.shapes import reshape, transpose, transpose_p

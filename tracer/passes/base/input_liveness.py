@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tracer.ir.primitive import Effect
 from tracer.ir.program import Atom, Equation, Program, Var
-from tracer.passes.loops import Loop, called_program, loop_of
+from tracer.passes.base.loops import Loop, called_program, loop_of
 from tracer.primitives.control.cond import cond_p
 
 

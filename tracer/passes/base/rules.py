@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 
 from tracer.ir.primitive import Primitive
 from tracer.ir.program import Atom, Equation
-from tracer.passes import rewriter
-from tracer.passes.rewriter import Rewriter
+from tracer.passes.base import rewriter
+from tracer.passes.base.rewriter import Rewriter
 
 OutputRule = Callable[[Equation, Rewriter], Atom | None]
 Rules = tuple[tuple[tuple[Primitive, ...], tuple[OutputRule, ...]], ...]
