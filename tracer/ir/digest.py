@@ -11,52 +11,14 @@ import struct
 import weakref
 from collections.abc import Hashable, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tracer.ir.primitive import Primitive
-from tracer.ir.program import Literal, Program, Var
-from tracer.lazy import LazyModule
-
-if TYPE_CHECKING:
-    import hashlib
-else:
-    hashlib = LazyModule("hashlib")
 
 _serials: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 _next_serial = itertools.count()
-
-
-def program_digest(program: Program) -> bytes:
-    """16 bytes of BLAKE2 over the program in canonical numbering."""
-    numbers: dict[Var, int] = {}
-    parts: list[str] = []
-
-    def define(variables: tuple[Var, ...]) -> None:
-        for variable in variables:
-            numbers[variable] = len(numbers)
-            parts.append(str(variable.type))
-
-    define(program.inputs)
-    for equation in program.equations:
-        parts.append(equation.primitive.name)
-        for atom in equation.inputs:
-            parts.append(_atom(atom, numbers))
-        for name in sorted(equation.params):
-            parts.append(name)
-            parts.append(encode(equation.params[name]))
-        parts.append("->")
-        define(equation.outputs)
-    parts.append("return")
-    parts.extend(_atom(atom, numbers) for atom in program.outputs)
-    return hashlib.blake2b("\x1f".join(parts).encode(), digest_size=16).digest()
-
-
-def _atom(atom: Var | Literal, numbers: dict[Var, int]) -> str:
-    if isinstance(atom, Literal):
-        return f"{atom.type}={atom.bits.hex()}"
-    return f"%{numbers[atom]}"
 
 
 def encode(value: Any) -> str:
@@ -76,8 +38,6 @@ def encode(value: Any) -> str:
             return f"{{{','.join(f'{encode(k)}:{encode(v)}' for k, v in value.items())}}}"
         case np.dtype():
             return str(value)
-        case Program():
-            return f"<{value.digest.hex()}>"
         case Enum():
             return str(value)
         case Primitive():
