@@ -60,11 +60,13 @@ class Context:
         total: Operand = add_stacks(x, y) if isinstance(x.type, StackType) else add(x, y)
         return total
 
-    def zeros(self, type: Type) -> Array:
+    @staticmethod
+    def zeros(type: Type) -> Array:
         """A zero of the type: an array of zeros, or an empty stack. In a linear trace, it belongs to that trace."""
         return zero_here(type)
 
-    def instantiate(self, x: Tangent) -> Operand:
+    @staticmethod
+    def instantiate(x: Tangent) -> Operand:
         """A symbolic zero as an array; anything else as it is."""
         return zero_here(x.type) if isinstance(x, Zero) else x
 

@@ -5,7 +5,7 @@ A tangent that is zero by construction stays a `Zero`; the transform never compu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tracer.errors import InternalError
@@ -21,6 +21,11 @@ from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all
 from tracer.transforms.context import Context, Tangent, raise_no_rule, zero_like
+
+Push = Callable[
+    [Primitive, Sequence[Operand], Sequence[Tangent], Mapping[str, Any]], tuple[Sequence[Operand], Sequence[Tangent]]
+]
+"""push(primitive, xs, dxs, params) -> ys, dys: an operation and its tangents, at the current level."""
 
 
 class JvpProgram(NamedTuple):
@@ -43,23 +48,22 @@ def jvp_program(program: Program, active: tuple[bool, ...], instantiate: tuple[b
     def run(inputs: list[Any]) -> list[Operand]:
         primals, given = inputs[: len(program.inputs)], iter(inputs[len(program.inputs) :])
         tangents: list[Tangent] = [next(given) if on else zero_like(x) for x, on in zip(primals, active, strict=True)]
-        outputs, outgoing = push_forward(program, primals, tangents)
-        context = Context(_no_primitive)
+        outputs, outgoing = push_forward(program, primals, tangents, jvp_equation)
         for output, tangent, want in zip(outputs, outgoing, wanted, strict=True):
             active_outputs.append(not isinstance(tangent, Zero) or (want and is_differentiable(output.type)))
-        return outputs + [context.instantiate(t) for t, on in zip(outgoing, active_outputs, strict=True) if on]
+        return outputs + [Context.instantiate(t) for t, on in zip(outgoing, active_outputs, strict=True) if on]
 
     staged = stage(run, [*program.input_types, *tangent_types], name=program.name)
     return JvpProgram(closed(staged), tuple(active_outputs))
 
 
-_no_primitive: Any = None  # a context that is only used to instantiate zeros
-
-
 def push_forward(
-    program: Program, primals: Sequence[Operand], tangents: Sequence[Tangent]
+    program: Program, primals: Sequence[Operand], tangents: Sequence[Tangent], push: Push
 ) -> tuple[list[Operand], list[Tangent]]:
-    """Run a program and its tangents side by side, at the current level."""
+    """Run a program at the current level, its tangents beside it.
+
+    push: the rule for an equation with a tangent that is not zero, such as `jvp_equation`.
+    """
     environment: Environment = dict(zip(program.inputs, primals, strict=True))
     moving: dict[Var, Operand] = {
         v: t for v, t in zip(program.inputs, tangents, strict=True) if not isinstance(t, Zero)
@@ -74,7 +78,7 @@ def push_forward(
                     moving[atom] if isinstance(atom, Var) and atom in moving else Zero(tangent_type(atom.type))
                     for atom in equation.inputs
                 ]
-                ys, dys = jvp_equation(equation.primitive, xs, dxs, equation.params)
+                ys, dys = push(equation.primitive, xs, dxs, equation.params)
                 moving.update((v, dy) for v, dy in zip(equation.outputs, dys, strict=True) if not isinstance(dy, Zero))
             else:
                 ys = bind_all(equation.primitive, xs, equation.params)

@@ -64,14 +64,10 @@ def transpose_program(
         ]
         results = pull_back(program, linear, known, cotangents, sums)
         active_inputs.extend(instantiate or not isinstance(r, Zero) for r in results)
-        context = Context(_no_primitive)
-        return [context.instantiate(r) for r, on in zip(results, active_inputs, strict=True) if on]
+        return [Context.instantiate(r) for r, on in zip(results, active_inputs, strict=True) if on]
 
     staged = stage(run, [*known_types, *sum_types, *cotangent_types], name=f"{program.name}.transpose")
     return TransposedProgram(closed(staged), tuple(active_inputs))
-
-
-_no_primitive: Any = None  # a context that is only used to instantiate zeros
 
 
 class _Total:

@@ -18,6 +18,7 @@ from tracer.trace.evaluate import evaluate
 from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, Origin, Trace, bind_all
+from tracer.transforms.linearize import identity
 
 
 def without_stacks(program: Program, residuals: Sequence[Array]) -> tuple[Program, list[Array]]:
@@ -27,15 +28,15 @@ def without_stacks(program: Program, residuals: Sequence[Array]) -> tuple[Progra
     origins, kept = _traced_back(residuals)
 
     def run(inputs: list[Array]) -> list[Operand]:
-        values: dict[Any, Operand] = dict(zip(map(_name, kept), inputs, strict=False))
+        values: dict[Any, Operand] = dict(zip(map(identity, kept), inputs, strict=False))
 
         def value(x: Operand) -> Operand:
-            return x if isinstance(x, Literal) else values[_name(x)]
+            return x if isinstance(x, Literal) else values[identity(x)]
 
         for origin in origins:
             state.source = origin.source
             made = bind_all(origin.primitive, list(map(value, origin.operands)), origin.params)
-            values.update(zip(map(_name, origin.results), made, strict=True))
+            values.update(zip(map(identity, origin.results), made, strict=True))
         return evaluate(program, [*map(value, residuals), *inputs[len(kept) :]])
 
     tangents = program.input_types[len(residuals) :]
@@ -64,7 +65,7 @@ def _traced_back(residuals: Sequence[Array]) -> tuple[list[Origin], list[Array]]
         if isinstance(this, Origin):
             origins.setdefault(id(this), this)
         elif isinstance(this, Array) and not isinstance(this.type, StackType):
-            kept.setdefault(_name(this), this)
+            kept.setdefault(identity(this), this)
         elif isinstance(this, Array):
             trace, variable = this._trace, this._atom
             assert trace is not None  # a stack is in a program
@@ -96,8 +97,3 @@ def _origins(trace: Trace) -> dict[Var, Origin]:
             )
             found.update(dict.fromkeys(stacks, origin))
     return found
-
-
-def _name(array: Array) -> Any:
-    """What tells a value from others: its variable, or the handle of one from outside."""
-    return id(array) if array._atom is None else array._atom
