@@ -1,7 +1,7 @@
-"""The structural hash of programs: equal for programs that differ in names and source lines alone.
+"""Canonical text of equations' parameters, from which programs are hashed, and keys of them for tables.
 
-It is the same in every process unless a parameter is opaque (the Python functions of custom rules): those count
-by identity, through a serial number given at first sight.
+The text is equal in every process unless a parameter is opaque, such as the Python functions of custom rules. Opaque
+values count by their identity, through a serial number given at first sight.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _next_serial = itertools.count()
 
 
 def encode(value: Any) -> str:
-    """Canonical text of a parameter."""
+    """Return the canonical text of a parameter."""
     match value:
         case None | bool() | str():
             return repr(value)
@@ -47,20 +47,20 @@ def encode(value: Any) -> str:
         case _ if hasattr(value, "__tracer_digest__"):
             return str(value.__tracer_digest__())
         case _ if type(value).__module__.startswith("tracer."):
-            return str(value)  # frozen records of ours: their repr is canonical
+            return str(value)  # frozen records of this package: their repr is canonical
         case _:
             return opaque(value)
 
 
 def params_key(params: Mapping[str, Any]) -> Hashable:
-    """Equal for equal parameters of a primitive, in this process: quicker than their text."""
+    """Return a key that is equal for equal parameters of a primitive, in this process. Faster than their text."""
     if len(params) > 1:
         return tuple([(name, _comparable(params[name])) for name in sorted(params)])
     return tuple([(name, _comparable(value)) for name, value in params.items()]) if params else ()
 
 
 def _comparable(value: Any) -> Hashable:
-    """A value that compares as its text would: 1, 1.0 and True are different."""
+    """Return a value that compares as its text would: 1, 1.0 and True are different."""
     kind = type(value)
     if kind is int or value is None or isinstance(value, np.dtype):
         key: Hashable = value
@@ -74,7 +74,7 @@ def _comparable(value: Any) -> Hashable:
 
 
 def opaque(value: Any) -> str:
-    """A value that counts by its identity, by a serial number given at first sight."""
+    """Return the text of a value that counts by its identity: a serial number given at first sight."""
     return f"opaque#{_serial(value)}"
 
 
@@ -83,5 +83,5 @@ def _serial(value: Any) -> int:
         if value not in _serials:
             _serials[value] = next(_next_serial)
         return _serials[value]
-    except TypeError:  # neither hashable nor weakly referable: count it by its identity while it lives
+    except TypeError:  # neither hashable nor weakly referable: its id, while it lives
         return id(value)

@@ -1,4 +1,4 @@
-"""Writing loop IR statement by statement: the `Builder`, and what makes its operands.
+"""Builder of loop IR, statement by statement, and constructors of its operands.
 
     b = Builder()
     with b.for_("i", 0, n, kind=LoopKind.VECTOR, lanes=16, carries=[reduction(ScalarOp.ADD, zero)]) as loop:
@@ -7,9 +7,9 @@
     b.store(out, 0, loop.results[0])
     function = Function("sum", (a, out), b.finish())
 
-Wherever an operand goes, a Python number may go: it takes the dtype of the operands beside it, i64 in
+A Python scalar may stand for any operand: it takes the dtype of the operands beside it, i64 in
 addresses and bounds. Arithmetic on i64 constants is folded, so that index expressions may be written without
-looking at what is static; nothing is ever folded on floats.
+regard to static values. Arithmetic on floats is never folded.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ Memory = View | Buffer  # a buffer stands for the view from its start
 
 
 def constant(value: Any, dtype: DType) -> Constant:
-    """A typed constant; `value` is whatever NumPy takes for the dtype.
+    """Return a typed constant; `value` is anything that NumPy converts to the dtype.
 
     >>> constant(2, np.dtype("float32"))
     Constant(value=np.float32(2.0), dtype=dtype('float32'))
@@ -78,7 +78,7 @@ def constant(value: Any, dtype: DType) -> Constant:
 
 
 def address(*terms: Term) -> Address:
-    """The sum of the terms, equal registers gathered and constants added up.
+    """Return the sum of the terms; equal registers are gathered, constants added up.
 
     A term is another address, an operand, an integer, or (operand, coefficient).
     """
@@ -94,7 +94,7 @@ def address(*terms: Term) -> Address:
 
 
 def _parts(term: Term) -> Iterable[tuple[Operand | None, int]]:
-    """What a term adds: registers and constants with their factors; None stands for 1."""
+    """Return the registers and constants of a term with their factors; None stands for 1."""
     if isinstance(term, Address):
         return ((None, term.constant), *term.terms)
     if isinstance(term, tuple):
@@ -103,27 +103,27 @@ def _parts(term: Term) -> Iterable[tuple[Operand | None, int]]:
 
 
 def view(buffer: Buffer, *terms: Term) -> View:
-    """The buffer from the sum of the terms on."""
+    """Return the part of the buffer that starts at the sum of the terms."""
     return View(buffer, address(*terms))
 
 
 def carry(initial: Operand, name: str = "") -> Carry:
-    """A value handed from round to round, with a fresh register."""
+    """Return a serial carry with a fresh register."""
     return Carry(Register(initial.dtype, name), initial)
 
 
 def reduction(op: ScalarOp, initial: Operand, name: str = "acc") -> Carry:
-    """A carry of partial results that `op` joins, with a fresh register and the operation's identity."""
+    """Return a carry of partial results that `op` combines, with a fresh register and the operation's identity."""
     return Carry(Register(initial.dtype, name), initial, op, constant(identity(op, initial.dtype), initial.dtype))
 
 
 class Builder(Blocks):
-    """Collects the statements of a block and of the blocks within it."""
+    """Collector of the statements of a block and of the blocks within it."""
 
     __slots__ = ()
 
     def finish(self, *yields: Operand) -> Block:
-        """The block, all inner ones being closed."""
+        """Return the block. Raises InternalError if an inner block is still open."""
         if self.depth:
             raise InternalError(f"loop IR: finished with {self.depth} inner blocks still open")
         return Block(tuple(self.statements), yields)
@@ -135,9 +135,9 @@ class Builder(Blocks):
     # -- scalars -----------------------------------------------------------------------------------
 
     def compute(self, op: ScalarOp, *operands: Value, dtype: DType | None = None, name: str = "") -> Operand:
-        """op(*operands). `dtype` is the target of CONVERT and BITCAST.
+        """Compute op(*operands). `dtype` is the target of CONVERT and BITCAST.
 
-        A register, or a constant where i64 arithmetic folds; see also `apply`, which never folds.
+        Return a register, or a constant where i64 arithmetic folds. `apply` never folds.
         """
         typed = _typed(op, operands)
         if typed[-1].dtype == I64 and op in _FOLDED:
@@ -147,7 +147,7 @@ class Builder(Blocks):
         return self.apply(op, *typed, dtype=dtype, name=name)
 
     def apply(self, op: ScalarOp, *operands: Operand, dtype: DType | None = None, name: str = "") -> Register:
-        """op(*operands) into a fresh register, nothing folded or converted."""
+        """Compute op(*operands) into a fresh register, nothing folded or converted."""
         kind = op.signature.result
         if kind == "same":
             dtype = operands[-1].dtype
@@ -160,15 +160,15 @@ class Builder(Blocks):
         return result
 
     def convert(self, value: Operand, dtype: DType, name: str = "") -> Operand:
-        """The value as `dtype`; itself where it is that already."""
+        """Convert the value to `dtype`; return it unchanged if it has that dtype."""
         return value if value.dtype == dtype else self.apply(ScalarOp.CONVERT, value, dtype=dtype, name=name)
 
     def bitcast(self, value: Operand, dtype: DType, name: str = "") -> Operand:
-        """The value's bits as `dtype`; itself where it is that already."""
+        """Reinterpret the value's bits as `dtype`; return it unchanged if it has that dtype."""
         return value if value.dtype == dtype else self.apply(ScalarOp.BITCAST, value, dtype=dtype, name=name)
 
     def select(self, predicate: Operand, then: Value, otherwise: Value, name: str = "") -> Operand:
-        """`then` where the predicate holds, else `otherwise`."""
+        """Choose `then` where the predicate holds, else `otherwise`."""
         return self.compute(ScalarOp.SELECT, predicate, then, otherwise, name=name)
 
     # -- memory ------------------------------------------------------------------------------------
@@ -182,27 +182,27 @@ class Builder(Blocks):
         fill: Value | None = None,
         name: str = "",
     ) -> Register:
-        """buffer[at], or `fill` where `mask` is false."""
+        """Load buffer[at], or `fill` where `mask` is false."""
         result = Register(buffer.dtype, name)
         filler = None if fill is None else _operand(fill, buffer.dtype)
         self.statements.append(Load(result, buffer, _address(at), mask, filler))
         return result
 
     def store(self, buffer: Buffer, at: Term, value: Value, *, mask: Operand | None = None) -> None:
-        """buffer[at] = value, where `mask` is true or absent."""
+        """Store buffer[at] = value, where `mask` is true or absent."""
         self.statements.append(Store(buffer, _address(at), _operand(value, buffer.dtype), mask))
 
     def update(self, buffer: Buffer, at: Term, op: ScalarOp, value: Value, *, mask: Operand | None = None) -> None:
-        """buffer[at] = op(buffer[at], value), where `mask` is true or absent."""
+        """Update buffer[at] = op(buffer[at], value), where `mask` is true or absent."""
         self.statements.append(Update(buffer, _address(at), op, _operand(value, buffer.dtype), mask))
 
     def alloc(self, buffer: Buffer) -> Buffer:
-        """Bring a LOCAL or SHARED buffer into being; returns it."""
+        """Allocate a LOCAL or SHARED buffer; return it."""
         self.statements.append(Alloc(buffer))
         return buffer
 
     def copy(self, target: Memory, source: Memory, count: int) -> None:
-        """target[: count] = source[: count]."""
+        """Copy target[: count] = source[: count]."""
         self.statements.append(Copy(_view(target), _view(source), count))
 
     def push(self, stack: int, source: Memory, count: int) -> None:
@@ -214,15 +214,15 @@ class Builder(Blocks):
         self.statements.append(StackPop(stack, _view(target), count))
 
     def read_item(self, stack: int, index: Value, target: Memory, count: int) -> None:
-        """target[: count] = an item of a growable stack, zeros beyond its end."""
+        """Read an item of a growable stack into target[: count], zeros beyond its end."""
         self.statements.append(StackRead(stack, _operand(index, I64), _view(target), count))
 
     def write_item(self, stack: int, index: Value, source: Memory, count: int) -> None:
-        """An item of a growable stack = source[: count]."""
+        """Write source[: count] to an item of a growable stack."""
         self.statements.append(StackWrite(stack, _operand(index, I64), _view(source), count))
 
     def length(self, stack: int, size: int) -> Register:
-        """How many items of `size` bytes a growable stack holds."""
+        """Count the items of `size` bytes in a growable stack."""
         result = Register(I64, "length")
         self.statements.append(StackLength(result, stack, size))
         return result
@@ -244,7 +244,7 @@ class Builder(Blocks):
         lanes: int = 1,
         carries: Sequence[Carry] = (),
     ) -> Loop:
-        """A loop over range(start, stop, step) whose index register is called `name`."""
+        """Open a loop over range(start, stop, step) whose index register is called `name`."""
         index = Register(I64, name)
         first, end = _operand(start, I64), _operand(stop, I64)
 
@@ -255,7 +255,7 @@ class Builder(Blocks):
         return loop
 
     def while_(self, *carries: Carry) -> WhileLoop:
-        """A loop that runs while its condition yields true; write `condition`, then `body`."""
+        """Open a loop that runs while its condition yields true; write `condition`, then `body`."""
 
         def done() -> None:
             self.statements.append(While(carries, loop.condition.block, loop.body.block, loop.results))
@@ -264,7 +264,7 @@ class Builder(Blocks):
         return loop
 
     def if_(self, predicate: Operand) -> Branch:
-        """A branch; its results take the dtypes of what its first arm yields."""
+        """Open a branch; its results take the dtypes of its first arm's yields."""
         place = [0]
 
         def then_done() -> None:
@@ -303,17 +303,17 @@ class Builder(Blocks):
         self.statements.append(Callback(slot, tuple([_view(v) for v in inputs]), tuple([_view(v) for v in outputs])))
 
     def barrier(self) -> None:
-        """All threads of the block meet."""
+        """Let all threads of the block meet."""
         self.statements.append(Barrier())
 
     def shuffle(self, value: Operand, offset: int, kind: ShuffleKind = ShuffleKind.XOR, name: str = "") -> Register:
-        """The value that another lane of the warp holds."""
+        """Return the value of another lane of the warp."""
         result = Register(value.dtype, name)
         self.statements.append(Shuffle(result, value, offset, kind))
         return result
 
     def prefix(self, op: ScalarOp, value: Operand, before: Register) -> tuple[Register, Register]:
-        """op(before, the lanes so far), and the same of all lanes."""
+        """Return op(before, the lanes up to this one), and its value in the last lane."""
         result, last = Register(value.dtype, "so_far"), Register(value.dtype, "last")
         self.statements.append(Prefix(result, last, op, value, before))
         return result, last
@@ -347,7 +347,10 @@ def _argument(value: Memory | Value) -> View | Operand:
 
 
 def _typed(op: ScalarOp, operands: tuple[Value, ...]) -> tuple[Operand, ...]:
-    """The operands with numbers made constants of the dtype of the others; SELECT's predicate is no model."""
+    """Return the operands, with Python scalars as constants of the dtype of the typed operands.
+
+    The predicate of SELECT has a dtype of its own. Raises InternalError if every operand is a scalar.
+    """
     model: DType | None = None
     numbers = False
     for operand in operands[1:] if op is ScalarOp.SELECT else operands:
@@ -368,7 +371,7 @@ _LIMIT: Final = 1 << 63
 
 
 def _fold(op: ScalarOp, a: Operand, b: Operand) -> Operand | None:
-    """The result of i64 arithmetic where it needs no statement; None where it does, or would wrap."""
+    """Return the result of i64 arithmetic if it needs no statement; None if it does, or would wrap."""
     left = int(a.value) if isinstance(a, Constant) else None
     right = int(b.value) if isinstance(b, Constant) else None
     if left is not None and right is not None:

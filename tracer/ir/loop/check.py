@@ -1,7 +1,7 @@
-"""The verifier of the loop IR: finds what no backend may be asked to spell.
+"""Verifier of the loop IR, run before a backend spells it.
 
-`check_module` raises InternalError for the first defect, with the statement and the function it is in. Types
-are checked in `loop_types`, what may stand where in `loop_placement`, here names, scopes, buffers and calls.
+`check_module` raises InternalError for the first defect, with its statement and function. `types` checks types,
+`placement` the surroundings; this module checks names, scopes, buffers and calls.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def check_module(module: Module) -> None:
 
 
 def _check_calls(functions: dict[str, Function]) -> None:
-    """No function calls itself, through others or not."""
+    """Raise InternalError if a function calls itself, directly or indirectly."""
     calls = {
         name: [s.function for s in statements_of(function.body) if isinstance(s, Invoke)]
         for name, function in functions.items()
@@ -86,15 +86,15 @@ def _check_calls(functions: dict[str, Function]) -> None:
 
 
 class FunctionCheck:
-    """Walks one function; `registers` and `allocated` hold what can be seen from the current statement."""
+    """Walk over one function; `registers` and `allocated` hold the names visible at the current statement."""
 
     def __init__(self, module: Module, functions: dict[str, Function], function: Function) -> None:
         self.module, self.functions, self.function = module, functions, function
         self.parameters = {p for p in function.parameters if isinstance(p, Buffer)}
         self.registers = {p for p in function.parameters if isinstance(p, Register)}
-        self.scope: list[Register] = []  # what `registers` gained in the open blocks
+        self.scope: list[Register] = []  # the registers added in the open blocks
         self.assigned = set(self.registers)
-        self.allocated: dict[Buffer, int] = {}  # with how many block and thread loops around
+        self.allocated: dict[Buffer, int] = {}  # the number of block and thread loops around
         self.allocated_ever: set[Buffer] = set()
         self.printer = Printer(function)
 
@@ -135,7 +135,7 @@ class FunctionCheck:
     # -- statements --------------------------------------------------------------------------------
 
     def _block(self, block: Block, place: Place, own: Iterable[Register]) -> None:
-        """Check a block that sees `own` besides what is visible, and forget what it defined."""
+        """Check a block that sees `own` besides the visible registers, and forget its definitions."""
         depth, allocated = len(self.scope), dict(self.allocated)
         self._show(own)
         for statement in block.statements:
@@ -186,7 +186,7 @@ class FunctionCheck:
     def _buffer(self, buffer: Buffer, access: Access, place: Place) -> Iterator[str]:
         name, space = buffer.name, buffer.space
         if buffer.alignment < 1 or buffer.alignment & (buffer.alignment - 1):
-            yield f"buffer '{name}' is aligned to {buffer.alignment} bytes, which is no power of two"
+            yield f"buffer '{name}' is aligned to {buffer.alignment} bytes, which is not a power of two"
         if access is Access.ALLOCATE:
             yield from self._allocate(buffer, place)
         elif space is Space.ARENA:
@@ -197,7 +197,7 @@ class FunctionCheck:
             elif space is Space.LOCAL and self.allocated[buffer] != place.threads:
                 yield f"local buffer '{name}' belongs to the threads outside this loop"
         elif buffer not in self.parameters:
-            yield f"{space.value} buffer '{name}' is no parameter"
+            yield f"{space.value} buffer '{name}' is not a parameter"
         elif access in (Access.WRITE, Access.UPDATE):
             if space in _READ_ONLY:
                 yield f"{space.value} buffer '{name}' is read only"
@@ -219,7 +219,7 @@ class FunctionCheck:
             yield f"buffer '{buffer.name}' at byte {buffer.offset} of the arena is not aligned to {alignment}"
 
     def _names(self, s: Statement) -> Iterator[str]:
-        """What a statement calls by name or number exists."""
+        """Yield a sentence for each stack or function that the statement names and that does not exist."""
         stacks = StackPush | StackPop | StackRead | StackWrite | StackLength | StackReset
         if isinstance(s, stacks) and not 0 <= s.stack < self.module.stacks:
             yield f"stack {s.stack} of {self.module.stacks}"
@@ -227,7 +227,7 @@ class FunctionCheck:
             return
         callee = self.functions.get(s.function)
         if callee is None:
-            yield f"'{s.function}' is no function of the module"
+            yield f"'{s.function}' is not a function of the module"
         elif callee.name == self.module.entry:
             yield "the entry is invoked"
         else:
@@ -235,7 +235,7 @@ class FunctionCheck:
             yield from self._written(s, callee)
 
     def _written(self, s: Invoke, callee: Function) -> Iterator[str]:
-        """Nothing is handed over to be written that may not be."""
+        """Yield a sentence for each read-only buffer that the callee writes."""
         for argument, parameter in zip(s.arguments, callee.parameters, strict=s.share is None):
             if isinstance(argument, View) and isinstance(parameter, Buffer) and parameter.written:
                 given = argument.buffer
@@ -246,7 +246,7 @@ class FunctionCheck:
 
 
 def _own_registers(s: Statement) -> tuple[Register, ...]:
-    """What the blocks of a statement see besides the registers around it."""
+    """Return the registers that a statement defines for its own blocks."""
     match s:
         case For():
             return (s.index, *(carry.register for carry in s.carries))

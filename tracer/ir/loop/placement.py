@@ -1,4 +1,4 @@
-"""Where statements of the loop IR may stand: what the loops around them allow."""
+"""Placement rules of the loop IR: the statements that the surrounding loops allow."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from tracer.ir.scalar import ScalarOp
 
 _INEXACT = (ScalarOp.ADD, ScalarOp.MUL)
 
-# which loops a statement may not stand in, however deep
+# the loops that a statement may not stand in, at any depth
 _BANNED: dict[type, tuple[LoopKind, ...]] = {
     Barrier: (LoopKind.VECTOR,),
     Shuffle: (LoopKind.VECTOR,),
@@ -66,10 +66,10 @@ _BANNED_LOOPS: dict[LoopKind, tuple[LoopKind, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What surrounds a statement.
+    """Surroundings of a statement.
 
     loops: the kinds of the loops around it. by_lane, by_thread: the registers that vary within them.
-    divergent: whether threads of one block may disagree on coming here.
+    divergent: whether threads of one block may disagree on reaching the statement.
     """
 
     loops: tuple[LoopKind, ...] = ()
@@ -79,11 +79,11 @@ class Place:
 
     @property
     def threads(self) -> int:
-        """How many of the loops spread work over a GPU's blocks and threads."""
+        """Number of surrounding loops that spread work over a GPU's blocks and threads."""
         return sum(kind in (LoopKind.BLOCK, LoopKind.THREAD) for kind in self.loops)
 
     def inside(self, s: Statement) -> Place:
-        """The place of the blocks of a statement that stands here."""
+        """Return the place of the blocks within a statement that stands here."""
         match s:
             case For():
                 return self._inside_for(s)
@@ -106,7 +106,7 @@ class Place:
 
 
 def problems(s: Statement, place: Place) -> Iterator[str]:
-    """What is wrong with the statement standing at the place, a sentence each."""
+    """Yield a sentence for each rule that the statement breaks at this place."""
     banned = _BANNED_LOOPS[s.kind] if isinstance(s, For) else _BANNED.get(type(s), ())
     what = f"a {s.kind.value} loop" if isinstance(s, For) else type(s).__name__
     for kind in banned:
@@ -127,7 +127,7 @@ def problems(s: Statement, place: Place) -> Iterator[str]:
             if place.loops[-1:] != (LoopKind.VECTOR,):
                 yield "Prefix not directly in a vector loop"
             elif s.before in place.by_lane:
-                yield "Prefix behind what varies by lane"
+                yield "Prefix after a value that varies by lane"
         case Alloc() if s.buffer.space is Space.SHARED and LoopKind.BLOCK not in place.loops:
             yield "a shared buffer outside a block loop"
         case _:
@@ -143,7 +143,7 @@ def _for(s: For, place: Place) -> Iterator[str]:
     match s.kind:
         case LoopKind.VECTOR:
             if s.lanes < 1 or s.lanes & (s.lanes - 1):
-                yield f"a vector loop of {s.lanes} lanes, which is no power of two"
+                yield f"a vector loop of {s.lanes} lanes, which is not a power of two"
             if not _is(s.start, 0) or s.step != 1:
                 yield "a vector loop that does not count from 0 by 1"
             by_lane = varying_registers(s)

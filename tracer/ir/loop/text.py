@@ -1,4 +1,4 @@
-"""The printed loop IR: what `f.lower(x).loops()` shows.
+"""Printer of the loop IR, for `f.lower(x).loops()`.
 
     sum_of_squares(a: input f32[100], out: output f32[1]) {
       %acc1: f32 = for %i in 0..100 vector(16) carry(%acc: f32 = 0.0 combine add) {
@@ -9,9 +9,9 @@
       store out[0] = %acc1
     }
 
-Registers are called by their hints, made unique within the function by a number; those without one are
-numbers. Arena buffers are listed at the head of the function that names them. Literals carry their type,
-except where i64 goes without saying (bounds, addresses, faults) or what is beside them says it (carries).
+Registers have the names of their hints, made unique within the function by a number; a register without a hint is a
+number. Arena buffers are listed at the head of the function that names them. Literals carry their type, unless it is
+i64 by their position (bounds, addresses, faults) or their neighbour shows it (carries).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ INDENT = "  "
 
 
 def loop_text(module: Module) -> str:
-    """The whole module: the entry and what a call needs besides its arrays, then the functions in order."""
+    """Return the text of a module: the entry, the scratch memory of a call, then the functions in order."""
     head = f"module entry {module.entry}"
     if module.arena:
         head += f", arena {module.arena} bytes"
@@ -79,22 +79,22 @@ def loop_text(module: Module) -> str:
 
 
 def function_text(function: Function) -> str:
-    """One function, without a newline at its end."""
+    """Return the text of one function, without a newline at its end."""
     return "\n".join(Printer(function).function_lines())
 
 
 class Printer:
-    """Prints one function, and single statements of it with the same names."""
+    """Printer of one function, and of single statements of it with equal names."""
 
     def __init__(self, function: Function) -> None:
         self.function = function
         self._names: dict[Register, str] = {}
         self._taken: set[str] = set()
-        self._next: dict[str, int] = {}  # the number that a hint's next register tries first
+        self._next: dict[str, int] = {}  # by hint, the number that its next register tries first
         self._lines: list[str] | None = None
 
     def function_lines(self) -> list[str]:
-        """The lines of the function."""
+        """Return the lines of the function."""
         if self._lines is None:
             f = self.function
             head = f"{f.name}({', '.join([self._parameter(p) for p in f.parameters])}) {{"
@@ -105,19 +105,19 @@ class Printer:
         return self._lines
 
     def statement_lines(self, statement: Statement) -> list[str]:
-        """The lines of one statement of the function."""
+        """Return the lines of one statement of the function."""
         self.function_lines()
         return list(self._statement(statement))
 
     def shown(self, register: Register) -> str:
-        """The register's name in the function."""
+        """Return the register's name in the printed function."""
         self.function_lines()
         return self.name(register)
 
     # -- operands ----------------------------------------------------------------------------------
 
     def name(self, register: Register) -> str:
-        """The register's name, given at first sight."""
+        """Return the register's name; a new register gets a new name."""
         found = self._names.get(register)
         if found is None:
             found = self._names[register] = "%" + self._fresh(register.name)
@@ -134,14 +134,14 @@ class Printer:
         return name
 
     def operand(self, operand: Operand) -> str:
-        """A register's name, or a literal with its type."""
+        """Return a register's name, or a literal with its type."""
         if isinstance(operand, Register):
             return self.name(operand)
         text = self.plain(operand)
         return text if operand.dtype == BOOL else f"{text}:{short_name(operand.dtype)}"
 
     def plain(self, operand: Operand) -> str:
-        """The operand, where a literal's type goes without saying."""
+        """Return a register's name, or a literal without its type."""
         if isinstance(operand, Register):
             return self.name(operand)
         return scalar_text(operand.bits, operand.dtype)
@@ -159,7 +159,7 @@ class Printer:
         return ", ".join([self._typed(r) for r in registers]) + " = " if registers else ""
 
     def address(self, address: Address) -> str:
-        """`4*%i - %j + 1`."""
+        """Return an address as text: `4*%i - %j + 1`."""
         text = ""
         for register, coefficient in address.terms:
             size = abs(coefficient)
@@ -315,7 +315,7 @@ class Printer:
 def _usual(op: ScalarOp, register: Register) -> Constant | None:
     try:
         return Constant(identity(op, register.dtype), register.dtype)
-    except InternalError:  # what is wrong must be printable, too
+    except InternalError:  # a module with defects must be printable
         return None
 
 
@@ -326,7 +326,7 @@ def _signed(negative: bool, term: str, *, first: bool) -> str:
 
 
 def _declaration(buffer: Buffer) -> str:
-    """`name: space dtype[size]`; the space of an argument is what a parameter has anyway."""
+    """Return `name: space dtype[size]`, without the space for an argument."""
     space = "" if buffer.space is Space.ARGUMENT else f"{buffer.space.value} "
     text = f"{buffer.name}: {space}{short_name(buffer.dtype)}[{buffer.size}]"
     if buffer.space is Space.ARGUMENT and buffer.written:

@@ -1,4 +1,4 @@
-"""The typing rules of the loop IR: what is wrong with a statement by itself, wherever it stands."""
+"""Typing rules of the loop IR: the constraints on a statement by itself, wherever it stands."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _KIND_NAMES = {"b": "bool", "i": "integers", "f": "floats"}
 
 
 def problems(s: Statement) -> Iterator[str]:
-    """What is wrong with the statement's types, a sentence each."""
+    """Yield a sentence for each defect in the statement's types."""
     for operand in (*operands_of(s), *results_of(s)):
         yield from _value(operand)
     for buffer, address, _ in accesses_of(s):
@@ -82,7 +82,7 @@ def problems(s: Statement) -> Iterator[str]:
             yield from _if(s)
         case Alloc():
             if s.buffer.space not in (Space.LOCAL, Space.SHARED):
-                yield f"{s.buffer.space.value} buffer '{s.buffer.name}' is no buffer to allocate"
+                yield f"{s.buffer.space.value} buffer '{s.buffer.name}' cannot be allocated"
         case Copy():
             yield from _count(s.count)
             if s.target.buffer.dtype != s.source.buffer.dtype:
@@ -100,7 +100,7 @@ def problems(s: Statement) -> Iterator[str]:
                 yield f"an offset of {s.offset}, which is not from 1 to {WARP - 1}"
         case Prefix():
             yield from _combines("a prefix", s.op, s.value.dtype)
-            for what, operand in (("the result", s.result), ("the last", s.last), ("what is before", s.before)):
+            for what, operand in (("the result", s.result), ("the last", s.last), ("the value before", s.before)):
                 yield from _same(what, operand, s.value.dtype)
         case StackPush() | StackPop():
             yield from _count(s.count)
@@ -122,7 +122,7 @@ def _of(value: Operand | Buffer) -> str:
 
 
 def kind(dtype: DType) -> str:
-    """The letter that signatures call the dtype's kind by; "c" for complex, which none takes."""
+    """Return the letter of the dtype's kind in signatures; "c" for complex, which no operation takes."""
     if dtype == BOOL:
         return "b"
     if is_complex(dtype):
@@ -192,7 +192,7 @@ def _lookup(operands: tuple[Operand, ...]) -> Iterator[str]:
         yield f"lookup of {short_name(dtype)}"
     yield from _same("the index of lookup", index, I32 if dtype.itemsize == I32.itemsize else I64)
     if not all(isinstance(value, Constant) for value in values):
-        yield "lookup among what is not constant"
+        yield "lookup among values that are not constant"
 
 
 def _target(s: Compute, dtype: DType) -> Iterator[str]:
@@ -200,7 +200,7 @@ def _target(s: Compute, dtype: DType) -> Iterator[str]:
     if kind(target) not in s.op.signature.kinds:
         yield f"{s.op.label} to {short_name(target)}"
     elif s.op is ScalarOp.BITCAST and target.itemsize != dtype.itemsize:
-        yield f"bitcast from {short_name(dtype)} to {short_name(target)}, which is not as wide"
+        yield f"bitcast from {short_name(dtype)} to {short_name(target)}, which has another width"
 
 
 def _updates(s: Update) -> Iterator[str]:
@@ -231,7 +231,7 @@ def _while(s: While) -> Iterator[str]:
     if len(s.condition.yields) != 1:
         yield f"the condition yields {len(s.condition.yields)} values, not one"
     else:
-        yield from _same("what the condition yields", s.condition.yields[0], BOOL)
+        yield from _same("the yield of the condition", s.condition.yields[0], BOOL)
     if any(carry.combine is not None for carry in s.carries):
         yield "a while loop with a reduction"
     yield from _carries(s.carries, s.body.yields, s.results)
@@ -261,7 +261,7 @@ def _carry(carry: Carry) -> Iterator[str]:
     if carry.combine in COMBINING and kind(dtype) in carry.combine.signature.kinds:
         usual = identity(carry.combine, dtype)
         if carry.identity.value != usual:
-            yield f"{carry.identity.value} is no identity of {carry.combine.label}: {usual} is"
+            yield f"{carry.identity.value} is not an identity of {carry.combine.label}: {usual} is"
 
 
 def _agree(what: str, given: Sequence[Operand], wanted: str, expected: Sequence[Operand]) -> Iterator[str]:
@@ -270,7 +270,7 @@ def _agree(what: str, given: Sequence[Operand], wanted: str, expected: Sequence[
 
 
 def dtype_list(operands: Sequence[Operand]) -> str:
-    """`(f32, i64)`."""
+    """Return the operands' dtypes as text: `(f32, i64)`."""
     return f"({', '.join([short_name(o.dtype) for o in operands])})"
 
 
@@ -290,7 +290,7 @@ def _fault(s: Fault) -> Iterator[str]:
 
 
 def argument_problems(s: Invoke, parameters: Sequence[Buffer | Register]) -> Iterator[str]:
-    """What is wrong with the arguments for the callee's parameters."""
+    """Yield a sentence for each argument that does not fit the callee's parameters."""
     if s.share is not None:
         parameters, bounds = parameters[:-2], parameters[-2:]
         if len(bounds) != 2 or not all(isinstance(p, Register) and p.dtype == I64 for p in bounds):

@@ -1,4 +1,4 @@
-"""Which registers of a vector or thread loop differ from lane to lane, or from thread to thread."""
+"""Divergence analysis: the registers of a vector or thread loop that differ between lanes or threads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tracer.ir.loop.walk import operands_of
 
 
 def varying_registers(loop: For) -> set[Register]:
-    """The registers of a VECTOR loop that vary by lane, or of an outermost THREAD loop that vary by thread.
+    """Return the registers of a VECTOR loop that vary by lane, or of an outermost THREAD loop that vary by thread.
 
     A loaded value varies where its address does, or its buffer is private to the thread.
     """
@@ -31,7 +31,7 @@ def varying_registers(loop: For) -> set[Register]:
 
 
 def varying_from(block: Block, given: Set[Register], *, threads: bool = False) -> set[Register]:
-    """The registers of the body of such a loop that vary, where the given ones do."""
+    """Return the registers of such a loop's body that vary, given those that vary on entry."""
     varying = set(given)
     _block(block, varying, threads=threads)
     return varying
@@ -94,7 +94,7 @@ def _enter(s: For | While, varying: set[Register]) -> None:
 
 
 def _carry_over(s: For | While, varying: set[Register]) -> bool:
-    """Mark the carries whose next value varies; whether any was new."""
+    """Mark the carries whose next value varies. Return whether any was new."""
     pairs = zip(s.carries, s.body.yields, strict=False)
     new = [c.register for c, value in pairs if value in varying and c.register not in varying]
     varying.update(new)
