@@ -1,6 +1,6 @@
-"""Expansion: calls are put in line, and primitives that are written in others give way to those.
+"""Expansion: calls are inlined, and composite primitives are written in the primitives that they consist of.
 
-What is left has a schedule of its own. Products of matrices are brought to the form that the schedule knows.
+Every primitive that remains has a schedule of its own. Matrix products take the form that the schedule knows.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ def _needs_expansion(equation: Equation) -> bool:
 
 
 def _key(equation: Equation) -> Any:
-    """Equal for equations whose expansions differ in source lines alone."""
+    """Return a key that is equal for equations whose expansions differ in source lines alone."""
     inputs = tuple((a.type, a.bits) if isinstance(a, Literal) else a.type for a in equation.inputs)
     return (equation.primitive, inputs, params_key(equation.params))
 
 
 def _written(equation: Equation, rule: Callable[[Equation, Sequence[Operand]], list[Operand]]) -> Program:
-    """The equation in simpler ones, by a rule, as a program of its variables."""
+    """Return the equation, written in simpler ones by a rule, as a program of its variables."""
 
     def run(arrays: list[Any]) -> list[Operand]:
         given = iter(arrays)
@@ -103,8 +103,8 @@ def _is_kept(equation: Equation) -> bool:
 
 
 expand = nested_first(_expand, _is_kept)
-"""Put calls in line and write composite primitives in others, nested programs included.
+"""Inline calls and expand composite primitives, nested programs included.
 
-Programs that a composite primitive holds are expanded with what it is written in, if that has them: its rules of
-differentiation may hold others, which nothing computes any more.
+The programs among a composite primitive's parameters are expanded only if its expansion has them: programs for its
+derivative rules are not computed any more.
 """

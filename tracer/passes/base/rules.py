@@ -19,7 +19,7 @@ Rules = tuple[tuple[tuple[Primitive, ...], tuple[OutputRule, ...]], ...]
 
 
 def by_primitive(rules: Rules) -> rewriter.Rule:
-    """One rule from a table of them."""
+    """Return one rule that applies a table of rules."""
     table: dict[Primitive, list[OutputRule]] = {}
     for primitives, functions in rules:
         for primitive in primitives:

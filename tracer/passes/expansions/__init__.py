@@ -1,1 +1,1 @@
-"""Forms that expansion writes: products of matrices for BLAS, convolutions as products, extremes by blocks."""
+"""Forms that expansion writes: matrix products for BLAS, convolutions as products, argmax by blocks."""

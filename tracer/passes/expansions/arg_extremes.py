@@ -1,4 +1,4 @@
-"""Indices of extremes, argmax and argmin, as a reduction and a search; by blocks in a long vector."""
+"""Index of the max or min, argmax and argmin, as a reduction and a search; by blocks in a long vector."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from tracer.primitives.elementwise.comparison import eq, ne, select
 from tracer.primitives.elementwise.conversion import convert_element_type
 from tracer.trace.trace import Operand, as_literal
 
-_BLOCK: Final = 8192  # elements of which a long vector's extreme is found first
+_BLOCK: Final = 8192  # elements of a block of a long vector
 _STEP: Final = 64  # elements: four vectors of f32
 _LEAST_BLOCKS: Final = 4
 _EXTREME: Final = {ScalarOp.MAX: reduce_max, ScalarOp.MIN: reduce_min}
 
 
 def arg_reduce(x: Any, op: ScalarOp, *, axis: int, index_dtype: Any) -> Any:
-    """The least position whose element equals the extreme one; a NaN counts as extreme."""
+    """Return the smallest index whose element equals the extreme; a NaN counts as extreme."""
     extreme = _EXTREME[op](x, (axis,))
     return _first_equal(x, extreme, axis, index_dtype)
 
 
 def takes_blocks(equation: Equation, at: Rewriter) -> bool:
-    """Whether the place of an extreme is sought in a long vector that is in memory already."""
+    """Whether to search by blocks: in a long vector that is in memory already."""
     operand = equation.inputs[0]
     if not isinstance(equation.primitive.lower, ArgReduce) or len(operand.type.shape) != 1:
         return False
@@ -44,9 +44,10 @@ def takes_blocks(equation: Equation, at: Rewriter) -> bool:
 
 
 def in_blocks(equation: Equation, operands: Sequence[Operand]) -> list[Operand]:
-    """argmax or argmin of a long vector: the extreme ones of blocks first, then the place in the first that holds it.
+    """Compute argmax or argmin of a long vector: reduce blocks first, then search the first block that holds the
+    extreme.
 
-    Where blocks do not divide the vector, the last one overlaps with the one before.
+    If blocks do not divide the vector, the last one overlaps with the one before.
     """
     x, lower = operands[0], equation.primitive.lower
     assert isinstance(lower, ArgReduce)
@@ -66,13 +67,15 @@ def in_blocks(equation: Equation, operands: Sequence[Operand]) -> list[Operand]:
 
 
 def _dividing(length: int) -> int:
-    """The size of blocks: near `_BLOCK`, what divides the length in vectors, which spares a program their rest."""
+    """Return the size of blocks: a whole number of vectors near `_BLOCK` that divides the length, which avoids a
+    remainder.
+    """
     near = [n for n in range(_BLOCK // 2, 2 * _BLOCK + 1, _STEP) if length % n == 0]
     return sorted(near, key=lambda n: abs(n - _BLOCK))[0] if near else _BLOCK
 
 
 def _first_equal(x: Any, extreme: Any, axis: int, index_dtype: Any) -> Any:
-    """The least position along an axis that holds the extreme or a NaN."""
+    """Return the smallest index along an axis that holds the extreme or a NaN."""
     type = x.type
     assert isinstance(type, ArrayType)
     others = tuple(a for a in range(len(type.shape)) if a != axis)
@@ -81,6 +84,6 @@ def _first_equal(x: Any, extreme: Any, axis: int, index_dtype: Any) -> Any:
         found = or_(found, ne(x, x))
     narrow = dtypes.I32 if type.shape[axis] < 2**31 else dtypes.I64  # twice as many lanes in a vector
     position = broadcasted_iota(narrow, type.shape, axis)
-    nowhere = as_literal(type.shape[axis], narrow)
-    first = reduce_min(select(found, position, nowhere), (axis,))
+    beyond = as_literal(type.shape[axis], narrow)
+    first = reduce_min(select(found, position, beyond), (axis,))
     return convert_element_type(first, index_dtype)
