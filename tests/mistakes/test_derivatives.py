@@ -151,7 +151,7 @@ def test_a_tangent_that_is_no_array() -> None:
     fails(
         errors.ArgumentError,
         lambda: jvp(lambda p: p["w"][0], ({"w": [X]},), ({"w": ["one"]},)),  # here
-        "jvp of lambda at @here: tangents[0]['w'][0], the tangent of argument 0, p['w'][0], is no array\n"
+        "jvp of lambda at @here: tangents[0]['w'][0], the tangent of argument 0, p['w'][0], is not an array\n"
         "  got str: 'one'\n"
         "  help: pass an array, a number or a list of them",
     )
@@ -370,7 +370,7 @@ def test_transposing_at_what_is_no_array() -> None:
     fails(
         errors.ArgumentError,
         lambda: linear_transpose(lambda p: p["w"], {"w": "three"}),  # here
-        "linear_transpose of lambda at @here: argument 0, p['w'] is no array\n"
+        "linear_transpose of lambda at @here: argument 0, p['w'] is not an array\n"
         "  got str: 'three'\n  help: leave it out of the traced arguments: let f capture it",
     )
 

@@ -129,7 +129,7 @@ def as_output(value: Any, what: str, name: Callable[[], str] = lambda: "the resu
         place = name().removeprefix("the result")
         raise ArgumentError(
             message(
-                f"{what}{here()} returned what is no array",
+                f"{what}{here()} returned a value that is not an array",
                 f"got {type(value).__name__}" + (f" for the result{place}" if place else ""),
                 help="return arrays and numbers, or trees of them",
             )
