@@ -50,7 +50,7 @@ def test_in_axes_that_are_no_integers() -> None:
         errors.ArgumentError,
         lambda: vmap(lambda a, b: a * b, in_axes="01")(X, X),  # here
         "vmap of lambda at @here: in_axes takes integers and None\n  got '01' for argument 0\n"
-        "  help: the axis to map over, counted from 0; None for what is the same for every example",
+        "  help: the axis to map over, counted from 0; None for an argument that is the same for every example",
     )
 
 

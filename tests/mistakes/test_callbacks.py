@@ -104,5 +104,5 @@ def test_a_linear_function_of_integers() -> None:
         lambda: tracer.linear_transpose(lambda p: p["x"] * 2.0, {"n": 3, "x": tnp.ones(2)}),  # here
         "linear_transpose of lambda at @here: argument 0, p['n'] is neither floating nor complex\n"
         "  expected a floating or complex dtype, got i64*[]\n"
-        "  help: only functions from such numbers to such are linear: cast with .astype(float)",
+        "  help: linear functions take and return floating or complex values: cast with .astype(float)",
     )

@@ -289,7 +289,7 @@ def test_transposing_what_is_not_linear() -> None:
         errors.NoRuleError,
         lambda: linear_transpose(lambda x: x * x, X)(X),  # here
         "transpose of mul at @here: it is linear in each operand, but not in both together\n"
-        "  help: vjp differentiates what is not linear",
+        "  help: vjp differentiates functions that are not linear",
     )
 
 
@@ -319,7 +319,8 @@ def test_transposing_a_choice_by_what_is_transposed() -> None:
             linear_transpose(function, X)(X)
         first, *rest = str(caught.value).split("\n")
         assert re.fullmatch(rf"transpose of {name} at test_derivatives.py:\d+: {name} is not linear", first)
-        assert rest == [f"  its result {result} is used by {user}", "  help: vjp differentiates what is not linear"]
+        remedy = "  help: vjp differentiates functions that are not linear"
+        assert rest == [f"  its result {result} is used by {user}", remedy]
 
 
 def test_transposing_what_gives_integers() -> None:
@@ -328,7 +329,7 @@ def test_transposing_what_gives_integers() -> None:
         lambda: linear_transpose(lambda x: x.astype(int), X),  # here
         "linear_transpose of lambda at @here: its result is neither floating nor complex\n"
         "  expected a floating or complex dtype, got i64[3]\n"
-        "  help: only functions from such numbers to such are linear: cast with .astype(float)",
+        "  help: linear functions take and return floating or complex values: cast with .astype(float)",
     )
 
 

@@ -15,9 +15,8 @@ class LinearizedProgram:
 
     forward: inputs -> (outputs..., new residuals...). linear: (residuals..., active tangents...) -> active tangents.
     sources: the origin of each residual: ("input", i), ("output", i), or ("residual", i) of `forward`.
-    If the program is itself linear in its active inputs, `linear` takes these inputs instead of tangents. `forward`
-    then
-    has zeros for them and for the outputs that they reach.
+    If the program is itself linear in its active inputs, `linear` takes these inputs instead of tangents; `forward` has
+    zeros for them and for the outputs that they reach.
     """
 
     forward: Program

@@ -68,8 +68,7 @@ class Zero:
 
 @dataclass(frozen=True, slots=True)
 class Onto:
-    """Cotangent of a few elements of an operand, added in place where possible to the sum that reaches the operand
-    otherwise.
+    """Cotangent of a few elements of an operand, added to the operand's other cotangents, in place where possible.
 
     add(total) -> total. alone() -> the cotangent, if nothing else reaches the operand; by default it is added to zeros.
     The gradient of a loop that reads one element per step therefore costs no more than the loop.
@@ -258,8 +257,7 @@ class Narrow(Enum):
 class Primitive:
     """Operation of the array IR, with every rule. See the module docstring for the rules' signatures.
 
-    multiple: the rules return tuples of outputs. splat: a scalar literal stands for a full array of the operands'
-    shape.
+    multiple: the rules return tuples of outputs. splat: a scalar literal stands for an array of the operands' shape.
     guard: the position of the predicate operand of a faulting equation. commutative: the first two operands
     may swap. part: the equation for some of the outputs, where each output belongs to one operand beside the first.
     narrow: the treatment of narrow dtypes, if the primitive computes.

@@ -78,9 +78,7 @@ class Line:
 
 
 def program_text(program: Program, *, sources: bool = True) -> str:
-    """Return the program as text, without a newline at the end. sources: whether lines end in a comment with the user's
-    line.
-    """
+    """Return the program as text, without a newline at the end. sources: whether the user's lines follow as comments."""
     lines = program_lines(program)
     texts = list(map(str, lines))
     if not sources:

@@ -66,9 +66,7 @@ def _without_invariants(
 
 
 def _choose(program: Program, invariant: set[Var]) -> dict[int, bool]:
-    """Return the equations to move, by number: True if they leave the body, False if they are repeated before it for
-    others.
-    """
+    """Return the equations to move, by number: whether they leave the body, or are copied for others that move."""
     candidates: list[int] = []
     for number, equation in enumerate(program.equations):
         if all(a in invariant for a in equation.inputs if isinstance(a, Var)) and _may_move(equation):

@@ -20,9 +20,7 @@ Position = tuple[int, int, int, int]  # first line, last line, first column and 
 
 
 class Branch(NamedTuple):
-    """Branch in the user's code. statement: in backticks; asked: the tested expression, if found; remedy: in its
-    words.
-    """
+    """Branch in the user's code. statement: in backticks. asked: the tested expression. remedy: in its words."""
 
     statement: str = GENERAL
     asked: str | None = None

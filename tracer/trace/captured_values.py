@@ -75,9 +75,7 @@ class Outside:
             self._seen[id(one.holder)] = one
 
     def captured(self, constants: Sequence[Array]) -> list[Array | Value]:
-        """Return the originals of the finished trace's constants: handles, or the NumPy arrays that they were copied
-        from.
-        """
+        """Return the origins of the finished trace's constants: handles, or the NumPy arrays that were copied."""
         shared = {key: source for key, source in self._sources.items() if self._is_shared(source)}
         found = ((array, shared.get(self._source_of.get(id(array._value), 0))) for array in constants)
         return [array if source is None else _plain(source.array) for array, source in found]

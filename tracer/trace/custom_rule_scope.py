@@ -60,9 +60,7 @@ def enclosed(what: str, level: int | None, since: int | None = None) -> Iterator
 
 
 def check_enclosed(trace: Trace, operands: Sequence[Any]) -> None:
-    """Raise ClosureError if this trace differentiates an operation on a captured array of a function with a custom
-    rule.
-    """
+    """Raise ClosureError if this trace differentiates an array that a running function with a custom rule captured."""
     enclosure = state.enclosure
     while enclosure is not None:
         if enclosure.leaves_out(trace):

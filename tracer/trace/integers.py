@@ -51,9 +51,7 @@ def pairs(name: str, parameter: str, values: Iterable[Iterable[Any]]) -> tuple[t
 
 
 def argument_numbers(where: str, parameter: str, given: Any) -> tuple[int, ...]:
-    """Return the numbers of a function's arguments, given as one or several. Raises ArgumentError unless integers, not
-    bools.
-    """
+    """Return the numbers of a function's arguments, given as one or several. Raises ArgumentError for non-integers."""
     several = isinstance(given, Iterable) and not isinstance(given, str) and getattr(given, "ndim", None) != 0
     values = tuple(given) if several else (given,)
     for value in values:

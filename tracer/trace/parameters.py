@@ -28,9 +28,7 @@ _WANTED = (
 
 
 def refused_call(error: BaseException, name: str) -> str | None:
-    """Return Python's error about a call's arguments, reworded for the function that the user called; None for other
-    errors.
-    """
+    """Return Python's error about a call's arguments, reworded for the function that the user called, else None."""
     found = _CALL.fullmatch(str(error))
     if found is None:
         return None

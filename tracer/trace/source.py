@@ -44,9 +44,7 @@ def _is_ours(file: str) -> bool:
 
 
 def user_source() -> Source | None:
-    """Return the line of the equation being rewritten, else of the innermost frame outside this package, if there is
-    one.
-    """
+    """Return the line of the equation being rewritten, else of the innermost frame outside this package, if any."""
     if state.source is not None:
         return state.source
     frame = user_frame(sys._getframe(1))

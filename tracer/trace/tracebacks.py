@@ -149,9 +149,7 @@ _INNER = re.compile("([a-z_][a-z_0-9]*) at ")
 
 
 def tidy(error: BaseException) -> TracebackType | None:
-    """Return the traceback without our frames; all of it if our code raised an error that it does not raise on
-    purpose.
-    """
+    """Return the traceback without our frames; all of it if our code raised an unintended error."""
     traceback = error.__traceback__
     frames = []
     while traceback is not None:

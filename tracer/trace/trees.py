@@ -170,9 +170,7 @@ def _has_none(prefix: Any) -> bool:
 
 
 def _broadcast(prefix: Any, tree: Any) -> list[Any]:
-    """Broadcast as optree.broadcast_prefix, with None in the prefix as an entry although it is an empty tree
-    elsewhere.
-    """
+    """Broadcast as optree.broadcast_prefix, with None in the prefix as an entry, not an empty tree."""
     if prefix is None or isinstance(prefix, int | bool):
         return [prefix] * len(flatten(tree)[0])
     return [entry for p, t in matched_children(prefix, tree) for entry in _broadcast(p, t)]

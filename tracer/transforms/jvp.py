@@ -29,7 +29,7 @@ Push = Callable[
 
 
 class JvpProgram(NamedTuple):
-    """program: (inputs..., tangents of the active inputs...) -> (outputs..., tangents of the active outputs...)."""
+    """Program (inputs..., tangents of the active inputs...) -> (outputs..., tangents of the active outputs...)."""
 
     program: Program
     active_outputs: tuple[bool, ...]
@@ -60,7 +60,7 @@ def jvp_program(program: Program, active: tuple[bool, ...], instantiate: tuple[b
 def push_forward(
     program: Program, primals: Sequence[Operand], tangents: Sequence[Tangent], push: Push
 ) -> tuple[list[Operand], list[Tangent]]:
-    """Run a program at the current level, its tangents beside it.
+    """Run a program at the current level, with its tangents beside it.
 
     push: the rule for an equation with a tangent that is not zero, such as `jvp_equation`.
     """
@@ -96,7 +96,7 @@ def push_forward(
 def settled(
     primitive: Primitive, xs: Sequence[Operand], params: Mapping[str, Any]
 ) -> tuple[Sequence[Operand], Mapping[str, Any]]:
-    """Operands and parameters of an operation with which its derivatives share its checks; eagerly they hold by now."""
+    """Return operands and parameters whose checks the derivatives need not repeat; eagerly they have passed by now."""
     if primitive.settle is None or Effect.FAULT not in primitive.effects_of(params):
         return xs, params
     if state.staging is None and not any(isinstance(x, Array) and x._trace is not None for x in xs):
@@ -108,10 +108,10 @@ def settled(
 def jvp_equation(
     primitive: Primitive, xs: Sequence[Operand], dxs: Sequence[Tangent], params: Mapping[str, Any]
 ) -> tuple[Sequence[Operand], Sequence[Tangent]]:
-    """One operation and its tangents, at the current level."""
+    """Run one operation and its tangents, at the current level. Raises NoRuleError if it has no derivative."""
     xs, params = settled(primitive, xs, params)
     rule = primitive.jvp
-    if isinstance(rule, NoRule) and params.get("program", rule) is None:  # a user's function that has no program yet
+    if isinstance(rule, NoRule) and params.get("program", rule) is None:  # a user's function without a program yet
         raise_no_rule(primitive, "derivative", rule)
     if isinstance(rule, Joint):
         context = Context(primitive, transform=jvp_program)
@@ -130,7 +130,7 @@ def tangents_of(
     dxs: Sequence[Tangent],
     params: Mapping[str, Any],
 ) -> Sequence[Tangent]:
-    """The tangents of an operation whose outputs are known, by its tangent-only rule."""
+    """Return the tangents of an operation whose outputs are given, by its tangent-only rule."""
     if not any(is_differentiable(y.type) for y in ys):
         return [zero_like(y) for y in ys]
     rule = primitive.jvp
@@ -145,7 +145,7 @@ def tangents_of(
 
 
 def strong_tangents(dys: Sequence[Tangent]) -> Sequence[Tangent]:
-    """Tangents as programs carry them: never weak, as a user's rule may make them from others for users."""
+    """Return the tangents without weak types, which programs do not carry but users' rules may make."""
     return [_strong(dy) for dy in dys]
 
 

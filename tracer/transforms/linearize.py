@@ -1,7 +1,7 @@
-"""Linearisation: split a program into what can be computed now and a linear program of its tangents.
+"""Linearisation: split a program into the part that can be computed now and a linear program of its tangents.
 
-The tangents belong to a trace of their own, which records only what depends on them: everything else that
-the jvp rules compute happens at the enclosing level, and enters the linear program as a residual.
+The tangents belong to a trace of their own, which records only the operations that depend on them. Everything else in
+the jvp rules is computed at the enclosing level, and enters the linear program as a residual.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def linearize_program(
 def _residual_sources(
     inputs: Sequence[Array], outputs: Sequence[Operand], residuals: Sequence[Array], same: Mapping[Var, Atom]
 ) -> tuple[tuple[tuple[str, int], ...], list[Array]]:
-    """Where each residual can be had, and those that the forward program must return besides its outputs.
+    """Return the source of each residual, and those that the forward program must return besides its outputs.
 
-    same: variables that have another's value, which may be an input: such a one is not kept for every step of a loop.
+    same: variables that have another's value, which may be an input: these are not kept for every step of a loop.
     """
     known: dict[Any, tuple[str, int]] = {}
     for position, output in enumerate(outputs):
@@ -86,7 +86,7 @@ def _residual_sources(
 
 
 def identity(array: Array) -> Any:
-    """What tells a value from others: its variable, or for a value from outside the handle, which is alive."""
+    """Return a value's identity: its variable, or the id of the handle, which is alive, for a value from outside."""
     return id(array) if array._atom is None else array._atom
 
 
@@ -97,7 +97,10 @@ def linearize_equation(
     params: Mapping[str, Any],
     nested: bool = False,
 ) -> Linearized:
-    """One operation at the current level, and its tangents as a function of residuals and active tangents."""
+    """Run one operation at the current level, with its tangents as a function of residuals and active tangents.
+
+    Raises NoRuleError if it has no derivative.
+    """
     xs, params = settled(primitive, xs, params)
     if primitive.linearize is not None:
         context = Context(primitive, transform=_TRANSFORMS[nested], nested=nested)
@@ -131,7 +134,7 @@ def split_equation(
     params: Mapping[str, Any],
     nested: bool = False,
 ) -> tuple[Sequence[Operand], Sequence[Tangent]]:
-    """Linearise one operation at the current level, and apply its linear part to the tangents in theirs."""
+    """Linearise one operation at the current level, and apply its linear part to the tangents in their trace."""
     linearized = linearize_equation(primitive, xs, [not isinstance(dx, Zero) for dx in dxs], params, nested)
     moving = [dx for dx in dxs if not isinstance(dx, Zero)]
     return linearized.outputs, strong_tangents(linearized.apply(linearized.residuals, moving))
@@ -140,10 +143,10 @@ def split_equation(
 def push_equation(
     primitive: Primitive, xs: Sequence[Operand], dxs: Sequence[Tangent], params: Mapping[str, Any]
 ) -> tuple[Sequence[Operand], Sequence[Tangent]]:
-    """One operation and its tangents, at the current level.
+    """Run one operation and its tangents, at the current level.
 
-    Where the tangents are those of a linear program, control flow and sorts are split: as one operation they would make
-    the outputs depend on them.
+    Control flow and sorts are split if the tangents belong to a linear program: as one operation, the outputs would
+    depend on the tangents.
     """
     splits = primitive.linearize is not None or isinstance(primitive.jvp, Joint)
     if not splits or not any(_is_linear(dx) for dx in dxs):
@@ -152,7 +155,7 @@ def push_equation(
 
 
 def _is_linear(tangent: Tangent) -> bool:
-    """Whether it belongs to a linear trace: one that records what depends on it, within any that stages all."""
+    """Whether it belongs to a linear trace, which records only what depends on it, within a staging trace."""
     trace = tangent._trace if isinstance(tangent, Array) else None
     level = 0 if state.staging is None else state.staging.level
     return trace is not None and trace.process is stage_process and trace.level > level
@@ -164,7 +167,7 @@ _TRANSFORMS = {nested: partial(linearize_program, nested=nested) for nested in (
 def apply_linear(
     linear: Program, active_outputs: Sequence[bool], output_types: Sequence[Any]
 ) -> Callable[[Sequence[Any], Sequence[Any]], Sequence[Tangent]]:
-    """A `Linearized.apply` that runs a linear program of (residuals..., tangents...) inline."""
+    """Return a `Linearized.apply` that runs a linear program of (residuals..., tangents...) inline."""
 
     def apply(residuals: Sequence[Any], dxs: Sequence[Any]) -> Sequence[Tangent]:
         given = iter(evaluate(linear, [*residuals, *dxs]))

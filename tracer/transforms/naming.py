@@ -1,4 +1,4 @@
-"""Names of the user's in programs: `named_scope` for lines, `named_call` for a function as a call."""
+"""Names in printed programs: `named_scope` for lines, `named_call` for a function as a call."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tracer.transforms.functions import argument_names, check_callable, flatten_
 
 
 def named_scope(name: str) -> AbstractContextManager[None]:
-    """Within it, what is traced carries the name beside its line in printed programs; names within names are joined.
+    """Name the operations traced within it, in printed programs beside their lines; nested names are joined.
 
-    A context manager, or a decorator of functions. What transforms make of an operation keeps the name, so it says of a
-    gradient which part it belongs to. Raises ArgumentError for what is no string.
+    Returns a context manager, which is also a decorator of functions. Operations that transforms derive keep the name,
+    so it shows which part a gradient belongs to. Raises ArgumentError if the name is not a string.
 
     >>> import tracer, tracer.numpy as tnp
     >>> def f(x):
@@ -45,9 +45,9 @@ def _scope(name: str) -> Iterator[None]:
 
 
 def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
-    """The same function, which stands in printed programs as a call of that name.
+    """Return the function as one that is a call of that name in printed programs.
 
-    fun: any; name: by default fun's own.
+    fun: any function; name: by default fun's own.
 
     >>> import tracer
     >>> program = tracer.make_program(tracer.named_call(lambda x: 2 * x, name="twice"))(1.0)

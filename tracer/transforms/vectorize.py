@@ -1,4 +1,4 @@
-"""`vmap`: a function of examples becomes a function of batches."""
+"""Vectorising map, `vmap`: a function of examples becomes a function of batches."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def vmap(
 ) -> Callable[..., Any]:
     """Map a function over leading (or other) axes of its arguments, as one batched computation.
 
-    fun: takes and returns trees of arrays [*s]; the mapped function's have one axis more, [n, *s] by default, and the
-    same dtypes. in_axes: an integer, None (the same value for every example), or a tree of them that is a prefix of the
-    positional arguments. out_axes: the same for the results. axis_name: a name for collectives, as `lax.psum(x,
-    "batch")`; axis_size: n, where no argument is mapped; spmd_axis_name: accepted as JAX's. Keyword arguments are
+    fun: takes and returns trees of arrays [*s]; the mapped function's have one axis more, [n, *s] by default, and equal
+    dtypes. in_axes: an integer, None (one value for every example), or a tree of them that is a prefix of the
+    positional arguments. out_axes: likewise for the results. axis_name: a name for collectives, as `lax.psum(x,
+    "batch")`; axis_size: n, where no argument is mapped; spmd_axis_name: accepted for JAX's sake. Keyword arguments are
     mapped along axis 0. Raises ArgumentError where sizes disagree.
 
     >>> import tracer, tracer.numpy as tnp
@@ -102,7 +102,7 @@ def _check_axis(x: Array, axis: object, name: str, argument: Callable[[], str]) 
             message(
                 f"vmap of {name}{here()}: in_axes takes integers and None",
                 f"got {axis!r} for {argument()}",
-                help="the axis to map over, counted from 0; None for what is the same for every example",
+                help="the axis to map over, counted from 0; None for an argument that is the same for every example",
             )
         )
     if not -x.ndim <= axis < x.ndim:
@@ -158,7 +158,7 @@ def _result_name(result: Any, number: int) -> str:
 
 
 def _place(y: Any, found: Axis, wanted: Axis, size: int, name: str, result: Callable[[], str]) -> Any:
-    """Move the batch axis of an output to where the user wants it."""
+    """Move the batch axis of an output to the axis that the user wants. Raises ArgumentError or AxisError."""
     if wanted is not None and (isinstance(wanted, bool) or not isinstance(wanted, int)):
         text = f"vmap of {name}{here()}: out_axes takes integers and None"
         raise ArgumentError(

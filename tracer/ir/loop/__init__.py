@@ -155,8 +155,9 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Read and write: buffer[address] = op(buffer[address], value), in order of iteration on a CPU, atomically on a
-    GPU.
+    """Update in place: buffer[address] = op(buffer[address], value).
+
+    In order of iteration on a CPU, atomically on a GPU.
     """
 
     buffer: Buffer
@@ -184,9 +185,7 @@ class Carry:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """Counted loop: for index in range(start, stop, step): body. `results` receive the carries after the last
-    iteration.
-    """
+    """Loop with a count: for index in range(start, stop, step): body. `results` receive the last iteration's carries."""
 
     index: Register
     start: Operand
@@ -201,12 +200,10 @@ class For:
 
 @dataclass(frozen=True, slots=True)
 class While:
-    """Loop while `condition`, which yields one bool, is true; `body` yields the next carries. Both read the carry
-    registers.
+    """Loop while `condition`, which yields one bool, is true; `body` yields the next carries. Both read the carries.
 
     Every iteration polls the stop word of the call, so that an interrupt ends any loop. Inside a vector loop the
-    condition
-    may vary by lane: a lane that has finished keeps its carries and takes no part in further iterations.
+    condition may vary by lane: a lane that has finished keeps its carries and takes no part in further iterations.
     """
 
     carries: tuple[Carry, ...]
@@ -247,8 +244,7 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Transpose:
-    """Transpose: target[r * target_stride + c] = source[c * source_stride + r] for r in range(rows), c in
-    range(columns).
+    """Transpose of memory: target[r * target_stride + c] = source[c * source_stride + r] for r in rows, c in columns.
 
     Equal dtypes, no overlap. Elements may be stored more than once. past: whether whole cache lines bypass the caches.
     """
@@ -344,16 +340,12 @@ class Shuffle:
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """Prefix reduction by lane: result = op(before, the values of lanes 0 to this lane). `last` is the last lane's
-    result.
+    """Prefix reduction by lane: result = op(before, lanes 0 to this lane). `last` is the last lane's result.
 
     Only directly in a vector loop; `last` is the next iteration's `before`. Halves are combined by halves, the last
-    lane of
-    each first half with every lane of the second (Sklansky 1960, Conditional-sum addition logic). `before`, equal in
-    all
-    lanes, comes in last, from the left: so sums of non-negative values never decrease in a later lane. Lanes that take
-    no
-    part do not change `last`.
+    lane of each first half with every lane of the second (Sklansky 1960, Conditional-sum addition logic). `before`,
+    equal in all lanes, comes in last, from the left: so sums of non-negative values never decrease in a later lane.
+    Lanes that take no part do not change `last`.
     """
 
     result: Register
@@ -393,9 +385,7 @@ class StackRead:
 
 @dataclass(frozen=True, slots=True)
 class StackWrite:
-    """Write of source[: count] to the `index`-th `count` elements of the stack, which grows to there, filled with
-    zeros.
-    """
+    """Write of source[: count] to the `index`-th `count` elements of the stack, which grows with zeros up to there."""
 
     stack: int
     index: Operand

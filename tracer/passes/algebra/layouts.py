@@ -189,8 +189,7 @@ def windows_of_transpose(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def windows_longer_than_outputs(equation: Equation, at: Rewriter) -> Atom | None:
-    """Rewrite long windows at few positions to short windows at many positions, transposed: i s + w d reads alike both
-    ways.
+    """Rewrite long windows at few positions to short windows at many, transposed: i s + w d is symmetric.
 
     A convolution and its gradient by the window then read equal windows.
     """

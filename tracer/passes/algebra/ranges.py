@@ -1,5 +1,4 @@
-"""Ranges of integers: the min and the max that an array may hold, and the comparisons and index checks that they
-decide.
+"""Ranges of integers, from the min to the max that an array may hold, for comparisons and index checks.
 
 A range follows from the few equations that make an array. Indices within bounds need no check:
 `x[jnp.clip(i, 0, n - 1)]`, tables of 256 for bytes, indices made by `arange`.
@@ -89,8 +88,10 @@ class _Search:
         return formula(*map(self.of, inputs))
 
     def _chosen(self, made: Equation) -> Range:
-        """Return the range of a select; for select(x < 0, x + n, x), as indices and remainders are made, of each arm
-        where chosen.
+        """Return the range of a select.
+
+        For select(x < 0, x + n, x), the form of wrapped indices and remainders, each arm counts only where it is
+        chosen.
         """
         which, on_true, on_false = made.inputs
         (low, high), other = self.of(on_false), self.of(on_true)

@@ -19,9 +19,7 @@ _REFLEXIVE = {eq_p: True, le_p: True, ge_p: True, ne_p: False, lt_p: False, gt_p
 
 
 def compare_with_itself(equation: Equation, at: Rewriter) -> Atom | None:
-    """Decide x == x, x <= x, x < x and so on for integers; for floats, where NaN differs from itself, only x < x and x
-    > x.
-    """
+    """Decide comparisons of x with itself for integers; for floats only x < x and x > x, because of NaN."""
     x = equation.inputs[0]
     if not same(equation) or not (is_exact(x) or equation.primitive in (lt_p, gt_p)):
         return None

@@ -15,8 +15,7 @@ class Pass:
     """Rewrite of programs that keeps their results, and finds nothing more to do in its own result.
 
     rounds: whether it may change how results are rounded. looks_back: whether the rewrite of an equation depends only
-    on
-    the equations before it. deletes: whether it only drops dead equations.
+    on equations before it. deletes: whether it only drops dead equations.
     """
 
     name: str

@@ -44,8 +44,7 @@ def takes_blocks(equation: Equation, at: Rewriter) -> bool:
 
 
 def in_blocks(equation: Equation, operands: Sequence[Operand]) -> list[Operand]:
-    """Compute argmax or argmin of a long vector: reduce blocks first, then search the first block that holds the
-    extreme.
+    """Compute argmax or argmin of a long vector: reduce blocks, then search the first block that holds the extreme.
 
     If blocks do not divide the vector, the last one overlaps with the one before.
     """
@@ -67,9 +66,7 @@ def in_blocks(equation: Equation, operands: Sequence[Operand]) -> list[Operand]:
 
 
 def _dividing(length: int) -> int:
-    """Return the size of blocks: a whole number of vectors near `_BLOCK` that divides the length, which avoids a
-    remainder.
-    """
+    """Return the block size: a whole number of vectors near `_BLOCK` that divides the length, if there is one."""
     near = [n for n in range(_BLOCK // 2, 2 * _BLOCK + 1, _STEP) if length % n == 0]
     return sorted(near, key=lambda n: abs(n - _BLOCK))[0] if near else _BLOCK
 

@@ -54,10 +54,8 @@ def canonical_dot(equation: Equation) -> Callable[[Any, Any], Any] | None:
     """Return a function that writes the product in its canonical form; None if it has that form already.
 
     Products and sums are computed in the accumulation dtype and rounded once. Loops multiply and sum integers and
-    booleans,
-    which BLAS lacks. They also do real vectors (outer products, too) and skinny matrices: threads share these loops,
-    and
-    the loops fuse with their neighbours. Without products to sum, the result is zero.
+    booleans, which BLAS lacks. They also compute products of real vectors (outer products, too) and skinny matrices:
+    threads share these loops, and the loops fuse with their neighbours. Without products to sum, the result is zero.
     """
     lhs, rhs, result = (a.type for a in (*equation.inputs, *equation.outputs))
     assert isinstance(lhs, ArrayType)

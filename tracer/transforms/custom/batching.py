@@ -1,4 +1,4 @@
-"""`custom_vmap`: functions with a batching rule of the user's own."""
+"""Custom batching: `custom_vmap`, functions with a batching rule of the user's own."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tracer.transforms.functions import (
 
 
 class custom_vmap:  # noqa: N801  # the name that users know
-    """A function with a batching rule of your own, for `vmap`; jvp and vmap of jvp follow it, reverse mode does not.
+    """Function with a batching rule of your own, for `vmap`; jvp and vmap of jvp follow it, reverse mode does not.
 
     `f.def_vmap(rule)` with rule(axis_size, in_batched, *args) -> (outputs, out_batched): in_batched and out_batched
     are trees of bools like the arguments and the outputs; batch axes come first.

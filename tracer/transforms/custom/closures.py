@@ -17,12 +17,12 @@ from tracer.transforms.functions import argument_names, as_outputs, check_callab
 
 
 def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any], list[Array]]:
-    """The function with the traced arrays that it closes over as arguments, and those arrays.
+    """Return the function with the traced arrays that it closes over as arguments, and these arrays.
 
     fun: takes and returns trees of arrays of any shapes.
 
     Returns (converted, captured) such that converted(*args, *captured) is fun(*args), for arguments of the structure
-    and types of `example_args`. So a custom rule may be differentiated in what a function captured.
+    and types of `example_args`. So a custom rule may be differentiated with respect to captured arrays.
 
     >>> import tracer
     >>> def f(a):
@@ -38,7 +38,7 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
 def hoisted(
     fun: Callable[..., Any], example_args: tuple[Any, ...], is_hoisted: Callable[[Type], bool]
 ) -> tuple[Callable[..., Any], list[Array]]:
-    """As `closure_convert`, of the traced arrays whose types are to be hoisted."""
+    """Convert a closure as `closure_convert`, for the traced arrays whose types satisfy `is_hoisted`."""
     name = name_of(fun)
     staged, structure, result = staged_call(fun, example_args, f"closure_convert of {name}")
     flags = [x._trace is not None and is_hoisted(x.type) for x in staged.constants]
@@ -60,7 +60,7 @@ def hoisted(
             )
         return trees.unflatten(result, evaluate(staged.program, [*constants, *leaves]))
 
-    vars(converted).pop("__wrapped__")  # it takes other arguments, and no longer closes over what `fun` does
+    vars(converted).pop("__wrapped__")  # it takes other arguments, and no longer closes over `fun`'s arrays
     return converted, captured
 
 

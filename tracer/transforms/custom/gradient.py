@@ -14,12 +14,12 @@ from tracer.transforms.functions import check_callable, name_of
 
 
 def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that returns its own reverse derivative: fun(*args) -> (outputs, pullback).
+    """Wrap a function that returns its own reverse derivative: fun(*args) -> (outputs, pullback).
 
-    fun: takes arrays of any shapes; cotangents have the shapes and dtypes of what they belong to.
+    fun: takes arrays of any shapes; cotangents have the shapes and dtypes of their values.
 
-    pullback(cotangents of the outputs) returns a tuple with the cotangent of each argument; the cotangent alone where
-    there is one argument. What it closes over is kept as residuals. See `custom_vjp` for two functions instead.
+    pullback(cotangents of the outputs) returns a tuple with the cotangent of each argument; the cotangent alone if
+    there is one argument. Arrays that it closes over are kept as residuals. See `custom_vjp` for two functions instead.
 
     >>> import tracer
     >>> @tracer.custom_gradient
