@@ -73,7 +73,7 @@ def test_leaves_that_do_not_fill_a_structure(leaves: list[int]) -> None:
         lambda: tracer.tree.unflatten(structure, leaves),  # here
         "tree.unflatten at @here: the structure has another number of leaves\n"
         f"  expected 3 for {{'b': *, 'w': [*, *]}}, got {len(leaves)}\n"
-        "  help: one leaf for each *, in the order of tree.leaves; None is no leaf",
+        "  help: one leaf for each *, in the order of tree.leaves; None is not a leaf",
     )
 
 
@@ -84,7 +84,7 @@ def test_the_structure_after_the_leaves() -> None:
         errors.ArgumentError,
         lambda: wrong(leaves, structure),  # here
         "tree.unflatten at @here takes a structure and its leaves\n"
-        "  expected what tree.structure returns, got list\n  help: the structure comes first",
+        "  expected a result of tree.structure, got list\n  help: the structure comes first",
     )
 
 

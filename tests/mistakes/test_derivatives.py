@@ -387,7 +387,7 @@ def test_an_argument_named_twice(transform: Any) -> None:
 
 
 def test_a_pullback_of_two_cotangents() -> None:
-    text = "what it returns takes one argument, a tree like the result of lambda\n  got 2 arguments\n"
+    text = "its pullback takes one argument, a tree like the result of lambda\n  got 2 arguments\n"
     remedy = "  help: pass a tuple for a function that returns one: pullback((a, b))"
     _, pullback = vjp(lambda x: (x, x), X)
     fails(errors.ArgumentError, lambda: pullback(X, X), f"vjp of lambda at @here: {text}{remedy}")  # here

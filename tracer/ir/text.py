@@ -78,7 +78,7 @@ class Line:
 
 
 def program_text(program: Program, *, sources: bool = True) -> str:
-    """Return the program as text, without a newline at the end. sources: whether the user's lines follow as comments."""
+    """Return the program as text, without a newline at the end. sources: whether lines of the user's code are shown."""
     lines = program_lines(program)
     texts = list(map(str, lines))
     if not sources:

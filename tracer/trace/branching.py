@@ -92,7 +92,7 @@ def _branch(path: list[ast.AST]) -> Branch:
             case ast.comprehension():
                 return Branch("`if`", _text(asked), f"tnp.where({_text(asked)}, a, b) on whole arrays")
             case ast.While(test=test):
-                remedy = f"lax.while_loop(cond, body, carry), with `{_text(test)}` as what cond returns of the carry"
+                remedy = f"lax.while_loop(cond, body, carry), where cond returns `{_text(test)}` of the carry"
                 return Branch("`while`", _text(asked), remedy)
             case ast.Assert(test=test):
                 return Branch("`assert`", _text(asked), f"tracer.check({_text(test)}, message) raises when it runs")

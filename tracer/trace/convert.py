@@ -77,7 +77,7 @@ def _too_large(what: str, value: int) -> str:
         return message(f"{what}{here()}: {value} does not fit in 64 bits", help=f"write it as a float, {value:.4g}")
     except OverflowError:
         shown = f"an integer of {value.bit_length()} bits does not fit in 64 bits"
-        return message(f"{what}{here()}: {shown}", help="no float but inf is so large")
+        return message(f"{what}{here()}: {shown}", help="as a float it is inf")
 
 
 def _subject(what: str) -> str:

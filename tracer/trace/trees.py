@@ -76,7 +76,7 @@ def refilled(structure: Any, leaves: Iterable[Any]) -> Any:
         raise ArgumentError(
             message(
                 f"tree.unflatten{here()} takes a structure and its leaves",
-                f"expected what tree.structure returns, got {type(structure).__name__}",
+                f"expected a result of tree.structure, got {type(structure).__name__}",
                 help="the structure comes first" if swapped else "tree.unflatten(tree.structure(like), leaves)",
             )
         )
@@ -95,7 +95,7 @@ def refilled(structure: Any, leaves: Iterable[Any]) -> Any:
             message(
                 f"tree.unflatten{here()}: the structure has another number of leaves",
                 f"expected {structure.num_leaves} for {structure_text(structure)}, got {len(values)}",
-                help="one leaf for each *, in the order of tree.leaves; None is no leaf",
+                help="one leaf for each *, in the order of tree.leaves; None is not a leaf",
             )
         )
     return optree.tree_unflatten(structure, values)

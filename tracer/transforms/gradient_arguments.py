@@ -20,7 +20,7 @@ from tracer.transforms.functions import argument_names, flatten_arguments, name_
 def refuse_reduce_axes(what: str, reduce_axes: Sequence[object]) -> None:
     """Raise ArgumentError if `reduce_axes`, which JAX once had and still accepts, is not empty."""
     if reduce_axes:
-        text = f"{what}{here()}: reduce_axes is empty, as in JAX"
+        text = f"{what}{here()}: reduce_axes must be empty, as in JAX"
         raise ArgumentError(message(text, f"got {reduce_axes!r}", help="sum over the lanes yourself, by lax.psum"))
 
 

@@ -115,12 +115,12 @@ class Known(Derivative):
 
     def linear(self) -> tuple[Program, list[Array]]:
         """Return the program and the residuals as arrays. Raises ArgumentError for residuals of other types."""
-        arrays = [as_array(x, f"{self.what}: a residual of what it returned") for x in self.residuals]
+        arrays = [as_array(x, f"{self.what}: a residual of its result") for x in self.residuals]
         for array, type in zip(arrays, self.program.input_types, strict=False):
             if not same_up_to_weakness(array.type, type):
                 raise ArgumentError(
                     message(
-                        f"{self.what}{here()}: a residual of what it returned has another type than it was made with",
+                        f"{self.what}{here()}: a residual of its result has another type than it was made with",
                         f"expected {type}, got {array.type}",
                         help="call it under vmap if it was returned through one, as vmap(lambda f, x: f(x))(f, xs)",
                     )
@@ -207,7 +207,7 @@ def _only(cotangents: tuple[Any, ...], what: str, name: str) -> Any:
     if len(cotangents) != 1:
         raise ArgumentError(
             message(
-                f"{what} of {name}{here()}: what it returns takes one argument, a tree like the result of {name}",
+                f"{what} of {name}{here()}: its pullback takes one argument, a tree like the result of {name}",
                 f"got {len(cotangents)} arguments",
                 help="pass a tuple for a function that returns one: pullback((a, b))",
             )

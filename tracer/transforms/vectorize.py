@@ -108,7 +108,7 @@ def _check_axis(x: Array, axis: object, name: str, argument: Callable[[], str]) 
     if not -x.ndim <= axis < x.ndim:
         raise AxisError(
             message(
-                f"vmap of {name}{here()}: in_axes names an axis that is not there",
+                f"vmap of {name}{here()}: in_axes names an axis that does not exist",
                 f"axis {axis} of {argument()}, {x.type}",
                 help="an argument that is the same for every example takes in_axes=None",
             )
@@ -179,7 +179,7 @@ def _place(y: Any, found: Axis, wanted: Axis, size: int, name: str, result: Call
     if not -rank <= wanted < rank:
         raise AxisError(
             message(
-                f"vmap of {name}{here()}: out_axes names an axis that is not there",
+                f"vmap of {name}{here()}: out_axes names an axis that does not exist",
                 f"axis {wanted} of {result()}, {front.type}",
                 help=f"out_axes runs from {-rank} to {rank - 1} here",
             )

@@ -185,7 +185,7 @@ class Carry:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """Loop with a count: for index in range(start, stop, step): body. `results` receive the last iteration's carries."""
+    """Counted loop: for index in range(start, stop, step): body. `results` receive the final carries."""
 
     index: Register
     start: Operand

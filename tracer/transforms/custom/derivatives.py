@@ -68,7 +68,7 @@ class _Custom:
         )
 
     def _arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[int], list[Any], list[Any]]:
-        """Bind arguments, keywords and defaults. Return the positions of fixed arguments, these, and the moving ones."""
+        """Bind arguments, keywords and defaults. Return the positions of fixed arguments, these, and moving ones."""
         if kwargs or len(args) < len(self._parameters):
             args = self._by_position(args, kwargs)
         count = len(args)
