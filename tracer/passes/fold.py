@@ -57,18 +57,9 @@ def _evaluate(equation: Equation) -> list[Atom] | None:
     return list(computed(primitive, [a for a in equation.inputs if isinstance(a, Literal)], equation.params))
 
 
-def splat_value(atom: Atom, at: Rewriter) -> Literal | None:
-    """Return the one value that the atom has everywhere, if it is constant."""
-    if isinstance(atom, Literal):
-        return atom
-    broadcast = at.definition(atom, broadcast_in_dim_p)
-    value = broadcast.inputs[0] if broadcast is not None else None
-    return value if isinstance(value, Literal) else None
-
-
 def _read_splats(equation: Equation, at: Rewriter) -> list[Atom] | None:
     """Let a pointwise equation read one value instead of an array of it, if another operand still has the shape."""
-    inputs = tuple(splat_value(a, at) or a for a in equation.inputs)
+    inputs = tuple(at.splat(a) or a for a in equation.inputs)
     first = next((a for a in inputs if isinstance(a, Var)), None)
     if first is None or first.type.shape != equation.outputs[0].type.shape or inputs == equation.inputs:
         return None

@@ -9,7 +9,6 @@ from tracer.ir.program import Atom, Equation, Literal
 from tracer.passes.algebra.layouts import slice_of
 from tracer.passes.base.rewriter import Rewriter
 from tracer.passes.base.rules import Rules
-from tracer.passes.fold import splat_value
 from tracer.primitives.arrays.dynamic_slice import dynamic_slice_p, dynamic_update_slice_p
 from tracer.primitives.arrays.indexing.dimension_numbers import GatherScatterMode
 from tracer.primitives.arrays.indexing.gather import gather_p, scatter_add_p
@@ -47,7 +46,7 @@ def update_all(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def _is_false(atom: Atom, at: Rewriter) -> bool:
-    value = splat_value(atom, at)
+    value = at.splat(atom)
     return value is not None and not value.value
 
 
@@ -83,14 +82,14 @@ def gather_one_window(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def _is_true(atom: Atom, at: Rewriter) -> bool:
-    value = splat_value(atom, at)
+    value = at.splat(atom)
     return value is not None and bool(value.value)
 
 
 def _known_vector(indices: Atom, at: Rewriter) -> list[int] | None:
     """Return the index vector, if all are equal and constant."""
     shape = indices.type.shape
-    value = splat_value(indices, at)
+    value = at.splat(indices)
     if value is not None:
         return [int(value.value)] * shape[-1]
     joined = at.definition(indices, concatenate_p)
@@ -98,7 +97,7 @@ def _known_vector(indices: Atom, at: Rewriter) -> list[int] | None:
         return None
     vector: list[int] = []
     for part in joined.inputs:
-        value = splat_value(part, at)
+        value = at.splat(part)
         if value is None:
             return None
         vector += [int(value.value)] * part.type.shape[-1]

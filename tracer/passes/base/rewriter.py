@@ -89,6 +89,14 @@ class Rewriter:
         found = self.definitions.get(atom) if isinstance(atom, Var) else None
         return found if found is not None and found.primitive in primitives else None
 
+    def splat(self, atom: Atom) -> Literal | None:
+        """Return the one value that the atom has everywhere, if it is constant."""
+        if isinstance(atom, Literal):
+            return atom
+        broadcast = self.definition(atom, broadcast_in_dim_p)
+        value = broadcast.inputs[0] if broadcast is not None else None
+        return value if isinstance(value, Literal) else None
+
     def emit(self, primitive: Primitive, *inputs: Atom, **params: Any) -> Atom:
         """Return a new equation's output, which may be an older atom if the equation can be rewritten itself."""
         return self.emit_all(primitive, inputs, params)[0]
