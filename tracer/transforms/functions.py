@@ -106,13 +106,14 @@ def as_outputs(result: Any, what: str) -> tuple[list[Any], trees.Structure]:
     """Return a function's result as operands, and its structure. what: the function, for errors."""
     leaves, structure = trees.flatten_values(result)
     outputs = [
-        leaf if isinstance(leaf, Array) else as_output(leaf, what, partial(_result_name, result, number))
+        leaf if isinstance(leaf, Array) else as_output(leaf, what, partial(result_name, result, number))
         for number, leaf in enumerate(leaves)
     ]
     return outputs, structure
 
 
-def _result_name(result: Any, number: int) -> str:
+def result_name(result: Any, number: int) -> str:
+    """Return the name of one leaf of a function's result in errors, as `result_names` does for all of them."""
     return result_names(result)[number]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -24,7 +24,7 @@ from tracer.transforms.functions import (
     check_callable,
     flatten_arguments,
     name_of,
-    result_names,
+    result_name,
 )
 
 Axis = int | None
@@ -55,17 +55,7 @@ def vmap(
 
     @wrapping(fun)
     def batched(*args: Any, **kwargs: Any) -> Any:
-        axes_tree = tuple(in_axes) if isinstance(in_axes, list) else in_axes
-        if isinstance(axes_tree, tuple) and len(axes_tree) != len(args):
-            raise ArgumentError(
-                message(
-                    f"vmap of {name}{here()}: in_axes has one entry an argument",
-                    f"got {len(axes_tree)} for {len(args)} positional argument{'s' if len(args) != 1 else ''}",
-                    help="give one entry for each positional argument, or a single one for all",
-                )
-            )
-        axes = trees.broadcast_prefix(axes_tree, args, f"in_axes of vmap of {name}")
-        axes += [0] * len(trees.flatten(kwargs)[0])
+        axes = _argument_axes(in_axes, args, kwargs, name)
 
         def names() -> list[str]:
             return argument_names(args, kwargs, of=fun)
@@ -90,10 +80,25 @@ def vmap(
         outputs, found = batch_forward(staged.program, operands, operand_axes, size, axis_name)
         wanted = trees.broadcast_prefix(out_axes, holder[1], f"out_axes of vmap of {name}")
         rows = enumerate(zip(outputs, found, wanted, strict=True))
-        placed = [_place(y, a, w, size, name, partial(_result_name, holder[1], n)) for n, (y, a, w) in rows]
+        placed = [_place(y, a, w, size, name, partial(result_name, holder[1], n)) for n, (y, a, w) in rows]
         return trees.unflatten(holder[0], placed)
 
     return batched
+
+
+def _argument_axes(in_axes: Any, args: Sequence[Any], kwargs: Mapping[str, Any], name: str) -> list[Axis]:
+    """Return the axis of every leaf of the arguments. Raises ArgumentError if `in_axes` does not match them."""
+    axes_tree = tuple(in_axes) if isinstance(in_axes, list) else in_axes
+    if isinstance(axes_tree, tuple) and len(axes_tree) != len(args):
+        raise ArgumentError(
+            message(
+                f"vmap of {name}{here()}: in_axes has one entry an argument",
+                f"got {len(axes_tree)} for {len(args)} positional argument{'s' if len(args) != 1 else ''}",
+                help="give one entry for each positional argument, or a single one for all",
+            )
+        )
+    axes = trees.broadcast_prefix(axes_tree, args, f"in_axes of vmap of {name}")
+    return axes + [0] * len(trees.flatten(kwargs)[0])
 
 
 def _check_axis(x: Array, axis: object, name: str, argument: Callable[[], str]) -> None:
@@ -151,10 +156,6 @@ def _batch_size(
             )
         )
     return next(iter(sizes.values()))
-
-
-def _result_name(result: Any, number: int) -> str:
-    return result_names(result)[number]
 
 
 def _place(y: Any, found: Axis, wanted: Axis, size: int, name: str, result: Callable[[], str]) -> Any:

@@ -23,7 +23,7 @@ from tracer.trace.source import here
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all, stage_process
 from tracer.trace.tracebacks import call_user
-from tracer.transforms.custom.rule_results import Residuals, checked_gradients, checked_tangents
+from tracer.transforms.custom.rule_results import Residuals, checked_gradients, checked_pair, checked_tangents
 from tracer.transforms.custom.symbolic_zeros import CustomVJPPrimal, dense_zero, symbolic_zero
 from tracer.transforms.functions import (
     argument_names,
@@ -187,11 +187,11 @@ class custom_jvp(_Custom):  # noqa: N801  # the name that users know
         fixed_at, fixed, moving = self._arguments(args, kwargs)
         functions = (*self._rules(), *fixed)
         leaves, structure = flatten_arguments(tuple(moving), name, lambda: argument_names(moving))
-        holder: list[Any] = []
+        structures: dict[str, trees.Structure] = {}
 
         def flat(inputs: list[Any]) -> list[Any]:
             result = call_user(self.fun, self._merge(fixed, fixed_at, trees.unflatten(structure, inputs)), {})
-            outputs, holder[:] = (lambda pair: (pair[0], [pair[1]]))(trees.flatten(result))
+            outputs, structures["out"] = trees.flatten(result)
             return [as_output(y, name) for y in outputs]
 
         def run_rule(xs: Sequence[Operand], dxs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
@@ -207,12 +207,12 @@ class custom_jvp(_Custom):  # noqa: N801  # the name that users know
                     )
                 )
             ys, dys = result
-            flat_ys, holder[:] = (lambda pair: (pair[0], [pair[1]]))(trees.flatten(ys))
-            return checked_tangents(flat_ys, holder[0], dys, name)
+            flat_ys, structures["out"] = trees.flatten(ys)
+            return checked_tangents(flat_ys, structures["out"], dys, name)
 
         rule = JvpRule(name, run_rule)
         outputs = _run(custom_jvp_p, flat, rule, leaves, name, *functions)
-        return trees.unflatten(holder[0], outputs)
+        return trees.unflatten(structures["out"], outputs)
 
 
 class custom_vjp(_Custom):  # noqa: N801  # the name that users know
@@ -283,16 +283,12 @@ class custom_vjp(_Custom):  # noqa: N801  # the name that users know
             given = [CustomVJPPrimal(x, on) for x, on in zip(xs, active, strict=True)] if self.symbolic_zeros else xs
             arguments = self._merge(fixed, fixed_at, trees.unflatten(structure, given))
             result = call_rule(fwd, arguments, f"the forward function of custom_vjp {name}")
-            if not isinstance(result, tuple) or len(result) != 2:
-                raise ArgumentError(
-                    message(
-                        f"custom_vjp {name}{here()}: the forward function must return (outputs, residuals)",
-                        f"got {type(result).__name__}",
-                        help="return (outputs, None) where backward needs nothing",
-                    )
-                )
-            ys, holder["out"] = trees.flatten(result[0])
-            holder[active], residuals = Residuals.of(result[1], name)
+            outs, kept = checked_pair(
+                result, f"custom_vjp {name}", "the forward function must return (outputs, residuals)",
+                "return (outputs, None) where backward needs nothing",
+            )  # fmt: skip
+            ys, holder["out"] = trees.flatten(outs)
+            holder[active], residuals = Residuals.of(kept, name)
             outputs = [as_output(y, name) for y in ys]
             holder["types"] = [y.type for y in outputs]
             return outputs, residuals

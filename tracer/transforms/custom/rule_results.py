@@ -51,6 +51,13 @@ def _copied(leaf: Any, name: str) -> Any:
     return native(leaf, f"a residual of custom_vjp {name}") if isinstance(leaf, np.ndarray) else leaf
 
 
+def checked_pair(result: Any, where: str, wanted: str, remedy: str) -> tuple[Any, Any]:
+    """Return the result of a user's rule if it is a pair. Raises ArgumentError otherwise."""
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise ArgumentError(message(f"{where}{here()}: {wanted}", f"got {type(result).__name__}", help=remedy))
+    return result
+
+
 def checked_tangents(ys: Sequence[Any], structure: Any, dys: Any, name: str) -> tuple[list[Any], list[Any]]:
     """Return a rule's outputs and tangents as operands. Raises ArgumentError if structures or types do not match."""
     outputs = [as_output(y, name) for y in ys]
