@@ -95,7 +95,7 @@ class Linearized:
 
     outputs: the primal outputs. residuals: every value that the linear part reads.
     apply(residuals, dxs) -> dys, with dxs for the active operands only; it closes over no array.
-    key: hashable; whatever `apply` depends on besides primitive, parameters and operands' types.
+    key: hashable; the dependences of `apply` besides primitive, parameters and operands' types.
     """
 
     outputs: Sequence[Any]

@@ -15,8 +15,8 @@ Meanings that a backend must not choose for itself:
   from bool it gives 0 or 1; between floats it rounds to nearest even; between integers it wraps.
 - `SIGNIFICAND` of a positive finite float is m in [3/4, 3/2) and `EXPONENT` is e with x = 2^e m; of zeros they are 1
   and -inf, of inf 1 and inf, of negative numbers and NaN both are NaN. `SCALE` is x * 2^n, rounded once. It is defined
-  for |x| in [2^-8, 2^8], 0 or infinite, and integral n from the smallest exponent of a denormal to one above the
-  largest exponent. It is NaN where x is, unless n is infinite.
+  for |x| in [2^-8, 2^8], 0 or infinite, and integral n. These n go from the smallest exponent of a denormal to one
+  above the largest exponent. It is NaN where x is, unless n is infinite.
 - `LOOKUP` picks one of sixteen constants by the lowest four bits of an integer as wide as the constants.
 - `REM` on floats is C's `fmod`. Comparisons are ordered (false with a NaN), except `NE`.
 - Operations on f16 and bf16 compute in f32 and round their result.

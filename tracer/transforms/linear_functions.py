@@ -29,7 +29,7 @@ from tracer.transforms.transpose import pull_back
 
 
 class Typed:
-    """Placeholder of a value of which only the type is known."""
+    """Placeholder of a value: its type alone."""
 
     __slots__ = ("type",)
 

@@ -12,8 +12,8 @@
 Registers are assigned once. Loops and branches hand values over explicitly: a `For` or `While` has carries
 (entry value, the register its body reads, the value its body yields), an `If` yields from both arms.
 A `For(kind=VECTOR, lanes=n)` runs n iterations side by side, its last iteration masked. Its registers hold one
-value per lane where they depend on the index. A carry with `combine` holds n partial results, which are combined
-at the end by halving (lane i with lane i + n/2, then n/4, ...), on every machine: results depend on `lanes`, which
+value per lane where they depend on the index. A carry with `combine` holds n partial results. At the end they are
+combined by halving (lane i with lane i + n/2, then n/4, ...), on every machine: results depend on `lanes`, which
 the schedule fixes, and never on the width of the hardware's vectors. A carry without `combine` is equal in all lanes:
 the value that a `Prefix` hands on.
 """
