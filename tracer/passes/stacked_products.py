@@ -91,7 +91,7 @@ class _Sum:
     position: int
     added: Equation
     made: Equation  # the product, or the sum of a value's elements
-    order: tuple[int, ...] | None  # of the product's axes in what is added
+    order: tuple[int, ...] | None  # of the product's axes in the added term
 
 
 @dataclass(slots=True)

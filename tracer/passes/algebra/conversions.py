@@ -27,7 +27,7 @@ def holds(wide: DType, narrow: DType) -> bool:
     """
     if wide == narrow:
         return True
-    if dtypes.is_narrow(wide):  # some lack zero, some have a max below integers of as many digits
+    if dtypes.is_narrow(wide):  # some lack zero, some have a max below the integers that fit their digits
         return False
     if dtypes.is_bool(narrow):
         return True
