@@ -63,10 +63,12 @@ from tracer.transforms import jacobian_products as _jacobian_products
 from tracer.transforms import jacobians as _jacobians
 from tracer.transforms import vectorize as _vectorize
 from tracer.transforms.checkpoint import checkpoint, remat
-from tracer.transforms.custom.closures import closure_convert, custom_gradient, named_call, named_scope
-from tracer.transforms.custom.custom_rules import custom_jvp, custom_vjp
-from tracer.transforms.custom.custom_vmap import custom_vmap as _custom_vmap
+from tracer.transforms.custom.batching import custom_vmap as _custom_vmap
+from tracer.transforms.custom.closures import closure_convert
+from tracer.transforms.custom.derivatives import custom_jvp, custom_vjp
+from tracer.transforms.custom.gradient import custom_gradient
 from tracer.transforms.jacobian_products import linear_transpose, linearize, vjp
+from tracer.transforms.naming import named_call, named_scope
 from tracer.version import VERSION as _VERSION
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 from tracer.lax.mapping import map as map_slices
 from tracer.trace import trees
 from tracer.trace.tracebacks import set_boundaries
-from tracer.transforms.custom.custom_vmap import custom_vmap
+from tracer.transforms.custom.batching import custom_vmap
 
 __all__ = ["custom_vmap", "sequential_vmap"]
 

@@ -2,8 +2,9 @@
 
 from tracer.absent import absent
 from tracer.trace.tracebacks import set_boundaries
-from tracer.transforms.custom.closures import closure_convert, custom_gradient
-from tracer.transforms.custom.custom_rules import custom_jvp, custom_vjp
+from tracer.transforms.custom.closures import closure_convert
+from tracer.transforms.custom.derivatives import custom_jvp, custom_vjp
+from tracer.transforms.custom.gradient import custom_gradient
 from tracer.transforms.custom.symbolic_zeros import CustomVJPPrimal, SymbolicZero, zero_from_primal
 
 __all__ = [

@@ -120,7 +120,7 @@ program text, line 2, column 10: expected a variable that is defined above, in t
     (
         "f(%a: f32[3]) -> f32[2] {\n  return %a\n}",
         """\
-program text, line 1, column 18: expected the types of what the program returns, f32[3], got f32[2]
+program text, line 1, column 18: expected the types of the outputs, f32[3], got f32[2]
   f(%a: f32[3]) -> f32[2] {
                    ^""",
     ),

@@ -24,8 +24,8 @@ from tracer.ir.primitive import NoRule, Primitive
 from tracer.ir.program import Program
 from tracer.ir.read import read_program
 from tracer.ir.text import program_text
+from tracer.passes.base.rewrite import Pass
 from tracer.passes.pipeline import PIPELINE, Repeat, optimize
-from tracer.passes.rewrite import Pass
 from tracer.primitives.arrays.indexing.dimension_numbers import (
     GatherDimensionNumbers,
     GatherScatterMode,

@@ -133,5 +133,5 @@ def test_each_branch_may_have_an_operand_of_its_own(pred: bool) -> None:
 
 
 def test_functions_may_be_operands() -> None:
-    with pytest.raises(ArgumentError, match=r"cond at .* argument 1 is no array"):
+    with pytest.raises(ArgumentError, match=r"cond at .* argument 1 is not an array"):
         lax.cond(True, lambda x, h: x, lambda x, h: h(x), 1.0, lambda x: x)

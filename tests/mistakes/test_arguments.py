@@ -35,7 +35,7 @@ def test_a_string_argument() -> None:
     fails(
         errors.ArgumentError,
         lambda: jit(lambda p: p["w"])({"w": X, "name": "layer"}),  # here
-        "jit of lambda at @here: argument 0, p['name'] is no array\n  got str: 'layer'\n"
+        "jit of lambda at @here: argument 0, p['name'] is not an array\n  got str: 'layer'\n"
         "  help: leave it out of the traced arguments: mark it static (static_argnums, static_argnames)",
     )
 
@@ -44,7 +44,7 @@ def test_a_string_result() -> None:
     fails(
         errors.ArgumentError,
         lambda: jit(lambda x: (x, "done"))(X),  # here
-        "jit of lambda at @here returned what is no array\n  got str for the result at [1]\n"
+        "jit of lambda at @here returned a value that is not an array\n  got str for the result at [1]\n"
         "  help: return arrays and numbers, or trees of them",
     )
 
@@ -80,7 +80,7 @@ def test_every_transform_names_itself_and_the_leaf(name: str, use: Any, remedy: 
     with pytest.raises(errors.ArgumentError) as caught:
         use(f, {"w": [X, "three"]})
     first, *rest = str(caught.value).splitlines()
-    assert re.fullmatch(rf"{name} of f at test_arguments.py:\d+: argument 0, params\['w'\]\[1\] is no array", first)
+    assert re.fullmatch(rf"{name} of f at test_arguments.py:\d+: argument 0, params\['w'\]\[1\] is not an array", first)
     assert rest == ["  got str: 'three'", f"  help: leave it out of the traced arguments: {remedy}"]
 
 
@@ -108,7 +108,7 @@ def test_every_transform_names_a_result_that_is_no_array(name: str, use: Any) ->
         use(f)
     first, got, remedy = str(caught.value).splitlines()
     assert first.startswith(f"{name} of f at test_arguments.py:" if " " not in name else f"{name} at ")
-    assert first.endswith(" returned what is no array")
+    assert first.endswith(" returned a value that is not an array")
     where = "[1]['y'][1]" if "scan" in name else "['y'][1]"
     assert (got, remedy) == (
         f"  got str for the result at {where}",

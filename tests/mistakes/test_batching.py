@@ -30,7 +30,7 @@ def test_in_axes_out_of_range() -> None:
     fails(
         errors.AxisError,
         lambda: vmap(lambda a, b: a * b)(X, 2.0),  # here
-        "vmap of lambda at @here: in_axes names an axis that is not there\n  axis 0 of argument 1, f64*[]\n"
+        "vmap of lambda at @here: in_axes names an axis that does not exist\n  axis 0 of argument 1, f64*[]\n"
         "  help: an argument that is the same for every example takes in_axes=None",
     )
 
@@ -50,7 +50,7 @@ def test_in_axes_that_are_no_integers() -> None:
         errors.ArgumentError,
         lambda: vmap(lambda a, b: a * b, in_axes="01")(X, X),  # here
         "vmap of lambda at @here: in_axes takes integers and None\n  got '01' for argument 0\n"
-        "  help: the axis to map over, counted from 0; None for what is the same for every example",
+        "  help: the axis to map over, counted from 0; None for an argument that is the same for every example",
     )
 
 
@@ -58,7 +58,7 @@ def test_out_axes_out_of_range() -> None:
     fails(
         errors.AxisError,
         lambda: vmap(lambda a: a, out_axes=3)(X),  # here
-        "vmap of lambda at @here: out_axes names an axis that is not there\n  axis 3 of the result, f64[3]\n"
+        "vmap of lambda at @here: out_axes names an axis that does not exist\n  axis 3 of the result, f64[3]\n"
         "  help: out_axes runs from -1 to 0 here",
     )
 
@@ -67,7 +67,7 @@ def test_out_axes_out_of_range_inside_a_tree() -> None:
     fails(
         errors.AxisError,
         lambda: vmap(lambda a: {"u": a, "v": (a, a)}, out_axes={"u": 0, "v": (0, 2)})(X),  # here
-        "vmap of lambda at @here: out_axes names an axis that is not there\n"
+        "vmap of lambda at @here: out_axes names an axis that does not exist\n"
         "  axis 2 of the result at ['v'][1], f64[3]\n"
         "  help: out_axes runs from -1 to 0 here",
     )

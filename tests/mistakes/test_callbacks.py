@@ -73,7 +73,7 @@ def test_leaves_that_do_not_fill_a_structure(leaves: list[int]) -> None:
         lambda: tracer.tree.unflatten(structure, leaves),  # here
         "tree.unflatten at @here: the structure has another number of leaves\n"
         f"  expected 3 for {{'b': *, 'w': [*, *]}}, got {len(leaves)}\n"
-        "  help: one leaf for each *, in the order of tree.leaves; None is no leaf",
+        "  help: one leaf for each *, in the order of tree.leaves; None is not a leaf",
     )
 
 
@@ -84,7 +84,7 @@ def test_the_structure_after_the_leaves() -> None:
         errors.ArgumentError,
         lambda: wrong(leaves, structure),  # here
         "tree.unflatten at @here takes a structure and its leaves\n"
-        "  expected what tree.structure returns, got list\n  help: the structure comes first",
+        "  expected a result of tree.structure, got list\n  help: the structure comes first",
     )
 
 
@@ -104,5 +104,5 @@ def test_a_linear_function_of_integers() -> None:
         lambda: tracer.linear_transpose(lambda p: p["x"] * 2.0, {"n": 3, "x": tnp.ones(2)}),  # here
         "linear_transpose of lambda at @here: argument 0, p['n'] is neither floating nor complex\n"
         "  expected a floating or complex dtype, got i64*[]\n"
-        "  help: only functions from such numbers to such are linear: cast with .astype(float)",
+        "  help: linear functions take and return floating or complex values: cast with .astype(float)",
     )

@@ -229,7 +229,7 @@ WRONG_CALLS: dict[str, tuple[type[Exception], Any, list[str]]] = {
         errors.ArgumentError,
         lambda: lax.map(lambda x: {"a": "b"}, X),
         [
-            "the function of map at @here returned what is no array",
+            "the function of map at @here returned a value that is not an array",
             "got str for the result at ['a']",
             "help: return arrays and numbers, or trees of them",
         ],
@@ -261,7 +261,7 @@ WRONG_CALLS: dict[str, tuple[type[Exception], Any, list[str]]] = {
     "no predicate": (
         errors.ArgumentError,
         lambda: lax.cond(None, lambda x: x, lambda x: x, X),
-        ["cond at @here: the predicate is no array", "got None", "help: pass an array, a number or a list of them"],
+        ["cond at @here: the predicate is not an array", "got None", "help: pass an array, a number or a list of them"],
     ),
     "an index that is a float": (
         errors.ArgumentError,

@@ -151,7 +151,7 @@ def test_a_tangent_that_is_no_array() -> None:
     fails(
         errors.ArgumentError,
         lambda: jvp(lambda p: p["w"][0], ({"w": [X]},), ({"w": ["one"]},)),  # here
-        "jvp of lambda at @here: tangents[0]['w'][0], the tangent of argument 0, p['w'][0], is no array\n"
+        "jvp of lambda at @here: tangents[0]['w'][0], the tangent of argument 0, p['w'][0], is not an array\n"
         "  got str: 'one'\n"
         "  help: pass an array, a number or a list of them",
     )
@@ -289,7 +289,7 @@ def test_transposing_what_is_not_linear() -> None:
         errors.NoRuleError,
         lambda: linear_transpose(lambda x: x * x, X)(X),  # here
         "transpose of mul at @here: it is linear in each operand, but not in both together\n"
-        "  help: vjp differentiates what is not linear",
+        "  help: vjp differentiates functions that are not linear",
     )
 
 
@@ -319,7 +319,8 @@ def test_transposing_a_choice_by_what_is_transposed() -> None:
             linear_transpose(function, X)(X)
         first, *rest = str(caught.value).split("\n")
         assert re.fullmatch(rf"transpose of {name} at test_derivatives.py:\d+: {name} is not linear", first)
-        assert rest == [f"  its result {result} is used by {user}", "  help: vjp differentiates what is not linear"]
+        remedy = "  help: vjp differentiates functions that are not linear"
+        assert rest == [f"  its result {result} is used by {user}", remedy]
 
 
 def test_transposing_what_gives_integers() -> None:
@@ -328,7 +329,7 @@ def test_transposing_what_gives_integers() -> None:
         lambda: linear_transpose(lambda x: x.astype(int), X),  # here
         "linear_transpose of lambda at @here: its result is neither floating nor complex\n"
         "  expected a floating or complex dtype, got i64[3]\n"
-        "  help: only functions from such numbers to such are linear: cast with .astype(float)",
+        "  help: linear functions take and return floating or complex values: cast with .astype(float)",
     )
 
 
@@ -370,7 +371,7 @@ def test_transposing_at_what_is_no_array() -> None:
     fails(
         errors.ArgumentError,
         lambda: linear_transpose(lambda p: p["w"], {"w": "three"}),  # here
-        "linear_transpose of lambda at @here: argument 0, p['w'] is no array\n"
+        "linear_transpose of lambda at @here: argument 0, p['w'] is not an array\n"
         "  got str: 'three'\n  help: leave it out of the traced arguments: let f capture it",
     )
 
@@ -386,7 +387,7 @@ def test_an_argument_named_twice(transform: Any) -> None:
 
 
 def test_a_pullback_of_two_cotangents() -> None:
-    text = "what it returns takes one argument, a tree like the result of lambda\n  got 2 arguments\n"
+    text = "its pullback takes one argument, a tree like the result of lambda\n  got 2 arguments\n"
     remedy = "  help: pass a tuple for a function that returns one: pullback((a, b))"
     _, pullback = vjp(lambda x: (x, x), X)
     fails(errors.ArgumentError, lambda: pullback(X, X), f"vjp of lambda at @here: {text}{remedy}")  # here

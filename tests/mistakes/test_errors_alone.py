@@ -31,7 +31,7 @@ def leaked() -> Any:
 
 
 MISTAKES: dict[str, Callable[[], Any]] = {
-    "an argument that is no array": lambda: tnp.add(X, object()),
+    "an argument that is not an array": lambda: tnp.add(X, object()),
     "a leaked array": lambda: leaked() + 1,
     "a replayed operation": lambda: often(tnp.take, X, PLACES)(X, BEYOND),
     "a replayed derivative": lambda: often(grad(lambda x, i: tnp.take(x, i).sum()), X, PLACES)(X, BEYOND),
@@ -39,7 +39,7 @@ MISTAKES: dict[str, Callable[[], Any]] = {
         grad(lambda x, i: tnp.take(x, i).sum())(X, i) for i in (*[PLACES] * 60, BEYOND)
     ],
     "narrow floats": lambda: lax.add(NARROW, NARROW[:1]),
-    "a tangent that is no array": lambda: tracer.jvp(tnp.sin, (X,), ("one",)),
+    "a tangent that is not an array": lambda: tracer.jvp(tnp.sin, (X,), ("one",)),
 }
 
 

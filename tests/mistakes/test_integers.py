@@ -137,7 +137,8 @@ CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
 OPTIONAL = ("bucket_size", "count", "limit_index", "local_window_size", "N", "num_segments", "size", "stop_dimension",
             "total_repeat_length", "batch_size", "length")  # fmt: skip
 REMEDIES = {
-    float: "round it to an integer: int(...), or // where it is divided", str: "give an integer, or what has __index__",
+    float: "round it to an integer: int(...), or // where it is divided",
+    str: "give an integer, or an object with __index__",
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Mistakes with what is no array."""
+"""Mistakes with what is not an array."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_an_argument_that_is_no_array() -> None:
     fails(
         errors.ArgumentError,
         lambda: tnp.sin("a"),  # here
-        "sin at @here: an argument is no array\n  got str: 'a'\n  help: pass an array, a number or a list of them",
+        "sin at @here: an argument is not an array\n  got str: 'a'\n  help: pass an array, a number or a list of them",
     )
 
 

@@ -57,7 +57,7 @@ def test_while_under_a_transform(transform: Any) -> None:
         lambda: transform(f)(X),
         f"`while` on a traced value at @here\n"
         f"  x < 10.0 is bool[{'3' if transform is jit else ''}], made at @here: {KNOWN}\n"
-        "  help: lax.while_loop(cond, body, carry), with `x < 10.0` as what cond returns of the carry",
+        "  help: lax.while_loop(cond, body, carry), where cond returns `x < 10.0` of the carry",
     )
 
 

@@ -81,7 +81,7 @@ def test_bessel_function_and_its_window() -> None:
     np.testing.assert_allclose(curvature, np.i0(some) - _slope(some), rtol=1e-13)
     for size in (0, 1, 2, 7):
         np.testing.assert_allclose(tnp.kaiser(size, 8.6), np.kaiser(size, 8.6), rtol=1e-14, strict=True)
-    with pytest.raises(ArgumentError, match=r"^kaiser at .*: an argument is no array"):
+    with pytest.raises(ArgumentError, match=r"^kaiser at .*: an argument is not an array"):
         tnp.kaiser(3, "wide")
 
 

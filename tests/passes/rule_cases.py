@@ -130,7 +130,7 @@ ARITHMETIC = (
     ),
 )  # fmt: skip
 
-CHOICES = (
+SELECT_RULES = (
     Case("integers compared with themselves", lambda n: (eq(n, n), ne(n, n), lt(n, n), ge(n, n)), (i64(8),)),
     Case("floats compared with themselves", lambda x: (eq(x, x), lt(x, x), ne(x, x)), (f64(13),)),
     Case("compared with limits", lambda n: (lt(n, 0), ge(n, 0), gt(n, 255), le(n, 255), lt(n, 1)), (array(U8, 8),)),
@@ -278,7 +278,7 @@ INDEXING = (
     Case("a check that holds", check_true, (f64(3),)),
 )  # fmt: skip
 
-REDUCING = (
+TRIVIAL_REDUCTIONS = (
     Case(
         "one element reduced",
         lambda x: (reduce_sum(x, (1,)), reduce_prod(x, (1,)), reduce_max(x, (1, 2))), (f64(13, 1, 1),),
@@ -295,7 +295,7 @@ REDUCING = (
     Case("the place of one", lambda x: argmax(x, 1), (f64(3, 1),)),
 )  # fmt: skip
 
-TURNING = (
+TRANSPOSE_FOLDING = (
     Case(
         "a product of transposes",
         lambda x, y: dot_general(permute(x, 1, 0), permute(y, 1, 0), (((1,), (0,)), ((), ()))), (f64(3, 2), f64(4, 3)),
@@ -374,4 +374,4 @@ RANGES = (
     ),
 )  # fmt: skip
 
-CASES = (*ARITHMETIC, *CHOICES, *LAYOUTS, *INDEXING, *REDUCING, *TURNING, *RANGES)
+CASES = (*ARITHMETIC, *SELECT_RULES, *LAYOUTS, *INDEXING, *TRIVIAL_REDUCTIONS, *TRANSPOSE_FOLDING, *RANGES)

@@ -15,8 +15,8 @@ from tracer.ir.primitive import ArgReduce, Composite, Library
 from tracer.ir.program import Program
 from tracer.ir.types import Type, array_type
 from tracer.ir.visit import equations
-from tracer.passes.algebra.canonical_dot import canonical_dot
 from tracer.passes.expand import expand
+from tracer.passes.expansions.canonical_dot import canonical_dot
 from tracer.passes.inline import inline
 from tracer.passes.pipeline import optimize
 from tracer.primitives.arrays.reductions.reductions import argmax, argmin

@@ -14,9 +14,9 @@ from tracer.errors import InternalError
 from tracer.ir import dtypes
 from tracer.ir.program import Equation, Program, Source, Var, literal
 from tracer.passes import pipeline
+from tracer.passes.base.rewrite import Pass
 from tracer.passes.pipeline import PIPELINE, Repeat, explain_passes, optimize, stages
 from tracer.passes.powers import powers
-from tracer.passes.rewrite import Pass
 from tracer.primitives.base.reference import run_reference
 from tracer.primitives.elementwise.arithmetic import add, add_p, div, mul, mul_p, neg, sub
 from tracer.primitives.elementwise.comparison import lt

@@ -10,9 +10,9 @@ from tests.passes.programs import apply, body, f64, flag, traced
 from tests.passes.rule_cases import CASES, Case
 from tracer.ir.program import Equation
 from tracer.ir.types import array_type
+from tracer.passes.base.rewriter import rewriting
+from tracer.passes.base.rules import by_primitive
 from tracer.passes.pipeline import optimize
-from tracer.passes.rewriter import rewriting
-from tracer.passes.rules import by_primitive
 from tracer.passes.simplify import RULES, simplify
 from tracer.primitives.control.cond import cond_branches
 from tracer.primitives.elementwise.arithmetic import add, mul, neg

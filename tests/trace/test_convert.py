@@ -63,8 +63,8 @@ def test_unaligned_memory_is_copied() -> None:
         (2**64, errors.DTypeError, "does not fit in 64 bits"),
         (np.asarray(["a"]), errors.DTypeError, "has a dtype that tracer does not compute with"),
         (np.zeros(2, "datetime64[s]"), errors.DTypeError, "has a dtype that tracer does not compute with"),
-        ("a", errors.ArgumentError, "is no array"),
-        (None, errors.ArgumentError, "is no array"),
+        ("a", errors.ArgumentError, "is not an array"),
+        (None, errors.ArgumentError, "is not an array"),
     ],
 )
 def test_other_values_are_refused(value: Any, kind: type[Exception], text: str) -> None:

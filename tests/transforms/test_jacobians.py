@@ -118,11 +118,12 @@ CAST = "\n  help: pass a float, as 2.0 for 2, or cast with .astype(float)"
          ("hessian @: argnums names argument 2\n  the call has 1 positional argument\n"
          "  help: pass the differentiated arguments by position")),
         (lambda _: grad(lambda a: a, reduce_axes=("i",)),
-         "grad @: reduce_axes is empty, as in JAX\n  got ('i',)\n  help: sum over the lanes yourself, by lax.psum"),
+         ("grad @: reduce_axes must be empty, as in JAX\n  got ('i',)\n"
+         "  help: sum over the lanes yourself, by lax.psum")),
         (lambda x: vjp(lambda a: a, x, reduce_axes=("i",)),
-         "vjp @: reduce_axes is empty, as in JAX\n  got ('i',)\n  help: sum over the lanes yourself, by lax.psum"),
+         "vjp @: reduce_axes must be empty, as in JAX\n  got ('i',)\n  help: sum over the lanes yourself, by lax.psum"),
         (lambda x: linear_transpose(lambda a: a, x, reduce_axes=("i",)),
-         ("linear_transpose @: reduce_axes is empty, as in JAX\n  got ('i',)\n"
+         ("linear_transpose @: reduce_axes must be empty, as in JAX\n  got ('i',)\n"
          "  help: sum over the lanes yourself, by lax.psum")),
     ],
 )  # fmt: skip

@@ -203,7 +203,7 @@ def test_a_batch_of_functions_is_not_called_as_one() -> None:
     fails(
         errors.ArgumentError,
         lambda: batched(X),  # here
-        "vjp of f at @here: a residual of what it returned has another type than it was made with\n"
+        "vjp of f at @here: a residual of its result has another type than it was made with\n"
         "  expected f64[3], got f64[2,3]\n"
         "  help: call it under vmap if it was returned through one, as vmap(lambda f, x: f(x))(f, xs)",
     )

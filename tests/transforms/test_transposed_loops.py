@@ -185,7 +185,7 @@ def test_while_loops_that_linear_values_end_have_no_transpose() -> None:
     assert str(error.value) == (
         f"transpose of while_loop at {place}: while_loop is not linear\n"
         "  its condition reads what is transposed\n"
-        "  help: vjp differentiates what is not linear"
+        "  help: vjp differentiates functions that are not linear"
     )
 
 

@@ -1,1 +1,1 @@
-"""The nouns: types, programs, primitives and the loop IR. Nothing here runs."""
+"""Nouns of the compiler: types, programs, primitives and the loop IR. Nothing here runs."""

@@ -1,4 +1,4 @@
-"""The verifier: what must hold of every program, whoever wrote it.
+"""Verifier of programs: the invariants of every program, traced, transformed or read.
 
 - Every variable is defined once, by an input or an equation, before its first use and in the same program.
 - Nested programs are closed and well formed themselves.
@@ -25,7 +25,7 @@ NOTE_LINES = 200  # of the program, attached to the error
 
 
 def check_program(program: Program) -> Program:
-    """The same program, if it is well formed.
+    """Return the program if it is well formed.
 
     Raises InternalError with the equation and the reason otherwise; the program is attached as a note.
     """
@@ -34,11 +34,11 @@ def check_program(program: Program) -> Program:
 
 
 def _check(program: Program, place: str, checked: set[int]) -> None:
-    """`place` says where the program stands; `checked` holds the ids of nested programs already seen."""
+    """Check a program. `place` is its path in errors; `checked` holds the ids of nested programs already seen."""
     defined: set[Var] = set()
     for position, variable in enumerate(program.inputs):
         if not isinstance(variable, Var):
-            _fail(program, place, None, f"input {position} is no variable: {variable!r}")
+            _fail(program, place, None, f"input {position} is not a variable: {variable!r}")
         if variable in defined:
             _fail(program, place, None, f"input {position} is the same variable as an earlier input")
         defined.add(variable)
@@ -61,7 +61,7 @@ def _check(program: Program, place: str, checked: set[int]) -> None:
         _fail(program, place, None, reason)
 
 
-# Each of these returns what is wrong, or None.
+# Each check below returns the defect as text, or None.
 
 
 def _atoms(atoms: Sequence[object], what: str, defined: set[Var], program: Program) -> str | None:
@@ -119,7 +119,7 @@ def _is_array(value: Any) -> bool:
 def _types(equation: Equation) -> str | None:
     try:
         inferred = infer_types(equation.primitive, equation.inputs, equation.params)
-    except Exception as error:  # whatever a rule trips over, the program is not one that it could have typed
+    except Exception as error:  # a rule that fails in any way could not have typed this equation
         return f"its types cannot be inferred: {error.__class__.__name__}: {error}"
     outputs = equation.outputs
     if len(inferred) != len(outputs):

@@ -1,4 +1,4 @@
-"""The tokens of a printed program and a cursor over them, whose errors show the place."""
+"""Tokens of a printed program, and a cursor over them whose errors show the place."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token: its kind is the name of its group above, or `end`."""
+    """Token; `kind` is the name of its group above, or `end`."""
 
     kind: str
     text: str
@@ -35,11 +35,11 @@ class Token:
 
 
 class Cursor:
-    """Walks over the tokens of a text, one ahead."""
+    """Cursor over the tokens of a text, one token ahead."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.comments: dict[int, str] = {}  # by the position of the token before, on the same line
+        self.comments: dict[int, str] = {}  # by the position of the previous token, on the same line
         self.tokens: list[Token] = []
         self.position = 0
         self.split()
@@ -69,7 +69,7 @@ class Cursor:
         return token
 
     def take(self, mark: str) -> bool:
-        """Whether the next token is the mark; if so, it is read."""
+        """Read the next token if it is the mark. Return whether it was."""
         found = self.token.kind == "mark" and self.token.text == mark
         if found:
             self.advance()
@@ -101,7 +101,7 @@ class Cursor:
         raise ProgramTextError(message(summary, shown, " " * (column - 1) + "^", help=help))
 
     def lookup(self, table: Mapping[str, Any], what: str, token: Token, name: str | None = None) -> Any:
-        """table[name], with near names as the remedy."""
+        """Return table[name]. Raises ProgramTextError with a similar name as the remedy."""
         name = token.text if name is None else name
         if name not in table:
             near = difflib.get_close_matches(name, table, n=1)
@@ -109,7 +109,7 @@ class Cursor:
         return table[name]
 
     def separated(self, end: str) -> Iterable[None]:
-        """One round for each item up to the mark `end`, commas between them read here."""
+        """Yield once for each item up to the mark `end`; commas between items are read here."""
         while not self.take(end):
             yield
             if not self.take(","):

@@ -1,7 +1,7 @@
-"""The structural hash of programs: equal for programs that differ in names and source lines alone.
+"""Canonical text of equations' parameters, from which programs are hashed, and keys of them for tables.
 
-It is the same in every process unless a parameter is opaque (the Python functions of custom rules): those count
-by identity, through a serial number given at first sight.
+The text is equal in every process unless a parameter is opaque, such as the Python functions of custom rules. Opaque
+values count by their identity, through a serial number given at first sight.
 """
 
 from __future__ import annotations
@@ -11,56 +11,18 @@ import struct
 import weakref
 from collections.abc import Hashable, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tracer.ir.primitive import Primitive
-from tracer.ir.program import Literal, Program, Var
-from tracer.lazy import LazyModule
-
-if TYPE_CHECKING:
-    import hashlib
-else:
-    hashlib = LazyModule("hashlib")
 
 _serials: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 _next_serial = itertools.count()
 
 
-def program_digest(program: Program) -> bytes:
-    """16 bytes of BLAKE2 over the program in canonical numbering."""
-    numbers: dict[Var, int] = {}
-    parts: list[str] = []
-
-    def define(variables: tuple[Var, ...]) -> None:
-        for variable in variables:
-            numbers[variable] = len(numbers)
-            parts.append(str(variable.type))
-
-    define(program.inputs)
-    for equation in program.equations:
-        parts.append(equation.primitive.name)
-        for atom in equation.inputs:
-            parts.append(_atom(atom, numbers))
-        for name in sorted(equation.params):
-            parts.append(name)
-            parts.append(encode(equation.params[name]))
-        parts.append("->")
-        define(equation.outputs)
-    parts.append("return")
-    parts.extend(_atom(atom, numbers) for atom in program.outputs)
-    return hashlib.blake2b("\x1f".join(parts).encode(), digest_size=16).digest()
-
-
-def _atom(atom: Var | Literal, numbers: dict[Var, int]) -> str:
-    if isinstance(atom, Literal):
-        return f"{atom.type}={atom.bits.hex()}"
-    return f"%{numbers[atom]}"
-
-
 def encode(value: Any) -> str:
-    """Canonical text of a parameter."""
+    """Return the canonical text of a parameter."""
     match value:
         case None | bool() | str():
             return repr(value)
@@ -76,8 +38,6 @@ def encode(value: Any) -> str:
             return f"{{{','.join(f'{encode(k)}:{encode(v)}' for k, v in value.items())}}}"
         case np.dtype():
             return str(value)
-        case Program():
-            return f"<{value.digest.hex()}>"
         case Enum():
             return str(value)
         case Primitive():
@@ -87,20 +47,20 @@ def encode(value: Any) -> str:
         case _ if hasattr(value, "__tracer_digest__"):
             return str(value.__tracer_digest__())
         case _ if type(value).__module__.startswith("tracer."):
-            return str(value)  # frozen records of ours: their repr is canonical
+            return str(value)  # frozen records of this package: their repr is canonical
         case _:
             return opaque(value)
 
 
 def params_key(params: Mapping[str, Any]) -> Hashable:
-    """Equal for equal parameters of a primitive, in this process: quicker than their text."""
+    """Return a key that is equal for equal parameters of a primitive, in this process. Faster than their text."""
     if len(params) > 1:
         return tuple([(name, _comparable(params[name])) for name in sorted(params)])
     return tuple([(name, _comparable(value)) for name, value in params.items()]) if params else ()
 
 
 def _comparable(value: Any) -> Hashable:
-    """A value that compares as its text would: 1, 1.0 and True are different."""
+    """Return a value that compares as its text would: 1, 1.0 and True are different."""
     kind = type(value)
     if kind is int or value is None or isinstance(value, np.dtype):
         key: Hashable = value
@@ -114,7 +74,7 @@ def _comparable(value: Any) -> Hashable:
 
 
 def opaque(value: Any) -> str:
-    """A value that counts by its identity, by a serial number given at first sight."""
+    """Return the text of a value that counts by its identity: a serial number given at first sight."""
     return f"opaque#{_serial(value)}"
 
 
@@ -123,5 +83,5 @@ def _serial(value: Any) -> int:
         if value not in _serials:
             _serials[value] = next(_next_serial)
         return _serials[value]
-    except TypeError:  # neither hashable nor weakly referable: count it by its identity while it lives
+    except TypeError:  # neither hashable nor weakly referable: its id, while it lives
         return id(value)

@@ -1,12 +1,12 @@
 """Data types: NumPy dtypes by their short names, their kinds, limits and promotion.
 
 A dtype is always a real `numpy.dtype`; bfloat16 and the narrow dtypes come from `ml_dtypes`.
-The short names (`f32`, `i64`, `bf16`, ...) are what the printed IR shows.
+The short names (`f32`, `i64`, `bf16`, ...) are the names in the printed IR.
 
 The narrow dtypes (floats of 8 bits and fewer, integers of 4 and fewer) are for storage: arrays of them are moved,
-selected and converted. Operations on them are written in their wide dtype, and converted back, before any trace or
-reference sees them; see `tracer.primitives.elementwise.narrow_storage`. An element takes a byte, whose high bits are
-not its own.
+selected and converted. Operations on them are written in their wide dtype and converted back, before any trace or
+reference sees them; see `tracer.primitives.elementwise.narrow_storage`. An element takes a byte. The high bits of a
+byte that the dtype does not use carry no value.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ I1, I2, I4, U1, U2, U4 = (
 )
 
 FLOAT0: Final[DType] = np.dtype([("float0", np.void, 0)])
-"""The dtype of tangents and gradients of integers and booleans, as JAX users know it. No program computes with it."""
+"""The dtype of tangents and gradients of integers and booleans, as in JAX. No program computes with it."""
 
 SHORT_NAMES: Final[dict[DType, str]] = {
     BOOL: "bool",
@@ -55,7 +55,7 @@ SHORT_NAMES: Final[dict[DType, str]] = {
 ONE_OBJECT: Final[dict[DType, DType]] = {dtype: dtype for dtype in SHORT_NAMES}
 """The object that stands for a dtype in every array: compiled code compares addresses."""
 OF_NUMPY: Final = tuple(dtype for dtype in ONE_OBJECT.values() if dtype.isbuiltin == 1)
-"""NumPy's own; the others are of ml_dtypes."""
+"""The dtypes of NumPy itself; ml_dtypes defines the other dtypes."""
 BY_SHORT_NAME: Final[dict[str, DType]] = {name: dtype for dtype, name in SHORT_NAMES.items()}
 
 SIGNED: Final = (I8, I16, I32, I64)
@@ -78,7 +78,7 @@ _NARROW = frozenset(NARROW_FLOATS + NARROW_INTEGERS)
 
 
 def short_name(dtype: DType) -> str:
-    """The name the printed IR uses.
+    """Return the name that the printed IR uses.
 
     >>> short_name(np.dtype("float32"))
     'f32'
@@ -107,7 +107,7 @@ def is_float(dtype: DType) -> bool:
 
 
 def kind_order(dtype: DType) -> int:
-    """The place among booleans, integers, floats and complex numbers, each of which holds those before it."""
+    """Return 0 for booleans, 1 for integers, 2 for floats, 3 for complex: each kind holds the kinds before it."""
     kinds = (is_bool, is_integer, is_float, is_complex)
     return next(place for place, holds in enumerate(kinds) if holds(dtype))
 
@@ -127,7 +127,9 @@ def is_narrow(dtype: DType) -> bool:
 
 
 def wide_dtype(dtype: DType) -> DType:
-    """What operations on a narrow dtype compute in: it has all values of the dtype, and integers wrap alike.
+    """Return the dtype that operations on a narrow dtype compute in.
+
+    It has all values of the narrow dtype, and its integers wrap alike.
 
     >>> wide_dtype(F8E5M2), wide_dtype(U4)
     (dtype('float32'), dtype('uint8'))
@@ -136,7 +138,7 @@ def wide_dtype(dtype: DType) -> DType:
 
 
 def bits(dtype: DType) -> int:
-    """How many bits an element has, of the bytes that it takes.
+    """Return the width of an element in bits, which may be less than the bytes that it takes.
 
     >>> bits(F4E2M1FN), bits(np.dtype("int64"))
     (4, 64)
@@ -147,7 +149,7 @@ def bits(dtype: DType) -> int:
 
 
 def real_dtype(dtype: DType) -> DType:
-    """The dtype of the real part: itself for anything that is not complex."""
+    """Return the dtype of the real part: `dtype` itself unless it is complex."""
     if dtype == C64:
         return F32
     if dtype == C128:
@@ -156,24 +158,24 @@ def real_dtype(dtype: DType) -> DType:
 
 
 def complex_dtype(dtype: DType) -> DType:
-    """The complex dtype whose parts hold `dtype`: c64 for f32 and narrower, else c128."""
+    """Return the complex dtype whose parts hold `dtype`: c64 for f32 and narrower, else c128."""
     if dtype in _COMPLEX:
         return dtype
     return C128 if dtype == F64 or is_integer(dtype) else C64
 
 
 def finfo(dtype: DType) -> Any:
-    """Limits of a float dtype, the short ones included."""
+    """Return the limits of a float dtype, the short floats included."""
     return ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
 
 
 def iinfo(dtype: DType) -> Any:
-    """Limits of an integer dtype, the narrow ones included."""
+    """Return the limits of an integer dtype, the narrow integers included."""
     return ml_dtypes.iinfo(dtype) if is_narrow(dtype) else np.iinfo(dtype)  # type: ignore[no-untyped-call]
 
 
 def accumulator_dtype(dtype: DType) -> DType:
-    """What sums and dot products of `dtype` accumulate in: float32 for the short floats."""
+    """Return the dtype that sums and dot products of `dtype` accumulate in: float32 for the short floats."""
     if dtype in _FLOATS and dtype not in (F32, F64):
         return F32
     return dtype
@@ -218,7 +220,7 @@ def _node(dtype: DType, weak: bool) -> str:
 
 
 def _join(a: str, b: str) -> str | None:
-    """The least upper bound of two lattice nodes; None where there is none."""
+    """Return the least upper bound of two lattice nodes, or None if there is none."""
     key = (a, b)
     if key not in _JOINS:
         common = _BOUNDS[a] & _BOUNDS[b]
@@ -228,15 +230,15 @@ def _join(a: str, b: str) -> str | None:
 
 
 def promote(*operands: tuple[DType, bool], default_float: DType = F64) -> tuple[DType, bool] | None:
-    """Join (dtype, weak) pairs: the common dtype and whether it is still weak.
+    """Join (dtype, weak) pairs: return the common dtype and whether it is still weak.
 
     Weak operands stand for Python scalars: they raise the kind of the result, never its width.
-    None where the dtypes have no common successor, as a narrow dtype has none with another strong one.
+    Return None where the dtypes have no common successor, such as a narrow dtype and another strong one.
 
     >>> [short_name(d) for d, _ in [promote((I64, False), (F32, False)), promote((F32, False), (F64, True))]]
     ['f32', 'f32']
     """
-    weak = all(weak for _, weak in operands)  # then they join like strong ones, and the result is weak again
+    weak = all(weak for _, weak in operands)  # weak operands alone join like strong ones, to a weak result
     result = _node(operands[0][0], operands[0][1] and not weak)
     for dtype, is_weak in operands[1:]:
         joined = _join(result, _node(dtype, is_weak and not weak))

@@ -1,4 +1,4 @@
-"""The layouts of the floats that backends widen to f32 to compute with: what the conversions by bits need to know."""
+"""Bit layouts of the floats that backends widen to f32 to compute, for conversions by integer operations."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from tracer.ir.dtypes import (
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """width and fraction in bits; `top` is the magnitude that overflow gives, `nan` the quiet NaN.
+    """Layout of a float: width and fraction in bits, `top` the magnitude of an overflow, `nan` the quiet NaN.
 
-    specials: whether magnitudes from `top` on are infinity and NaN. Where they are not, the numbers go on to the
-    largest magnitude, a NaN becomes the bits `nan` with their sign; that of `unsigned_zero` formats is the only NaN,
-    in place of -0.
+    specials: whether magnitudes from `top` on are infinity and NaN. Otherwise finite values go on to the largest
+    magnitude, and a NaN becomes the bits `nan` with its sign. In a format with `unsigned_zero`, the bits of -0 are the
+    only NaN.
     """
 
     width: int
@@ -40,7 +40,7 @@ class Format:
 
     @property
     def shift(self) -> int:
-        """How many more bits of fraction an f32 has."""
+        """Bits of fraction that an f32 has beyond this format."""
         return 23 - self.fraction
 
     @property
@@ -53,17 +53,17 @@ class Format:
 
     @property
     def rebias(self) -> int:
-        """What moves the bits of an f32 to this format's exponents, and rounds all but ties."""
+        """Term that moves the bits of an f32 to this format's exponents, and rounds all but ties."""
         return (1 << (self.shift - 1)) - 1 - ((127 - self.bias) << 23)
 
     @property
     def step(self) -> int:
-        """The exponent of the f32 whose last place is this format's smallest number."""
+        """Exponent of the f32 whose last place is this format's smallest value."""
         return 1 - self.bias - self.fraction + 23
 
     @property
     def first_normal(self) -> int:
-        """The f32 bits of the smallest normal number."""
+        """Bits of the smallest normal value, as an f32."""
         return (128 - self.bias) << 23
 
 
@@ -88,4 +88,4 @@ FORMATS: Final[dict[DType, Format]] = {
     F6E3M2FN: _finite(width=6, fraction=2, bias=3),
     F4E2M1FN: _finite(width=4, fraction=1, bias=1),
 }
-"""All but bf16, the upper half of an f32, and f8e8m0fnu, an f32's exponent."""
+"""Every widened float but bf16, the upper half of an f32, and f8e8m0fnu, an f32's exponent."""

@@ -1,8 +1,8 @@
-"""Programs in a notebook: the printed program with its nested programs folded and its variables linked.
+"""HTML of programs, for notebooks: nested programs folded, variables linked.
 
-One `<div>` with its own `<style>`, no scripts and nothing from elsewhere. A click on a variable goes to its
-definition, hovering shows its type and marks its other places. Colours are mixed with the page's own text
-colour, which suits them to light and dark themes alike, whatever the system's preference.
+One `<div>` with its own `<style>`, without scripts and external resources. A click on a variable goes to its
+definition; hovering shows its type and marks its other uses. Colours are mixed with the page's own text colour, so
+they suit light and dark themes alike.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _MARK = "background: color-mix(in srgb, #e3b341 30%, transparent)"
 
 
 def program_html(program: Program) -> str:
-    """The program as one `<div>`, for Jupyter.
+    """Return the program as one `<div>`, for Jupyter.
 
-    Identifiers come from the program's digest and the number of times that it was rendered, so that they are
-    unique in a notebook and the same when it runs again.
+    Identifiers come from the program's digest and the number of times that it was rendered. So they are unique in a
+    notebook and equal when it runs again.
     """
     digest = program.digest.hex()[:12]
     prefix = f"tracer-{digest}-{next(_renderings[digest])}"
@@ -79,7 +79,7 @@ def _body(lines: list[Line], prefix: str) -> Iterator[str]:
 
 
 def _ends(lines: list[Line]) -> dict[int, int]:
-    """Where each program that opens at a line closes."""
+    """Map the line that opens each program to the line that closes it."""
     ends: dict[int, int] = {}
     opened: list[int] = []
     for position, line in enumerate(lines):

@@ -12,7 +12,7 @@ from tracer.ir.types import ArrayType, Float0Type, KeyType, Type, size
 
 
 def components(type: Type) -> tuple[DType, int]:
-    """The scalar dtype of an element, and how many there are."""
+    """Return the scalar dtype of an element, and the number of scalars in it. Raises InternalError for stacks."""
     match type:
         case ArrayType(dtype):
             if dtypes.is_complex(dtype):
@@ -27,7 +27,7 @@ def components(type: Type) -> tuple[DType, int]:
 
 
 def scalar_count(type: Type) -> int:
-    """How many scalars the value takes in memory."""
+    """Count the scalars that the value takes in memory."""
     return size(type) * components(type)[1]
 
 

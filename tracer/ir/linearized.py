@@ -1,4 +1,4 @@
-"""A program taken apart for its derivative, or for its transpose: what is computed now, and the linear rest."""
+"""Linearised programs: the part that is computed now, and the part that is linear in the tangents."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tracer.ir.program import Atom, Program
 
 @dataclass(frozen=True, slots=True)
 class LinearizedProgram:
-    """A program split in two.
+    """Program split in two, for its derivative or its transpose.
 
     forward: inputs -> (outputs..., new residuals...). linear: (residuals..., active tangents...) -> active tangents.
-    sources: where each residual comes from: ("input", i), ("output", i), or ("residual", i) of `forward`.
-    Of a program that is itself linear in its active inputs, `forward` has zeros for those and for the outputs that
-    they reach, and `linear` takes the inputs themselves.
+    sources: the origin of each residual: ("input", i), ("output", i), or ("residual", i) of `forward`.
+    If the program is itself linear in its active inputs, `linear` takes these inputs instead of tangents; `forward` has
+    zeros for them and for the outputs that they reach.
     """
 
     forward: Program
@@ -29,11 +29,11 @@ class LinearizedProgram:
         return len(self.sources)
 
     def residual_atoms(self) -> list[Atom]:
-        """The residuals as the forward program names them."""
+        """Return the residuals as atoms of the forward program."""
         return self.residuals(self.forward.inputs, self.forward.outputs)
 
     def residuals(self, inputs: Sequence[Any], results: Sequence[Any]) -> list[Any]:
-        """The residuals, from the forward program's inputs and results."""
+        """Return the residuals, from the forward program's inputs and results."""
         outputs = len(self.active_outputs)
         starts = {"output": 0, "residual": outputs}
         return [inputs[i] if kind == "input" else results[starts[kind] + i] for kind, i in self.sources]

@@ -1,6 +1,6 @@
-"""Scalars as the printed IR writes them, and back, bit for bit.
+"""Scalars as the printed IR writes them, and their parser; bit for bit.
 
-Floats have the fewest digits that give them back in their dtype, complex numbers are `(1+2j)`, booleans
+A float has the fewest digits that give it back in its dtype, complex numbers are `(1+2j)`, booleans
 `true` and `false`. A NaN other than the usual one shows its bits: `nan(0xffc00000)`.
 """
 
@@ -18,7 +18,7 @@ from tracer.ir.dtypes import DType
 
 _NUMBER: Final = r"(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|(?:inf|nan)(?=j\)|\b))"
 SCALAR: Final = rf"nan\(0x[0-9a-f]+\)|-?{_NUMBER}|\(-?{_NUMBER}[+-]{_NUMBER}j\)"
-"""What `scalar_text` writes, booleans aside, as a regular expression."""
+"""The text that `scalar_text` writes, booleans aside, as a regular expression."""
 
 _COMPLEX: Final = re.compile(rf"\((-?{_NUMBER})([+-]{_NUMBER})j\)")
 _BITS: Final = re.compile(r"nan\(0x([0-9a-f]+)\)")
@@ -26,18 +26,18 @@ _INTEGER: Final = re.compile(r"-?\d+")
 
 
 def is_integer_text(text: str) -> bool:
-    """Whether an untyped scalar is an integer: digits alone, after a sign or not."""
+    """Whether an untyped scalar is an integer: digits alone, with or without a sign."""
     return _INTEGER.fullmatch(text) is not None
 
 
 def is_complex_text(text: str) -> bool:
-    """Whether an untyped scalar is complex: by its form, or by as many bits as c128 has."""
+    """Whether an untyped scalar is complex: by its form, or by a NaN with as many bits as c128 has."""
     return text.startswith("(") or len(text) == len("nan(0x)") + 2 * dtypes.C128.itemsize
 
 
 @lru_cache(maxsize=4096)
 def scalar_text(bits: bytes, dtype: DType) -> str:
-    """The scalar whose memory is `bits`, without its type.
+    """Return the text of the scalar whose memory is `bits`, without its type.
 
     >>> scalar_text(np.float32(0.1).tobytes(), np.dtype("float32"))
     '0.1'
@@ -59,7 +59,7 @@ def scalar_text(bits: bytes, dtype: DType) -> str:
 
 
 def _shortest(value: Any, dtype: DType) -> str:
-    """The fewest digits that give the float back when read as float64 and rounded to the dtype."""
+    """Return the fewest digits that give the float back when read as float64 and rounded to the dtype."""
     exact = float(value)
     if dtype == dtypes.F64 or not np.isfinite(exact):
         return repr(exact)
@@ -72,7 +72,7 @@ def _shortest(value: Any, dtype: DType) -> str:
 
 
 def scalar_value(text: str, dtype: DType) -> Any:
-    """The NumPy scalar that the text stands for; None if it is no value of the dtype."""
+    """Return the NumPy scalar that the text stands for, or None if it is no value of the dtype."""
     if bits := _BITS.fullmatch(text):
         pattern = int(bits[1], 16)
         fits = dtypes.is_inexact(dtype) and pattern < 1 << 8 * dtype.itemsize

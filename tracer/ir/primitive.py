@@ -1,16 +1,16 @@
-"""The primitive: one record with every rule in it.
+"""Primitives: one record each, with every rule in it.
 
 Rules take their context first, then the values, then the equation's parameters by keyword:
 
     infer(*types, **params) -> Type | tuple[Type, ...]
     reference(*arrays, **params) -> array | tuple               NumPy's or CuPy's arrays
     prepared(*types, **params) -> f | None                      f(*arrays) is the reference's result as a new array,
-                                                                without NumPy's warnings: a quicker way to it
+                                                                without NumPy's warnings, by a shorter way
     jvp(ctx, xs, dxs, **params) -> [dy, ...]                    tangents alone; ctx.outputs holds the ys
       or Joint(rule) with rule(ctx, xs, dxs, **params) -> ys, dys    where they are computed together
     linearize(ctx, xs, active, **params) -> Linearized          structured primitives only
-    settle(xs, **params) -> xs, params                          of what may fault: operands and parameters with which
-                                                                what derivatives read has been checked
+    settle(xs, **params) -> xs, params                          for equations that may fault: operands and parameters
+                                                                whose checks derivatives need not repeat
     transpose(ctx, cotangents, xs, **params) -> [cotangent of x | Onto | None, ...]    linear xs come as `Linear`
     batch(ctx, xs, axes, **params) -> [y, ...], [axis | None, ...]
     lower                                                       data: see the `Lowering` records
@@ -34,7 +34,7 @@ Params = Mapping[str, Any]  # ints, floats, strings, dtypes, tuples, programs: s
 
 
 class Effect(Enum):
-    """What an equation does besides computing its outputs."""
+    """Effect of an equation besides computing its outputs."""
 
     FAULT = "fault"  # may report an error: may be dropped when unused, never hoisted or speculated
     IO = "io"  # ordered input and output: never dropped, repeated or moved past another
@@ -47,32 +47,32 @@ IO: frozenset[Effect] = frozenset((Effect.IO,))
 
 @dataclass(frozen=True, slots=True)
 class NoRule:
-    """A rule that is absent on purpose; `why` becomes the user's error."""
+    """Rule that is absent on purpose; `why` becomes the user's error."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """A jvp rule that returns outputs and tangents together."""
+    """Jvp rule that returns outputs and tangents together."""
 
     rule: Rule
 
 
 @dataclass(frozen=True, slots=True)
 class Zero:
-    """A tangent or cotangent known to be zero. Its type is the tangent's."""
+    """Tangent or cotangent that is zero by construction. `type` is the tangent's."""
 
     type: Type
 
 
 @dataclass(frozen=True, slots=True)
 class Onto:
-    """A cotangent that reaches few elements of its operand: added to what else reaches it, in place where that may be.
+    """Cotangent of a few elements of an operand, added to the operand's other cotangents, in place where possible.
 
-    add(total) -> total. alone() -> the cotangent, for nothing to add to; by default it is added to zeros. So loops that
-    read an element a step have a gradient as long as they are, and no longer.
-    start, value: where in the operand it lies, if it is a box of it, and what is there.
+    add(total) -> total. alone() -> the cotangent, if nothing else reaches the operand; by default it is added to zeros.
+    The gradient of a loop that reads one element per step therefore costs no more than the loop.
+    start, value: the first index and the content of the cotangent, if it is a box of the operand.
     """
 
     type: Type
@@ -84,18 +84,18 @@ class Onto:
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """Stands for an operand in which the equation is linear, in a transpose rule."""
+    """Placeholder, in a transpose rule, of an operand in which the equation is linear."""
 
     type: Type
 
 
 @dataclass(frozen=True, slots=True)
 class Linearized:
-    """What a `linearize` rule returns.
+    """Result of a `linearize` rule.
 
     outputs: the primal outputs. residuals: every value that the linear part reads.
     apply(residuals, dxs) -> dys, with dxs for the active operands only; it closes over no array.
-    key: what `apply` depends on besides primitive, parameters and operands' types; hashable.
+    key: hashable; the dependences of `apply` besides primitive, parameters and operands' types.
     """
 
     outputs: Sequence[Any]
@@ -109,9 +109,9 @@ class Linearized:
 
 @dataclass_transform(frozen_default=True)
 class Data:
-    """A record, equal to those of its class with equal fields; a default is an attribute of the class.
+    """Record, equal to a record of its class with equal fields; a default is an attribute of the class.
 
-    For what is made when modules are imported: a dataclass writes and compiles its methods anew for each class.
+    For records made while modules are imported: a dataclass writes and compiles its methods anew for each class.
     """
 
     _names: ClassVar[tuple[str, ...]]
@@ -124,11 +124,11 @@ class Data:
         given = dict(zip(self._names, args, strict=False), **kwargs)
         lacking = [name for name in self._names if name not in given and not hasattr(type(self), name)]
         if len(given) < len(args) + len(kwargs) or lacking or not given.keys() <= set(self._names):
-            raise TypeError(f"{type(self).__name__} is made of ({', '.join(self._names)})")
+            raise TypeError(f"{type(self).__name__} takes ({', '.join(self._names)})")
         self.__dict__.update(given)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"{type(self).__name__} is not changed")
+        raise AttributeError(f"{type(self).__name__} is immutable")
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and other._values() == self._values()
@@ -145,35 +145,35 @@ class Data:
 
 
 class Pointwise(Data):
-    """One scalar operation at every element. For complex operands see `schedule.pointwise`."""
+    """Scalar operation at every element. For complex operands see `schedule.pointwise`."""
 
     op: ScalarOp
 
 
 class Compare(Data):
-    """A comparison at every element; complex values compare by parts (eq, ne only)."""
+    """Comparison at every element; complex values compare by parts (eq, ne only)."""
 
     op: ScalarOp
 
 
 class Convert(Data):
-    """A change of dtype at every element."""
+    """Change of dtype at every element."""
 
 
 class Checked(Data):
-    """The first operand at every element; a fault where it is out of `bounds` and the second operand holds."""
+    """First operand at every element, with a fault where it is out of `bounds` and the second operand holds."""
 
 
 class IndexMap(Data):
-    """Reads one operand element for each output element: broadcast, reshape, transpose, slice, reverse."""
+    """One operand element for each output element: broadcast, reshape, transpose, slice, reverse."""
 
 
 class Generate(Data):
-    """No operands: a value computed from the index (iota)."""
+    """Value computed from the index, without operands (iota)."""
 
 
 class Join(Data):
-    """Chooses among operands by index: concatenate, pad."""
+    """Choice among operands by index: concatenate, pad."""
 
 
 class Gather(Data):
@@ -181,43 +181,43 @@ class Gather(Data):
 
 
 class Scatter(Data):
-    """Writes or combines into a copy of the first operand at computed indices."""
+    """Writes or updates at computed indices, into a copy of the first operand."""
 
     op: ScalarOp | None = None
 
 
 class Reduce(Data):
-    """Combines over axes."""
+    """Reduction over axes."""
 
     op: ScalarOp
 
 
 class ArgReduce(Data):
-    """The index of the extreme element over one axis."""
+    """Index of the extreme element over one axis."""
 
     op: ScalarOp
 
 
 class Scan(Data):
-    """Combines along an axis and keeps every partial result."""
+    """Reduction along an axis that keeps every partial result."""
 
     op: ScalarOp
 
 
 class Library(Data):
-    """A library routine: BLAS, LAPACK, FFT, sort."""
+    """Library routine: BLAS, LAPACK, FFT, sort."""
 
     routine: str
 
 
 class Structured(Data):
-    """Control flow and calls: the schedule has a case for each."""
+    """Control flow or call: the schedule has a case for each."""
 
     kind: str
 
 
 class Composite(Data):
-    """Written in other primitives: expand(*operands, **params) -> output or outputs.
+    """Composition of other primitives: expand(*operands, **params) -> output or outputs.
 
     has_nest(*types, **params): whether such operands have a schedule of their own instead.
     computes: whether elements are computed, rather than moved.
@@ -229,7 +229,7 @@ class Composite(Data):
 
 
 class Alias(Data):
-    """The output is the operand, bit for bit."""
+    """Output that is the operand, bit for bit."""
 
 
 Lowering = (
@@ -239,28 +239,28 @@ Lowering = (
 
 
 class Eager(Enum):
-    """How the primitive runs outside any trace."""
+    """Way in which the primitive runs outside any trace."""
 
     REFERENCE = "reference"  # at once, by NumPy; elementwise functions by compiled loops, see `runtime.eager`
     COMPILED = "compiled"  # through a cached compiled program
 
 
 class Narrow(Enum):
-    """How elements of narrow dtypes, which are for storage, are computed with."""
+    """Way in which the primitive computes on narrow dtypes, which are for storage."""
 
     WIDENED = "widened"  # in a wider dtype, the results rounded or wrapped
-    UNSIGNED = "unsigned"  # so where they are unsigned; a sign fills the bits in front
-    REFUSED = "refused"  # not: the result depends on how wide an element is
+    UNSIGNED = "unsigned"  # widened if unsigned; a sign would fill the bits in front
+    REFUSED = "refused"  # not at all: the result depends on the width of an element
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Primitive:
-    """One operation of the array IR, with every rule. See the module docstring for the rules' signatures.
+    """Operation of the array IR, with every rule. See the module docstring for the rules' signatures.
 
-    multiple: the rules return tuples of outputs. splat: scalar literals stand for full arrays of the others' shape.
+    multiple: the rules return tuples of outputs. splat: a scalar literal stands for an array of the operands' shape.
     guard: the position of the predicate operand of a faulting equation. commutative: the first two operands
-    may change places. part: the equation of some outputs, where each is one operand's, beside the first operand.
-    narrow: what becomes of narrow dtypes, if it computes.
+    may swap. part: the equation for some of the outputs, where each output belongs to one operand beside the first.
+    narrow: the treatment of narrow dtypes, if the primitive computes.
     """
 
     name: str
@@ -288,7 +288,7 @@ class Primitive:
 
     @property
     def computes(self) -> bool:
-        """Whether elements are computed from elements: on narrow dtypes this is done in wide ones."""
+        """Whether elements are computed from elements: on narrow dtypes, in the wide dtype."""
         match self.lower:
             case Pointwise(op):
                 return op not in (ScalarOp.SELECT, ScalarOp.BITCAST)

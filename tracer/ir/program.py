@@ -19,6 +19,7 @@ import numpy as np
 
 from tracer.errors import StorageDTypeError, message
 from tracer.ir import dtypes
+from tracer.ir.digest import encode
 from tracer.ir.primitive import Effect, Primitive
 from tracer.ir.types import ArrayType, Type, array_type, with_shape
 from tracer.lazy import LazyModule
@@ -30,7 +31,7 @@ else:
 
 
 class Source(NamedTuple):
-    """A place in the user's code. scope: the names that `named_scope` gave it, parted by slashes."""
+    """Place in the user's code. scope: the names given by `named_scope`, separated by slashes."""
 
     file: str
     line: int
@@ -43,7 +44,7 @@ class Source(NamedTuple):
 
 
 class Var:
-    """A value of the program. Identity is the object; names are given when it is printed."""
+    """Value of the program. Identity is the object; printing gives it a name."""
 
     __slots__ = ("type",)
 
@@ -56,7 +57,7 @@ class Var:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Literal:
-    """A scalar written in the program; as an operand of a pointwise equation it stands for a full array."""
+    """Scalar written in the program; as an operand of a pointwise equation it stands for a full array."""
 
     value: Any  # np.generic; ml_dtypes scalars are not a subclass that typing knows
     type: ArrayType
@@ -76,13 +77,13 @@ Atom = Var | Literal
 
 
 def literal(value: Any, dtype: np.dtype[Any], weak: bool = False) -> Literal:
-    """A literal of the given dtype: `literal(2, F32)` is `2.0:f32`."""
+    """Return a literal of the given dtype: `literal(2, F32)` is `2.0:f32`."""
     return Literal(np.asarray(value, dtype)[()], array_type(dtype, (), weak))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Equation:
-    """outputs = primitive(inputs, **params)."""
+    """Application of a primitive: outputs = primitive(inputs, **params)."""
 
     primitive: Primitive
     inputs: tuple[Atom, ...]
@@ -95,7 +96,7 @@ class Equation:
         return self.primitive.effects_of(self.params)
 
     def nested(self) -> Iterator[tuple[str, Program]]:
-        """The programs among the parameters, with the names they go by."""
+        """Yield the programs among the parameters, each with its label."""
         for name, value in self.params.items():
             if isinstance(value, Program):
                 yield name, value
@@ -107,7 +108,7 @@ class Equation:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """A closed function on arrays. Immutable; rewrites return the same object when nothing changed.
+    """Closed function on arrays. Immutable; rewrites return the same object when nothing changed.
 
     `==` and `hash` are structural: names and source lines do not count.
     """
@@ -127,7 +128,7 @@ class Program:
 
     @cached_property
     def effects(self) -> frozenset[Effect]:
-        """The union over the equations, nested programs included."""
+        """Union of the equations' effects, nested programs included."""
         return frozenset(effect for equation in self.equations for effect in equation.effects)
 
     @cached_property
@@ -145,14 +146,39 @@ class Program:
 
     @cached_property
     def digest(self) -> bytes:
-        """A structural hash of 16 bytes: independent of names and lines, the same in every process."""
-        from tracer.ir.digest import program_digest  # noqa: PLC0415  # nouns know each other; a cycle of two files
+        """Structural hash of 16 bytes: independent of names and lines, equal in every process.
 
-        return program_digest(self)
+        An opaque parameter, such as the Python function of a custom rule, counts by its identity.
+        """
+        numbers: dict[Var, int] = {}
+        parts: list[str] = []
+
+        def define(variables: tuple[Var, ...]) -> None:
+            for variable in variables:
+                numbers[variable] = len(numbers)
+                parts.append(str(variable.type))
+
+        def atom_text(atom: Atom) -> str:
+            return f"{atom.type}={atom.bits.hex()}" if isinstance(atom, Literal) else f"%{numbers[atom]}"
+
+        define(self.inputs)
+        for equation in self.equations:
+            parts.append(equation.primitive.name)
+            parts.extend(map(atom_text, equation.inputs))
+            for name in sorted(equation.params):
+                parts += (name, encode(equation.params[name]))
+            parts.append("->")
+            define(equation.outputs)
+        parts.append("return")
+        parts.extend(map(atom_text, self.outputs))
+        return hashlib.blake2b("\x1f".join(parts).encode(), digest_size=16).digest()
+
+    def __tracer_digest__(self) -> str:
+        return f"<{self.digest.hex()}>"
 
     @cached_property
     def lines(self) -> bytes:
-        """A hash of the source lines, nested programs' included: what `==` leaves out."""
+        """Hash of the source lines, which `==` leaves out; nested programs included."""
         hasher = hashlib.blake2b(digest_size=16)
         for equation in self.equations:
             hasher.update(repr(equation.source).encode() if equation.source is not None else b"-")
@@ -167,20 +193,23 @@ class Program:
         return hash(self.digest)
 
     def __str__(self) -> str:
-        from tracer.ir.text import program_text  # noqa: PLC0415
+        from tracer.ir.text import program_text  # noqa: PLC0415  # the printer needs the classes of this module
 
         return program_text(self)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from tracer.ir.html import program_html  # noqa: PLC0415
+        from tracer.ir.html import program_html  # noqa: PLC0415  # as above
 
         return program_html(self)
 
 
 def infer_types(primitive: Primitive, inputs: Sequence[Atom], params: Mapping[str, Any]) -> tuple[Type, ...]:
-    """The output types of an equation. Scalar literals of `splat` primitives take the shape of the others."""
+    """Return the output types of an equation. Scalar literals of `splat` primitives take the shape of the variables.
+
+    Raises StorageDTypeError as `check_widths`, and the errors of the primitive's `infer`.
+    """
     types = [atom.type for atom in inputs]
     if primitive.splat:
         shape = next((a.type.shape for a in inputs if isinstance(a, Var)), ())
@@ -191,7 +220,7 @@ def infer_types(primitive: Primitive, inputs: Sequence[Atom], params: Mapping[st
 
 
 def check_widths(primitive: Primitive, types: Sequence[Type], params: Mapping[str, Any]) -> None:
-    """StorageDTypeError where a primitive would compute on a narrow dtype, or to one."""
+    """Raise StorageDTypeError if a primitive would compute on a narrow dtype, or to one."""
     narrow = [t.dtype for t in types if type(t) is ArrayType and dtypes.is_narrow(t.dtype)]
     narrow += [value for value in params.values() if isinstance(value, np.dtype) and dtypes.is_narrow(value)]
     if narrow and primitive.computes:

@@ -1,7 +1,7 @@
-"""The reader of printed programs: `read_program(program_text(p), primitives)` equals `p`.
+"""Reader of printed programs: `read_program(program_text(p), primitives)` equals `p`.
 
-The grammar is in `tracer.ir.text`. White space and line breaks do not matter, except that a comment
-`# file:line` gives its place to the equation that it follows on the line.
+The grammar is in `tracer.ir.text`. White space and line breaks do not matter, with one exception: a comment
+`# file:line` gives its place to the equation before it on the line.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ def read_program(
     enums: Mapping[str, type[Enum]] | None = None,
     records: Mapping[str, Callable[..., Any]] | None = None,
 ) -> Program:
-    """The program that `program_text` printed.
+    """Return the program that `program_text` printed.
 
-    primitives: by name. enums: the classes of parameters such as `Mode.CLIP`, by name. records: those of
-    parameters such as `Window(size=3)`. Verifies grammar and names only: for the rest, `check_program`.
-    Raises ProgramTextError with the line, the column and what was expected there.
+    primitives: by name. enums: the classes of parameters such as `Mode.CLIP`, by name. records: the constructors of
+    parameters such as `Window(size=3)`. Verifies grammar and names only; `check_program` verifies the rest.
+    Raises ProgramTextError with the line, the column and the expected text.
     """
     reader = _Reader(text, primitives, enums or {}, records or {})
     program = reader.program()[1]
@@ -61,7 +61,7 @@ class _Reader(Cursor):
     # programs
 
     def program(self) -> tuple[tuple[str, int | None, Token], Program]:
-        """The label, as name, index and token, and the program."""
+        """Read a program. Return its label, as name, index and token, and the program."""
         label = self.label()
         scope: dict[str, Var] = {}
         self.expect("(")
@@ -79,7 +79,7 @@ class _Reader(Cursor):
             outputs.append(self.atom(scope))
         got = tuple(atom.type for atom in outputs)
         if got != types:
-            self.fail(f"the types of what the program returns, {_listed(got)}", place, got=_listed(types))
+            self.fail(f"the types of the outputs, {_listed(got)}", place, got=_listed(types))
         name = label[0] if label[1] is None else f"{label[0]}[{label[1]}]"
         return label, Program(inputs, tuple(equations), tuple(outputs), name)
 
@@ -135,7 +135,7 @@ class _Reader(Cursor):
         return Equation(primitive, tuple(inputs), params, tuple(outputs), source)
 
     def source(self) -> Source | None:
-        """What the comment after the last token says."""
+        """Return the place in the comment after the last token, if there is one."""
         place = _PLACE.fullmatch(self.comments.get(self.position - 1, ""))
         return Source(place[1], int(place[2]), "", place[3] or "") if place else None
 
@@ -162,7 +162,7 @@ class _Reader(Cursor):
         params[name.text] = self.value(depth=0)
 
     def blocks(self, params: dict[str, Any]) -> None:
-        """The programs between the braces, put among the parameters."""
+        """Read the programs between the braces, and put them among the parameters."""
         listed: dict[str, list[Program]] = {}
         while not self.take("}"):
             (name, index, token), program = self.program()
@@ -182,7 +182,7 @@ class _Reader(Cursor):
                 self.fail("another program", token, help="tuples count from 0, other names occur once")
 
     def value(self, depth: int = 2) -> Any:
-        """A parameter; `...` is one only right inside a tuple (depth 1)."""
+        """Read a parameter; `...` is valid only right inside a tuple (depth 1)."""
         token = self.token
         match token.kind:
             case "literal":
@@ -200,7 +200,7 @@ class _Reader(Cursor):
                 return self.composite(depth)
 
     def composite(self, depth: int) -> Any:
-        """A value that begins with a mark."""
+        """Read a value that begins with a mark."""
         if depth == 1 and self.take("..."):
             return _HOLE
         if self.take("("):
@@ -265,7 +265,7 @@ class _Reader(Cursor):
         return int(token.text)
 
     def literal(self) -> Any:
-        """The NumPy scalar of `100.0:f32`."""
+        """Read a typed literal such as `100.0:f32`, as a NumPy scalar."""
         token = self.advance()
         scalar, _, name = token.text.rpartition(":")
         dtype = self.lookup(dtypes.BY_SHORT_NAME, "a dtype", token, name.removesuffix("*"))

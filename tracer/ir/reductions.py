@@ -1,4 +1,4 @@
-"""The operations that partial results are joined with, and the value each of them leaves alone."""
+"""Operations that combine partial results, and the identity of each."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from tracer.ir.scalar import ScalarOp
 COMBINING: Final = (
     ScalarOp.ADD, ScalarOp.MUL, ScalarOp.MIN, ScalarOp.MAX, ScalarOp.AND, ScalarOp.OR, ScalarOp.XOR,
 )  # fmt: skip
-"""What a `Carry` may combine with. All of them commute; on floats, add and mul are not associative."""
+"""The operations of a reducing `Carry`. They all commute; on floats, add and mul are not associative."""
 
 
 def identity(op: ScalarOp, dtype: DType) -> Any:  # a NumPy scalar
-    """The number e with op(e, x) == x for every x, bit for bit: -0 for sums of floats.
+    """Return the scalar e with op(e, x) == x for every x, bit for bit: -0 for sums of floats.
+
+    Raises InternalError if the operation has no identity in the dtype.
 
     >>> identity(ScalarOp.ADD, np.dtype("float32"))
     np.float32(-0.0)

@@ -1,8 +1,8 @@
-"""The closed set of scalar operations: what a single element of any backend can compute.
+"""Scalar operations: the closed set of computations on a single element, on any backend.
 
-Each operation is one record: its name, its arity, the dtype kinds it takes and what it returns.
+Each operation is one record: its name, its arity, the dtype kinds it takes and its result's dtype.
 Values are `bool` (`bool` registers are one bit), signed and unsigned integers, and floats;
-complex numbers never reach this level (they are pairs of floats by then).
+complex numbers never reach this level: they are pairs of floats by then.
 
 Meanings that a backend must not choose for itself:
 
@@ -14,10 +14,10 @@ Meanings that a backend must not choose for itself:
 - `CONVERT` from float to integer truncates, saturates at the ends, and gives 0 for NaN; to bool it is `x != 0`;
   from bool it gives 0 or 1; between floats it rounds to nearest even; between integers it wraps.
 - `SIGNIFICAND` of a positive finite float is m in [3/4, 3/2) and `EXPONENT` is e with x = 2^e m; of zeros they are 1
-  and -inf, of inf 1 and inf, of negative numbers and NaN both are NaN. `SCALE` is x * 2^n, rounded once, for x from
-  2^-8 to 2^8 in size, 0 or infinite, and whole n from the least exponent of a denormal number to one above that of
-  the largest; NaN where x is, unless n is infinite; what it is beyond is not said.
-- `LOOKUP` is the one, of sixteen constants, that the lowest four bits of an integer as wide as they are count.
+  and -inf, of inf 1 and inf, of negative numbers and NaN both are NaN. `SCALE` is x * 2^n, rounded once. It is defined
+  for |x| in [2^-8, 2^8], 0 or infinite, and integral n. These n go from the smallest exponent of a denormal to one
+  above the largest exponent. It is NaN where x is, unless n is infinite.
+- `LOOKUP` picks one of sixteen constants by the lowest four bits of an integer as wide as the constants.
 - `REM` on floats is C's `fmod`. Comparisons are ordered (false with a NaN), except `NE`.
 - Operations on f16 and bf16 compute in f32 and round their result.
 """
@@ -30,7 +30,7 @@ from enum import Enum
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """arity; kinds: which of `b`ool, `i`nteger, `f`loat the operands may be; result: see `ScalarOp.result`."""
+    """Signature of an operation: its arity, the kinds of its operands (`b`ool, `i`nteger, `f`loat), its result."""
 
     arity: int
     kinds: str
@@ -38,12 +38,12 @@ class Signature:
 
 
 class ScalarOp(Enum):
-    """One scalar operation; the value is its signature.
+    """Scalar operation; the value is its signature.
 
     `result` is "same" (the dtype of the last operand), "bool", or "target" (given by the statement).
     """
 
-    __hash__ = object.__hash__  # they are compared by identity; Enum's own runs Python at every look into a table
+    __hash__ = object.__hash__  # members compare by identity; Enum's own hash runs Python at every table look-up
 
     # arithmetic on integers and floats
     ADD = ("add", Signature(2, "if"))

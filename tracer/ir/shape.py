@@ -1,4 +1,4 @@
-"""All arithmetic on shapes and axes, in one place, so that run-time dimensions can come in here."""
+"""Arithmetic on shapes and axes, in one place, so that run-time dimensions can come in here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Shape = tuple[int, ...]
 
 
 def show(shape: Sequence[int]) -> str:
-    """`[2,3]`, as in the printed IR."""
+    """Return the shape as in the printed IR: `[2,3]`."""
     return f"[{','.join(map(str, shape))}]"
 
 
@@ -21,7 +21,7 @@ def size(shape: Sequence[int]) -> int:
 
 
 def strides(shape: Sequence[int]) -> tuple[int, ...]:
-    """Row-major strides, in elements.
+    """Return row-major strides, in elements.
 
     >>> strides((2, 3, 4))
     (12, 4, 1)
@@ -33,7 +33,11 @@ def strides(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def axis_index(axis: object, rank: int, operation: str) -> int:
-    """A single axis, counted from either end, as 0 <= axis < rank."""
+    """Return a single axis, counted from either end, as 0 <= axis < rank.
+
+    operation: its name in errors. Raises AxisError if out of range, ArgumentError if not an integer,
+    TracerIntegerError if traced.
+    """
     try:
         index = operator.index(axis)  # type: ignore[arg-type]  # any integer-like object
     except TracedValueError:
@@ -58,7 +62,10 @@ def axis_index(axis: object, rank: int, operation: str) -> int:
 
 
 def axes_tuple(axes: object, rank: int, operation: str) -> tuple[int, ...]:
-    """None (all axes), one axis or several, as a sorted tuple without repeats."""
+    """Return None (all axes), one axis or several as a sorted tuple.
+
+    Raises as `axis_index`, and AxisError if an axis repeats.
+    """
     if axes is None:
         return tuple(range(rank))
     given = tuple(axes) if isinstance(axes, Iterable) and getattr(axes, "ndim", None) != 0 else (axes,)
@@ -69,13 +76,13 @@ def axes_tuple(axes: object, rank: int, operation: str) -> tuple[int, ...]:
 
 
 def drop(shape: Sequence[int], axes: Iterable[int]) -> Shape:
-    """The shape without `axes`."""
+    """Return the shape without `axes`."""
     gone = set(axes)
     return tuple(n for axis, n in enumerate(shape) if axis not in gone)
 
 
 def broadcast(*shapes: Shape, operation: str = "broadcast", kind: type[ShapeError] = ShapeError) -> Shape:
-    """NumPy's broadcasting. Raises an error of the `kind` where shapes do not fit.
+    """Return the shape that NumPy broadcasts the shapes to. Raises an error of type `kind` where they do not fit.
 
     >>> broadcast((3, 1), (4,))
     (3, 4)
@@ -102,7 +109,7 @@ def broadcast(*shapes: Shape, operation: str = "broadcast", kind: type[ShapeErro
 
 
 def inverse(permutation: Sequence[int]) -> tuple[int, ...]:
-    """The permutation that undoes another."""
+    """Return the permutation that undoes another."""
     result = [0] * len(permutation)
     for position, axis in enumerate(permutation):
         result[axis] = position
@@ -110,5 +117,5 @@ def inverse(permutation: Sequence[int]) -> tuple[int, ...]:
 
 
 def slice_size(start: int, stop: int, step: int) -> int:
-    """How many elements start:stop:step takes, for step > 0."""
+    """Count the elements that start:stop:step takes, for step > 0."""
     return max(0, -(-(stop - start) // step))

@@ -1,4 +1,4 @@
-"""The printed program: what `print(program)` shows and `tracer.ir.read` reads back.
+"""Printer of programs: the text that `print(program)` shows and `tracer.ir.read` reads back.
 
     program  = name(inputs) -> types { equation... return atoms }
     equation = [outputs =] primitive(atoms, name=value...) [{ program... }]    [# file:line]
@@ -7,10 +7,10 @@
 
 Variables are named %a ... %z, %aa ... in the order of their definitions in the text, nested programs
 included. Parameters keep the order in which the equation was given them; programs among them follow as
-blocks, `cond(...)` or `branches[0](...)`, and leave `...` behind in tuples that hold other things too.
+blocks, `cond(...)` or `branches[0](...)`, and leave `...` behind in tuples that hold other items too.
 
-Nothing is lost but the directory and the function of a source, and `<opaque>` parameters: a NaN whose sign or
-payload is not the usual one shows its bits, `nan(0xffc00000):f32`.
+Nothing is lost but the directory and the function of a source, and `<opaque>` parameters. A NaN with an unusual sign
+or payload shows its bits: `nan(0xffc00000):f32`.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from tracer.ir.program import Atom, Equation, Literal, Program, Source, Var
 from tracer.ir.types import ArrayType, Float0Type, KeyType, StackType, Type
 
 INDENT = "  "
-SOURCE_COLUMN_LIMIT = 96  # longer lines do not push everyone's source to the right
+SOURCE_COLUMN_LIMIT = 96  # longer lines do not push every comment to the right
 _PLAIN_NAME = re.compile(r"(?:[^\W\d][\w.]*|<\w+>)(?:\[\d+\])?")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 class Kind(Enum):
-    """What a piece of a printed line is; the HTML colours by it."""
+    """Role of a token in a printed line; the HTML colours by it."""
 
     PLAIN = "plain"
     DEFINITION = "definition"  # of the variable that the text names
@@ -51,7 +51,7 @@ class Kind(Enum):
 
 
 class Token(NamedTuple):
-    """A piece of a printed line; `type` is that of the variable, for definitions and uses."""
+    """Piece of a printed line; `type` is the type of the variable that is defined or used."""
 
     text: str
     kind: Kind = Kind.PLAIN
@@ -60,7 +60,7 @@ class Token(NamedTuple):
 
 @dataclass(slots=True)
 class Line:
-    """A printed line. `opens` and `closes` say that a program starts or ends with it."""
+    """Printed line. `opens` and `closes`: whether a program starts or ends with it."""
 
     depth: int
     tokens: list[Token] = field(default_factory=list)
@@ -73,12 +73,12 @@ class Line:
 
     @property
     def source(self) -> str | None:
-        """`demo.py:15`"""
+        """Place of the equation in the user's code, such as `demo.py:15`."""
         return None if self.equation is None else source_text(self.equation.source)
 
 
 def program_text(program: Program, *, sources: bool = True) -> str:
-    """The program as text, without a newline at the end; `sources` puts the user's lines at the right."""
+    """Return the program as text, without a newline at the end. sources: whether lines of the user's code are shown."""
     lines = program_lines(program)
     texts = list(map(str, lines))
     if not sources:
@@ -91,14 +91,14 @@ def program_text(program: Program, *, sources: bool = True) -> str:
 
 
 def program_lines(program: Program) -> list[Line]:
-    """The lines of the printed program, in pieces."""
+    """Return the lines of the printed program, in tokens."""
     printer = _Printer()
     printer.program(program, name_text(program.name), 0)
     return printer.lines
 
 
 def equation_text(program: Program, equation: Equation) -> str:
-    """The first line of one of the program's equations, its variables named as in `program_text(program)`."""
+    """Return the first line of one of the program's equations, its variables named as in `program_text(program)`."""
     line = next(line for line in program_lines(program) if line.equation is equation)
     text = "".join(token.text for token in line.tokens).removesuffix(" {")
     return f"{text} # {line.source}" if line.source else text
@@ -186,7 +186,7 @@ _COMMA = Token(", ")
 
 
 def variable_name(position: int) -> str:
-    """a ... z, aa, ab ...: counting in letters.
+    """Return a ... z, aa, ab ...: the position counted in letters.
 
     >>> [variable_name(n) for n in (0, 25, 26, 701, 702)]
     ['a', 'z', 'aa', 'zz', 'aaa']
@@ -200,12 +200,12 @@ def variable_name(position: int) -> str:
 
 
 def name_text(name: str) -> str:
-    """A program's name: quoted unless it reads as one word, `<lambda>` among them."""
+    """Return a program's name, quoted unless it reads as one word; `<lambda>` does."""
     return name if _PLAIN_NAME.fullmatch(name) else quoted(name)
 
 
 def source_text(source: Source | None) -> str | None:
-    """`demo.py:15`, or `demo.py:15 in attention/scores`; None where the equation has no source."""
+    """Return `demo.py:15`, or `demo.py:15 in attention/scores`, or None if the equation has no source."""
     if source is None:
         return None
     text = f"{source} in {source.scope}" if source.scope else str(source)
@@ -213,7 +213,7 @@ def source_text(source: Source | None) -> str | None:
 
 
 def quoted(text: str) -> str:
-    """The text in double quotes, with JSON's escapes; nothing in it can end a line.
+    """Return the text in double quotes, with JSON's escapes, on one line.
 
     >>> print(quoted('a "b"'))
     "a \\"b\\""
@@ -225,20 +225,20 @@ def quoted(text: str) -> str:
 
 
 def atom_text(atom: Atom) -> str:
-    """A literal as it is printed; a variable, which has no name on its own, as `%?: type`."""
+    """Return a literal as it is printed; a variable, which has no name on its own, as `%?: type`."""
     return literal_text(atom) if isinstance(atom, Literal) else f"%?: {atom.type}"
 
 
 def literal_text(literal: Literal) -> str:
-    """`100.0:f32`, `2.0:f64*` for a weak one."""
+    """Return `100.0:f32`, or `2.0:f64*` for a weak literal."""
     star = "*" if literal.type.weak else ""
     return f"{scalar_text(literal.bits, literal.type.dtype)}:{dtypes.short_name(literal.type.dtype)}{star}"
 
 
 def param_text(value: Any) -> str:
-    """A parameter: numbers, strings, dtypes, types, enums, records of this package, and tuples of such.
+    """Return a parameter as text: scalars, strings, dtypes, types, enums, records of this package, and tuples of these.
 
-    Anything else is opaque and prints in angle brackets, which the reader refuses.
+    Any other value is opaque and prints in angle brackets, which the reader refuses.
     """
     if isinstance(value, tuple) and any(isinstance(item, Program) for item in value):
         return _tuple("..." if isinstance(item, Program) else _value(item) for item in value)
@@ -298,7 +298,7 @@ def _is_ours(value: object) -> bool:
 
 
 def _opaque(value: object) -> str:
-    """`<function name>`, `<class name>`: never an address."""
+    """Return `<function name>` or `<class name>`, never an address."""
     name = getattr(value, "__name__", "") if callable(value) else ""
     words = re.findall(r"[\w.]+", f"{type(value).__name__} {name}")
     return f"<{' '.join(words)}>"

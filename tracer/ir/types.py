@@ -1,8 +1,8 @@
-"""Types: what the printed IR says after the colon.
+"""Types of values, as the printed IR writes them after a colon.
 
 Type = ArrayType   f32[3,4], i64[] (weak types print with a star: f64*[])
      | KeyType     key[8]: random keys, each two hidden u32 words
-     | Float0Type  float0[3]: tangents of values that have none (integers, booleans, keys)
+     | Float0Type  float0[3]: tangents of values without derivatives (integers, booleans, keys)
      | StackType   stack[f32[3]]: a run-time number of equal items, pushed and popped
 """
 
@@ -21,7 +21,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class ArrayType:
-    """A dense array. `weak` marks what came from Python scalars: it gives way in promotion."""
+    """Dense array. `weak` marks the type of a Python scalar, which gives way in promotion."""
 
     dtype: DType
     shape: Shape
@@ -44,7 +44,7 @@ class ArrayType:
 
 @dataclass(frozen=True, slots=True)
 class KeyType:
-    """Random keys of a logical shape; the storage is u32[*shape, 2]."""
+    """Random keys of a logical shape, stored as u32[*shape, 2]."""
 
     shape: Shape
 
@@ -54,7 +54,7 @@ class KeyType:
 
 @dataclass(frozen=True, slots=True)
 class Float0Type:
-    """The tangent type of values without derivatives. It holds no bytes."""
+    """Tangent type of values without derivatives. It holds no bytes."""
 
     shape: Shape
 
@@ -64,7 +64,7 @@ class Float0Type:
 
 @dataclass(frozen=True, slots=True)
 class StackType:
-    """A stack of equal items whose length is known only at run time."""
+    """Stack of equal items whose length is known only at run time."""
 
     item: ArrayType | KeyType
 
@@ -81,12 +81,12 @@ Type = ArrayType | KeyType | Float0Type | StackType
 
 @lru_cache(maxsize=8192)
 def array_type(dtype: DType, shape: Shape, weak: bool = False) -> ArrayType:
-    """The ArrayType, usually the same object for the same arguments."""
+    """Return the ArrayType, usually the same object for equal arguments."""
     return ArrayType(dtypes.ONE_OBJECT.get(dtype, dtype), shape, weak)
 
 
 def storage_type(type: Type) -> ArrayType:
-    """The array that holds a value of the type in memory."""
+    """Return the type of the array that holds such a value in memory. Raises TypeError for stacks."""
     match type:
         case ArrayType():
             return type
@@ -99,7 +99,7 @@ def storage_type(type: Type) -> ArrayType:
 
 
 def size(type: Type) -> int:
-    """How many elements (keys count as one)."""
+    """Count the elements; a key is one."""
     return math.prod(type.shape)
 
 
@@ -115,7 +115,7 @@ def is_differentiable(type: Type) -> bool:
 
 
 def tangent_type(type: Type) -> Type:
-    """The type of a value's tangent: itself where it is differentiable (never weak), else float0."""
+    """Return the type of a value's tangent: its own type, never weak, if differentiable, else float0."""
     if isinstance(type, ArrayType) and is_differentiable(type):
         return array_type(type.dtype, type.shape) if type.weak else type
     if isinstance(type, StackType) and is_differentiable(type):
@@ -126,14 +126,14 @@ def tangent_type(type: Type) -> Type:
 
 
 def strong(type: Type) -> Type:
-    """The type without its weak flag."""
+    """Return the type without its weak flag."""
     if isinstance(type, ArrayType) and type.weak:
         return array_type(type.dtype, type.shape)
     return type
 
 
 def with_shape(type: Type, shape: Shape) -> Type:
-    """The same element in another shape."""
+    """Return the type of the same element in another shape."""
     match type:
         case ArrayType(dtype, _, weak):
             return array_type(dtype, shape, weak)

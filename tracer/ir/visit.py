@@ -1,4 +1,4 @@
-"""Walks over programs: every equation, the number of readers, operands replaced."""
+"""Walks over programs: every equation, use counts, substitution of operands, liveness."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tracer.ir.program import Atom, Equation, Program, Var
 
 
 def equations(program: Program) -> Iterator[Equation]:
-    """Every equation in program order, those of nested programs right after the equation that holds them."""
+    """Yield every equation in program order; equations of nested programs follow the equation that holds them."""
     for equation in program.equations:
         yield equation
         for _, nested in equation.nested():
@@ -16,9 +16,9 @@ def equations(program: Program) -> Iterator[Equation]:
 
 
 def use_counts(program: Program) -> dict[Var, int]:
-    """How often each variable is read, by equations and as an output; 0 for the unread.
+    """Count the reads of each variable, by equations and as an output; 0 for the unread.
 
-    Nested programs are closed, so they read none of these.
+    Nested programs are closed, so they read none of these variables.
     """
     counts = dict.fromkeys(program.inputs, 0)
     for equation in program.equations:
@@ -33,7 +33,7 @@ def use_counts(program: Program) -> dict[Var, int]:
 
 
 def substitute(equation: Equation, replacements: Mapping[Var, Atom]) -> Equation:
-    """The equation with its operands replaced; the same object when none of them was."""
+    """Return the equation with its operands replaced; the same object if nothing was."""
     inputs = substitute_atoms(equation.inputs, replacements)
     if inputs is equation.inputs:
         return equation
@@ -41,7 +41,7 @@ def substitute(equation: Equation, replacements: Mapping[Var, Atom]) -> Equation
 
 
 def substitute_atoms(atoms: tuple[Atom, ...], replacements: Mapping[Var, Atom]) -> tuple[Atom, ...]:
-    """The atoms with variables replaced; the same object when none of them was."""
+    """Return the atoms with variables replaced; the same object if nothing was."""
     for atom in atoms:
         if type(atom) is Var and atom in replacements:
             return tuple([replacements.get(a, a) if type(a) is Var else a for a in atoms])
@@ -51,7 +51,7 @@ def substitute_atoms(atoms: tuple[Atom, ...], replacements: Mapping[Var, Atom]) 
 def live_equations(
     program: Program, stays: Callable[[Equation], bool] = lambda equation: False
 ) -> tuple[Equation, ...]:
-    """The equations that the outputs need, directly or not, and those that stay whatever is read of them."""
+    """Return the equations that the outputs need, directly or not, and every equation for which `stays` holds."""
     live = {atom for atom in program.outputs if isinstance(atom, Var)}
     kept: list[Equation] = []
     for equation in reversed(program.equations):
@@ -62,7 +62,7 @@ def live_equations(
 
 
 def live_variables(program: Program) -> set[Var]:
-    """What the outputs need, inputs included: other equations, and operands of theirs, are dead."""
+    """Return the variables that the outputs need, inputs included."""
     live = {atom for atom in program.outputs if isinstance(atom, Var)}
     for equation in reversed(program.equations):
         if any(variable in live for variable in equation.outputs):

@@ -17,7 +17,7 @@ from tracer.trace.convert import as_array
 from tracer.trace.state import state
 from tracer.trace.tracebacks import call_user
 from tracer.transforms.custom.closures import hoisted
-from tracer.transforms.custom.custom_rules import custom_jvp
+from tracer.transforms.custom.derivatives import custom_jvp
 from tracer.transforms.functions import check_callable
 from tracer.transforms.jacobian_products import jvp
 

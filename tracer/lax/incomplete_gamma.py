@@ -36,7 +36,7 @@ from tracer.primitives.elementwise.special import digamma, erfc, lgamma
 from tracer.trace.array import Array
 from tracer.trace.convert import as_array
 from tracer.trace.source import here
-from tracer.transforms.custom.custom_rules import custom_jvp
+from tracer.transforms.custom.derivatives import custom_jvp
 
 _EPS = 2.0**-53
 _SETTLED = 16 * _EPS  # a step of the continued fraction rounds by half as much

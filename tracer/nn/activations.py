@@ -20,7 +20,7 @@ from tracer.primitives.elementwise.comparison import gt, select
 from tracer.primitives.elementwise.stop_gradient import stop_gradient
 from tracer.trace.array import Array
 from tracer.trace.source import here
-from tracer.transforms.custom.custom_rules import custom_jvp
+from tracer.transforms.custom.derivatives import custom_jvp
 
 
 def _float(name: str, x: Any) -> Array:

@@ -1,1 +1,1 @@
-"""Rewrites of programs that keep what they compute."""
+"""Passes, one a file, which rewrite programs and keep what they compute; `pipeline` has their order."""

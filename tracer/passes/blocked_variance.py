@@ -26,9 +26,9 @@ from tracer.ir.layout import byte_size
 from tracer.ir.primitive import Primitive
 from tracer.ir.program import Atom, Equation, Literal, Program, Var
 from tracer.ir.types import ArrayType
+from tracer.passes.base.rewrite import nested_first
+from tracer.passes.base.rewriter import Rewriter
 from tracer.passes.dce import dce
-from tracer.passes.rewrite import nested_first
-from tracer.passes.rewriter import Rewriter
 from tracer.primitives.arrays.slice_pad_concatenate import slice_in_dim
 from tracer.primitives.base.broadcasting import (
     broadcast_in_dim,

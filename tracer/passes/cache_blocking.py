@@ -20,7 +20,7 @@ from tracer.ir.layout import byte_size
 from tracer.ir.primitive import Alias, ArgReduce, Compare, Convert, Pointwise, Reduce
 from tracer.ir.program import Atom, Equation, Program, Source, Var, infer_types
 from tracer.ir.types import Type, with_shape
-from tracer.passes.rewrite import nested_first
+from tracer.passes.base.rewrite import nested_first
 from tracer.primitives.base.broadcasting import broadcast_in_dim_p
 from tracer.primitives.base.shapes import reshape_p, transpose_p
 from tracer.primitives.control.scan import scan_p

@@ -1,7 +1,7 @@
-"""Common subexpressions: an equation equal to an earlier one gives way to it, and to the earlier one's source line.
+"""Common subexpression elimination: an equation equal to an earlier one is replaced by it, and by its source line.
 
-Nested programs count by their digests. Products of sums and the like are not reordered, but operands of commutative
-primitives are, complex products excepted, whose parts may be contracted differently.
+Nested programs compare by their digests. Sums and products are not reassociated. Operands of commutative primitives are
+ordered, except of complex products, whose parts may be contracted differently.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tracer.ir.primitive import Effect, Structured
 from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.types import ArrayType, StackType
 from tracer.ir.visit import substitute, substitute_atoms
-from tracer.passes.rewrite import nested_first
+from tracer.passes.base.rewrite import nested_first
 from tracer.primitives.base.shapes import optimization_barrier_p
 
 
@@ -40,8 +40,10 @@ def _merge(program: Program) -> Program:
 
 
 def _may_merge(equation: Equation) -> bool:
-    """Barriers stay apart: recomputation relies on it. A call into Python is made as often as the user made it.
-    Stacks, too: they are changed in place once they are scheduled, so that equal ones are not one.
+    """Whether the equation may be merged with an equal one.
+
+    Barriers stay apart: recomputation relies on it. A call into Python runs as often as the user made it. Stacks stay
+    apart, too: the schedule changes them in place.
     """
     primitive = equation.primitive
     if primitive is optimization_barrier_p or (primitive.effects and Effect.IO in equation.effects):
@@ -52,7 +54,7 @@ def _may_merge(equation: Equation) -> bool:
 
 
 def equation_key(equation: Equation, numbers: dict[Var, int]) -> Any:
-    """Equal for equations that compute the same. `numbers` names the variables."""
+    """Return a key that is equal for equations that compute equal values. `numbers` names the variables."""
     inputs: list[Any] = [numbers[a] if type(a) is Var else (a.type, a.bits) for a in equation.inputs]  # type: ignore[union-attr]
     if equation.primitive.commutative and not _is_complex(equation.inputs[0]) and _order(inputs[1]) < _order(inputs[0]):
         inputs[:2] = inputs[1], inputs[0]
@@ -60,7 +62,7 @@ def equation_key(equation: Equation, numbers: dict[Var, int]) -> Any:
 
 
 def _order(key: Any) -> tuple[bool, Any]:
-    """Variables by number, then literals by their bits."""
+    """Order variables by number, then literals by their bits."""
     return (False, key) if isinstance(key, int) else (True, key[1])
 
 

@@ -1,6 +1,6 @@
 """Dead code elimination, through control flow.
 
-An equation goes if nothing reads its outputs, whatever faults it might report; ordered effects stay. Branches, calls
+An equation goes if nothing reads its outputs, whether or not it might fault; ordered effects stay. Branches, calls
 and loops lose outputs that nothing reads, operands that they do not read, and carries that only feed themselves.
 """
 
@@ -11,14 +11,14 @@ from dataclasses import replace
 
 from tracer.ir.primitive import Effect
 from tracer.ir.program import Equation, Program, Var
-from tracer.passes.input_liveness import Needs
-from tracer.passes.loops import Flags, Loop, called_program, loop_of, pick, read_variables, restrict
-from tracer.passes.rewrite import rewrite_parameters
+from tracer.passes.base.input_liveness import Needs
+from tracer.passes.base.loops import Flags, Loop, called_program, loop_of, pick, read_variables, restrict
+from tracer.passes.base.rewrite import rewrite_parameters
 from tracer.primitives.control.cond import cond_p
 
 
 def dce(program: Program) -> Program:
-    """Drop what nothing needs; the same object when everything is needed."""
+    """Drop all dead code; return the same object if there is none."""
     return _Eliminator().program(program)
 
 
@@ -28,7 +28,7 @@ class _Eliminator:
         self.done: dict[tuple[int, tuple[bool, ...]], tuple[Program, Program]] = {}
 
     def program(self, program: Program, outputs: Flags | None = None) -> Program:
-        """The program with the flagged outputs alone and what they need; every input stays."""
+        """Return the program with the flagged outputs alone and the equations that they need; every input stays."""
         flags = tuple(outputs) if outputs is not None else (True,) * len(program.outputs)
         key = (id(program), flags)  # the entry keeps the program alive
         if key not in self.done:
@@ -53,7 +53,7 @@ class _Eliminator:
         return replace(program, equations=tuple(reversed(kept))) if changed else program
 
     def _prune(self, equation: Equation, live: Sequence[bool]) -> Equation:
-        """The equation with what its live outputs need."""
+        """Return the equation without the parts of its nested programs that no live output needs."""
         if not any(True for _ in equation.nested()):
             return equation
         loop = loop_of(equation)
@@ -106,13 +106,13 @@ class _Eliminator:
 
 
 def is_droppable(equation: Equation) -> bool:
-    """Whether nobody misses the equation if nobody reads its outputs."""
+    """Whether the equation may go if nothing reads its outputs."""
     effects = equation.effects
     return not effects or (Effect.IO not in effects and bool(equation.outputs))
 
 
 def used_inputs(programs: Sequence[Program]) -> list[bool]:
-    """Which inputs any of the programs reads."""
+    """Return, for each input position, whether any of the programs reads it."""
     read = [read_variables(program) for program in programs]
     columns = zip(*(program.inputs for program in programs), strict=True)
     return [any(variable in names for variable, names in zip(column, read, strict=True)) for column in columns]

@@ -1,41 +1,26 @@
-"""Expansion: calls are put in line, and primitives that are written in others give way to those.
+"""Expansion: calls are inlined, and composite primitives are written in the primitives that they consist of.
 
-What is left has a schedule of its own. Products of matrices are brought to the form that the schedule knows.
+Every primitive that remains has a schedule of its own. Matrix products take the form that the schedule knows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
-from tracer.ir import dtypes
 from tracer.ir.digest import params_key
 from tracer.ir.primitive import ArgReduce, Composite, Library
 from tracer.ir.program import Atom, Equation, Literal, Program, Var
-from tracer.ir.scalar import ScalarOp
-from tracer.ir.types import ArrayType
-from tracer.passes.algebra.canonical_dot import canonical_dot
-from tracer.passes.algebra.channels_last import as_product, last_channels
-from tracer.passes.loops import called_program
-from tracer.passes.rewrite import nested_first
-from tracer.passes.rewriter import Rewriter
-from tracer.primitives.arrays.dynamic_slice import dynamic_slice
-from tracer.primitives.arrays.reductions.reductions import reduce_max, reduce_min
-from tracer.primitives.arrays.slice_pad_concatenate import concatenate, slice
-from tracer.primitives.base.shapes import broadcast_in_dim, broadcasted_iota, reshape, reshape_p
-from tracer.primitives.elementwise.arithmetic import add, min, mul
-from tracer.primitives.elementwise.bits import or_
-from tracer.primitives.elementwise.comparison import eq, ne, select
-from tracer.primitives.elementwise.conversion import convert_element_type
+from tracer.passes.base.loops import called_program
+from tracer.passes.base.rewrite import nested_first
+from tracer.passes.base.rewriter import Rewriter
+from tracer.passes.expansions.arg_extremes import arg_reduce, in_blocks, takes_blocks
+from tracer.passes.expansions.canonical_dot import canonical_dot
+from tracer.passes.expansions.channels_last import as_product, last_channels
 from tracer.trace.stage import stage
 from tracer.trace.state import state
-from tracer.trace.trace import Operand, as_literal
-
-_BLOCK: Final = 8192  # elements of which a long vector's extreme is found first
-_STEP: Final = 64  # elements: four vectors of f32
-_LEAST_BLOCKS: Final = 4
-_EXTREME: Final = {ScalarOp.MAX: reduce_max, ScalarOp.MIN: reduce_min}
+from tracer.trace.trace import Operand
 
 
 def _expand(program: Program) -> Program:
@@ -48,12 +33,12 @@ def _expand(program: Program) -> Program:
         last = last_channels(equation, at)
         if last is None and not _needs_expansion(equation):
             return None
-        blocks = _takes_blocks(equation, at)
+        blocks = takes_blocks(equation, at)
         key = (_key(equation), blocks, last)
         written = known.get(key)
         if written is None:
             rule = _expanded if last is None else partial(as_product, last=last)
-            written = expand(_written(equation, _in_blocks if blocks else rule))
+            written = expand(_written(equation, in_blocks if blocks else rule))
             if not any(True for inner in written.equations for _ in inner.nested()):
                 known[key] = written
         variables = [a for a in equation.inputs if isinstance(a, Var)]
@@ -76,13 +61,13 @@ def _needs_expansion(equation: Equation) -> bool:
 
 
 def _key(equation: Equation) -> Any:
-    """Equal for equations whose expansions differ in source lines alone."""
+    """Return a key that is equal for equations whose expansions differ in source lines alone."""
     inputs = tuple((a.type, a.bits) if isinstance(a, Literal) else a.type for a in equation.inputs)
     return (equation.primitive, inputs, params_key(equation.params))
 
 
 def _written(equation: Equation, rule: Callable[[Equation, Sequence[Operand]], list[Operand]]) -> Program:
-    """The equation in simpler ones, by a rule, as a program of its variables."""
+    """Return the equation, written in simpler ones by a rule, as a program of its variables."""
 
     def run(arrays: list[Any]) -> list[Operand]:
         given = iter(arrays)
@@ -106,70 +91,11 @@ def _expanded(equation: Equation, operands: Sequence[Operand]) -> list[Operand]:
             outputs = rule(*operands, **params)
             return list(outputs) if primitive.multiple else [outputs]
         case ArgReduce(op):
-            return [_arg_reduce(operands[0], op, **params)]
+            return [arg_reduce(operands[0], op, **params)]
         case _:
             canonical = canonical_dot(equation)
             assert canonical is not None
             return [canonical(*operands)]
-
-
-def _arg_reduce(x: Any, op: ScalarOp, *, axis: int, index_dtype: Any) -> Any:
-    """The least position whose element equals the extreme one; a NaN counts as extreme."""
-    extreme = _EXTREME[op](x, (axis,))
-    return _first_equal(x, extreme, axis, index_dtype)
-
-
-def _takes_blocks(equation: Equation, at: Rewriter) -> bool:
-    """Whether the place of an extreme is sought in a long vector that is in memory already."""
-    operand = equation.inputs[0]
-    if not isinstance(equation.primitive.lower, ArgReduce) or len(operand.type.shape) != 1:
-        return False
-    reshaped = at.definition(operand, reshape_p)
-    source = operand if reshaped is None else reshaped.inputs[0]
-    return source not in at.definitions and operand.type.shape[0] >= _LEAST_BLOCKS * _BLOCK
-
-
-def _in_blocks(equation: Equation, operands: Sequence[Operand]) -> list[Operand]:
-    """argmax or argmin of a long vector: the extreme ones of blocks first, then the place in the first that holds it.
-
-    Where blocks do not divide the vector, the last one overlaps with the one before.
-    """
-    x, lower = operands[0], equation.primitive.lower
-    assert isinstance(lower, ArgReduce)
-    extreme_of, (length,) = _EXTREME[lower.op], x.type.shape
-    size = _dividing(length)
-    whole, rest = divmod(length, size)
-    extremes = extreme_of(reshape(slice(x, (0,), (whole * size,)), (whole, size)), (1,))
-    if rest:
-        last = extreme_of(slice(x, (length - size,), (length,)), (0,))
-        extremes = concatenate([extremes, reshape(last, (1,))], 0)
-    extreme = extreme_of(extremes, (0,))
-    start = mul(_first_equal(extremes, extreme, 0, dtypes.I64), as_literal(size, dtypes.I64))
-    if rest:
-        start = min(start, as_literal(length - size, dtypes.I64))
-    within = _first_equal(dynamic_slice(x, [start], (size,)), extreme, 0, dtypes.I64)
-    return [convert_element_type(add(start, within), equation.params["index_dtype"])]
-
-
-def _dividing(length: int) -> int:
-    """The size of blocks: near `_BLOCK`, what divides the length in vectors, which spares a program their rest."""
-    near = [n for n in range(_BLOCK // 2, 2 * _BLOCK + 1, _STEP) if length % n == 0]
-    return sorted(near, key=lambda n: abs(n - _BLOCK))[0] if near else _BLOCK
-
-
-def _first_equal(x: Any, extreme: Any, axis: int, index_dtype: Any) -> Any:
-    """The least position along an axis that holds the extreme or a NaN."""
-    type = x.type
-    assert isinstance(type, ArrayType)
-    others = tuple(a for a in range(len(type.shape)) if a != axis)
-    found = eq(x, broadcast_in_dim(extreme, type.shape, others))
-    if dtypes.is_float(type.dtype):
-        found = or_(found, ne(x, x))
-    narrow = dtypes.I32 if type.shape[axis] < 2**31 else dtypes.I64  # twice as many lanes in a vector
-    position = broadcasted_iota(narrow, type.shape, axis)
-    nowhere = as_literal(type.shape[axis], narrow)
-    first = reduce_min(select(found, position, nowhere), (axis,))
-    return convert_element_type(first, index_dtype)
 
 
 def _is_kept(equation: Equation) -> bool:
@@ -177,8 +103,8 @@ def _is_kept(equation: Equation) -> bool:
 
 
 expand = nested_first(_expand, _is_kept)
-"""Put calls in line and write composite primitives in others, nested programs included.
+"""Inline calls and expand composite primitives, nested programs included.
 
-Programs that a composite primitive holds are expanded with what it is written in, if that has them: its rules of
-differentiation may hold others, which nothing computes any more.
+The programs among a composite primitive's parameters are expanded only if its expansion has them: programs for its
+derivative rules are not computed any more.
 """

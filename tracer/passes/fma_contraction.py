@@ -1,7 +1,7 @@
-"""Products and the sums that they are added to as one operation, rounded once, where `config.fp_contract` says so.
+"""Contraction: a product and the sum that it is added to as one fma, rounded once, where `config.fp_contract` is set.
 
-Only what nothing else reads is taken into a sum: products of f32 and f64 of the sum's own shape. Complex products stay
-as they are, so that a number times its conjugate is real.
+A product is contracted only if nothing else reads it, and it has the sum's shape and is f32 or f64. Complex products
+stay as they are, so that z times its conjugate is real.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Final
 from tracer.ir.dtypes import F32, F64
 from tracer.ir.program import Atom, Equation, Literal, Program, Var
 from tracer.ir.types import ArrayType
+from tracer.passes.base.rewrite import nested_first
+from tracer.passes.base.rewriter import Rewriter
 from tracer.passes.dce import dce
-from tracer.passes.rewrite import nested_first
-from tracer.passes.rewriter import Rewriter
 from tracer.primitives.elementwise.arithmetic import add_p, mul_p, neg_p, sub_p
 from tracer.primitives.elementwise.fma import fma_p
 

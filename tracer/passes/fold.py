@@ -1,7 +1,7 @@
-"""Folding: what is known before the program runs.
+"""Folding: constants computed before the program runs.
 
-Scalars computed from literals become literals, as outside every trace; arrays with one value everywhere are
-read as that value; branches taken for certain and loops of no or one round are put in line.
+Scalars computed from literals become literals, with the values that eager operations give. Arrays with one value
+everywhere are read as that value. Branches with a constant predicate and loops of at most one iteration are inlined.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from tracer.ir.primitive import NoRule, Structured
 from tracer.ir.program import Atom, Equation, Literal, Program, Var
 from tracer.ir.types import ArrayType, StackType, size, with_shape
-from tracer.passes.loops import Loop, loop_of
-from tracer.passes.rewriter import Rewriter, rewriting
+from tracer.passes.base.loops import Loop, loop_of
+from tracer.passes.base.rewriter import Rewriter, rewriting
 from tracer.primitives.base.broadcasting import broadcast_in_dim_p
 from tracer.primitives.base.rules import computed
 from tracer.primitives.base.shapes import optimization_barrier_p, squeeze_p
@@ -45,7 +45,7 @@ def _fold(equation: Equation, at: Rewriter) -> Sequence[Atom] | None:
 
 
 def _evaluate(equation: Equation) -> list[Atom] | None:
-    """Literals alone give literals."""
+    """Compute a scalar operation on literals alone, as literals."""
     primitive, lower = equation.primitive, equation.primitive.lower
     if equation.effects or isinstance(primitive.reference, NoRule) or primitive is optimization_barrier_p:
         return None
@@ -57,18 +57,9 @@ def _evaluate(equation: Equation) -> list[Atom] | None:
     return list(computed(primitive, [a for a in equation.inputs if isinstance(a, Literal)], equation.params))
 
 
-def splat_value(atom: Atom, at: Rewriter) -> Literal | None:
-    """The one value that the atom has everywhere, if it is known."""
-    if isinstance(atom, Literal):
-        return atom
-    broadcast = at.definition(atom, broadcast_in_dim_p)
-    value = broadcast.inputs[0] if broadcast is not None else None
-    return value if isinstance(value, Literal) else None
-
-
 def _read_splats(equation: Equation, at: Rewriter) -> list[Atom] | None:
-    """A pointwise equation reads one value in place of an array of it, if another operand still has the shape."""
-    inputs = tuple(splat_value(a, at) or a for a in equation.inputs)
+    """Let a pointwise equation read one value instead of an array of it, if another operand still has the shape."""
+    inputs = tuple(at.splat(a) or a for a in equation.inputs)
     first = next((a for a in inputs if isinstance(a, Var)), None)
     if first is None or first.type.shape != equation.outputs[0].type.shape or inputs == equation.inputs:
         return None
@@ -76,7 +67,7 @@ def _read_splats(equation: Equation, at: Rewriter) -> list[Atom] | None:
 
 
 def _broadcast_last(equation: Equation, at: Rewriter) -> list[Atom] | None:
-    """A pointwise equation on operands that are all broadcast in one way is computed before they are."""
+    """Compute a pointwise equation before its operands are broadcast, if they all are in one way."""
     inner: list[Atom] = []
     params = None
     for atom in equation.inputs:
@@ -97,7 +88,7 @@ def _broadcast_last(equation: Equation, at: Rewriter) -> list[Atom] | None:
 
 
 def _choose_branch(equation: Equation, at: Rewriter) -> list[Atom] | None:
-    """A branch that is taken for certain: the index is a literal, or all branches are the same."""
+    """Inline the only branch that can run: the index is a literal, or all branches are equal."""
     index, branches = equation.inputs[0], equation.params["branches"]
     if isinstance(index, Literal):
         chosen = branches[min(max(int(index.value), 0), len(branches) - 1)]
@@ -109,7 +100,7 @@ def _choose_branch(equation: Equation, at: Rewriter) -> list[Atom] | None:
 
 
 def _skip_loop(loop: Loop, at: Rewriter) -> list[Atom] | None:
-    """A while_loop whose condition is false on entry returns what it was given."""
+    """Return the initial carry of a while_loop whose condition is false on entry."""
     assert loop.cond is not None
     if loop.cond.effects:
         return None
@@ -118,7 +109,7 @@ def _skip_loop(loop: Loop, at: Rewriter) -> list[Atom] | None:
 
 
 def _value_on(program: Program, operands: Sequence[Atom]) -> Literal | None:
-    """The program's output if the literals among its operands decide it."""
+    """Return the program's output if the literals among its operands decide it."""
     if not any(isinstance(a, Literal) for a in (*operands, *program.outputs)):
         return None
     (output,) = Rewriter(_fold).inline(program, operands)
@@ -126,7 +117,7 @@ def _value_on(program: Program, operands: Sequence[Atom]) -> Literal | None:
 
 
 def _unroll_scan(loop: Loop, at: Rewriter) -> list[Atom] | None:
-    """A scan of no steps returns its carries and empty arrays; one of one step is its body."""
+    """Return the carry and empty arrays for a scan of no steps; inline the body for one step."""
     length = loop.equation.params["length"]
     if length > 1 or any(isinstance(v.type, StackType) for v in loop.ys):
         return None
@@ -142,7 +133,7 @@ def _unroll_scan(loop: Loop, at: Rewriter) -> list[Atom] | None:
 
 
 def _unroll_count(loop: Loop, at: Rewriter) -> list[Atom] | None:
-    """A for_loop of no steps returns what it was given; one of one step is its body."""
+    """Return the initial carry for a for_loop of no steps; inline the body for one step."""
     (count,) = loop.count
     if not isinstance(count, Literal) or count.value > 1:
         return None
@@ -153,4 +144,4 @@ def _unroll_count(loop: Loop, at: Rewriter) -> list[Atom] | None:
 
 
 fold = rewriting(_fold)
-"""Compute what is known, nested programs included."""
+"""Compute constants, nested programs included."""

@@ -1,9 +1,9 @@
-"""Loop-invariant code motion: what a loop computes from its constants alone is computed once, before it.
+"""Loop-invariant code motion: equations of a loop that depend on its constants alone move before it.
 
-Only equations without effects move, so that a loop of no rounds reports no fault. The work of a body that never runs
-is wasted, which is the price of doing it once elsewhere; but nothing moves that may not end (a while_loop), that the
-user counts (a call into Python), or that is cheaper to repeat than to store: arrays larger than what they are
-computed from, such as broadcasts and iotas, unless something else that moves needs them.
+Only equations without effects move, so a loop of no iterations reports no fault. The work is wasted if the body never
+runs; that is the price of doing it once otherwise. Three sorts of equations stay: loops that may not end (a
+while_loop), calls into Python, and equations that are cheaper to repeat than to store. An equation is cheaper to repeat
+if its output is larger than its operands, such as a broadcast or an iota; it moves if an equation that moves needs it.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from tracer.ir.primitive import Structured
 from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.types import StackType, Type, storage_type
 from tracer.ir.visit import equations
-from tracer.passes.loops import loop_of, read_variables
-from tracer.passes.rewriter import Rewriter, rewriting
+from tracer.passes.base.loops import loop_of, read_variables
+from tracer.passes.base.rewriter import Rewriter, rewriting
 from tracer.primitives.base.shapes import optimization_barrier_p
 
 
@@ -38,7 +38,7 @@ def _hoist(equation: Equation, at: Rewriter) -> Sequence[Atom] | None:
 def _without_invariants(
     program: Program, first: int, consts: Sequence[Atom], at: Rewriter
 ) -> tuple[Program, list[Atom]]:
-    """The program reading invariant values as new constants after its own, and those constants, emitted."""
+    """Return the program with invariant values as new constants after its own, and those constants, emitted."""
     last = first + len(consts)
     inputs = program.inputs[first:last]
     values = {v: atom for v, atom in zip(inputs, consts, strict=True) if v.type == atom.type}
@@ -66,7 +66,7 @@ def _without_invariants(
 
 
 def _choose(program: Program, invariant: set[Var]) -> dict[int, bool]:
-    """The equations to move, by number: whether they leave the body, or are only repeated before it for others."""
+    """Return the equations to move, by number: whether they leave the body, or are copied for others that move."""
     candidates: list[int] = []
     for number, equation in enumerate(program.equations):
         if all(a in invariant for a in equation.inputs if isinstance(a, Var)) and _may_move(equation):
@@ -98,7 +98,7 @@ def _is_bound(equation: Equation) -> bool:
 
 
 def _pays(equation: Equation) -> bool:
-    """Whether storing the outputs is no dearer than storing the operands."""
+    """Whether storing the outputs costs no more than storing the operands."""
     variables = [a.type for a in equation.inputs if isinstance(a, Var)]
     outputs = [v.type for v in equation.outputs]
     return bool(variables) and sum(map(_bytes, outputs)) <= max(sum(map(_bytes, variables)), 16)
@@ -116,5 +116,5 @@ _everywhere = rewriting(_hoist)
 
 
 def hoist(program: Program) -> Program:
-    """Move invariant work out of loops, inner ones first."""
+    """Move invariant equations out of loops, inner loops first."""
     return _everywhere(program) if program.holds_programs else program

@@ -1,7 +1,7 @@
-"""Inlining of calls: a call gives way to its program where that is small, or where it is called once.
+"""Inlining: a call is replaced by its program if that is small, or called once.
 
-A big program that is called several times is kept, so that the passes rewrite it once; `expand` inlines the rest.
-Functions with derivative rules of their own need those no more and are inlined always.
+A large program that is called several times is kept, so that the passes rewrite it once; `expand` inlines it later.
+Functions with derivative rules of their own no longer need the rules and are always inlined.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from tracer.ir.primitive import Structured
 from tracer.ir.program import Atom, Equation, Program
 from tracer.ir.visit import equations
-from tracer.passes.loops import called_program
-from tracer.passes.rewrite import nested_first
-from tracer.passes.rewriter import Rewriter
+from tracer.passes.base.loops import called_program
+from tracer.passes.base.rewrite import nested_first
+from tracer.passes.base.rewriter import Rewriter
 
-_MOST_EQUATIONS = 400  # that copies of a program called several times may have together
+_MOST_EQUATIONS = 400  # in all copies of a program that is called several times
 
 
 def _inline(program: Program) -> Program:
@@ -35,11 +35,11 @@ def _inline(program: Program) -> Program:
         if equation.primitive.lower == Structured("call"):
             count = counts.get(id(callee))
             if count is None or (count > 1 and count * sizes[id(callee)] > _MOST_EQUATIONS):
-                return None  # kept when its caller was looked at, or too big now
+                return None  # kept when its caller was rewritten, or too large now
         return at.inline(callee, equation.inputs)
 
     return Rewriter(rule).run(program)
 
 
 inline = nested_first(_inline)
-"""Put calls in line where that pays, nested programs included."""
+"""Inline calls where that pays, nested programs included."""

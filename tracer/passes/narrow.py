@@ -1,9 +1,9 @@
-"""Narrow interfaces: what a branch or loop need not be told, or need not tell, goes around it.
+"""Narrowing: values that a branch or loop need not receive, or need not return, bypass it.
 
 - A carry that the body returns unchanged is a constant, and its final value the initial one.
-- A constant or operand that is a literal, or an array of one value or of counts, is written inside.
+- A constant or operand that is a literal, an array of one value or an iota, is written inside.
 - Operands given twice are given once; outputs returned twice are returned once.
-- An output that is an operand, a literal, or the slices of an operand as they came, is read where it came from.
+- An output that is an operand, a literal, or the unchanged slices of an operand, is read from its origin.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from dataclasses import replace
 from tracer.ir.program import Atom, Equation, Literal, Program, Var
 from tracer.ir.types import ArrayType, StackType, with_shape
 from tracer.ir.visit import substitute, substitute_atoms
-from tracer.passes.loops import Loop, loop_of, pick
-from tracer.passes.rewrite import rewrite_parameters
-from tracer.passes.rewriter import Rewriter
+from tracer.passes.base.loops import Loop, loop_of, pick
+from tracer.passes.base.rewrite import rewrite_parameters
+from tracer.passes.base.rewriter import Rewriter
 from tracer.primitives.base.broadcasting import broadcast_in_dim_p
 from tracer.primitives.base.shapes import iota_p
 from tracer.primitives.control.cond import cond_p
@@ -45,13 +45,16 @@ def narrow(program: Program) -> Program:
     return each(program)
 
 
-# What an operand is, written inside
+# Operands written inside
 
 Inside = Literal | Equation | int | None  # a literal, the equation that makes it, the position of an equal operand
 
 
 def _insides(operands: Sequence[Atom], programs: Sequence[Program], first: int, at: Rewriter) -> list[Inside]:
-    """What can be written in the programs in place of the operands, which are their inputs from `first` on."""
+    """Return a replacement, to write inside the programs, for each operand that has one.
+
+    The operands are the programs' inputs from `first` on.
+    """
     seen: dict[Var, int] = {}
     found: list[Inside] = []
     for position, operand in enumerate(operands):
@@ -69,7 +72,7 @@ def _insides(operands: Sequence[Atom], programs: Sequence[Program], first: int, 
 
 
 def _written_inside(program: Program, insides: Sequence[Inside], first: int) -> Program:
-    """The program with these written in place of its inputs from `first` on, which are gone."""
+    """Return the program with the replacements inside instead of its inputs from `first` on."""
     own = program.inputs[first : first + len(insides)]
     replaced: dict[Var, Atom] = {}
     equations: list[Equation] = []
@@ -90,7 +93,7 @@ def _written_inside(program: Program, insides: Sequence[Inside], first: int) -> 
 
 
 def _given(insides: Sequence[Inside]) -> list[bool]:
-    """Which operands still have to be given."""
+    """Return which operands still have to be given."""
     return [inside is None for inside in insides]
 
 
@@ -98,7 +101,7 @@ def _given(insides: Sequence[Inside]) -> list[bool]:
 
 
 def _branches(equation: Equation, at: Rewriter) -> list[Atom] | None:
-    """A cond with fewer operands and outputs."""
+    """Rewrite a cond to one with fewer operands and outputs."""
     branches: tuple[Program, ...] = equation.params["branches"]
     operands = equation.inputs[1:]
     insides = _insides(operands, branches, 0, at)
@@ -117,24 +120,24 @@ def _branches(equation: Equation, at: Rewriter) -> list[Atom] | None:
 
 
 def _around_branches(branches: Sequence[Program], operands: Sequence[Atom], position: int) -> Atom | None:
-    """What all branches return there, if it is a literal or an operand."""
+    """Return the literal or operand that all branches return at the position, if there is one."""
     outputs = [branch.outputs[position] for branch in branches]
     first = outputs[0]
     if isinstance(first.type, StackType):
         return None
     if isinstance(first, Literal):
         return first if all(atom == first for atom in outputs) else None
-    places = [b.inputs.index(a) if a in b.inputs else -1 for b, a in zip(branches, outputs, strict=True)]
-    if places[0] < 0 or any(place != places[0] for place in places):
+    positions = [b.inputs.index(a) if a in b.inputs else -1 for b, a in zip(branches, outputs, strict=True)]
+    if positions[0] < 0 or any(n != positions[0] for n in positions):
         return None
-    operand = operands[places[0]]
+    operand = operands[positions[0]]
     return operand if operand.type == first.type else None
 
 
 def _repeated(outputs: Sequence[object]) -> list[int | None]:
-    """For each output the position of an equal earlier one; those that are None stand for themselves.
+    """Return for each output the position of an equal earlier one, or None. An output given as None equals no other.
 
-    Stacks do, for the schedule changes them in place.
+    Stacks are given as None, since the schedule changes them in place.
     """
     seen: dict[object, int] = {}
     found = [
@@ -150,7 +153,7 @@ def _assembled(
     at: Rewriter,
     outputs: Sequence[Var],
 ) -> list[Atom]:
-    """All outputs in order: from elsewhere, from an earlier one, or from what the narrowed equation returns."""
+    """Return all outputs in order: from elsewhere, from an earlier output, or from the narrowed equation."""
     given = iter(results)
     found: list[Atom] = []
     for value, earlier, variable in zip(around, again, outputs, strict=True):
@@ -165,7 +168,7 @@ def _assembled(
 
 
 def _loop(equation: Equation, at: Rewriter) -> list[Atom] | None:
-    """A loop with fewer constants, carries, xs and ys."""
+    """Rewrite a loop to one with fewer constants, carries, xs and ys."""
     loop = loop_of(equation)
     if loop is None:
         return None
@@ -184,7 +187,7 @@ def _loop(equation: Equation, at: Rewriter) -> list[Atom] | None:
 
 
 def _without_idle_carries(loop: Loop) -> tuple[Loop, list[Atom | None]]:
-    """Carries that never change become constants; their final values, for those that did."""
+    """Turn carries that never change into constants. Return the loop, and the final values of such carries."""
     finals: list[Atom | None] = []
     for variable, atom, start in zip(loop.carry_inputs, loop.next_carry, loop.carry, strict=True):
         idle = atom is variable or (isinstance(atom, Literal) and atom == start)
@@ -215,7 +218,7 @@ def _without_idle_carries(loop: Loop) -> tuple[Loop, list[Atom | None]]:
 
 
 def _with_known_consts(loop: Loop, at: Rewriter) -> Loop:
-    """Literals and the like among the constants written inside."""
+    """Write literals, splats and iotas among the constants inside."""
     insides = _insides(loop.consts, [loop.body], len(loop.count), at)
     if not all(_given(insides)):
         body = _written_inside(loop.body, insides, len(loop.count))
@@ -230,7 +233,7 @@ def _with_known_consts(loop: Loop, at: Rewriter) -> Loop:
 
 
 def _with_known_xs(loop: Loop, at: Rewriter) -> Loop:
-    """Slices of an array of one value are that value."""
+    """Replace slices of an array of one value by that value."""
     insides: list[Inside] = []
     for variable, operand in zip(loop.x_inputs, loop.xs, strict=True):
         made = at.definition(operand, broadcast_in_dim_p)
@@ -248,7 +251,10 @@ def _with_known_xs(loop: Loop, at: Rewriter) -> Loop:
 
 
 def _without_idle_ys(loop: Loop, at: Rewriter) -> tuple[Loop, list[Atom | None], list[int | None]]:
-    """ys that are known without the loop, and those that repeat an earlier one."""
+    """Drop ys that are computable without the loop, and ys that repeat an earlier one.
+
+    Return the loop, the values of the former, and the positions of the latter's originals.
+    """
     consts = dict(zip(loop.const_inputs, loop.consts, strict=True))
     slices = dict(zip(loop.x_inputs, loop.xs, strict=True))
     length: int = loop.equation.params.get("length", 0)

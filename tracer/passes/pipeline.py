@@ -10,6 +10,7 @@ from typing import Any, Final
 from tracer.ir.check import check_program
 from tracer.ir.program import Program
 from tracer.ir.visit import equations
+from tracer.passes.base.rewrite import Pass
 from tracer.passes.cse import cse
 from tracer.passes.dce import dce
 from tracer.passes.expand import expand
@@ -19,7 +20,6 @@ from tracer.passes.hoist import hoist
 from tracer.passes.inline import inline
 from tracer.passes.narrow import narrow
 from tracer.passes.powers import powers
-from tracer.passes.rewrite import Pass
 from tracer.passes.simplify import simplify
 from tracer.passes.stacked_products import stacked_products
 from tracer.passes.unroll import unroll

@@ -1,4 +1,4 @@
-"""Powers by known exponents as products. Products are rounded otherwise than `pow`, by an ulp or two at most."""
+"""Powers with constant exponents as products. A product is rounded differently from `pow`, by an ulp or two at most."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Final
 
 from tracer.ir import dtypes
 from tracer.ir.program import Atom, Equation, Literal
-from tracer.passes.rewriter import Rewriter, rewriting
-from tracer.passes.rules import Rules, by_primitive
+from tracer.passes.base.rewriter import Rewriter, rewriting
+from tracer.passes.base.rules import Rules, by_primitive
 from tracer.primitives.elementwise.arithmetic import div_p, mul_p
 from tracer.primitives.elementwise.powers import pow_p
 
 
 def known_power(equation: Equation, at: Rewriter) -> Atom | None:
-    """pow(x, y) for y = -1, 0, 1, 2, 3, 4 and real x. NaN to the power 0 is 1, as in C."""
+    """Rewrite pow(x, y) for y = -1, 0, 1, 2, 3, 4 and real x. NaN to the power 0 is 1, as in C."""
     x, y = equation.inputs
     if not isinstance(y, Literal) or not dtypes.is_float(y.type.dtype):
         return None
@@ -38,4 +38,4 @@ def known_power(equation: Equation, at: Rewriter) -> Atom | None:
 POWERS: Final[Rules] = (((pow_p,), (known_power,)),)
 
 powers = rewriting(by_primitive(POWERS))
-"""Write known powers as products, nested programs included."""
+"""Write powers with constant exponents as products, nested programs included."""

@@ -1,4 +1,7 @@
-"""Algebraic simplification: the table of all rewrites, which hold bit for bit but for `turning`, and their pass."""
+"""Algebraic simplification: the table of all rewrite rules, and their pass.
+
+The rules hold bit for bit, except `transpose_folding`.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,23 @@ from tracer.passes.algebra.identities import IDENTITIES
 from tracer.passes.algebra.indexing import INDEXING, check_what_holds
 from tracer.passes.algebra.layouts import LAYOUTS
 from tracer.passes.algebra.ranges import RANGES
-from tracer.passes.algebra.select_rules import CHOICES
-from tracer.passes.algebra.transpose_folding import TURNING
-from tracer.passes.algebra.trivial_reductions import REDUCING
-from tracer.passes.rewriter import Rewriter, rewriting
-from tracer.passes.rules import Rules, by_primitive
+from tracer.passes.algebra.select_rules import SELECT_RULES
+from tracer.passes.algebra.transpose_folding import TRANSPOSE_FOLDING
+from tracer.passes.algebra.trivial_reductions import TRIVIAL_REDUCTIONS
+from tracer.passes.base.rewriter import Rewriter, rewriting
+from tracer.passes.base.rules import Rules, by_primitive
 from tracer.primitives.control.effects import check_p
 
-RULES: Final[Rules] = (*IDENTITIES, *CHOICES, *CONVERSIONS, *LAYOUTS, *INDEXING, *REDUCING, *TURNING, *RANGES)
+RULES: Final[Rules] = (
+    *IDENTITIES,
+    *SELECT_RULES,
+    *CONVERSIONS,
+    *LAYOUTS,
+    *INDEXING,
+    *TRIVIAL_REDUCTIONS,
+    *TRANSPOSE_FOLDING,
+    *RANGES,
+)
 
 _rewrite = by_primitive(RULES)
 

@@ -1,10 +1,10 @@
-"""Products of the steps of a scan, made all at once: before it of what it is given, after it of what it leaves.
+"""Matrix products of a scan's steps, computed at once: before the scan from its inputs, after it from its outputs.
 
-- A step's slice by a matrix that never changes, as a recurrent net's inputs by its weights, is a slice of one product.
-- A carry that only sums products, as the gradient by such weights does, is one product that sums over the steps, too.
+- A step's slice times a constant matrix, such as a recurrent net's input times its weights, is a slice of one product.
+- A carry that only sums products, such as the gradient by these weights, is one product that also sums over the steps.
 
-A product at once reads the other matrix once, and threads share it. What is stored for it, a step, is an eighth of the
-matrix at most, or no larger than the sum, and no larger by far than the slices that there are.
+A product at once reads the other matrix once, and threads share it. The values that a step stores for it are limited:
+an eighth of the matrix at most, or no larger than the sum; and not much larger than the existing slices.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any, Final
 from tracer.ir import dtypes
 from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.types import ArrayType, Type
-from tracer.passes.loops import Loop, loop_of, pick
-from tracer.passes.rewriter import Rewriter, rewriting
+from tracer.passes.base.loops import Loop, loop_of, pick
+from tracer.passes.base.rewriter import Rewriter, rewriting
 from tracer.primitives.base.broadcasting import reduce_sum_p
 from tracer.primitives.base.shapes import transpose_p
 from tracer.primitives.control.scan import scan_p
@@ -26,8 +26,8 @@ from tracer.primitives.elementwise.arithmetic import add_p
 from tracer.primitives.linalg.dot_general import dot_general_p
 
 _LEAST: Final = 4  # steps
-_FEW: Final = 8  # of what a step computes, in the matrix that it reads: more of them keep that busy by themselves
-_MORE: Final = 4  # times the slices that there are, at most
+_FEW: Final = 8  # matrix size over step result: a larger result keeps the matrix busy within the step
+_MORE: Final = 4  # times the existing slices, at most
 
 
 def _stacked(equation: Equation, at: Rewriter) -> Sequence[Atom] | None:
@@ -45,7 +45,7 @@ def _stacked(equation: Equation, at: Rewriter) -> Sequence[Atom] | None:
 
 
 def _products_of_slices(loop: Loop, at: Rewriter) -> Loop:
-    """The loop with products of slices and constants among its slices."""
+    """Return the loop with products of slices and constants among its slices."""
     slices = _outside(loop.x_inputs, loop.xs, stacked=True)
     consts = _outside(loop.const_inputs, loop.consts)
     most = _MORE * _bytes(*[v.type for v in loop.x_inputs])
@@ -73,7 +73,10 @@ def _products_of_slices(loop: Loop, at: Rewriter) -> Loop:
 
 
 def _outside(inputs: Sequence[Var], operands: Sequence[Atom], *, stacked: bool = False) -> dict[Var, Atom]:
-    """What inputs of the body are outside, where their types say that they are the same."""
+    """Map the body's float inputs to the loop's operands, where their types agree.
+
+    stacked: whether the operands have a leading axis of steps.
+    """
     pairs = zip(inputs, operands, strict=True)
     return {v: atom for v, atom in pairs if v.type.shape == atom.type.shape[stacked:] and _is_float(v.type)}
 
@@ -83,17 +86,17 @@ def _outside(inputs: Sequence[Var], operands: Sequence[Atom], *, stacked: bool =
 
 @dataclass(slots=True)
 class _Sum:
-    """A carry that only sums: what is added in a step, and how that is made."""
+    """Carry that only sums: the addition of a step, and the equation that makes its term."""
 
     position: int
     added: Equation
     made: Equation  # the product, or the sum of a value's elements
-    order: tuple[int, ...] | None  # of the product's axes in what is added
+    order: tuple[int, ...] | None  # of the product's axes in the added term
 
 
 @dataclass(slots=True)
 class _Sums:
-    """The carries of a loop that are summed after it, and the values of the steps that they are made of."""
+    """Carries of a loop that are summed after it, and the values of the steps that the sums need."""
 
     loop: Loop
     chosen: list[_Sum] = field(default_factory=list)
@@ -125,7 +128,7 @@ class _Sums:
         return any(a in self.loop.const_inputs for a in operands)
 
     def emit(self, at: Rewriter) -> list[Atom]:
-        """The loop without these carries, and their values after it."""
+        """Emit the loop without these carries, and their sums after it. Return all the loop's outputs."""
         loop, length = self.loop, self.loop.equation.params["length"]
         gone = {s.position: s for s in self.chosen}
         flags = [n not in gone for n in range(len(loop.carry))]
@@ -148,7 +151,7 @@ class _Sums:
 
 
 def _sum_of(position: int, old: Var, new: Atom, definitions: dict[Var, Equation]) -> _Sum | None:
-    """The carry as a sum of products, or of the elements of a value."""
+    """Return the carry as a sum of products, or of the elements of a value; None if it is neither."""
     added = definitions.get(new) if isinstance(new, Var) else None
     if added is None or added.primitive is not add_p or old not in added.inputs or not _is_float(old.type):
         return None
@@ -165,7 +168,7 @@ def _sum_of(position: int, old: Var, new: Atom, definitions: dict[Var, Equation]
 
 
 def _added(sum: _Sum, start: Atom, stacks: dict[Var, Atom], at: Rewriter) -> Atom:
-    """What the carry is after the scan."""
+    """Emit the value of the carry after the scan."""
     made = sum.made
     operands = [stacks[a] for a in made.inputs if isinstance(a, Var)]
     if made.primitive is reduce_sum_p:
@@ -189,4 +192,4 @@ def _bytes(*types: Type) -> int:
 
 
 stacked_products = rewriting(_stacked)
-"""Make products of the steps of scans at once, where that pays."""
+"""Compute the matrix products of scans' steps at once, where that pays."""

@@ -1,6 +1,6 @@
-"""Unrolling: a scan that asks for it takes several steps a round; the steps that are left over follow in line.
+"""Unrolling: a scan with `unroll` takes several steps per iteration; the remaining steps follow inline.
 
-It comes after derivatives and batches, which keep the parameter, so that every scan made of an unrolled one is, too.
+The pass runs after differentiation and batching, which keep the parameter: scans made of an unrolled one unroll, too.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tracer.ir.program import Atom, Equation, Program
-from tracer.passes.rewriter import Rewriter, rewriting
+from tracer.passes.base.rewriter import Rewriter, rewriting
 from tracer.primitives.arrays.slice_pad_concatenate import concatenate, slice_in_dim
 from tracer.primitives.arrays.zeros import zeros
 from tracer.primitives.base.broadcasting import expand_dims
@@ -31,29 +31,29 @@ def _unroll(equation: Equation, at: Rewriter) -> Sequence[Atom] | None:
 def _written(
     inputs: Sequence[Any], *, body: Program, length: int, reverse: bool, consts: int, carries: int, unroll: int
 ) -> list[Any]:
-    """The whole scan: rounds of `unroll` steps, and the rest behind them, or before them where steps go backwards."""
+    """Write the whole scan: iterations of `unroll` steps, and the remainder after them, or before them in reverse."""
     parts = split_parts(inputs, consts, carries)
     steps = min(unroll, length)
-    rounds = length // steps if steps else 0
-    if rounds < 2:
+    iterations = length // steps if steps else 0
+    if iterations < 2:
         carry, ys = _steps(body, parts, length, reverse)
         return [*carry, *ys]
-    whole = rounds * steps
+    whole = iterations * steps
     rest = Parts(parts.consts, parts.carry, [slice_in_dim(x, whole, length) for x in parts.xs])
     before: list[Any] = []
     if reverse and whole < length:
         carry, before = _steps(body, rest, length - whole, reverse)
         parts = parts._replace(carry=carry)
-    blocks = [reshape(slice_in_dim(x, 0, whole), (rounds, steps, *x.shape[1:])) for x in parts.xs]
-    carry, stacked = _rounds(body, parts._replace(xs=blocks), rounds, steps, reverse)
+    blocks = [reshape(slice_in_dim(x, 0, whole), (iterations, steps, *x.shape[1:])) for x in parts.xs]
+    carry, stacked = _iterations(body, parts._replace(xs=blocks), iterations, steps, reverse)
     ys = [reshape(y, (whole, *y.shape[2:])) for y in stacked]
     if not reverse and whole < length:
         carry, before = _steps(body, rest._replace(carry=carry), length - whole, reverse)
     return [*carry, *(concatenate(pair, 0) for pair in zip(ys, before, strict=True))] if before else [*carry, *ys]
 
 
-def _rounds(body: Program, parts: Parts, rounds: int, steps: int, reverse: bool) -> tuple[list[Any], list[Any]]:
-    """The scan over rounds: the carries, and the ys as [rounds, steps, ...]."""
+def _iterations(body: Program, parts: Parts, iterations: int, steps: int, reverse: bool) -> tuple[list[Any], list[Any]]:
+    """Write the scan over iterations. Return the carries, and the ys as [iterations, steps, ...]."""
     a, b = len(parts.consts), len(parts.carry)
 
     def several(inputs: list[Any]) -> list[Any]:
@@ -62,12 +62,12 @@ def _rounds(body: Program, parts: Parts, rounds: int, steps: int, reverse: bool)
 
     types = [x.type for x in (*parts.consts, *parts.carry)] + [slice_type(x.type) for x in parts.xs]
     program = stage(several, types, name=body.name).program
-    results = scan_program(program, parts.consts, parts.carry, parts.xs, length=rounds, reverse=reverse)
+    results = scan_program(program, parts.consts, parts.carry, parts.xs, length=iterations, reverse=reverse)
     return list(results[:b]), list(results[b:])
 
 
 def _steps(body: Program, parts: Parts, count: int, reverse: bool) -> tuple[list[Any], list[Any]]:
-    """Steps in line: the carries, and the ys stacked."""
+    """Write steps inline. Return the carries, and the ys stacked."""
     carry, rows = list(parts.carry), []
     for step in reversed(range(count)) if reverse else range(count):
         slices = [squeeze(slice_in_dim(x, step, step + 1), (0,)) for x in parts.xs]
@@ -81,4 +81,4 @@ def _steps(body: Program, parts: Parts, count: int, reverse: bool) -> tuple[list
 
 
 unroll = rewriting(_unroll)
-"""Write scans as they ask to be, nested ones first."""
+"""Unroll the scans that ask for it, nested ones first."""

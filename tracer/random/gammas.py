@@ -36,7 +36,7 @@ from tracer.random.uniform import uniform_of
 from tracer.trace.array import Array
 from tracer.trace.integers import integer
 from tracer.trace.source import here
-from tracer.transforms.custom.custom_rules import custom_jvp
+from tracer.transforms.custom.derivatives import custom_jvp
 
 
 def gamma(key: Parameter, a: Parameter, shape: Any = None, dtype: Any = None) -> Array:

@@ -19,7 +19,7 @@ from tracer.primitives.elementwise import special
 from tracer.scipy.incomplete_beta import incomplete_beta, incomplete_beta_rest
 from tracer.scipy.normal import ndtr
 from tracer.trace.array import Array
-from tracer.transforms.custom.custom_rules import custom_jvp
+from tracer.transforms.custom.derivatives import custom_jvp
 from tracer.transforms.jacobian_products import jvp
 
 

@@ -12,7 +12,7 @@ from tracer.numpy import absolute, exp, expm1, finfo, hypot, iscomplexobj, isfin
 from tracer.numpy.core.conversion import array_of
 from tracer.numpy.core.promotion import promoted_inexact, promoted_real
 from tracer.trace.array import Array
-from tracer.transforms.custom.custom_rules import custom_jvp
+from tracer.transforms.custom.derivatives import custom_jvp
 
 
 def xlogy(x: Any, y: Any) -> Array:

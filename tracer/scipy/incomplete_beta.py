@@ -37,7 +37,7 @@ from tracer.numpy import (
 from tracer.numpy.core.conversion import cast
 from tracer.primitives.elementwise import special
 from tracer.trace.array import Array
-from tracer.transforms.custom.custom_rules import custom_jvp
+from tracer.transforms.custom.derivatives import custom_jvp
 from tracer.transforms.jacobian_products import jvp
 
 _TERMS = 20_000.0  # enough for a and b up to 1e7

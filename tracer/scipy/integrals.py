@@ -35,7 +35,7 @@ from tracer.settings import config
 from tracer.trace.array import Array
 from tracer.trace.integers import integer
 from tracer.trace.source import here
-from tracer.transforms.custom.custom_rules import custom_jvp
+from tracer.transforms.custom.derivatives import custom_jvp
 
 _FRACTIONS = 120  # terms of the continued fraction of Eₙ, whose error is 1e-17 at 1
 _POWERS = 20  # terms of its series, of which the last is 1e-20 there

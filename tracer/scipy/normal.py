@@ -17,7 +17,7 @@ from tracer.numpy.core.promotion import promoted_real
 from tracer.primitives.elementwise import special
 from tracer.trace.array import Array
 from tracer.trace.integers import integer
-from tracer.transforms.custom.custom_rules import custom_jvp
+from tracer.transforms.custom.derivatives import custom_jvp
 
 # Numerators and denominators of AS 241, from the highest power down, around the median, in the tails, and far out.
 _MEDIAN = (

@@ -66,7 +66,7 @@ from tracer.scipy.zetas import zeta
 from tracer.trace.array import Array
 from tracer.trace.docstrings import say_of_elements
 from tracer.trace.tracebacks import set_boundaries
-from tracer.transforms.custom.custom_rules import custom_jvp
+from tracer.transforms.custom.derivatives import custom_jvp
 
 
 def softmax(x: Any, axis: int | Sequence[int] | None = None) -> Array:

@@ -1,1 +1,1 @@
-"""From Python to programs: the one tracer, arrays, trees and source locations."""
+"""Tracing of Python to programs: traces, arrays, trees and source locations."""

@@ -1,7 +1,7 @@
-"""What a Python branch on a traced value is in the user's source: which statement, on what, and how to say it instead.
+"""Python branches on traced values: the statement, the expression it tests, and a remedy, for error messages.
 
-Read from the position of the running instruction and the syntax tree of its file, when an error is raised; where the
-source is not to be had the general words remain.
+Found from the position of the running instruction and the syntax tree of its file, when an error is raised. Where the
+source is not available, the general words remain.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 GENERAL = "`if`, `while`, `and`, `not` or `assert`"
 REMEDY = "lax.cond(x > 0, lambda: a, lambda: b), tnp.where(x > 0, a, b), or lax.while_loop"
-LONGEST = 60  # characters of an expression that is shown whole
+LONGEST = 60  # characters; a longer expression is not shown
 
 Position = tuple[int, int, int, int]  # first line, last line, first column and last column in bytes
 
 
 class Branch(NamedTuple):
-    """statement: in backticks; asked: the expression whose truth is asked for, if known; remedy: in its words."""
+    """Branch in the user's code. statement: in backticks. asked: the tested expression. remedy: in its words."""
 
     statement: str = GENERAL
     asked: str | None = None
@@ -28,7 +28,7 @@ class Branch(NamedTuple):
 
 
 def branch_at(frame: FrameType | None) -> Branch:
-    """The branch that the frame is taking."""
+    """Return the branch that the frame is taking."""
     if frame is None:
         return Branch()
     place = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None,) * 4)
@@ -40,18 +40,18 @@ def branch_at(frame: FrameType | None) -> Branch:
         tree = ast.parse(source)
     except SyntaxError:
         return Branch()
-    way = _way(tree, (first, last, start, end))
-    return _branch(way) if way else Branch()
+    path = _path(tree, (first, last, start, end))
+    return _branch(path) if path else Branch()
 
 
-def _way(tree: ast.AST, place: Position) -> list[ast.AST]:
-    """The nodes from the root down to the expression at the position; none if there is no such expression."""
-    way: list[ast.AST] = [tree]
+def _path(tree: ast.AST, place: Position) -> list[ast.AST]:
+    """Return the nodes from the root down to the expression at the position; none if there is no such expression."""
+    path: list[ast.AST] = [tree]
     while True:
-        below = [node for node in ast.iter_child_nodes(way[-1]) if _holds(node, place)]
+        below = [node for node in ast.iter_child_nodes(path[-1]) if _holds(node, place)]
         if not below:
-            return way if _position(way[-1]) == place else []
-        way.append(below[0])
+            return path if _position(path[-1]) == place else []
+        path.append(below[0])
 
 
 def _position(node: ast.AST) -> Position | None:
@@ -68,12 +68,12 @@ def _holds(node: ast.AST, place: Position) -> bool:
     return (first, start) <= (place[0], place[2]) and (place[1], place[3]) <= (last, end)
 
 
-def _branch(way: list[ast.AST]) -> Branch:
-    """The nearest statement or operator around the expression that wants to know whether it is true."""
-    asked = way[-1]
+def _branch(path: list[ast.AST]) -> Branch:
+    """Return the nearest statement or operator around the expression that tests its truth."""
+    asked = path[-1]
     if isinstance(asked, ast.If | ast.IfExp | ast.While | ast.Assert):  # the instruction is the statement's own
         asked = asked.test
-    for node, outer in zip(way[::-1], [*way[-2::-1], None], strict=True):
+    for node, outer in zip(path[::-1], [*path[-2::-1], None], strict=True):
         match node:
             case ast.Compare(left=a, ops=[first, second, *_], comparators=[b, c, *_]) if node is asked:
                 pairs = ast.Compare(a, [first], [b]), ast.Compare(b, [second], [c])
@@ -92,7 +92,7 @@ def _branch(way: list[ast.AST]) -> Branch:
             case ast.comprehension():
                 return Branch("`if`", _text(asked), f"tnp.where({_text(asked)}, a, b) on whole arrays")
             case ast.While(test=test):
-                remedy = f"lax.while_loop(cond, body, carry), with `{_text(test)}` as what cond returns of the carry"
+                remedy = f"lax.while_loop(cond, body, carry), where cond returns `{_text(test)}` of the carry"
                 return Branch("`while`", _text(asked), remedy)
             case ast.Assert(test=test):
                 return Branch("`assert`", _text(asked), f"tracer.check({_text(test)}, message) raises when it runs")
@@ -109,7 +109,7 @@ def _choice(test: ast.expr, a: str, b: str) -> str:
 
 
 def _results(node: ast.If, outer: ast.AST | None) -> tuple[str, str]:
-    """What the two ways of an `if` return, where they are a single `return` each."""
+    """Return the results of both arms of an `if`, where each is a single `return`."""
     after = node.orelse
     if not after and outer is not None:
         siblings = next((body for _, body in ast.iter_fields(outer) if isinstance(body, list) and node in body), [])

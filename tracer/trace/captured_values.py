@@ -1,11 +1,11 @@
-"""What a function reads from outside while it is traced to be compiled: NumPy arrays, and values of arrays.
+"""Captured values: the NumPy arrays, and the values of arrays, that a function reads from outside while it is traced.
 
-An operation on a NumPy array takes a copy of it into the trace. If, at the end, somebody else still holds the array,
-and it is as it was, then the program reads the array itself whenever it runs: whoever writes to it is heard. Arrays
-that only the trace has seen, or that were written to during the trace, stay the copies that they are.
+An operation on a NumPy array copies it into the trace. If the array has not changed at the end, and another object
+still refers to it, the program reads the array itself whenever it runs. Later writes to the array then have effect. An
+array that only the trace refers to, or that was written to during the trace, stays a copy.
 
-Where tracing itself looks at values, as `if` and masks do, the program holds for these values only: they are noted, so
-that a later call can compare.
+Where tracing itself reads values, as `if` and masks do, the program is valid for these values only. They are recorded,
+so that a later call can compare.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ Value = np.ndarray[Any, Any]
 
 
 class Seen(NamedTuple):
-    """A value that tracing looked at: of a handle, which may be rebound, or of a NumPy array, which may be changed."""
+    """Value that tracing read: of a handle, which may be rebound, or of a NumPy array, which may be written to."""
 
     holder: Array | Value
-    value: Value  # as it was
+    value: Value  # when it was read
 
 
 class _Source(NamedTuple):
@@ -38,7 +38,7 @@ class _Source(NamedTuple):
 
 
 class Outside:
-    """One trace's record. serial: handles that belong to traces before it, or to none, are from outside."""
+    """Record of one trace. serial: handles of earlier traces, or of none, are from outside."""
 
     def __init__(self, serial: int) -> None:
         self._serial = serial
@@ -48,7 +48,7 @@ class Outside:
         self._looked: set[int] = set()  # ids of sources
 
     def copy_of(self, array: Value, native: Value) -> Value:
-        """A copy of a NumPy array as it is now. native: the same in the layout that tracer has."""
+        """Return a copy of a NumPy array as it is now. native: the array in tracer's layout."""
         source = self._sources.setdefault(id(array), _Source(array, []))
         if not (source.copies and same_bits(source.copies[-1], native)):
             source.copies.append(native.copy() if np.may_share_memory(native, array) else native)
@@ -56,7 +56,7 @@ class Outside:
         return source.copies[-1]
 
     def look(self, array: Array) -> None:
-        """Note that tracing has looked at the value of a handle."""
+        """Record that tracing read the value of a handle."""
         value = array._value
         source = self._source_of.get(id(value))
         if source is not None:
@@ -65,28 +65,28 @@ class Outside:
             self._seen[id(array)] = Seen(array, value)
 
     def look_at(self, array: Value, native: Value) -> None:
-        """Note that tracing has looked at the values of a NumPy array."""
+        """Record that tracing read the values of a NumPy array."""
         self.copy_of(array, native)
         self._looked.add(id(array))
 
     def inherit(self, seen: Iterable[Seen]) -> None:
-        """Note what an inner function's trace looked at, whose program becomes a part of this one."""
+        """Record the values that an inner function's trace read, whose program becomes a part of this one."""
         for one in seen:
             self._seen[id(one.holder)] = one
 
     def captured(self, constants: Sequence[Array]) -> list[Array | Value]:
-        """What the finished trace's constants stand for: handles, or the NumPy arrays that they were copied from."""
+        """Return the origins of the finished trace's constants: handles, or the NumPy arrays that were copied."""
         shared = {key: source for key, source in self._sources.items() if self._is_shared(source)}
         found = ((array, shared.get(self._source_of.get(id(array._value), 0))) for array in constants)
         return [array if source is None else _plain(source.array) for array, source in found]
 
     def seen(self) -> list[Seen]:
-        """The values that tracing looked at, and that may be others at a later call."""
+        """Return the values that tracing read, and that may differ at a later call."""
         sources = [source for key, source in self._sources.items() if key in self._looked and self._is_shared(source)]
         return [*self._seen.values(), *(Seen(_plain(source.array), source.copies[-1]) for source in sources)]
 
     def _is_shared(self, source: _Source) -> bool:
-        """Whether somebody else holds the array, and nobody has written to it since it was first copied."""
+        """Whether another object refers to the array, and nothing has written to it since its first copy."""
         return not _is_ours(source) and len(source.copies) == 1 and same_bits(source.array, source.copies[0])
 
 
@@ -95,18 +95,18 @@ def _plain(array: Value) -> Value:
 
 
 def _is_ours(source: _Source) -> bool:
-    """Whether nobody but the record refers to the array, or to the one that it is a view of."""
+    """Whether only the record refers to the array, and to its base if it is a view."""
     counted = getattr(sys, "getrefcount", None)
-    if counted is None or counted(source[0]) > 2:  # the record's, and that of the call
+    if counted is None or counted(source[0]) > 2:  # the references of the record and of the call
         return False
     if source[0].base is None:
         return bool(source[0].flags.owndata)
     owner = type(source[0].base) is np.ndarray and source[0].base.base is None and source[0].base.flags.owndata
-    return owner and counted(source[0].base) <= 2  # the view's, and that of the call
+    return owner and counted(source[0].base) <= 2  # the references of the view and of the call
 
 
 def same_bits(array: Value, expected: Value) -> bool:
-    """Whether both have the same dtype, but for its byte order, shape, and bytes, NaNs and zeros included."""
+    """Whether both arrays have equal shapes, bytes (NaNs and zeros included), and dtypes up to byte order."""
     if array.shape != expected.shape or array.dtype.newbyteorder("=") != expected.dtype:
         return False
     native = np.ascontiguousarray(array, expected.dtype).reshape(-1).view(np.uint8)
@@ -114,7 +114,7 @@ def same_bits(array: Value, expected: Value) -> bool:
 
 
 def looked_at(array: Value) -> Value:
-    """A NumPy array whose values become a part of the program that is being traced."""
+    """Return a NumPy array, recorded as one whose values become a part of the program that is being traced."""
     if state.outside is not None:
         state.outside.look_at(array, native(array, copy=False))
     return array
@@ -122,7 +122,7 @@ def looked_at(array: Value) -> Value:
 
 @contextmanager
 def recording() -> Iterator[Outside]:
-    """Record what is read from outside, for the length of a `with` block."""
+    """Record the values read from outside, for the length of a `with` block."""
     outer = state.outside
     state.outside = outside = Outside(new_serial())
     try:

@@ -1,4 +1,4 @@
-"""The arrays that a Python function closes over, found by looking, without running it."""
+"""Captured arrays of a Python function, found in its closure, globals and attributes without running it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DEEPEST = 6
 
 
 def captured_arrays(*functions: Any) -> list[Array]:
-    """Arrays in closures, globals that are named, defaults, and attributes of callable objects; each once."""
+    """Return the arrays in closures, named globals, defaults, and attributes of callable objects; each once."""
     found: dict[int, Array] = {}
     seen: set[int] = set()
 
@@ -32,7 +32,7 @@ def captured_arrays(*functions: Any) -> list[Array]:
 
 
 def _held(value: Any) -> Iterator[Any]:
-    """What a function, a container or a callable object holds on to."""
+    """Yield the objects that a function, a container or a callable object refers to."""
     match value:
         case FunctionType() if not is_ours(value.__code__):
             for cell in value.__closure__ or ():
@@ -61,7 +61,7 @@ def _held(value: Any) -> Iterator[Any]:
 
 
 def _names(code: CodeType) -> Iterator[str]:
-    """The global and attribute names in the code of a function, and of those defined in it."""
+    """Yield the global and attribute names in a function's code, and in the functions defined in it."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

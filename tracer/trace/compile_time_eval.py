@@ -1,4 +1,4 @@
-"""Computing at once what is known while a function is traced: `ensure_compile_time_eval`."""
+"""Compile-time evaluation: `ensure_compile_time_eval` computes on concrete arrays at once during tracing."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from tracer.trace.state import Level, state
 
 
 def ensure_compile_time_eval() -> AbstractContextManager[None]:
-    """Within it, what is computed from arrays that are known has a value at once, also while a function is traced.
+    """Compute at once, within it, on arrays that are concrete, also while a function is traced.
 
-    So Python may branch on it, and the program holds the result as a constant. Operations on traced arrays are traced
-    as ever. A context manager, or a decorator of functions.
+    So Python may branch on the results, and the program holds them as constants. Operations on traced arrays are traced
+    as usual. Returns a context manager, which is also a decorator of functions.
 
     >>> @tracer.jit
     ... def f(x):

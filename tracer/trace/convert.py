@@ -1,4 +1,4 @@
-"""From Python values to arrays: scalars, NumPy arrays, nested lists, and anything that speaks DLPack or `__array__`."""
+"""Conversion of Python values to arrays: scalars, NumPy arrays, nested lists, objects with DLPack or `__array__`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _REMEDIES |= {"U": _REMEDIES["S"], "T": _REMEDIES["S"], "m": _REMEDIES["M"]}
 
 
 def scalar_dtype(value: bool | int | float | complex) -> DType:
-    """The dtype of a bare Python scalar: `config.default_float` decides about floats."""
+    """Return the dtype of a bare Python scalar; `config.default_float` is the dtype of floats."""
     if isinstance(value, bool):
         return dtypes.BOOL
     if isinstance(value, int):
@@ -42,10 +42,10 @@ def is_array_like(value: object) -> bool:
 
 
 def as_array(value: Any, what: str = "an argument", *, copy: bool = True) -> Array:
-    """One leaf as an Array. Python scalars become weak; NumPy arrays are copied unless `copy` is False.
+    """Return one leaf as an Array. Python scalars become weak; NumPy arrays are copied unless `copy` is False.
 
-    While a function is traced to be compiled, `tracer.trace.captured_values` decides what becomes of the copies.
-    Raises ArgumentError for what is no array, DTypeError for NumPy dtypes that tracer does not have.
+    While a function is traced to be compiled, `tracer.trace.captured_values` records the copies.
+    Raises ArgumentError for a value that is not an array, DTypeError for NumPy dtypes that tracer does not have.
     """
     if isinstance(value, Array):
         return value
@@ -65,7 +65,7 @@ def as_array(value: Any, what: str = "an argument", *, copy: bool = True) -> Arr
     kind = type(value).__name__
     raise ArgumentError(
         message(
-            f"{_subject(what)} is no array",
+            f"{_subject(what)} is not an array",
             "got None" if value is None else f"got {kind}: {_short(value)}",
             help=_remedy(what, value),
         )
@@ -77,11 +77,11 @@ def _too_large(what: str, value: int) -> str:
         return message(f"{what}{here()}: {value} does not fit in 64 bits", help=f"write it as a float, {value:.4g}")
     except OverflowError:
         shown = f"an integer of {value.bit_length()} bits does not fit in 64 bits"
-        return message(f"{what}{here()}: {shown}", help="no float but inf is so large")
+        return message(f"{what}{here()}: {shown}", help="as a float it is inf")
 
 
 def _subject(what: str) -> str:
-    """`jit of f at demo.py:3: argument 0`, of `jit of f: argument 0`."""
+    """Return `jit of f at demo.py:3: argument 0`, from `jit of f: argument 0`."""
     operation, _, argument = what.partition(": ")
     return f"{operation}{here()}: {argument or 'an argument'}"
 
@@ -107,7 +107,10 @@ _STATIC = {
 
 
 def native(value: np.ndarray[Any, Any], what: str = "an argument", *, copy: bool = True) -> np.ndarray[Any, Any]:
-    """The array in native byte order, C-contiguous and aligned, of a dtype that tracer has."""
+    """Return the array in native byte order, C-contiguous and aligned, in a dtype that tracer has.
+
+    what: its name in errors. Raises ArgumentError for a masked array, DTypeError for another dtype.
+    """
     if type(value) is not np.ndarray and np.any(getattr(value, "mask", False)):
         raise ArgumentError(
             message(

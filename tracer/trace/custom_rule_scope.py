@@ -1,9 +1,9 @@
-"""Functions with rules of their own, as they run: what they close over may not be differentiated with them.
+"""Scopes of custom rules: check that functions with rules of their own close over no differentiated array.
 
-A rule says how results depend on arguments. What they depend on besides would be left out, or found again by running
-the function, as the mode has it: so it is an error in every mode. Staged functions have what they close over as
-operands (`tracer.primitives.control.custom.rule_functions`); this is for those that run with values, where arrays come
-to light when they are used.
+A rule says how results depend on arguments. Dependence on captured arrays would be ignored, or found by running the
+function, depending on the mode; so it is an error in every mode. Staged functions take captured arrays as operands
+(`tracer.primitives.control.custom.rule_functions`). This check is for functions that run with values, where captured
+arrays are found at their use.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Enclosure:
-    """A function that runs, or a rule of it.
+    """Running function with a custom rule, or its running rule.
 
-    what: its name. level: its arrays belong to traces up to that level, and to such as were opened since `serial`;
-    None where it is staged, and any open trace will do.
+    what: its name. level: its arrays belong to traces up to that level, or to traces opened since `serial`;
+    None if it is staged, when any open trace is allowed.
     """
 
     what: str
@@ -36,20 +36,20 @@ class Enclosure:
     outer: Enclosure | None
 
     def leaves_out(self, trace: Trace) -> bool:
-        """Whether what it closes over is differentiated there."""
+        """Whether the trace differentiates the captured arrays of the function."""
         return self.level is not None and trace.level > self.level and trace.serial <= self.serial
 
 
 def opened_last() -> int:
-    """The serial of the innermost trace."""
+    """Return the serial of the innermost trace."""
     return 0 if state.innermost is None else state.innermost.serial
 
 
 @contextmanager
 def enclosed(what: str, level: int | None, since: int | None = None) -> Iterator[None]:
-    """For the length of a `with` block, a function with rules of its own runs.
+    """Mark a function with a custom rule as running, for the length of a `with` block.
 
-    since: the serial of the trace that was opened last when the function was called, if its rule runs later.
+    since: the serial of the innermost trace when the function was called, if its rule runs later.
     """
     outer = state.enclosure
     state.enclosure = Enclosure(what, level, opened_last() if since is None else since, outer)
@@ -60,7 +60,7 @@ def enclosed(what: str, level: int | None, since: int | None = None) -> Iterator
 
 
 def check_enclosed(trace: Trace, operands: Sequence[Any]) -> None:
-    """Raise ClosureError if an operation of this trace, which differentiates, is in a function that it leaves out."""
+    """Raise ClosureError if this trace differentiates an array that a running function with a custom rule captured."""
     enclosure = state.enclosure
     while enclosure is not None:
         if enclosure.leaves_out(trace):
@@ -70,14 +70,14 @@ def check_enclosed(trace: Trace, operands: Sequence[Any]) -> None:
 
 
 def closure_error(what: str, array: str) -> ClosureError:
-    """The error for an array, in words, that a function with rules of its own closes over."""
+    """Return the error for an array, in words, that a function with a custom rule closes over."""
     batched = what.startswith("custom_vmap ")
     remedy = "pass the array as an argument, by hand or by tracer.closure_convert"
     return ClosureError(
         message(
             f"{what}{here()} closes over an array that is {'batched' if batched else 'differentiated'}",
             array,
-            "its rule says what becomes of its arguments, and of nothing else",
+            "its rule covers its arguments only",
             help=remedy if batched else f"{remedy}, or close over lax.stop_gradient of it",
         )
     )

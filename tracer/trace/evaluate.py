@@ -1,4 +1,4 @@
-"""Running a program by binding its equations: eagerly, or into whatever is being traced."""
+"""Evaluation of a program by binding its equations: eagerly, or into the trace that is open."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Environment = dict[Var, Operand]
 
 
 def read(environment: Mapping[Var, Operand], atom: Atom) -> Operand:
-    """The value of an atom: a literal stands for itself."""
+    """Return the value of an atom; a literal is its own value."""
     return atom if isinstance(atom, Literal) else environment[atom]
 
 
 def evaluate(program: Program, operands: Sequence[Operand]) -> list[Operand]:
-    """The program's outputs on the operands. New equations keep the lines of the program's."""
+    """Return the program's outputs on the operands. New equations keep the source lines of the program's."""
     environment: Environment = dict(zip(program.inputs, operands, strict=True))
     outer_source = state.source
     try:

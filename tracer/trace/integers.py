@@ -1,4 +1,4 @@
-"""Arguments that are whole numbers: counts, sizes, places. Floats are refused, as by NumPy, not rounded."""
+"""Integer arguments: counts, sizes, axes. Floats are refused, as in NumPy, not rounded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tracer.trace.source import here
 
 
 def integer(name: str, parameter: str, value: Any) -> int:
-    """The argument as a Python integer, from whatever stands for one by `__index__`.
+    """Return the argument as a Python integer, from any object with `__index__`.
 
     Raises ArgumentError for anything else, TracerIntegerError for a traced array.
 
@@ -29,7 +29,7 @@ def integer(name: str, parameter: str, value: Any) -> int:
 
 
 def integers(name: str, parameter: str, values: Iterable[Any]) -> tuple[int, ...]:
-    """Several of them. Raises as `integer` does, and ArgumentError for what is no sequence."""
+    """Return several arguments as Python integers. Raises as `integer`, and ArgumentError if not a sequence."""
     try:
         given = tuple(values)
     except TracedValueError:
@@ -40,7 +40,7 @@ def integers(name: str, parameter: str, values: Iterable[Any]) -> tuple[int, ...
 
 
 def pairs(name: str, parameter: str, values: Iterable[Iterable[Any]]) -> tuple[tuple[int, int], ...]:
-    """Pairs of them, as padding has, an axis each."""
+    """Return pairs of integers, such as padding by axis. Raises as `integers`."""
     found = []
     for given in values:
         both = integers(name, parameter, given)
@@ -51,7 +51,7 @@ def pairs(name: str, parameter: str, values: Iterable[Iterable[Any]]) -> tuple[t
 
 
 def argument_numbers(where: str, parameter: str, given: Any) -> tuple[int, ...]:
-    """Numbers of a function's arguments, one or several. Raises ArgumentError for anything else, bools among them."""
+    """Return the numbers of a function's arguments, given as one or several. Raises ArgumentError for non-integers."""
     several = isinstance(given, Iterable) and not isinstance(given, str) and getattr(given, "ndim", None) != 0
     values = tuple(given) if several else (given,)
     for value in values:
@@ -82,4 +82,4 @@ def _refused(name: str, parameter: str, expected: str, value: Any, remedy: str |
 def _remedy(value: Any) -> str:
     if isinstance(value, float) or getattr(getattr(value, "dtype", None), "kind", "") == "f":
         return "round it to an integer: int(...), or // where it is divided"
-    return "give an integer, or what has __index__"
+    return "give an integer, or an object with __index__"

@@ -1,7 +1,7 @@
-"""Where the user keeps a value: what a leaked array is called by those who hold it.
+"""Search for a leaked array: the name by which the user's code keeps it.
 
-The search begins at the variables that the user's running functions see, and goes a few steps down into containers and
-attributes. It runs no code of the user's: no properties, no `__getattr__`, no iterators.
+The search begins at the variables of the user's running functions, and goes a few steps down into containers and
+attributes. It runs none of the user's code: no properties, no `__getattr__`, no iterators.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any
 
 from tracer.trace.source import user_frames
 
-_LEVELS = 6  # of which model.layers[2].cache["h"] takes five
-_MOST = 20_000  # values looked into
+_LEVELS = 6  # model.layers[2].cache["h"] takes five
+_MOST = 20_000  # examined values
 
 
 def kept_as(is_it: Callable[[object], bool]) -> str | None:
-    """What a value is kept as, as the user would write it: `self.cache[0]`, `hidden`; None where it is not found.
+    """Return the expression by which a value is kept, such as `self.cache[0]` or `hidden`; None if it is not found.
 
-    A global, and a place inside of something, go before a local variable, which may have been read from there.
+    A global, or a part of another value, is preferred to a local variable, which may have been read from there.
     """
     local = None
     for frame in user_frames():
@@ -37,7 +37,7 @@ def kept_as(is_it: Callable[[object], bool]) -> str | None:
 
 
 def _own_variables(frame: FrameType) -> dict[str, Any]:
-    """Those of a function, what it has from enclosing functions first; of a module's code none."""
+    """Return the variables of a function, those from enclosing functions first; none for a module's code."""
     if frame.f_locals is frame.f_globals:
         return {}
     variables = dict(frame.f_locals)
@@ -46,7 +46,7 @@ def _own_variables(frame: FrameType) -> dict[str, Any]:
 
 
 def _search(variables: dict[str, Any], is_it: Callable[[object], bool]) -> str | None:
-    """Breadth first: the shortest path."""
+    """Search breadth first, for the shortest path."""
     level = [(name, value) for name, value in variables.items() if not name.startswith("__")]
     seen: set[int] = set()
     for _ in range(_LEVELS):
@@ -62,7 +62,7 @@ def _search(variables: dict[str, Any], is_it: Callable[[object], bool]) -> str |
 
 
 def _parts(value: Any) -> Iterator[tuple[str, Any]]:
-    """What a value holds, each behind what is written after the value's name to have it."""
+    """Yield the parts of a value, each with the suffix that reads it from the value."""
     kind = type(value)
     if issubclass(kind, dict):
         yield from ((f"[{key!r}]", part) for key, part in dict.items(value) if type(key) in (str, int))
@@ -92,9 +92,9 @@ def _attributes(value: Any, kind: type) -> Iterator[tuple[str, Any]]:
 
 
 def _is_users(module: Any) -> bool:
-    """Whether a module, by its name, is the user's own: no part of Python, no installed package, and not this one."""
+    """Whether the named module is the user's own: not Python's, not an installed package, and not this one."""
     top = str(module).partition(".")[0]
-    if top == "__main__":  # whatever file started it
+    if top == "__main__":  # started from any file
         return True
     if top == "tracer" or top in sys.stdlib_module_names:
         return False

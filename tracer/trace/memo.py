@@ -1,4 +1,4 @@
-"""Transforms of programs, remembered: once for each program and the source lines it names."""
+"""Memoised transforms of programs: one result for each program and the source lines in it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 def remembered(transform: Callable[Concatenate[Program, P], Result]) -> Callable[Concatenate[Program, P], Result]:
     """Keep the last 1024 results.
 
-    Programs are equal whatever lines they come from, but the errors of the result must name the right ones.
+    Equal programs may come from different lines, but the errors of a result must name the right lines.
     """
 
     @lru_cache(maxsize=1024)

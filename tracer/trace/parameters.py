@@ -1,4 +1,4 @@
-"""What is said of calls whose arguments Python refuses: for the function that the user called, and why."""
+"""Errors of calls whose arguments Python refuses, reworded for the function that the user called."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import re
 from tracer.errors import message
 from tracer.trace.source import here
 
-# Parameters of NumPy's functions that are not taken, and why; those of ufuncs are told once.
+# Parameters of NumPy's functions that are not taken, and why; ufuncs' parameters have one entry each.
 NOT_TAKEN: dict[str, str] = {
     "axes": "matmul, matvec, vecdot, vecmat: moveaxis first",
     "axis": "matmul, matvec, vecmat: moveaxis first",
     "einsum_call": "private to NumPy",
     "keepdims": "matmul, matvec, vecdot, vecmat: expand_dims of the result",
-    "like": "what is made are arrays of ours",
+    "like": "results are always tracer arrays",
     "ndmax": "an array has the axes that its lists have",
     "order": "partition, argpartition: elements have no fields",
     "signature": "of ufuncs: loops follow from the dtypes",
@@ -28,7 +28,7 @@ _WANTED = (
 
 
 def refused_call(error: BaseException, name: str) -> str | None:
-    """The text of Python's error about a call's arguments, for the function that the user called; None for others."""
+    """Return Python's error about a call's arguments, reworded for the function that the user called, else None."""
     found = _CALL.fullmatch(str(error))
     if found is None:
         return None
@@ -39,14 +39,14 @@ def refused_call(error: BaseException, name: str) -> str | None:
 
 
 def _why(parameter: str, name: str) -> str | None:
-    """Why a parameter is not taken; None where that is said of other functions."""
+    """Return why a parameter is not taken, or None if the reason concerns other functions."""
     why = NOT_TAKEN.get(parameter)
     functions = re.match(r"((?:\w+, )*\w+): ", why or "")
     return why if functions is None or name in functions[1].split(", ") else None
 
 
 def refused_value(error: BaseException, name: str) -> str | None:
-    """The same for Python's error about an argument that is no number."""
+    """Return Python's error about an argument that is not a number, reworded; None for other errors."""
     for pattern, wanted in _WANTED:
         found = pattern.fullmatch(str(error))
         if found is not None:

@@ -1,4 +1,4 @@
-"""`Partial`: a function with some of its arguments, which are the leaves of a tree."""
+"""`Partial`: a function with some of its arguments bound, as a tree whose leaves are these arguments."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tracer.trace import trees
 
 
 class _Whole:
-    """A partial as a plain function, whose arguments another partial would take for its own."""
+    """Partial wrapped as a plain function, since another partial would absorb its arguments."""
 
     def __init__(self, function: functools.partial[Any]) -> None:
         self._function = function
@@ -29,10 +29,10 @@ class _Whole:
 
 
 class Partial(functools.partial[Any]):
-    """A `functools.partial` that is a node: its arguments are its children, its function belongs to the structure.
+    """Tree node of a `functools.partial`: its arguments are its children, its function belongs to the structure.
 
-    func: any function; args, keywords: trees of arrays. What a partial that it is made of has for arguments belongs to
-    the function.
+    func: any function; args, keywords: trees of arrays. If func is itself a partial, its arguments belong to the
+    function.
 
     >>> import tracer
     >>> double = tracer.tree_util.Partial(lambda factor, x: factor * x, 2.0)
@@ -41,7 +41,7 @@ class Partial(functools.partial[Any]):
     """
 
     def __new__(cls, func: Callable[..., Any], /, *args: Any, **keywords: Any) -> Partial:
-        """As `functools.partial`."""
+        """Bind arguments to a function, as `functools.partial`."""
         whole = _Whole(func) if isinstance(func, functools.partial) else func
         return super().__new__(cls, whole, *args, **keywords)
 

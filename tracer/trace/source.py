@@ -18,13 +18,13 @@ from tracer.trace.state import state
 
 _PACKAGE = dirname(dirname(realpath(__file__))) + "/"
 _EXAMPLES = _PACKAGE + "examples/"  # written as a user would: their lines are user lines
-_NUMPY = dirname(realpath(np.__file__)) + "/"  # its functions hand our arrays on: what called them is the user's line
+_NUMPY = dirname(realpath(np.__file__)) + "/"  # its functions forward our arrays: their caller is the user's line
 _CALLERS = (functools.__file__, contextlib.__file__)
-_ours: dict[str, bool] = {}  # by file: hashing code reads all of it
+_ours: dict[str, bool] = {}  # by file, since hashing a code object reads all of it
 
 
 def is_ours(code: CodeType) -> bool:
-    """Whether the code is this package's, or of a library that calls for it."""
+    """Whether the code is this package's, or of a library that it calls through."""
     file = code.co_filename
     found = _ours.get(file)
     if found is None:
@@ -44,7 +44,7 @@ def _is_ours(file: str) -> bool:
 
 
 def user_source() -> Source | None:
-    """The line of the equation being rewritten, else the innermost frame outside this package, if there is one."""
+    """Return the line of the equation being rewritten, else of the innermost frame outside this package, if any."""
     if state.source is not None:
         return state.source
     frame = user_frame(sys._getframe(1))
@@ -54,7 +54,7 @@ def user_source() -> Source | None:
 
 
 def user_frame(frame: FrameType | None) -> FrameType | None:
-    """The innermost frame outside this package, from the given one outwards."""
+    """Return the innermost frame outside this package, from the given one outwards."""
     while frame is not None:
         code = frame.f_code
         ours = _ours.get(code.co_filename)
@@ -65,7 +65,7 @@ def user_frame(frame: FrameType | None) -> FrameType | None:
 
 
 def user_frames() -> Iterator[FrameType]:
-    """The frames outside this package, the innermost first."""
+    """Yield the frames outside this package, the innermost first."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if not is_ours(frame.f_code):
@@ -74,7 +74,7 @@ def user_frames() -> Iterator[FrameType]:
 
 
 def assigned_name(source: Source) -> str | None:
-    """The name that a line of the user's gives its value: y, of `y = sin(x)`; self.y, of `self.y = sin(x)`."""
+    """Return the target of the assignment on a line of the user's: y for `y = sin(x)`, self.y for `self.y = sin(x)`."""
     try:
         (statement,) = ast.parse(linecache.getline(source.file, source.line).strip()).body
     except (SyntaxError, ValueError):
@@ -87,10 +87,10 @@ def assigned_name(source: Source) -> str | None:
 
 
 def place(source: Source | None) -> str:
-    """` at demo.py:3`, or nothing: the middle of an error's first line."""
+    """Return ` at demo.py:3`, or nothing: the middle of an error's first line."""
     return f" at {source}" if source is not None else ""
 
 
 def here() -> str:
-    """` at <the user's current line>`."""
+    """Return ` at ` and the user's current line."""
     return place(user_source())

@@ -12,7 +12,7 @@ from tracer.trace.trace import Operand, open_trace, stage_process
 
 
 class Staged(NamedTuple):
-    """A program of (constants..., inputs...), and the outer arrays that its constants stand for."""
+    """Program of (constants..., inputs...), and the outer arrays that are its constants."""
 
     program: Program
     constants: list[Array]

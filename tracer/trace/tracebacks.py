@@ -1,4 +1,4 @@
-"""Tracebacks as users want them: their own frames, and none of ours, as long as the mistake is theirs."""
+"""Tracebacks without this package's frames, where the mistake is the user's."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tracer.errors import AxisError, InternalError, TracerError
 from tracer.trace.parameters import refused_call, refused_value
 from tracer.trace.source import is_ours
 
-NOWHERE = 1 << 30  # beyond all arguments of a call
+NOWHERE = 1 << 30  # a position after all arguments of a call
 
 
 class Raised:
-    """An exception that a compiled entry raises for Python code of ours, which so leaves no frame."""
+    """Exception that a compiled entry raises for our Python code, which thereby leaves no frame."""
 
     __slots__ = ("error",)
 
@@ -26,15 +26,15 @@ class Raised:
 
 
 def call_user(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """Call the user's function: an error that ends in this line is about its arguments."""
+    """Call the user's function. An error raised by this line is about its arguments."""
     return function(*args, **kwargs)
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Keywords that a function takes without having them as parameters, and who is called then, with the function.
+    """Keywords that a function takes without having them as parameters, and the function that is called then.
 
-    place: of the first argument by position that is meant for `call`, too.
+    place: the position of the first positional argument that also goes to `call`.
     """
 
     names: frozenset[str] = frozenset()
@@ -46,9 +46,9 @@ NO_OPTIONS = Options()
 
 
 def boundary(function: Callable[..., Any], *, named: bool = False, options: Options = NO_OPTIONS) -> Callable[..., Any]:
-    """The function, whose errors leave none of our frames in their tracebacks.
+    """Return the function with its errors' tracebacks freed of our frames.
 
-    named: whether they are of the function, though another one that it is written with raised them.
+    named: whether errors name this function even if a function that it calls raised them.
     """
     names, optioned, place = options.names, options.call, options.place
 
@@ -68,16 +68,16 @@ def boundary(function: Callable[..., Any], *, named: bool = False, options: Opti
 
 
 def wrapping(fun: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """As functools.wraps, with a boundary: for the functions that transforms make of the user's."""
+    """Return a decorator like functools.wraps, with a boundary, for functions that transforms make of the user's."""
     return lambda function: update_wrapper(boundary(function), fun)
 
 
 def set_boundaries(
     namespace: dict[str, Any], names: Iterable[str] | None = None, make: Callable[..., Any] = boundary
 ) -> None:
-    """Put boundaries around a public namespace's functions, by default its own, and make them its own.
+    """Put boundaries around a public namespace's functions, by default those it defines, and make them its own.
 
-    So they are found again, by pickle for one, where users find them; another name of a function stays another name.
+    Pickle, for one, then finds them where users find them. Another name of a function stays another name of it.
     `dir` lists the public names alone.
     """
     own = namespace["__name__"]
@@ -95,7 +95,7 @@ def set_boundaries(
 
 
 def public_names(namespace: dict[str, Any]) -> list[str]:
-    """The names of a module that are for users: those in `__all__`, else what it defines without an underscore."""
+    """Return the public names of a module: those in `__all__`, else the names that it defines without an underscore."""
     own = namespace["__name__"]
     defined = (k for k, v in namespace.items() if k[0] != "_" and getattr(v, "__module__", None) == own)
     return sorted(namespace.get("__all__", defined))
@@ -109,10 +109,10 @@ def set_method_boundaries(cls: type) -> None:
 
 
 def name_caller(error: BaseException, name: str) -> None:
-    """Let an error of ours begin with the function that the user called, not with one of ours that this one called.
+    """Let an error of ours begin with the function that the user called, not with one that this function called.
 
-    What a function of the user's raised, which ours called, stays as it is. Python's errors about arguments say which
-    function it was, too, and why a parameter is not taken.
+    An error raised by a function of the user's stays as it is. Python's errors about arguments also get the name of the
+    function, and the reason why a parameter is not taken.
     """
     name = name.lstrip("_")
     if type(error) is TypeError or type(error) is ValueError:
@@ -136,7 +136,7 @@ def name_caller(error: BaseException, name: str) -> None:
 
 
 def _codes(error: BaseException) -> list[CodeType]:
-    """The code that the error came through, where it was raised last."""
+    """Return the code objects that the error passed through, the raising one last."""
     codes, traceback = [], error.__traceback__
     while traceback is not None:
         codes.append(traceback.tb_frame.f_code)
@@ -149,7 +149,7 @@ _INNER = re.compile("([a-z_][a-z_0-9]*) at ")
 
 
 def tidy(error: BaseException) -> TracebackType | None:
-    """The traceback without our frames; all of it where one of them raised what we do not raise on purpose."""
+    """Return the traceback without our frames; all of it if our code raised an unintended error."""
     traceback = error.__traceback__
     frames = []
     while traceback is not None:
@@ -169,5 +169,5 @@ def tidy(error: BaseException) -> TracebackType | None:
     return kept
 
 
-_THEIRS = "__tracer_saw_it_is_the_users__"  # an inner boundary, which left no frame to tell an outer one
-_CALLERS = (call_user.__code__, boundary(call_user).__code__)  # what ends here is about the arguments of a call
+_THEIRS = "__tracer_saw_it_is_the_users__"  # set by an inner boundary, which left no frame for an outer one
+_CALLERS = (call_user.__code__, boundary(call_user).__code__)  # errors raised here are about a call's arguments

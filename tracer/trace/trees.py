@@ -20,14 +20,14 @@ Structure = optree.PyTreeSpec
 
 
 def flatten(tree: Any) -> tuple[list[Any], Structure]:
-    """The leaves in order, and the structure that puts them back."""
+    """Return the leaves in order, and the structure that puts them back."""
     return optree.tree_flatten(tree, namespace=NAMESPACE)
 
 
 def flatten_values(tree: Any) -> tuple[list[Any], Structure]:
-    """As `flatten`, for what is computed with: an array of float0, which has shape alone, is a node above booleans.
+    """Flatten as `flatten`, for leaves to compute with: an array of float0, which has only a shape, becomes booleans.
 
-    So it goes wherever booleans go, and has the shape that they have when they come back.
+    The booleans sit below a node, which restores float0 in the shape that they return with.
     """
     leaves, structure = flatten(tree)
     if any(map(is_float0, leaves)):
@@ -36,12 +36,12 @@ def flatten_values(tree: Any) -> tuple[list[Any], Structure]:
 
 
 def is_float0(leaf: Any) -> bool:
-    """Whether it is an array of float0, the tangents of integers."""
+    """Whether the leaf is an array of float0, the tangents of integers."""
     return isinstance(leaf, np.ndarray) and leaf.dtype == FLOAT0
 
 
 class _Empty:
-    """The node that stands for an array of float0."""
+    """Node that stands for an array of float0."""
 
     def __init__(self, array: np.ndarray[Any, Any]) -> None:
         self.array = array
@@ -56,9 +56,10 @@ class _Empty:
 
 
 def register(kind: Any, take_apart: Callable[[Any], Any], put_together: Callable[..., Any], entry: Any = None) -> None:
-    """Make a class a node: take_apart(x) -> (children, what else it is), put_together(what else, children) -> x.
+    """Make a class a node: take_apart(x) -> (children, other data), put_together(other data, children) -> x.
 
-    entry: what paths call the children. Any class may be registered, though optree's types speak of collections.
+    entry: the type of the children's entries in paths. Any class may be registered, though optree's types say
+    collections.
     """
     how = optree.FlattenedEntry if entry is None else entry
     optree.register_pytree_node(kind, take_apart, put_together, path_entry_type=how, namespace=NAMESPACE)
@@ -69,13 +70,13 @@ def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
 
 
 def refilled(structure: Any, leaves: Iterable[Any]) -> Any:
-    """As `unflatten`, for what a user gives. Raises ArgumentError where the leaves do not fill the structure."""
+    """Unflatten as `unflatten`, for leaves from a user. Raises ArgumentError if they do not fill the structure."""
     if not isinstance(structure, optree.PyTreeSpec):
         swapped = isinstance(leaves, optree.PyTreeSpec)
         raise ArgumentError(
             message(
                 f"tree.unflatten{here()} takes a structure and its leaves",
-                f"expected what tree.structure returns, got {type(structure).__name__}",
+                f"expected a result of tree.structure, got {type(structure).__name__}",
                 help="the structure comes first" if swapped else "tree.unflatten(tree.structure(like), leaves)",
             )
         )
@@ -94,7 +95,7 @@ def refilled(structure: Any, leaves: Iterable[Any]) -> Any:
             message(
                 f"tree.unflatten{here()}: the structure has another number of leaves",
                 f"expected {structure.num_leaves} for {structure_text(structure)}, got {len(values)}",
-                help="one leaf for each *, in the order of tree.leaves; None is no leaf",
+                help="one leaf for each *, in the order of tree.leaves; None is not a leaf",
             )
         )
     return optree.tree_unflatten(structure, values)
@@ -120,13 +121,16 @@ def tree_map(function: Callable[..., Any], tree: Any, *rest: Any) -> Any:
 
 
 def leaf_names(tree: Any, root: str = "") -> list[str]:
-    """How a user would write each leaf: `params['w'][2]`."""
+    """Return the name of each leaf as a user would write it: `params['w'][2]`."""
     accessors = optree.tree_accessors(tree, namespace=NAMESPACE)
     return [accessor.codify(root) if root else accessor.codify("tree") for accessor in accessors]
 
 
 def broadcast_prefix(prefix: Any, tree: Any, what: str) -> list[Any]:
-    """One entry of `prefix` for each leaf of `tree`; None is an entry, so that axes can be None."""
+    """Return one entry of `prefix` for each leaf of `tree`; None is an entry, so that axes can be None.
+
+    what: the argument, for errors. Raises ArgumentError if `prefix` is not a prefix of the tree.
+    """
 
     def is_entry(x: Any) -> bool:
         return x is None or isinstance(x, int | bool)
@@ -150,7 +154,7 @@ def broadcast_prefix(prefix: Any, tree: Any, what: str) -> list[Any]:
 
 
 def _misfit(prefix: Any, tree: Any, path: str) -> tuple[str, Any, Any] | None:
-    """Where a prefix and a tree part: the path there, and what each has there; None where they do not."""
+    """Return the path at which a prefix and a tree differ, and both parts there; None if they do not."""
     if prefix is None or is_leaf(prefix):
         return None
     (parts, kind), (others, other_kind) = _children(prefix), _children(tree)
@@ -166,19 +170,19 @@ def _has_none(prefix: Any) -> bool:
 
 
 def _broadcast(prefix: Any, tree: Any) -> list[Any]:
-    """As optree.broadcast_prefix, where None in the prefix is an entry although it is an empty tree elsewhere."""
+    """Broadcast as optree.broadcast_prefix, with None in the prefix as an entry, not an empty tree."""
     if prefix is None or isinstance(prefix, int | bool):
         return [prefix] * len(flatten(tree)[0])
     return [entry for p, t in matched_children(prefix, tree) for entry in _broadcast(p, t)]
 
 
 def is_leaf(tree: Any) -> bool:
-    """Whether it is no node: None is one, without children."""
+    """Whether the tree is a leaf; None is a node, without children."""
     return bool(optree.tree_is_leaf(tree, namespace=NAMESPACE))
 
 
 def matched_children(first: Any, second: Any) -> list[tuple[Any, Any]]:
-    """The children of two nodes, each with its counterpart. Raises ValueError for nodes that are not alike."""
+    """Return the children of two nodes, each with its counterpart. Raises ValueError if the nodes differ."""
     own, structure = _children(first)
     others, other = _children(second)
     if structure != other:
@@ -195,7 +199,7 @@ def _below(node: Any) -> Callable[[Any], bool]:
 
 
 def parting(first: Structure, second: Structure, root: str) -> tuple[str, Structure, Structure]:
-    """Where two structures that differ part: the path there from `root`, and what each has there."""
+    """Return the path from `root` at which two structures differ, and both parts there."""
     one, other = (unflatten(structure, [0] * structure.num_leaves) for structure in (first, second))
     path = root
     while not (is_leaf(one) or is_leaf(other)):
@@ -210,13 +214,13 @@ def parting(first: Structure, second: Structure, root: str) -> tuple[str, Struct
 
 
 def structure_text(structure: Structure) -> str:
-    """The structure as users write it: `{'w': *, 'b': *}`."""
+    """Return the structure as users write it: `{'w': *, 'b': *}`."""
     text = str(structure)
     return text.removeprefix("PyTreeSpec(").removesuffix(")").replace(", namespace='tracer'", "")
 
 
 def tuple_of(*structures: Structure) -> Structure:
-    """The structure of a tuple of such trees."""
+    """Return the structure of a tuple of such trees."""
     return optree.treespec_tuple(structures, namespace=NAMESPACE)
 
 

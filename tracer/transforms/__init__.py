@@ -1,1 +1,1 @@
-"""Program to program: jvp, linearize, transpose, batch and what is built on them."""
+"""Transforms of programs and functions: jvp, linearize, transpose, batch, and the public functions built on them."""

@@ -1,6 +1,6 @@
 """Batching: from a program on examples, the program on batches of them.
 
-Every value has a batch axis or None; what no batched value reaches is computed once.
+Every value has a batch axis or None; values that no batched value reaches are computed once.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ Axis = int | None
 
 
 class BatchedProgram(NamedTuple):
-    """The batched program, and which of its outputs are batched (always along axis 0)."""
+    """Batched program, and which of its outputs are batched (always along axis 0)."""
 
     program: Program
     batched_outputs: tuple[bool, ...]
 
 
 def batched_type(type: Type, size: int) -> Type:
-    """The type of a batch of values; of stacks, a stack of batches of items."""
+    """Return the type of a batch of values; for stacks, a stack of batches of items."""
     inner = type.item.shape if isinstance(type, StackType) else type.shape
     return with_shape(type, (size, *inner))
 
@@ -46,7 +46,7 @@ def batch_program(
     axis_name: object = None,
     instantiate: tuple[bool, ...] | bool = False,
 ) -> BatchedProgram:
-    """Batch a program along axis 0 of its `batched` inputs. `instantiate`: which outputs must be batched."""
+    """Batch a program along axis 0 of its `batched` inputs. instantiate: which outputs must be batched."""
     wanted = (instantiate,) * len(program.outputs) if isinstance(instantiate, bool) else instantiate
     types = [batched_type(v.type, size) if on else v.type for v, on in zip(program.inputs, batched, strict=True)]
     batched_outputs: list[bool] = []
@@ -65,7 +65,7 @@ def batch_program(
 def batch_forward(
     program: Program, operands: Sequence[Operand], axes: Sequence[Axis], size: int, axis_name: object
 ) -> tuple[list[Operand], list[Axis]]:
-    """Run a program on batches, at the current level."""
+    """Run a program on batches, at the current level. Return its outputs and their batch axes."""
     environment: Environment = dict(zip(program.inputs, operands, strict=True))
     axis_of: dict[Var, int] = {v: a for v, a in zip(program.inputs, axes, strict=True) if a is not None}
     outer_source = state.source
@@ -91,7 +91,10 @@ def batch_equation(
     size: int,
     axis_name: object,
 ) -> tuple[Sequence[Operand], Sequence[Axis]]:
-    """One operation on batches, at the current level."""
+    """Run one operation on batches, at the current level. Return its outputs and their batch axes.
+
+    Raises NoRuleError if the primitive has no batch rule.
+    """
     named = axis_name is not None and params.get("axis_name") == axis_name
     if all(axis is None for axis in axes) and not named and not any(True for _ in _nested(params, axis_name)):
         ys = bind_all(primitive, xs, params)
@@ -107,7 +110,7 @@ def batch_equation(
 
 
 def _nested(params: Mapping[str, Any], axis_name: object) -> Any:
-    """Nested programs that may speak of the batch's axis by name: only then must unbatched structure be visited."""
+    """Yield nested programs that may name the batch's axis: only then must unbatched structure be visited."""
     if axis_name is None:
         return
     for value in params.values():
@@ -118,7 +121,7 @@ def _nested(params: Mapping[str, Any], axis_name: object) -> Any:
 
 @lru_cache(maxsize=4096)
 def mentions_axis(program: Program, axis_name: object) -> bool:
-    """Whether an equation of the program, nested ones included, is a collective over the named axis."""
+    """Whether the program has a collective over the named axis, nested programs included."""
     return any(
         equation.params.get("axis_name") == axis_name
         or any(mentions_axis(nested, axis_name) for _, nested in equation.nested())

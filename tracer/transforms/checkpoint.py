@@ -1,4 +1,4 @@
-"""`checkpoint`, also called `remat`: memory for time in reverse mode, and the policies that say what is kept."""
+"""Rematerialisation, `checkpoint` or `remat`: less memory for more time in reverse mode, and its policies."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def checkpoint(
     fun: Callable[..., Any], *, prevent_cse: bool = True, policy: Predicate | None = None,
     static_argnums: int | Sequence[int] = (), static_argnames: str | Sequence[str] = (), concrete: bool = False,
 ) -> Callable[..., Any]:  # fmt: skip
-    """The same function, of which reverse mode keeps the arguments only, and computes the rest again when it needs it.
+    """Rematerialise a function: reverse mode keeps its arguments alone and recomputes other values when needed.
 
-    fun: takes and returns trees of arrays of any shapes. policy: which values it keeps all the same, one of
+    fun: takes and returns trees of arrays of any shapes. policy: which values are kept nevertheless, one of
     `tracer.checkpoint_policies`, or any policy(primitive, *operand types, **params) -> bool. prevent_cse: keep the
     compiler from sharing the two computations; False is safe, and faster, for the body of a `scan`. static_argnums,
-    static_argnames: which arguments are Python values. What the function prints it prints once. `concrete` is accepted
-    as JAX's.
+    static_argnames: which arguments are Python values. The function prints once, not again when recomputed. `concrete`
+    is accepted for JAX's sake.
 
     >>> import tracer, tracer.numpy as tnp
     >>> tracer.grad(tracer.checkpoint(lambda x: tnp.sin(tnp.sin(x))))(0.0)
@@ -90,9 +90,9 @@ remat = checkpoint
 
 
 def checkpoint_name(x: Any, name: str) -> Any:
-    """The values of a tree, under a name by which policies such as `save_only_these_names` keep them.
+    """Return the tree with its values named, for policies such as `save_only_these_names`.
 
-    x: a tree of arrays [*s]. Returns the tree.
+    x: a tree of arrays [*s]. Raises ArgumentError if the name is not a string.
 
     >>> import tracer, tracer.numpy as tnp
     >>> f = lambda x: tnp.sin(tracer.ad_checkpoint.checkpoint_name(tnp.exp(x), "e"))
@@ -130,7 +130,7 @@ dots_with_no_batch_dims_saveable = checkpoint_dots_with_no_batch_dims = Policy(
 
 @lru_cache
 def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
-    """Keep the values that `checkpoint_name` gave one of these names, and nothing else."""
+    """Keep the values that `checkpoint_name` gave one of these names, and no other values."""
     names = frozenset(names_which_can_be_saved)
 
     def saves(primitive: Primitive, *_: Any, **params: Any) -> bool:
@@ -141,7 +141,7 @@ def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
 
 @lru_cache
 def save_any_names_but_these(*names_not_to_save: str) -> Policy:
-    """Keep the values that `checkpoint_name` gave any other name, and nothing without one."""
+    """Keep the values that `checkpoint_name` gave any other name, and no values without a name."""
     names = frozenset(names_not_to_save)
 
     def saves(primitive: Primitive, *_: Any, **params: Any) -> bool:

@@ -1,4 +1,4 @@
-"""The context that rules receive: the equation's primitive and outputs, and the transform for nested programs."""
+"""Context of rules: the equation's primitive and outputs, and the transform for nested programs."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Tangent = Operand | Zero
 
 
 class Context:
-    """What a rule may ask for.
+    """Context of a rule.
 
     primitive: the equation's. outputs: the primal outputs, for tangent-only jvp rules.
     transform: the running transform, program to program, for rules of primitives with nested programs.
     size, axis_name: of the batch, in batch rules.
-    nested: in linearize rules, whether residuals must have a fixed size, being kept by a loop, a branch or a call.
-    claim: in transpose rules, takes over what else reaches an operand so far, by its position: its sum, or None. The
-    rule's own cotangent of that operand must then contain it.
+    nested: in linearize rules, whether a loop, a branch or a call keeps the residuals, so that they need a fixed size.
+    claim: in transpose rules, takes the sum of the cotangents that have reached an operand so far, by its position, or
+    None. The rule's own cotangent of that operand must then include the sum.
     """
 
     __slots__ = ("axis_name", "claim", "nested", "outputs", "primitive", "size", "transform")
@@ -56,25 +56,27 @@ class Context:
 
     @staticmethod
     def add(x: Operand, y: Operand) -> Operand:
-        """The sum of two tangents or cotangents of one value."""
+        """Return the sum of two tangents or cotangents of one value."""
         total: Operand = add_stacks(x, y) if isinstance(x.type, StackType) else add(x, y)
         return total
 
-    def zeros(self, type: Type) -> Array:
-        """A zero of the type: an array of zeros, or an empty stack. In a linear trace, it belongs to that trace."""
+    @staticmethod
+    def zeros(type: Type) -> Array:
+        """Return an array of zeros, or an empty stack. In a linear trace, it belongs to that trace."""
         return zero_here(type)
 
-    def instantiate(self, x: Tangent) -> Operand:
-        """A symbolic zero as an array; anything else as it is."""
+    @staticmethod
+    def instantiate(x: Tangent) -> Operand:
+        """Return a symbolic zero as an array; any other tangent as it is."""
         return zero_here(x.type) if isinstance(x, Zero) else x
 
     def to_front(self, x: Operand, axis: int | None) -> Array:
-        """The operand with its batch axis first; broadcast along a new one where it has none."""
+        """Return the operand with its batch axis first; broadcast along a new one if it has none."""
         return to_front(x, axis, self.size)
 
 
 def zero_here(type: Type) -> Array:
-    """A zero, made in the linear trace that is being written, if there is one: it is no residual."""
+    """Return a zero of the type. If a linear trace is open, it is made there, so that it is not a residual."""
     trace, outer = state.innermost, state.staging
     if trace is None or trace is outer or trace.process is not stage_process:
         return filled(type)
@@ -98,11 +100,11 @@ def to_front(x: Operand, axis: int | None, size: int) -> Array:
 
 
 def zero_like(x: Operand) -> Zero:
-    """The zero tangent of a value."""
+    """Return the zero tangent of a value."""
     return Zero(tangent_type(x.type))
 
 
 def raise_no_rule(primitive: Primitive, transform: str, rule: NoRule) -> NoReturn:
-    """Turn an absent rule into the user's error."""
-    remedy = "vjp differentiates what is not linear" if transform == "transpose" else None
+    """Raise NoRuleError for an absent rule, with the rule's reason."""
+    remedy = "vjp differentiates functions that are not linear" if transform == "transpose" else None
     raise NoRuleError(message(f"{transform} of {primitive.name}{here()}: {rule.why}", help=remedy))

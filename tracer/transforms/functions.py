@@ -1,4 +1,4 @@
-"""Between users' functions on trees and our functions on lists of arrays."""
+"""Conversion between users' functions on trees and internal functions on lists of arrays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tracer.trace.source import here
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """What the function is called in printed programs and errors."""
+    """Return the function's name in printed programs and errors."""
     name = getattr(function, "__name__", None) or type(function).__name__
     return "lambda" if name == "<lambda>" else str(name)
 
@@ -24,7 +24,10 @@ def name_of(function: Callable[..., Any]) -> str:
 def flatten_arguments(
     arguments: Any, what: str, names: Callable[[], list[str]], *, copy: bool = True
 ) -> tuple[list[Array], trees.Structure]:
-    """The leaves of a tree of arguments as arrays. `names` says what each leaf is called, for errors."""
+    """Return the leaves of a tree of arguments as arrays, and the structure.
+
+    what: the operation, for errors. names: the names of the leaves, for errors. Raises as `as_array`.
+    """
     leaves, structure = trees.flatten_values(arguments)
     arrays = []
     for position, leaf in enumerate(leaves):
@@ -40,16 +43,16 @@ def _named(leaf: Any, position: int, what: str, names: Callable[[], list[str]], 
         return as_array(leaf, what, copy=copy)
     except (ArgumentError, DTypeError):
         pass
-    return as_array(leaf, f"{what}: {names()[position]}", copy=copy)  # raises again, and says which it is
+    return as_array(leaf, f"{what}: {names()[position]}", copy=copy)  # raises again, naming the leaf
 
 
 def argument_names(
     args: Sequence[Any], kwargs: Mapping[str, Any] | None = None, *,
     of: Callable[..., Any] | Sequence[str] | None = None, positions: Sequence[int] | None = None,
 ) -> list[str]:  # fmt: skip
-    """`argument 0`, `argument 1, params['w'][2]` style names for every leaf of a call's arguments.
+    """Return `argument 0`, `argument 1, params['w'][2]` and so on for every leaf of a call's arguments.
 
-    of: the function, whose parameters lend their names, or those. positions: where the args stand in the call.
+    of: the function, whose parameters give names, or these names. positions: the positions of args in the call.
     """
     parameters = parameter_names(of) if of is None or callable(of) else of
     names = []
@@ -67,12 +70,12 @@ def _leaf_names(argument: str, parameter: str | None, value: Any) -> list[str]:
 
 
 def parameter_names(function: Callable[..., Any] | None) -> list[str]:
-    """What a function calls the arguments that it takes by position; nothing for one that does not say."""
+    """Return the names of a function's positional parameters; none if it has no signature."""
     return [] if function is None else list(positional_parameters(function)[0])
 
 
 def positional_parameters(function: Callable[..., Any]) -> tuple[tuple[str, ...], int | None]:
-    """Names of the positional parameters, and how many there may be (None: any number, or nobody knows)."""
+    """Return the names of the positional parameters, and their max count (None if unlimited or unknown)."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -83,9 +86,9 @@ def positional_parameters(function: Callable[..., Any]) -> tuple[tuple[str, ...]
 
 
 def check_positions(numbers: Iterable[int], function: Callable[..., Any], option: str, where: str) -> None:
-    """Raise ArgumentError for the number of an argument that the function does not have.
+    """Raise ArgumentError if the function does not have an argument of such a number.
 
-    option, where: what the numbers were given as, and to which transform of the function.
+    option, where: the option that gave the numbers, and the transform of the function.
     """
     count = positional_parameters(function)[1]
     for number in sorted(numbers):
@@ -100,27 +103,31 @@ def check_positions(numbers: Iterable[int], function: Callable[..., Any], option
 
 
 def as_outputs(result: Any, what: str) -> tuple[list[Any], trees.Structure]:
-    """What a function returned as operands, and its structure. what: the function, for errors."""
+    """Return a function's result as operands, and its structure. what: the function, for errors."""
     leaves, structure = trees.flatten_values(result)
     outputs = [
-        leaf if isinstance(leaf, Array) else as_output(leaf, what, partial(_result_name, result, number))
+        leaf if isinstance(leaf, Array) else as_output(leaf, what, partial(result_name, result, number))
         for number, leaf in enumerate(leaves)
     ]
     return outputs, structure
 
 
-def _result_name(result: Any, number: int) -> str:
+def result_name(result: Any, number: int) -> str:
+    """Return the name of one leaf of a function's result in errors, as `result_names` does for all of them."""
     return result_names(result)[number]
 
 
 def result_names(result: Any) -> list[str]:
-    """`the result`, or `the result at ['w'][2]`: what errors call the leaves of what a function returned."""
+    """Return `the result`, or `the result at ['w'][2]`, for each leaf of a function's result."""
     paths = [name.removeprefix("*") for name in trees.leaf_names(result, "*")]
     return [f"the result at {path}" if path else "the result" for path in paths]
 
 
 def as_output(value: Any, what: str, name: Callable[[], str] = lambda: "the result") -> Any:
-    """A returned leaf as an operand. name: what errors call it."""
+    """Return a leaf of a function's result as an operand. name: its name in errors.
+
+    Raises ArgumentError if it is not an array.
+    """
     if isinstance(value, Array | Literal):
         return value
     try:
@@ -129,7 +136,7 @@ def as_output(value: Any, what: str, name: Callable[[], str] = lambda: "the resu
         place = name().removeprefix("the result")
         raise ArgumentError(
             message(
-                f"{what}{here()} returned what is no array",
+                f"{what}{here()} returned a value that is not an array",
                 f"got {type(value).__name__}" + (f" for the result{place}" if place else ""),
                 help="return arrays and numbers, or trees of them",
             )
@@ -137,7 +144,7 @@ def as_output(value: Any, what: str, name: Callable[[], str] = lambda: "the resu
 
 
 def call_rule(function: Callable[..., Any], arguments: Sequence[Any], what: str) -> Any:
-    """A function of the user's that we give its arguments; ArgumentError where it does not take so many."""
+    """Call a function of the user's with our arguments. Raises ArgumentError if it takes another number of them."""
     try:
         return function(*arguments)
     except TypeError as error:
@@ -150,7 +157,7 @@ def call_rule(function: Callable[..., Any], arguments: Sequence[Any], what: str)
 
 
 def check_callable(function: Any, what: str) -> None:
-    """Raise ArgumentError for what is no function, such as the result of calling one."""
+    """Raise ArgumentError if this is not a function, but for example the result of calling one."""
     if not callable(function):
         curried = f", as in {what}(f), and call the result: {what}(f)(x)"
         raise ArgumentError(

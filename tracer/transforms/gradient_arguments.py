@@ -1,4 +1,4 @@
-"""What may be differentiated: argnums, and the dtypes of arguments, with the errors of those that have no gradient."""
+"""Differentiated arguments: `argnums`, and the dtypes of arguments, with errors for arguments without a gradient."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tracer.transforms.functions import argument_names, flatten_arguments, name_
 
 
 def refuse_reduce_axes(what: str, reduce_axes: Sequence[object]) -> None:
-    """Raise ArgumentError for an argument that JAX once had, and takes for its place only."""
+    """Raise ArgumentError if `reduce_axes`, which JAX once had and still accepts, is not empty."""
     if reduce_axes:
-        text = f"{what}{here()}: reduce_axes is empty, as in JAX"
+        text = f"{what}{here()}: reduce_axes must be empty, as in JAX"
         raise ArgumentError(message(text, f"got {reduce_axes!r}", help="sum over the lanes yourself, by lax.psum"))
 
 
 def argument_numbers(argnums: Any, what: str) -> tuple[int, ...]:
-    """The user's `argnums` as a tuple; ArgumentError unless they are integers."""
+    """Return the user's `argnums` as a tuple. Raises ArgumentError unless they are integers."""
     numbers = tuple(argnums) if isinstance(argnums, tuple | list) else (argnums,)
     for number in numbers:
         if not isinstance(number, int | np.integer) or isinstance(number, bool):
@@ -40,7 +40,7 @@ def argument_numbers(argnums: Any, what: str) -> tuple[int, ...]:
 
 
 def _refuse_repetition(positions: Sequence[int], what: str) -> None:
-    twice = next((p for place, p in enumerate(positions) if p in positions[:place]), None)
+    twice = next((p for n, p in enumerate(positions) if p in positions[:n]), None)
     if twice is not None:
         raise ArgumentError(
             message(
@@ -52,7 +52,7 @@ def _refuse_repetition(positions: Sequence[int], what: str) -> None:
 
 
 def argument_position(number: int, count: int, what: str) -> int:
-    """An argnum, counted from either end, as a position among the arguments."""
+    """Return an argnum, counted from either end, as a position. Raises ArgumentError if out of range."""
     if not -count <= number < count:
         raise ArgumentError(
             message(
@@ -65,7 +65,7 @@ def argument_position(number: int, count: int, what: str) -> int:
 
 
 class Chosen(NamedTuple):
-    """The arguments of a call that are differentiated. call: the function of those alone. names: of the leaves."""
+    """Differentiated arguments of a call. call: the function of these alone. names: the leaves' names in errors."""
 
     call: Callable[..., Any]
     leaves: list[Array]
@@ -77,7 +77,10 @@ def chosen_arguments(
     fun: Callable[..., Any], what: str, numbers: Sequence[int], args: Sequence[Any], kwargs: dict[str, Any], *,
     holomorphic: bool, allow_int: bool,
 ) -> Chosen:  # fmt: skip
-    """The arguments that argnums name. Raises for positions that the call lacks, and for what has no gradient."""
+    """Return the arguments that argnums name.
+
+    Raises ArgumentError for positions that the call lacks, DTypeError for arguments without a gradient.
+    """
     positions = [argument_position(number, len(args), what) for number in numbers]
     _refuse_repetition(positions, what)
     chosen = tuple(args[position] for position in positions)
@@ -100,7 +103,7 @@ def chosen_arguments(
 def check_gradient_inputs(
     leaves: Sequence[Array], names: Callable[[], list[str]], what: str, holomorphic: bool, allow_int: bool
 ) -> None:
-    """Raise DTypeError for arguments that have no gradient. what: the transform and its function."""
+    """Raise DTypeError for arguments without a gradient. what: the transform and its function."""
     for number, leaf in enumerate(leaves):
         type = leaf.type
         good = is_differentiable(type) or allow_int

@@ -1,7 +1,7 @@
-"""Products with the Jacobian of a function, on either side: `jvp`, `linearize`, `vjp`, `linear_transpose`.
+"""Products with the Jacobian of a function, from either side: `jvp`, `linearize`, `vjp`, `linear_transpose`.
 
-Forward mode multiplies it by tangents of the arguments, reverse mode by cotangents of the results. Gradients are made
-of the same parts in `gradients`, whole Jacobians in `jacobians`.
+Forward mode multiplies it by tangents of the arguments, reverse mode by cotangents of the results. `gradients` and
+`jacobians` are built from them.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from tracer.transforms.tangents import match_tangents, tangent_array
 
 
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Sequence[object] = ()) -> Any:
-    """Run a function, and return its outputs with the function from cotangents of outputs to those of the inputs.
+    """Run a function. Return its outputs, and the function from cotangents of the outputs to cotangents of the inputs.
 
     fun: takes and returns trees of floating or complex arrays of any shapes; primals: its arguments; reduce_axes:
-    empty, as JAX's has to be. A cotangent has the shape and dtype of what it belongs to, float0 for integers.
+    empty, as in JAX. A cotangent has the shape and dtype of the value that it belongs to, float0 for integers.
 
     Returns (outputs, pullback), or (outputs, pullback, aux) if `has_aux`. pullback(cotangents) takes a tree like
     the outputs and returns a tuple, one entry for each of `primals`. It may be called any number of times, and is a
@@ -53,13 +53,13 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_ax
 
 
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """Run a function, and return its outputs with its derivative there, a function from tangents to tangents.
+    """Run a function. Return its outputs, and its derivative at this point, a function from tangents to tangents.
 
     fun: takes and returns trees of floating or complex arrays of any shapes; primals: its arguments. A tangent has the
-    shape and dtype of what it belongs to.
+    shape and dtype of the value that it belongs to.
 
-    Returns (outputs, pushforward), or (outputs, pushforward, aux) if `has_aux`. What is returned is a tree of the
-    arrays that it keeps, as a pullback is: see `vjp`.
+    Returns (outputs, pushforward), or (outputs, pushforward, aux) if `has_aux`. The pushforward is a tree of the arrays
+    that it keeps, like a pullback: see `vjp`.
 
     >>> import tracer, tracer.numpy as tnp
     >>> y, pushforward = tracer.linearize(tnp.sin, 0.0)
@@ -81,7 +81,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
 
 
 def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
-    """The outputs of a function and their tangents, computed side by side.
+    """Return the outputs of a function and their tangents, computed side by side.
 
     fun: takes and returns trees of arrays; primals, tangents: sequences, one entry an argument, of equal structures,
     shapes and dtypes (float0 for integers). Returns (outputs, tangents), or (outputs, tangents, aux) if `has_aux`.
@@ -109,7 +109,7 @@ def check_sequences(what: str, primals: Any, tangents: Any) -> None:
 
 
 def push(what: str, fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool) -> Any:
-    """As `jvp`. what: the transform that errors speak of."""
+    """Run a function and its tangents, as `jvp`. what: the transform that errors name."""
     name = name_of(fun)
     primals, tangents = tuple(primals), tuple(tangents)
 
@@ -129,12 +129,12 @@ def push(what: str, fun: Callable[..., Any], primals: Any, tangents: Any, has_au
 
 
 def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[object] = ()) -> Callable[..., Any]:
-    """The transpose of a linear function: from cotangents of its outputs to those of its arguments.
+    """Return the transpose of a linear function: from cotangents of its outputs to cotangents of its arguments.
 
     primals: floating or complex arrays, or anything with `shape` and `dtype`; their values are not used. Raises
-    DTypeError where arguments or outputs are neither, NoRuleError where the function is not linear. What is added to a
-    linear function does not count, as in JAX: the transpose of `x + 1` is that of `x`. fun: takes and returns trees of
-    arrays of any shapes; reduce_axes: empty, as JAX's has to be.
+    DTypeError where arguments or outputs are neither, NoRuleError where the function is not linear. A constant term is
+    ignored, as in JAX: `x + 1` and `x` have one transpose. fun: takes and returns trees of arrays of any shapes;
+    reduce_axes: empty, as in JAX.
 
     >>> import tracer, tracer.numpy as tnp
     >>> tracer.linear_transpose(lambda x: 3.0 * x, 1.0)(2.0)
@@ -157,7 +157,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
                 message(
                     f"{what}{here()}: {each} is neither floating nor complex",
                     f"expected a floating or complex dtype, got {type}",
-                    help="only functions from such numbers to such are linear: cast with .astype(float)",
+                    help="linear functions take and return floating or complex values: cast with .astype(float)",
                 )
             )
 
@@ -166,7 +166,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
 
 
 def abstract_type(leaf: Any, what: str = "an argument") -> Any:
-    """The IR type of an array, a scalar, or a ShapeDtypeStruct."""
+    """Return the IR type of an array, a scalar, or a ShapeDtypeStruct."""
     if isinstance(leaf, Array):
         return leaf.type
     shape, dtype = getattr(leaf, "shape", None), getattr(leaf, "dtype", None)

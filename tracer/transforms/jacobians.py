@@ -1,6 +1,6 @@
 """Jacobians and Hessians: jacfwd, jacrev, jacobian, hessian, hvp.
 
-The function runs once; its linear part then runs on a batch of basis vectors, or its transpose does.
+The function runs once. Then its linear part, or the transpose of that, runs on a batch of basis vectors.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ Argnums = int | Sequence[int]
 
 
 def jacfwd(fun: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
-    """The Jacobian by forward mode, one tangent an input element: for functions with few inputs.
+    """Return the Jacobian by forward mode, one tangent per input element: for functions with few inputs.
 
-    Each leaf of the result has the shape [*output, *input]; of an integer output it is zero, in the output's dtype.
-    fun, argnums, has_aux, holomorphic: as of `grad`, but for arrays as results.
+    Each leaf of the result has the shape [*output, *input]; for an integer output it is zero, in the output's dtype.
+    fun, argnums, has_aux, holomorphic: as in `grad`, but the results are arrays.
 
     >>> import tracer, tracer.numpy as tnp
     >>> tracer.jacfwd(lambda x: x * x)(tnp.asarray([1.0, 2.0]))
@@ -58,9 +58,9 @@ def jacfwd(fun: Function, argnums: Argnums = 0, has_aux: bool = False, holomorph
 def jacrev(
     fun: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False, allow_int: bool = False
 ) -> Function:
-    """The Jacobian by reverse mode, one cotangent an output element: for functions with few outputs.
+    """Return the Jacobian by reverse mode, one cotangent per output element: for functions with few outputs.
 
-    fun, argnums, has_aux, holomorphic, allow_int: as of `grad`, but for arrays as results. Each leaf of the result has
+    fun, argnums, has_aux, holomorphic, allow_int: as in `grad`, but the results are arrays. Each leaf of the result has
     the shape [*output, *input] and the input's dtype.
 
     >>> import tracer, tracer.numpy as tnp
@@ -74,9 +74,9 @@ jacobian = jacrev
 
 
 def hessian(fun: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
-    """The second derivative of a function: forward over reverse.
+    """Return the second derivative of a function: forward over reverse.
 
-    fun, argnums, has_aux, holomorphic: as of `grad`. A leaf of the result has the shape [*output, *input, *input] and
+    fun, argnums, has_aux, holomorphic: as in `grad`. A leaf of the result has the shape [*output, *input, *input] and
     the input's dtype.
 
     >>> import tracer, tracer.numpy as tnp
@@ -90,7 +90,7 @@ def hessian(fun: Function, argnums: Argnums = 0, has_aux: bool = False, holomorp
 
 
 def hvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
-    """The Hessian of a scalar function times a vector, without the Hessian: forward over reverse.
+    """Multiply the Hessian of a scalar function by a vector, without forming it: forward over reverse.
 
     fun: returns a scalar []; primals, tangents: sequences, one entry an argument, of equal structures, shapes and
     dtypes. Returns a tuple like `primals`, or (tuple, aux) if `has_aux`. It costs about as much as two gradients.
@@ -139,7 +139,7 @@ def _jacobian(
 
 
 def _check_real(types: Sequence[Type], names: Callable[[], list[str]], where: str, kind: str) -> None:
-    """Raise DTypeError where a Jacobian would leave out the derivatives by, or of, imaginary parts."""
+    """Raise DTypeError for complex values, whose Jacobian would lack the derivatives by, or of, imaginary parts."""
     for number, type in enumerate(types):
         if isinstance(type, ArrayType) and dtypes.is_complex(type.dtype):
             raise DTypeError(
@@ -164,7 +164,7 @@ def _check_complex(types: Sequence[Type], names: Callable[[], list[str]], where:
 
 
 def _push_basis(recorded: Recorded) -> Blocks:
-    """By columns: the linear part on every basis vector of the inputs."""
+    """Compute the Jacobian by columns: the linear part on every basis vector of the inputs."""
     inputs = [x for x, on in zip(recorded.inputs, recorded.active, strict=True) if on]
     total = sum(x.size for x in inputs)
     tape = recorded.tape
@@ -175,7 +175,7 @@ def _push_basis(recorded: Recorded) -> Blocks:
 
 
 def _pull_basis(recorded: Recorded) -> Blocks:
-    """By rows: the transpose of the linear part on every basis vector of the outputs."""
+    """Compute the Jacobian by rows: the transpose of the linear part on every basis vector of the outputs."""
     outputs = [y for y, on in zip(recorded.outputs, recorded.moving, strict=True) if on]
     inputs = [x for x, on in zip(recorded.inputs, recorded.active, strict=True) if on]
     total = sum(size(y.type) for y in outputs)
@@ -204,7 +204,7 @@ def _pull_basis(recorded: Recorded) -> Blocks:
 
 
 def _basis(values: Sequence[Operand], total: int) -> list[Array]:
-    """For each value [total, *shape]: one where the row is the element's number among all elements, else zero."""
+    """Return [total, *shape] for each value: one where the row is the element's index among all elements, else zero."""
     result, start = [], 0
     for value in values:
         type = value.type
@@ -219,7 +219,7 @@ def _basis(values: Sequence[Operand], total: int) -> list[Array]:
 
 
 def _columns(batch_first: Array, inputs: Sequence[Array]) -> list[Array]:
-    """[total, *output] into one [*output, *input] for each input."""
+    """Split [total, *output] into one [*output, *input] for each input."""
     rank = len(batch_first.shape) - 1
     last = moveaxis(batch_first, 0, rank)
     result, start = [], 0
@@ -231,13 +231,13 @@ def _columns(batch_first: Array, inputs: Sequence[Array]) -> list[Array]:
 
 
 def _block(block: Any, type: Type) -> Any:
-    """A block of a Jacobian, weak if what it is as wide as is: the result's tangent, or the argument's cotangent."""
+    """Return a block of a Jacobian, weak if `type` is: the type of the result or argument whose width it has."""
     weak = isinstance(type, ArrayType) and type.weak
     return convert_element_type(block, block.dtype, weak=True) if weak else block
 
 
 def _nest(recorded: Recorded, structure: trees.Structure, blocks: Blocks, what: str, *, still: bool) -> list[Any]:
-    """For each output, a tree like the inputs. still: whether integers among the outputs have zeros, or are refused."""
+    """Return for each output a tree like the inputs. still: whether integer outputs have zeros, or raise DTypeError."""
     rows = iter(blocks)
     entries = []
     for number, (y, on) in enumerate(zip(recorded.outputs, recorded.moving, strict=True)):

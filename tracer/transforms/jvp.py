@@ -5,7 +5,7 @@ A tangent that is zero by construction stays a `Zero`; the transform never compu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tracer.errors import InternalError
@@ -22,9 +22,14 @@ from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all
 from tracer.transforms.context import Context, Tangent, raise_no_rule, zero_like
 
+Push = Callable[
+    [Primitive, Sequence[Operand], Sequence[Tangent], Mapping[str, Any]], tuple[Sequence[Operand], Sequence[Tangent]]
+]
+"""push(primitive, xs, dxs, params) -> ys, dys: an operation and its tangents, at the current level."""
+
 
 class JvpProgram(NamedTuple):
-    """program: (inputs..., tangents of the active inputs...) -> (outputs..., tangents of the active outputs...)."""
+    """Program (inputs..., tangents of the active inputs...) -> (outputs..., tangents of the active outputs...)."""
 
     program: Program
     active_outputs: tuple[bool, ...]
@@ -43,23 +48,22 @@ def jvp_program(program: Program, active: tuple[bool, ...], instantiate: tuple[b
     def run(inputs: list[Any]) -> list[Operand]:
         primals, given = inputs[: len(program.inputs)], iter(inputs[len(program.inputs) :])
         tangents: list[Tangent] = [next(given) if on else zero_like(x) for x, on in zip(primals, active, strict=True)]
-        outputs, outgoing = push_forward(program, primals, tangents)
-        context = Context(_no_primitive)
+        outputs, outgoing = push_forward(program, primals, tangents, jvp_equation)
         for output, tangent, want in zip(outputs, outgoing, wanted, strict=True):
             active_outputs.append(not isinstance(tangent, Zero) or (want and is_differentiable(output.type)))
-        return outputs + [context.instantiate(t) for t, on in zip(outgoing, active_outputs, strict=True) if on]
+        return outputs + [Context.instantiate(t) for t, on in zip(outgoing, active_outputs, strict=True) if on]
 
     staged = stage(run, [*program.input_types, *tangent_types], name=program.name)
     return JvpProgram(closed(staged), tuple(active_outputs))
 
 
-_no_primitive: Any = None  # a context that is only used to instantiate zeros
-
-
 def push_forward(
-    program: Program, primals: Sequence[Operand], tangents: Sequence[Tangent]
+    program: Program, primals: Sequence[Operand], tangents: Sequence[Tangent], push: Push
 ) -> tuple[list[Operand], list[Tangent]]:
-    """Run a program and its tangents side by side, at the current level."""
+    """Run a program at the current level, with its tangents beside it.
+
+    push: the rule for an equation with a tangent that is not zero, such as `jvp_equation`.
+    """
     environment: Environment = dict(zip(program.inputs, primals, strict=True))
     moving: dict[Var, Operand] = {
         v: t for v, t in zip(program.inputs, tangents, strict=True) if not isinstance(t, Zero)
@@ -74,7 +78,7 @@ def push_forward(
                     moving[atom] if isinstance(atom, Var) and atom in moving else Zero(tangent_type(atom.type))
                     for atom in equation.inputs
                 ]
-                ys, dys = jvp_equation(equation.primitive, xs, dxs, equation.params)
+                ys, dys = push(equation.primitive, xs, dxs, equation.params)
                 moving.update((v, dy) for v, dy in zip(equation.outputs, dys, strict=True) if not isinstance(dy, Zero))
             else:
                 ys = bind_all(equation.primitive, xs, equation.params)
@@ -92,7 +96,7 @@ def push_forward(
 def settled(
     primitive: Primitive, xs: Sequence[Operand], params: Mapping[str, Any]
 ) -> tuple[Sequence[Operand], Mapping[str, Any]]:
-    """Operands and parameters of an operation with which its derivatives share its checks; eagerly they hold by now."""
+    """Return operands and parameters whose checks the derivatives need not repeat; eagerly they have passed by now."""
     if primitive.settle is None or Effect.FAULT not in primitive.effects_of(params):
         return xs, params
     if state.staging is None and not any(isinstance(x, Array) and x._trace is not None for x in xs):
@@ -104,10 +108,10 @@ def settled(
 def jvp_equation(
     primitive: Primitive, xs: Sequence[Operand], dxs: Sequence[Tangent], params: Mapping[str, Any]
 ) -> tuple[Sequence[Operand], Sequence[Tangent]]:
-    """One operation and its tangents, at the current level."""
+    """Run one operation and its tangents, at the current level. Raises NoRuleError if it has no derivative."""
     xs, params = settled(primitive, xs, params)
     rule = primitive.jvp
-    if isinstance(rule, NoRule) and params.get("program", rule) is None:  # a user's function that has no program yet
+    if isinstance(rule, NoRule) and params.get("program", rule) is None:  # a user's function without a program yet
         raise_no_rule(primitive, "derivative", rule)
     if isinstance(rule, Joint):
         context = Context(primitive, transform=jvp_program)
@@ -126,7 +130,7 @@ def tangents_of(
     dxs: Sequence[Tangent],
     params: Mapping[str, Any],
 ) -> Sequence[Tangent]:
-    """The tangents of an operation whose outputs are known, by its tangent-only rule."""
+    """Return the tangents of an operation whose outputs are given, by its tangent-only rule."""
     if not any(is_differentiable(y.type) for y in ys):
         return [zero_like(y) for y in ys]
     rule = primitive.jvp
@@ -141,7 +145,7 @@ def tangents_of(
 
 
 def strong_tangents(dys: Sequence[Tangent]) -> Sequence[Tangent]:
-    """Tangents as programs carry them: never weak, as a user's rule may make them from others for users."""
+    """Return the tangents without weak types, which programs do not carry but users' rules may make."""
     return [_strong(dy) for dy in dys]
 
 

@@ -1,7 +1,7 @@
-"""What `vjp`, `linearize` and `linear_transpose` return: linear functions, trees of the arrays that they hold.
+"""Linear functions returned by `vjp`, `linearize` and `linear_transpose`, as trees of the arrays that they hold.
 
-So they leave jit and enter it, and are stacked by scan and vmap. As long as nobody takes one apart, it runs the tape
-that it was made with; taken apart, it is a linear program, which belongs to the structure, and its residuals.
+As trees they leave jit and enter it, and are stacked by scan and vmap. Until it is taken apart, a linear function runs
+the tape that it was made with. Taken apart, it is a linear program, which belongs to the structure, and its residuals.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tracer.transforms.transpose import pull_back
 
 
 class Typed:
-    """Stands for a value of which only the type is known."""
+    """Placeholder of a value: its type alone."""
 
     __slots__ = ("type",)
 
@@ -38,7 +38,7 @@ class Typed:
 
 
 class Derivative(ABC):
-    """The derivative of a function at a point. inputs, outputs: its values there, or `Typed` in their place."""
+    """Derivative of a function at a point. inputs, outputs: its values there, or `Typed` placeholders."""
 
     def __init__(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         self.inputs = inputs
@@ -48,14 +48,14 @@ class Derivative(ABC):
 
     @abstractmethod
     def linear(self) -> tuple[Program, Sequence[Any]]:
-        """A linear program of (residuals..., tangents of active inputs...), and the residuals."""
+        """Return a linear program of (residuals..., tangents of active inputs...), and the residuals."""
 
     def parts(self) -> tuple[Program, Sequence[Any]]:
-        """The same, with residuals that may go anywhere."""
+        """Return the program and residuals as `linear`, but with residuals that may leave the trace: no stacks."""
         return self.linear()
 
     def pull(self, cotangents: Sequence[Any]) -> list[Any]:
-        """Gradients of every input; float0 for those without."""
+        """Return the gradients of every input; float0 for inputs without one."""
         results = iter(self._pulled([c for c, on in zip(cotangents, self.moving, strict=True) if on]))
         return [
             tangent_array(next(results) if on else Zero(tangent_type(x.type)), x.type)
@@ -63,7 +63,7 @@ class Derivative(ABC):
         ]
 
     def push(self, tangents: Sequence[Any]) -> list[Any]:
-        """Tangents of every output."""
+        """Return the tangents of every output."""
         program, residuals = self.linear()
         given = [dense(t) for t, on in zip(tangents, self.active, strict=True) if on]
         results = iter(evaluate(program, [*residuals, *given]))
@@ -73,7 +73,7 @@ class Derivative(ABC):
         ]
 
     def _pulled(self, cotangents: Sequence[Operand]) -> Iterable[Tangent]:
-        """Gradients of the active inputs, from the cotangents of the outputs that have one."""
+        """Return the gradients of the active inputs, from the cotangents of the outputs that have one."""
         program, residuals = self.linear()
         linear = [i >= len(residuals) for i in range(len(program.inputs))]
         return pull_back(program, linear, residuals, cotangents)
@@ -81,10 +81,10 @@ class Derivative(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What of a linear function is no array: equal for two that differ in their residuals alone.
+    """Static part of a linear function: equal for two that differ in their residuals alone.
 
-    program: see `Derivative`. inputs, outputs: of the function that it is the derivative of. what, name: the
-    transform and that function, for errors, and called: what these call the inputs.
+    program: see `Derivative`. inputs, outputs: of the differentiated function. what, name: the transform and that
+    function, for errors. called: the names of the inputs in errors.
     """
 
     program: Program
@@ -101,7 +101,7 @@ class Form:
 
 
 class Known(Derivative):
-    """A derivative of which the program and the residuals are known; these may be anything until it is asked."""
+    """Derivative with a known program and residuals, which may be any objects until it is used."""
 
     def __init__(self, program: Program, residuals: Sequence[Any], inputs: Any, outputs: Any, what: str) -> None:
         super().__init__([Typed(t) for t in inputs], [Typed(t) for t in outputs])
@@ -110,17 +110,17 @@ class Known(Derivative):
         self.what = what
 
     def parts(self) -> tuple[Program, Sequence[Any]]:
-        """As said there: whatever the residuals are."""
+        """Return the program and the residuals, unchecked."""
         return self.program, self.residuals
 
     def linear(self) -> tuple[Program, list[Array]]:
-        """As said there. Raises ArgumentError for residuals of other types than the program takes."""
-        arrays = [as_array(x, f"{self.what}: a residual of what it returned") for x in self.residuals]
+        """Return the program and the residuals as arrays. Raises ArgumentError for residuals of other types."""
+        arrays = [as_array(x, f"{self.what}: a residual of its result") for x in self.residuals]
         for array, type in zip(arrays, self.program.input_types, strict=False):
             if not same_up_to_weakness(array.type, type):
                 raise ArgumentError(
                     message(
-                        f"{self.what}{here()}: a residual of what it returned has another type than it was made with",
+                        f"{self.what}{here()}: a residual of its result has another type than it was made with",
                         f"expected {type}, got {array.type}",
                         help="call it under vmap if it was returned through one, as vmap(lambda f, x: f(x))(f, xs)",
                     )
@@ -129,7 +129,10 @@ class Known(Derivative):
 
 
 class LinearFunction:
-    """What both directions share. inputs, outputs: structures, of what was differentiated. what, name: see `Form`."""
+    """Base of pullbacks and pushforwards. inputs, outputs: structures of the differentiated function.
+
+    what, name: see `Form`.
+    """
 
     __slots__ = ("__weakref__", "_called", "_derivative", "_inputs", "_name", "_outputs", "_what")
     _direction = "linear function"
@@ -150,14 +153,14 @@ class LinearFunction:
 
     @classmethod
     def known(cls, form: Form, residuals: Sequence[Any]) -> Self:
-        """The function of a form and residuals."""
+        """Return the function of a form and residuals."""
         what = f"{form.what} of {form.name}"
         kept = [renewed(x) if isinstance(x, Array) else x for x in residuals]
         derivative = Known(form.program, kept, form.input_types, form.output_types, what)
         return cls(derivative, form.inputs, form.outputs, form.what, form.name, lambda: form.called)
 
     def taken_apart(self) -> tuple[tuple[Any, ...], Form]:
-        """Its residuals, and its form."""
+        """Return the residuals and the form."""
         derivative = self._derivative
         program, residuals = derivative.parts()
         types = [tuple(x.type for x in values) for values in (derivative.inputs, derivative.outputs)]
@@ -167,8 +170,11 @@ class LinearFunction:
 
 
 class Pullback(LinearFunction):
-    """From cotangents, a tree like the results, to a tuple with the cotangent of each argument. It may be called any
-    number of times, and is a tree of the arrays that it keeps: jit, vmap and scan take it and return it."""
+    """Function from cotangents, a tree like the results, to a tuple with the cotangent of each argument.
+
+    It may be called any number of times. It is a tree of the arrays that it keeps: jit, vmap and scan take and return
+    it.
+    """
 
     __slots__ = ()
     __name__ = _direction = "pullback"
@@ -181,8 +187,11 @@ class Pullback(LinearFunction):
 
 
 class Pushforward(LinearFunction):
-    """From tangents, one argument for each that was differentiated, to a tree like the results. It may be called any
-    number of times, and is a tree of the arrays that it keeps: jit, vmap and scan take it and return it."""
+    """Function from tangents, one argument for each differentiated one, to a tree like the results.
+
+    It may be called any number of times. It is a tree of the arrays that it keeps: jit, vmap and scan take and return
+    it.
+    """
 
     __slots__ = ()
     __name__ = _direction = "pushforward"
@@ -194,11 +203,11 @@ class Pushforward(LinearFunction):
 
 
 def _only(cotangents: tuple[Any, ...], what: str, name: str) -> Any:
-    """The one argument of a pullback. Raises ArgumentError for any other number of them."""
+    """Return the only argument of a pullback. Raises ArgumentError for any other number of them."""
     if len(cotangents) != 1:
         raise ArgumentError(
             message(
-                f"{what} of {name}{here()}: what it returns takes one argument, a tree like the result of {name}",
+                f"{what} of {name}{here()}: its pullback takes one argument, a tree like the result of {name}",
                 f"got {len(cotangents)} arguments",
                 help="pass a tuple for a function that returns one: pullback((a, b))",
             )

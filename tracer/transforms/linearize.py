@@ -1,7 +1,7 @@
-"""Linearisation: split a program into what can be computed now and a linear program of its tangents.
+"""Linearisation: split a program into the part that can be computed now and a linear program of its tangents.
 
-The tangents belong to a trace of their own, which records only what depends on them: everything else that
-the jvp rules compute happens at the enclosing level, and enters the linear program as a residual.
+The tangents belong to a trace of their own, which records only the operations that depend on them. Everything else in
+the jvp rules is computed at the enclosing level, and enters the linear program as a residual.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from typing import Any
 
 from tracer.ir.linearized import LinearizedProgram
 from tracer.ir.primitive import Joint, Linearized, NoRule, Primitive, Zero
-from tracer.ir.program import Atom, Literal, Program, Var
+from tracer.ir.program import Atom, Program, Var
 from tracer.ir.types import StackType, is_differentiable, tangent_type
 from tracer.primitives.control.custom.constants_to_literals import close_over
 from tracer.primitives.control.reverse.rerun_for_residuals import repeating
 from tracer.primitives.control.safe_operands import unchanged
 from tracer.trace.array import Array
-from tracer.trace.evaluate import Environment, evaluate, read
+from tracer.trace.evaluate import evaluate
 from tracer.trace.memo import remembered
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all, open_trace, stage_process
 from tracer.transforms.context import Context, Tangent, raise_no_rule, zero_like
-from tracer.transforms.jvp import jvp_equation, jvp_program, settled, strong_tangents, tangents_of
+from tracer.transforms.jvp import jvp_equation, jvp_program, push_forward, settled, strong_tangents, tangents_of
 
 
 @remembered
@@ -43,13 +43,12 @@ def linearize_program(
                 linear.new_input(tangent_type(x.type)) if on else zero_like(x)
                 for x, on in zip(primals, active, strict=True)
             ]
-            outputs, outgoing = linearize_forward(program, primals, tangents)
+            outputs, outgoing = push_forward(program, primals, tangents, split_equation)
             active_outputs = tuple(
                 not isinstance(t, Zero) or (want and is_differentiable(y.type))
                 for y, t, want in zip(outputs, outgoing, wanted, strict=True)
             )
-            context = Context(_no_primitive)
-            dense = [context.instantiate(t) for t, on in zip(outgoing, active_outputs, strict=True) if on]
+            dense = [Context.instantiate(t) for t, on in zip(outgoing, active_outputs, strict=True) if on]
             linear_program = linear.program(dense)
             residuals = [array for _, array in linear.constants]
         if nested and any(isinstance(r.type, StackType) for r in residuals):
@@ -60,26 +59,23 @@ def linearize_program(
     return LinearizedProgram(forward_program, linear_program, sources, active_outputs)
 
 
-_no_primitive: Any = None  # a context that is only used to instantiate zeros
-
-
 def _residual_sources(
     inputs: Sequence[Array], outputs: Sequence[Operand], residuals: Sequence[Array], same: Mapping[Var, Atom]
 ) -> tuple[tuple[tuple[str, int], ...], list[Array]]:
-    """Where each residual can be had, and those that the forward program must return besides its outputs.
+    """Return the source of each residual, and those that the forward program must return besides its outputs.
 
-    same: variables that have another's value, which may be an input: such a one is not kept for every step of a loop.
+    same: variables that have another's value, which may be an input: these are not kept for every step of a loop.
     """
     known: dict[Any, tuple[str, int]] = {}
     for position, output in enumerate(outputs):
         if isinstance(output, Array):
-            known[_identity(output)] = ("output", position)
+            known[identity(output)] = ("output", position)
     for position, array in enumerate(inputs):
-        known[_identity(array)] = ("input", position)
+        known[identity(array)] = ("input", position)
     fresh: list[Array] = []
     sources = []
     for residual in residuals:
-        name = _identity(residual)
+        name = identity(residual)
         while name not in known and name in same:
             name = same[name]
         if name not in known:
@@ -89,42 +85,9 @@ def _residual_sources(
     return tuple(sources), fresh
 
 
-def _identity(array: Array) -> Any:
-    """What tells a value from others: its variable, or for a value from outside the handle, which is alive."""
+def identity(array: Array) -> Any:
+    """Return a value's identity: its variable, or the id of the handle, which is alive, for a value from outside."""
     return id(array) if array._atom is None else array._atom
-
-
-def linearize_forward(
-    program: Program, primals: Sequence[Operand], tangents: Sequence[Tangent]
-) -> tuple[list[Operand], list[Tangent]]:
-    """Run a program at the current level while its tangents are recorded in theirs."""
-    environment: Environment = dict(zip(program.inputs, primals, strict=True))
-    moving: dict[Var, Operand] = {
-        v: t for v, t in zip(program.inputs, tangents, strict=True) if not isinstance(t, Zero)
-    }
-    outer_source = state.source
-    try:
-        for equation in program.equations:
-            state.source = equation.source
-            xs = [read(environment, atom) for atom in equation.inputs]
-            active = [isinstance(atom, Var) and atom in moving for atom in equation.inputs]
-            if any(active):
-                linearized = linearize_equation(equation.primitive, xs, active, equation.params)
-                ys = linearized.outputs
-                dxs = [moving[atom] for atom in equation.inputs if isinstance(atom, Var) and atom in moving]
-                dys = strong_tangents(linearized.apply(linearized.residuals, dxs))
-                moving.update((v, dy) for v, dy in zip(equation.outputs, dys, strict=True) if not isinstance(dy, Zero))
-            else:
-                ys = bind_all(equation.primitive, xs, equation.params)
-            environment.update(zip(equation.outputs, ys, strict=True))
-    finally:
-        state.source = outer_source
-    outputs = [read(environment, atom) for atom in program.outputs]
-    outgoing: list[Tangent] = [
-        Zero(tangent_type(atom.type)) if isinstance(atom, Literal) or atom not in moving else moving[atom]
-        for atom in program.outputs
-    ]
-    return outputs, outgoing
 
 
 def linearize_equation(
@@ -134,7 +97,10 @@ def linearize_equation(
     params: Mapping[str, Any],
     nested: bool = False,
 ) -> Linearized:
-    """One operation at the current level, and its tangents as a function of residuals and active tangents."""
+    """Run one operation at the current level, with its tangents as a function of residuals and active tangents.
+
+    Raises NoRuleError if it has no derivative.
+    """
     xs, params = settled(primitive, xs, params)
     if primitive.linearize is not None:
         context = Context(primitive, transform=_TRANSFORMS[nested], nested=nested)
@@ -161,25 +127,35 @@ def linearize_equation(
     return Linearized(ys, [*xs, *ys], apply)
 
 
-def push_equation(
-    primitive: Primitive, xs: Sequence[Operand], dxs: Sequence[Tangent], params: Mapping[str, Any]
+def split_equation(
+    primitive: Primitive,
+    xs: Sequence[Operand],
+    dxs: Sequence[Tangent],
+    params: Mapping[str, Any],
+    nested: bool = False,
 ) -> tuple[Sequence[Operand], Sequence[Tangent]]:
-    """One operation and its tangents, at the current level.
-
-    Where the tangents are those of a linear program, control flow and sorts are split: as one operation they would make
-    the outputs depend on them.
-    """
-    splits = primitive.linearize is not None or isinstance(primitive.jvp, Joint)
-    if not splits or not any(_is_linear(dx) for dx in dxs):
-        return jvp_equation(primitive, xs, dxs, params)
-    active = [not isinstance(dx, Zero) for dx in dxs]
-    linearized = linearize_equation(primitive, xs, active, params, nested=state.staging is None)
+    """Linearise one operation at the current level, and apply its linear part to the tangents in their trace."""
+    linearized = linearize_equation(primitive, xs, [not isinstance(dx, Zero) for dx in dxs], params, nested)
     moving = [dx for dx in dxs if not isinstance(dx, Zero)]
     return linearized.outputs, strong_tangents(linearized.apply(linearized.residuals, moving))
 
 
+def push_equation(
+    primitive: Primitive, xs: Sequence[Operand], dxs: Sequence[Tangent], params: Mapping[str, Any]
+) -> tuple[Sequence[Operand], Sequence[Tangent]]:
+    """Run one operation and its tangents, at the current level.
+
+    Control flow and sorts are split if the tangents belong to a linear program: as one operation, the outputs would
+    depend on the tangents.
+    """
+    splits = primitive.linearize is not None or isinstance(primitive.jvp, Joint)
+    if not splits or not any(_is_linear(dx) for dx in dxs):
+        return jvp_equation(primitive, xs, dxs, params)
+    return split_equation(primitive, xs, dxs, params, nested=state.staging is None)
+
+
 def _is_linear(tangent: Tangent) -> bool:
-    """Whether it belongs to a linear trace: one that records what depends on it, within any that stages all."""
+    """Whether it belongs to a linear trace, which records only what depends on it, within a staging trace."""
     trace = tangent._trace if isinstance(tangent, Array) else None
     level = 0 if state.staging is None else state.staging.level
     return trace is not None and trace.process is stage_process and trace.level > level
@@ -191,7 +167,7 @@ _TRANSFORMS = {nested: partial(linearize_program, nested=nested) for nested in (
 def apply_linear(
     linear: Program, active_outputs: Sequence[bool], output_types: Sequence[Any]
 ) -> Callable[[Sequence[Any], Sequence[Any]], Sequence[Tangent]]:
-    """A `Linearized.apply` that runs a linear program of (residuals..., tangents...) inline."""
+    """Return a `Linearized.apply` that runs a linear program of (residuals..., tangents...) inline."""
 
     def apply(residuals: Sequence[Any], dxs: Sequence[Any]) -> Sequence[Tangent]:
         given = iter(evaluate(linear, [*residuals, *dxs]))

@@ -1,4 +1,4 @@
-"""What reverse mode keeps of a function, as a list or in print: for choosing what to checkpoint."""
+"""Report of the residuals that reverse mode keeps of a function, as a list or in print, to choose checkpoints by."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tracer.transforms.linearize import linearize_program
 
 
 def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tuple[Type, str]]:
-    """The values that the derivative of `f` at these arguments keeps: each one's type, and where it comes from.
+    """List the values that the derivative of `f` at these arguments keeps: the type and the origin of each.
 
     f: takes and returns trees of arrays of any shapes; args, kwargs: its arguments.
 
@@ -43,9 +43,9 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tu
 
 
 def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-    """Print what `saved_residuals` lists, one value a line.
+    """Print the list of `saved_residuals`, one value a line.
 
-    f, args, kwargs: as of `saved_residuals`.
+    f, args, kwargs: as in `saved_residuals`.
 
     >>> import tracer
     >>> print_saved_residuals(lambda x: x * 2.0 * x, tracer.numpy.asarray(1.0))  # doctest: +ELLIPSIS
@@ -53,7 +53,7 @@ def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> N
     f64*[] made at ...
     """
     for type, origin in saved_residuals(f, *args, **kwargs):
-        print(f"{type} {origin}")  # noqa: T201  # it is what it is for
+        print(f"{type} {origin}")  # noqa: T201  # the purpose of the function
 
 
 def _origin(program: Program, atom: Any, names: list[str]) -> str:
@@ -62,7 +62,7 @@ def _origin(program: Program, atom: Any, names: list[str]) -> str:
     if atom in program.inputs:
         return f"from {names[program.inputs.index(atom)]}"
     equation = next(e for e in program.equations if atom in e.outputs)
-    names_it = (e for e in program.equations if e.primitive is checkpoint_name_p and atom in (*e.inputs, *e.outputs))
-    name = next((e.params["name"] for e in names_it if e.params["name"] is not None), None)
+    naming = (e for e in program.equations if e.primitive is checkpoint_name_p and atom in (*e.inputs, *e.outputs))
+    name = next((e.params["name"] for e in naming if e.params["name"] is not None), None)
     made = f"made{place(equation.source)}"
     return f"named {name!r}, {made}" if name is not None else f"{made} by {equation.primitive.name}"

@@ -1,7 +1,7 @@
-"""Parts of an array that make the whole when they are laid side by side: what reaches an array by its slices.
+"""Tiling of an array by its parts: cotangents of slices as one concatenation.
 
-The cotangents of `x[k:]` and `x[:k]` are one after the other the cotangent of x, without a zero: so the gradient of a
-roll is a roll, that of a split is a concatenation.
+The cotangents of `x[k:]` and `x[:k]`, one after the other, are the cotangent of x, without a zero. So the gradient of a
+roll is a roll, and the gradient of a split is a concatenation.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tracer.primitives.arrays.slice_pad_concatenate import concatenate
 
 @dataclass(frozen=True, slots=True)
 class _Tile:
-    """A box of an array: one part, or other tiles in a row along an axis."""
+    """Box of an array: one part, or other tiles in a row along an axis."""
 
     start: Shape
     sizes: Shape
@@ -36,7 +36,7 @@ class _Tile:
 
 
 def laid_out(parts: Sequence[Onto]) -> tuple[list[Any], list[Onto]]:
-    """The whole arrays that parts of one array make, and the parts that are left."""
+    """Return the whole arrays that parts of one array make, and the remaining parts."""
     (whole,) = {part.type.shape for part in parts}
     given = [part for part in parts if part.start is not None]
     tiles = [_Tile(part.start, part.value.type.shape, part) for part in given if part.start is not None]
@@ -48,7 +48,7 @@ def laid_out(parts: Sequence[Onto]) -> tuple[list[Any], list[Onto]]:
 
 
 def _joined_along(axis: int, size: int, tiles: Sequence[_Tile]) -> list[_Tile]:
-    """Rows of tiles that go from one end of the axis to the other, each as one; and the tiles in no such row."""
+    """Join tiles into rows that span the axis, each as one tile. Return these, and the tiles in no such row."""
     groups: dict[Hashable, list[_Tile]] = {}
     for tile in tiles:
         others = tuple(zip(tile.start, tile.sizes, strict=True))
@@ -60,20 +60,20 @@ def _joined_along(axis: int, size: int, tiles: Sequence[_Tile]) -> list[_Tile]:
             sizes = (*row[0].sizes[:axis], size, *row[0].sizes[axis + 1 :])
             result.append(row[0] if len(row) == 1 else _Tile(start, sizes, row, axis))
             taken = set(map(id, row))
-            group = [tile for tile in group if id(tile) not in taken]  # what is left of it
+            group = [tile for tile in group if id(tile) not in taken]
         result += group
     return result
 
 
 def _row(axis: int, size: int, tiles: Sequence[_Tile]) -> list[_Tile]:
-    """Tiles one after another from 0 to `size` along an axis, or none."""
-    follower: dict[int, _Tile] = {}  # by the place where it starts: a tile from which the end is reached
+    """Return tiles one after another from 0 to `size` along an axis, or none."""
+    follower: dict[int, _Tile] = {}  # by its start: a tile from which the end is reached
     for tile in sorted(tiles, key=lambda t: -t.start[axis]):
         end = tile.start[axis] + tile.sizes[axis]
         if tile.sizes[axis] and (end == size or end in follower):
             follower.setdefault(tile.start[axis], tile)
-    row, place = [], 0
-    while place in follower:
-        row.append(follower[place])
-        place += row[-1].sizes[axis]
+    row, start = [], 0
+    while start in follower:
+        row.append(follower[start])
+        start += row[-1].sizes[axis]
     return row

@@ -1,4 +1,4 @@
-"""Transposition: from a program that is linear in some inputs, the program from cotangents of outputs to theirs."""
+"""Transposition: from a program linear in some inputs, the program from cotangents of outputs to those of inputs."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from tracer.transforms.tiling import laid_out
 
 
 class TransposedProgram(NamedTuple):
-    """program: (known inputs..., sums..., cotangents of the active outputs...) -> cotangents of active linear inputs.
+    """Program (known inputs..., sums..., cotangents of the active outputs...) -> cotangents of active linear inputs.
 
-    The sums are what else reaches the linear inputs that have one: their cotangents contain it.
+    The sums are further cotangents of the linear inputs that have one: the results include them.
     """
 
     program: Program
@@ -64,18 +64,14 @@ def transpose_program(
         ]
         results = pull_back(program, linear, known, cotangents, sums)
         active_inputs.extend(instantiate or not isinstance(r, Zero) for r in results)
-        context = Context(_no_primitive)
-        return [context.instantiate(r) for r, on in zip(results, active_inputs, strict=True) if on]
+        return [Context.instantiate(r) for r, on in zip(results, active_inputs, strict=True) if on]
 
     staged = stage(run, [*known_types, *sum_types, *cotangent_types], name=f"{program.name}.transpose")
     return TransposedProgram(closed(staged), tuple(active_inputs))
 
 
-_no_primitive: Any = None  # a context that is only used to instantiate zeros
-
-
 class _Total:
-    """What reaches a value: a sum, and what is added to a few elements of it once that is whole."""
+    """Cotangents of one value: their sum, and parts that are added to a few elements of it at the end."""
 
     __slots__ = ("parts", "sum")
 
@@ -110,10 +106,10 @@ def pull_back(
     program: Program, linear: Sequence[bool], known: Sequence[Operand], cotangents: Sequence[Tangent],
     sums: Sequence[Operand | None] = (),
 ) -> list[Tangent]:  # fmt: skip
-    """Cotangents of the linear inputs, at the current level.
+    """Return the cotangents of the linear inputs, at the current level.
 
-    Equations that do not depend on the linear inputs are run first, the others are transposed in reverse.
-    sums: what the linear inputs' cotangents are added to, where there is something; of all of them or of none.
+    Equations that do not depend on the linear inputs are run first, the other equations are transposed in reverse.
+    sums: the sums that the linear inputs' cotangents are added to, or None; for all of them or for none.
     """
     values = iter(known)
     environment: Environment = {v: next(values) for v, on in zip(program.inputs, linear, strict=True) if not on}

@@ -1,7 +1,7 @@
-"""Derivatives without stacks: what made the stacks is run again, so that all that a derivative keeps has a fixed size.
+"""Derivatives without stacks: the operations that made the stacks run again, so that all residuals have a fixed size.
 
-A stack lives in the program that made it. The derivative of a loop of unknown length keeps stacks; to leave jit, or to
-be stacked by scan and vmap, it keeps what went into the operations that made them instead.
+A stack lives in the program that made it. The derivative of a loop of unknown length keeps stacks. To leave jit, or to
+be stacked by scan and vmap, it keeps the operands of the operations that made them instead.
 """
 
 from __future__ import annotations
@@ -18,24 +18,25 @@ from tracer.trace.evaluate import evaluate
 from tracer.trace.stage import stage
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, Origin, Trace, bind_all
+from tracer.transforms.linearize import identity
 
 
 def without_stacks(program: Program, residuals: Sequence[Array]) -> tuple[Program, list[Array]]:
-    """A linear program of (residuals..., tangents...), and the residuals: the same, with stacks among neither."""
+    """Return a linear program of (residuals..., tangents...) and its residuals, with stacks among neither."""
     if not any(isinstance(r.type, StackType) for r in residuals):
         return program, list(residuals)
     origins, kept = _traced_back(residuals)
 
     def run(inputs: list[Array]) -> list[Operand]:
-        values: dict[Any, Operand] = dict(zip(map(_name, kept), inputs, strict=False))
+        values: dict[Any, Operand] = dict(zip(map(identity, kept), inputs, strict=False))
 
         def value(x: Operand) -> Operand:
-            return x if isinstance(x, Literal) else values[_name(x)]
+            return x if isinstance(x, Literal) else values[identity(x)]
 
         for origin in origins:
             state.source = origin.source
             made = bind_all(origin.primitive, list(map(value, origin.operands)), origin.params)
-            values.update(zip(map(_name, origin.results), made, strict=True))
+            values.update(zip(map(identity, origin.results), made, strict=True))
         return evaluate(program, [*map(value, residuals), *inputs[len(kept) :]])
 
     tangents = program.input_types[len(residuals) :]
@@ -49,14 +50,14 @@ def without_stacks(program: Program, residuals: Sequence[Array]) -> tuple[Progra
 
 
 def _as_one(program: Program) -> Program:
-    """The program as one call, so that no stack of it is seen where it runs outside jit."""
+    """Return the program as one call, so that its stacks stay hidden where it runs outside jit."""
     return stage(lambda inputs: call(program, *inputs), program.input_types, name=program.name).program
 
 
 def _traced_back(residuals: Sequence[Array]) -> tuple[list[Origin], list[Array]]:
-    """The operations that make the stacks among these arrays, in order, and what else is read."""
+    """Return the operations that make the stacks among these arrays, in order, and the other arrays that are read."""
     found: dict[Trace, dict[Var, Origin]] = {}
-    origins: dict[int, Origin] = {}  # by id: each behind those whose stacks it reads
+    origins: dict[int, Origin] = {}  # by id: each after the origins whose stacks it reads
     kept: dict[Any, Array] = {}
     waiting: list[Operand | Origin] = list(reversed(residuals))
     while waiting:
@@ -64,7 +65,7 @@ def _traced_back(residuals: Sequence[Array]) -> tuple[list[Origin], list[Array]]
         if isinstance(this, Origin):
             origins.setdefault(id(this), this)
         elif isinstance(this, Array) and not isinstance(this.type, StackType):
-            kept.setdefault(_name(this), this)
+            kept.setdefault(identity(this), this)
         elif isinstance(this, Array):
             trace, variable = this._trace, this._atom
             assert trace is not None  # a stack is in a program
@@ -78,7 +79,7 @@ def _traced_back(residuals: Sequence[Array]) -> tuple[list[Origin], list[Array]]
 
 
 def _origins(trace: Trace) -> dict[Var, Origin]:
-    """What made each of the stacks of a trace."""
+    """Return the operation that made each stack of a trace."""
     found = dict(trace.origins)
     constants = dict(trace.constants)
 
@@ -96,8 +97,3 @@ def _origins(trace: Trace) -> dict[Var, Origin]:
             )
             found.update(dict.fromkeys(stacks, origin))
     return found
-
-
-def _name(array: Array) -> Any:
-    """What tells a value from others: its variable, or the handle of one from outside."""
-    return id(array) if array._atom is None else array._atom

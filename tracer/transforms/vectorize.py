@@ -1,8 +1,8 @@
-"""`vmap`: a function of examples becomes a function of batches."""
+"""Vectorising map, `vmap`: a function of examples becomes a function of batches."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -24,7 +24,7 @@ from tracer.transforms.functions import (
     check_callable,
     flatten_arguments,
     name_of,
-    result_names,
+    result_name,
 )
 
 Axis = int | None
@@ -40,10 +40,10 @@ def vmap(
 ) -> Callable[..., Any]:
     """Map a function over leading (or other) axes of its arguments, as one batched computation.
 
-    fun: takes and returns trees of arrays [*s]; the mapped function's have one axis more, [n, *s] by default, and the
-    same dtypes. in_axes: an integer, None (the same value for every example), or a tree of them that is a prefix of the
-    positional arguments. out_axes: the same for the results. axis_name: a name for collectives, as `lax.psum(x,
-    "batch")`; axis_size: n, where no argument is mapped; spmd_axis_name: accepted as JAX's. Keyword arguments are
+    fun: takes and returns trees of arrays [*s]; the mapped function's have one axis more, [n, *s] by default, and equal
+    dtypes. in_axes: an integer, None (one value for every example), or a tree of them that is a prefix of the
+    positional arguments. out_axes: likewise for the results. axis_name: a name for collectives, as `lax.psum(x,
+    "batch")`; axis_size: n, where no argument is mapped; spmd_axis_name: accepted for JAX's sake. Keyword arguments are
     mapped along axis 0. Raises ArgumentError where sizes disagree.
 
     >>> import tracer, tracer.numpy as tnp
@@ -55,17 +55,7 @@ def vmap(
 
     @wrapping(fun)
     def batched(*args: Any, **kwargs: Any) -> Any:
-        axes_tree = tuple(in_axes) if isinstance(in_axes, list) else in_axes
-        if isinstance(axes_tree, tuple) and len(axes_tree) != len(args):
-            raise ArgumentError(
-                message(
-                    f"vmap of {name}{here()}: in_axes has one entry an argument",
-                    f"got {len(axes_tree)} for {len(args)} positional argument{'s' if len(args) != 1 else ''}",
-                    help="give one entry for each positional argument, or a single one for all",
-                )
-            )
-        axes = trees.broadcast_prefix(axes_tree, args, f"in_axes of vmap of {name}")
-        axes += [0] * len(trees.flatten(kwargs)[0])
+        axes = _argument_axes(in_axes, args, kwargs, name)
 
         def names() -> list[str]:
             return argument_names(args, kwargs, of=fun)
@@ -90,10 +80,25 @@ def vmap(
         outputs, found = batch_forward(staged.program, operands, operand_axes, size, axis_name)
         wanted = trees.broadcast_prefix(out_axes, holder[1], f"out_axes of vmap of {name}")
         rows = enumerate(zip(outputs, found, wanted, strict=True))
-        placed = [_place(y, a, w, size, name, partial(_result_name, holder[1], n)) for n, (y, a, w) in rows]
+        placed = [_place(y, a, w, size, name, partial(result_name, holder[1], n)) for n, (y, a, w) in rows]
         return trees.unflatten(holder[0], placed)
 
     return batched
+
+
+def _argument_axes(in_axes: Any, args: Sequence[Any], kwargs: Mapping[str, Any], name: str) -> list[Axis]:
+    """Return the axis of every leaf of the arguments. Raises ArgumentError if `in_axes` does not match them."""
+    axes_tree = tuple(in_axes) if isinstance(in_axes, list) else in_axes
+    if isinstance(axes_tree, tuple) and len(axes_tree) != len(args):
+        raise ArgumentError(
+            message(
+                f"vmap of {name}{here()}: in_axes has one entry an argument",
+                f"got {len(axes_tree)} for {len(args)} positional argument{'s' if len(args) != 1 else ''}",
+                help="give one entry for each positional argument, or a single one for all",
+            )
+        )
+    axes = trees.broadcast_prefix(axes_tree, args, f"in_axes of vmap of {name}")
+    return axes + [0] * len(trees.flatten(kwargs)[0])
 
 
 def _check_axis(x: Array, axis: object, name: str, argument: Callable[[], str]) -> None:
@@ -102,13 +107,13 @@ def _check_axis(x: Array, axis: object, name: str, argument: Callable[[], str]) 
             message(
                 f"vmap of {name}{here()}: in_axes takes integers and None",
                 f"got {axis!r} for {argument()}",
-                help="the axis to map over, counted from 0; None for what is the same for every example",
+                help="the axis to map over, counted from 0; None for an argument that is the same for every example",
             )
         )
     if not -x.ndim <= axis < x.ndim:
         raise AxisError(
             message(
-                f"vmap of {name}{here()}: in_axes names an axis that is not there",
+                f"vmap of {name}{here()}: in_axes names an axis that does not exist",
                 f"axis {axis} of {argument()}, {x.type}",
                 help="an argument that is the same for every example takes in_axes=None",
             )
@@ -153,12 +158,8 @@ def _batch_size(
     return next(iter(sizes.values()))
 
 
-def _result_name(result: Any, number: int) -> str:
-    return result_names(result)[number]
-
-
 def _place(y: Any, found: Axis, wanted: Axis, size: int, name: str, result: Callable[[], str]) -> Any:
-    """Move the batch axis of an output to where the user wants it."""
+    """Move the batch axis of an output to the axis that the user wants. Raises ArgumentError or AxisError."""
     if wanted is not None and (isinstance(wanted, bool) or not isinstance(wanted, int)):
         text = f"vmap of {name}{here()}: out_axes takes integers and None"
         raise ArgumentError(
@@ -179,7 +180,7 @@ def _place(y: Any, found: Axis, wanted: Axis, size: int, name: str, result: Call
     if not -rank <= wanted < rank:
         raise AxisError(
             message(
-                f"vmap of {name}{here()}: out_axes names an axis that is not there",
+                f"vmap of {name}{here()}: out_axes names an axis that does not exist",
                 f"axis {wanted} of {result()}, {front.type}",
                 help=f"out_axes runs from {-rank} to {rank - 1} here",
             )

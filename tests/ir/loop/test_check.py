@@ -134,7 +134,7 @@ COMPUTE_DEFECTS: list[tuple[Compute, str]] = [
     (Compute(X, ScalarOp.LT, (ONE, ONE)), "the result is f32, expected bool"),
     (Compute(Register(F64), ScalarOp.ADD, (ONE, ONE)), "the result is f64, expected f32"),
     (Compute(IX, ScalarOp.SHL, (N, constant(1, I32))), "shl of i64 and i32"),
-    (Compute(Register(F64), ScalarOp.BITCAST, (ONE,)), "bitcast from f32 to f64, which is not as wide"),
+    (Compute(Register(F64), ScalarOp.BITCAST, (ONE,)), "bitcast from f32 to f64, which has another width"),
     (Compute(P, ScalarOp.BITCAST, (constant(1, U8),)), "bitcast to bool"),
     (
         Compute(Register(C64), ScalarOp.CONVERT, (ONE,)),
@@ -188,9 +188,9 @@ STATEMENT_DEFECTS: list[tuple[str, Statement | tuple[Statement, ...]]] = [
     ("an update of f32 with lt", Update(OUT, Address(), ScalarOp.LT, ONE)),
     ("an update of f32 with and", Update(OUT, Address(), ScalarOp.AND, ONE)),
     ("input buffer 'a' is read only", Store(A, Address(), ONE)),
-    ("input buffer 'b' is no parameter", Load(X, operand("b", 4), Address())),
+    ("input buffer 'b' is not a parameter", Load(X, operand("b", 4), Address())),
     ("local buffer 'l' is not allocated here", Load(X, Buffer("l", F32, 4, Space.LOCAL), Address())),
-    ("input buffer 'a' is no buffer to allocate", Alloc(A)),
+    ("input buffer 'a' cannot be allocated", Alloc(A)),
     ("a copy from f32 to f64", Copy(View(Buffer("t", F64, 4, Space.ARENA)), View(A), 4)),
     ("a count of -1", Copy(View(OUT), View(A), -1)),
     (
@@ -202,7 +202,7 @@ STATEMENT_DEFECTS: list[tuple[str, Statement | tuple[Statement, ...]]] = [
         Store(Buffer("t", F32, 4, Space.ARENA, 2), Address(), ONE),
     ),
     (
-        "buffer 't' is aligned to 3 bytes, which is no power of two",
+        "buffer 't' is aligned to 3 bytes, which is not a power of two",
         Store(Buffer("t", F32, 4, Space.ARENA, 0, 3), Address(), ONE),
     ),
     # loops
@@ -213,13 +213,13 @@ STATEMENT_DEFECTS: list[tuple[str, Statement | tuple[Statement, ...]]] = [
     ("the results are (), the carries are (f32)", carried(results=())),
     ("the initial value of a carry is f64, expected f32", carried(initial=constant(0.0, F64))),
     ("a reduction with add lacks an identity", carried(identity=None)),
-    ("1.0 is no identity of add: -0.0 is", carried(identity=ONE)),
+    ("1.0 is not an identity of add: -0.0 is", carried(identity=ONE)),
     ("a reduction with sub; it may be add, mul, min, max, and, or, xor", carried(combine=ScalarOp.SUB)),
     ("a reduction with or of f32", carried(combine=ScalarOp.OR)),
     ("a serial carry with an identity", carried(combine=None)),
     ("the body yields (f32), the carries are ()", loop(yields=(ONE,))),
     ("a serial loop of 4 lanes", loop(lanes=4)),
-    ("a vector loop of 3 lanes, which is no power of two", in_lanes(lanes=3)),
+    ("a vector loop of 3 lanes, which is not a power of two", in_lanes(lanes=3)),
     ("a vector loop that does not count from 0 by 1", in_lanes(step=2)),
     ("a vector loop that does not count from 0 by 1", in_lanes(start=index_constant(1))),
     (
@@ -229,10 +229,10 @@ STATEMENT_DEFECTS: list[tuple[str, Statement | tuple[Statement, ...]]] = [
     ("Prefix not directly in a vector loop", loop(Prefix(X, LAST, ScalarOp.ADD, ONE, ONE))),
     ("Prefix not directly in a vector loop", in_lanes(loop(Prefix(X, LAST, ScalarOp.ADD, ONE, ONE), index=INNER))),
     (
-        "Prefix behind what varies by lane",
+        "Prefix after a value that varies by lane",
         in_lanes(Load(X, A, Address(0, ((IX, 1),))), Prefix(Register(F32), LAST, ScalarOp.ADD, ONE, X)),
     ),
-    ("what is before is f64, expected f32", in_lanes(Prefix(X, LAST, ScalarOp.ADD, ONE, constant(1.0, F64)))),
+    ("the value before is f64, expected f32", in_lanes(Prefix(X, LAST, ScalarOp.ADD, ONE, constant(1.0, F64)))),
     (
         "a prefix with sub; it may be add, mul, min, max, and, or, xor",
         in_lanes(Prefix(X, LAST, ScalarOp.SUB, ONE, ONE)),
@@ -254,7 +254,7 @@ STATEMENT_DEFECTS: list[tuple[str, Statement | tuple[Statement, ...]]] = [
         loop(carried(kind=LoopKind.THREAD, index=INNER, stop=index_constant(3)), kind=LoopKind.BLOCK),
     ),
     ("the condition yields 0 values, not one", While((), Block(()), Block(()), ())),
-    ("what the condition yields is f32, expected bool", While((), Block((), (ONE,)), Block(()), ())),
+    ("the yield of the condition is f32, expected bool", While((), Block((), (ONE,)), Block(()), ())),
     (
         "a while loop with a reduction",
         While((reduction(ScalarOp.ADD, ZERO),), Block((), (TRUE,)), Block((), (ONE,)), (X,)),
@@ -278,7 +278,7 @@ STATEMENT_DEFECTS: list[tuple[str, Statement | tuple[Statement, ...]]] = [
     ("the position is f32, expected i64", Fault(0, TRUE, ONE)),
     ("a site of -1", Fault(-1, TRUE, N)),
     ("stack 0 of 0", StackPush(0, View(A), 1)),
-    ("'nest' is no function of the module", Invoke("nest", ())),
+    ("'nest' is not a function of the module", Invoke("nest", ())),
     ("the entry is invoked", Invoke("main", (View(A), View(OUT)))),
 ]  # fmt: skip
 

@@ -191,7 +191,7 @@ def test_an_argument_that_is_no_array_is_named() -> None:
     with pytest.raises(ArgumentError) as error:
         f(1.0, {"mode": "fast"})
     assert str(error.value) == (
-        f"jit of lambda at test_jit.py:{line(-2)}: argument 1, options['mode'] is no array\n"
+        f"jit of lambda at test_jit.py:{line(-2)}: argument 1, options['mode'] is not an array\n"
         "  got str: 'fast'\n"
         "  help: leave it out of the traced arguments: mark it static (static_argnums, static_argnames)"
     )

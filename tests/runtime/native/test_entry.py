@@ -214,7 +214,7 @@ def test_a_call_while_something_is_traced_goes_through_python(watch: Watch) -> N
 def test_an_exception_in_python_passes_through(watch: Watch) -> None:
     f = jit(double)
     f(1.0)
-    with pytest.raises(ArgumentError, match="is no array"):
+    with pytest.raises(ArgumentError, match="is not an array"):
         f("text")
     assert float(f(1.0)) == 2.0
 

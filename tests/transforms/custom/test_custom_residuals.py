@@ -133,7 +133,7 @@ def test_what_is_neither_array_nor_number_is_refused() -> None:
         return v
 
     f.defvjp(lambda v: (v, "text"), lambda _, ct: (ct,))
-    with pytest.raises(tracer.errors.ArgumentError, match="returned what is no array\n  got str"):
+    with pytest.raises(tracer.errors.ArgumentError, match="returned a value that is not an array\n  got str"):
         grad(f)(1.0)
 
 

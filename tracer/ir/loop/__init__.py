@@ -1,4 +1,4 @@
-"""The loop IR: loop nests over flat typed buffers, which every backend spells and none decides about.
+"""Loop IR: loop nests over flat typed buffers. Every backend spells it, none decides anything about it.
 
     Module    = functions, entry
     Function  = name, parameters (Buffer | Register), body
@@ -11,11 +11,11 @@
 
 Registers are assigned once. Loops and branches hand values over explicitly: a `For` or `While` has carries
 (entry value, the register its body reads, the value its body yields), an `If` yields from both arms.
-A `For(kind=VECTOR, lanes=n)` runs n iterations side by side, its last round masked: its registers hold one
-value a lane where they depend on the index, and a carry with `combine` holds n partial results that
-are joined at the end by halving (lane i with lane i + n/2, then n/4, ...), the same on every machine, so that
-results depend on `lanes`, which the schedule fixes, and never on the width of the hardware's vectors. A carry without
-`combine` is the same in all lanes: what a `Prefix` hands on.
+A `For(kind=VECTOR, lanes=n)` runs n iterations side by side, its last iteration masked. Its registers hold one
+value per lane where they depend on the index. A carry with `combine` holds n partial results. At the end they are
+combined by halving (lane i with lane i + n/2, then n/4, ...), on every machine: results depend on `lanes`, which
+the schedule fixes, and never on the width of the hardware's vectors. A carry without `combine` is equal in all lanes:
+the value that a `Prefix` hands on.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tracer.ir.scalar import ScalarOp
 
 
 class Space(Enum):
-    """Where a buffer lives."""
+    """Memory in which a buffer lives."""
 
     INPUT = "input"  # an operand of the program: read only
     DONATED = "donated"  # an operand of the program that it may overwrite, and in whose memory it leaves a result
@@ -62,7 +62,7 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Register:
-    """A value assigned once: a scalar, or one value a lane inside a vector loop. Identity is the object."""
+    """Value assigned once: a scalar, or one value per lane inside a vector loop. Identity is the object."""
 
     dtype: DType
     name: str = ""
@@ -70,7 +70,7 @@ class Register:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A typed scalar; `value` is a NumPy scalar of that dtype (NaN payloads and signed zeros kept)."""
+    """Typed scalar; `value` is a NumPy scalar of that dtype (NaN payloads and signed zeros kept)."""
 
     value: Any  # np.generic; ml_dtypes scalars are not a subclass that typing knows
     dtype: DType
@@ -91,7 +91,7 @@ Operand = Register | Constant
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """constant + sum of register * coefficient, in elements. Registers are i64, coefficients not 0."""
+    """Sum of a constant and of register * coefficient, in elements. Registers are i64, coefficients not 0."""
 
     constant: int = 0
     terms: tuple[tuple[Register, int], ...] = ()
@@ -99,7 +99,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A buffer from an address on: how Invoke and Library pass memory."""
+    """Buffer from an address on: the form in which Invoke and Library pass memory."""
 
     buffer: Buffer
     start: Address = Address()
@@ -121,7 +121,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """result = op(*operands); for CONVERT and BITCAST the result's dtype is the target."""
+    """Operation: result = op(*operands). For CONVERT and BITCAST the result's dtype is the target."""
 
     result: Register
     op: ScalarOp
@@ -130,7 +130,7 @@ class Compute:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """result = buffer[address]; where `mask` is false memory is not touched and the result is `fill`."""
+    """Read: result = buffer[address]. Where `mask` is false, memory is not touched and the result is `fill`."""
 
     result: Register
     buffer: Buffer
@@ -141,9 +141,9 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """buffer[address] = value, where `mask` is true or absent.
+    """Write: buffer[address] = value, where `mask` is true or absent.
 
-    past: past the caches, where a vector loop stores whole lines of memory; nobody reads them soon.
+    past: whether a vector loop that stores whole cache lines bypasses the caches, as nothing reads them soon.
     """
 
     buffer: Buffer
@@ -155,7 +155,10 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """buffer[address] = op(buffer[address], value), in order of iteration on a CPU, atomically on a GPU."""
+    """Update in place: buffer[address] = op(buffer[address], value).
+
+    In order of iteration on a CPU, atomically on a GPU.
+    """
 
     buffer: Buffer
     address: Address
@@ -166,12 +169,12 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Carry:
-    """A value handed from one round to the next.
+    """Value handed from one iteration to the next.
 
-    register: what the body reads. initial: its value in the first round.
+    register: read by the body. initial: its value in the first iteration.
     combine: None for an ordinary serial carry. With an operation the loop is a reduction of partial results:
-    every lane (or thread) starts from the operation's `identity`, the yields are joined as the module docstring says,
-    and `initial` is joined in last, as op(initial, joined).
+    every lane (or thread) starts from the operation's `identity`, the yields are combined as the module docstring says,
+    and `initial` is combined in last, as op(initial, combined).
     """
 
     register: Register
@@ -182,7 +185,7 @@ class Carry:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """for index in range(start, stop, step): body. `results` receive the carries after the last round."""
+    """Counted loop: for index in range(start, stop, step): body. `results` receive the final carries."""
 
     index: Register
     start: Operand
@@ -197,10 +200,10 @@ class For:
 
 @dataclass(frozen=True, slots=True)
 class While:
-    """condition yields one bool; while it holds, body yields the next carries. Both read the carry registers.
+    """Loop while `condition`, which yields one bool, is true; `body` yields the next carries. Both read the carries.
 
-    Every round polls the stop word of the call, so that an interrupt ends any loop. Inside a vector loop the condition
-    may vary by lane: a lane that is done keeps its carries and takes no part in what the others still do.
+    Every iteration polls the stop word of the call, so that an interrupt ends any loop. Inside a vector loop the
+    condition may vary by lane: a lane that has finished keeps its carries and takes no part in further iterations.
     """
 
     carries: tuple[Carry, ...]
@@ -211,10 +214,10 @@ class While:
 
 @dataclass(frozen=True, slots=True)
 class If:
-    """results = yields of the arm that runs.
+    """Branch: results = yields of the arm that runs.
 
     Inside a vector loop the predicate may vary by lane where `then` only computes and `otherwise` holds no statements:
-    results are chosen by lane, and `then` is skipped where no lane wants it.
+    results are chosen by lane, and `then` is skipped if the predicate is false in every lane.
     """
 
     predicate: Operand
@@ -225,14 +228,14 @@ class If:
 
 @dataclass(frozen=True, slots=True)
 class Alloc:
-    """Brings a LOCAL or SHARED buffer into being, uninitialised, until the enclosing function returns."""
+    """Allocation of a LOCAL or SHARED buffer, uninitialised, until the enclosing function returns."""
 
     buffer: Buffer
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """target[: count] = source[: count]; equal dtypes, no overlap unless the views are equal."""
+    """Copy of memory: target[: count] = source[: count]; equal dtypes, no overlap unless the views are equal."""
 
     target: View
     source: View
@@ -241,9 +244,9 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Transpose:
-    """target[r * target_stride + c] = source[c * source_stride + r] for r in range(rows), c in range(columns).
+    """Transpose of memory: target[r * target_stride + c] = source[c * source_stride + r] for r in rows, c in columns.
 
-    Equal dtypes, no overlap. Elements may be stored more than once. past: past the caches, where that is whole lines.
+    Equal dtypes, no overlap. Elements may be stored more than once. past: whether whole cache lines bypass the caches.
     """
 
     target: View
@@ -257,7 +260,7 @@ class Transpose:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Records a fault where `predicate` is true, and goes on.
+    """Record of a fault where `predicate` is true; execution continues.
 
     The call reports the recorded fault with the lowest (site, position). `site` numbers the faulting
     equations in program order; `position` is the flat index within the equation; `values` (i64) go into the message.
@@ -271,13 +274,15 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """Returns from the function at once if a fault was recorded or a callback raised."""
+    """Return from the function at once if a fault was recorded or a callback raised."""
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Work that threads may share: range(count) in consecutive parts of at least `grain` (all of it, where that is
-    less), in any order, at once."""
+    """Work that threads may share: range(count) in consecutive parts, run in any order or concurrently.
+
+    Each part has at least `grain` iterations, or all of them if there are fewer.
+    """
 
     count: int
     grain: int
@@ -285,10 +290,10 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Invoke:
-    """Runs another function of the module: one view or operand for each of its parameters.
+    """Call of another function of the module, with one view or operand for each of its parameters.
 
     share: the function's last two parameters are i64 registers, and it runs for parts (begin, end) that make up
-    `share`. What the parts do must not depend on each other.
+    `share`. The parts must be independent of each other.
     """
 
     function: str
@@ -298,7 +303,7 @@ class Invoke:
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """A library routine. `name` is a key of `schedule.library.ROUTINES`, which says what arguments it takes."""
+    """Call of a library routine. `name` is a key of `schedule.library.ROUTINES`, which lists its arguments."""
 
     name: str
     arguments: tuple[View | Operand, ...]
@@ -306,7 +311,7 @@ class Library:
 
 @dataclass(frozen=True, slots=True)
 class Callback:
-    """Calls back into Python: `slot` indexes the executable's table of callbacks. Ordered, on the calling thread."""
+    """Call into Python: `slot` indexes the executable's table of callbacks. Ordered, on the calling thread."""
 
     slot: int
     inputs: tuple[View, ...]
@@ -315,7 +320,7 @@ class Callback:
 
 @dataclass(frozen=True, slots=True)
 class Barrier:
-    """All threads of the block meet here. Not under a condition that varies within the block."""
+    """Point where all threads of the block meet. Not under a condition that varies within the block."""
 
 
 class ShuffleKind(Enum):
@@ -325,7 +330,7 @@ class ShuffleKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Shuffle:
-    """result = the value that another lane of the warp holds: lane ^ offset, or lane + offset. All lanes take part."""
+    """Exchange in a warp: result = the value of lane ^ offset, or of lane + offset. All lanes take part."""
 
     result: Register
     value: Operand
@@ -335,11 +340,12 @@ class Shuffle:
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """result = op(before, the values of the lanes up to this one); `last` is what the last lane has: the next `before`.
+    """Prefix reduction by lane: result = op(before, lanes 0 to this lane). `last` is the last lane's result.
 
-    Only directly in a vector loop. Halves are joined by halves, the last lane of each first half with every lane of the
-    second (Sklansky 1960, Conditional-sum addition logic), and `before`, the same in all lanes, comes in last, from the
-    left: so what is not negative never adds up to less in a later lane. Lanes that take no part do not change `last`.
+    Only directly in a vector loop; `last` is the next iteration's `before`. Halves are combined by halves, the last
+    lane of each first half with every lane of the second (Sklansky 1960, Conditional-sum addition logic). `before`,
+    equal in all lanes, comes in last, from the left: so sums of non-negative values never decrease in a later lane.
+    Lanes that take no part do not change `last`.
     """
 
     result: Register
@@ -351,7 +357,7 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True)
 class StackPush:
-    """Appends source[: count] to growable stack number `stack` of the call."""
+    """Push of source[: count] on growable stack number `stack` of the call."""
 
     stack: int
     source: View
@@ -360,7 +366,7 @@ class StackPush:
 
 @dataclass(frozen=True, slots=True)
 class StackPop:
-    """Moves the last `count` elements of growable stack number `stack` into target; zeros where it is empty."""
+    """Pop of the last `count` elements of growable stack number `stack` into target; zeros if it is empty."""
 
     stack: int
     target: View
@@ -369,7 +375,7 @@ class StackPop:
 
 @dataclass(frozen=True, slots=True)
 class StackRead:
-    """target[: count] = the `index`-th `count` elements of the stack, from its bottom; zeros beyond its end."""
+    """Read of the `index`-th `count` elements of the stack, from its bottom, into target; zeros beyond its end."""
 
     stack: int
     index: Operand
@@ -379,7 +385,7 @@ class StackRead:
 
 @dataclass(frozen=True, slots=True)
 class StackWrite:
-    """The `index`-th `count` elements of the stack = source[: count]; the stack grows to there, filled with zeros."""
+    """Write of source[: count] to the `index`-th `count` elements of the stack, which grows with zeros up to there."""
 
     stack: int
     index: Operand
@@ -389,7 +395,7 @@ class StackWrite:
 
 @dataclass(frozen=True, slots=True)
 class StackLength:
-    """result (i64) = how many items of `size` bytes the stack holds."""
+    """Length of a stack: result (i64) counts its items of `size` bytes."""
 
     result: Register
     stack: int
@@ -398,7 +404,7 @@ class StackLength:
 
 @dataclass(frozen=True, slots=True)
 class StackReset:
-    """Empties a stack. Its memory is kept until the call ends."""
+    """Removal of all items of a stack. Its memory is kept until the call ends."""
 
     stack: int
 
@@ -411,7 +417,7 @@ Statement = (
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A loop nest, or the entry. Parameters of space ARGUMENT do not overlap where one of them is written."""
+    """Loop nest, or the entry. Parameters of space ARGUMENT do not overlap if one of them is written."""
 
     name: str
     parameters: tuple[Buffer | Register, ...]
@@ -423,7 +429,7 @@ class Module:
     """Functions and the name of the entry, whose parameters are the INPUT, OUTPUT and CONSTANT buffers in order.
 
     arena: bytes of scratch memory that a call needs, 64-byte aligned; ARENA buffers are slices of it.
-    stacks: how many growable stacks a call needs.
+    stacks: the number of growable stacks that a call needs.
     """
 
     functions: tuple[Function, ...]
@@ -432,7 +438,7 @@ class Module:
     stacks: int = 0
 
     def __str__(self) -> str:
-        from tracer.ir.loop.text import loop_text  # noqa: PLC0415  # nouns know each other, as in `ir.program`
+        from tracer.ir.loop.text import loop_text  # noqa: PLC0415  # the printer needs the classes of this module
 
         return loop_text(self)
 
@@ -440,10 +446,10 @@ class Module:
 
 
 def index_register(name: str) -> Register:
-    """A fresh i64 register for a loop index."""
+    """Return a fresh i64 register for a loop index."""
     return Register(I64, name)
 
 
 def index_constant(value: int) -> Constant:
-    """An i64 constant."""
+    """Return an i64 constant."""
     return Constant(np.int64(value), I64)

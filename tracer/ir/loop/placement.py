@@ -1,171 +1,145 @@
-"""Where statements of the loop IR may stand: what the loops around them allow."""
+"""Placement rules of the loop IR: the statements that the surrounding loops allow."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from tracer.ir import loop
 from tracer.ir.dtypes import is_float
-from tracer.ir.loop import (
-    Alloc,
-    Barrier,
-    Callback,
-    Compute,
-    Constant,
-    Copy,
-    For,
-    If,
-    Invoke,
-    Leave,
-    Library,
-    LoopKind,
-    Operand,
-    Prefix,
-    Shuffle,
-    Space,
-    StackLength,
-    StackPop,
-    StackPush,
-    StackRead,
-    StackReset,
-    StackWrite,
-    Statement,
-    Transpose,
-    While,
-)  # fmt: skip
 from tracer.ir.loop.varying import varying_registers
 from tracer.ir.scalar import ScalarOp
 
 _INEXACT = (ScalarOp.ADD, ScalarOp.MUL)
 
-# which loops a statement may not stand in, however deep
-_BANNED: dict[type, tuple[LoopKind, ...]] = {
-    Barrier: (LoopKind.VECTOR,),
-    Shuffle: (LoopKind.VECTOR,),
-    Copy: (LoopKind.VECTOR,),
-    Transpose: (LoopKind.VECTOR, LoopKind.BLOCK, LoopKind.THREAD),
-    Leave: (LoopKind.PARALLEL, LoopKind.BLOCK, LoopKind.THREAD),
-    Invoke: (LoopKind.VECTOR, LoopKind.BLOCK, LoopKind.THREAD),
-    Library: (LoopKind.VECTOR, LoopKind.BLOCK, LoopKind.THREAD),
-    Callback: (LoopKind.VECTOR, LoopKind.PARALLEL, LoopKind.BLOCK, LoopKind.THREAD),
-    StackPush: (LoopKind.VECTOR, LoopKind.PARALLEL, LoopKind.BLOCK, LoopKind.THREAD),
-    StackPop: (LoopKind.VECTOR, LoopKind.PARALLEL, LoopKind.BLOCK, LoopKind.THREAD),
-    StackRead: (LoopKind.VECTOR, LoopKind.BLOCK, LoopKind.THREAD),
-    StackWrite: (LoopKind.VECTOR, LoopKind.PARALLEL, LoopKind.BLOCK, LoopKind.THREAD),
-    StackLength: (LoopKind.VECTOR, LoopKind.BLOCK, LoopKind.THREAD),
-    StackReset: (LoopKind.VECTOR, LoopKind.PARALLEL, LoopKind.BLOCK, LoopKind.THREAD),
+# the loops that a statement may not stand in, at any depth
+_BANNED: dict[type, tuple[loop.LoopKind, ...]] = {
+    loop.Barrier: (loop.LoopKind.VECTOR,),
+    loop.Shuffle: (loop.LoopKind.VECTOR,),
+    loop.Copy: (loop.LoopKind.VECTOR,),
+    loop.Transpose: (loop.LoopKind.VECTOR, loop.LoopKind.BLOCK, loop.LoopKind.THREAD),
+    loop.Leave: (loop.LoopKind.PARALLEL, loop.LoopKind.BLOCK, loop.LoopKind.THREAD),
+    loop.Invoke: (loop.LoopKind.VECTOR, loop.LoopKind.BLOCK, loop.LoopKind.THREAD),
+    loop.Library: (loop.LoopKind.VECTOR, loop.LoopKind.BLOCK, loop.LoopKind.THREAD),
+    loop.Callback: (loop.LoopKind.VECTOR, loop.LoopKind.PARALLEL, loop.LoopKind.BLOCK, loop.LoopKind.THREAD),
+    loop.StackPush: (loop.LoopKind.VECTOR, loop.LoopKind.PARALLEL, loop.LoopKind.BLOCK, loop.LoopKind.THREAD),
+    loop.StackPop: (loop.LoopKind.VECTOR, loop.LoopKind.PARALLEL, loop.LoopKind.BLOCK, loop.LoopKind.THREAD),
+    loop.StackRead: (loop.LoopKind.VECTOR, loop.LoopKind.BLOCK, loop.LoopKind.THREAD),
+    loop.StackWrite: (loop.LoopKind.VECTOR, loop.LoopKind.PARALLEL, loop.LoopKind.BLOCK, loop.LoopKind.THREAD),
+    loop.StackLength: (loop.LoopKind.VECTOR, loop.LoopKind.BLOCK, loop.LoopKind.THREAD),
+    loop.StackReset: (loop.LoopKind.VECTOR, loop.LoopKind.PARALLEL, loop.LoopKind.BLOCK, loop.LoopKind.THREAD),
 }
-_BANNED_LOOPS: dict[LoopKind, tuple[LoopKind, ...]] = {
-    LoopKind.SERIAL: (),
-    LoopKind.PARALLEL: (LoopKind.VECTOR, LoopKind.BLOCK, LoopKind.THREAD),
-    LoopKind.VECTOR: (LoopKind.VECTOR,),
-    LoopKind.BLOCK: (LoopKind.VECTOR, LoopKind.PARALLEL, LoopKind.THREAD),
-    LoopKind.THREAD: (LoopKind.VECTOR,),
+_BANNED_LOOPS: dict[loop.LoopKind, tuple[loop.LoopKind, ...]] = {
+    loop.LoopKind.SERIAL: (),
+    loop.LoopKind.PARALLEL: (loop.LoopKind.VECTOR, loop.LoopKind.BLOCK, loop.LoopKind.THREAD),
+    loop.LoopKind.VECTOR: (loop.LoopKind.VECTOR,),
+    loop.LoopKind.BLOCK: (loop.LoopKind.VECTOR, loop.LoopKind.PARALLEL, loop.LoopKind.THREAD),
+    loop.LoopKind.THREAD: (loop.LoopKind.VECTOR,),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What surrounds a statement.
+    """Surroundings of a statement.
 
     loops: the kinds of the loops around it. by_lane, by_thread: the registers that vary within them.
-    divergent: whether threads of one block may disagree on coming here.
+    divergent: whether threads of one block may disagree on reaching the statement.
     """
 
-    loops: tuple[LoopKind, ...] = ()
-    by_lane: frozenset[Operand] = field(default_factory=frozenset)
-    by_thread: frozenset[Operand] = field(default_factory=frozenset)
+    loops: tuple[loop.LoopKind, ...] = ()
+    by_lane: frozenset[loop.Operand] = field(default_factory=frozenset)
+    by_thread: frozenset[loop.Operand] = field(default_factory=frozenset)
     divergent: bool = False
 
     @property
     def threads(self) -> int:
-        """How many of the loops spread work over a GPU's blocks and threads."""
-        return sum(kind in (LoopKind.BLOCK, LoopKind.THREAD) for kind in self.loops)
+        """Number of surrounding loops that spread work over a GPU's blocks and threads."""
+        return sum(kind in (loop.LoopKind.BLOCK, loop.LoopKind.THREAD) for kind in self.loops)
 
-    def inside(self, s: Statement) -> Place:
-        """The place of the blocks of a statement that stands here."""
+    def inside(self, s: loop.Statement) -> Place:
+        """Return the place of the blocks within a statement that stands here."""
         match s:
-            case For():
+            case loop.For():
                 return self._inside_for(s)
-            case While() if any(o in self.by_thread for o in s.condition.yields):
+            case loop.While() if any(o in self.by_thread for o in s.condition.yields):
                 return replace(self, divergent=True)
-            case If() if s.predicate in self.by_thread:
+            case loop.If() if s.predicate in self.by_thread:
                 return replace(self, divergent=True)
             case _:
                 return self
 
-    def _inside_for(self, s: For) -> Place:
+    def _inside_for(self, s: loop.For) -> Place:
         place = replace(self, loops=(*self.loops, s.kind))
-        if s.kind is LoopKind.VECTOR:
+        if s.kind is loop.LoopKind.VECTOR:
             place = replace(place, by_lane=frozenset(varying_registers(s)))
-        elif s.kind is LoopKind.THREAD and LoopKind.THREAD not in self.loops:
+        elif s.kind is loop.LoopKind.THREAD and loop.LoopKind.THREAD not in self.loops:
             place = replace(place, by_thread=frozenset(varying_registers(s)))
         if s.start in self.by_thread or s.stop in self.by_thread:
             place = replace(place, divergent=True)
         return place
 
 
-def problems(s: Statement, place: Place) -> Iterator[str]:
-    """What is wrong with the statement standing at the place, a sentence each."""
-    banned = _BANNED_LOOPS[s.kind] if isinstance(s, For) else _BANNED.get(type(s), ())
-    what = f"a {s.kind.value} loop" if isinstance(s, For) else type(s).__name__
+def problems(s: loop.Statement, place: Place) -> Iterator[str]:
+    """Yield a sentence for each rule that the statement breaks at this place."""
+    banned = _BANNED_LOOPS[s.kind] if isinstance(s, loop.For) else _BANNED.get(type(s), ())
+    what = f"a {s.kind.value} loop" if isinstance(s, loop.For) else type(s).__name__
     for kind in banned:
         if kind in place.loops:
             yield f"{what} inside a {kind.value} loop"
     match s:
-        case For():
+        case loop.For():
             yield from _for(s, place)
-        case If() if s.predicate in place.by_lane:
-            if s.otherwise.statements or not all(isinstance(inner, Compute) for inner in s.then.statements):
+        case loop.If() if s.predicate in place.by_lane:
+            if s.otherwise.statements or not all(isinstance(inner, loop.Compute) for inner in s.then.statements):
                 yield "an If whose predicate varies by lane, and whose arms do more than compute"
-        case Barrier() | Shuffle():
-            if LoopKind.THREAD not in place.loops:
+        case loop.Barrier() | loop.Shuffle():
+            if loop.LoopKind.THREAD not in place.loops:
                 yield f"{what} outside a thread loop"
             elif place.divergent:
                 yield f"{what} under a condition that varies by thread"
-        case Prefix():
-            if place.loops[-1:] != (LoopKind.VECTOR,):
+        case loop.Prefix():
+            if place.loops[-1:] != (loop.LoopKind.VECTOR,):
                 yield "Prefix not directly in a vector loop"
             elif s.before in place.by_lane:
-                yield "Prefix behind what varies by lane"
-        case Alloc() if s.buffer.space is Space.SHARED and LoopKind.BLOCK not in place.loops:
+                yield "Prefix after a value that varies by lane"
+        case loop.Alloc() if s.buffer.space is loop.Space.SHARED and loop.LoopKind.BLOCK not in place.loops:
             yield "a shared buffer outside a block loop"
         case _:
             pass
 
 
-def _for(s: For, place: Place) -> Iterator[str]:
+def _for(s: loop.For, place: Place) -> Iterator[str]:
     if s.start in place.by_lane or s.stop in place.by_lane:
         yield "a loop whose range varies by lane"
-    if s.kind is not LoopKind.VECTOR and s.lanes != 1:
+    if s.kind is not loop.LoopKind.VECTOR and s.lanes != 1:
         yield f"a {s.kind.value} loop of {s.lanes} lanes"
     combines = all(carry.combine is not None for carry in s.carries)
     match s.kind:
-        case LoopKind.VECTOR:
+        case loop.LoopKind.VECTOR:
             if s.lanes < 1 or s.lanes & (s.lanes - 1):
-                yield f"a vector loop of {s.lanes} lanes, which is no power of two"
+                yield f"a vector loop of {s.lanes} lanes, which is not a power of two"
             if not _is(s.start, 0) or s.step != 1:
                 yield "a vector loop that does not count from 0 by 1"
             by_lane = varying_registers(s)
             if any(c.combine is None and y in by_lane for c, y in zip(s.carries, s.body.yields, strict=False)):
                 yield "a vector loop with a serial carry that varies by lane"
-        case LoopKind.THREAD:
-            if LoopKind.BLOCK not in place.loops:
+        case loop.LoopKind.THREAD:
+            if loop.LoopKind.BLOCK not in place.loops:
                 yield "a thread loop outside a block loop"
             if s.start in place.by_thread or s.stop in place.by_thread:
                 yield "a thread loop whose range varies by thread"
             if s.carries and not (combines and _is_power_of_two(s)):
                 yield "a thread loop's carries are reductions over a constant power of two of threads"
-        case LoopKind.BLOCK:
+        case loop.LoopKind.BLOCK:
             if s.carries:
                 yield "a block loop with carries: blocks do not meet"
-        case LoopKind.PARALLEL:
+        case loop.LoopKind.PARALLEL:
             yield from _parallel(s, combines)
-        case LoopKind.SERIAL:
+        case loop.LoopKind.SERIAL:
             pass
 
 
-def _parallel(s: For, combines: bool) -> Iterator[str]:
+def _parallel(s: loop.For, combines: bool) -> Iterator[str]:
     if not combines:
         yield "a parallel loop with a serial carry"
     for carry in s.carries:
@@ -173,12 +147,12 @@ def _parallel(s: For, combines: bool) -> Iterator[str]:
             yield f"a parallel loop that reduces floats with {carry.combine.label}: the order would show"
 
 
-def _is(operand: Operand, value: int) -> bool:
-    return isinstance(operand, Constant) and int(operand.value) == value
+def _is(operand: loop.Operand, value: int) -> bool:
+    return isinstance(operand, loop.Constant) and int(operand.value) == value
 
 
-def _is_power_of_two(s: For) -> bool:
-    if not (isinstance(s.stop, Constant) and _is(s.start, 0) and s.step == 1):
+def _is_power_of_two(s: loop.For) -> bool:
+    if not (isinstance(s.stop, loop.Constant) and _is(s.start, 0) and s.step == 1):
         return False
     stop = int(s.stop.value)
     return stop > 0 and stop & (stop - 1) == 0

@@ -1,4 +1,4 @@
-"""Blocks of loop IR while they are written: what `Builder.for_`, `while_` and `if_` give to enter."""
+"""Scopes of loop IR while it is written: the context managers that `Builder.for_`, `while_` and `if_` return."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tracer.ir.loop import Block, Carry, Operand, Register, Statement
 
 
 class Blocks:
-    """The statements of the innermost open block, and those of the blocks around it."""
+    """Statements of the innermost open block, and of the blocks around it."""
 
     __slots__ = ("_around", "statements")
 
@@ -19,7 +19,7 @@ class Blocks:
 
     @property
     def depth(self) -> int:
-        """How many inner blocks are open."""
+        """Number of open inner blocks."""
         return len(self._around)
 
     def open(self) -> None:
@@ -28,14 +28,14 @@ class Blocks:
         self.statements = []
 
     def close(self) -> tuple[Statement, ...]:
-        """End the innermost block; its statements."""
+        """End the innermost block. Return its statements."""
         statements = tuple(self.statements)
         self.statements = self._around.pop()
         return statements
 
 
 class Scope:
-    """A block being written, as a context manager; `yields` says what it hands on."""
+    """Block being written, as a context manager; `yields` sets the operands that it hands on."""
 
     __slots__ = ("_blocks", "_done", "_yields", "block")
 
@@ -57,12 +57,12 @@ class Scope:
             self._done()
 
     def yields(self, *values: Operand) -> None:
-        """Hand these to the enclosing statement, at the end of the block."""
+        """Hand the operands to the enclosing statement, at the end of the block."""
         self._yields = values
 
 
 class Loop(Scope):
-    """A `For` being written: `index` and `carries` are what its body reads, `results` what follows reads."""
+    """`For` being written. Its body reads `index` and `carries`; statements after it read `results`."""
 
     __slots__ = ("carries", "index", "results")
 
@@ -78,7 +78,7 @@ class Loop(Scope):
 
 
 class Branch(Scope):
-    """An `If` being written: its own block is the arm that runs where the predicate holds.
+    """`If` being written: its own block is the arm that runs where the predicate holds.
 
     otherwise: the other arm, a scope to enter afterwards. results: set once the first arm is closed.
     """
@@ -96,7 +96,7 @@ class Branch(Scope):
 
 
 class WhileLoop:
-    """A `While` being written: enter `condition`, then `body`. carries: what both read."""
+    """`While` being written: enter `condition`, then `body`. Both read `carries`."""
 
     __slots__ = ("body", "carries", "condition", "results")
 

@@ -1,4 +1,4 @@
-"""The printed loop IR: what `f.lower(x).loops()` shows.
+"""Printer of the loop IR, for `f.lower(x).loops()`.
 
     sum_of_squares(a: input f32[100], out: output f32[1]) {
       %acc1: f32 = for %i in 0..100 vector(16) carry(%acc: f32 = 0.0 combine add) {
@@ -9,9 +9,9 @@
       store out[0] = %acc1
     }
 
-Registers are called by their hints, made unique within the function by a number; those without one are
-numbers. Arena buffers are listed at the head of the function that names them. Literals carry their type,
-except where i64 goes without saying (bounds, addresses, faults) or what is beside them says it (carries).
+Registers have the names of their hints, made unique within the function by a number; a register without a hint is a
+number. Arena buffers are listed at the head of the function that names them. Literals carry their type, unless it is
+i64 by their position (bounds, addresses, faults) or their neighbour shows it (carries).
 """
 
 from __future__ import annotations
@@ -20,46 +20,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
 
 from tracer.errors import InternalError
+from tracer.ir import loop
 from tracer.ir.dtypes import BOOL, I64, short_name
-from tracer.ir.loop import (
-    Address,
-    Alloc,
-    Barrier,
-    Block,
-    Buffer,
-    Callback,
-    Carry,
-    Compute,
-    Constant,
-    Copy,
-    Fault,
-    For,
-    Function,
-    If,
-    Invoke,
-    Leave,
-    Library,
-    Load,
-    LoopKind,
-    Module,
-    Operand,
-    Prefix,
-    Register,
-    Shuffle,
-    Space,
-    StackLength,
-    StackPop,
-    StackPush,
-    StackRead,
-    StackReset,
-    StackWrite,
-    Statement,
-    Store,
-    Transpose,
-    Update,
-    View,
-    While,
-)  # fmt: skip
 from tracer.ir.loop.walk import buffers_of
 from tracer.ir.numerals import scalar_text
 from tracer.ir.reductions import identity
@@ -68,8 +30,8 @@ from tracer.ir.scalar import ScalarOp
 INDENT = "  "
 
 
-def loop_text(module: Module) -> str:
-    """The whole module: the entry and what a call needs besides its arrays, then the functions in order."""
+def loop_text(module: loop.Module) -> str:
+    """Return the text of a module: the entry, the scratch memory of a call, then the functions in order."""
     head = f"module entry {module.entry}"
     if module.arena:
         head += f", arena {module.arena} bytes"
@@ -78,46 +40,46 @@ def loop_text(module: Module) -> str:
     return "\n\n".join([head, *(function_text(f) for f in module.functions)]) + "\n"
 
 
-def function_text(function: Function) -> str:
-    """One function, without a newline at its end."""
+def function_text(function: loop.Function) -> str:
+    """Return the text of one function, without a newline at its end."""
     return "\n".join(Printer(function).function_lines())
 
 
 class Printer:
-    """Prints one function, and single statements of it with the same names."""
+    """Printer of one function, and of single statements of it with equal names."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: loop.Function) -> None:
         self.function = function
-        self._names: dict[Register, str] = {}
+        self._names: dict[loop.Register, str] = {}
         self._taken: set[str] = set()
-        self._next: dict[str, int] = {}  # the number that a hint's next register tries first
+        self._next: dict[str, int] = {}  # by hint, the number that its next register tries first
         self._lines: list[str] | None = None
 
     def function_lines(self) -> list[str]:
-        """The lines of the function."""
+        """Return the lines of the function."""
         if self._lines is None:
             f = self.function
             head = f"{f.name}({', '.join([self._parameter(p) for p in f.parameters])}) {{"
-            arena = [b for b in buffers_of(f) if b.space is Space.ARENA]
+            arena = [b for b in buffers_of(f) if b.space is loop.Space.ARENA]
             arena.sort(key=lambda b: (b.offset, b.name))
             declared = [f"{INDENT}{_declaration(b)} at {b.offset}" for b in arena]
             self._lines = [head, *declared, *self._block(f.body), "}"]
         return self._lines
 
-    def statement_lines(self, statement: Statement) -> list[str]:
-        """The lines of one statement of the function."""
+    def statement_lines(self, statement: loop.Statement) -> list[str]:
+        """Return the lines of one statement of the function."""
         self.function_lines()
         return list(self._statement(statement))
 
-    def shown(self, register: Register) -> str:
-        """The register's name in the function."""
+    def shown(self, register: loop.Register) -> str:
+        """Return the register's name in the printed function."""
         self.function_lines()
         return self.name(register)
 
     # -- operands ----------------------------------------------------------------------------------
 
-    def name(self, register: Register) -> str:
-        """The register's name, given at first sight."""
+    def name(self, register: loop.Register) -> str:
+        """Return the register's name; a new register gets a new name."""
         found = self._names.get(register)
         if found is None:
             found = self._names[register] = "%" + self._fresh(register.name)
@@ -133,33 +95,33 @@ class Printer:
         self._taken.add(name)
         return name
 
-    def operand(self, operand: Operand) -> str:
-        """A register's name, or a literal with its type."""
-        if isinstance(operand, Register):
+    def operand(self, operand: loop.Operand) -> str:
+        """Return a register's name, or a literal with its type."""
+        if isinstance(operand, loop.Register):
             return self.name(operand)
         text = self.plain(operand)
         return text if operand.dtype == BOOL else f"{text}:{short_name(operand.dtype)}"
 
-    def plain(self, operand: Operand) -> str:
-        """The operand, where a literal's type goes without saying."""
-        if isinstance(operand, Register):
+    def plain(self, operand: loop.Operand) -> str:
+        """Return a register's name, or a literal without its type."""
+        if isinstance(operand, loop.Register):
             return self.name(operand)
         return scalar_text(operand.bits, operand.dtype)
 
-    def _index(self, operand: Operand) -> str:
+    def _index(self, operand: loop.Operand) -> str:
         return self.plain(operand) if operand.dtype == I64 else self.operand(operand)
 
-    def _typed(self, register: Register) -> str:
+    def _typed(self, register: loop.Register) -> str:
         return f"{self.name(register)}: {short_name(register.dtype)}"
 
-    def _parameter(self, parameter: Buffer | Register) -> str:
-        return self._typed(parameter) if isinstance(parameter, Register) else _declaration(parameter)
+    def _parameter(self, parameter: loop.Buffer | loop.Register) -> str:
+        return self._typed(parameter) if isinstance(parameter, loop.Register) else _declaration(parameter)
 
-    def _results(self, registers: Sequence[Register]) -> str:
+    def _results(self, registers: Sequence[loop.Register]) -> str:
         return ", ".join([self._typed(r) for r in registers]) + " = " if registers else ""
 
-    def address(self, address: Address) -> str:
-        """`4*%i - %j + 1`."""
+    def address(self, address: loop.Address) -> str:
+        """Return an address as text: `4*%i - %j + 1`."""
         text = ""
         for register, coefficient in address.terms:
             size = abs(coefficient)
@@ -169,118 +131,118 @@ class Printer:
             text += _signed(address.constant < 0, str(abs(address.constant)), first=not text)
         return text
 
-    def _element(self, buffer: Buffer, address: Address) -> str:
+    def _element(self, buffer: loop.Buffer, address: loop.Address) -> str:
         return f"{buffer.name}[{self.address(address)}]"
 
-    def _view(self, view: View) -> str:
+    def _view(self, view: loop.View) -> str:
         start = self.address(view.start)
         return view.buffer.name if start == "0" else f"{view.buffer.name}[{start} ..]"
 
-    def _arguments(self, arguments: Iterable[View | Operand]) -> str:
-        return ", ".join([self._view(a) if isinstance(a, View) else self.operand(a) for a in arguments])
+    def _arguments(self, arguments: Iterable[loop.View | loop.Operand]) -> str:
+        return ", ".join([self._view(a) if isinstance(a, loop.View) else self.operand(a) for a in arguments])
 
     # -- statements --------------------------------------------------------------------------------
 
-    def _block(self, block: Block) -> Iterator[str]:
+    def _block(self, block: loop.Block) -> Iterator[str]:
         for statement in block.statements:
             for line in self._statement(statement):
                 yield INDENT + line
         if block.yields:
             yield f"{INDENT}yield {', '.join([self.operand(v) for v in block.yields])}"
 
-    def _statement(self, s: Statement) -> Iterator[str]:
+    def _statement(self, s: loop.Statement) -> Iterator[str]:
         match s:
-            case For():
+            case loop.For():
                 return self._for(s)
-            case While():
+            case loop.While():
                 return self._while(s)
-            case If():
+            case loop.If():
                 return self._if(s)
             case _:
                 return iter((self._line(s),))
 
-    def _line(self, s: Statement) -> str:
+    def _line(self, s: loop.Statement) -> str:
         match s:
-            case Compute():
+            case loop.Compute():
                 operands = ", ".join([self.operand(o) for o in s.operands])
                 return f"{self._typed(s.result)} = {s.op.label} {operands}"
-            case Load():
+            case loop.Load():
                 where = self._where(s.mask)
                 if s.mask is not None and s.fill is not None:
                     where += f" else {self.plain(s.fill)}"
                 return f"{self._typed(s.result)} = load {self._element(s.buffer, s.address)}{where}"
-            case Store():
+            case loop.Store():
                 where = self._where(s.mask)
                 past = " past caches" if s.past else ""
                 return f"store {self._element(s.buffer, s.address)} = {self.operand(s.value)}{where}{past}"
-            case Update():
+            case loop.Update():
                 element, value = self._element(s.buffer, s.address), self.operand(s.value)
                 return f"update {element} {s.op.label} {value}{self._where(s.mask)}"
-            case Shuffle():
+            case loop.Shuffle():
                 how = f"{s.kind.value} {s.offset}"
                 return f"{self._typed(s.result)} = shuffle {self.operand(s.value)} {how}"
-            case Prefix():
+            case loop.Prefix():
                 results = f"{self._typed(s.result)}, {self._typed(s.last)}"
                 return f"{results} = prefix {s.op.label} {self.operand(s.value)} from {self.operand(s.before)}"
-            case Fault():
+            case loop.Fault():
                 values = f" with {', '.join([self._index(v) for v in s.values])}" if s.values else ""
                 at = self._index(s.position)
                 return f"fault {s.site} where {self.operand(s.predicate)} at {at}{values}"
-            case Alloc():
+            case loop.Alloc():
                 return f"alloc {_declaration(s.buffer)}"
-            case Copy():
+            case loop.Copy():
                 return f"copy {s.count} from {self._view(s.source)} to {self._view(s.target)}"
-            case Transpose():
+            case loop.Transpose():
                 size = f"{self._index(s.rows)} by {self._index(s.columns)}"
                 source = f"{self._view(s.source)} stride {s.source_stride}"
                 past = " past caches" if s.past else ""
                 return f"transpose {size} from {source} to {self._view(s.target)} stride {s.target_stride}{past}"
-            case StackPush():
+            case loop.StackPush():
                 return f"push {s.count} from {self._view(s.source)} to stack {s.stack}"
-            case StackPop():
+            case loop.StackPop():
                 return f"pop {s.count} from stack {s.stack} to {self._view(s.target)}"
-            case StackRead():
+            case loop.StackRead():
                 return f"read {s.count} of item {self._index(s.index)} of stack {s.stack} to {self._view(s.target)}"
-            case StackWrite():
+            case loop.StackWrite():
                 return f"write {s.count} from {self._view(s.source)} to item {self._index(s.index)} of stack {s.stack}"
-            case StackLength():
+            case loop.StackLength():
                 return f"{self._typed(s.result)} = length of stack {s.stack} in items of {s.size} bytes"
-            case StackReset():
+            case loop.StackReset():
                 return f"reset stack {s.stack}"
-            case Invoke():
+            case loop.Invoke():
                 shared = "" if s.share is None else f" share 0..{s.share.count} by {s.share.grain}"
                 return f"invoke {s.function}({self._arguments(s.arguments)}){shared}"
-            case Library():
+            case loop.Library():
                 return f"library {s.name}({self._arguments(s.arguments)})"
-            case Callback():
+            case loop.Callback():
                 return f"callback {s.slot}({self._arguments(s.inputs)}) -> ({self._arguments(s.outputs)})"
-            case Leave():
+            case loop.Leave():
                 return "leave"
-            case Barrier():
+            case loop.Barrier():
                 return "barrier"
-            case For() | While() | If():
+            case loop.For() | loop.While() | loop.If():
                 return next(self._statement(s))
             case _:
                 assert_never(s)
 
-    def _where(self, mask: Operand | None) -> str:
+    def _where(self, mask: loop.Operand | None) -> str:
         return "" if mask is None else f" where {self.operand(mask)}"
 
-    def _for(self, s: For) -> Iterator[str]:
+    def _for(self, s: loop.For) -> Iterator[str]:
         bounds = f"{self._index(s.start)}..{self._index(s.stop)}"
         text = f"for {self.name(s.index)} in {bounds}"
         if s.step != 1:
             text += f" step {s.step}"
-        if s.kind is LoopKind.VECTOR:
+        if s.kind is loop.LoopKind.VECTOR:
             text += f" vector({s.lanes})"
-        elif s.kind is not LoopKind.SERIAL:
+        elif s.kind is not loop.LoopKind.SERIAL:
             text += f" {s.kind.value}"
         carries = self._carries(s.carries)
         yield f"{self._results(s.results)}{text}{carries} {{"
         yield from self._block(s.body)
         yield "}"
 
-    def _while(self, s: While) -> Iterator[str]:
+    def _while(self, s: loop.While) -> Iterator[str]:
         carries = self._carries(s.carries)
         yield f"{self._results(s.results)}while{carries} {{"
         for label, block in (("condition", s.condition), ("body", s.body)):
@@ -290,7 +252,7 @@ class Printer:
             yield f"{INDENT}}}"
         yield "}"
 
-    def _if(self, s: If) -> Iterator[str]:
+    def _if(self, s: loop.If) -> Iterator[str]:
         predicate = self.operand(s.predicate)
         yield f"{self._results(s.results)}if {predicate} {{"
         yield from self._block(s.then)
@@ -299,10 +261,10 @@ class Printer:
             yield from self._block(s.otherwise)
         yield "}"
 
-    def _carries(self, carries: Sequence[Carry]) -> str:
+    def _carries(self, carries: Sequence[loop.Carry]) -> str:
         return f" carry({', '.join([self._carry(c) for c in carries])})" if carries else ""
 
-    def _carry(self, carry: Carry) -> str:
+    def _carry(self, carry: loop.Carry) -> str:
         text = f"{self._typed(carry.register)} = {self.plain(carry.initial)}"
         if carry.combine is None:
             return text
@@ -312,10 +274,10 @@ class Printer:
         return f"{text} from {self.plain(carry.identity)}"
 
 
-def _usual(op: ScalarOp, register: Register) -> Constant | None:
+def _usual(op: ScalarOp, register: loop.Register) -> loop.Constant | None:
     try:
-        return Constant(identity(op, register.dtype), register.dtype)
-    except InternalError:  # what is wrong must be printable, too
+        return loop.Constant(identity(op, register.dtype), register.dtype)
+    except InternalError:  # a module with defects must be printable
         return None
 
 
@@ -325,10 +287,10 @@ def _signed(negative: bool, term: str, *, first: bool) -> str:
     return f" - {term}" if negative else f" + {term}"
 
 
-def _declaration(buffer: Buffer) -> str:
-    """`name: space dtype[size]`; the space of an argument is what a parameter has anyway."""
-    space = "" if buffer.space is Space.ARGUMENT else f"{buffer.space.value} "
+def _declaration(buffer: loop.Buffer) -> str:
+    """Return `name: space dtype[size]`, without the space for an argument."""
+    space = "" if buffer.space is loop.Space.ARGUMENT else f"{buffer.space.value} "
     text = f"{buffer.name}: {space}{short_name(buffer.dtype)}[{buffer.size}]"
-    if buffer.space is Space.ARGUMENT and buffer.written:
+    if buffer.space is loop.Space.ARGUMENT and buffer.written:
         text += " written"
     return text if buffer.alignment == 1 else f"{text} align {buffer.alignment}"

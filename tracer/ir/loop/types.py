@@ -1,4 +1,4 @@
-"""The typing rules of the loop IR: what is wrong with a statement by itself, wherever it stands."""
+"""Typing rules of the loop IR: the constraints on a statement by itself, wherever it stands."""
 
 from __future__ import annotations
 
@@ -7,42 +7,8 @@ from typing import assert_never
 
 import numpy as np
 
+from tracer.ir import loop
 from tracer.ir.dtypes import BOOL, F32, F64, I32, I64, DType, is_complex, is_float, is_narrow, short_name
-from tracer.ir.loop import (
-    Address,
-    Alloc,
-    Barrier,
-    Buffer,
-    Callback,
-    Carry,
-    Compute,
-    Constant,
-    Copy,
-    Fault,
-    For,
-    If,
-    Invoke,
-    Leave,
-    Library,
-    Load,
-    Operand,
-    Prefix,
-    Register,
-    Shuffle,
-    Space,
-    StackLength,
-    StackPop,
-    StackPush,
-    StackRead,
-    StackReset,
-    StackWrite,
-    Statement,
-    Store,
-    Transpose,
-    Update,
-    View,
-    While,
-)  # fmt: skip
 from tracer.ir.loop.walk import accesses_of, operands_of, results_of
 from tracer.ir.reductions import COMBINING, identity
 from tracer.ir.scalar import ScalarOp
@@ -52,8 +18,8 @@ _ON_NARROW = (ScalarOp.SELECT, ScalarOp.CONVERT, ScalarOp.BITCAST)
 _KIND_NAMES = {"b": "bool", "i": "integers", "f": "floats"}
 
 
-def problems(s: Statement) -> Iterator[str]:
-    """What is wrong with the statement's types, a sentence each."""
+def problems(s: loop.Statement) -> Iterator[str]:
+    """Yield a sentence for each defect in the statement's types."""
     for operand in (*operands_of(s), *results_of(s)):
         yield from _value(operand)
     for buffer, address, _ in accesses_of(s):
@@ -61,68 +27,68 @@ def problems(s: Statement) -> Iterator[str]:
         if buffer.size < 0:
             yield f"buffer '{buffer.name}' has a size of {buffer.size}"
     match s:
-        case Compute():
+        case loop.Compute():
             yield from _compute(s)
-        case Load():
+        case loop.Load():
             yield from _same("the result", s.result, s.buffer.dtype)
             yield from _same("the fill", s.fill, s.buffer.dtype)
             yield from _same("the mask", s.mask, BOOL)
-        case Store():
+        case loop.Store():
             yield from _same("the value", s.value, s.buffer.dtype)
             yield from _same("the mask", s.mask, BOOL)
-        case Update():
+        case loop.Update():
             yield from _same("the value", s.value, s.buffer.dtype)
             yield from _same("the mask", s.mask, BOOL)
             yield from _updates(s)
-        case For():
+        case loop.For():
             yield from _for(s)
-        case While():
+        case loop.While():
             yield from _while(s)
-        case If():
+        case loop.If():
             yield from _if(s)
-        case Alloc():
-            if s.buffer.space not in (Space.LOCAL, Space.SHARED):
-                yield f"{s.buffer.space.value} buffer '{s.buffer.name}' is no buffer to allocate"
-        case Copy():
+        case loop.Alloc():
+            if s.buffer.space not in (loop.Space.LOCAL, loop.Space.SHARED):
+                yield f"{s.buffer.space.value} buffer '{s.buffer.name}' cannot be allocated"
+        case loop.Copy():
             yield from _count(s.count)
             if s.target.buffer.dtype != s.source.buffer.dtype:
                 yield f"a copy from {_of(s.source.buffer)} to {_of(s.target.buffer)}"
-        case Transpose():
+        case loop.Transpose():
             yield from _same("the rows", s.rows, I64)
             yield from _same("the columns", s.columns, I64)
             if s.target.buffer.dtype != s.source.buffer.dtype:
                 yield f"a transpose from {_of(s.source.buffer)} to {_of(s.target.buffer)}"
-        case Fault():
+        case loop.Fault():
             yield from _fault(s)
-        case Shuffle():
+        case loop.Shuffle():
             yield from _same("the result", s.result, s.value.dtype)
             if not 0 < s.offset < WARP:
                 yield f"an offset of {s.offset}, which is not from 1 to {WARP - 1}"
-        case Prefix():
+        case loop.Prefix():
             yield from _combines("a prefix", s.op, s.value.dtype)
-            for what, operand in (("the result", s.result), ("the last", s.last), ("what is before", s.before)):
+            for what, operand in (("the result", s.result), ("the last", s.last), ("the value before", s.before)):
                 yield from _same(what, operand, s.value.dtype)
-        case StackPush() | StackPop():
+        case loop.StackPush() | loop.StackPop():
             yield from _count(s.count)
-        case StackRead() | StackWrite():
+        case loop.StackRead() | loop.StackWrite():
             yield from _count(s.count)
             yield from _same("the index", s.index, I64)
-        case StackLength():
+        case loop.StackLength():
             yield from _same("the result", s.result, I64)
-        case StackReset():
+        case loop.StackReset():
             pass
-        case Invoke() | Library() | Callback() | Leave() | Barrier():
+        case loop.Invoke() | loop.Library() | loop.Callback() | loop.Leave() | loop.Barrier():
             pass
         case _:
             assert_never(s)
 
 
-def _of(value: Operand | Buffer) -> str:
+def _of(value: loop.Operand | loop.Buffer) -> str:
     return short_name(value.dtype)
 
 
 def kind(dtype: DType) -> str:
-    """The letter that signatures call the dtype's kind by; "c" for complex, which none takes."""
+    """Return the letter of the dtype's kind in signatures; "c" for complex, which no operation takes."""
     if dtype == BOOL:
         return "b"
     if is_complex(dtype):
@@ -130,15 +96,15 @@ def kind(dtype: DType) -> str:
     return "f" if is_float(dtype) else "i"
 
 
-def _value(operand: Operand) -> Iterator[str]:
+def _value(operand: loop.Operand) -> Iterator[str]:
     if is_complex(operand.dtype):
         yield f"a register of {short_name(operand.dtype)}: complex numbers are pairs of floats here"
-    if isinstance(operand, Constant) and np.asarray(operand.value).dtype != operand.dtype:
+    if isinstance(operand, loop.Constant) and np.asarray(operand.value).dtype != operand.dtype:
         actual = np.asarray(operand.value).dtype
         yield f"a constant of {short_name(operand.dtype)} whose value is {actual}"
 
 
-def _address(address: Address) -> Iterator[str]:
+def _address(address: loop.Address) -> Iterator[str]:
     for register, coefficient in address.terms:
         if register.dtype != I64:
             yield f"an address with a register of {short_name(register.dtype)}, not i64"
@@ -146,7 +112,7 @@ def _address(address: Address) -> Iterator[str]:
             yield "an address with a coefficient of 0"
 
 
-def _same(what: str, operand: Operand | None, dtype: DType) -> Iterator[str]:
+def _same(what: str, operand: loop.Operand | None, dtype: DType) -> Iterator[str]:
     if operand is not None and operand.dtype != dtype:
         yield f"{what} is {short_name(operand.dtype)}, expected {short_name(dtype)}"
 
@@ -159,7 +125,7 @@ def _count(count: int) -> Iterator[str]:
 # -- computations ------------------------------------------------------------------------------------
 
 
-def _compute(s: Compute) -> Iterator[str]:
+def _compute(s: loop.Compute) -> Iterator[str]:
     op, signature = s.op, s.op.signature
     if len(s.operands) != signature.arity:
         yield f"{op.label} takes {signature.arity} operands, got {len(s.operands)}"
@@ -185,25 +151,25 @@ def _compute(s: Compute) -> Iterator[str]:
         yield from _same("the result", s.result, BOOL if signature.result == "bool" else dtype)
 
 
-def _lookup(operands: tuple[Operand, ...]) -> Iterator[str]:
+def _lookup(operands: tuple[loop.Operand, ...]) -> Iterator[str]:
     index, *values = operands
     dtype = values[0].dtype
     if dtype not in (F32, F64):
         yield f"lookup of {short_name(dtype)}"
     yield from _same("the index of lookup", index, I32 if dtype.itemsize == I32.itemsize else I64)
-    if not all(isinstance(value, Constant) for value in values):
-        yield "lookup among what is not constant"
+    if not all(isinstance(value, loop.Constant) for value in values):
+        yield "lookup among values that are not constant"
 
 
-def _target(s: Compute, dtype: DType) -> Iterator[str]:
+def _target(s: loop.Compute, dtype: DType) -> Iterator[str]:
     target = s.result.dtype
     if kind(target) not in s.op.signature.kinds:
         yield f"{s.op.label} to {short_name(target)}"
     elif s.op is ScalarOp.BITCAST and target.itemsize != dtype.itemsize:
-        yield f"bitcast from {short_name(dtype)} to {short_name(target)}, which is not as wide"
+        yield f"bitcast from {short_name(dtype)} to {short_name(target)}, which has another width"
 
 
-def _updates(s: Update) -> Iterator[str]:
+def _updates(s: loop.Update) -> Iterator[str]:
     signature, dtype = s.op.signature, s.buffer.dtype
     if signature.arity != 2 or signature.result != "same" or kind(dtype) not in signature.kinds or is_narrow(dtype):
         yield f"an update of {short_name(dtype)} with {s.op.label}"
@@ -219,7 +185,7 @@ def _combines(what: str, op: ScalarOp, dtype: DType) -> Iterator[str]:
 # -- control -----------------------------------------------------------------------------------------
 
 
-def _for(s: For) -> Iterator[str]:
+def _for(s: loop.For) -> Iterator[str]:
     for what, operand in (("the index", s.index), ("the start", s.start), ("the stop", s.stop)):
         yield from _same(what, operand, I64)
     if s.step == 0:
@@ -227,17 +193,19 @@ def _for(s: For) -> Iterator[str]:
     yield from _carries(s.carries, s.body.yields, s.results)
 
 
-def _while(s: While) -> Iterator[str]:
+def _while(s: loop.While) -> Iterator[str]:
     if len(s.condition.yields) != 1:
         yield f"the condition yields {len(s.condition.yields)} values, not one"
     else:
-        yield from _same("what the condition yields", s.condition.yields[0], BOOL)
+        yield from _same("the yield of the condition", s.condition.yields[0], BOOL)
     if any(carry.combine is not None for carry in s.carries):
         yield "a while loop with a reduction"
     yield from _carries(s.carries, s.body.yields, s.results)
 
 
-def _carries(carries: Sequence[Carry], yields: Sequence[Operand], results: Sequence[Register]) -> Iterator[str]:
+def _carries(
+    carries: Sequence[loop.Carry], yields: Sequence[loop.Operand], results: Sequence[loop.Register]
+) -> Iterator[str]:
     for carry in carries:
         yield from _carry(carry)
     registers = [carry.register for carry in carries]
@@ -245,7 +213,7 @@ def _carries(carries: Sequence[Carry], yields: Sequence[Operand], results: Seque
     yield from _agree("the results are", results, "the carries are", registers)
 
 
-def _carry(carry: Carry) -> Iterator[str]:
+def _carry(carry: loop.Carry) -> Iterator[str]:
     dtype = carry.register.dtype
     yield from _value(carry.register)
     yield from _same("the initial value of a carry", carry.initial, dtype)
@@ -261,26 +229,26 @@ def _carry(carry: Carry) -> Iterator[str]:
     if carry.combine in COMBINING and kind(dtype) in carry.combine.signature.kinds:
         usual = identity(carry.combine, dtype)
         if carry.identity.value != usual:
-            yield f"{carry.identity.value} is no identity of {carry.combine.label}: {usual} is"
+            yield f"{carry.identity.value} is not an identity of {carry.combine.label}: {usual} is"
 
 
-def _agree(what: str, given: Sequence[Operand], wanted: str, expected: Sequence[Operand]) -> Iterator[str]:
+def _agree(what: str, given: Sequence[loop.Operand], wanted: str, expected: Sequence[loop.Operand]) -> Iterator[str]:
     if [o.dtype for o in given] != [o.dtype for o in expected]:
         yield f"{what} {dtype_list(given)}, {wanted} {dtype_list(expected)}"
 
 
-def dtype_list(operands: Sequence[Operand]) -> str:
-    """`(f32, i64)`."""
+def dtype_list(operands: Sequence[loop.Operand]) -> str:
+    """Return the operands' dtypes as text: `(f32, i64)`."""
     return f"({', '.join([short_name(o.dtype) for o in operands])})"
 
 
-def _if(s: If) -> Iterator[str]:
+def _if(s: loop.If) -> Iterator[str]:
     yield from _same("the predicate", s.predicate, BOOL)
     yield from _agree("the first arm yields", s.then.yields, "the results are", s.results)
     yield from _agree("the other arm yields", s.otherwise.yields, "the results are", s.results)
 
 
-def _fault(s: Fault) -> Iterator[str]:
+def _fault(s: loop.Fault) -> Iterator[str]:
     yield from _same("the predicate", s.predicate, BOOL)
     yield from _same("the position", s.position, I64)
     for value in s.values:
@@ -289,11 +257,11 @@ def _fault(s: Fault) -> Iterator[str]:
         yield f"a site of {s.site}"
 
 
-def argument_problems(s: Invoke, parameters: Sequence[Buffer | Register]) -> Iterator[str]:
-    """What is wrong with the arguments for the callee's parameters."""
+def argument_problems(s: loop.Invoke, parameters: Sequence[loop.Buffer | loop.Register]) -> Iterator[str]:
+    """Yield a sentence for each argument that does not fit the callee's parameters."""
     if s.share is not None:
         parameters, bounds = parameters[:-2], parameters[-2:]
-        if len(bounds) != 2 or not all(isinstance(p, Register) and p.dtype == I64 for p in bounds):
+        if len(bounds) != 2 or not all(isinstance(p, loop.Register) and p.dtype == I64 for p in bounds):
             yield f"'{s.function}' is shared, and does not end in two i64 parameters"
         if s.share.count < 0 or s.share.grain < 1:
             yield f"shares {s.share.count} in parts of {s.share.grain}"
@@ -301,9 +269,9 @@ def argument_problems(s: Invoke, parameters: Sequence[Buffer | Register]) -> Ite
         yield f"'{s.function}' takes {len(parameters)} arguments, got {len(s.arguments)}"
         return
     for argument, parameter in zip(s.arguments, parameters, strict=True):
-        given = argument.buffer.dtype if isinstance(argument, View) else argument.dtype
-        if isinstance(argument, View) == isinstance(parameter, Register):
-            wanted = "an operand" if isinstance(parameter, Register) else "a view"
+        given = argument.buffer.dtype if isinstance(argument, loop.View) else argument.dtype
+        if isinstance(argument, loop.View) == isinstance(parameter, loop.Register):
+            wanted = "an operand" if isinstance(parameter, loop.Register) else "a view"
             yield f"'{s.function}' takes {wanted} for '{parameter.name}'"
         elif given != parameter.dtype:
             name, expected = parameter.name, _of(parameter)

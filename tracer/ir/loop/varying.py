@@ -1,71 +1,58 @@
-"""Which registers of a vector or thread loop differ from lane to lane, or from thread to thread."""
+"""Divergence analysis: the registers of a vector or thread loop that differ between lanes or threads."""
 
 from __future__ import annotations
 
 from collections.abc import Set
 
-from tracer.ir.loop import (
-    Block,
-    Compute,
-    For,
-    If,
-    Load,
-    LoopKind,
-    Operand,
-    Prefix,
-    Register,
-    Shuffle,
-    Space,
-    While,
-)
+from tracer.ir import loop
 from tracer.ir.loop.walk import operands_of
 
 
-def varying_registers(loop: For) -> set[Register]:
-    """The registers of a VECTOR loop that vary by lane, or of an outermost THREAD loop that vary by thread.
+def varying_registers(s: loop.For) -> set[loop.Register]:
+    """Return the registers of a VECTOR loop that vary by lane, or of an outermost THREAD loop that vary by thread.
 
     A loaded value varies where its address does, or its buffer is private to the thread.
     """
-    given = {loop.index, *(carry.register for carry in loop.carries if carry.combine is not None)}
-    return varying_from(loop.body, given, threads=loop.kind is LoopKind.THREAD)
+    given = {s.index, *(carry.register for carry in s.carries if carry.combine is not None)}
+    return varying_from(s.body, given, threads=s.kind is loop.LoopKind.THREAD)
 
 
-def varying_from(block: Block, given: Set[Register], *, threads: bool = False) -> set[Register]:
-    """The registers of the body of such a loop that vary, where the given ones do."""
+def varying_from(block: loop.Block, given: Set[loop.Register], *, threads: bool = False) -> set[loop.Register]:
+    """Return the registers of such a loop's body that vary, given those that vary on entry."""
     varying = set(given)
     _block(block, varying, threads=threads)
     return varying
 
 
-def _any(operands: tuple[Operand, ...], varying: set[Register]) -> bool:
+def _any(operands: tuple[loop.Operand, ...], varying: set[loop.Register]) -> bool:
     return any(operand in varying for operand in operands)
 
 
-def _block(block: Block, varying: set[Register], *, threads: bool) -> None:
+def _block(block: loop.Block, varying: set[loop.Register], *, threads: bool) -> None:
     for s in block.statements:
         match s:
-            case Compute() | Shuffle():
+            case loop.Compute() | loop.Shuffle():
                 if _any(operands_of(s), varying):
                     varying.add(s.result)
-            case Prefix():
+            case loop.Prefix():
                 varying.add(s.result)
-            case Load():
+            case loop.Load():
                 where = tuple([register for register, _ in s.address.terms])
-                private = threads and s.buffer.space is Space.LOCAL
+                private = threads and s.buffer.space is loop.Space.LOCAL
                 if private or _any((*operands_of(s), *where), varying):
                     varying.add(s.result)
-            case For():
+            case loop.For():
                 _for(s, varying, threads=threads)
-            case While():
+            case loop.While():
                 _while(s, varying, threads=threads)
-            case If():
+            case loop.If():
                 _if(s, varying, threads=threads)
             case _:
                 pass  # assigns no register
 
 
-def _for(s: For, varying: set[Register], *, threads: bool) -> None:
-    is_thread = threads and s.kind is LoopKind.THREAD
+def _for(s: loop.For, varying: set[loop.Register], *, threads: bool) -> None:
+    is_thread = threads and s.kind is loop.LoopKind.THREAD
     if is_thread or s.start in varying:
         varying.add(s.index)
     if is_thread or s.start in varying or s.stop in varying:
@@ -77,7 +64,7 @@ def _for(s: For, varying: set[Register], *, threads: bool) -> None:
     _hand_out(s, varying)
 
 
-def _while(s: While, varying: set[Register], *, threads: bool) -> None:
+def _while(s: loop.While, varying: set[loop.Register], *, threads: bool) -> None:
     _enter(s, varying)
     while True:
         _block(s.condition, varying, threads=threads)
@@ -89,23 +76,23 @@ def _while(s: While, varying: set[Register], *, threads: bool) -> None:
     _hand_out(s, varying)
 
 
-def _enter(s: For | While, varying: set[Register]) -> None:
+def _enter(s: loop.For | loop.While, varying: set[loop.Register]) -> None:
     varying.update(c.register for c in s.carries if c.initial in varying)
 
 
-def _carry_over(s: For | While, varying: set[Register]) -> bool:
-    """Mark the carries whose next value varies; whether any was new."""
+def _carry_over(s: loop.For | loop.While, varying: set[loop.Register]) -> bool:
+    """Mark the carries whose next value varies. Return whether any was new."""
     pairs = zip(s.carries, s.body.yields, strict=False)
     new = [c.register for c, value in pairs if value in varying and c.register not in varying]
     varying.update(new)
     return bool(new)
 
 
-def _hand_out(s: For | While, varying: set[Register]) -> None:
+def _hand_out(s: loop.For | loop.While, varying: set[loop.Register]) -> None:
     varying.update(r for c, r in zip(s.carries, s.results, strict=False) if c.register in varying)
 
 
-def _if(s: If, varying: set[Register], *, threads: bool) -> None:
+def _if(s: loop.If, varying: set[loop.Register], *, threads: bool) -> None:
     _block(s.then, varying, threads=threads)
     _block(s.otherwise, varying, threads=threads)
     if s.predicate in varying:

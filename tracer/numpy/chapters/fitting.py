@@ -30,7 +30,7 @@ from tracer.numpy.shapes.where import where
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.integers import integer
 from tracer.trace.source import here
-from tracer.transforms.custom.custom_rules import custom_jvp
+from tracer.transforms.custom.derivatives import custom_jvp
 
 _ROUNDS = 500  # enough for roots of multiplicity 10, to which steps go by a factor
 

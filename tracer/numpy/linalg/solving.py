@@ -43,7 +43,7 @@ from tracer.trace.integers import integer
 from tracer.trace.source import here
 from tracer.trace.state import state
 from tracer.trace.tracebacks import set_boundaries
-from tracer.transforms.custom.custom_rules import custom_jvp
+from tracer.transforms.custom.derivatives import custom_jvp
 
 _NUMPYS_DET, _NUMPYS_SLOGDET = map(apart_from_forks, (np.linalg.det, np.linalg.slogdet))
 

@@ -1,1 +1,1 @@
-"""Rewrite rules by what they rewrite: identities, conversions, layouts, indexing, ranges, products."""
+"""Rewrite rules of `simplify`, a table a file, by the equations that they rewrite."""

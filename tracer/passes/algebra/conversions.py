@@ -1,4 +1,4 @@
-"""Rewrites of conversions of conversions, and of complex numbers taken apart and put together. All hold bit for bit."""
+"""Rewrites of repeated conversions, and of complex numbers split into parts and rejoined. All hold bit for bit."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
 from tracer.ir.program import Atom, Equation
 from tracer.passes.algebra.identities import dtype_of
-from tracer.passes.rewriter import Rewriter
-from tracer.passes.rules import Rules
+from tracer.passes.base.rewriter import Rewriter
+from tracer.passes.base.rules import Rules
 from tracer.primitives.elementwise.complex import complex_p, imag_p, real_p
 from tracer.primitives.elementwise.conversion import bitcast_convert_type_p, convert_element_type_p
 
 _DIGITS = {dtypes.F64: 53, dtypes.F32: 24, dtypes.F16: 11, dtypes.BF16: 8}
-"""The bits of a float's significand: integers of no more bits are exact, for none of these exceeds the range."""
+"""Bits of a float's significand: integers of no more bits are exact, and within its range."""
 
 
 @lru_cache(maxsize=1024)
@@ -27,7 +27,7 @@ def holds(wide: DType, narrow: DType) -> bool:
     """
     if wide == narrow:
         return True
-    if dtypes.is_narrow(wide):  # some have no zero, some end before integers of as many digits
+    if dtypes.is_narrow(wide):  # some lack zero, some have a max below the integers that fit their digits
         return False
     if dtypes.is_bool(narrow):
         return True
@@ -45,19 +45,19 @@ def holds(wide: DType, narrow: DType) -> bool:
         return dtypes.bits(narrow) - dtypes.is_signed(narrow) <= _DIGITS[wide]
     if narrow == dtypes.F8E8M0FNU:
         return wide != dtypes.F16
-    return wide.itemsize > narrow.itemsize  # of floats, a longer one has more range and digits
+    return wide.itemsize > narrow.itemsize  # a longer float has more range and digits
 
 
 def convert_to_same(equation: Equation, at: Rewriter) -> Atom | None:
-    """A conversion to the type that the operand has."""
+    """Drop a conversion to the operand's own type."""
     x = equation.inputs[0]
     return x if x.type == equation.outputs[0].type else None
 
 
 def convert_twice(equation: Equation, at: Rewriter) -> Atom | None:
-    """A conversion of a conversion that lost nothing is one conversion.
+    """Merge a conversion of a lossless conversion into one conversion.
 
-    But not from integers through floats to integers: those wrap where floats saturate.
+    Not from integers through floats to integers: integers wrap where floats saturate.
     """
     inner = at.definition(equation.inputs[0], convert_element_type_p)
     if inner is None:
@@ -73,7 +73,7 @@ def convert_twice(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def reread_bits(equation: Equation, at: Rewriter) -> Atom | None:
-    """A bitcast of a bitcast is one bitcast, or none."""
+    """Merge a bitcast of a bitcast into one bitcast, or none."""
     inner = at.definition(equation.inputs[0], bitcast_convert_type_p)
     if inner is None:
         return None
@@ -82,7 +82,7 @@ def reread_bits(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def part_of_parts(equation: Equation, at: Rewriter) -> Atom | None:
-    """real(complex(x, y)) = x and imag(complex(x, y)) = y."""
+    """Rewrite real(complex(x, y)) = x and imag(complex(x, y)) = y."""
     inner = at.definition(equation.inputs[0], complex_p)
     if inner is None:
         return None
@@ -90,7 +90,7 @@ def part_of_parts(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def parts_of_one(equation: Equation, at: Rewriter) -> Atom | None:
-    """complex(real(z), imag(z)) = z."""
+    """Rewrite complex(real(z), imag(z)) = z."""
     real, imag = at.definition(equation.inputs[0], real_p), at.definition(equation.inputs[1], imag_p)
     return real.inputs[0] if real is not None and imag is not None and real.inputs == imag.inputs else None
 

@@ -1,7 +1,7 @@
 """Identities of arithmetic and bits that hold bit for bit.
 
-NaN stays NaN, infinities and signed zeros stay what they are: x + 0 is x for integers, but for floats only x + (-0) is.
-Which of two NaNs comes through, and with what payload, is the machine's choice and not kept.
+NaN, infinities and signed zeros are kept: x + 0 is x for integers, but for floats only x + (-0) is.
+The machine chooses which of two NaNs, and which payload, comes through.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from tracer.ir import dtypes
 from tracer.ir.dtypes import DType
 from tracer.ir.program import Atom, Equation, Literal, Var
 from tracer.ir.types import ArrayType
-from tracer.passes.rewriter import Rewriter
-from tracer.passes.rules import Rules
+from tracer.passes.base.rewriter import Rewriter
+from tracer.passes.base.rules import Rules
 from tracer.primitives.elementwise.arithmetic import add_p, clamp_p, div_p, max_p, min_p, mul_p, neg_p, sub_p
 from tracer.primitives.elementwise.bits import (
     and_p,
@@ -33,7 +33,7 @@ from tracer.primitives.elementwise.rounding import ceil_p, floor_p, round_away_p
 
 
 def dtype_of(atom: Atom) -> DType | None:
-    """The dtype of an array; None for keys and the like."""
+    """Return the dtype of an array; None for keys, stacks and float0."""
     return atom.type.dtype if isinstance(atom.type, ArrayType) else None
 
 
@@ -46,7 +46,7 @@ def is_literal(atom: Atom, value: Any) -> bool:
 
 
 def beside(equation: Equation, value: Any) -> Atom | None:
-    """The operand beside a literal of this value, on either side."""
+    """Return the operand beside a literal of this value, on either side."""
     x, y = equation.inputs
     if is_literal(y, value):
         return x
@@ -54,7 +54,7 @@ def beside(equation: Equation, value: Any) -> Atom | None:
 
 
 def same(equation: Equation) -> bool:
-    """Whether both operands are the same."""
+    """Whether both operands are equal."""
     x, y = equation.inputs
     return x is y or (isinstance(x, Literal) and x == y)
 
@@ -137,7 +137,7 @@ def undo_itself(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def repeat_itself(equation: Equation, at: Rewriter) -> Atom | None:
-    """floor(floor(x)) = floor(x); so for ceil, the rounds and abs of what is not complex."""
+    """floor(floor(x)) = floor(x); likewise ceil, the roundings and abs of real x."""
     inner = at.definition(equation.inputs[0], equation.primitive)
     return equation.inputs[0] if inner is not None and inner.params == equation.params else None
 
@@ -149,7 +149,7 @@ def forget_sign(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def extreme_of_itself(equation: Equation, at: Rewriter) -> Atom | None:
-    """max(x, x) = x; max(x, lowest) = x, NaN included; so for min and the highest."""
+    """max(x, x) = x; max(x, lowest) = x, NaN included; likewise min and the highest."""
     x = equation.inputs[0]
     dtype = dtype_of(x)
     if same(equation) and isinstance(x, Var):
@@ -161,7 +161,7 @@ def extreme_of_itself(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def limits_of(dtype: DType) -> tuple[Any, Any]:
-    """The lowest and the highest value of an ordered dtype, infinities included."""
+    """Return the lowest and the highest value of an ordered dtype, infinities included."""
     if dtypes.is_bool(dtype):
         return False, True
     if dtypes.is_integer(dtype):
@@ -170,7 +170,7 @@ def limits_of(dtype: DType) -> tuple[Any, Any]:
 
 
 def clamp_once(equation: Equation, at: Rewriter) -> Atom | None:
-    """clamp between the lowest and the highest is nothing."""
+    """Drop a clamp between the lowest and the highest value of the dtype."""
     low, x, high = equation.inputs
     dtype = dtype_of(x)
     if dtype is None:

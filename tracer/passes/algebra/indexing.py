@@ -1,4 +1,4 @@
-"""Rewrites of reads and writes at computed places, and of checks, where places and predicates are known."""
+"""Rewrites of reads, writes and checks at computed indices, where indices and predicates are constant."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Final
 
 from tracer.ir.program import Atom, Equation, Literal
 from tracer.passes.algebra.layouts import slice_of
-from tracer.passes.fold import splat_value
-from tracer.passes.rewriter import Rewriter
-from tracer.passes.rules import Rules
+from tracer.passes.base.rewriter import Rewriter
+from tracer.passes.base.rules import Rules
 from tracer.primitives.arrays.dynamic_slice import dynamic_slice_p, dynamic_update_slice_p
 from tracer.primitives.arrays.indexing.dimension_numbers import GatherScatterMode
 from tracer.primitives.arrays.indexing.gather import gather_p, scatter_add_p
@@ -22,7 +21,7 @@ from tracer.primitives.elementwise.comparison import select_p
 
 
 def slice_at_literals(equation: Equation, at: Rewriter) -> Atom | None:
-    """A dynamic_slice of all is its operand; one whose places are all known is a slice."""
+    """Drop a dynamic_slice of everything; rewrite one whose indices are constant to a slice."""
     x, *starts = equation.inputs
     taken = equation.params["slice_sizes"]
     if taken == x.type.shape:
@@ -39,7 +38,7 @@ def slice_at_literals(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def update_all(equation: Equation, at: Rewriter) -> Atom | None:
-    """A dynamic_update_slice of everything is the update, one of nothing the operand."""
+    """Rewrite a dynamic_update_slice of everything to the update, of nothing to the operand."""
     x, update = equation.inputs[:2]
     if update.type.shape == x.type.shape:
         return at.fit(update, x.type)
@@ -47,23 +46,23 @@ def update_all(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def _is_false(atom: Atom, at: Rewriter) -> bool:
-    value = splat_value(atom, at)
+    value = at.splat(atom)
     return value is not None and not value.value
 
 
 def gather_nothing(equation: Equation, at: Rewriter) -> Atom | None:
-    """A gather whose predicate is false reads nothing and gives zeros."""
+    """Rewrite a gather whose predicate is false to zeros."""
     return at.zeros(equation.outputs[0].type) if _is_false(equation.inputs[2], at) else None
 
 
 def scatter_nothing(equation: Equation, at: Rewriter) -> Atom | None:
-    """A scatter whose predicate is false, or that has no updates, is its operand."""
+    """Drop a scatter whose predicate is false, or that has no updates."""
     x, _, updates, predicate = equation.inputs
     return x if _is_false(predicate, at) or 0 in updates.type.shape else None
 
 
 def gather_one_window(equation: Equation, at: Rewriter) -> Atom | None:
-    """A gather of one window, at a known place within bounds, is a slice."""
+    """Rewrite a gather of one window, at a constant index within bounds, to a slice."""
     x, indices, predicate = equation.inputs
     numbers, sizes = equation.params["dimension_numbers"], equation.params["slice_sizes"]
     known = _known_vector(indices, at)
@@ -83,14 +82,14 @@ def gather_one_window(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def _is_true(atom: Atom, at: Rewriter) -> bool:
-    value = splat_value(atom, at)
+    value = at.splat(atom)
     return value is not None and bool(value.value)
 
 
 def _known_vector(indices: Atom, at: Rewriter) -> list[int] | None:
-    """The index vector, where all are the same known one."""
+    """Return the index vector, if all are equal and constant."""
     shape = indices.type.shape
-    value = splat_value(indices, at)
+    value = at.splat(indices)
     if value is not None:
         return [int(value.value)] * shape[-1]
     joined = at.definition(indices, concatenate_p)
@@ -98,7 +97,7 @@ def _known_vector(indices: Atom, at: Rewriter) -> list[int] | None:
         return None
     vector: list[int] = []
     for part in joined.inputs:
-        value = splat_value(part, at)
+        value = at.splat(part)
         if value is None:
             return None
         vector += [int(value.value)] * part.type.shape[-1]
@@ -106,9 +105,9 @@ def _known_vector(indices: Atom, at: Rewriter) -> list[int] | None:
 
 
 def update_where_chosen(equation: Equation, at: Rewriter) -> Atom | None:
-    """select(p, x with updates, x) is x with updates where p holds, if p is one for each update.
+    """Rewrite select(p, x with updates, x) to x with updates where p holds, if p has a value for each update.
 
-    So lanes that have stopped do without a choice between arrays at every step of the others.
+    Lanes that have finished then need no choice between arrays at every step of the other lanes.
     """
     which, updated, x = equation.inputs
     chain: list[Equation] = []
@@ -125,7 +124,7 @@ def update_where_chosen(equation: Equation, at: Rewriter) -> Atom | None:
             return None
         if _implies(predicate, chosen, at):
             chosen = predicate
-        elif update.params["mode"] is GatherScatterMode.CHECKED:  # faults are of all that are wanted
+        elif update.params["mode"] is GatherScatterMode.CHECKED:  # every update in the predicate may fault
             return None
         elif not _is_true(predicate, at):
             batch = indices.type.shape[:-1] if chosen.type.shape or predicate.type.shape else ()
@@ -136,7 +135,7 @@ def update_where_chosen(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def _implies(predicate: Atom, other: Atom, at: Rewriter) -> bool:
-    """Whether a predicate is another one, or both of it and more."""
+    """Whether a predicate implies another: it is equal to it, or a conjunction that contains it."""
     parts, spread = [predicate], at.definition(other, broadcast_in_dim_p)
     for part in parts:
         found = at.definition(part, broadcast_in_dim_p) if spread is not None else None
@@ -151,7 +150,7 @@ def _implies(predicate: Atom, other: Atom, at: Rewriter) -> bool:
 
 
 def _by_update(which: Atom, update: Equation, at: Rewriter) -> Atom | None:
-    """A predicate of an updated array as one for each index vector; None where it differs within a window."""
+    """Return a predicate of an updated array as one for each index vector; None if it differs within a window."""
     if not which.type.shape:
         return which
     spread = at.definition(which, broadcast_in_dim_p)
@@ -166,7 +165,7 @@ def _by_update(which: Atom, update: Equation, at: Rewriter) -> Atom | None:
 
 
 def check_what_holds(equation: Equation, at: Rewriter) -> Sequence[Atom] | None:
-    """A check of what is known to hold, or that is never live, has no effect left."""
+    """Drop a check that holds for certain, or whose guard is false."""
     condition, guard = equation.inputs
     holds = isinstance(condition, Literal) and bool(condition.value)
     dead = isinstance(guard, Literal) and not guard.value
@@ -174,8 +173,8 @@ def check_what_holds(equation: Equation, at: Rewriter) -> Sequence[Atom] | None:
 
 
 SCATTERS: Final = (scatter_p, scatter_add_p, scatter_mul_p, scatter_min_p, scatter_max_p)
-_MOST_UPDATES: Final = 16  # of an array between which nothing else happens to it
-_MOST_PARTS: Final = 16  # of a predicate that are looked at
+_MOST_UPDATES: Final = 16  # consecutive updates of an array
+_MOST_PARTS: Final = 16  # examined parts of a predicate
 
 INDEXING: Final[Rules] = (
     ((dynamic_slice_p,), (slice_at_literals,)),

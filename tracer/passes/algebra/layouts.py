@@ -1,7 +1,7 @@
-"""Rewrites of what only moves elements: shapes, orders, parts and wholes. All hold bit for bit.
+"""Rewrites of equations that only move elements: shapes, orders, slices and concatenations. All hold bit for bit.
 
-The forms that are left tell axes apart, since index arithmetic by axes needs no division: inserting axes of size 1 is
-a broadcast, dropping them a squeeze, and a reshape is what remains.
+The resulting forms tell axes apart, since index arithmetic by axes needs no division: inserting axes of size 1 is
+a broadcast, dropping them a squeeze, and a reshape is any other change of shape.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from tracer.ir import shape as shapes
 from tracer.ir.primitive import Alias
 from tracer.ir.program import Atom, Equation, Literal
 from tracer.ir.types import ArrayType, size
-from tracer.passes.rewriter import Rewriter
-from tracer.passes.rules import Rules
+from tracer.passes.base.rewriter import Rewriter
+from tracer.passes.base.rules import Rules
 from tracer.primitives.arrays.dynamic_slice import dynamic_slice_p
 from tracer.primitives.arrays.random import random_unwrap_p, random_wrap_p
 from tracer.primitives.arrays.slice_pad_concatenate import concatenate_p, pad_p, slice_p
@@ -26,19 +26,19 @@ _MOVERS = (reshape_p, transpose_p, rev_p, squeeze_p, slice_p, broadcast_in_dim_p
 
 
 def _scalar_of(atom: Atom, at: Rewriter) -> Atom | None:
-    """What an array broadcast from a value without axes has everywhere."""
+    """Return the scalar that an array was broadcast from, if it was."""
     broadcast = at.definition(atom, broadcast_in_dim_p)
     return broadcast.inputs[0] if broadcast is not None and not broadcast.inputs[0].type.shape else None
 
 
 def move_one_value(equation: Equation, at: Rewriter) -> Atom | None:
-    """Whatever moves the elements of an array of one value gives an array of that value."""
+    """Rewrite a move of an array of one value to an array of that value."""
     value = _scalar_of(equation.inputs[0], at)
     return None if value is None else at.spread(value, equation.outputs[0].type.shape, ())
 
 
 def move_nothing(equation: Equation, at: Rewriter) -> Atom | None:
-    """Arrays without elements: any is as good as zeros, which need no operand."""
+    """Rewrite an array without elements to zeros, which need no operand."""
     type = equation.outputs[0].type
     if size(type) or not isinstance(type, ArrayType) or isinstance(equation.inputs[0], Literal):
         return None
@@ -46,12 +46,12 @@ def move_nothing(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def alias(equation: Equation, at: Rewriter) -> Atom | None:
-    """A copy is its operand."""
+    """Replace a copy by its operand."""
     return equation.inputs[0] if isinstance(equation.primitive.lower, Alias) else None
 
 
 def unwrap(equation: Equation, at: Rewriter) -> Atom | None:
-    """A key's words, wrapped, are the key, and the other way round."""
+    """Cancel wrapping and unwrapping a key's words, in either order."""
     inner = at.definition(equation.inputs[0], random_wrap_p, random_unwrap_p)
     return inner.inputs[0] if inner is not None and inner.primitive is not equation.primitive else None
 
@@ -65,7 +65,7 @@ def _is_expansion(equation: Equation) -> bool:
 
 
 def reshape_again(equation: Equation, at: Rewriter) -> Atom | None:
-    """A reshape of a reshape, of inserted or of dropped axes is one reshape, or none."""
+    """Merge a reshape of a reshape, squeeze or expansion into one reshape, or none."""
     x, new = equation.inputs[0], equation.params["new_sizes"]
     if x.type.shape == new:
         return x
@@ -77,31 +77,31 @@ def reshape_again(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def reshape_by_ones(equation: Equation, at: Rewriter) -> Atom | None:
-    """A reshape that inserts axes of size 1 is a broadcast; one that drops them is a squeeze."""
+    """Rewrite a reshape that inserts axes of size 1 to a broadcast, one that drops them to a squeeze."""
     x, new = equation.inputs[0], equation.params["new_sizes"]
     old = x.type.shape
     if len(new) > len(old):
-        dims = _places(old, new)
+        dims = _matched_axes(old, new)
         return None if dims is None else at.emit(broadcast_in_dim_p, x, shape=new, broadcast_dimensions=dims)
-    kept = _places(new, old)
+    kept = _matched_axes(new, old)
     if kept is None or len(new) == len(old):
         return None
     return at.emit(squeeze_p, x, dimensions=tuple(axis for axis in range(len(old)) if axis not in kept))
 
 
-def _places(short: Sequence[int], long: Sequence[int]) -> tuple[int, ...] | None:
-    """Where the axes of the shorter shape are in the longer one, if that has only ones besides."""
-    places: list[int] = []
+def _matched_axes(short: Sequence[int], long: Sequence[int]) -> tuple[int, ...] | None:
+    """Return the axes of the longer shape that hold the shorter one, if every other axis has size 1."""
+    axes: list[int] = []
     for axis, n in enumerate(long):
-        if len(places) < len(short) and short[len(places)] == n:
-            places.append(axis)
+        if len(axes) < len(short) and short[len(axes)] == n:
+            axes.append(axis)
         elif n != 1:
             return None
-    return tuple(places) if len(places) == len(short) else None
+    return tuple(axes) if len(axes) == len(short) else None
 
 
 def broadcast_again(equation: Equation, at: Rewriter) -> Atom | None:
-    """A broadcast of a broadcast is one broadcast."""
+    """Merge a broadcast of a broadcast into one broadcast."""
     x, params = equation.inputs[0], equation.params
     if x.type.shape == params["shape"]:
         return x
@@ -113,7 +113,7 @@ def broadcast_again(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def squeeze_again(equation: Equation, at: Rewriter) -> Atom | None:
-    """A squeeze of a squeeze is one squeeze; of a reshape, one reshape."""
+    """Merge a squeeze of a squeeze into one squeeze, of a reshape into one reshape."""
     x, dims = equation.inputs[0], equation.params["dimensions"]
     if not dims:
         return x
@@ -128,7 +128,7 @@ def squeeze_again(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def squeeze_inserted(equation: Equation, at: Rewriter) -> Atom | None:
-    """A squeeze of axes that a broadcast inserted or kept is a broadcast without them."""
+    """Merge a squeeze of a broadcast into a broadcast without the squeezed axes."""
     inner = at.definition(equation.inputs[0], broadcast_in_dim_p)
     if inner is None:
         return None
@@ -142,7 +142,7 @@ def squeeze_inserted(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def transpose_again(equation: Equation, at: Rewriter) -> Atom | None:
-    """A transpose of a transpose is one transpose, or none."""
+    """Merge a transpose of a transpose into one transpose, or none."""
     x, order = equation.inputs[0], equation.params["permutation"]
     if order == tuple(range(len(order))):
         return x
@@ -153,7 +153,7 @@ def transpose_again(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def transpose_broadcast(equation: Equation, at: Rewriter) -> Atom | None:
-    """A transpose of a broadcast is another broadcast, if the operand's axes keep their order."""
+    """Merge a transpose of a broadcast into another broadcast, if the operand's axes keep their order."""
     inner = at.definition(equation.inputs[0], broadcast_in_dim_p)
     if inner is None:
         return None
@@ -165,7 +165,7 @@ def transpose_broadcast(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def transpose_expansion(equation: Equation, at: Rewriter) -> Atom | None:
-    """A transpose of an array with inserted axes of size 1 is a transpose, in which they are inserted."""
+    """Swap a transpose and the insertion of axes of size 1 before it."""
     inner = at.definition(equation.inputs[0], broadcast_in_dim_p)
     if inner is None or not _is_expansion(inner):
         return None
@@ -177,7 +177,7 @@ def transpose_expansion(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def windows_of_transpose(equation: Equation, at: Rewriter) -> Atom | None:
-    """Windows of a transpose are a transpose of windows."""
+    """Rewrite windows of a transpose to a transpose of windows."""
     inner = at.definition(equation.inputs[0], transpose_p)
     if inner is None:
         return None
@@ -188,22 +188,22 @@ def windows_of_transpose(equation: Equation, at: Rewriter) -> Atom | None:
     return at.emit(transpose_p, windows, permutation=(*order, *within))
 
 
-def windows_longer_than_places(equation: Equation, at: Rewriter) -> Atom | None:
-    """Long windows at few places are short windows at many places, turned: i s + w d reads alike both ways.
+def windows_longer_than_outputs(equation: Equation, at: Rewriter) -> Atom | None:
+    """Rewrite long windows at few positions to short windows at many, transposed: i s + w d is symmetric.
 
-    A convolution and its gradient by the window then read the same windows.
+    A convolution and its gradient by the window then read equal windows.
     """
     x, params = equation.inputs[0], equation.params
     axes, window = params["axes"], params["window"]
     shape = equation.outputs[0].type.shape
-    places = tuple(shape[axis] for axis in axes)
-    turned = {"axes": axes, "window": places, "strides": params["dilations"], "dilations": params["strides"]}
-    fits = positions([x.type.shape[axis] for axis in axes], places, params["dilations"], params["strides"]) == window
+    outs = tuple(shape[axis] for axis in axes)
+    turned = {"axes": axes, "window": outs, "strides": params["dilations"], "dilations": params["strides"]}
+    fits = positions([x.type.shape[axis] for axis in axes], outs, params["dilations"], params["strides"]) == window
     if (
         not fits
         or not axes
         or size(equation.outputs[0].type) == 0
-        or any(p >= w for p, w in zip(places, window, strict=True))
+        or any(p >= w for p, w in zip(outs, window, strict=True))
     ):
         return None
     order = list(range(len(shape)))
@@ -213,7 +213,7 @@ def windows_longer_than_places(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def transpose_ones(equation: Equation, at: Rewriter) -> Atom | None:
-    """A transpose that only moves axes of size 1 is a reshape."""
+    """Rewrite a transpose that only moves axes of size 1 to a reshape."""
     order, sizes = equation.params["permutation"], equation.inputs[0].type.shape
     kept = [axis for axis in order if sizes[axis] != 1]
     if kept != sorted(kept):
@@ -222,7 +222,7 @@ def transpose_ones(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def rev_again(equation: Equation, at: Rewriter) -> Atom | None:
-    """A rev of a rev is one along the axes that only one of them turns; axes of size 1 need no turning."""
+    """Merge a rev of a rev into one along the axes that just one of them reverses; axes of size 1 need no reversal."""
     x = equation.inputs[0]
     sizes, dims = x.type.shape, set(equation.params["dimensions"])
     source, inner = x, at.definition(x, rev_p)
@@ -240,7 +240,7 @@ def rev_again(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def slice_again(equation: Equation, at: Rewriter) -> Atom | None:
-    """A slice of all is its operand, a slice of a slice is one slice."""
+    """Drop a slice of everything; merge a slice of a slice into one slice."""
     x, params = equation.inputs[0], equation.params
     if x.type.shape == equation.outputs[0].type.shape:
         return x
@@ -260,13 +260,13 @@ def slice_again(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def slice_of(x: Atom, starts: Sequence[int], limits: Sequence[int], strides: Sequence[int], at: Rewriter) -> Atom:
-    """A slice, emitted."""
+    """Emit a slice."""
     params = {"start_indices": tuple(starts), "limit_indices": tuple(limits), "strides": tuple(strides)}
     return at.emit(slice_p, x, **params)
 
 
 def slice_of_parts(equation: Equation, at: Rewriter) -> Atom | None:
-    """A slice that lies within one part of a concatenation is a slice of that part."""
+    """Rewrite a slice that lies within one part of a concatenation to a slice of that part."""
     inner = at.definition(equation.inputs[0], concatenate_p)
     if inner is None:
         return None
@@ -284,7 +284,7 @@ def slice_of_parts(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def concatenate_one(equation: Equation, at: Rewriter) -> Atom | None:
-    """Parts without elements are left out; one part alone is the whole."""
+    """Drop parts without elements; return a single part as it is."""
     axis = equation.params["dimension"]
     parts = [x for x in equation.inputs if x.type.shape[axis]] or list(equation.inputs[:1])
     if len(parts) == len(equation.inputs):
@@ -293,7 +293,7 @@ def concatenate_one(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def concatenate_one_value(equation: Equation, at: Rewriter) -> Atom | None:
-    """Parts that have one value everywhere, the same."""
+    """Rewrite a concatenation of arrays of one equal value to an array of that value."""
     values = [_scalar_of(x, at) for x in equation.inputs]
     first = values[0]
     if not isinstance(first, Literal) or any(not isinstance(v, Literal) or v != first for v in values):
@@ -302,7 +302,7 @@ def concatenate_one_value(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def concatenate_slices(equation: Equation, at: Rewriter) -> Atom | None:
-    """Slices that follow one another in one array are one slice of it, or the array."""
+    """Rewrite consecutive slices of one array to one slice of it, or the array."""
     axis, slices = equation.params["dimension"], [at.definition(x, slice_p) for x in equation.inputs]
     first = slices[0]
     if first is None or len(slices) == 1:
@@ -320,13 +320,13 @@ def concatenate_slices(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def _across(part: Equation, axis: int) -> list[Any]:
-    """A slice's parameters but for one axis."""
+    """Return a slice's parameters along every axis but one."""
     rows = zip(*(part.params[name] for name in ("start_indices", "limit_indices", "strides")), strict=True)
     return [row for number, row in enumerate(rows) if number != axis]
 
 
 def pad_with_nothing(equation: Equation, at: Rewriter) -> Atom | None:
-    """Padding by nothing; padding that only takes away is a slice; one value around itself."""
+    """Drop padding by nothing; rewrite negative padding to a slice; merge padding of one value with that value."""
     x, value = equation.inputs
     config = equation.params["padding_config"]
     if all(low <= 0 and high <= 0 and inner == 0 for low, high, inner in config):
@@ -349,7 +349,7 @@ LAYOUTS: Final[Rules] = (
     ((broadcast_in_dim_p,), (broadcast_again,)),
     ((squeeze_p,), (squeeze_again, squeeze_inserted)),
     ((transpose_p,), (transpose_again, transpose_broadcast, transpose_expansion, transpose_ones)),
-    ((sliding_windows_p,), (windows_of_transpose, windows_longer_than_places)),
+    ((sliding_windows_p,), (windows_of_transpose, windows_longer_than_outputs)),
     ((rev_p,), (rev_again,)),
     ((slice_p,), (slice_again, slice_of_parts)),
     ((concatenate_p,), (concatenate_one, concatenate_one_value, concatenate_slices)),

@@ -1,7 +1,7 @@
-"""Ranges of integers: the least and the greatest that an array may hold, and what follows for comparisons and indices.
+"""Ranges of integers, from the min to the max that an array may hold, for comparisons and index checks.
 
-A range is found by looking back through the equations that make an array, a few of them. Where it says that indices
-lie within bounds, nothing is checked: `x[jnp.clip(i, 0, n - 1)]`, tables of 256 for bytes, positions made by `arange`.
+A range follows from the few equations that make an array. Indices within bounds need no check:
+`x[jnp.clip(i, 0, n - 1)]`, tables of 256 for bytes, indices made by `arange`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from tracer.ir import dtypes
 from tracer.ir.primitive import Primitive
 from tracer.ir.program import Atom, Equation, Literal, Var
 from tracer.passes.algebra.identities import dtype_of, is_literal, limits_of
-from tracer.passes.rewriter import Rewriter
-from tracer.passes.rules import Rules
+from tracer.passes.base.rewriter import Rewriter
+from tracer.passes.base.rules import Rules
 from tracer.primitives.arrays.dynamic_slice import dynamic_slice_p
 from tracer.primitives.arrays.indexing.checked_indices import checked_indices_p
 from tracer.primitives.arrays.indexing.dimension_numbers import Bound, GatherScatterMode, bounds_of
@@ -32,27 +32,27 @@ from tracer.primitives.elementwise.rounding import rem_p
 
 Range = tuple[int, int]
 
-_MOST_STEPS: Final = 32  # equations that are looked at for one range
+_MOST_STEPS: Final = 32  # examined equations for one range
 _MOVES: Final = (
     broadcast_in_dim_p, copy_p, dynamic_slice_p, reshape_p, rev_p, slice_p, squeeze_p, transpose_p,
 )  # fmt: skip
 
 
 def range_of(atom: Atom, at: Rewriter) -> Range | None:
-    """The least and the greatest integer that the atom may hold; None for what are no integers."""
+    """Return the min and the max that an integer atom may hold; None for other dtypes."""
     dtype = dtype_of(atom)
     return _Search(at).of(atom) if dtype is not None and dtypes.is_integer(dtype) else None
 
 
 class _Search:
-    """One look back, which ends after so many equations."""
+    """Search backwards through the equations that make an atom, limited to `_MOST_STEPS`."""
 
     def __init__(self, at: Rewriter) -> None:
         self.at = at
         self.left = _MOST_STEPS
 
     def of(self, atom: Atom) -> Range:
-        """The range of integers, or of bools as 0 and 1."""
+        """Return the range of integers, or of bools as 0 and 1."""
         if isinstance(atom, Literal):
             return int(atom.value), int(atom.value)
         dtype = dtype_of(atom)
@@ -63,7 +63,7 @@ class _Search:
             return lowest, highest
         self.left -= 1
         found = self._made(made, atom)
-        fits = found is not None and lowest <= found[0] and found[1] <= highest  # else numbers wrap
+        fits = found is not None and lowest <= found[0] and found[1] <= highest  # else the integers wrap
         return found if found is not None and fits else (lowest, highest)
 
     def _made(self, made: Equation, atom: Var) -> Range | None:
@@ -88,7 +88,11 @@ class _Search:
         return formula(*map(self.of, inputs))
 
     def _chosen(self, made: Equation) -> Range:
-        """Of select(x < 0, x + n, x), as indices and remainders are made: each of the two as far as it is chosen."""
+        """Return the range of a select.
+
+        For select(x < 0, x + n, x), the form of wrapped indices and remainders, each arm counts only where it is
+        chosen.
+        """
         which, on_true, on_false = made.inputs
         (low, high), other = self.of(on_false), self.of(on_true)
         if isinstance(on_false, Var) and _tells_negative(which, on_false, self.at):
@@ -103,7 +107,7 @@ class _Search:
 
 
 def _tells_negative(which: Atom, x: Atom, at: Rewriter) -> bool:
-    """Whether a predicate says that x < 0: by itself, or beside x != 0."""
+    """Whether a predicate says that x < 0: by itself, or in conjunction with x != 0."""
     both = at.definition(which, and_p)
     tests = [which] if both is None else list(both.inputs)
     less = [test for test in tests if _compares(test, lt_p, x, at)]
@@ -125,7 +129,7 @@ def _product(x: Range, y: Range) -> Range:
 
 
 def _remainder(x: Range, y: Range) -> Range | None:
-    """Of numbers with the dividend's sign."""
+    """Return the range of a remainder with the dividend's sign."""
     if y[0] <= 0:
         return None
     most = y[1] - 1
@@ -144,11 +148,11 @@ _FORMULAS: Final[dict[Primitive, Callable[..., Range | None]]] = {
 }
 
 
-# What follows
+# Rules
 
 
 def compare_ranges(equation: Equation, at: Rewriter) -> Atom | None:
-    """A comparison of integers whose ranges decide it."""
+    """Decide a comparison of integers by their ranges."""
     x, y = (range_of(atom, at) for atom in equation.inputs)
     if x is None or y is None:
         return None
@@ -165,7 +169,7 @@ def compare_ranges(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def extreme_of_ranges(equation: Equation, at: Rewriter) -> Atom | None:
-    """max and min of integers one of which is never beyond the other."""
+    """Decide max and min of integers by their ranges."""
     x, y = equation.inputs
     first, second = range_of(x, at), range_of(y, at)
     if first is None or second is None:
@@ -177,7 +181,7 @@ def extreme_of_ranges(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def access_within_bounds(equation: Equation, at: Rewriter) -> Atom | None:
-    """A gather or scatter whose indices are within bounds checks nothing."""
+    """Drop the bounds check of a gather or scatter whose indices are within bounds."""
     operand, indices = equation.inputs[:2]
     params, shape = equation.params, operand.type.shape
     if params["mode"] is not GatherScatterMode.CHECKED:
@@ -195,7 +199,7 @@ def access_within_bounds(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def indices_within_bounds(equation: Equation, at: Rewriter) -> Atom | None:
-    """A check of indices that are within bounds is the indices."""
+    """Drop a check of indices that are within bounds."""
     indices = equation.inputs[0]
     return indices if _within(indices, equation.params["bounds"], at) else None
 

@@ -1,4 +1,4 @@
-"""Rewrites of comparisons and choices whose outcome is known, or is said twice. All hold bit for bit."""
+"""Rewrites of comparisons and selects whose outcome is constant or repeated. All hold bit for bit."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any, Final
 from tracer.ir import dtypes
 from tracer.ir.program import Atom, Equation, Literal
 from tracer.passes.algebra.identities import dtype_of, is_exact, is_literal, limits_of, same
-from tracer.passes.rewriter import Rewriter
-from tracer.passes.rules import Rules
+from tracer.passes.base.rewriter import Rewriter
+from tracer.passes.base.rules import Rules
 from tracer.primitives.base.broadcasting import broadcast_in_dim_p
 from tracer.primitives.elementwise.arithmetic import max_p, min_p
 from tracer.primitives.elementwise.bits import not_p
@@ -19,7 +19,7 @@ _REFLEXIVE = {eq_p: True, le_p: True, ge_p: True, ne_p: False, lt_p: False, gt_p
 
 
 def compare_with_itself(equation: Equation, at: Rewriter) -> Atom | None:
-    """x == x, x <= x, x < x and so on for integers; for floats x < x alone is the same for NaN."""
+    """Decide comparisons of x with itself for integers; for floats only x < x and x > x, because of NaN."""
     x = equation.inputs[0]
     if not same(equation) or not (is_exact(x) or equation.primitive in (lt_p, gt_p)):
         return None
@@ -27,7 +27,7 @@ def compare_with_itself(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def compare_with_limit(equation: Equation, at: Rewriter) -> Atom | None:
-    """x < lowest and x > highest are false for integers, x >= lowest and x <= highest true."""
+    """Decide x < lowest, x > highest (false), x >= lowest and x <= highest (true) for integers."""
     x, y = equation.inputs
     dtype = dtype_of(x)
     if dtype is None or not is_exact(x) or dtypes.is_bool(dtype):
@@ -37,7 +37,7 @@ def compare_with_limit(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def _flag_beside_number(equation: Equation, at: Rewriter) -> tuple[Atom, Equation, Any] | None:
-    """Of two operands, one a bool as a number and the other a number: the former, its conversion, the latter."""
+    """Return a bool converted to a number, its conversion, and the literal beside it, if the two operands are such."""
     for x, y in (equation.inputs, equation.inputs[::-1]):
         made = at.definition(x, convert_element_type_p)
         if made is not None and dtype_of(made.inputs[0]) == dtypes.BOOL and isinstance(y, Literal):
@@ -46,7 +46,7 @@ def _flag_beside_number(equation: Equation, at: Rewriter) -> tuple[Atom, Equatio
 
 
 def compare_flag(equation: Equation, at: Rewriter) -> Atom | None:
-    """A bool as a number, compared with 0 or 1, is the bool or its negation."""
+    """Rewrite a bool as a number, compared with 0 or 1, to the bool or its negation."""
     found = _flag_beside_number(equation, at)
     if found is None or found[2] not in (0, 1):
         return None
@@ -56,7 +56,7 @@ def compare_flag(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def extreme_of_flag(equation: Equation, at: Rewriter) -> Atom | None:
-    """max(x, 0) = x and min(x, 1) = x for a bool as a number x."""
+    """Rewrite max(x, 0) = x and min(x, 1) = x for a bool x as a number."""
     found = _flag_beside_number(equation, at)
     if found is None:
         return None
@@ -66,7 +66,7 @@ def extreme_of_flag(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def choose_for_certain(equation: Equation, at: Rewriter) -> Atom | None:
-    """select by a literal, or between equals."""
+    """Decide select by a literal, or between equals."""
     which, on_true, on_false = equation.inputs
     if isinstance(which, Literal):
         chosen = on_true if which.value else on_false
@@ -78,7 +78,7 @@ def choose_for_certain(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def choose_by_negation(equation: Equation, at: Rewriter) -> Atom | None:
-    """select(~p, x, y) = select(p, y, x), whether or not ~p is broadcast."""
+    """Rewrite select(~p, x, y) = select(p, y, x), whether or not ~p is broadcast."""
     which, on_true, on_false = equation.inputs
     spread = at.definition(which, broadcast_in_dim_p)
     inner = at.definition(which if spread is None else spread.inputs[0], not_p)
@@ -91,7 +91,7 @@ def choose_by_negation(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def choose_truth(equation: Equation, at: Rewriter) -> Atom | None:
-    """select(p, true, false) = p and select(p, false, true) = ~p."""
+    """Rewrite select(p, true, false) = p and select(p, false, true) = ~p."""
     which, on_true, on_false = equation.inputs
     if dtype_of(on_true) != dtypes.BOOL:
         return None
@@ -101,7 +101,7 @@ def choose_truth(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def choose_again(equation: Equation, at: Rewriter) -> Atom | None:
-    """select(p, select(p, x, y), z) = select(p, x, z), and so on the other side."""
+    """Rewrite select(p, select(p, x, y), z) = select(p, x, z), and likewise on the other side."""
     which, on_true, on_false = equation.inputs
     first, second = at.definition(on_true, select_p), at.definition(on_false, select_p)
     new_true = first.inputs[1] if first is not None and first.inputs[0] is which else on_true
@@ -114,7 +114,7 @@ def choose_again(equation: Equation, at: Rewriter) -> Atom | None:
     return at.emit(select_p, which, new_true, new_false)
 
 
-CHOICES: Final[Rules] = (
+SELECT_RULES: Final[Rules] = (
     ((eq_p, ne_p, lt_p, le_p, gt_p, ge_p), (compare_with_itself,)),
     ((eq_p, ne_p), (compare_flag,)),
     ((max_p, min_p), (extreme_of_flag,)),

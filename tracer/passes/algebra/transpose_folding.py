@@ -1,4 +1,7 @@
-"""Products of transposed matrices read them as they lie. Sums of products have no order, so no bit is promised here."""
+"""Folding of transposes into matrix products, which read their operands in either layout.
+
+Sums of products have no fixed order, so no bits are promised.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,17 @@ from typing import Final
 from tracer.ir import dtypes
 from tracer.ir.program import Atom, Equation
 from tracer.ir.types import ArrayType
-from tracer.passes.rewriter import Rewriter
-from tracer.passes.rules import Rules
+from tracer.passes.base.rewriter import Rewriter
+from tracer.passes.base.rules import Rules
 from tracer.primitives.base.shapes import transpose_p
 from tracer.primitives.linalg.dot_general import dot_general_p
 from tracer.primitives.linalg.matvec_strategies import Axes
 
 
 def product_of_transpose(equation: Equation, at: Rewriter) -> Atom | None:
-    """A product with a transposed matrix, or a stack of them, is one along the other axis of what was transposed.
+    """Rewrite a product with a transposed matrix, or a stack of them, to one that contracts the other axis.
 
-    Matrices of bf16 stay, whose pairs must lie next to each other.
+    Matrices of bf16 stay: pairs along the contracted axis must be contiguous.
     """
     contracted, batch = equation.params["dimension_numbers"]
     operands, axes = list(equation.inputs), list(contracted)
@@ -36,10 +39,10 @@ def product_of_transpose(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def _turns_matrices(permutation: Axes, contracted: Axes, batch: Axes) -> bool:
-    """Whether the last two axes change places, the others being the batch's, and one of the two is contracted."""
+    """Whether only the last two axes swap, the other axes are the batch, and one of the two is contracted."""
     stack = tuple(range(len(permutation) - 2))
     last = len(permutation) - 1
     return permutation == (*stack, last, last - 1) and batch == stack and len(contracted) == 1
 
 
-TURNING: Final[Rules] = (((dot_general_p,), (product_of_transpose,)),)
+TRANSPOSE_FOLDING: Final[Rules] = (((dot_general_p,), (product_of_transpose,)),)

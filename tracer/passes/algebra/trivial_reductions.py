@@ -1,4 +1,4 @@
-"""Rewrites of reductions and sorts over what has little to reduce."""
+"""Rewrites of reductions over axes of size 1 and broadcast axes, and of argmax over axes of size 1."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Final
 from tracer.ir import dtypes, shape
 from tracer.ir.program import Atom, Equation, literal
 from tracer.ir.types import ArrayType
-from tracer.passes.rewriter import Rewriter
-from tracer.passes.rules import Rules
+from tracer.passes.base.rewriter import Rewriter
+from tracer.passes.base.rules import Rules
 from tracer.primitives.arrays.reductions.reductions import (
     argmax_p,
     argmin_p,
@@ -28,7 +28,7 @@ _REDUCTIONS = (reduce_sum_p, reduce_prod_p, reduce_xor_p, *_IDEMPOTENT)
 
 
 def reduce_ones(equation: Equation, at: Rewriter) -> Atom | None:
-    """A reduction over axes of size 1 drops them; a sum of floats adds 0, for sums start there and -0 + 0 is +0."""
+    """Drop the axes of a reduction over axes of size 1. A float sum adds 0: sums start there, and -0 + 0 is +0."""
     x, axes = equation.inputs[0], equation.params["axes"]
     if any(x.type.shape[axis] != 1 for axis in axes):
         return None
@@ -40,7 +40,7 @@ def reduce_ones(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def reduce_broadcast(equation: Equation, at: Rewriter) -> Atom | None:
-    """The greatest, least, conjunction or disjunction along axes that a broadcast made is that of what it broadcast."""
+    """Reduce before broadcasting, for idempotent reductions over axes that the broadcast made."""
     inner = at.definition(equation.inputs[0], broadcast_in_dim_p)
     if inner is None or 0 in equation.inputs[0].type.shape:
         return None
@@ -54,13 +54,13 @@ def reduce_broadcast(equation: Equation, at: Rewriter) -> Atom | None:
 
 
 def extreme_of_one(equation: Equation, at: Rewriter) -> Atom | None:
-    """The index of the extreme along an axis of size 1 is 0."""
+    """Rewrite the index of the extreme along an axis of size 1 to 0."""
     if equation.inputs[0].type.shape[equation.params["axis"]] != 1:
         return None
     return at.number(0, equation.outputs[0].type)
 
 
-REDUCING: Final[Rules] = (
+TRIVIAL_REDUCTIONS: Final[Rules] = (
     (_REDUCTIONS, (reduce_ones,)),
     (_IDEMPOTENT, (reduce_broadcast,)),
     ((argmax_p, argmin_p), (extreme_of_one,)),

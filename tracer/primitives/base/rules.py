@@ -144,7 +144,7 @@ def _raise_both_linear(name: str) -> NoReturn:
     raise NoRuleError(
         message(
             f"transpose of {name}{here()}: it is linear in each operand, but not in both together",
-            help="vjp differentiates what is not linear",
+            help="vjp differentiates functions that are not linear",
         )
     )
 

@@ -261,7 +261,7 @@ def _transpose(
             message(
                 f"transpose of while_loop{here()}: while_loop is not linear",
                 "its condition reads what is transposed",
-                help="vjp differentiates what is not linear",
+                help="vjp differentiates functions that are not linear",
             )
         )
     rule = partial(_linearize, cond=cond, body=body, cond_consts=cond_consts, **params)

@@ -1,1 +1,1 @@
-"""Rules by users: custom_jvp, custom_vjp, custom_vmap, closure conversion, symbolic zeros."""
+"""Functions with rules of the user's own: custom_jvp, custom_vjp, custom_vmap, and closure conversion."""

@@ -1,7 +1,7 @@
-"""What a user's rule returned, as operands: tangents like the outputs, gradients like the arguments, or an error.
+"""Results of a user's rule as operands: tangents like the outputs, gradients like the arguments, or an error.
 
-Of residuals only arrays are operands. Numbers and NumPy's arrays, which are the same whenever the function runs, are
-kept as they are, so that the backward function may compute with them in Python.
+Only arrays among the residuals become operands. Scalars and NumPy arrays, which are constant for the function, are kept
+as they are, so that the backward function may compute with them in Python.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from tracer.transforms.functions import argument_names, as_output
 
 
 class Residuals(NamedTuple):
-    """A tree of residuals without the arrays in it. fixed: its leaves, and None where an array stands."""
+    """Tree of residuals without its arrays. fixed: its leaves, and None where an array stands."""
 
     structure: trees.Structure
     fixed: list[tuple[Any] | None]
 
     @classmethod
     def of(cls, tree: Any, name: str) -> tuple[Residuals, list[Any]]:
-        """The tree without its arrays, and these."""
+        """Return the tree without its arrays, and the arrays."""
         leaves, structure = trees.flatten(tree)
         fixed = [(_copied(leaf, name),) if isinstance(leaf, _FIXED) else None for leaf in leaves]
         arrays = [as_output(leaf, name) for leaf, one in zip(leaves, fixed, strict=True) if one is None]
         return cls(structure, fixed), arrays
 
     def tree(self, arrays: Sequence[Any]) -> Any:
-        """The tree with such arrays."""
+        """Return the tree with these arrays."""
         given = iter(arrays)
         return trees.unflatten(self.structure, [next(given) if one is None else one[0] for one in self.fixed])
 
@@ -47,12 +47,19 @@ _FIXED = bool | int | float | complex | np.generic | np.ndarray
 
 
 def _copied(leaf: Any, name: str) -> Any:
-    """A leaf that nobody else writes to."""
+    """Return the leaf, copied if it is a NumPy array, which the user might write to."""
     return native(leaf, f"a residual of custom_vjp {name}") if isinstance(leaf, np.ndarray) else leaf
 
 
+def checked_pair(result: Any, where: str, wanted: str, remedy: str) -> tuple[Any, Any]:
+    """Return the result of a user's rule if it is a pair. Raises ArgumentError otherwise."""
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise ArgumentError(message(f"{where}{here()}: {wanted}", f"got {type(result).__name__}", help=remedy))
+    return result
+
+
 def checked_tangents(ys: Sequence[Any], structure: Any, dys: Any, name: str) -> tuple[list[Any], list[Any]]:
-    """A rule's outputs and tangents as operands, of matching structures and types."""
+    """Return a rule's outputs and tangents as operands. Raises ArgumentError if structures or types do not match."""
     outputs = [as_output(y, name) for y in ys]
     tangents, got = trees.flatten(dys)
     if got != structure:
@@ -75,7 +82,10 @@ def checked_tangents(ys: Sequence[Any], structure: Any, dys: Any, name: str) -> 
 
 
 def checked_gradients(result: Any, moving: Sequence[Any], structure: Any, types: Sequence[Any], name: str) -> list[Any]:
-    """What `backward` returned, one entry a leaf of the arguments: None stands for zeros."""
+    """Return the result of `backward`, one entry for each leaf of the arguments: None stands for zeros.
+
+    Raises ArgumentError if structures or types do not match the arguments.
+    """
     if not isinstance(result, tuple | list) or len(result) != len(moving):
         got = type(result).__name__ + (f" of {len(result)}" if isinstance(result, tuple | list) else "")
         raise ArgumentError(
@@ -110,7 +120,7 @@ def checked_gradients(result: Any, moving: Sequence[Any], structure: Any, types:
 
 
 def _spread(part: Any, argument: Any) -> list[Any]:
-    """One entry for each leaf of the argument: of the gradient, or None where it has None for what is above."""
+    """Return one entry of the gradient for each leaf of the argument, or None below a None in the gradient."""
     if part is None:
         return [None] * len(trees.flatten(argument)[0])
     if trees.is_leaf(argument):
@@ -125,7 +135,10 @@ def _is_weak(type: Any) -> bool:
 
 
 def _of_type(value: Any, wanted: Any, where: str, what: str, *, weak: bool = False) -> Any:
-    """weak: whether it belongs to a Python number, whose gradient may have any dtype of its kind."""
+    """Return the value as an array of the type. Raises ArgumentError if it has another type.
+
+    weak: whether it belongs to a Python scalar, whose gradient may have any dtype of its kind.
+    """
     array = as_output(value, where)
     of_kind = weak and is_inexact(array.dtype) and is_complex(array.dtype) == is_complex(wanted.dtype)
     if array.type.shape == wanted.shape and (_is_weak(array.type) or of_kind):  # programs carry no weak tangents

@@ -1,4 +1,4 @@
-"""Zeros by construction as custom rules see them: arrays of zeros, or a `SymbolicZero` for rules that ask for it."""
+"""Zeros by construction, for custom rules: arrays of zeros, or a `SymbolicZero` if the rule asks for it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from tracer.trace.convert import as_array
 
 
 class SymbolicZero:
-    """A tangent or cotangent that is zero by construction, given to rules that ask for `symbolic_zeros`.
+    """Tangent or cotangent that is zero by construction, given to rules that ask for `symbolic_zeros`.
 
-    It has the `shape` and the `dtype` of what it belongs to, and no elements. type: of the IR, as `tracer.typeof` gives
-    it.
+    It has the `shape` and the `dtype` of its value, and no elements. type: an IR type, as `tracer.typeof` returns.
 
     >>> import tracer
     >>> zero = tracer.custom_derivatives.SymbolicZero(tracer.typeof(np.ones((2, 3))))
@@ -33,13 +32,13 @@ class SymbolicZero:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the zeros that it stands for."""
+        """Shape of the zeros that it stands for."""
         shape: tuple[int, ...] = self._type.shape
         return shape
 
     @property
     def dtype(self) -> Any:
-        """Their dtype; float0 for the tangents of integers."""
+        """Dtype of the zeros; float0 for the tangents of integers."""
         return self._type.dtype if is_differentiable(self._type) else FLOAT0
 
     def __repr__(self) -> str:
@@ -47,9 +46,9 @@ class SymbolicZero:
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
-    """Zero tangents of the values of a tree, float0 for integers; each a `SymbolicZero` if `symbolic_zeros`.
+    """Return zero tangents of the values of a tree, float0 for integers; each a `SymbolicZero` if `symbolic_zeros`.
 
-    val: a tree of arrays [*s] and numbers. Returns zeros [*s] of their dtypes.
+    val: a tree of arrays [*s] and scalars. Returns zeros [*s] of their dtypes.
 
     >>> tracer.custom_derivatives.zero_from_primal({"w": np.ones(2, np.float32)})
     {'w': Array([0., 0.], f32)}
@@ -63,9 +62,9 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
 
 
 class CustomVJPPrimal(NamedTuple):
-    """An argument as a forward function gets it under `symbolic_zeros`: its value, and whether it is differentiated.
+    """Argument of a forward function under `symbolic_zeros`: its value, and whether it is differentiated.
 
-    value: an array or a number; perturbed: a bool.
+    value: an array or a scalar; perturbed: a bool.
 
     >>> import tracer
     >>> @tracer.custom_vjp
@@ -84,12 +83,12 @@ class CustomVJPPrimal(NamedTuple):
 
 
 def dense_zero(dx: Any) -> Any:
-    """A tangent as an array; float0 for zeros of integers."""
+    """Return a tangent as an array; float0 for zeros of integers."""
     if not isinstance(dx, Zero):
         return dx
     return zeros(dx.type) if is_differentiable(dx.type) else np.zeros(dx.type.shape, FLOAT0)
 
 
 def symbolic_zero(dx: Any) -> Any:
-    """A tangent, or the `SymbolicZero` of one that is zero by construction."""
+    """Return a tangent, or the `SymbolicZero` of one that is zero by construction."""
     return SymbolicZero(dx.type) if isinstance(dx, Zero) else dx

@@ -167,7 +167,7 @@ def _scatter_mul_transpose(
             raise NoRuleError(
                 message(
                     f"transpose of scatter_mul{here()}: updates that go to one place are multiplied with each other",
-                    help="say unique_indices=True where no two do; vjp differentiates what is not linear",
+                    help="say unique_indices=True where no two do; vjp differentiates functions that are not linear",
                 )
             )
         dupdates = gather_back(mul(ct, operand), operand, indices, updates, predicate, numbers, mode)

@@ -106,7 +106,7 @@ def _check_operands(equation: Equation, flags: Sequence[bool], tape: Sequence[Eq
                 message(
                     f"transpose of {name}{here()}: {name} is not linear",
                     f"its result {atom.type} is used by {equation.primitive.name}",
-                    help="vjp differentiates what is not linear",
+                    help="vjp differentiates functions that are not linear",
                 )
             )
 

@@ -20,7 +20,7 @@ from tracer.ir.loop.walk import results_of, statements_of
 from tracer.ir.primitive import Effect, Gather, Structured
 from tracer.ir.program import Atom, Equation, Program, Var
 from tracer.ir.types import StackType, Type
-from tracer.passes.loops import Loop, loop_of
+from tracer.passes.base.loops import Loop, loop_of
 from tracer.primitives.control.divergence import mask_position
 from tracer.schedule.elements.divergent.bodies import Given, Lane, LaneWriter, MisfitError
 from tracer.schedule.elements.gather_bounds import FaultSites

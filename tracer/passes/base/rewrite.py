@@ -1,4 +1,4 @@
-"""What passes share: the record of a pass, and rewriting programs that hold programs."""
+"""Passes: the record of a pass, and rewrites applied to nested programs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Rewrite = Callable[[Program], Program]
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """A rewrite of programs that keeps what they compute, and finds nothing more to do in its result.
+    """Rewrite of programs that keeps their results, and finds nothing more to do in its own result.
 
-    rounds: whether it may change how results are rounded. looks_back: whether what it does to an equation depends on
-    the equations before it alone. deletes: whether all it does is to drop what nothing needs.
+    rounds: whether it may change how results are rounded. looks_back: whether the rewrite of an equation depends only
+    on equations before it. deletes: whether it only drops dead equations.
     """
 
     name: str
@@ -26,9 +26,9 @@ class Pass:
 
 
 def nested_first(rewrite: Rewrite, holds: Callable[[Equation], bool] | None = None) -> Rewrite:
-    """The rewrite applied to nested programs, and then to the program itself; to one that is shared, once.
+    """Return a rewrite that is applied to nested programs, and then to the program itself; to a shared one, once.
 
-    holds: which equations' programs are rewritten; all, unless said.
+    holds: which equations' programs are rewritten; all by default.
     """
 
     def run(program: Program) -> Program:
@@ -46,7 +46,7 @@ def nested_first(rewrite: Rewrite, holds: Callable[[Equation], bool] | None = No
 
 
 def rewrite_nested(program: Program, rewrite: Rewrite, holds: Callable[[Equation], bool] | None = None) -> Program:
-    """Rewrite the programs among the equations' parameters; the same object when nothing changed."""
+    """Rewrite the programs among the equations' parameters; return the same object if nothing changed."""
     if not program.holds_programs:
         return program
     changed = False

@@ -1,7 +1,7 @@
-"""dot_general in the form that BLAS takes: [batch, m, k] x [batch, k, n], at most transposed within a batch.
+"""Canonical form of dot_general, as BLAS takes it: [batch, m, k] x [batch, k, n], at most transposed within a batch.
 
-Operands have the result's dtype, or are both bf16, with sums in f32: then the first lies as it is, and the second is
-transposed only where k is even, since pairs along k are multiplied.
+Operands have the result's dtype, or are both bf16 with sums in f32. In bf16 the first keeps its layout, and the second
+is transposed only where k is even, since pairs along k are multiplied.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LEAST_SHORT_WORK = 1 << 14  # multiplications: fewer are written as loops, in f
 
 
 class _Side(NamedTuple):
-    """One operand's axes by role."""
+    """Axes of one operand, by role."""
 
     type: ArrayType
     batch: tuple[int, ...]
@@ -45,17 +45,17 @@ class _Side(NamedTuple):
         return tuple(self.type.shape[axis] for axis in axes)
 
     def lies(self, order: Sequence[int]) -> bool:
-        """Whether the elements lie in this order of axes; those of one element may stand anywhere."""
+        """Whether the elements lie in this order of axes; an axis of size 1 may stand anywhere."""
         several = [axis for axis in order if self.type.shape[axis] > 1]
         return several == sorted(several)
 
 
 def canonical_dot(equation: Equation) -> Callable[[Any, Any], Any] | None:
-    """The product as a function that writes its canonical form; None where it has that form already.
+    """Return a function that writes the product in its canonical form; None if it has that form already.
 
-    Products and sums are computed in the accumulation dtype and rounded once; integers and booleans, for which there
-    is no BLAS, and real vectors (outer products, too) and skinny matrices, which threads share and which fuse with what
-    is around them, are multiplied and summed by loops of our own. Without products to sum, the result is zero.
+    Products and sums are computed in the accumulation dtype and rounded once. Loops multiply and sum integers and
+    booleans, which BLAS lacks. They also compute products of real vectors (outer products, too) and skinny matrices:
+    threads share these loops, and the loops fuse with their neighbours. Without products to sum, the result is zero.
     """
     lhs, rhs, result = (a.type for a in (*equation.inputs, *equation.outputs))
     assert isinstance(lhs, ArrayType)
@@ -83,7 +83,7 @@ def canonical_dot(equation: Equation) -> Callable[[Any, Any], Any] | None:
 
 
 def _is_row(sizes: Sequence[int]) -> bool:
-    """Whether there is one element along the axes in each batch: then memory is what takes the time."""
+    """Whether there is one element along the axes in each batch: then the product is bound by memory."""
     return prod(sizes) == 1
 
 
@@ -92,12 +92,12 @@ def _lies_contracted_first(side: _Side) -> bool:
 
 
 def _sizes(x: _Side, y: _Side) -> tuple[int, int, int]:
-    """m, n and k."""
+    """Return m, n and k."""
     return prod(x.sizes(x.free)), prod(y.sizes(y.free)), prod(x.sizes(x.contracted))
 
 
 def _is_skinny(x: _Side, y: _Side) -> bool:
-    """Whether loops read matrices better than BLAS, which our kernels leave those of few rows or columns to.
+    """Whether loops read the matrices better than BLAS, to which our kernels leave matrices of few rows or columns.
 
     Measured on one thread in f32: (3, 1024) @ (1024, 1024) 139 µs for 549, (1000, 1000) @ (5, 1000).T 139 for 300,
     (3, 100000).T @ (3, 3) 140 for 519.
@@ -114,7 +114,7 @@ def _is_skinny(x: _Side, y: _Side) -> bool:
 
 
 def _is_streamed(x: _Side, y: _Side) -> bool:
-    """Whether one matrix is large beside a few rows or columns, and lies as it is multiplied: kernels read it once."""
+    """Whether one matrix is large beside a few rows or columns, in a layout that kernels read once."""
     m, n, k = _sizes(x, y)
     few, many, large = (m, n, y) if m < n else (n, m, x)
     first = _lies_contracted_first(large)
@@ -141,14 +141,14 @@ def _is_better_turned(x: _Side, y: _Side) -> bool:
 
 
 def _turned(product: Any, x: _Side, y: _Side) -> Any:
-    """[batch, y's free axes, x's free axes] with x's first."""
+    """Transpose [batch, y's free axes, x's free axes] to x's first."""
     batch, rows, columns = len(x.batch), len(x.free), len(y.free)
     at = batch + columns
     return transpose(product, (*range(batch), *range(at, at + rows), *range(batch, at)))
 
 
 def _multiplies_short(x: _Side, y: _Side) -> bool:
-    """Whether bf16 matrices are multiplied as they are: where the product is no loop, nor as narrow as BLAS's."""
+    """Whether bf16 matrices are multiplied as bf16: if the product is neither a loop nor too narrow for the kernels."""
     m, n, k = _sizes(x, y)
     both = x.type.dtype == y.type.dtype == dtypes.BF16
     return both and n >= _LEAST_SHORT_COLUMNS and m * n * k > _LEAST_SHORT_WORK
@@ -159,7 +159,10 @@ def _is_even(size: int) -> bool:
 
 
 def _is_canonical(side: _Side, swapped: bool | None) -> bool:
-    """swapped: whether the contracted axis must come first, None where it may lie as it does."""
+    """Whether the operand has canonical form.
+
+    swapped: whether the contracted axis must come first, None if either order is allowed.
+    """
     rank = len(side.batch)
     if rank > 1 or side.batch != tuple(range(rank)) or not len(side.free) == len(side.contracted) == 1:
         return False
@@ -187,7 +190,7 @@ def _by_blas(
 
 
 def _by_sums(a: Any, b: Any, x: _Side, y: _Side, compute: DType, result: Type) -> Any:
-    """Products of vectors, of integers, which wrap, or of booleans: over [batch, m, n, k], axes of one row left out."""
+    """Compute products of vectors, integers (which wrap) or booleans, over [batch, m, n, k] without axes of size 1."""
     lead, rows, inner = _lead(x), _several(x.sizes(x.free)), _several(x.sizes(x.contracted))
     columns = _several(y.sizes(y.free))
     shape = (*lead, *rows, *columns, *inner)
@@ -203,18 +206,18 @@ def _by_sums(a: Any, b: Any, x: _Side, y: _Side, compute: DType, result: Type) -
 
 
 def _several(sizes: Sequence[int]) -> tuple[int, ...]:
-    """Axes as one, or none where that has one element."""
+    """Return the axes as one, or none if that has size 1."""
     count = prod(sizes)
     return (count,) if count > 1 else ()
 
 
 def _lead(side: _Side) -> tuple[int, ...]:
-    """The batch axes as one, if there are any."""
+    """Return the batch axes as one, if there are any."""
     return (prod(side.sizes(side.batch)),) if side.batch else ()
 
 
 def _spread(a: Any, side: _Side, dtype: DType, shape: Sequence[int], axes: tuple[int, ...]) -> Any:
-    """The operand as [batch, free, contracted], without axes of one element, broadcast to all indices."""
+    """Return the operand as [batch, free, contracted], without axes of size 1, broadcast to all indices."""
     order = side.batch + side.free + side.contracted
     moved = a if side.lies(order) else transpose(a, order)
     free, inner = _several(side.sizes(side.free)), _several(side.sizes(side.contracted))
@@ -222,14 +225,17 @@ def _spread(a: Any, side: _Side, dtype: DType, shape: Sequence[int], axes: tuple
 
 
 def _finished(product: Any, x: _Side, y: _Side, result: Type) -> Any:
-    """[batch, m, n] in the shape and dtype of the result."""
+    """Return [batch, m, n] in the shape and dtype of the result."""
     assert isinstance(result, ArrayType)
     shaped = reshape(product, (*x.sizes(x.batch), *x.sizes(x.free), *y.sizes(y.free)))
     return in_dtype(shaped, result.dtype)
 
 
 def _arranged(a: Any, side: _Side, dtype: DType, form: bool | None) -> tuple[Any, bool]:
-    """The operand as [batch, free, contracted], or [batch, contracted, free], as it lies or `form` says; and which."""
+    """Return the operand as [batch, free, contracted], or [batch, contracted, free], and whether it is the latter.
+
+    form: which of the two; None keeps the operand's layout.
+    """
     swapped = _lies_contracted_first(side) and not side.lies(side.batch + side.free + side.contracted)
     swapped = swapped if form is None else form
     order = side.batch + (side.contracted + side.free if swapped else side.free + side.contracted)

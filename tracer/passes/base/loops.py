@@ -1,4 +1,4 @@
-"""Loops by the roles of their operands, whatever their kind; programs with fewer inputs or outputs."""
+"""Loops of every kind by the roles of their operands; programs restricted to some inputs and outputs."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Flags = Sequence[bool]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Loop:
-    """A while_loop, scan or for_loop in parts.
+    """While_loop, scan or for_loop in parts.
 
     body: (step, consts, carry, slices of xs) -> (carry, slices of ys); only a for_loop has a count, and a step.
-    cond: (cond_consts, carry) -> bool, None but in a while_loop. finals and ys are the equation's outputs.
+    cond: (cond_consts, carry) -> bool; only a while_loop has one. finals and ys are the equation's outputs.
     """
 
     equation: Equation
@@ -37,31 +37,31 @@ class Loop:
 
     @property
     def const_inputs(self) -> tuple[Var, ...]:
-        """The body's inputs that never change."""
+        """Inputs of the body that never change."""
         return self.body.inputs[len(self.count) :][: len(self.consts)]
 
     @property
     def carry_inputs(self) -> tuple[Var, ...]:
-        """The body's inputs for the carries."""
+        """Inputs of the body for the carries."""
         return self.body.inputs[len(self.count) + len(self.consts) :][: len(self.carry)]
 
     @property
     def x_inputs(self) -> tuple[Var, ...]:
-        """The body's inputs for slices of xs."""
+        """Inputs of the body for slices of xs."""
         return self.body.inputs[len(self.count) + len(self.consts) + len(self.carry) :]
 
     @property
     def next_carry(self) -> Atoms:
-        """What the body returns as carries."""
+        """Outputs of the body for the carries."""
         return self.body.outputs[: len(self.carry)]
 
     @property
     def y_outputs(self) -> Atoms:
-        """What the body returns as slices of ys."""
+        """Outputs of the body for slices of ys."""
         return self.body.outputs[len(self.carry) :]
 
     def joined(self) -> Equation:
-        """The parts as an equation."""
+        """Return the parts as an equation."""
         old, params = self.equation, dict(self.equation.params)
         params["body"] = self.body
         if self.cond is not None:
@@ -76,7 +76,7 @@ class Loop:
 
 
 def loop_of(equation: Equation) -> Loop | None:
-    """The equation as a loop, if it is one."""
+    """Return the equation as a loop, or None if it is not one."""
     params, inputs, outputs = equation.params, equation.inputs, equation.outputs
     if equation.primitive is while_p:
         first, second = params["cond_consts"], params["cond_consts"] + params["body_consts"]
@@ -93,7 +93,7 @@ def loop_of(equation: Equation) -> Loop | None:
 
 
 def called_program(equation: Equation) -> Program | None:
-    """The program that a call runs as it is, with the equation's operands and outputs."""
+    """Return the program that a call runs on the equation's operands, or None if it is not a call."""
     match equation.primitive.lower:
         case Structured("call" | "custom_jvp" | "custom_vjp"):
             program: Program = equation.params["program"]
@@ -103,19 +103,19 @@ def called_program(equation: Equation) -> Program | None:
 
 
 def restrict(program: Program, inputs: Flags, outputs: Flags) -> Program:
-    """The program with the flagged inputs and outputs alone; the same object when that is all of them."""
+    """Return the program with the flagged inputs and outputs alone; the same object if all are flagged."""
     if all(inputs) and all(outputs):
         return program
     return Program(pick(program.inputs, inputs), program.equations, pick(program.outputs, outputs), program.name)
 
 
 def pick(values: Sequence[Any], flags: Flags) -> tuple[Any, ...]:
-    """The flagged values."""
+    """Return the flagged values."""
     return tuple(value for value, on in zip(values, flags, strict=True) if on)
 
 
 def read_variables(program: Program) -> set[Var]:
-    """The variables that equations or the outputs read."""
+    """Return the variables that equations or the outputs read."""
     read = {atom for equation in program.equations for atom in equation.inputs if isinstance(atom, Var)}
     read.update(atom for atom in program.outputs if isinstance(atom, Var))
     return read

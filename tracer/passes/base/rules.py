@@ -11,15 +11,15 @@ from collections.abc import Callable, Sequence
 
 from tracer.ir.primitive import Primitive
 from tracer.ir.program import Atom, Equation
-from tracer.passes import rewriter
-from tracer.passes.rewriter import Rewriter
+from tracer.passes.base import rewriter
+from tracer.passes.base.rewriter import Rewriter
 
 OutputRule = Callable[[Equation, Rewriter], Atom | None]
 Rules = tuple[tuple[tuple[Primitive, ...], tuple[OutputRule, ...]], ...]
 
 
 def by_primitive(rules: Rules) -> rewriter.Rule:
-    """One rule from a table of them."""
+    """Return one rule that applies a table of rules."""
     table: dict[Primitive, list[OutputRule]] = {}
     for primitives, functions in rules:
         for primitive in primitives:

@@ -1,4 +1,4 @@
-"""The user's custom rules: custom_jvp, custom_vjp, and what is built on them."""
+"""Custom derivatives: `custom_jvp` and `custom_vjp`, functions with derivative rules of the user's own."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tracer.trace.source import here
 from tracer.trace.state import state
 from tracer.trace.trace import Operand, bind_all, stage_process
 from tracer.trace.tracebacks import call_user
-from tracer.transforms.custom.rule_results import Residuals, checked_gradients, checked_tangents
+from tracer.transforms.custom.rule_results import Residuals, checked_gradients, checked_pair, checked_tangents
 from tracer.transforms.custom.symbolic_zeros import CustomVJPPrimal, dense_zero, symbolic_zero
 from tracer.transforms.functions import (
     argument_names,
@@ -39,7 +39,7 @@ from tracer.transforms.transpose import transpose_program
 
 
 class _Custom:
-    """What both kinds share: the function, its fixed arguments, and the way into the right level."""
+    """Base of functions with custom derivatives: the function, its fixed arguments, and the call at the right level."""
 
     _kind = "custom"
 
@@ -68,7 +68,7 @@ class _Custom:
         )
 
     def _arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[int], list[Any], list[Any]]:
-        """Positional arguments, keywords and defaults filled in: where the fixed ones stand, these, and the others."""
+        """Bind arguments, keywords and defaults. Return the positions of fixed arguments, these, and moving ones."""
         if kwargs or len(args) < len(self._parameters):
             args = self._by_position(args, kwargs)
         count = len(args)
@@ -92,7 +92,7 @@ class _Custom:
         return bound.args
 
     def _rules(self) -> list[Any]:
-        """The user's functions that make the rule."""
+        """Return the user's functions that make the rule."""
         return []
 
     @staticmethod
@@ -107,9 +107,9 @@ def _run(
     primitive: Primitive, flat: Callable[[list[Any]], list[Any]], rule: Any, operands: Sequence[Operand], name: str,
     *functions: Any,
 ) -> list[Any]:  # fmt: skip
-    """Run the function directly where nobody differentiates or stages; else as an equation with its rule.
+    """Run the function directly if no trace differentiates or stages it; else as an equation with its rule.
 
-    functions: the user's, of which the rule is made. What they close over becomes operands of the equation.
+    functions: the user's functions that make the rule. The arrays that they close over become operands of the equation.
     """
     what = f"{primitive.name} {name}"
     levels = [x._trace for x in operands if isinstance(x, Array) and x._trace is not None]
@@ -128,14 +128,14 @@ def _run(
 
 
 class custom_jvp(_Custom):  # noqa: N801  # the name that users know
-    """A function with a forward derivative of your own; reverse mode follows from it.
+    """Function with a forward derivative of your own; reverse mode follows from it.
 
-    fun: takes and returns trees of arrays; a tangent has the shape and dtype of what it belongs to.
+    fun: takes and returns trees of arrays; a tangent has the shape and dtype of its value.
 
     `f.defjvp(rule)` with rule(primals, tangents) -> (outputs, tangents), tuples in the order of the arguments; or
     `f.defjvps(rule0, rule1, ...)` with rule(tangent, output, *primals) for each argument, None for none.
-    nondiff_argnums, nondiff_argnames: arguments that are no arrays; the rule takes them first. Raises ClosureError
-    where the function or its rule closes over an array that is differentiated.
+    nondiff_argnums, nondiff_argnames: arguments that are not arrays; the rule takes them first. Raises ClosureError
+    if the function or its rule closes over an array that is differentiated.
 
     >>> import tracer, tracer.numpy as tnp
     >>> @tracer.custom_jvp
@@ -160,7 +160,7 @@ class custom_jvp(_Custom):  # noqa: N801  # the name that users know
         return [self.jvp]
 
     def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
-        """Set the rule. symbolic_zeros: zero tangents come as `SymbolicZero` in place of arrays of zeros."""
+        """Set the rule. symbolic_zeros: zero tangents come as `SymbolicZero` instead of arrays of zeros."""
         self.jvp, self.symbolic_zeros = jvp, symbolic_zeros
         return jvp
 
@@ -187,11 +187,11 @@ class custom_jvp(_Custom):  # noqa: N801  # the name that users know
         fixed_at, fixed, moving = self._arguments(args, kwargs)
         functions = (*self._rules(), *fixed)
         leaves, structure = flatten_arguments(tuple(moving), name, lambda: argument_names(moving))
-        holder: list[Any] = []
+        structures: dict[str, trees.Structure] = {}
 
         def flat(inputs: list[Any]) -> list[Any]:
             result = call_user(self.fun, self._merge(fixed, fixed_at, trees.unflatten(structure, inputs)), {})
-            outputs, holder[:] = (lambda pair: (pair[0], [pair[1]]))(trees.flatten(result))
+            outputs, structures["out"] = trees.flatten(result)
             return [as_output(y, name) for y in outputs]
 
         def run_rule(xs: Sequence[Operand], dxs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
@@ -207,22 +207,22 @@ class custom_jvp(_Custom):  # noqa: N801  # the name that users know
                     )
                 )
             ys, dys = result
-            flat_ys, holder[:] = (lambda pair: (pair[0], [pair[1]]))(trees.flatten(ys))
-            return checked_tangents(flat_ys, holder[0], dys, name)
+            flat_ys, structures["out"] = trees.flatten(ys)
+            return checked_tangents(flat_ys, structures["out"], dys, name)
 
         rule = JvpRule(name, run_rule)
         outputs = _run(custom_jvp_p, flat, rule, leaves, name, *functions)
-        return trees.unflatten(holder[0], outputs)
+        return trees.unflatten(structures["out"], outputs)
 
 
 class custom_vjp(_Custom):  # noqa: N801  # the name that users know
-    """A function with a reverse derivative of your own.
+    """Function with a reverse derivative of your own.
 
-    fun: takes and returns trees of arrays; a cotangent has the shape and dtype of what it belongs to.
+    fun: takes and returns trees of arrays; a cotangent has the shape and dtype of its value.
 
     `f.defvjp(forward, backward)` with forward(*args) -> (outputs, residuals) and backward(residuals, cotangents) ->
     a tuple with the cotangent of each argument, None where there is none. nondiff_argnums, nondiff_argnames:
-    arguments that are no arrays; `backward` takes them first. Raises ClosureError where one of the functions closes
+    arguments that are not arrays; `backward` takes them first. Raises ClosureError if one of the functions closes
     over an array that is differentiated.
 
     >>> import tracer, tracer.numpy as tnp
@@ -253,10 +253,10 @@ class custom_vjp(_Custom):  # noqa: N801  # the name that users know
     ) -> None:  # fmt: skip
         """Set the rules.
 
-        Numbers and NumPy arrays among the residuals reach backward as they are, arrays perhaps as traced ones.
+        Scalars and NumPy arrays among the residuals reach backward as they are, arrays perhaps as traced ones.
         symbolic_zeros: forward takes every leaf as an object with `value` and `perturbed`, whether it is
         differentiated; backward takes cotangents that are zero by construction as `SymbolicZero`.
-        `optimize_remat` is accepted as JAX's.
+        `optimize_remat` is accepted for JAX's sake.
         """
         del optimize_remat
         self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
@@ -272,7 +272,7 @@ class custom_vjp(_Custom):  # noqa: N801  # the name that users know
         functions = (*self._rules(), *fixed)
         leaves, structure = flatten_arguments(tuple(moving), name, lambda: argument_names(moving))
         types = [x.type for x in leaves]
-        holder: dict[Any, Any] = {}  # residuals by what was differentiated, which they may depend on
+        holder: dict[Any, Any] = {}  # residuals by the active arguments, which they may depend on
 
         def flat(inputs: list[Any]) -> list[Any]:
             result = call_user(self.fun, self._merge(fixed, fixed_at, trees.unflatten(structure, inputs)), {})
@@ -283,16 +283,12 @@ class custom_vjp(_Custom):  # noqa: N801  # the name that users know
             given = [CustomVJPPrimal(x, on) for x, on in zip(xs, active, strict=True)] if self.symbolic_zeros else xs
             arguments = self._merge(fixed, fixed_at, trees.unflatten(structure, given))
             result = call_rule(fwd, arguments, f"the forward function of custom_vjp {name}")
-            if not isinstance(result, tuple) or len(result) != 2:
-                raise ArgumentError(
-                    message(
-                        f"custom_vjp {name}{here()}: the forward function must return (outputs, residuals)",
-                        f"got {type(result).__name__}",
-                        help="return (outputs, None) where backward needs nothing",
-                    )
-                )
-            ys, holder["out"] = trees.flatten(result[0])
-            holder[active], residuals = Residuals.of(result[1], name)
+            outs, kept = checked_pair(
+                result, f"custom_vjp {name}", "the forward function must return (outputs, residuals)",
+                "return (outputs, None) where backward needs nothing",
+            )  # fmt: skip
+            ys, holder["out"] = trees.flatten(outs)
+            holder[active], residuals = Residuals.of(kept, name)
             outputs = [as_output(y, name) for y in ys]
             holder["types"] = [y.type for y in outputs]
             return outputs, residuals

@@ -1,9 +1,9 @@
-"""The rewriter: a program written anew, equation by equation, by one rule.
+"""Rewriter: one walk over a program that applies one rule to every equation.
 
     rule(equation, at) -> atoms that stand for the equation's outputs, or None to keep it
 
-The rule sees operands already rewritten and may look at what defines them. What it emits is rewritten by the same
-rule before the next equation is looked at, so one walk from the first equation to the last is enough.
+The rule sees operands already rewritten, and can look up their definitions. The equations that it emits are rewritten
+by the rule before the next equation, so one walk from the first equation to the last is enough.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tracer.ir.primitive import Params, Primitive
 from tracer.ir.program import Atom, Equation, Literal, Program, Source, Var, infer_types
 from tracer.ir.types import ArrayType, KeyType, Type, same_up_to_weakness, with_shape
 from tracer.ir.visit import substitute
-from tracer.passes.rewrite import Rewrite, nested_first
+from tracer.passes.base.rewrite import Rewrite, nested_first
 from tracer.primitives.arrays.random import random_wrap_p
 from tracer.primitives.base.broadcasting import broadcast_in_dim_p
 from tracer.primitives.elementwise.conversion import convert_element_type_p
@@ -26,7 +26,7 @@ Rule = Callable[[Equation, "Rewriter"], Sequence[Atom] | None]
 
 
 class Rewriter:
-    """Where a rule emits equations. They carry the source line of the equation that is being rewritten."""
+    """Target of a rule's new equations. They carry the source line of the equation that is being rewritten."""
 
     __slots__ = ("definitions", "equations", "replaced", "rule", "source")
 
@@ -38,7 +38,7 @@ class Rewriter:
         self.source: Source | None = None
 
     def run(self, program: Program) -> Program:
-        """The program rewritten; the same object when no rule applied."""
+        """Return the rewritten program; the same object if no rule applied."""
         changed, rule, outer = False, self.rule, self.source
         equations, definitions, replaced = self.equations, self.definitions, self.replaced
         for equation in program.equations:
@@ -61,11 +61,14 @@ class Rewriter:
         return Program(program.inputs, tuple(self.equations), outputs, program.name)
 
     def read(self, atom: Atom) -> Atom:
-        """What stands for the atom now."""
+        """Return the atom that stands for this one now."""
         return self.replaced.get(atom, atom) if isinstance(atom, Var) else atom
 
     def add(self, equation: Equation) -> bool:
-        """Rewrite an equation, or append it as it is. A result of another type, weak flag included, is refused."""
+        """Rewrite an equation, or append it as it is. Return whether it was rewritten.
+
+        A result of another type, weak flag included, is refused.
+        """
         outer, mark = self.source, len(self.equations)
         self.source = equation.source
         results = self.rule(equation, self)
@@ -79,19 +82,27 @@ class Rewriter:
             self.definitions[variable] = equation
         return False
 
-    # what rules ask for
+    # services for rules
 
     def definition(self, atom: Atom, *primitives: Primitive) -> Equation | None:
-        """The equation that defines the atom, if it is one of the primitives."""
+        """Return the equation that defines the atom, if it is one of the primitives."""
         found = self.definitions.get(atom) if isinstance(atom, Var) else None
         return found if found is not None and found.primitive in primitives else None
 
+    def splat(self, atom: Atom) -> Literal | None:
+        """Return the one value that the atom has everywhere, if it is constant."""
+        if isinstance(atom, Literal):
+            return atom
+        broadcast = self.definition(atom, broadcast_in_dim_p)
+        value = broadcast.inputs[0] if broadcast is not None else None
+        return value if isinstance(value, Literal) else None
+
     def emit(self, primitive: Primitive, *inputs: Atom, **params: Any) -> Atom:
-        """A new equation's output, which may be an older atom if the equation can be rewritten itself."""
+        """Return a new equation's output, which may be an older atom if the equation can be rewritten itself."""
         return self.emit_all(primitive, inputs, params)[0]
 
     def emit_all(self, primitive: Primitive, inputs: Sequence[Atom], params: Params) -> list[Atom]:
-        """The same for any number of outputs."""
+        """Return a new equation's outputs, as `emit` for any number of them."""
         outputs = tuple(map(Var, infer_types(primitive, inputs, params)))
         self.add(Equation(primitive, tuple(inputs), params, outputs, self.source))
         return [self.read(variable) for variable in outputs]
@@ -99,7 +110,7 @@ class Rewriter:
     def emit_at(
         self, source: Source | None, primitive: Primitive, inputs: Sequence[Atom], params: Params
     ) -> list[Atom]:
-        """The same for an equation that keeps a line of its own."""
+        """Return the outputs of a new equation with a source line of its own."""
         outer, self.source = self.source, source
         try:
             return self.emit_all(primitive, inputs, params)
@@ -107,7 +118,10 @@ class Rewriter:
             self.source = outer
 
     def inline(self, program: Program, operands: Sequence[Atom], *, at_one_line: bool = False) -> list[Atom]:
-        """A nested program's equations here; they keep their lines unless all are to have the current one."""
+        """Write a nested program's equations here; return its outputs.
+
+        at_one_line: whether the equations take the current source line instead of their own.
+        """
         values: dict[Var, Atom] = {}
         for variable, operand in zip(program.inputs, operands, strict=True):
             values[variable] = self.fit(operand, variable.type)
@@ -120,7 +134,7 @@ class Rewriter:
         return [values[a] if isinstance(a, Var) else a for a in program.outputs]
 
     def fit(self, atom: Atom, type: Type) -> Atom:
-        """The atom in the type: a literal is spread over the shape, a weak flag set or taken away."""
+        """Return the atom in the type: a literal is broadcast to the shape, a weak flag set or cleared."""
         if atom.type is type or atom.type == type:
             return atom
         if isinstance(atom, Literal) and isinstance(type, ArrayType) and type.dtype == atom.type.dtype:
@@ -130,23 +144,23 @@ class Rewriter:
         return atom
 
     def full(self, value: Literal, type: Type) -> Atom:
-        """One value everywhere: the literal itself for a type without axes."""
+        """Return an array of one value; the literal itself for a type without axes."""
         return value if not type.shape else self.spread(value, type.shape, ())
 
     def spread(self, atom: Atom, shape: Sequence[int], dims: Sequence[int]) -> Atom:
-        """The atom broadcast; itself where it has the shape."""
+        """Return the atom broadcast to the shape; the atom itself if it has the shape."""
         if atom.type.shape == tuple(shape) and tuple(dims) == tuple(range(len(shape))):
             return atom
         return self.emit(broadcast_in_dim_p, atom, shape=tuple(shape), broadcast_dimensions=tuple(dims))
 
     def number(self, value: Any, type: Type) -> Atom:
-        """A number in every element of an array of the type."""
+        """Return an array of the type with the value in every element."""
         assert isinstance(type, ArrayType)
         literal = as_literal(type.dtype.type(value), type.dtype)
         return self.full(Literal(literal.value, with_shape(type, ())), type)  # type: ignore[arg-type]
 
     def zeros(self, type: Type) -> Atom | None:
-        """Zeros of an array's type, zero words for keys; None for what has no zeros."""
+        """Return zeros of an array's type, zero words for keys; None for a type without zeros."""
         match type:
             case ArrayType():
                 return self.number(0, type)
@@ -158,10 +172,10 @@ class Rewriter:
 
 
 def _fit(results: Sequence[Atom], equation: Equation) -> bool:
-    """Whether atoms may stand for an equation's outputs."""
+    """Whether the atoms may stand for the equation's outputs."""
     return all(a.type == v.type for a, v in zip(results, equation.outputs, strict=True))
 
 
 def rewriting(rule: Rule) -> Rewrite:
-    """The pass that applies a rule everywhere, to nested programs first."""
+    """Return the pass that applies a rule everywhere, to nested programs first."""
     return nested_first(lambda program: Rewriter(rule).run(program))

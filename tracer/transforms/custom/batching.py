@@ -1,4 +1,4 @@
-"""`custom_vmap`: functions with a batching rule of the user's own."""
+"""Custom batching: `custom_vmap`, functions with a batching rule of the user's own."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tracer.trace.source import here
 from tracer.trace.state import standing_in, state
 from tracer.trace.trace import Operand, bind_all, stood_in
 from tracer.trace.tracebacks import call_user
+from tracer.transforms.custom.rule_results import checked_pair
 from tracer.transforms.functions import (
     argument_names,
     as_output,
@@ -27,7 +28,7 @@ from tracer.transforms.functions import (
 
 
 class custom_vmap:  # noqa: N801  # the name that users know
-    """A function with a batching rule of your own, for `vmap`; jvp and vmap of jvp follow it, reverse mode does not.
+    """Function with a batching rule of your own, for `vmap`; jvp and vmap of jvp follow it, reverse mode does not.
 
     `f.def_vmap(rule)` with rule(axis_size, in_batched, *args) -> (outputs, out_batched): in_batched and out_batched
     are trees of bools like the arguments and the outputs; batch axes come first.
@@ -86,16 +87,12 @@ class custom_vmap:  # noqa: N801  # the name that users know
 
 
 def _checked(name: str, result: Any, structure: trees.Structure) -> tuple[list[Any], list[bool]]:
-    if not isinstance(result, tuple) or len(result) != 2:
-        raise ArgumentError(
-            message(
-                f"custom_vmap {name}{here()}: the rule must return (outputs, out_batched)",
-                f"got {type(result).__name__}",
-                help="out_batched is True for an output with a batch axis in front",
-            )
-        )
-    outputs, found = trees.flatten(result[0])
-    flags, flagged = trees.flatten(result[1])
+    ys, batched = checked_pair(
+        result, f"custom_vmap {name}", "the rule must return (outputs, out_batched)",
+        "out_batched is True for an output with a batch axis in front",
+    )  # fmt: skip
+    outputs, found = trees.flatten(ys)
+    flags, flagged = trees.flatten(batched)
     if found != structure or flagged != structure:
         raise ArgumentError(
             message(

@@ -1,4 +1,4 @@
-"""Which inputs each output of a program needs: bit sets, found in one walk, loops closed over their carries."""
+"""Liveness of inputs: the inputs that each output of a program needs, as bit sets; loops closed over their carries."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from typing import NamedTuple
 
 from tracer.ir.primitive import Effect
 from tracer.ir.program import Atom, Equation, Program, Var
-from tracer.passes.loops import Loop, called_program, loop_of
+from tracer.passes.base.loops import Loop, called_program, loop_of
 from tracer.primitives.control.cond import cond_p
 
 
 class Rows(NamedTuple):
-    """Sets of inputs, as bits by position: what each output needs, and what is needed for effects whatever is read."""
+    """Sets of inputs, as bits by position: the needs of each output, and of effects that always run."""
 
     outputs: tuple[int, ...]
     always: int
 
 
 class Needs:
-    """The analysis, remembered for programs met before."""
+    """Analysis of programs; results are kept by program."""
 
     def __init__(self) -> None:
         self._programs: dict[int, tuple[Program, Rows]] = {}
 
     def program(self, program: Program) -> Rows:
-        """What the program's outputs need of its inputs."""
+        """Return the inputs that each output of the program needs."""
         if id(program) not in self._programs:
             self._programs[id(program)] = (program, self._walk(program))
         return self._programs[id(program)][1]
@@ -42,7 +42,7 @@ class Needs:
         return Rows(tuple(needed[a] if isinstance(a, Var) else 0 for a in program.outputs), always)
 
     def equation(self, equation: Equation) -> Rows:
-        """What the equation's outputs need of its operands."""
+        """Return the operands that each output of the equation needs."""
         everything = (1 << len(equation.inputs)) - 1
         effects = equation.effects
         stays = Effect.IO in effects or (bool(effects) and not equation.outputs)
@@ -72,7 +72,7 @@ class Needs:
         return Rows(tuple(rows), always)
 
     def live_carries(self, loop: Loop, live: Sequence[bool]) -> list[bool]:
-        """The carries that live outputs, the condition and effects need, directly or through other carries."""
+        """Return which carries the live outputs, the condition and effects need, directly or through other carries."""
         body, count = self.program(loop.body), len(loop.carry)
         first = len(loop.count) + len(loop.consts)
         wanted = [row for row, on in zip(body.outputs[count:], live[count:], strict=True) if on]
@@ -92,7 +92,7 @@ class Needs:
         return [bool(found >> number & 1) for number in range(count)]
 
     def _operands(self, loop: Loop, carries: Sequence[bool], ys: Sequence[bool]) -> int:
-        """The operands that a loop with these carries and ys needs."""
+        """Return the operands that a loop with these carries and ys needs."""
         body = self.program(loop.body)
         mine = _union(row for row, on in zip(body.outputs, (*carries, *ys), strict=True) if on) | body.always
         for number, on in enumerate(carries):
@@ -112,7 +112,7 @@ def _union(rows: Iterable[int]) -> int:
 
 
 def _through(row: int, inputs: Sequence[Atom], needed: dict[Var, int]) -> int:
-    """A set of operands as the set of the program's inputs that they need."""
+    """Map a set of operands to the set of the program's inputs that they need."""
     result = 0
     for position, atom in enumerate(inputs):
         if row >> position & 1 and isinstance(atom, Var):

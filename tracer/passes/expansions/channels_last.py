@@ -1,8 +1,8 @@
-"""Convolutions of arrays whose channels lie last in memory, as products with a matrix of windows.
+"""Convolutions of arrays with channels last in memory, as products with a matrix of windows.
 
-The nests of `schedule.convolutions` run their lanes along the last spatial axis. Of NHWC arrays its elements lie apart,
-and where windows are gradients' every one of them is gathered; but rows of windows are runs of memory here, and what
-they are multiplied with lies as the product wants it.
+The nests of `schedule.convolutions` vectorise along the last spatial axis. In NHWC arrays its elements are strided, and
+in gradients by windows each of them is gathered. Here rows of windows are contiguous in memory, and the other matrix
+has the layout that the product needs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tracer.ir import dtypes
 from tracer.ir import shape as shapes
 from tracer.ir.program import Equation
 from tracer.ir.types import ArrayType
-from tracer.passes.rewriter import Rewriter
+from tracer.passes.base.rewriter import Rewriter
 from tracer.primitives.arrays.slice_pad_concatenate import pad
 from tracer.primitives.arrays.sliding_windows import positions, sliding_windows
 from tracer.primitives.base.shapes import reshape, transpose, transpose_p
@@ -24,7 +24,7 @@ from tracer.trace.trace import Operand, as_literal
 
 FEATURES: Final = 1
 BATCH: Final = 0
-"""Which axis of lhs lies last in memory: its features, or, in gradients by a window, what is a batch there."""
+"""Axis of lhs that is last in memory: its features, or the batch in gradients by a window."""
 
 _LEAST: Final = 8  # elements of the last axis: half a vector of f32
 _VECTOR_BYTES: Final = 64
@@ -32,7 +32,7 @@ _MATRIX_BYTES: Final = {FEATURES: 1 << 22, BATCH: 1 << 23}
 
 
 def last_channels(equation: Equation, at: Rewriter) -> int | None:
-    """FEATURES or BATCH, if the equation is a convolution that had better be a product of matrices."""
+    """Return FEATURES or BATCH if the equation is a convolution that is faster as a product of matrices, else None."""
     if equation.primitive is not conv_p:
         return None
     lhs, rhs, params = equation.inputs[0].type, equation.inputs[1].type, equation.params
@@ -58,7 +58,7 @@ def last_channels(equation: Equation, at: Rewriter) -> int | None:
 
 
 def as_product(equation: Equation, operands: Sequence[Any], last: int) -> list[Operand]:
-    """The convolution with `last` of its first operand in the last place."""
+    """Write the convolution as a product, with axis `last` of its first operand in the last position."""
     params: Any = equation.params
     lhs, rhs = operands
     dtype = lhs.type.dtype
