@@ -1,4 +1,4 @@
-"""`select_and_scatter`: what flows back through pooling, each value to the element that its window had chosen."""
+"""`select_and_scatter`: the gradient of pooling, each value added to the element that its window selected."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tracer.trace.trace import as_literal
 
 
 def _last(locate: Callable[..., Any]) -> Callable[..., Any]:
-    """The same for the last of equal elements."""
+    """Return the index of the last selected element of each window."""
 
     def located(x: Any, axis: int, index_dtype: DType) -> Any:
         return sub(x.shape[axis] - 1, locate(rev(x, (axis,)), axis, index_dtype))
@@ -51,21 +51,20 @@ _SCATTERING: Final[dict[Primitive, Callable[..., Any]]] = {
     add_p: gather.scatter_add, mul_p: scattering.scatter_mul, min_p: scattering.scatter_min,
     max_p: scattering.scatter_max,
 }  # fmt: skip
-_OUTSIDE: Final = -1  # the place of padding
+_OUTSIDE: Final = -1  # the index of padding
 
 
 def select_and_scatter(
     operand: Any, select: Callable[[Any, Any], Any], window_dimensions: Sequence[int], window_strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]], source: Any, init_value: Any, scatter: Callable[[Any, Any], Any],
 ) -> Array:  # fmt: skip
-    """Every value of `source` joined to the element of `operand` that is chosen in the window of its place.
+    """Scatter every value of `source` to the element of `operand` selected in its window.
 
-    operand: an array [*s]; source: one [*places], of its dtype, as `reduce_window` with these settings would return.
-    select: `lax.ge` for the greatest element of a window, `lax.le` for the least: the first of equal ones, or the
-    first NaN; `lax.gt` and `lax.lt` for the last. scatter: how values meet, `lax.add`, `mul`, `min` or `max`, from
-    `init_value` everywhere. Padding is never chosen. The result has the operand's shape. With ge and add this is the
-    gradient of max pooling.
-    window_dimensions, window_strides: an integer an axis; padding: a pair for each, or a name.
+    operand: an array [*s]; source: [*windows], of its dtype, as `reduce_window` with these settings would return.
+    select: `lax.ge` for the largest element of a window, `lax.le` for the smallest: the first of equal ones, or the
+    first NaN; `lax.gt` and `lax.lt` for the last. scatter: how values combine, `lax.add`, `mul`, `min` or `max`, from
+    `init_value` everywhere. Padding is never selected. The result has the operand's shape. With ge and add this is the
+    gradient of max pooling. window_dimensions, window_strides: an integer an axis; padding: a pair for each, or a name.
     Raises ShapeError for a source of another shape, ArgumentError for other functions and settings of other lengths.
 
     The operation SelectAndScatter of XLA (https://openxla.org/xla/operation_semantics#selectandscatter).
@@ -106,13 +105,13 @@ def select_and_scatter(
 
 
 def _known(function: Any, table: Any, dtype: Any, what: str, wanted: str) -> Any:
-    """What stands for a function of two scalars: it must be one of a few operations."""
+    """Return the entry of `known` for a function of two scalars. Raises ArgumentError for unsupported operations."""
     _, pair = trees.flatten((0, 0))
     body = stage_body(function, pair, [array_type(dtype, ())] * 2, f"{what} of select_and_scatter")
     found = table.get(operation_of(body.program))
     if found is None:
         raise ArgumentError(
-            message(f"select_and_scatter{here()}: {what} is no operation that it knows", help=f"lax.{wanted}")
+            message(f"select_and_scatter{here()}: {what} is not a supported operation", help=f"lax.{wanted}")
         )
     return found
 

@@ -79,7 +79,7 @@ TRUNCNORM = Distribution(
     name="truncnorm",
     summary="The normal distribution around `loc` truncated to the interval from loc + `a` scale to loc + `b` scale.",
     parameters=("a", "b"),
-    density="e^(-y²/2) / (√(2π) Z scale) for y from a to b, and Z the normal probability there",
+    density="e^(-y²/2) / (√(2π) Z scale) for y from a to b,\nwhere Z is the normal probability from a to b",
     formulas=continuous(
         valid=lambda a, b: a < b, stand_ins=(-1.0, 1.0), support=lambda y, a, b: (a, b), inside=_middle,
         logpdf=_log_truncated_normal,
