@@ -222,7 +222,7 @@ def _log_derivative(a: Array, log_x: Array) -> Array:
 
 
 def _uniform(a: Array, x: Array) -> tuple[Array, Array]:
-    """Return Temme's eta, eta^2 / 2 = x/a - 1 - log(x/a) with the sign of x - a, and the first coefficients of his S."""
+    """Return Temme's eta, eta^2 / 2 = x/a - 1 - log(x/a) with the sign of x - a, and coefficients of his S."""
     excess = (x - a) / a
     near = clamp(-1e-3, excess, 1e-3)
     taylor = (near * near) * (1 / 2 - near * (1 / 3 - near * (1 / 4 - near * (1 / 5 - near / 6))))

@@ -201,7 +201,7 @@ def pads_of(
     what: str, sizes: Sequence[int], window: Sequence[int], strides: Sequence[int], padding: Any, base: Sequence[int],
     spread: Sequence[int],
 ) -> tuple[tuple[int, int], ...]:  # fmt: skip
-    """Return the padding of every axis as pairs (before, after). Raises ArgumentError unless the settings fit the axes."""
+    """Return the padding of every axis as pairs (before, after). Raises ArgumentError unless the settings fit."""
     numbers = (window, strides, base, spread)
     counted = numbers if isinstance(padding, str) else (*numbers, padding)
     if any(len(given) != len(sizes) for given in counted) or any(n < 1 for given in numbers for n in given):
