@@ -117,7 +117,7 @@ def wrap_key_data(key_bits_array: Parameter, *, impl: object = None, dtype: obje
 def key_impl(keys: Parameter) -> str:
     """Return the name of the keys' generator.
 
-    keys: of any shape. Returns a string.
+    keys: of any shape. Returns a str.
 
     >>> tracer.random.key_impl(tracer.random.key(0))
     'threefry2x32'
@@ -127,7 +127,7 @@ def key_impl(keys: Parameter) -> str:
 
 
 def clone(key: Parameter) -> Array:
-    """Return the key itself, for a use that repeats its samples on purpose.
+    """Return the key itself, for a use that repeats its numbers on purpose.
 
     key: of any shape [*s]. Returns keys [*s].
 

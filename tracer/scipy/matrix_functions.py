@@ -17,7 +17,7 @@ from tracer.trace.array import Array
 from tracer.trace.integers import integer
 from tracer.transforms.vectorize import vmap
 
-# Of the diagonal Padé approximant, by dtype: how large a norm it takes, and its coefficients.
+# Diagonal Padé approximants by dtype: the largest norm for each, and its coefficients
 _SINGLE = (3.925724783138660, (17297280, 8648640, 1995840, 277200, 25200, 1512, 56, 1))
 _DOUBLE = (
     5.371920351148152,
@@ -27,10 +27,10 @@ _DOUBLE = (
 
 
 def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
-    """The exponential of a matrix, by scaling and squaring: the sum of A^k / k!.
+    """Return the exponential of a matrix, the sum of A^k / k!, by scaling and squaring.
 
     A: floating or complex [..., n, n]; integers are cast. Returns the same shape. NaN where more than `max_squarings`
-    doublings of A would be needed, at norms of some 350,000 (f64). `upper_triangular` changes nothing. Derivatives of
+    doublings of A would be needed, at norms of some 350,000 (f64). `upper_triangular` has no effect. Derivatives of
     every order, in both modes. Higham 2005, SIAM J. Matrix Anal. Appl. 26(4).
 
     >>> tracer.scipy.linalg.expm(tnp.asarray([[0.0, 1.0], [0.0, 0.0]]))
@@ -50,7 +50,7 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
 
 
 def _exponential(a: Array, most: int) -> Array:
-    """Of one matrix: the approximant of A / 2^s, squared s times."""
+    """Return the exponential of one matrix: the approximant of A / 2^s, squared s times."""
     limit, coefficients = _DOUBLE if dtypes.real_dtype(a.dtype) == dtypes.F64 else _SINGLE
     norm = absolute(a).sum(0).max()
     doublings = clip(ceil(log2(norm / limit)), 0, most + 1).astype("int32")
@@ -61,7 +61,7 @@ def _exponential(a: Array, most: int) -> Array:
 
 
 def _approximant(a: Array, coefficients: tuple[int, ...]) -> Array:
-    """p(A) / p(-A) for a polynomial p, by its even and its odd part."""
+    """Return p(A) / p(-A) for a polynomial p, by its even and its odd part."""
     square = a @ a
     powers = [eye(a.shape[0], dtype=a.dtype), square]
     while 2 * len(powers) < len(coefficients):

@@ -1,4 +1,4 @@
-"""Images: an array read between its elements."""
+"""Images: interpolation of an array between its elements."""
 
 # mypy: disable-error-code="no-any-return"
 # (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
@@ -26,14 +26,13 @@ from tracer.trace.tracebacks import set_boundaries
 def map_coordinates(
     input: Any, coordinates: Sequence[Any], order: int, mode: str = "constant", cval: Any = 0.0
 ) -> Array:
-    """The values of an array at places between its elements.
+    """Interpolate an array at real coordinates.
 
-    input: numbers [*s]; coordinates: for each of its axes real numbers [*r]; order: 0 for the nearest element, halves
-    away from zero, or 1 for linear interpolation. mode: what is beyond the ends: "constant", "nearest", "wrap",
-    "mirror" (about the outermost elements) or "reflect" (about their edges); cval: the constant. Between the ends and
-    what is beyond it is interpolated as anywhere: "constant" and "wrap" are SciPy's "grid-constant" and "grid-wrap".
-    Returns input's dtype [*r]; integers are rounded. Raises ArgumentError for another order or mode, ShapeError for
-    another number of coordinates.
+    input: numbers [*s]; coordinates: real numbers [*r] for each of its axes; order: 0 for the nearest element, halves
+    away from zero, or 1 for linear interpolation. mode: values beyond the ends: "constant", "nearest", "wrap", "mirror"
+    (about the outermost elements) or "reflect" (about their edges); cval: the constant. Interpolation continues across
+    the ends: "constant" and "wrap" are SciPy's "grid-constant" and "grid-wrap". Returns input's dtype [*r]; integers
+    are rounded. Raises ArgumentError for another order or mode, ShapeError for another number of coordinates.
 
     >>> image = tnp.asarray([[0.0, 1.0], [2.0, 3.0]])
     >>> tracer.scipy.ndimage.map_coordinates(image, [tnp.asarray([0.5, 1.0]), tnp.asarray([0.5, 0.25])], order=1)
@@ -63,7 +62,7 @@ def map_coordinates(
 
 
 _NAME = "map_coordinates"
-_Part = tuple[Array, Any]  # places of elements, and their weights; None for 1
+_Part = tuple[Array, Any]  # indices of elements, and their weights; None for 1
 
 
 def _nearest(along: Array) -> list[_Part]:
@@ -83,7 +82,7 @@ _PARTS: dict[int, Callable[[Array], list[_Part]]] = {0: _nearest, 1: _linear}
 
 
 def _mirrored(place: Array, size: int) -> Array:
-    """There and back again, the ends once."""
+    """Return indices reflected about the outermost elements."""
     last = size - 1
     return absolute((place + last) % (2 * last) - last) if last else place * 0
 
@@ -99,13 +98,17 @@ _INDICES: dict[str, Callable[[Array, int], Array]] = {
 
 def _check(x: Array, places: list[Array], order: int, mode: str) -> None:
     if len(places) != x.ndim or not x.ndim:
-        remedy = "give one array of places for each axis"
+        remedy = "give one array of coordinates for each axis"
         raise ShapeError(
-            message(f"{_NAME}{here()}: coordinates are as many as axes", f"got {len(places)} for {x.type}", help=remedy)
+            message(
+                f"{_NAME}{here()}: the number of coordinates is not that of the axes",
+                f"got {len(places)} for {x.type}",
+                help=remedy,
+            )
         )
     if order not in _PARTS:
         raise ArgumentError(
-            message(f"{_NAME}{here()}: order is 0 or 1", f"got {order!r}", help="there are no splines yet")
+            message(f"{_NAME}{here()}: order is 0 or 1", f"got {order!r}", help="splines are not supported yet")
         )
     if mode not in _INDICES:
         raise ArgumentError(

@@ -1,4 +1,4 @@
-"""The record of a distribution, and the module of public functions that it becomes: `norm.logpdf` from `NORM`."""
+"""Records of distributions, and the modules of public functions made from them: `norm.logpdf` from `NORM`."""
 
 from __future__ import annotations
 
