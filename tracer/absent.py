@@ -37,7 +37,7 @@ ABSENT: dict[str, dict[str, str]] = {
              "transfer_guard_device_to_host", "transfer_guard_host_to_device"), _SETTINGS,
         ),
         **dict.fromkeys(("debug_nans", "debug_infs"), _NANS),
-        **dict.fromkeys(("log_compiles", "explain_cache_misses"), "f.explain() reports when jit of f compiled, and why"),
+        **dict.fromkeys(("log_compiles", "explain_cache_misses"), "f.explain() says when jit of f compiled, and why"),
         **dict.fromkeys(
             ("ad", "api_util", "core", "extend", "ffi", "interpreters", "lib", "make_user_context", "monitoring",
              "print_environment_info", "stages"), _INSIDE,

@@ -142,6 +142,7 @@ def register_dataclass(
     to their defaults. Without these, fields made by `dataclasses.field(metadata={"static": True})`, or
     `tracer.tree.static`, are meta fields, and all others data.
 
+    >>> import dataclasses
     >>> @tracer.tree_util.register_dataclass
     ... @dataclasses.dataclass
     ... class State:

@@ -242,9 +242,6 @@ def all_leaves(iterable: Iterable[Any], is_leaf: Leaf = None) -> bool:
     return optree.all_leaves(iterable, is_leaf, namespace=trees.NAMESPACE)
 
 
-# Paths
-
-
 class SequenceKey(NamedTuple):
     """An index in a tuple or list.
 

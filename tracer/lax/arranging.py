@@ -185,12 +185,12 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
     >>> tracer.lax.index_take(tnp.asarray([[1, 2], [3, 4]]), [tnp.asarray([0, 1]), tnp.asarray([1, 0])], (0, 1))
     Array([2, 3], i64)
     """
-    x, places = as_array(src, "index_take"), [as_array(i, "index_take") for i in idxs]
+    x, indices = as_array(src, "index_take"), [as_array(i, "index_take") for i in idxs]
     along = tuple(axis_of("index_take", axis, x.ndim) for axis in axes)
     sizes = tuple(1 if axis in along else n for axis, n in enumerate(x.shape))
     rest = tuple(range(1, x.ndim - len(along) + 1))
     numbers = GatherDimensionNumbers(rest, tuple(sorted(along)), along)
-    return gather(x, stack(places, 1), numbers, sizes)
+    return gather(x, stack(indices, 1), numbers, sizes)
 
 
 def optimization_barrier(operand: Any, /) -> Any:
@@ -221,9 +221,9 @@ def scatter_sub(
     >>> tracer.lax.scatter_sub(tnp.asarray([5, 5]), tnp.asarray([[1], [1]]), tnp.asarray([1, 2]), numbers)
     Array([5, 2], i64)
     """
-    x, places, values = (as_array(a, "scatter_sub") for a in (operand, scatter_indices, updates))
+    x, indices, values = (as_array(a, "scatter_sub") for a in (operand, scatter_indices, updates))
     return scatter_add(
-        x, places, neg(values), dimension_numbers, indices_are_sorted=indices_are_sorted,
+        x, indices, neg(values), dimension_numbers, indices_are_sorted=indices_are_sorted,
         unique_indices=unique_indices, mode=mode,
     )  # fmt: skip
 
@@ -295,8 +295,8 @@ def conv_general_dilated_patches(
     )
     windows = sliding_windows(padded_operand(x, pads, base), range(2, 2 + rank), window, strides, spread)
     order = (0, 1, *range(2 + rank, 2 + 2 * rank), *range(2, 2 + rank))
-    places = windows.shape[2 : 2 + rank]
-    flat = reshape(transpose(windows, order), (x.shape[0], x.shape[1] * shapes.size(window), *places))
+    spatial = windows.shape[2 : 2 + rank]
+    flat = reshape(transpose(windows, order), (x.shape[0], x.shape[1] * shapes.size(window), *spatial))
     found = transpose(flat, shapes.inverse(numbers.out_spec))
     return found if preferred_element_type is None else convert_element_type(found, preferred_element_type)
 
@@ -343,11 +343,11 @@ def conv_shape_tuple(
     """
     name = "conv_shape_tuple"
     steps = integers(name, "strides", strides)
-    (batch, _, *places), (features, _, *window) = (
+    (batch, _, *spatial), (features, _, *window) = (
         integers(name, parameter, given) for parameter, given in (("lhs_shape", lhs_shape), ("rhs_shape", rhs_shape))
     )
-    padding = padtype_to_pads(places, window, steps, pads) if isinstance(pads, str) else pairs(name, "pads", pads)
-    sizes = [n + low + high for n, (low, high) in zip(places, padding, strict=True)]
+    padding = padtype_to_pads(spatial, window, steps, pads) if isinstance(pads, str) else pairs(name, "pads", pads)
+    sizes = [n + low + high for n, (low, high) in zip(spatial, padding, strict=True)]
     found = positions(sizes, window, steps, (1,) * len(sizes))
     return (batch // integer(name, "batch_group_count", batch_group_count), features, *found)
 

@@ -98,18 +98,18 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
 
 
 def _switch(branches: Sequence[Callable[..., Any]], index: Any, *operands: Any) -> Any:
-    place = as_array(index, "switch: the index")
-    if not branches or place.ndim or not dtypes.is_integer(place.dtype):
+    position = as_array(index, "switch: the index")
+    if not branches or position.ndim or not dtypes.is_integer(position.dtype):
         raise ArgumentError(
             message(
                 f"switch{here()}: an integer chooses one of the branches",
-                f"got an index {place.type} for {len(branches)} branches",
+                f"got an index {position.type} for {len(branches)} branches",
                 help="cast the index, i.astype(int); cond takes a bool" if branches else "give one branch at least",
             )
         )
     if len(branches) == 1:
         return branches[0](*operands)
-    chosen = convert_element_type(clamp(0, place, len(branches) - 1), dtypes.I32)
+    chosen = convert_element_type(clamp(0, position, len(branches) - 1), dtypes.I32)
     names = tuple(f"branch {number}" for number in range(len(branches)))
     return _branch("switch", chosen, tuple(branches), names, operands)
 

@@ -25,9 +25,9 @@ from tracer.lax.lanes import (
     axis_size,
     by_lane,
     checked_groups,
+    index_in_group,
     names_of,
     own_group,
-    place_in_group,
 )
 from tracer.primitives.arrays.reductions.reductions import reduce_max, reduce_min
 from tracer.primitives.arrays.zeros import zeros
@@ -149,14 +149,14 @@ def all_gather(
 
     def gathered(leaf: Any) -> Any:
         array = as_array(leaf, "all_gather")
-        place = axis_of("all_gather", axis, array.ndim + (not tiled))
+        position = axis_of("all_gather", axis, array.ndim + (not tiled))
         if name is not None:
-            result = bind(all_gather_p, array, axis_name=name[0], axis_size=size, axis=place)
+            result = bind(all_gather_p, array, axis_name=name[0], axis_size=size, axis=position)
         else:
-            result = moveaxis(own_group(array, axis_name, groups), 0, place)
+            result = moveaxis(own_group(array, axis_name, groups), 0, position)
         if not tiled:
             return result
-        return reshape(result, (*array.shape[:place], size * array.shape[place], *array.shape[place + 1 :]))
+        return reshape(result, (*array.shape[:position], size * array.shape[position], *array.shape[position + 1 :]))
 
     return trees.tree_map(gathered, x)
 
@@ -258,7 +258,7 @@ def all_to_all(
             params = {"axis_size": size, "split_axis": split, "concat_axis": concat}
             return bind(all_to_all_p, array, axis_name=name[0], **params)
         sent = moveaxis(own_group(array, axis_name, groups), split + 1, 0)
-        own = dynamic_index_in_dim(sent, place_in_group(axis_name, groups), 0, keepdims=False)
+        own = dynamic_index_in_dim(sent, index_in_group(axis_name, groups), 0, keepdims=False)
         return moveaxis(own, 0, concat)
 
     def exchanged(leaf: Any) -> Any:
@@ -315,9 +315,9 @@ def psum_scatter(
         axis = axis_of("psum_scatter", scatter_dimension, array.ndim)
         _check_split("psum_scatter", array, axis, size, tiled)
         total = psum(array, axis_name, axis_index_groups=axis_index_groups)
-        place = axis_index(axis_name) if axis_index_groups is None else place_in_group(axis_name, groups)
+        own_index = axis_index(axis_name) if axis_index_groups is None else index_in_group(axis_name, groups)
         block = array.shape[axis] // size
-        own = dynamic_slice_in_dim(total, mul(place, place.dtype.type(block)), block, axis)
+        own = dynamic_slice_in_dim(total, mul(own_index, own_index.dtype.type(block)), block, axis)
         return own if tiled else reshape(own, tuple(n for d, n in enumerate(array.shape) if d != axis))
 
     return trees.tree_map(scattered, x)

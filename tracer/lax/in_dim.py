@@ -32,8 +32,8 @@ def index_in_dim(operand: Array, index: int, axis: int = 0, keepdims: bool = Tru
     Array([2], i64)
     """
     along = axis_of("index_in_dim", axis, operand.ndim)
-    place = axis_of("index_in_dim", index, operand.shape[along])
-    part = slice_in_dim(operand, place, place + 1, axis=along)
+    position = axis_of("index_in_dim", index, operand.shape[along])
+    part = slice_in_dim(operand, position, position + 1, axis=along)
     return part if keepdims else squeeze(part, (along,))
 
 

@@ -97,17 +97,17 @@ def own_group(x: Array, axis_name: Names, groups: tuple[tuple[int, ...], ...]) -
     return rows(every, by_lane(axis_name, {lane: group for group in groups for lane in group}))
 
 
-def rows(every: Array, places: Array) -> Array:
+def rows(every: Array, positions: Array) -> Array:
     """Return the rows of [n, *s] at an array of indices [k]: [k, *s]."""
     numbers = GatherDimensionNumbers(tuple(range(1, every.ndim)), (0,), (0,))
-    indices = reshape(places, (*places.shape, 1))
+    indices = reshape(positions, (*positions.shape, 1))
     mode = GatherScatterMode.PROMISE_IN_BOUNDS
     return gather(every, indices, numbers, (1, *every.shape[1:]), mode=mode)
 
 
-def place_in_group(axis_name: Names, groups: tuple[tuple[int, ...], ...]) -> Array:
+def index_in_group(axis_name: Names, groups: tuple[tuple[int, ...], ...]) -> Array:
     """Return the index of the lane in its group: int64 []."""
-    return by_lane(axis_name, {lane: place for group in groups for place, lane in enumerate(group)})
+    return by_lane(axis_name, {lane: index for group in groups for index, lane in enumerate(group)})
 
 
 def by_lane(axis_name: Names, table: dict[int, Any]) -> Array:

@@ -85,7 +85,7 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
             )
         )
     rank, whole = len(stack), (*stack, permutation_size)
-    places = broadcasted_iota(dtypes.I32, whole, len(stack))
+    rows = broadcasted_iota(dtypes.I32, whole, len(stack))
 
     def spread(x: Any) -> Any:
         return broadcast_in_dim(x, whole, tuple(range(len(x.shape))))
@@ -94,10 +94,10 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
         at = [*[0] * rank, i]
         other = convert_element_type(dynamic_slice(steps, at, (*stack, 1)), dtypes.I32)
         mine, theirs = dynamic_slice(order, at, (*stack, 1)), take_along(order, other, rank)
-        moved = select(eq(places, spread(other)), spread(mine), order)
-        return select(eq(places, spread(convert_element_type(i, dtypes.I32))), spread(theirs), moved)
+        moved = select(eq(rows, spread(other)), spread(mine), order)
+        return select(eq(rows, spread(convert_element_type(i, dtypes.I32))), spread(theirs), moved)
 
-    return fori_loop(0, count, exchange, places)  # type: ignore[no-any-return]  # the tree that entered
+    return fori_loop(0, count, exchange, rows)  # type: ignore[no-any-return]  # the tree that entered
 
 
 def triangular_solve(

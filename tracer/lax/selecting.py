@@ -90,14 +90,14 @@ def select_and_scatter(
 
     candidates = windows(x, as_literal(neutral(op, dtype), dtype))
     _check_source(values, candidates.shape[:rank], dtype)
-    places = windows(reshape(iota(dtypes.I64, x.size), x.shape), as_literal(_OUTSIDE, dtypes.I64))
+    indices = windows(reshape(iota(dtypes.I64, x.size), x.shape), as_literal(_OUTSIDE, dtypes.I64))
     start = broadcast_in_dim(convert_element_type(as_array(init_value), dtype), (x.size,), ())
     if not values.size:
         empty: Array = reshape(start, x.shape)
         return empty
-    first = broadcast_in_dim(locate(candidates, rank, dtypes.I64), places.shape, tuple(range(rank)))
-    chosen = eq(first, broadcasted_iota(dtypes.I64, places.shape, rank))
-    index = reshape(reduce_sum(choose(chosen, places, 0), (rank,)), (values.size, 1))
+    first = broadcast_in_dim(locate(candidates, rank, dtypes.I64), indices.shape, tuple(range(rank)))
+    chosen = eq(first, broadcasted_iota(dtypes.I64, indices.shape, rank))
+    index = reshape(reduce_sum(choose(chosen, indices, 0), (rank,)), (values.size, 1))
     numbers = ScatterDimensionNumbers((), (0,), (0,))
     mode = GatherScatterMode.FILL_OR_DROP
     result: Array = reshape(join(start, index, reshape(values, (values.size,)), numbers, mode=mode), x.shape)
@@ -116,12 +116,12 @@ def _known(function: Any, table: Any, dtype: Any, what: str, wanted: str) -> Any
     return found
 
 
-def _check_source(source: Array, places: shapes.Shape, dtype: Any) -> None:
-    if source.shape != places or source.dtype != dtype:
+def _check_source(source: Array, wanted: shapes.Shape, dtype: Any) -> None:
+    if source.shape != wanted or source.dtype != dtype:
         raise ShapeError(
             message(
                 f"select_and_scatter{here()}: source has one value for every window",
-                f"expected {array_type(dtype, places)}, got {source.type}",
+                f"expected {array_type(dtype, wanted)}, got {source.type}",
                 help="its shape is that of reduce_window's result",
             )
         )

@@ -142,11 +142,11 @@ def _seen(
     return found
 
 
-def _counted(lengths: Any, batch: int, places: int) -> Array:
+def _counted(lengths: Any, batch: int, positions: int) -> Array:
     """Return whether each position is within the length: bool [batch, positions]."""
     given = array_of(_NAME, lengths)
     if given.shape != (batch,) or not dtypes.is_integer(given.dtype):
         raise _refused(
             f"lengths are integers {shape.show((batch,))}", str(given.type), "one for each batch", ShapeError
         )
-    return arange(places) < given[:, None]
+    return arange(positions) < given[:, None]

@@ -159,13 +159,13 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
     Array([[1., 0., 0.],
            [0., 0., 1.]], f64)
     """
-    places = array_of("one_hot", x)
-    require_real("one_hot", places.dtype, places)
+    indices = array_of("one_hot", x)
+    require_real("one_hot", indices.dtype, indices)
     wanted = config.default_float if dtype is None else dtype_of_argument("one_hot", dtype)
-    along = axis_of("one_hot", axis, places.ndim + 1)
-    sizes = (*places.shape[:along], integer("one_hot", "num_classes", num_classes), *places.shape[along:])
-    counted = broadcasted_iota(places.dtype if dtypes.is_integer(places.dtype) else dtypes.I64, sizes, along)
-    return (expand_dims(places, along) == counted).astype(wanted)
+    along = axis_of("one_hot", axis, indices.ndim + 1)
+    sizes = (*indices.shape[:along], integer("one_hot", "num_classes", num_classes), *indices.shape[along:])
+    counted = broadcasted_iota(indices.dtype if dtypes.is_integer(indices.dtype) else dtypes.I64, sizes, along)
+    return (expand_dims(indices, along) == counted).astype(wanted)
 
 
 def standardize(

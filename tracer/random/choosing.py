@@ -55,8 +55,8 @@ def permutation(key: Parameter, x: Parameter, axis: int = 0, independent: bool =
 
 def _shuffled(key: Array, x: Array, axis: int) -> Array:
     """Sort by random 32-bit words, repeatedly, so that ties in all sorts are unlikely: as many sorts as in JAX."""
-    rounds = math.ceil(3 * math.log(max(1, x.size)) / math.log(2**32 - 1))
-    for _ in range(rounds):
+    sorts = math.ceil(3 * math.log(max(1, x.size)) / math.log(2**32 - 1))
+    for _ in range(sorts):
         key, subkey = split_keys(key, 2)
         _, x = sort((random_bits(subkey, 32, x.shape), x), dimension=axis)
     return x
@@ -127,13 +127,13 @@ def _drawn_by(key: Array, p: Parameter, count: int, shape: Shape, replace: bool,
         total = cumsum(weights)
         last = squeeze(slice(total, (count - 1,), (count,)), (0,))
         level = mul(broadcast_in_dim(last, shape, ()), sub(1, uniform_of(key, shape, dtype)))
-        return _how_many_below(total, level)
+        return _count_below(total, level)
     scores = add(gumbel_of(key, (count,), dtype, mode), log(weights))
     found: Array = convert_element_type(top_k(scores, math.prod(shape))[1], dtypes.I64)
     return found
 
 
-def _how_many_below(ascending: Array, wanted: Array) -> Array:
+def _count_below(ascending: Array, wanted: Array) -> Array:
     """Count the elements of an ascending vector below each wanted value: i64, by binary search."""
     count = ascending.shape[0]
     found = convert_element_type(broadcast_in_dim(operand("choice", 0), wanted.shape, ()), dtypes.I64)

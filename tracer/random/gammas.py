@@ -81,8 +81,8 @@ def beta(key: Parameter, a: Parameter, b: Parameter, shape: Any = None, dtype: A
         _gamma(k, whole(power, sizes, chosen), logarithm=True)
         for k, power in zip(split_keys(keys, 2), (first, second), strict=True)
     )
-    greatest = max(x, y)
-    x, y = exp(x - greatest), exp(y - greatest)
+    largest = max(x, y)
+    x, y = exp(x - largest), exp(y - largest)
     return x / (x + y)
 
 

@@ -77,10 +77,10 @@ def _lasting(a: Array, b: Array, x: Array) -> Array:
     return _terms(a, b, x, 15.0 + 5.0 * sqrt(maximum(a, b)))
 
 
-def _terms(a: Array, b: Array, x: Array, least: Any, *, rest: bool = False) -> Array:
+def _terms(a: Array, b: Array, x: Array, min_terms: Any, *, rest: bool = False) -> Array:
     mirrored = x > (a + 1.0) / (a + b + 2.0)
     p, q, y = where(mirrored, b, a), where(mirrored, a, b), where(mirrored, 1.0 - x, x)
-    found = _weight(a, b, x) / p * _fraction(p, q, y, least)
+    found = _weight(a, b, x) / p * _fraction(p, q, y, min_terms)
     return where(mirrored ^ rest, 1.0 - found, found)
 
 
@@ -90,8 +90,8 @@ def _weight(a: Array, b: Array, x: Array) -> Array:
     return exp(a * log(x) + b * log1p(-x) - log_beta)
 
 
-def _fraction(a: Array, b: Array, x: Array, least: Any) -> Array:
-    """Return F, of at least `least` terms."""
+def _fraction(a: Array, b: Array, x: Array, min_terms: Any) -> Array:
+    """Return F, of at least `min_terms` terms."""
 
     def goes_on(carry: Any) -> Any:
         return logical_and(any(carry[-1]), carry[0] < _TERMS)
@@ -106,7 +106,7 @@ def _fraction(a: Array, b: Array, x: Array, least: Any) -> Array:
         new_c = 1.0 + odd / c_even
         ratio = new_d * new_c
         new = value * after_even * c_even * ratio
-        still = active & ((abs(ratio - 1.0) > _SETTLED) | (m < least))
+        still = active & ((abs(ratio - 1.0) > _SETTLED) | (m < min_terms))
         return m + 1.0, where(active, new_c, c), where(active, new_d, d), where(active, new, value), still
 
     first = 1.0 / (1.0 - (a + b) * x / (a + 1.0))

@@ -38,26 +38,26 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
            [0., 1.]], f64)
     """
     del upper_triangular
-    (a,), most = promoted_inexact("expm", A), integer("expm", "max_squarings", max_squarings)
+    (a,), limit = promoted_inexact("expm", A), integer("expm", "max_squarings", max_squarings)
     matrix_stacks.matrix_type("expm", a.type, square=True)
 
     def exponential(matrix: Array) -> Array:
-        return _exponential(matrix, most)
+        return _exponential(matrix, limit)
 
     for _ in range(a.ndim - 2):
         exponential = vmap(exponential)
     return exponential(a) if a.size else a
 
 
-def _exponential(a: Array, most: int) -> Array:
+def _exponential(a: Array, max_squarings: int) -> Array:
     """Return the exponential of one matrix: the approximant of A / 2^s, squared s times."""
     limit, coefficients = _DOUBLE if dtypes.real_dtype(a.dtype) == dtypes.F64 else _SINGLE
     norm = absolute(a).sum(0).max()
-    doublings = clip(ceil(log2(norm / limit)), 0, most + 1).astype("int32")
+    doublings = clip(ceil(log2(norm / limit)), 0, max_squarings + 1).astype("int32")
     scale = exp2(-doublings.astype(norm.dtype))
     found = _approximant(a * scale, coefficients)
     found = fori_loop(0, doublings, lambda _, r: r @ r, found)
-    return where(doublings > most, nan, found)
+    return where(doublings > max_squarings, nan, found)
 
 
 def _approximant(a: Array, coefficients: tuple[int, ...]) -> Array:

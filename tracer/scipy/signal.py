@@ -144,12 +144,12 @@ def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwr
 
 def _without_line(y: Array) -> Array:
     level = y - mean(y, -1, keepdims=True)
-    places = arange(y.shape[-1], dtype=dtypes.real_dtype(y.dtype) if dtypes.is_complex(y.dtype) else y.dtype)
-    places = places - mean(places)
-    spread = sum(places * places)
+    positions = arange(y.shape[-1], dtype=dtypes.real_dtype(y.dtype) if dtypes.is_complex(y.dtype) else y.dtype)
+    positions = positions - mean(positions)
+    spread = sum(positions * positions)
     if y.shape[-1] < 2:
         return level
-    return level - sum(level * places, -1, keepdims=True) / spread * places
+    return level - sum(level * positions, -1, keepdims=True) / spread * positions
 
 
 def _operands(name: str, in1: Any, in2: Any) -> tuple[Array, Array]:

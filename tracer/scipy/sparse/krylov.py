@@ -2,7 +2,7 @@
 differentiated.
 
 Saad 2003, Iterative Methods for Sparse Linear Systems, second edition: algorithms 9.1, 7.7 (with a preconditioner on
-the right) and 9.5. All start from zero and stop once the norm of the updated residual b - A x is at most `least`. They
+the right) and 9.5. All start from zero and stop once the norm of the updated residual b - A x is at most `target`. They
 return NaN if that norm is not finite, since no x is then known to be near the solution.
 
 `solved` starts elsewhere: it adds to x the solution for the residual at x, scaled by a power of two so that squares
@@ -50,7 +50,7 @@ Map = Callable[[Array], Array]
 class Limits(NamedTuple):
     """When an iteration ends: at this norm of the residual, or after this many steps."""
 
-    least: Any
+    target: Any
     steps: Any
 
 
@@ -58,7 +58,7 @@ class Tolerances(NamedTuple):
     """The tolerance of the user: a factor of the norm of b, or a norm, whichever is larger."""
 
     share: Any
-    least: Any
+    target: Any
     steps: Any
 
 
@@ -76,8 +76,8 @@ def solved(
 
     rest = (b - apply(x)).astype(wide)
     scale = _power_of_two(rest)
-    share, least = (limit.astype(scale.dtype) for limit in tolerances[:2])
-    limits = Limits(maximum(share * _norm(b.astype(wide) / scale), least / scale), tolerances.steps)
+    share, target = (limit.astype(scale.dtype) for limit in tolerances[:2])
+    limits = Limits(maximum(share * _norm(b.astype(wide) / scale), target / scale), tolerances.steps)
     change = iterate(widened(apply), rest / scale, limits, widened(precondition))
     return x + (scale * change).astype(b.dtype)
 
@@ -104,7 +104,7 @@ def conjugate_gradients(apply: Map, b: Array, limits: Limits, precondition: Map)
     """Solve systems with hermitian positive definite maps and preconditioners."""
 
     def goes_on(state: Any) -> Any:
-        return (_norm(state[1]) > limits.least) & (state[-1] < limits.steps)
+        return (_norm(state[1]) > limits.target) & (state[-1] < limits.steps)
 
     def step(state: Any) -> Any:
         x, rest, way, size, count = state
@@ -125,7 +125,7 @@ def stabilised_gradients(apply: Map, b: Array, limits: Limits, precondition: Map
 
     def goes_on(state: Any) -> Any:
         _, rest, _, _, _, count, stuck = state
-        return (_norm(rest) > limits.least) & (count < limits.steps) & ~stuck
+        return (_norm(rest) > limits.target) & (count < limits.steps) & ~stuck
 
     def step(state: Any) -> Any:
         x, rest, way, moved, (size, length, damping), count, _ = state
@@ -154,11 +154,11 @@ def minimal_residuals(
     """Solve systems with any map. An iteration takes up to `restart` directions; `early`: only as many as needed."""
 
     def goes_on(state: Any) -> Any:
-        return (_norm(state[1]) > limits.least) & (state[-1] < limits.steps)
+        return (_norm(state[1]) > limits.target) & (state[-1] < limits.steps)
 
     def step(state: Any) -> Any:
         x, rest, count = state
-        x = x + precondition(_best(lambda v: apply(precondition(v)), rest, limits.least, restart, early))
+        x = x + precondition(_best(lambda v: apply(precondition(v)), rest, limits.target, restart, early))
         return x, b - apply(x), count + 1
 
     x, rest, _ = while_loop(goes_on, step, (zeros_like(b), b, 0))
@@ -169,32 +169,29 @@ def _known(x: Array, rest: Array) -> Array:
     return where(_norm(rest) < inf, x, nan)
 
 
-def _best(apply: Map, b: Array, least: Any, most: int, early: bool) -> Array:
+def _best(apply: Map, b: Array, target: Any, restart: int, early: bool) -> Array:
     """Return the combination of b, A b, A A b, ... that A brings closest to b.
 
     basis: orthonormal, in rows; turn: the product of Givens rotations that makes the map triangular on it.
     """
     size = _norm(b)
-    places = arange(most)
+    indices = arange(restart)
 
     def goes_on(state: Any) -> Any:
         *_, left, count, complete = state
-        more = (count < most) & ~complete
-        return more & (left > least) if early else more
+        more = (count < restart) & ~complete
+        return more & (left > target) if early else more
 
     def step(state: Any) -> Any:
         basis, turn, triangle, used, _, k, _ = state
         moved = apply(basis[k])
         before = _norm(moved)
-        overlap = conj(basis) @ moved
-        moved = moved - overlap @ basis
-        again = conj(basis) @ moved  # removes rounding errors: Giraud, Langou & Rozložník 2005: twice is enough
-        moved = moved - again @ basis
+        moved, overlap = _orthogonal(moved, basis)
         after = _norm(moved)
         complete = ~(after > finfo(b.dtype).eps * before)
         after = where(complete, 0.0, after)
         basis = basis.at[k + 1].set(where(complete, 0.0, moved / where(complete, 1.0, after)))
-        column = turn @ (overlap + again).at[k + 1].set(after.astype(b.dtype))
+        column = turn @ overlap.at[k + 1].set(after.astype(b.dtype))
         above, below = column[k], real(column[k + 1])
         length = hypot(absolute(above), below)
         exists = length > 16 * finfo(b.dtype).eps * before  # else the map gives nothing new, up to rounding
@@ -203,18 +200,27 @@ def _best(apply: Map, b: Array, least: Any, most: int, early: bool) -> Array:
         first, second = turn[k], turn[k + 1]
         turn = turn.at[k].set(cosine * first + sine * second)
         turn = turn.at[k + 1].set(conj(cosine) * second - sine * first)
-        column = where(places == k, safe.astype(b.dtype), where(places < k, column[:most], 0.0))
-        triangle = triangle.at[:, k].set(where(exists, column, (places == k).astype(b.dtype)))
+        column = where(indices == k, safe.astype(b.dtype), where(indices < k, column[:restart], 0.0))
+        triangle = triangle.at[:, k].set(where(exists, column, (indices == k).astype(b.dtype)))
         used = used.at[k].set(exists)
         return basis, turn, triangle, used, size * absolute(turn[k + 1, 0]), k + 1, complete
 
-    basis = zeros((most + 1, b.size), b.dtype).at[0].set(_quotient(b, size.astype(b.dtype)))
+    basis = zeros((restart + 1, b.size), b.dtype).at[0].set(_quotient(b, size.astype(b.dtype)))
     start = (
-        basis, eye(most + 1, dtype=b.dtype), eye(most, dtype=b.dtype), zeros(most, bool), size, 0, zeros((), bool),
+        basis, eye(restart + 1, dtype=b.dtype), eye(restart, dtype=b.dtype), zeros(restart, bool), size, 0,
+        zeros((), bool),
     )  # fmt: skip
     basis, turn, triangle, used, *_ = while_loop(goes_on, step, start)
-    weights = solve_triangular(triangle, where(used, size * turn[:most, 0], 0.0))
-    return weights @ basis[:most]
+    weights = solve_triangular(triangle, where(used, size * turn[:restart, 0], 0.0))
+    return weights @ basis[:restart]
+
+
+def _orthogonal(x: Array, basis: Array) -> tuple[Array, Array]:
+    """Return the part of x orthogonal to the rows of a basis, and the coefficients of the rest."""
+    overlap = conj(basis) @ x
+    x = x - overlap @ basis
+    again = conj(basis) @ x  # removes rounding errors: Giraud, Langou & Rozložník 2005: twice is enough
+    return x - again @ basis, overlap + again
 
 
 def _quotient(x: Any, y: Any) -> Any:

@@ -90,14 +90,14 @@ def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_po
 
 def _ranked(method: str, first: Array, last: Array) -> Array:
     """Return the ranks of ascending elements, given which are the first and the last of equal ones."""
-    place = broadcast_to(arange(1, first.shape[-1] + 1), first.shape)
+    position = broadcast_to(arange(1, first.shape[-1] + 1), first.shape)
     if method == "ordinal":
-        return place
+        return position
     if method == "dense":
         return cumsum(first, -1, dtype=int)
-    least = cummax(where(first, place, 0), first.ndim - 1)
-    most = cummin(where(last, place, first.shape[-1]), first.ndim - 1, reverse=True)
-    return least if method == "min" else most if method == "max" else (least + most) / 2
+    low_rank = cummax(where(first, position, 0), first.ndim - 1)
+    high_rank = cummin(where(last, position, first.shape[-1]), first.ndim - 1, reverse=True)
+    return low_rank if method == "min" else high_rank if method == "max" else (low_rank + high_rank) / 2
 
 
 def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:
@@ -123,9 +123,9 @@ def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: 
     ascending = sort(values, -1)
     both = isnan(ascending[..., 1:]) & isnan(ascending[..., :-1])
     apart = (ascending[..., 1:] != ascending[..., :-1]) & ~both
-    place = broadcast_to(arange(values.shape[-1]), values.shape)
+    position = broadcast_to(arange(values.shape[-1]), values.shape)
     first = concatenate([ones((*values.shape[:-1], 1), bool), apart], -1)
-    counts = place - cummax(where(first, place, 0), place.ndim - 1) + 1
+    counts = position - cummax(where(first, position, 0), position.ndim - 1) + 1
     last = argmax(counts, -1, keepdims=True)
     found = take_along_axis(ascending, last, -1), take_along_axis(counts, last, -1)
     return ModeResult(*(part.reshape(shape) for part in found))
