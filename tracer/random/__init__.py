@@ -47,8 +47,8 @@ __all__ = [
     "t", "triangular", "truncated_normal", "uniform", "wald", "weibull_min", "wrap_key_data",
 ]  # fmt: skip
 
-# What makes a key of a number is called with ever other numbers, and a factor looks at its matrix; all else looks at no
-# elements, and is replayed.
+# Functions that make keys are called with ever new numbers, and a factorisation reads its matrix. All others read no
+# values, and are replayed.
 _OF_NUMBERS = frozenset(("PRNGKey", "clone", "fold_in", "key", "key_impl", "wrap_key_data"))
 _LOOKING = _OF_NUMBERS | {"multivariate_normal"}
 set_boundaries(globals(), [name for name in __all__ if name in _LOOKING])
