@@ -1,4 +1,4 @@
-"""`python -m tracer`: the demo, and what is installed."""
+"""`python -m tracer`: the demo, and the installed versions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tracer.examples import digits_demo
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command that the arguments name; returns the exit status, 2 where the device is not to be had."""
+    """Run the command named by the arguments. Returns the exit status: 2 if the device is not available."""
     options = _parser().parse_args(arguments)
     if options.device == "cuda":
         print(f"tracer demo: cannot run on CUDA\n{why_no_cuda()}", file=sys.stderr)
@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def why_no_cuda() -> str:
-    """What keeps the demo off a GPU here, and what to do about it, as indented lines."""
+    """Return the reasons that keep the demo off a GPU, with remedies, as indented lines."""
     if importlib.util.find_spec("cupy") is None:
         return '  CuPy is not installed\n  help: pip install -e ".[cuda]" (CUDA 13), or ".[cuda12]", in the checkout'
     cupy = importlib.import_module("cupy")

@@ -1,24 +1,21 @@
-"""JAX's public names that are not here, by module, and why: what an AttributeError says.
+"""JAX's public names that tracer lacks, by module, with the reason that an AttributeError gives.
 
-`tracer.numpy` has a table of its own, of NumPy's names as well. docs/jax.md shows both.
+`tracer.numpy` has a table of its own, which includes NumPy's names. docs/jax.md shows both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NoReturn
-
-_DEVICES = "speaks of arrays spread over many devices or processes; each array lies on one device, tracer.devices()"
+_DEVICES = "for arrays spread over many devices or processes; each array lies on one device, tracer.devices()"
 _SETTINGS = "a setting of XLA, or of JAX's own checks; tracer.config has ours"
-_INSIDE = "the inside of JAX"
-_XLA = "speaks to XLA's compiler or runtime"
-_TYPES = "a name for annotations and settings of XLA; nothing takes it here"
-_REFS = "arrays are values: x[i] = v makes the name stand for a new value, in functions that are traced, too"
+_INSIDE = "internal to JAX"
+_XLA = "an interface to XLA's compiler or runtime"
+_TYPES = "a name for annotations and settings of XLA, which nothing accepts here"
+_REFS = "arrays are values: x[i] = v rebinds the name to a new value, in traced functions, too"
 _FACTORS = "not yet: linear algebra by eigenvalues and orthogonal factors"
 _TRANSFORMS = "not yet: Fourier transforms in compiled code"
 _SPECIAL = "not yet: this function"
 _NANS = "no operation is watched while it runs; tracer.check(tnp.isfinite(x).all(), text) faults where it stands"
-_SHARED = "speaks of arrays spread over devices"
+_SHARED = "for arrays spread over devices"
 
 ABSENT: dict[str, dict[str, str]] = {
     "tracer": {
@@ -79,7 +76,7 @@ ABSENT: dict[str, dict[str, str]] = {
     "tracer.experimental": {
         **dict.fromkeys(("EArray", "cur_qdd", "primal_tangent_dtype"), _INSIDE),
         "checkify": "tracer.check(condition, text) raises CheckError from compiled code, at its line; indices out of "
-        "bounds raise by themselves: there is no error to carry along and throw",
+        "bounds raise by themselves: there is no error value to pass along and throw",
         "jet": "not yet: jvp of jvp gives higher derivatives",
         "maps": _SHARED,
         "mesh_utils": _DEVICES,
@@ -194,7 +191,7 @@ ABSENT: dict[str, dict[str, str]] = {
     ),
 }  # fmt: skip
 
-# Names of SciPy's that JAX has not either
+# SciPy's names that JAX lacks, too
 SCIPYS: dict[str, dict[str, str]] = {
     "tracer.scipy.sparse": {
         **dict.fromkeys(
@@ -229,7 +226,7 @@ _DRAWS = {
 
 
 def absent(module: str, name: str) -> AttributeError:
-    """The error for a name that a module has not: with the reason, where JAX has it.
+    """Return the error for a missing name of a module, with the reason if JAX has the name.
 
     >>> print(absent("tracer", "new_ref"))  # doctest: +ELLIPSIS
     module 'tracer' has no attribute 'new_ref' (arrays are values: ...)
@@ -237,15 +234,6 @@ def absent(module: str, name: str) -> AttributeError:
     why = ABSENT.get(module, {}).get(name) or SCIPYS.get(module, {}).get(name)
     if module.startswith("tracer.scipy.stats.") and name == "rvs":
         sampler = _DRAWS.get(module.rpartition(".")[2])
-        how = f"tracer.random.{sampler}(key, ...)" if sampler else "tracer.random has some; others are made of uniform"
+        how = f"tracer.random.{sampler}(key, ...)" if sampler else "tracer.random has some; derive others from uniform"
         why = f"draws take a key: {how}"
     return AttributeError(f"module {module!r} has no attribute {name!r}{f' ({why})' if why else ''}")
-
-
-def refusing(module: str) -> Callable[[str], NoReturn]:
-    """What a module calls for names that it has not."""
-
-    def refuse(name: str) -> NoReturn:
-        raise absent(module, name)
-
-    return refuse

@@ -1,4 +1,4 @@
-"""Memory for time in reverse mode: `checkpoint`, names for the values it may keep, and policies that say which."""
+"""Rematerialisation in reverse mode: `checkpoint`, names for the values it may keep, and policies that choose them."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""Functions with batching rules of the user's own: `custom_vmap`, `sequential_vmap`."""
+"""Functions with custom batching rules: `custom_vmap`, `sequential_vmap`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["custom_vmap", "sequential_vmap"]
 
 
 def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
-    """The function, which `vmap` runs one lane after another.
+    """Return the function with a batching rule that runs one lane after another.
 
     f: takes and returns trees of arrays of any shapes.
 

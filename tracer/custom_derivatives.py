@@ -1,4 +1,4 @@
-"""Functions with derivatives of the user's own, and what their rules are given under `symbolic_zeros`."""
+"""Functions with custom derivatives, and the arguments of their rules under `symbolic_zeros`."""
 
 from tracer.absent import absent
 from tracer.trace.tracebacks import set_boundaries

@@ -1,4 +1,4 @@
-"""Looking into compiled programs while they run: `debug.print`, `debug.callback` and `debug.breakpoint`."""
+"""Inspection of compiled programs while they run: `debug.print`, `debug.callback` and `debug.breakpoint`."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ else:
 def callback(
     callback: Callable[..., Any], *args: Any, ordered: bool = False, partitioned: bool = False, **kwargs: Any
 ) -> None:
-    """Call a Python function with NumPy arrays whenever the code runs, in order; what it returns is dropped.
+    """Call a Python function with NumPy arrays whenever the code runs, in order; its result is dropped.
 
-    callback: takes NumPy arrays in the structure of args and kwargs; what of these is no array and no number, such as
-    strings, goes to it as it is. ordered: changes nothing, all effects are in order. partitioned: accepted as JAX's;
-    there is one device.
+    callback: takes NumPy arrays in the structure of args and kwargs; leaves that are neither arrays nor numbers, such
+    as strings, are passed on unchanged. ordered: no effect, all effects are in order. partitioned: accepted for JAX,
+    ignored.
 
     >>> tracer.jit(lambda x: tracer.debug.callback(builtins.print, x))(2.0)  # doctest: +SKIP
     2.0
@@ -54,9 +54,9 @@ def print(
 ) -> None:  # fmt: skip
     """Print values whenever the code runs: `debug.print("x = {x}, y = {}", y, x=x)`, as `str.format`.
 
-    fmt: as of `str.format`; args, kwargs: arrays of any shapes and numbers, which it prints as NumPy does. ordered:
-    changes nothing, all effects are in order. Raises ArgumentError where the format and the values do not fit each
-    other, unless `skip_format_check`. partitioned: accepted as JAX's; there is one device.
+    fmt: as of `str.format`; args, kwargs: arrays of any shapes and numbers, printed as NumPy does. ordered: no effect,
+    all effects are in order. Raises ArgumentError where the format and the values do not fit each other, unless
+    `skip_format_check`. partitioned: accepted for JAX, ignored.
 
     >>> tracer.jit(lambda x: tracer.debug.print("x = {:.1f}", x))(2.0)
     x = 2.0
@@ -74,7 +74,7 @@ def print(
 
 
 def _call(function: Callable[..., None], args: tuple[Any, ...], kwargs: dict[str, Any], ordered: bool) -> None:
-    """Call with the values of arrays and numbers, and with what else is among the arguments as it is."""
+    """Call with the values of arrays and numbers, and with other arguments unchanged."""
     leaves, structure = trees.flatten((args, kwargs))
     computed = [isinstance(leaf, Array | np.ndarray | np.generic | int | float | complex) for leaf in leaves]
 
@@ -93,12 +93,11 @@ def breakpoint(
     *, backend: str | None = None, filter_frames: bool = True, num_frames: int | None = None, ordered: bool = False,
     token: Any = None, stdin: IO[str] | None = None, stdout: IO[str] | None = None,
 ) -> None:  # fmt: skip
-    """Stop whenever the code runs, and read commands about the values of the frame and of those that called it.
+    """Stop whenever the code runs, and read commands about the values of the frame and of its callers.
 
-    Under jit the program calls back when it comes here. Commands are pdb's: p, pp, where, up, down, list, continue,
-    quit, which raises `bdb.BdbQuit`; anything else is an expression. num_frames: how many frames there are to see.
-    stdin, stdout: where commands come from and answers go to. backend, filter_frames, ordered, token: accepted as
-    JAX's.
+    Under jit the program calls back here. Commands are pdb's: p, pp, where, up, down, list, continue, quit, which
+    raises `bdb.BdbQuit`; anything else is an expression. num_frames: the number of frames shown. stdin, stdout: input
+    of commands and output of answers. backend, filter_frames, ordered, token: accepted for JAX, ignored.
 
     >>> import io
     >>> def f(x):
@@ -133,7 +132,7 @@ def breakpoint(
 
 
 def _number(value: Any) -> Any:
-    """A scalar as one, so that format specifications apply."""
+    """Return an array without axes as a Python scalar, so that format specifications apply."""
     return value[()] if getattr(value, "ndim", None) == 0 else value
 
 
@@ -162,7 +161,7 @@ def _check_format(fmt: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> No
 
 
 def _fields(fmt: str) -> Iterator[str]:
-    """The fields of a format, those within the specifications of others included."""
+    """Yield the fields of a format, including nested ones in specifications."""
     for _, field, specification, _ in string.Formatter().parse(fmt):
         if field is not None:
             yield field

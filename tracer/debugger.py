@@ -1,4 +1,4 @@
-"""The debugger that `debug.breakpoint` opens: the frames of the user's code, with the values that ran through them."""
+"""The debugger of `debug.breakpoint`: frames of the user's code, with the values at run time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import IO, Any, NamedTuple
 
 
 class Frame(NamedTuple):
-    """A place in the user's code, with its names."""
+    """A frame of the user's code, with its names and values."""
 
     file: str
     line: int
@@ -25,7 +25,7 @@ class Frame(NamedTuple):
 
 
 class Debugger(cmd.Cmd):
-    """Reads commands, by pdb's names: p, pp, locals, where, up, down, list, continue, quit; else an expression.
+    """Interpreter of pdb's commands: p, pp, locals, where, up, down, list, continue, quit; else an expression.
 
     frames: the innermost first. Ends by `continue` or the end of the input; `quit` raises `bdb.BdbQuit`.
     """
@@ -40,16 +40,16 @@ class Debugger(cmd.Cmd):
 
     @property
     def frame(self) -> Frame:
-        """The frame whose names expressions mean."""
+        """The frame in which expressions are evaluated."""
         return self.frames[self.at]
 
     def run(self) -> None:
-        """Read commands until one goes on."""
+        """Read commands until one continues the program."""
         self._write(f"> {self.frame}")
         self.cmdloop()
 
     def _write(self, text: str) -> None:
-        print(text, file=self.stdout)  # it is what it is for
+        print(text, file=self.stdout)  # evaluation is the debugger's purpose
 
     def _value(self, expression: str) -> Any:
         return eval(expression, self.frame.globals, self.frame.locals)
@@ -57,39 +57,39 @@ class Debugger(cmd.Cmd):
     def _show(self, expression: str, form: Any) -> None:
         try:
             self._write(form(self._value(expression)))
-        except Exception as error:  # whatever the expression raises is the user's to see
+        except Exception as error:  # any error of the expression is the user's to see
             self._write(f"*** {type(error).__name__}: {error}")
 
     def do_p(self, expression: str) -> None:
-        """p expression: its value."""
+        """Print the value of an expression: p expression."""
         self._show(expression, repr)
 
     def do_pp(self, expression: str) -> None:
-        """pp expression: its value, on several lines where it is long."""
+        """Pretty-print the value of an expression: pp expression."""
         self._show(expression, pprint.pformat)
 
     def default(self, line: str) -> None:
-        """Anything else is an expression."""
+        """Evaluate any other command as an expression."""
         self._show(line, repr)
 
     def emptyline(self) -> bool:
-        """Nothing is nothing."""
+        """Do nothing on an empty line."""
         return False
 
     def do_locals(self, _: str) -> None:
-        """locals: every name of the frame with its value."""
+        """Print every name of the frame with its value: locals."""
         for name, value in self.frame.locals.items():
             self._write(f"{name} = {value!r}")
 
     def do_where(self, _: str) -> None:
-        """where: all frames, the outermost first; > marks the current one."""
+        """Print all frames, the outermost first; > marks the current one: where."""
         for number, frame in reversed(list(enumerate(self.frames))):
             self._write(f"{'>' if number == self.at else ' '} {frame}")
 
     do_w = do_bt = do_where
 
     def do_list(self, _: str) -> None:
-        """list: the lines around the current one."""
+        """Print the lines around the current one: list."""
         for number in range(max(1, self.frame.line - 5), self.frame.line + 6):
             text = linecache.getline(self.frame.file, number)
             if text:
@@ -105,27 +105,27 @@ class Debugger(cmd.Cmd):
         self._write(f"> {self.frame}")
 
     def do_up(self, _: str) -> None:
-        """up: to the frame that called this one."""
+        """Go to the caller's frame: up."""
         self._move(1, "Oldest")
 
     def do_down(self, _: str) -> None:
-        """down: to the frame that this one called."""
+        """Go to the callee's frame: down."""
         self._move(-1, "Newest")
 
     do_u, do_d = do_up, do_down
 
     def do_continue(self, _: str) -> bool:
-        """continue: let the program run on."""
+        """Let the program continue: continue."""
         return True
 
     do_c = do_cont = do_continue
 
     def do_EOF(self, _: str) -> bool:  # noqa: N802  # the end of the input, by cmd's name
-        """Let the program run on."""
+        """Let the program continue."""
         return True
 
     def do_quit(self, _: str) -> bool:
-        """quit: stop the program."""
+        """Stop the program: quit."""
         raise bdb.BdbQuit
 
     do_q = do_exit = do_quit

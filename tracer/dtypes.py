@@ -1,4 +1,4 @@
-"""What JAX keeps in `jax.dtypes`: float0, the dtype of random keys, canonical dtypes."""
+"""The names of `jax.dtypes`: float0, the dtype of random keys, canonical dtypes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ float0 = FLOAT0
 
 
 class prng_key(np.generic):  # noqa: N801  # the name that users know
-    """The kind of random keys: `issubdtype(key.dtype, prng_key)`.
+    """The abstract dtype of random keys: `issubdtype(key.dtype, prng_key)`.
 
     >>> tracer.dtypes.issubdtype(tracer.random.key(0).dtype, tracer.dtypes.prng_key)
     True
@@ -31,9 +31,9 @@ extended = prng_key
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
-    """The dtype as NumPy's; nothing is narrowed.
+    """Return the dtype as NumPy's; nothing is narrowed.
 
-    dtype: one, or its name; allow_extended_dtype: whether that of random keys is one, too.
+    dtype: a dtype, or its name; allow_extended_dtype: whether to accept the dtype of random keys.
 
     >>> tracer.dtypes.canonicalize_dtype("int64")
     dtype('int64')
@@ -43,7 +43,7 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
 
 
 def scalar_type_of(x: Any) -> type:
-    """Python's type of numbers of the kind: bool, int, float or complex.
+    """Return the Python type of the dtype's kind: bool, int, float or complex.
 
     x: an array, a number or a dtype.
 
@@ -59,7 +59,7 @@ def scalar_type_of(x: Any) -> type:
 
 
 def default_float() -> _dtypes.DType:
-    """The dtype of bare Python floats: `config.default_float`.
+    """Return the dtype of Python floats: `config.default_float`.
 
     >>> with tracer.config.using(default_float="float32"):
     ...     tracer.dtypes.default_float()

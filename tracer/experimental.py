@@ -1,4 +1,4 @@
-"""Where JAX users look for `io_callback` and `enable_x64`."""
+"""JAX's experimental names: `io_callback` and `enable_x64`."""
 
 from tracer.absent import absent
 from tracer.runtime.values.callbacks import io_callback

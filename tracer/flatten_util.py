@@ -1,4 +1,4 @@
-"""Trees as vectors."""
+"""Conversion of trees to vectors and back."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from tracer.transforms.functions import flatten_arguments
 
 
 def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Any], Any]]:
-    """All leaves of a tree in one vector, and the function that turns such a vector back into a tree.
+    """Return all leaves of a tree in one vector, and the function that converts such a vector back into a tree.
 
     pytree: leaves [*s] of any shapes, n elements in all. Returns [n], in the dtype to which they are promoted, and the
-    function, whose results have the shapes and dtypes of the leaves. It raises ShapeError for a vector of another size.
+    function, whose results have the shapes and dtypes of the leaves. The function raises ShapeError for a vector of
+    another size.
 
     >>> vector, unravel = tracer.flatten_util.ravel_pytree({"a": 1.0, "b": tnp.asarray([2.0, 3.0])})
     >>> vector

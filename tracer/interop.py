@@ -1,7 +1,7 @@
-"""Libraries that must be told of our arrays: einops, which knows arrays by classes that speak for their frameworks.
+"""Registration of tracer's arrays with einops, which chooses a backend by the array's class.
 
-einops asks the subclasses of its `AbstractBackend` whether an array is theirs. Ours is made when einops is imported,
-before `tracer` or after it; nothing is imported for its sake.
+einops asks the subclasses of its `AbstractBackend` whether an array is theirs. Our subclass is made when einops is
+imported, before `tracer` or after it; tracer itself does not import einops.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from tracer import numpy as tnp
 from tracer.trace.array import Array
 
 _WHERE = "einops._backends"
-_backends: list[type] = []  # einops finds subclasses, and holds none
+_backends: list[type] = []  # einops finds subclasses by a weak list
 
 
 class _Watch:
-    """Sees einops being imported, and adds to what its module does when it is run."""
+    """An import hook that registers the backend when einops is imported."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -42,7 +42,7 @@ class _Watch:
 
 
 def _join(einops: ModuleType) -> None:
-    """Make the class that speaks for our arrays."""
+    """Define the backend class for tracer's arrays."""
     members: dict[str, Any] = {
         "framework_name": "tracer",
         "is_appropriate_type": lambda self, tensor: isinstance(tensor, Array),
@@ -60,7 +60,7 @@ def _join(einops: ModuleType) -> None:
 
 
 def install() -> None:
-    """Speak for our arrays in einops, now or when it is imported. Called once, by `tracer/__init__`."""
+    """Register with einops, now or when it is imported. Called once, by `tracer/__init__`."""
     if _WHERE in sys.modules:
         _join(sys.modules[_WHERE])
     else:

@@ -1,4 +1,4 @@
-"""Modules that are imported at their first use: `import tracer` is to be quick, and not every program compiles."""
+"""Modules imported at their first use, which keeps `import tracer` fast."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class LazyModule:
-    """Stands for a module until the first attribute of it is read."""
+    """A stand-in for a module, which is imported when an attribute is first read."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -1,4 +1,4 @@
-"""What a process makes once, though several threads ask for it at the same time."""
+"""Values computed once in a process, even if several threads ask at the same time."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-_locks: list[Any] = [threading.RLock()]  # one for all: what is made may need other things that are made once
+_locks: list[Any] = [threading.RLock()]  # one lock for all: a computation may need other values of this kind
 
 
 def once(function: Callable[[], T]) -> Callable[[], T]:
-    """A decorator: the function's first result, whoever asks.
+    """Return a function that computes its result at the first call, and returns it at every call.
 
-    `functools.cache` lets two threads in before there is a result, and each goes on with its own.
+    `functools.cache` would let two threads compute it, each with a result of its own.
     """
     results: list[T] = []
 
@@ -32,7 +32,7 @@ def once(function: Callable[[], T]) -> Callable[[], T]:
 
 
 def _forked() -> None:
-    _locks[0] = threading.RLock()  # its owner may be a thread of the parent's
+    _locks[0] = threading.RLock()  # in the parent, another thread may hold it
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,4 +1,4 @@
-"""Sums, products and extremes over segments: of the slices with the same number."""
+"""Sums, products and extrema over segments: over the slices with equal segment ids."""
 
 # mypy: disable-error-code="no-any-return"
 # (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
@@ -38,7 +38,7 @@ def _segments(
         known = concrete_value(ids)
         if known is None:
             raise ArgumentError(
-                message(f"{name}{here()}: the number of segments depends on traced numbers", help="give num_segments")
+                message(f"{name}{here()}: the number of segments depends on traced values", help="give num_segments")
             )
         num_segments = int(np.max(known, initial=-1)) + 1
     empty = full((integer(name, "num_segments", num_segments), *x.shape[1:]), x.dtype.type(start(x.dtype)))
@@ -49,12 +49,11 @@ def segment_sum(
     data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
     unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None,
 ) -> Array:  # fmt: skip
-    """The sums of the slices of axis 0 that belong to the same segment; 0 for none. Numbers out of range are dropped.
+    """Sum the slices of axis 0 of each segment; 0 for an empty segment. Ids out of range are dropped.
 
-    data: [n, ...]; segment_ids: integers [n]; num_segments: by default up to the greatest number, which must be known
-    then. Returns [num_segments, ...], of data's dtype. mode: of numbers out of range, by default "drop", as in
-    `x.at[i].add`. unique_indices: a promise that no number comes twice; indices_are_sorted, bucket_size: change
-    nothing.
+    data: [n, ...]; segment_ids: integers [n]; num_segments: by default 1 + the largest id, which must be concrete.
+    Returns [num_segments, ...], of data's dtype. mode: treatment of ids out of range, by default "drop", as in
+    `x.at[i].add`. unique_indices: a promise that ids are unique; indices_are_sorted, bucket_size: no effect.
 
     >>> tracer.ops.segment_sum(tnp.asarray([1.0, 2.0, 3.0]), tnp.asarray([0, 1, 0]))
     Array([4., 2.], f64)
@@ -69,7 +68,7 @@ def segment_prod(
     data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
     unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None,
 ) -> Array:  # fmt: skip
-    """The products of the slices of axis 0 that belong to the same segment; 1 for none.
+    """Multiply the slices of axis 0 of each segment; 1 for an empty segment.
 
     data: [n, ...]; segment_ids: integers [n]; num_segments, mode, unique_indices, indices_are_sorted, bucket_size: as
     of `segment_sum`. Returns [num_segments, ...], of data's dtype.
@@ -87,7 +86,7 @@ def segment_max(
     data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
     unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None,
 ) -> Array:  # fmt: skip
-    """The greatest of the slices of axis 0 that belong to the same segment; the least value for none.
+    """Return the maximum of the slices of axis 0 of each segment; the smallest value for an empty segment.
 
     data: [n, ...]; segment_ids: integers [n]; num_segments, mode, unique_indices, indices_are_sorted, bucket_size: as
     of `segment_sum`. Returns [num_segments, ...], of data's dtype.
@@ -104,7 +103,7 @@ def segment_min(
     data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
     unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None,
 ) -> Array:  # fmt: skip
-    """The least of the slices of axis 0 that belong to the same segment; the greatest value for none.
+    """Return the minimum of the slices of axis 0 of each segment; the largest value for an empty segment.
 
     data: [n, ...]; segment_ids: integers [n]; num_segments, mode, unique_indices, indices_are_sorted, bucket_size: as
     of `segment_sum`. Returns [num_segments, ...], of data's dtype.

@@ -5,7 +5,7 @@
     config.update("threads", 4)                         by name, as in JAX
     TRACER_DEFAULT_FLOAT=float32                        in the environment, read at the setting's first use
 
-A setting that is read while a function is traced or compiled belongs to the key of its compiled program: see `KEYED`.
+A setting that is read while a function is traced or compiled is part of the key of its compiled program: see `KEYED`.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class _Closed(threading.local):
 
 
 class Gate:
-    """Whether compiled entries may run at once, in memory that they read before anything else.
+    """Two 8-byte words that compiled entries read first, to decide whether they may run at once.
 
-    closed: how many reasons there are, in all threads, to take the way through Python instead: open traces, blocks
-    that override settings. version: how often a setting was changed for good. Both are 8-byte words.
+    closed: the number of reasons, in all threads, to go through Python instead: open traces and blocks that override
+    settings. version: the number of permanent changes of settings.
     """
 
     def __init__(self) -> None:
@@ -50,39 +50,39 @@ class Gate:
             os.register_at_fork(after_in_child=self._reset)
 
     def close(self) -> None:
-        """One more reason; `open` takes it back, on the same thread."""
+        """Add a reason; `open` removes it, on the same thread."""
         with self._lock:
             self.words[0] += 1
         self._mine.count += 1
 
     def open(self) -> None:
-        """One reason less."""
+        """Remove a reason."""
         self._mine.count -= 1
         with self._lock:
             self.words[0] -= 1
 
     def changed(self) -> None:
-        """A setting has another value from now on."""
+        """Count a permanent change of a setting."""
         with self._lock:
             self.words[1] += 1
 
     @property
     def is_closed(self) -> bool:
-        """Whether any thread has a reason to keep it closed."""
+        """Whether any thread has a reason to keep the gate closed."""
         return self.words[0] != 0
 
     @property
     def version(self) -> int:
-        """How often a setting was changed for good."""
+        """The number of permanent changes of settings."""
         return self.words[1]
 
     @property
     def is_open_here(self) -> bool:
-        """Whether this thread has no reason to keep it closed."""
+        """Whether this thread has no reason to keep the gate closed."""
         return self._mine.count == 0
 
     def _reset(self) -> None:
-        """A forked child has this thread alone."""
+        """Keep this thread's reasons alone, after a fork."""
         self._lock = threading.Lock()
         self.words[0] = self._mine.count
 
@@ -96,7 +96,7 @@ overrides `config.threads` on one thread may set it for all."""
 
 
 def thread_count_in_force() -> int:
-    """Set `thread_count` by what `config.threads` says on this thread."""
+    """Set `thread_count` by the value of `config.threads` on this thread."""
     thread_count.value = config.threads or _usable_processors()
     return thread_count.value
 
@@ -106,7 +106,7 @@ def _usable_processors() -> int:
 
 
 class Setting(Generic[T]):
-    """One setting, an attribute of `Config`. `read` makes a value of what the user or the environment gives."""
+    """A setting, as a descriptor of `Config`. `read` converts the value of the user or the environment."""
 
     def __init__(self, meaning: str, default: T, read: Callable[[Any], T], takes: str) -> None:
         self.meaning = self.__doc__ = meaning
@@ -142,7 +142,7 @@ class Setting(Generic[T]):
             thread_count_in_force()
 
     def checked(self, value: Any, origin: str) -> T:
-        """The value as the setting keeps it; SettingError if it does not take it."""
+        """Return the value in the setting's own type. Raises SettingError if the setting does not accept it."""
         try:
             return self.read(value)
         except (ValueError, TypeError, KeyError, AttributeError):
@@ -210,7 +210,7 @@ USER_CACHE = "~/.cache/tracer/kernels"
 
 
 class _Local(threading.local):
-    """The values set by the `using` blocks that are open on this thread."""
+    """Values set by open `using` blocks of this thread."""
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
@@ -281,10 +281,10 @@ class Config:
         object.__setattr__(self, name, value)
 
     def update(self, name: str, value: Any) -> None:
-        """Set by name. SettingError for a name that does not exist or a value that the setting does not take.
+        """Set a setting by name. Raises SettingError for an unknown name or a value that is not accepted.
 
-        Settings of JAX's are accepted at the values that they have here, which changes nothing: `jax_enable_x64` is
-        True, `jax_platform_name` "cpu", `jax_debug_nans` False.
+        JAX's settings are accepted with the value that holds here: `jax_enable_x64` True, `jax_platform_name` "cpu",
+        `jax_debug_nans` False.
         """
         if name in JAXS:
             _require_jaxs(name, value)
@@ -314,7 +314,7 @@ class Config:
             gate.open()
 
     def key(self) -> tuple[Any, ...]:
-        """The values of the settings that a program depends on: part of the key of its compiled form."""
+        """Return the values of the settings that programs depend on, as part of the key of a compiled program."""
         return _keyed(self)
 
     def _setting(self, name: str) -> Setting[Any]:
@@ -328,7 +328,7 @@ class Config:
 
 
 class Jaxs(NamedTuple):
-    """A setting of JAX's: the values that say what is so here, the first of them where it is read; why no others."""
+    """A setting of JAX's: its accepted values, the first of which is read; and why others are refused."""
 
     values: tuple[Any, ...]
     why: str
@@ -369,7 +369,7 @@ def _require_jaxs(name: str, value: Any) -> None:
 
 @contextmanager
 def enable_x64(new_val: bool = True) -> Iterator[None]:
-    """A block in which 64 bits are enabled, as they are everywhere. Raises SettingError for False.
+    """Enter a block with 64 bits enabled, as they always are. Raises SettingError for False.
 
     new_val: True.
 
@@ -383,7 +383,7 @@ def enable_x64(new_val: bool = True) -> Iterator[None]:
 
 @contextmanager
 def default_matmul_precision(new_val: Any = None) -> Iterator[None]:
-    """A block in which products may be less exact, by JAX's names. Here they are always as exact as their dtype.
+    """Enter a block with less exact products, by JAX's names. Products are always as exact as their dtype here.
 
     new_val: "float32", "bfloat16", "highest" and so on. Raises SettingError for others.
 

@@ -1,4 +1,4 @@
-"""How arrays are spread over devices: each lies on one. `x.sharding` says on which."""
+"""Shardings of arrays: each array lies on one device, `x.sharding`."""
 
 from tracer.absent import absent
 from tracer.runtime.system.devices import SingleDeviceSharding

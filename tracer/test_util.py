@@ -1,7 +1,7 @@
-"""Derivatives held against finite differences, for tests of custom rules and of one's own code.
+"""Comparison of derivatives with finite differences, for tests of custom rules.
 
-Differences are central, along one random direction each, the same at every run: (f(x + h v) - f(x - h v)) / 2h, with
-h the cube root of the dtype's precision unless `eps` says otherwise, which balances truncation and rounding.
+Differences are central, along one random direction each, equal in every run: (f(x + h v) - f(x - h v)) / 2h. The step h
+is `eps`, by default the cube root of the dtype's precision, which balances truncation and rounding.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ def check_grads(
     f: Callable[..., Any], args: Sequence[Any], order: int, modes: Sequence[str] = ("fwd", "rev"),
     atol: float | None = None, rtol: float | None = None, eps: float | None = None,
 ) -> None:  # fmt: skip
-    """Hold the derivatives of `f` at `args` against differences, up to an order, by forward and reverse mode.
+    """Compare the derivatives of `f` at `args` with differences, up to an order, in forward and reverse mode.
 
-    f: takes and returns floats, complex numbers, or trees of them; args: a tuple, of any shapes; order: how often it is
-    differentiated. modes: which are tried, each on top of each. atol, rtol: tolerances, by default of the dtype. eps:
-    the step. Raises AssertionError that names what differs.
+    f: takes and returns floats, complex numbers, or trees of them; args: a tuple, of any shapes; order: of
+    differentiation. modes: applied in every combination. atol, rtol: tolerances, by default of the dtype. eps: the
+    step. Raises AssertionError that names the difference.
 
     >>> check_grads(lambda x: x * tnp.sin(x), (1.0,), order=2)
     """
@@ -61,10 +61,10 @@ def check_jvp(
     f: Callable[..., Any], f_jvp: Callable[..., Any], args: Sequence[Any], atol: float | None = None,
     rtol: float | None = None, eps: float | None = None, err_msg: str = "",
 ) -> None:  # fmt: skip
-    """Hold `f_jvp(primals, tangents)`, which gives results and their tangents, against `f` and its differences.
+    """Compare `f_jvp(primals, tangents)`, which returns results and their tangents, with `f` and its differences.
 
-    args: a tuple of its arguments; atol, rtol, eps: as of `check_grads`; err_msg: what an error begins with. Raises
-    AssertionError that names what differs.
+    args: a tuple of its arguments; atol, rtol, eps: as of `check_grads`; err_msg: prefix of an error. Raises
+    AssertionError that names the difference.
 
     >>> check_jvp(tnp.sin, lambda xs, dxs: (tnp.sin(xs[0]), tnp.cos(xs[0]) * dxs[0]), (1.0,))
     """
@@ -79,13 +79,13 @@ def check_vjp(
     f: Callable[..., Any], f_vjp: Callable[..., Any], args: Sequence[Any], atol: float | None = None,
     rtol: float | None = None, eps: float | None = None, err_msg: str = "",
 ) -> None:  # fmt: skip
-    """Hold `f_vjp(*primals)`, which gives results and a pullback, against `f` and its differences.
+    """Compare `f_vjp(*primals)`, which returns results and a pullback, with `f` and its differences.
 
-    args: a tuple of its arguments; atol, rtol, eps: as of `check_grads`; err_msg: what an error begins with. Raises
-    AssertionError that names what differs.
+    args: a tuple of its arguments; atol, rtol, eps: as of `check_grads`; err_msg: prefix of an error. Raises
+    AssertionError that names the difference.
 
-    The pullback of a cotangent, times a direction, is the cotangent times the slope in that direction: sums of plain
-    products, of which the real parts count.
+    The pullback of a cotangent, times a direction, equals the cotangent times the slope in that direction. Both are
+    sums of plain products, whose real parts are compared.
 
     >>> check_vjp(tnp.sin, lambda x: (tnp.sin(x), lambda g: (g * tnp.cos(x),)), (1.0,))
     """
@@ -104,7 +104,7 @@ def check_vjp(
 
 
 def _directions(tree: Tree, seed: int) -> Tree:
-    """Random arrays of the tree's shapes and dtypes."""
+    """Return random arrays of the tree's shapes and dtypes."""
     generator = np.random.default_rng(seed)
     leaves, structure = trees.flatten(tree)
 
@@ -113,7 +113,7 @@ def _directions(tree: Tree, seed: int) -> Tree:
         if not dtypes.is_inexact(x.dtype):
             raise ArgumentError(
                 message(
-                    f"check of derivatives{here()}: what is differentiated is floats or complex numbers",
+                    f"check of derivatives{here()}: arguments must be floats or complex numbers",
                     f"got {x.dtype}",
                     help="close over other arguments: check_grads(lambda x: f(x, n), (x,), 1)",
                 )
@@ -125,7 +125,7 @@ def _directions(tree: Tree, seed: int) -> Tree:
 
 
 def _slope(f: Callable[..., Any], args: tuple[Any, ...], tangents: Tree, eps: float | None) -> Tree:
-    """The derivative of f along the tangents."""
+    """Return the derivative of f along the tangents."""
     step = eps if eps is not None else max((_step(leaf) for leaf in trees.flatten(args)[0]), default=1.0)
 
     def at(sign: float) -> Tree:
@@ -145,12 +145,12 @@ def _wide(x: Any) -> Any:
 
 
 def _usual(leaf: Any) -> float:
-    """The tolerance of a dtype."""
+    """Return the tolerance of a dtype."""
     return _TOLERANCE[dtypes.short_name(np.asarray(leaf).dtype)]
 
 
 def _terms(xs: Tree, ys: Tree) -> Any:
-    """The real parts of the products of all elements."""
+    """Return the real parts of the products of all elements."""
     pairs = zip(trees.flatten(xs)[0], trees.flatten(ys)[0], strict=True)
     return np.concatenate([np.zeros(0), *((_wide(x) * _wide(y)).real.ravel() for x, y in pairs)])
 

@@ -31,9 +31,9 @@ __all__ = [
 
 @signed_as(dataclasses.field)
 def static(**kwargs: Any) -> Any:
-    """As `dataclasses.field`, for a field that belongs to the structure: see `tree_util.register_dataclass`.
+    """Make a dataclass field that belongs to the structure: see `tree_util.register_dataclass`.
 
-    kwargs: those of `dataclasses.field`, as default and repr.
+    kwargs: as of `dataclasses.field`, such as default and repr.
 
     >>> @tracer.tree_util.register_dataclass
     ... @dataclasses.dataclass

@@ -1,14 +1,13 @@
-"""Trees of arrays, with the long names; `tracer.tree` has the short ones.
+"""Trees of arrays, with long names; `tracer.tree` has short ones.
 
-Tuples, lists, dicts (in the order of their sorted keys), named tuples, and the classes that are registered here are
-nodes; None is a tree without leaves; everything else is a leaf.
+Tuples, lists, dicts (in the order of their sorted keys), named tuples, and registered classes are nodes; None is a tree
+without leaves; everything else is a leaf.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
 import optree
@@ -20,6 +19,15 @@ from tracer.trace.docstrings import ABSENT
 from tracer.trace.partials import Partial as Partial
 from tracer.trace.source import here
 from tracer.trace.tracebacks import set_boundaries
+from tracer.tree_nodes import (
+    KeyedEntry,
+    register_dataclass,
+    register_pytree_node,
+    register_pytree_node_class,
+    register_pytree_with_keys,
+    register_pytree_with_keys_class,
+    register_static,
+)
 
 __all__ = [
     "DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyPath", "Partial", "PyTreeDef", "SequenceKey", "all_leaves",
@@ -36,9 +44,9 @@ Leaf = Callable[[Any], bool] | None
 
 
 def tree_flatten(tree: Any, is_leaf: Leaf = None) -> tuple[list[Any], PyTreeDef]:
-    """The leaves in order, and the structure that puts them back.
+    """Return the leaves in order, and the structure that restores the tree.
 
-    tree: leaves of any shapes and dtypes; is_leaf: a function of nodes that says which of them count as leaves.
+    tree: leaves of any shapes and dtypes; is_leaf: a function of nodes, true for nodes to treat as leaves.
 
     >>> tracer.tree_util.tree_flatten({"b": 1, "a": (2, None)})[0]
     [2, 1]
@@ -47,7 +55,7 @@ def tree_flatten(tree: Any, is_leaf: Leaf = None) -> tuple[list[Any], PyTreeDef]
 
 
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
-    """The tree of a structure with the given leaves. Raises ArgumentError for any other number of them.
+    """Return the tree of a structure with the given leaves. Raises ArgumentError for another number of leaves.
 
     treedef: as of `tree_structure`; leaves: as many as it has, any objects.
 
@@ -58,7 +66,7 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
 
 
 def tree_leaves(tree: Any, is_leaf: Leaf = None) -> list[Any]:
-    """The leaves in order.
+    """Return the leaves in order.
 
     tree, is_leaf: as of `tree_flatten`.
 
@@ -69,7 +77,7 @@ def tree_leaves(tree: Any, is_leaf: Leaf = None) -> list[Any]:
 
 
 def tree_structure(tree: Any, is_leaf: Leaf = None) -> PyTreeDef:
-    """The structure without the leaves; structures can be compared, and hashed.
+    """Return the structure without the leaves; structures can be compared and hashed.
 
     tree, is_leaf: as of `tree_flatten`.
 
@@ -82,7 +90,7 @@ def tree_structure(tree: Any, is_leaf: Leaf = None) -> PyTreeDef:
 
 
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Leaf = None) -> Any:
-    """A function of corresponding leaves of one or more trees, in the structure of the first.
+    """Apply a function to corresponding leaves of one or more trees, in the structure of the first.
 
     f: takes one leaf of each tree; tree, rest: trees of which the first is a prefix of the others; is_leaf: as of
     `tree_flatten`. Raises ArgumentError where the structures differ.
@@ -105,10 +113,10 @@ def _up_to(structure: PyTreeDef, tree: Any, what: str = "tree.map") -> list[Any]
 
 
 def tree_reduce(function: Callable[[Any, Any], Any], tree: Any, initializer: Any = ABSENT, is_leaf: Leaf = None) -> Any:
-    """The leaves combined one after another, from the initializer on where there is one.
+    """Combine the leaves one after another, starting from the initializer if given.
 
-    function: of what was combined so far and the next leaf; tree, is_leaf: as of `tree_flatten`; initializer: what it
-    starts with, also the result of a tree without leaves. Raises TypeError where there is neither.
+    function: of the combination so far and the next leaf; tree, is_leaf: as of `tree_flatten`; initializer: the start,
+    also the result of a tree without leaves. Raises TypeError if there is neither.
 
     >>> tracer.tree_util.tree_reduce(lambda a, b: a + b, [1, (2, 3)])
     6
@@ -120,10 +128,10 @@ def tree_reduce(function: Callable[[Any, Any], Any], tree: Any, initializer: Any
 def tree_reduce_associative(
     operation: Callable[[Any, Any], Any], tree: Any, *, identity: Any = ABSENT, is_leaf: Leaf = None
 ) -> Any:
-    """The leaves combined by pairs, the results by pairs again, to the last: in as many rounds as the logarithm says.
+    """Combine the leaves in pairs, and the results in pairs again, in logarithmically many steps.
 
-    operation: of two leaves, or results; tree, is_leaf: as of `tree_flatten`. identity: what a tree without leaves
-    gives; it raises ArgumentError without.
+    operation: of two leaves, or results; tree, is_leaf: as of `tree_flatten`. identity: the result of a tree without
+    leaves, which raises ArgumentError if it is not given.
 
     >>> tracer.tree_util.tree_reduce_associative(lambda a, b: f"({a}{b})", list("abcde"))
     '(((ab)(cd))e)'
@@ -142,9 +150,9 @@ def tree_reduce_associative(
 
 
 def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: Leaf = None) -> Any:
-    """A tree like `full_tree`, of which every leaf is that of `prefix_tree` above it.
+    """Return a tree like `full_tree`, each leaf replaced by the leaf of `prefix_tree` above it.
 
-    prefix_tree: ends where full_tree may go on; is_leaf: as of `tree_flatten`. Raises ArgumentError where it is no
+    prefix_tree: ends where full_tree may go on; is_leaf: as of `tree_flatten`. Raises ArgumentError if it is not a
     prefix.
 
     >>> tracer.tree_util.tree_broadcast((1, 2), (0, {"a": 0, "b": 0}))
@@ -159,7 +167,7 @@ def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: Leaf = None) -> An
 
 
 def tree_all(tree: Any, *, is_leaf: Leaf = None) -> bool:
-    """Whether all leaves are true.
+    """Return whether all leaves are true.
 
     tree, is_leaf: as of `tree_flatten`.
 
@@ -170,9 +178,9 @@ def tree_all(tree: Any, *, is_leaf: Leaf = None) -> bool:
 
 
 def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any) -> Any:
-    """A tree of trees turned inside out.
+    """Turn a tree of trees inside out.
 
-    outer_treedef, inner_treedef: the structures of the tree, and of what stands at its leaves; pytree_to_transpose: the
+    outer_treedef, inner_treedef: the structures of the tree, and of the trees at its leaves; pytree_to_transpose: the
     tree. Raises ArgumentError for another structure.
 
     >>> outer, inner = (tracer.tree_util.tree_structure(t) for t in ([0, 0], {"a": 0}))
@@ -188,7 +196,7 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """Whether a structure is a single leaf.
+    """Return whether a structure is a single leaf.
 
     treedef: as of `tree_structure`.
 
@@ -200,7 +208,7 @@ def treedef_is_leaf(treedef: PyTreeDef) -> bool:
 
 
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
-    """The structures of a node's children.
+    """Return the structures of a node's children.
 
     treedef: as of `tree_structure`.
 
@@ -212,7 +220,7 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
 
 
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
-    """The structure of a tuple of trees.
+    """Return the structure of a tuple of trees.
 
     treedefs: as of `tree_structure`.
 
@@ -224,7 +232,7 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: Leaf = None) -> bool:
-    """Whether no element is a tree with nodes.
+    """Return whether no element is a tree with nodes.
 
     iterable: any objects; is_leaf: as of `tree_flatten`.
 
@@ -234,11 +242,8 @@ def all_leaves(iterable: Iterable[Any], is_leaf: Leaf = None) -> bool:
     return optree.all_leaves(iterable, is_leaf, namespace=trees.NAMESPACE)
 
 
-# Paths
-
-
 class SequenceKey(NamedTuple):
-    """A place in a tuple or list.
+    """An index in a tuple or list.
 
     >>> tracer.tree_util.keystr((tracer.tree_util.SequenceKey(0),))
     '[0]'
@@ -279,7 +284,7 @@ class GetAttrKey(NamedTuple):
 
 
 class FlattenedIndexKey(NamedTuple):
-    """The number of a child of a class that says no more about its children.
+    """The index of a child of a class that gives no keys for its children.
 
     key: an integer.
 
@@ -297,9 +302,9 @@ KeyPath = tuple[Any, ...]
 
 
 def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
-    """A path as it would be written behind the tree: `['w'][0]`; or its bare keys.
+    """Return a path as it would be written after the tree: `['w'][0]`; or its bare keys.
 
-    keys: of a path; simple: whether they stand bare, with `separator` between them. Returns a text.
+    keys: of a path; simple: whether to write bare keys, with `separator` between them. Returns a str.
 
     >>> tree = tracer.tree_util
     >>> tree.keystr((tree.DictKey("w"), tree.SequenceKey(0)))
@@ -313,10 +318,10 @@ def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
 def tree_flatten_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
-    """The leaves with their paths, and the structure. is_leaf_takes_path: it is called is_leaf(path, x).
+    """Return the leaves with their paths, and the structure.
 
-    tree, is_leaf: as of `tree_flatten`; is_leaf_takes_path: it is called is_leaf(path, x). A path is a tuple of keys:
-    see `keystr`.
+    tree, is_leaf: as of `tree_flatten`; is_leaf_takes_path: whether to call is_leaf(path, x). A path is a tuple of
+    keys: see `keystr`.
 
     >>> leaves, _ = tracer.tree_util.tree_flatten_with_path({"w": [1, 2]})
     >>> [(tracer.tree_util.keystr(path), leaf) for path, leaf in leaves]
@@ -329,7 +334,7 @@ def tree_flatten_with_path(
 
 
 def _without_path(is_leaf: Callable[[KeyPath, Any], bool], tree: Any) -> Callable[[Any], bool]:
-    """What is_leaf says of the nodes and leaves of this tree, in the order in which flattening asks."""
+    """Return the answers of is_leaf for this tree, in the order in which flattening asks."""
 
     def decisions(path: KeyPath, node: Any) -> Iterator[bool]:
         stop = bool(is_leaf(path, node))
@@ -354,7 +359,7 @@ def _key(entry: Any) -> Any:
             return GetAttrKey(entry.name)
         case optree.SequenceEntry():
             return SequenceKey(entry.index)
-        case _OwnEntry():
+        case KeyedEntry():
             return entry.entry
         case _:
             return FlattenedIndexKey(entry.entry)
@@ -363,7 +368,7 @@ def _key(entry: Any) -> Any:
 def tree_leaves_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[KeyPath, Any]]:
-    """The leaves with their paths.
+    """Return the leaves with their paths.
 
     tree, is_leaf, is_leaf_takes_path: as of `tree_flatten_with_path`.
 
@@ -378,7 +383,7 @@ def tree_map_with_path(
     f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
 ) -> Any:  # fmt: skip
-    """As `tree_map`, with the path as the function's first argument.
+    """Apply a function to each leaf's path and the corresponding leaves of one or more trees.
 
     f, tree, rest: as of `tree_map`; is_leaf, is_leaf_takes_path: as of `tree_flatten_with_path`.
 
@@ -392,165 +397,7 @@ def tree_map_with_path(
     return tree_unflatten(structure, results)
 
 
-# Classes as nodes
-
-
-def register_pytree_node(
-    nodetype: type[T],
-    flatten_func: Callable[[T], tuple[Iterable[Any], Any]],
-    unflatten_func: Callable[[Any, Any], T],
-    flatten_with_keys_func: Any = None,
-) -> None:
-    """Make a class a node: flatten_func(x) -> (children, aux), unflatten_func(aux, children) -> x; aux is hashable.
-
-    nodetype: the class; flatten_func, unflatten_func, flatten_with_keys_func: how it is taken apart and put together.
-    Raises ArgumentError for a class that is one already.
-
-    flatten_with_keys_func(x) -> (pairs (key, child), aux) says what paths call the children, in place of their numbers.
-
-    >>> class Pair:
-    ...     def __init__(self, a, b): self.a, self.b = a, b
-    >>> tracer.tree_util.register_pytree_node(Pair, lambda p: ((p.a, p.b), None), lambda _, parts: Pair(*parts))
-    >>> tracer.tree_util.tree_leaves(Pair(1, (2, 3)))
-    [1, 2, 3]
-    """
-    if flatten_with_keys_func is not None:
-        register_pytree_with_keys(nodetype, flatten_with_keys_func, unflatten_func)
-        return
-
-    def flatten(x: T) -> tuple[tuple[Any, ...], Any]:
-        children, aux = flatten_func(x)
-        return tuple(children), aux
-
-    def unflatten(aux: Any, children: Iterable[Any]) -> T:
-        return unflatten_func(aux, tuple(children))
-
-    trees.register(nodetype, flatten, unflatten)
-
-
-def register_pytree_node_class(cls: type[T]) -> type[T]:
-    """Make a class a node by its methods `tree_flatten(self)` and `tree_unflatten(cls, aux, children)`; a decorator.
-
-    cls: the class, which is returned.
-
-    >>> @tracer.tree_util.register_pytree_node_class
-    ... class Scaled:
-    ...     def __init__(self, x, scale): self.x, self.scale = x, scale
-    ...     def tree_flatten(self): return (self.x,), self.scale
-    ...     @classmethod
-    ...     def tree_unflatten(cls, scale, children): return cls(*children, scale)
-    >>> tracer.grad(lambda s: s.scale * s.x)(Scaled(2.0, 10.0)).x
-    Array(10., f64*)
-    """
-    register_pytree_node(cls, lambda x: x.tree_flatten(), cls.tree_unflatten)  # type: ignore[attr-defined]
-    return cls
-
-
-class _OwnEntry(optree.PyTreeEntry):
-    """A step into a class that names its children by keys of its own."""
-
-    def codify(self, /, node: str = "") -> str:
-        return f"{node}{self.entry}"
-
-
-def register_pytree_with_keys(
-    nodetype: type[T], flatten_with_keys: Callable[[T], tuple[Iterable[tuple[Any, Any]], Any]],
-    unflatten_func: Callable[[Any, Any], T], flatten_func: Callable[[T], tuple[Iterable[Any], Any]] | None = None,
-) -> None:  # fmt: skip
-    """As `register_pytree_node`, with children given as pairs (key, child): paths are made of these keys.
-
-    nodetype: the class; flatten_with_keys, unflatten_func: how it is taken apart and put together; flatten_func: the
-    same without keys, which is quicker.
-
-    >>> class Box:
-    ...     def __init__(self, inside): self.inside = inside
-    >>> tree = tracer.tree_util
-    >>> tree.register_pytree_with_keys(
-    ...     Box, lambda box: (((tree.GetAttrKey("inside"), box.inside),), None), lambda _, parts: Box(*parts))
-    >>> [tree.keystr(path) for path, _ in tree.tree_leaves_with_path(Box([1, 2]))]
-    ['.inside[0]', '.inside[1]']
-    """
-    del flatten_func  # JAX's shorter way for where no paths are asked for
-
-    def flatten(x: T) -> Any:
-        pairs, aux = flatten_with_keys(x)
-        keys, children = zip(*pairs, strict=True) if pairs else ((), ())
-        return children, aux, keys
-
-    trees.register(nodetype, flatten, lambda aux, children: unflatten_func(aux, tuple(children)), _OwnEntry)
-
-
-def register_pytree_with_keys_class(cls: type[T]) -> type[T]:
-    """As `register_pytree_node_class`, by the methods `tree_flatten_with_keys` and `tree_unflatten`; a decorator.
-
-    cls: the class, which is returned.
-
-    >>> @tracer.tree_util.register_pytree_with_keys_class
-    ... class Pair:
-    ...     def __init__(self, *parts): self.parts = parts
-    ...     def tree_flatten_with_keys(self): return [(tracer.tree_util.GetAttrKey("ab"[i]), p) for i, p in
-    ...         enumerate(self.parts)], None
-    ...     @classmethod
-    ...     def tree_unflatten(cls, aux, children): return cls(*children)
-    >>> [tracer.tree_util.keystr(path) for path, _ in tracer.tree.leaves_with_path([Pair(1, 2)])]
-    ['[0].a', '[0].b']
-    """
-    register_pytree_with_keys(cls, lambda x: x.tree_flatten_with_keys(), cls.tree_unflatten)  # type: ignore[attr-defined]
-    return cls
-
-
-def register_static(cls: type[T]) -> type[T]:
-    """Make a class a node without leaves: its instances, hashable, belong to the structure. A decorator.
-
-    cls: the class, which is returned.
-
-    >>> @tracer.tree_util.register_static
-    ... class Mode(str): pass
-    >>> tracer.tree_util.tree_leaves([Mode("fast"), 1.0])
-    [1.0]
-    """
-    register_pytree_node(cls, lambda x: ((), x), lambda aux, _: aux)
-    return cls
-
-
-def register_dataclass(
-    nodetype: type[T], data_fields: Sequence[str] | None = None, meta_fields: Sequence[str] | None = None,
-    drop_fields: Sequence[str] = (),
-) -> type[T]:  # fmt: skip
-    """Make a dataclass a node: `data_fields` are its children, `meta_fields` belong to the structure. A decorator.
-
-    nodetype: the class, which is returned; data_fields, meta_fields: names of fields; drop_fields: names of those that
-    are left to their defaults. Without them, fields made by `dataclasses.field(metadata={"static": True})`, or
-    `tracer.tree.static`, are meta fields, the others data.
-
-    >>> @tracer.tree_util.register_dataclass
-    ... @dataclasses.dataclass
-    ... class State:
-    ...     position: float
-    ...     velocity: float
-    >>> tracer.tree_util.tree_map(lambda x: 2 * x, State(1.0, 3.0))
-    State(position=2.0, velocity=6.0)
-    """
-    if data_fields is None or meta_fields is None:
-        if not dataclasses.is_dataclass(nodetype):
-            raise ArgumentError(message(f"register_dataclass{here()} takes a dataclass", f"got {nodetype!r}"))
-        fields = [f for f in dataclasses.fields(nodetype) if f.init and f.name not in drop_fields]
-        meta_fields = [f.name for f in fields if f.metadata.get("static", False)]
-        data_fields = [f.name for f in fields if f.name not in meta_fields]
-    data, meta = tuple(data_fields), tuple(meta_fields)
-
-    def flatten(x: T) -> Any:
-        children = tuple(getattr(x, name) for name in data)
-        return children, tuple(getattr(x, name) for name in meta), data
-
-    def unflatten(aux: Any, children: Any) -> T:
-        return nodetype(**dict(zip(data, children, strict=True)), **dict(zip(meta, aux, strict=True)))
-
-    trees.register(nodetype, flatten, unflatten, optree.GetAttrEntry)
-    return nodetype
-
-
-set_boundaries(globals())
+set_boundaries(globals(), __all__)
 
 
 def __getattr__(name: str) -> object:

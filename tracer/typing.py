@@ -11,7 +11,7 @@ from tracer.trace.array import Array
 ArrayLike: TypeAlias = "Array | np.ndarray[Any, Any] | np.generic | bool | int | float | complex"
 """What functions take as one array: an Array, NumPy's arrays and scalars, Python numbers."""
 
-DTypeLike: TypeAlias = Any  # whatever np.dtype understands, and tracer.numpy's own names: too many to list
+DTypeLike: TypeAlias = Any  # anything np.dtype accepts, and tracer.numpy's own names: too many to list
 """What functions take as a dtype."""
 
 Shape: TypeAlias = tuple[int, ...]

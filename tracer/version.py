@@ -1,4 +1,4 @@
-"""The version of the project: part of the key of object code that is kept in files."""
+"""The version of the project, part of the key of cached object code."""
 
 from typing import Final
 

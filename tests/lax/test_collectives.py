@@ -109,7 +109,7 @@ def test_groups_part_the_lanes() -> None:
     with pytest.raises(ArgumentError) as caught:
         across(lambda x: lax.psum(x, "i", axis_index_groups=[[0, 1], [2]]))
     lines = str(caught.value).splitlines()
-    assert lines[0].endswith(": axis_index_groups part the 3 lanes into groups of one size")
+    assert lines[0].endswith(": axis_index_groups partition the 3 lanes into groups of one size")
     assert lines[1:] == ["  got [[0, 1], [2]]", "  help: name every lane once, counted from 0"]
 
 

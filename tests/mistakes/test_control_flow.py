@@ -246,12 +246,12 @@ WRONG_CALLS: dict[str, tuple[type[Exception], Any, list[str]]] = {
     "map of nothing": (
         errors.ArgumentError,
         lambda: lax.map(lambda x: x, None),
-        ["map at @here: how often to repeat is unknown", "got no arrays", "help: give arrays with an axis"],
+        ["map at @here: the number of iterations is unknown", "got no arrays", "help: give arrays with an axis"],
     ),
     "a scan of negative length": (
         errors.ArgumentError,
         lambda: lax.scan(lambda c, x: (c, None), 0.0, None, length=-3),
-        ["scan at @here: the length is 0 or more", "got -3", "help: max(0, n) of what may be less"],
+        ["scan at @here: the length is 0 or more", "got -3", "help: use max(0, n) where n may be negative"],
     ),
     "an associative scan without a return": (
         errors.CarryTypeError,

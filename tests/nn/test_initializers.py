@@ -57,7 +57,7 @@ def test_initializers_are_traced_and_batched() -> None:
 
 
 def test_what_does_not_fit_is_told() -> None:
-    with pytest.raises(errors.ShapeError, match=r"weights have two axes.*\n  got the shape \(3,\)\n  help: name"):
+    with pytest.raises(errors.ShapeError, match=r"weights have an input axis.*\n  got the shape \(3,\)\n  help: name"):
         initializers.he_normal()(KEY, (3,))
     with pytest.raises(errors.ArgumentError, match=r"^variance_scaling at test_initializers.py:.* no such mode\n"):
         initializers.variance_scaling(1.0, "fan", "normal")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import pickle
+import subprocess
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -290,4 +293,15 @@ def test_multivariate_normal(way: Any) -> None:
 
 
 def test_modules_are_reached_as_scipy_s() -> None:
-    assert import_module("tracer.scipy.stats.gamma") is tracer.scipy.stats.gamma
+    for name in (*CASES, "norm", "dirichlet", "multinomial", "multivariate_normal"):
+        module = getattr(tracer.scipy.stats, name)
+        assert import_module(f"tracer.scipy.stats.{name}") is module
+        assert module.__name__ == f"tracer.scipy.stats.{name}"
+
+
+def test_functions_are_pickled_by_their_public_name() -> None:
+    script = "import pickle, sys; f = pickle.load(sys.stdin.buffer); print(f.__module__, f.__name__)"
+    found = subprocess.run(
+        [sys.executable, "-c", script], input=pickle.dumps(stats.beta.pdf), capture_output=True, check=True
+    )
+    assert found.stdout.split() == [b"tracer.scipy.stats.beta", b"pdf"]

@@ -103,9 +103,9 @@ def test_detrend_is_scipy_s(rng: np.random.Generator) -> None:
 
 def test_what_does_not_fit_is_told() -> None:
     x = np.ones((2, 3))
-    with pytest.raises(errors.ShapeError, match=r"^convolve at test_signal.py:.*: both have elements"):
+    with pytest.raises(errors.ShapeError, match=r"^convolve at test_signal.py:.*: both must have elements"):
         signal.convolve(x, np.ones(3))
-    with pytest.raises(errors.ShapeError, match="one fits into the other"):
+    with pytest.raises(errors.ShapeError, match="one must fit into the other"):
         signal.convolve(x, np.ones((3, 2)), "valid")
     with pytest.raises(errors.ArgumentError, match='mode is "full", "same" or "valid"'):
         signal.convolve(x, x, "circular")

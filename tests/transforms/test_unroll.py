@@ -137,7 +137,7 @@ def test_unroll_is_a_number_of_steps(unroll: Any) -> None:
     with pytest.raises(ArgumentError) as caught:
         tracer.lax.scan(lambda c, x: (c + x, None), 0.0, tnp.arange(3.0), unroll=unroll)
     assert str(caught.value).splitlines()[1:] == [
-        f"  got {unroll!r}", "  help: leave it out for one step a round",
+        f"  got {unroll!r}", "  help: leave it out for one step an iteration",
     ]  # fmt: skip
 
 

@@ -1,6 +1,6 @@
-"""The handwritten digits: 1,797 real 8×8 grey images, and how they are split into training and held-out.
+"""Handwritten digits: 1,797 real 8×8 grey images, and their split into training and held-out data.
 
-The data are in `data/digits.npz`; where they come from, and their licence, in `data/README.md`.
+The data are in `data/digits.npz`; their source and licence are in `data/README.md`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _FULL_INK = 16.0  # a pixel counts the set pixels of a 4×4 block of the scan: 0
 
 
 class Digits(NamedTuple):
-    """Images and what they show.
+    """Images of digits and their labels.
 
     images: float32 [n, 64], 0 for paper and 1 for ink, rows of 8×8 images; labels: int64 [n], the digit, 0..9.
     """
@@ -27,14 +27,14 @@ class Digits(NamedTuple):
 
 
 class Split(NamedTuple):
-    """Digits to train on, and digits kept back to test on."""
+    """Digits to train on, and held-out digits to test on."""
 
     train: Digits
     held_out: Digits
 
 
 def load() -> Digits:
-    """All 1,797 digits, in the order of the source.
+    """Return all 1,797 digits, in the order of the source.
 
     >>> digits = load()
     >>> digits.images.shape, digits.labels[:5].tolist()
@@ -46,10 +46,10 @@ def load() -> Digits:
 
 
 def split(held_out: int = 360, *, seed: int = 0) -> Split:
-    """Shuffle the digits and keep `held_out` of them back: the same ones for the same seed, on every machine.
+    """Shuffle the digits and hold `held_out` of them back, equally for equal seeds on every machine.
 
-    The shuffle puts images by one writer on both sides, so held-out accuracy speaks for new images by known writers.
-    Raises ValueError unless 0 < held_out < 1797.
+    The shuffle puts images by one writer on both sides, so held-out accuracy is for new images by known writers. Raises
+    ValueError unless 0 < held_out < 1797.
 
     >>> train, held_out = split()
     >>> len(train.labels), len(held_out.labels)
@@ -59,7 +59,7 @@ def split(held_out: int = 360, *, seed: int = 0) -> Split:
     count = len(digits.labels)
     if not 0 < held_out < count:
         raise ValueError(f"held_out must be between 1 and {count - 1}, got {held_out}")
-    # RandomState's stream is frozen; that of default_rng may change between NumPy versions (NEP 19).
+    # RandomState's stream is frozen; default_rng's may change between NumPy versions (NEP 19).
     order = np.random.RandomState(seed).permutation(count)
     test, train = order[:held_out], order[held_out:]
     return Split(Digits(digits.images[train], digits.labels[train]), Digits(digits.images[test], digits.labels[test]))

@@ -1,4 +1,4 @@
-"""Train a two-layer network on the handwritten digits with `jit` and `value_and_grad`, beside the same step in NumPy.
+"""Training of a two-layer network on handwritten digits with `jit` and `value_and_grad`, compared with NumPy.
 
 The upper half is the program as a user writes it; the lower half trains, times and reports it.
 """
@@ -21,7 +21,7 @@ from tracer.examples import digits
 
 HIDDEN = 128
 BATCH = 64
-LEARNING_RATE = 0.2  # falls to zero in a straight line over the run
+LEARNING_RATE = 0.2  # falls linearly to zero over the run
 MOMENTUM = 0.9
 WEIGHT_DECAY = 1e-4
 EPOCHS = 100
@@ -31,7 +31,7 @@ NumpyParameters: TypeAlias = dict[str, NDArray[np.float32]]
 
 
 def initial_parameters(key: tracer.Array) -> Parameters:
-    """Weights scaled by the square root of the number of inputs, and biases of zero, all float32."""
+    """Return weights scaled by the square root of the number of inputs, and zero biases, all float32."""
     hidden_key, out_key = random.split(key)
     return {
         "hidden": random.normal(hidden_key, (digits.PIXELS, HIDDEN), dtype="float32") / digits.PIXELS**0.5,
@@ -42,13 +42,13 @@ def initial_parameters(key: tracer.Array) -> Parameters:
 
 
 def scores(parameters: Parameters, images: tracer.Array) -> tracer.Array:
-    """Unnormalised log-probabilities of the ten digits: float32 [n, 64] to float32 [n, 10]."""
+    """Return unnormalised log-probabilities of the ten digits: float32 [n, 64] to float32 [n, 10]."""
     hidden = tnp.maximum(images @ parameters["hidden"] + parameters["hidden_bias"], 0.0)
     return hidden @ parameters["out"] + parameters["out_bias"]
 
 
 def loss(parameters: Parameters, images: tracer.Array, labels: tracer.Array) -> tracer.Array:
-    """Mean cross-entropy in nats of the labels, int64 [n], given the images, float32 [n, 64]."""
+    """Return the mean cross-entropy in nats of the labels, int64 [n], given the images, float32 [n, 64]."""
     z = scores(parameters, images)
     z = z - tnp.max(z, axis=1, keepdims=True)
     log_normaliser = tnp.log(tnp.sum(tnp.exp(z), axis=1))
@@ -59,7 +59,7 @@ def loss(parameters: Parameters, images: tracer.Array, labels: tracer.Array) -> 
 def train_step(
     parameters: Parameters, velocity: Parameters, rate: float, images: tracer.Array, labels: tracer.Array
 ) -> tuple[Parameters, Parameters, tracer.Array]:
-    """One step of gradient descent with momentum and weight decay; returns the loss before the step as well."""
+    """Take one step of gradient descent with momentum and weight decay; returns the loss before the step as well."""
     value, gradient = value_and_grad(loss)(parameters, images, labels)
     velocity = tracer.tree.map(
         lambda v, g, p: MOMENTUM * v - rate * (g + WEIGHT_DECAY * p), velocity, gradient, parameters
@@ -69,7 +69,7 @@ def train_step(
 
 @jit
 def accuracy(parameters: Parameters, images: tracer.Array, labels: tracer.Array) -> tracer.Array:
-    """The fraction of images whose highest score is at their label."""
+    """Return the fraction of images whose highest score is at their label."""
     return tnp.mean(tnp.argmax(scores(parameters, images), axis=1) == labels)
 
 
@@ -80,7 +80,7 @@ def numpy_train_step(
     images: NDArray[np.float32],
     labels: NDArray[np.int64],
 ) -> tuple[NumpyParameters, NumpyParameters, np.float32]:
-    """`train_step` in plain NumPy, with the gradient derived by hand."""
+    """Compute `train_step` in plain NumPy, with the gradient derived by hand."""
     count = len(labels)
     rows = np.arange(count)
     hidden = np.maximum(images @ parameters["hidden"] + parameters["hidden_bias"], 0)
@@ -108,7 +108,7 @@ def numpy_train_step(
 
 
 def batches(data: digits.Digits, rng: np.random.Generator) -> Iterator[digits.Digits]:
-    """The data once over in random order, `BATCH` shifted images at a time; what is left over at the end is dropped."""
+    """Yield one epoch in random order, `BATCH` shifted images at a time; an incomplete last batch is dropped."""
     order = rng.permutation(len(data.labels))
     for start in range(0, len(order) - BATCH + 1, BATCH):
         chosen = order[start : start + BATCH]
@@ -116,7 +116,7 @@ def batches(data: digits.Digits, rng: np.random.Generator) -> Iterator[digits.Di
 
 
 def shifted(images: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.float32]:
-    """About half of the images [n, 64] moved by at most a pixel along each axis, so that the network minds strokes."""
+    """Shift about half of the images [n, 64] by at most a pixel along each axis, so that the network learns strokes."""
     count = len(images)
     offsets = rng.integers(-1, 2, (count, 2)) * rng.integers(0, 2, (count, 1))
     padded = np.pad(images.reshape(count, 8, 8), ((0, 0), (1, 1), (1, 1)))
@@ -128,7 +128,7 @@ def shifted(images: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np
 
 @dataclass(frozen=True)
 class Report:
-    """What a run found: accuracy on 0..1, losses in nats, times in seconds; those of steps are medians."""
+    """Results of a run: accuracy on 0..1, losses in nats, times in seconds; times of steps are medians."""
 
     accuracy: float
     losses: tuple[float, ...]  # the mean of each epoch
@@ -171,7 +171,7 @@ def run(*, epochs: int = EPOCHS, seed: int = 0, held_out: int = 360) -> Report:
 
 
 def print_report(report: Report) -> None:
-    """The report as the demo prints it."""
+    """Print the report."""
     print(f"held-out accuracy: {100 * report.accuracy:.1f} %")
     print(f"compile: {1e3 * (report.first_step - report.step):.1f} ms (the first step, less one later step)")
     print(f"step: {1e6 * report.step:.0f} µs for {BATCH} images, loss and gradient and update")
@@ -180,7 +180,7 @@ def print_report(report: Report) -> None:
 
 
 def _progress(epochs: int) -> Callable[[int, float], None]:
-    """Shows how far training is: one line rewritten on a terminal, else a line every tenth of the way."""
+    """Show progress: one line rewritten on a terminal, else a line every tenth of the way."""
     start = time.perf_counter()
     terminal = sys.stdout.isatty()
     stride = max(1, epochs // 10)
@@ -197,7 +197,7 @@ def _progress(epochs: int) -> Callable[[int, float], None]:
 
 
 def _time_numpy_steps(parameters: Parameters, velocity: Parameters, batch: digits.Digits, repeats: int = 200) -> float:
-    """The median time in seconds of `numpy_train_step` from the given state."""
+    """Return the median time in seconds of `numpy_train_step` from the given state."""
     state = [{name: np.array(value) for name, value in tree.items()} for tree in (parameters, velocity)]
     times = []
     for _ in range(repeats):

@@ -1,6 +1,6 @@
-"""The heat equation on a rod, stepped until it stands still, and the derivative of where it ends by where it began.
+"""The heat equation on a rod, stepped to its steady state, and the steady state's derivative by the initial state.
 
-∂u/∂t = ∂²u/∂x² on 0 ≤ x ≤ 1, with both ends held at their first temperature. Nobody knows the number of steps
+∂u/∂t = ∂²u/∂x² on 0 ≤ x ≤ 1, with both ends held at their initial temperature. The number of steps is not known
 beforehand: `while_loop` runs until the largest change of a step is below a tolerance.
 """
 
@@ -13,11 +13,11 @@ import tracer.numpy as tnp
 from tracer import jacfwd, jit, lax
 
 DIFFUSION_NUMBER = 0.4  # Δt/Δx²; explicit Euler is stable up to 1/2
-TOLERANCE = 1e-12  # on the largest change in one step, in the unit of the temperature
+TOLERANCE = 1e-12  # bound of the largest change in one step, in the unit of the temperature
 
 
 class Steady(NamedTuple):
-    """Where the rod ends, float64 [n], and the number of steps it took, an integer."""
+    """The steady state, float64 [n], and the number of steps to it, an integer."""
 
     temperature: tracer.Array
     steps: tracer.Array
@@ -25,9 +25,9 @@ class Steady(NamedTuple):
 
 @jit
 def steady_state(initial: tracer.Array) -> Steady:
-    """Step the heat equation from `initial`, float64 [n] at n evenly spaced points, until it stands still.
+    """Step the heat equation from `initial`, float64 [n] at n evenly spaced points, to its steady state.
 
-    The answer is known: a straight line between the two ends.
+    The exact solution is a straight line between the two ends.
     """
 
     def still_moving(state: tuple[tracer.Array, tracer.Array, tracer.Array]) -> tracer.Array:
@@ -46,15 +46,16 @@ def steady_state(initial: tracer.Array) -> Steady:
 
 
 def sensitivity(initial: tracer.Array) -> tracer.Array:
-    """d(steady temperature at i)/d(initial temperature at j), float64 [n, n], in forward mode through the loop.
+    """Return d(steady temperature at i)/d(initial temperature at j), float64 [n, n], in forward mode through the loop.
 
-    Only the held ends matter: the first column falls from 1 to 0 along the rod, the last one rises, the rest is zero.
+    Only the ends have an effect: the first column falls from 1 to 0 along the rod, the last one rises, and all others
+    are zero.
     """
     jacobian: tracer.Array = jacfwd(lambda u: steady_state(u).temperature)(initial)
     return jacobian
 
 
 def hot_middle(points: int = 17) -> tracer.Array:
-    """A rod at 1 on the left, 0 on the right and hot in the middle, float64 [points]."""
+    """Return a rod at 1 on the left, 0 on the right and hot in the middle, float64 [points]."""
     x = tnp.linspace(0.0, 1.0, points)
     return 1.0 - x + tnp.sin(tnp.pi * x)

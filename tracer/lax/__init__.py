@@ -250,7 +250,7 @@ __all__ = [
     "stop_gradient", "sub", "switch", "tan", "tanh", "tile", "top_k", "transpose", "unstack", "while_loop",
 ]  # fmt: skip
 
-# What is made of others, and looks at no elements; those above are replayed already.
+# Functions composed of others that read no values; the functions above are replayed already.
 _REPLAYED = frozenset((
     "approx_max_k", "approx_min_k", "broadcast", "broadcast_like", "broadcast_to_rank", "collapse",
     "conv_general_dilated_local", "conv_general_dilated_patches", "dynamic_index_in_dim", "dynamic_slice_in_dim",

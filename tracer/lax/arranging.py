@@ -1,4 +1,4 @@
-"""Shapes and places by JAX's names: collapse, tile, stack, unstack, index_take and their kin."""
+"""Shapes and indices by JAX's names: collapse, tile, stack, unstack, index_take and related functions."""
 
 # mypy: disable-error-code="no-any-return"
 # (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
@@ -37,7 +37,7 @@ from tracer.trace.source import here
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """Merge the axes from `start_dimension` to `stop_dimension` (excluded; None: to the end) into one.
 
-    operand: an array [*s]. Returns the same dtype and elements. Raises ShapeError for no axes between them.
+    operand: an array [*s]. Returns its dtype and elements. Raises ShapeError if the range of axes is empty.
 
     >>> tracer.lax.collapse(tnp.zeros((2, 3, 4)), 0, 2).shape
     (6, 4)
@@ -58,10 +58,10 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
 
 
 def tile(operand: Any, reps: Sequence[int]) -> Array:
-    """The operand repeated along every axis, one number of repetitions each.
+    """Repeat the operand along every axis.
 
-    operand: an array [*s]; reps: integers >= 0. Returns the same dtype, [s1 reps1, ...]. Raises ShapeError for
-    another number of them.
+    operand: an array [*s]; reps: integers >= 0, one an axis. Returns its dtype, [s1 reps1, ...]. Raises ShapeError for
+    another count of reps.
 
     >>> tracer.lax.tile(tnp.asarray([[1, 2]]), (2, 2))
     Array([[1, 2, 1, 2],
@@ -79,10 +79,10 @@ def tile(operand: Any, reps: Sequence[int]) -> Array:
 
 
 def stack(operands: Sequence[Any], axis: int = 0) -> Array:
-    """Arrays of one shape and dtype along a new axis.
+    """Stack arrays of one shape and dtype along a new axis.
 
-    operands: arrays [*s]. Returns their dtype, [..., n, ...]. Raises ShapeError or DTypeError where they differ. axis:
-    where the new axis is in the result.
+    operands: arrays [*s]; axis: position of the new axis in the result. Returns their dtype, [..., n, ...]. Raises
+    ShapeError or DTypeError where they differ.
 
     >>> tracer.lax.stack([tnp.asarray([1, 2]), tnp.asarray([3, 4])], 1)
     Array([[1, 3],
@@ -96,10 +96,10 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Array:
 
 
 def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:
-    """The slices of an axis, without it.
+    """Return the slices of an axis, without that axis.
 
-    x: an array [..., n, ...]; axis: by default the first. Returns n arrays of its dtype. Raises AxisError for no such
-    axis.
+    x: an array [..., n, ...]; axis: by default the first. Returns n arrays of its dtype. Raises AxisError if there is
+    no such axis.
 
     >>> tracer.lax.unstack(tnp.asarray([[1, 2], [3, 4]]), 1)
     (Array([1, 3], i64), Array([2, 4], i64))
@@ -110,9 +110,9 @@ def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:
 
 
 def broadcast_to_rank(x: Any, rank: int) -> Array:
-    """Axes of size 1 in front, until there are `rank`.
+    """Insert axes of size 1 in front, until there are `rank` axes.
 
-    x: an array [*s]. Returns the same dtype, [1, ..., *s]. Raises ShapeError for a smaller rank.
+    x: an array [*s]. Returns its dtype, [1, ..., *s]. Raises ShapeError for a smaller rank.
 
     >>> tracer.lax.broadcast_to_rank(tnp.zeros(3), 3).shape
     (1, 1, 3)
@@ -128,10 +128,10 @@ def broadcast_to_rank(x: Any, rank: int) -> Array:
 
 
 def broadcast_like(arr: Any, like_arr: Any) -> Array:
-    """`arr` broadcast, its axes the last ones, to the shape of another array.
+    """Broadcast `arr` to the shape of `like_arr`, aligned at the last axes.
 
-    arr, like_arr: arrays [*s] and [*t]. Returns arr's dtype, [*t]. Raises ShapeError where a size is neither 1 nor
-    the other's.
+    arr, like_arr: arrays [*s] and [*t]. Returns arr's dtype, [*t]. Raises ShapeError where a size is neither 1 nor that
+    of `like_arr`.
 
     >>> tracer.lax.broadcast_like(tnp.asarray([1, 2]), tnp.zeros((2, 2)))
     Array([[1, 2],
@@ -142,10 +142,10 @@ def broadcast_like(arr: Any, like_arr: Any) -> Array:
 
 
 def empty(shape: Sequence[int], dtype: Any, *, out_sharding: None = None) -> Array:
-    """An array of a shape and dtype, whose elements nobody should rely on (they are 0).
+    """Return an array of a shape and dtype with unspecified elements (currently 0).
 
-    shape: sizes >= 0; dtype: one or its name; out_sharding: accepted as JAX's. Returns [*shape]. Raises ShapeError for
-    a negative size.
+    shape: sizes >= 0; dtype: a dtype or its name; out_sharding: accepted for JAX, ignored. Returns [*shape]. Raises
+    ShapeError for a negative size.
 
     >>> tracer.lax.empty((2, 3), "float32").shape
     (2, 3)
@@ -156,7 +156,7 @@ def empty(shape: Sequence[int], dtype: Any, *, out_sharding: None = None) -> Arr
 
 
 def dtype(x: Any) -> DType:
-    """The dtype that an array or a number has.
+    """Return the dtype of an array or scalar.
 
     x: an array of any shape, a number, or a dtype. Raises ArgumentError for anything else.
 
@@ -167,9 +167,9 @@ def dtype(x: Any) -> DType:
 
 
 def shape_as_value(shape: Sequence[int]) -> Array:
-    """A shape as an array of int64.
+    """Return a shape as an array of int64.
 
-    shape: integers. Returns them, [n].
+    shape: integers. Returns int64 [n].
 
     >>> tracer.lax.shape_as_value((2, 3))
     Array([2, 3], i64)
@@ -178,26 +178,26 @@ def shape_as_value(shape: Sequence[int]) -> Array:
 
 
 def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
-    """src at places given by an array of indices [n] for each of `axes`; the results lie along axis 0.
+    """Gather slices of `src` at indices along `axes`, stacked along axis 0.
 
-    src: [*s]; idxs: integer arrays, one for each of axes. Returns src's dtype, [n, *s minus axes].
+    src: [*s]; idxs: integer arrays [n], one for each of `axes`. Returns src's dtype, [n, *s minus axes].
 
     >>> tracer.lax.index_take(tnp.asarray([[1, 2], [3, 4]]), [tnp.asarray([0, 1]), tnp.asarray([1, 0])], (0, 1))
     Array([2, 3], i64)
     """
-    x, places = as_array(src, "index_take"), [as_array(i, "index_take") for i in idxs]
+    x, indices = as_array(src, "index_take"), [as_array(i, "index_take") for i in idxs]
     along = tuple(axis_of("index_take", axis, x.ndim) for axis in axes)
     sizes = tuple(1 if axis in along else n for axis, n in enumerate(x.shape))
     rest = tuple(range(1, x.ndim - len(along) + 1))
     numbers = GatherDimensionNumbers(rest, tuple(sorted(along)), along)
-    return gather(x, stack(places, 1), numbers, sizes)
+    return gather(x, stack(indices, 1), numbers, sizes)
 
 
 def optimization_barrier(operand: Any, /) -> Any:
-    """The same tree of arrays; none is available to what follows before all are computed. No pass moves work across.
+    """Return a tree of arrays, none of which is available before all are computed. No pass moves work across.
 
-    operand: a tree of arrays of any shapes. Returns the same tree, shapes and dtypes. Raises ArgumentError for what
-    is no array.
+    operand: a tree of arrays of any shapes. Returns its tree, shapes and dtypes. Raises ArgumentError for leaves that
+    are not arrays.
 
     >>> tracer.lax.optimization_barrier({"a": tnp.asarray([1.0]), "b": tnp.asarray([2])})
     {'a': Array([1.], f64), 'b': Array([2], i64)}
@@ -210,20 +210,20 @@ def scatter_sub(
     operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers, *,
     indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
 ) -> Array:  # fmt: skip
-    """Subtract windows of `updates` at computed places; repeated indices subtract again.
+    """Subtract windows of `updates` at computed indices; repeated indices subtract repeatedly.
 
-    operand: an array [*s]; scatter_indices: integers [*batch, k], the last axis an index vector; updates: [*batch
-    and window axes] of the operand's dtype, as `dimension_numbers` place them. mode: what an index out of bounds
-    means, by default OutOfBoundsError. unique_indices: no two windows meet; the other options are hints. Returns
-    the operand's type, [*s]. Raises ShapeError or DTypeError where the updates do not fit.
+    operand: an array [*s]; scatter_indices: integers [*batch, k], the last axis an index vector; updates: [*batch and
+    window axes] of the operand's dtype, as `dimension_numbers` assign them. mode: treatment of indices out of bounds,
+    by default OutOfBoundsError. unique_indices: no two windows overlap; the other options are hints. Returns the
+    operand's type, [*s]. Raises ShapeError or DTypeError where the updates do not fit.
 
     >>> numbers = tracer.lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> tracer.lax.scatter_sub(tnp.asarray([5, 5]), tnp.asarray([[1], [1]]), tnp.asarray([1, 2]), numbers)
     Array([5, 2], i64)
     """
-    x, places, values = (as_array(a, "scatter_sub") for a in (operand, scatter_indices, updates))
+    x, indices, values = (as_array(a, "scatter_sub") for a in (operand, scatter_indices, updates))
     return scatter_add(
-        x, places, neg(values), dimension_numbers, indices_are_sorted=indices_are_sorted,
+        x, indices, neg(values), dimension_numbers, indices_are_sorted=indices_are_sorted,
         unique_indices=unique_indices, mode=mode,
     )  # fmt: skip
 
@@ -232,11 +232,11 @@ def approx_max_k(
     operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
     reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
 ) -> tuple[Array, Array]:  # fmt: skip
-    """The k greatest along an axis and their indices. Exact, as JAX's is on a CPU: the recall is always 1.
+    """Return the k largest elements along an axis and their indices, exactly as JAX does on a CPU: the recall is 1.
 
-    operand: real numbers or bool [*s, n], k <= n; reduction_dimension: which axis. Returns [*s, k] of its dtype and of
-    i32. Raises ShapeError for a larger k. recall_target, reduction_input_size_override, aggregate_to_topk: accepted as
-    JAX's.
+    operand: real numbers or bool [*s, n], k <= n; reduction_dimension: the axis. Returns [*s, k] of its dtype and of
+    i32. Raises ShapeError for a larger k. recall_target, reduction_input_size_override, aggregate_to_topk: accepted for
+    JAX, ignored.
 
     >>> tracer.lax.approx_max_k(tnp.asarray([1.0, 3.0, 2.0]), 2)
     (Array([3., 2.], f64), Array([1, 2], i32))
@@ -249,10 +249,11 @@ def approx_min_k(
     operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
     reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
 ) -> tuple[Array, Array]:  # fmt: skip
-    """The k least floats along an axis and their indices. Exact, as JAX's is on a CPU.
+    """Return the k smallest floats along an axis and their indices, exactly as JAX does on a CPU: the recall is 1.
 
-    operand: floats [*s, n], k <= n; reduction_dimension: which axis. Returns [*s, k] of its dtype and of i32. Raises
-    ShapeError for a larger k. recall_target, reduction_input_size_override, aggregate_to_topk: accepted as JAX's.
+    operand: floats [*s, n], k <= n; reduction_dimension: the axis. Returns [*s, k] of its dtype and of i32. Raises
+    ShapeError for a larger k. recall_target, reduction_input_size_override, aggregate_to_topk: accepted for JAX,
+    ignored.
 
     >>> tracer.lax.approx_min_k(tnp.asarray([1.0, 3.0, 2.0]), 2)
     (Array([1., 2.], f64), Array([0, 2], i32))
@@ -266,12 +267,12 @@ def conv_general_dilated_patches(
     lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: Any = None, precision: object = None, preferred_element_type: Any = None,
 ) -> Array:  # fmt: skip
-    """What a convolution's window sees at every place, along the feature axis: features by window, features first.
+    """Extract the patches under a convolution's window, along the feature axis: features by window, features first.
 
-    lhs: [batch, features, *spatial] in the order of `dimension_numbers`; returns [batch, features * window size,
-    *places] in the order of the result. lhs_dilation, rhs_dilation: as of `conv_general_dilated`.
+    lhs: [batch, features, *spatial] in the order of `dimension_numbers`; returns [batch, features * window size, *out
+    spatial] in the order of the result. lhs_dilation, rhs_dilation: as of `conv_general_dilated`.
 
-    padding, filter_shape, window_strides: one entry a spatial axis. Raises ShapeError for another number of them.
+    padding, filter_shape, window_strides: one entry a spatial axis. Raises ShapeError for another count.
 
     >>> tracer.lax.conv_general_dilated_patches(tnp.arange(4.0).reshape(1, 1, 4), (2,), (1,), "VALID")
     Array([[[0., 1., 2.], [1., 2., 3.]]], f64)
@@ -294,8 +295,8 @@ def conv_general_dilated_patches(
     )
     windows = sliding_windows(padded_operand(x, pads, base), range(2, 2 + rank), window, strides, spread)
     order = (0, 1, *range(2 + rank, 2 + 2 * rank), *range(2, 2 + rank))
-    places = windows.shape[2 : 2 + rank]
-    flat = reshape(transpose(windows, order), (x.shape[0], x.shape[1] * shapes.size(window), *places))
+    spatial = windows.shape[2 : 2 + rank]
+    flat = reshape(transpose(windows, order), (x.shape[0], x.shape[1] * shapes.size(window), *spatial))
     found = transpose(flat, shapes.inverse(numbers.out_spec))
     return found if preferred_element_type is None else convert_element_type(found, preferred_element_type)
 
@@ -305,12 +306,12 @@ def conv_general_dilated_local(
     filter_shape: Sequence[int], lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: Any = None, precision: object = None,
 ) -> Array:  # fmt: skip
-    """A convolution with weights of its own at every place.
+    """Convolve with separate weights at every output index (a locally connected layer).
 
-    lhs: [batch, features, *spatial], rhs: [out features, features * window size, *places], in the order of
+    lhs: [batch, features, *spatial], rhs: [out features, features * window size, *out spatial], in the order of
     `dimension_numbers`; lhs_dilation, rhs_dilation: as of `conv_general_dilated`.
 
-    padding, filter_shape, window_strides: one entry a spatial axis. Returns [batch, out features, *places], of the
+    padding, filter_shape, window_strides: one entry a spatial axis. Returns [batch, out features, *out spatial], of the
     operands' dtype. Raises ShapeError where the weights do not fit.
 
     >>> weights = tnp.asarray([[[1.0, 0.0, 2.0], [1.0, 1.0, 0.0]]])
@@ -324,7 +325,7 @@ def conv_general_dilated_local(
         transpose(x, numbers.lhs_spec), filter_shape, window_strides, padding, lhs_dilation, rhs_dilation
     )
     weights, spatial = transpose(weights, numbers.rhs_spec), tuple(range(2, x.ndim))
-    result = dot_general(weights, patches, (((1,), (1,)), (spatial, spatial)), precision)  # [*places, out, batch]
+    result = dot_general(weights, patches, (((1,), (1,)), (spatial, spatial)), precision)  # [*out spatial, out, batch]
     last = result.ndim - 1
     return transpose(moveaxis(moveaxis(result, last, 0), last, 1), shapes.inverse(numbers.out_spec))
 
@@ -332,21 +333,21 @@ def conv_general_dilated_local(
 def conv_shape_tuple(
     lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides: Sequence[int], pads: Any, batch_group_count: int = 1
 ) -> tuple[int, ...]:
-    """The shape of a convolution of [batch, features, *spatial] and [out, in, *window].
+    """Return the shape of a convolution of [batch, features, *spatial] and [out, in, *window].
 
     lhs_shape, rhs_shape: shapes; strides: an integer a spatial axis; pads: a pair for each; batch_group_count: as of
-    `conv_general_dilated`. Returns a tuple, [batch, out, *places].
+    `conv_general_dilated`. Returns a tuple, [batch, out, *out spatial].
 
     >>> tracer.lax.conv_shape_tuple((1, 3, 8), (4, 3, 3), (2,), ((0, 0),))
     (1, 4, 3)
     """
     name = "conv_shape_tuple"
     steps = integers(name, "strides", strides)
-    (batch, _, *places), (features, _, *window) = (
+    (batch, _, *spatial), (features, _, *window) = (
         integers(name, parameter, given) for parameter, given in (("lhs_shape", lhs_shape), ("rhs_shape", rhs_shape))
     )
-    padding = padtype_to_pads(places, window, steps, pads) if isinstance(pads, str) else pairs(name, "pads", pads)
-    sizes = [n + low + high for n, (low, high) in zip(places, padding, strict=True)]
+    padding = padtype_to_pads(spatial, window, steps, pads) if isinstance(pads, str) else pairs(name, "pads", pads)
+    sizes = [n + low + high for n, (low, high) in zip(spatial, padding, strict=True)]
     found = positions(sizes, window, steps, (1,) * len(sizes))
     return (batch // integer(name, "batch_group_count", batch_group_count), features, *found)
 
@@ -355,10 +356,10 @@ def conv_general_shape_tuple(
     lhs_shape: Sequence[int], rhs_shape: Sequence[int], window_strides: Sequence[int], padding: Any,
     dimension_numbers: Any,
 ) -> tuple[int, ...]:  # fmt: skip
-    """The shape of a convolution, its axes in the order of `dimension_numbers`.
+    """Return the shape of a convolution, its axes in the order of `dimension_numbers`.
 
-    lhs_shape, rhs_shape, window_strides, padding: as of `conv_general_dilated`, shapes for arrays. Returns a tuple
-    such as [batch, out, *places].
+    lhs_shape, rhs_shape, window_strides, padding: as of `conv_general_dilated`, with shapes for arrays. Returns a tuple
+    such as [batch, out, *out spatial].
 
     >>> tracer.lax.conv_general_shape_tuple((1, 8, 3), (3, 3, 4), (2,), "VALID", ("NHC", "HIO", "NHC"))
     (1, 3, 4)
@@ -371,10 +372,10 @@ def conv_general_shape_tuple(
 def platform_dependent(
     *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
 ) -> Any:
-    """The function for the platform that runs, "cpu", of the arguments; else `default`.
+    """Call the function for the current platform, "cpu", with the arguments; else `default`.
 
-    args: trees of arrays of any shapes, which the function takes. per_platform: functions by the platforms' names.
-    Raises ArgumentError where none is for the platform.
+    args: trees of arrays of any shapes, passed to the function. per_platform: functions by platform name. Raises
+    ArgumentError if there is none for the platform.
 
     >>> tracer.lax.platform_dependent(tnp.asarray([2.0]), cpu=lambda x: x + 1, default=lambda x: x)
     Array([3.], f64)

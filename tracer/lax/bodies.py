@@ -1,4 +1,4 @@
-"""Bodies of control flow: the user's functions on trees, staged as programs, and their types compared."""
+"""Bodies of control flow: the user's functions on trees, staged as programs, and comparison of their types."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Function = Callable[..., Any]
 
 
 class Body(NamedTuple):
-    """A user's function as a program of (constants..., inputs...), and the structure of what it returns."""
+    """A user's function as a program of (constants..., inputs...), and the structure of its result."""
 
     program: Program
     constants: list[Array]
@@ -33,9 +33,9 @@ class Body(NamedTuple):
 def stage_body(
     function: Function, structure: trees.Structure, types: Sequence[Type], what: str, wanted: Sequence[Type] = ()
 ) -> Body:
-    """Stage `function(*arguments)`, the arguments of a structure and types.
+    """Stage `function(*arguments)`, for arguments of a structure and types.
 
-    wanted: types for the first outputs: weak ones that have such a type otherwise are given its flag.
+    wanted: types of the first outputs. A weak output takes on its wanted type's weak flag if the dtype agrees.
     """
     structures: list[trees.Structure] = []
 
@@ -54,7 +54,7 @@ def _array(value: Any) -> Any:
 
 
 def _fitted(value: Any, wanted: Type) -> Any:
-    """The value with the weak flag of a type that it has otherwise."""
+    """Return the value with the weak flag of `wanted`, if its type differs in that alone."""
     value = _array(value)
     if isinstance(wanted, ArrayType) and value.type != wanted and same_up_to_weakness(value.type, wanted):
         return convert_element_type(value, wanted.dtype, weak=wanted.weak)
@@ -66,7 +66,7 @@ def _strengthened(value: Any, wanted: Type) -> Any:
 
 
 class Carry:
-    """The carries of a loop: their values, structure, and what the body's parameter calls each."""
+    """Carries of a loop: their values, structure, and the body's name for each."""
 
     def __init__(self, loop: str, body: Function, position: int, init: Any) -> None:
         self.loop = loop
@@ -79,7 +79,7 @@ class Carry:
         return [x.type for x in self.values]
 
     def adapt(self, returned: Sequence[Type]) -> bool:
-        """Give weak carries the dtypes that the body returns, where promotion would. Whether any changed."""
+        """Cast weak carries to the dtypes that the body returns, where promotion would. Returns whether any changed."""
         changed = False
         for number, (x, type) in enumerate(zip(self.values, returned, strict=True)):
             if not x.weak_type or not isinstance(type, ArrayType) or x.type == type:
@@ -126,7 +126,7 @@ def _remedy(name: str, enters: Type, leaves: Type) -> str:
 
 
 def parameter_name(function: Function, position: int) -> str:
-    """What a function calls a parameter, for errors."""
+    """Return the name of a function's parameter, for errors."""
     try:
         names = list(inspect.signature(function).parameters)
     except (TypeError, ValueError):
@@ -137,8 +137,8 @@ def parameter_name(function: Function, position: int) -> str:
 def fixpoint(carry: Carry, stage_with: Callable[[list[Type]], Body], first: int) -> Body:
     """Stage a body until weak carries enter with the types that it returns; then check them.
 
-    first: the place of the first carry among the body's inputs, behind its constants, and among its outputs.
-    Where a carry has its dtype already and is to be weak no longer, the body is not traced again.
+    first: index of the first carry among the body's inputs after its constants, and among its outputs. The body is not
+    traced again for a carry whose weak flag alone changes.
     """
     for _ in range(3):
         types = carry.types
@@ -154,7 +154,7 @@ def fixpoint(carry: Carry, stage_with: Callable[[list[Type]], Body], first: int)
 
 
 def _entered_by(body: Body, types: Sequence[Type], first: int) -> Body:
-    """The body with carries of other weak flags, which are given back inside the flags that they were traced with."""
+    """Return the body with other weak flags on its carries; inside, they keep the flags of the trace."""
     program = body.program
     inputs = list(program.input_types)
     inputs[first : first + len(types)] = types
@@ -166,7 +166,7 @@ def _entered_by(body: Body, types: Sequence[Type], first: int) -> Body:
 
 
 def weak_join(types: Sequence[Type]) -> Type | None:
-    """The one type that several are, where some are weak and follow the others; None if there is none."""
+    """Return the common type of several types, where weak types follow the others; None if there is none."""
     first = types[0]
     if all(type == first for type in types):
         return first

@@ -29,7 +29,7 @@ def cond(
     pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any, operand: Any = ABSENT,
     linear: Any = None,
 ) -> Any:  # fmt: skip
-    """`true_fun(*operands)` if `pred` holds, else `false_fun(*operands)`; only one of them runs.
+    """Call `true_fun(*operands)` if `pred` holds, else `false_fun(*operands)`; only one of them runs.
 
     pred: bool [], or a number, which holds unless it is 0; operands: trees of arrays of any shapes, or `operand` alone,
     by JAX's older name. Both functions return the same structure, shapes and dtypes. Raises CarryTypeError where they
@@ -67,12 +67,12 @@ def _cond(functions: Sequence[Callable[..., Any]], pred: Any, *operands: Any) ->
 
 
 def _are_in_the_older_order(first: Any, second: Any, rest: tuple[Any, ...]) -> bool:
-    """Whether the arguments are true_operand, true_fun, false_operand, false_fun."""
+    """Return whether the arguments are true_operand, true_fun, false_operand, false_fun."""
     return len(rest) == 2 and callable(rest[1]) and callable(second) and not callable(first)
 
 
 def _each_with_its_own(x: Any, f: Callable[..., Any], y: Any, g: Callable[..., Any]) -> Any:
-    """f(x) or g(y) as functions of both operands."""
+    """Return f(x) and g(y) as functions of (x, y)."""
     return (
         lambda mine, _: call_rule(f, (mine,), "true_fun of cond"),
         lambda _, mine: call_rule(g, (mine,), "false_fun of cond"),
@@ -81,7 +81,7 @@ def _each_with_its_own(x: Any, f: Callable[..., Any], y: Any, g: Callable[..., A
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = ABSENT) -> Any:
-    """`branches[index](*operands)`; an index below 0 counts as 0, one past the end as the last.
+    """Call `branches[index](*operands)`, with the index clamped to the branches.
 
     index: an integer []; operands: trees of arrays of any shapes, or `operand` alone, by JAX's older name. Raises
     CarryTypeError where the branches return different structures, shapes or dtypes.
@@ -98,18 +98,18 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
 
 
 def _switch(branches: Sequence[Callable[..., Any]], index: Any, *operands: Any) -> Any:
-    place = as_array(index, "switch: the index")
-    if not branches or place.ndim or not dtypes.is_integer(place.dtype):
+    position = as_array(index, "switch: the index")
+    if not branches or position.ndim or not dtypes.is_integer(position.dtype):
         raise ArgumentError(
             message(
                 f"switch{here()}: an integer chooses one of the branches",
-                f"got an index {place.type} for {len(branches)} branches",
+                f"got an index {position.type} for {len(branches)} branches",
                 help="cast the index, i.astype(int); cond takes a bool" if branches else "give one branch at least",
             )
         )
     if len(branches) == 1:
         return branches[0](*operands)
-    chosen = convert_element_type(clamp(0, place, len(branches) - 1), dtypes.I32)
+    chosen = convert_element_type(clamp(0, position, len(branches) - 1), dtypes.I32)
     names = tuple(f"branch {number}" for number in range(len(branches)))
     return _branch("switch", chosen, tuple(branches), names, operands)
 
@@ -153,7 +153,7 @@ def _check_structures(what: str, bodies: Sequence[Body], names: Sequence[str]) -
 
 
 def _common_types(what: str, bodies: Sequence[Body], names: Sequence[str]) -> list[Type]:
-    """The types that all branches return, weak ones following the others."""
+    """Return the types that all branches return, where weak types follow the others."""
     structure = bodies[-1].structure
     paths = trees.leaf_names(trees.unflatten(structure, range(structure.num_leaves)), "result")
     columns = list(zip(*(body.program.output_types for body in bodies), strict=True))
@@ -175,7 +175,7 @@ def _for(path: str) -> str:
 
 
 def _cast(body: Body, wanted: Sequence[Type]) -> Body:
-    """The body with its outputs in the wanted types."""
+    """Return the body with its outputs cast to the wanted types."""
     program = body.program
     if list(program.output_types) == list(wanted):
         return body
@@ -191,7 +191,7 @@ def _cast(body: Body, wanted: Sequence[Type]) -> Body:
 
 
 def _with_all_constants(bodies: Sequence[Body]) -> tuple[tuple[Program, ...], list[Array]]:
-    """Every branch takes the constants of all, its own and others, which it does not read."""
+    """Return the branches as functions of the constants of all of them."""
     everything: dict[int, Array] = {id(array): array for body in bodies for array in body.constants}
     programs = []
     for body in bodies:

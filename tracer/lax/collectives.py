@@ -1,7 +1,7 @@
 """Collectives: operations across the lanes of a named batch axis, `vmap(f, axis_name="i")`.
 
 Several names, as a tuple, make one axis of all their lanes; `axis_index_groups` keeps a collective within groups.
-What one name says is a primitive of its own; the rest is said by gathering the lanes that take part.
+Collectives over one name are primitives; all others gather the participating lanes.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -25,9 +25,9 @@ from tracer.lax.lanes import (
     axis_size,
     by_lane,
     checked_groups,
+    index_in_group,
     names_of,
     own_group,
-    place_in_group,
 )
 from tracer.primitives.arrays.reductions.reductions import reduce_max, reduce_min
 from tracer.primitives.arrays.zeros import zeros
@@ -69,12 +69,12 @@ def _reduced(primitive: Primitive, reduce: Callable[..., Any], x: Any, axis_name
 
 
 def psum(x: Any, axis_name: Names, *, axis_index_groups: Groups = None) -> Any:
-    """The sums over the lanes of a named batch axis, or of several, of every leaf; a Python number is multiplied.
+    """Sum every leaf over the lanes of one or several named batch axes.
 
-    Booleans are counted, in int32.
+    A Python number is multiplied by the lanes. Booleans are counted, in int32.
 
-    x: a tree of numbers or bool [*s] in each lane. Returns the same tree, [*s]. Raises ArgumentError for an
-    axis_name that is not there.
+    x: a tree of numbers or bool [*s] in each lane. Returns the same tree, [*s]. Raises ArgumentError for an unknown
+    axis_name.
 
     >>> tracer.vmap(lambda x: x / tracer.lax.psum(x, "i"), axis_name="i")(tnp.asarray([1.0, 3.0]))
     Array([0.25, 0.75], f64)
@@ -85,10 +85,10 @@ def psum(x: Any, axis_name: Names, *, axis_index_groups: Groups = None) -> Any:
 
 
 def pmean(x: Any, axis_name: Names, *, axis_index_groups: Groups = None) -> Any:
-    """The means over the lanes of a named batch axis, of every leaf; those of integers are floats.
+    """Average every leaf over the lanes of a named batch axis; integers give floats.
 
     x: a tree of arrays [*s] in each lane; axis_name: of a vmap around. Returns the same tree, [*s]. Raises
-    ArgumentError for an axis_name that is not there.
+    ArgumentError for an unknown axis_name.
 
     >>> tracer.vmap(lambda x: x - tracer.lax.pmean(x, "i"), axis_name="i")(tnp.asarray([1.0, 3.0]))
     Array([-1.,  1.], f64)
@@ -105,10 +105,10 @@ def pmean(x: Any, axis_name: Names, *, axis_index_groups: Groups = None) -> Any:
 
 
 def pmax(x: Any, axis_name: Names, *, axis_index_groups: Groups = None) -> Any:
-    """The greatest values over the lanes of a named batch axis, of every leaf.
+    """Return the maximum of every leaf over the lanes of a named batch axis.
 
     x: a tree of arrays [*s] in each lane; axis_name: of a vmap around. Returns the same tree, [*s]. Raises
-    ArgumentError for an axis_name that is not there.
+    ArgumentError for an unknown axis_name.
 
     >>> tracer.vmap(lambda x: tracer.lax.pmax(x, "i") - x, axis_name="i")(tnp.asarray([1.0, 3.0]))
     Array([2., 0.], f64)
@@ -117,10 +117,10 @@ def pmax(x: Any, axis_name: Names, *, axis_index_groups: Groups = None) -> Any:
 
 
 def pmin(x: Any, axis_name: Names, *, axis_index_groups: Groups = None) -> Any:
-    """The least values over the lanes of a named batch axis, of every leaf.
+    """Return the minimum of every leaf over the lanes of a named batch axis.
 
     x: a tree of arrays [*s] in each lane; axis_name: of a vmap around. Returns the same tree, [*s]. Raises
-    ArgumentError for an axis_name that is not there.
+    ArgumentError for an unknown axis_name.
 
     >>> tracer.vmap(lambda x: x - tracer.lax.pmin(x, "i"), axis_name="i")(tnp.asarray([1.0, 3.0]))
     Array([0., 2.], f64)
@@ -134,10 +134,10 @@ def pmin(x: Any, axis_name: Names, *, axis_index_groups: Groups = None) -> Any:
 def all_gather(
     x: Any, axis_name: Names, *, axis_index_groups: Groups = None, axis: int = 0, tiled: bool = False
 ) -> Any:
-    """The values of all lanes of a named batch axis along a new axis; along an old one, end to end, if `tiled`.
+    """Gather the values of all lanes of a named batch axis along a new axis, or concatenate them if `tiled`.
 
-    x: a tree of arrays [*s] in each lane; axis_name: of a vmap around. Returns the tree with [..., lanes, ...]. Raises
-    ArgumentError for an axis_name that is not there. axis: where the lanes are in the result.
+    x: a tree of arrays [*s] in each lane; axis_name: of a vmap around; axis: position of the lanes in the result.
+    Returns the tree with [..., lanes, ...]. Raises ArgumentError for an unknown axis_name.
 
     >>> tracer.vmap(lambda x: tracer.lax.all_gather(x, "i"), axis_name="i")(tnp.asarray([1.0, 3.0]))
     Array([[1., 3.],
@@ -149,22 +149,22 @@ def all_gather(
 
     def gathered(leaf: Any) -> Any:
         array = as_array(leaf, "all_gather")
-        place = axis_of("all_gather", axis, array.ndim + (not tiled))
+        position = axis_of("all_gather", axis, array.ndim + (not tiled))
         if name is not None:
-            result = bind(all_gather_p, array, axis_name=name[0], axis_size=size, axis=place)
+            result = bind(all_gather_p, array, axis_name=name[0], axis_size=size, axis=position)
         else:
-            result = moveaxis(own_group(array, axis_name, groups), 0, place)
+            result = moveaxis(own_group(array, axis_name, groups), 0, position)
         if not tiled:
             return result
-        return reshape(result, (*array.shape[:place], size * array.shape[place], *array.shape[place + 1 :]))
+        return reshape(result, (*array.shape[:position], size * array.shape[position], *array.shape[position + 1 :]))
 
     return trees.tree_map(gathered, x)
 
 
 def ppermute(x: Any, axis_name: Names, perm: Sequence[tuple[int, int]]) -> Any:
-    """Send every leaf's values between lanes: perm holds pairs (source, target). Lanes that receive nothing get zeros.
+    """Send every leaf's values between lanes: perm holds pairs (source, target). Other lanes receive zeros.
 
-    Raises ArgumentError where a lane sends or receives twice, or is not there.
+    Raises ArgumentError where a lane sends or receives twice, or does not exist.
 
     x: a tree of arrays [*s] in each lane; axis_name: of a vmap around. Returns the same tree, [*s].
 
@@ -198,10 +198,10 @@ def ppermute(x: Any, axis_name: Names, perm: Sequence[tuple[int, int]]) -> Any:
 
 
 def pshuffle(x: Any, axis_name: Names, perm: Sequence[int]) -> Any:
-    """Lane i gets the values of lane perm[i], of every leaf.
+    """Give lane i the values of lane perm[i], for every leaf.
 
-    x: a tree of arrays [*s] in each lane; axis_name: of a vmap around; perm: every lane once. Returns the same
-    tree, [*s]. Raises ArgumentError for an axis_name that is not there.
+    x: a tree of arrays [*s] in each lane; axis_name: of a vmap around; perm: a permutation of the lanes. Returns the
+    same tree, [*s]. Raises ArgumentError for an unknown axis_name.
 
     >>> tracer.vmap(lambda x: tracer.lax.pshuffle(x, "i", [2, 0, 1]), axis_name="i")(tnp.asarray([1.0, 2.0, 3.0]))
     Array([3., 1., 2.], f64)
@@ -216,10 +216,10 @@ def pshuffle(x: Any, axis_name: Names, perm: Sequence[int]) -> Any:
 
 
 def pbroadcast(x: Any, axis_name: Names, source: int) -> Any:
-    """The values of one lane, in all lanes, of every leaf.
+    """Copy the values of one lane to all lanes, for every leaf.
 
-    x: a tree of arrays [*s] in each lane; axis_name: of a vmap around; source: a lane's number. Returns the same
-    tree, [*s]. Raises ArgumentError for an axis that is not there.
+    x: a tree of arrays [*s] in each lane; axis_name: of a vmap around; source: index of a lane. Returns the same tree,
+    [*s]. Raises ArgumentError for an unknown axis_name.
 
     >>> tracer.vmap(lambda x: tracer.lax.pbroadcast(x, "i", 1), axis_name="i")(tnp.asarray([1.0, 3.0]))
     Array([3., 3.], f64)
@@ -237,13 +237,13 @@ def all_to_all(
     x: Any, axis_name: Names, split_axis: int, concat_axis: int, *, axis_index_groups: Groups = None,
     tiled: bool = False,
 ) -> Any:  # fmt: skip
-    """Every lane sends its i-th slice along `split_axis` to lane i, and stacks what it gets along `concat_axis`.
+    """Send the i-th slice along `split_axis` of every lane to lane i, and stack the received ones along `concat_axis`.
 
-    split_axis has the size of the batch axis and goes; concat_axis is new. With `tiled` the first is cut into as many
-    blocks as there are lanes and stays, and the blocks are put end to end along the other.
+    split_axis has the size of the batch axis and is removed; concat_axis is new. With `tiled`, split_axis is split into
+    one block a lane and stays, and the blocks are concatenated along concat_axis.
 
     x: a tree of arrays [*s] in each lane; axis_name: of a vmap around. Returns the tree, each leaf with as many
-    elements. Raises ArgumentError for an axis_name that is not there.
+    elements. Raises ArgumentError for an unknown axis_name.
 
     >>> x = tnp.arange(4.0).reshape(2, 2)
     >>> tracer.vmap(lambda row: tracer.lax.all_to_all(row, "i", 0, 0), axis_name="i")(x)
@@ -258,7 +258,7 @@ def all_to_all(
             params = {"axis_size": size, "split_axis": split, "concat_axis": concat}
             return bind(all_to_all_p, array, axis_name=name[0], **params)
         sent = moveaxis(own_group(array, axis_name, groups), split + 1, 0)
-        own = dynamic_index_in_dim(sent, place_in_group(axis_name, groups), 0, keepdims=False)
+        own = dynamic_index_in_dim(sent, index_in_group(axis_name, groups), 0, keepdims=False)
         return moveaxis(own, 0, concat)
 
     def exchanged(leaf: Any) -> Any:
@@ -279,10 +279,10 @@ def all_to_all(
 
 
 def pswapaxes(x: Any, axis_name: Names, axis: int, *, axis_index_groups: Groups = None) -> Any:
-    """A named batch axis and an axis of the array, of one size, in each other's place.
+    """Exchange a named batch axis with an array axis of equal size.
 
     x: a tree of arrays [*s] in each lane; axis_name: of a vmap around. Returns the same tree, [*s]. Raises
-    ArgumentError for an axis_name that is not there.
+    ArgumentError for an unknown axis_name.
 
     >>> x = tnp.arange(4.0).reshape(2, 2)
     >>> tracer.vmap(lambda row: tracer.lax.pswapaxes(row, "i", 0), axis_name="i")(x)
@@ -295,12 +295,13 @@ def pswapaxes(x: Any, axis_name: Names, axis: int, *, axis_index_groups: Groups 
 def psum_scatter(
     x: Any, axis_name: Names, *, scatter_dimension: int = 0, axis_index_groups: Groups = None, tiled: bool = False
 ) -> Any:
-    """The sums over the lanes, of which every lane keeps its own slice along `scatter_dimension`.
+    """Sum over the lanes; every lane keeps its own slice along `scatter_dimension`.
 
-    That axis has the size of the batch axis and goes; with `tiled` it is cut into as many blocks and stays.
+    scatter_dimension has the size of the batch axis and is removed; with `tiled` it is split into one block a lane and
+    stays.
 
-    x: a tree of arrays [*s] in each lane; axis_name: of a vmap around. Returns the same tree of [*s minus that
-    axis]. Raises ArgumentError for an axis_name that is not there.
+    x: a tree of arrays [*s] in each lane; axis_name: of a vmap around. Returns the same tree of [*s minus
+    scatter_dimension]. Raises ArgumentError for an unknown axis_name.
 
     >>> x = tnp.arange(4.0).reshape(2, 2)
     >>> tracer.vmap(lambda row: tracer.lax.psum_scatter(row, "i"), axis_name="i")(x)
@@ -314,16 +315,16 @@ def psum_scatter(
         axis = axis_of("psum_scatter", scatter_dimension, array.ndim)
         _check_split("psum_scatter", array, axis, size, tiled)
         total = psum(array, axis_name, axis_index_groups=axis_index_groups)
-        place = axis_index(axis_name) if axis_index_groups is None else place_in_group(axis_name, groups)
+        own_index = axis_index(axis_name) if axis_index_groups is None else index_in_group(axis_name, groups)
         block = array.shape[axis] // size
-        own = dynamic_slice_in_dim(total, mul(place, place.dtype.type(block)), block, axis)
+        own = dynamic_slice_in_dim(total, mul(own_index, own_index.dtype.type(block)), block, axis)
         return own if tiled else reshape(own, tuple(n for d, n in enumerate(array.shape) if d != axis))
 
     return trees.tree_map(scattered, x)
 
 
 def _single(axis_name: Names, groups: Groups) -> tuple[Any] | None:
-    """The name, where a collective spans the lanes of one name."""
+    """Return the name, if a collective spans the lanes of one name without groups, else None."""
     names = names_of(axis_name)
     return (names[0],) if len(names) == 1 and groups is None else None
 

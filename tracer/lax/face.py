@@ -1,4 +1,4 @@
-"""The functions of `tracer.primitives` for users: NumPy arrays are taken as arguments, and results are arrays."""
+"""Public functions made from `tracer.primitives`: they take NumPy arrays and return arrays."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def public(function: F) -> F:
-    """The function with NumPy arrays, alone or in lists, turned into arrays, and literals among its results too.
+    """Return a primitive's function that also accepts NumPy arrays, alone or in lists, and returns arrays.
 
     Frequent calls are replayed: it must look at no elements.
     """
@@ -35,11 +35,11 @@ def public(function: F) -> F:
 
 
 def strict(function: F, *, selector: str | None = None) -> F:
-    """`public`, for functions of operands of one dtype: none is converted to another's where that could lose something.
+    """Return `public` for operands of one dtype: no operand is converted where that could lose information.
 
-    NumPy scalars have their own dtype, Python numbers that of the arrays beside them, unless it is of a lesser kind;
-    the primitive refuses what then differs. Arrays without axes are spread to the shape of the others.
-    selector: the name of the first operand, where that chooses among the others and is not one of them.
+    NumPy scalars keep their dtype. Python numbers take the dtype of the arrays beside them, unless its kind is lower;
+    the primitive refuses operands that then differ. Arrays without axes are broadcast to the shape of the others.
+    selector: the name of a first operand that chooses among the others and may differ from them.
     """
 
     @wraps(function)

@@ -21,11 +21,11 @@ from tracer.trace.source import here
 
 
 def mulhi(x: Any, y: Any, /) -> Array:
-    """The high half of the product of two integers, as wide as they are.
+    """Return the high half of the product of two integers, as wide as they are.
 
     x, y: integers [*s] of one dtype. Returns floor(x y / 2**w) for integers of w bits.
 
-    Raises DTypeError for other dtypes and for two, ShapeError for two shapes.
+    Raises DTypeError for other or unequal dtypes, ShapeError for unequal shapes.
 
     >>> tracer.lax.mulhi(tnp.asarray([100, -100], "int8"), tnp.asarray([100, 100], "int8"))
     Array([ 39, -40], i8)
@@ -49,7 +49,7 @@ def mulhi(x: Any, y: Any, /) -> Array:
 
 
 def _unsigned(x: Array, y: Array) -> Array:
-    """By the products of halves, no sum of which overflows."""
+    """Multiply halves, whose sums do not overflow."""
     (x_low, x_high), (y_low, y_high) = (
         (and_(v, 2**32 - 1), shift_right_logical(v, 32)) for v in (x, y)
     )  # fmt: skip
@@ -60,6 +60,6 @@ def _unsigned(x: Array, y: Array) -> Array:
 
 
 def _signed(x: Array, y: Array) -> Array:
-    """A negative number is 2**64 less than the unsigned one of its bits."""
+    """Correct the unsigned product: a negative integer is the unsigned value of its bits minus 2**64."""
     high = bitcast_convert_type(_unsigned(*(bitcast_convert_type(v, dtypes.U64) for v in (x, y))), dtypes.I64)
     return sub(sub(high, select(lt(x, 0), y, 0)), select(lt(y, 0), x, 0))

@@ -26,14 +26,15 @@ def custom_root(
     f: Callable[[Any], Any], initial_guess: Any, solve: Callable[[Callable[[Any], Any], Any], Any],
     tangent_solve: Callable[[Callable[[Any], Any], Any], Any], has_aux: bool = False,
 ) -> Any:  # fmt: skip
-    """A root of `f`, f(x) = 0, differentiable in what `f` closes over, however it was found.
+    """Find a root of `f` by `solve`, differentiable in the arrays that `f` closes over.
 
     f: maps a tree of arrays to one of the same structure, shapes and dtypes. solve(f, initial_guess): the root, of
     these shapes and dtypes as well, or (root, aux) if `has_aux`; it is not differentiated. tangent_solve(g, y): the x
     with g(x) = y, for linear g; must itself be linear in y for derivatives in reverse. All three may close over
-    anything. Returns what `solve` does; aux has no derivative. Raises ArgumentError for what is no function.
+    anything. Returns the result of `solve`; aux has no derivative. Raises ArgumentError for an argument that is not a
+    function.
 
-    With f(x, p) = 0, dx = -g^-1(df/dp dp), g being the derivative of f by x.
+    With f(x, p) = 0, dx = -g^-1(df/dp dp), where g is the derivative of f by x.
 
     >>> def square_root(y):
     ...     def newton(f, x):
@@ -80,10 +81,10 @@ def custom_root(
 
 
 def _held_constant(run: Callable[..., Any], given: Callable[..., Any], *examples: Any) -> tuple[Any, list[Any]]:
-    """The function with the traced arrays that it closes over as arguments behind the others, and those arrays.
+    """Return the function with its captured traced arrays as last arguments, and those arrays.
 
-    given: the user's function in it. Where values are known, and that closes over nothing traced, it stays as it is,
-    so that Python's `while` may look at them.
+    given: the user's function called by `run`. If all values are concrete and it captures no traced arrays, `run` is
+    returned unchanged, so that Python's `while` may read values.
     """
     if state.staging is None and all(array._trace is None for array in captured_arrays(given)):
         return run, []
@@ -91,6 +92,6 @@ def _held_constant(run: Callable[..., Any], given: Callable[..., Any], *examples
 
 
 def _still(x: Any) -> Any:
-    """The tangent of what does not move."""
+    """Return the zero tangent of x."""
     type = as_array(x).type
     return zeros(type) if is_differentiable(type) else np.zeros(type.shape, FLOAT0)

@@ -1,4 +1,4 @@
-"""Slices of one axis, and what else JAX's `lax` adds to the primitives."""
+"""Slices of one axis, and other functions that JAX's `lax` adds to the primitives."""
 
 # mypy: disable-error-code="no-any-return"
 # (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
@@ -23,27 +23,27 @@ from tracer.trace.source import here
 
 @public
 def index_in_dim(operand: Array, index: int, axis: int = 0, keepdims: bool = True) -> Array:
-    """The slice of an axis at a place known while tracing; without the axis unless `keepdims`.
+    """Return the slice of an axis at a concrete index, without the axis unless `keepdims`.
 
-    operand: [*s]; index: an integer, from either end; axis: by default the first. Returns the same dtype, [..., 1, ...]
-    or [*s minus axis]. Raises AxisError for no such axis and for an index out of bounds.
+    operand: [*s]; index: an integer, negative from the end; axis: by default the first. Returns the same dtype, [...,
+    1, ...] or [*s minus axis]. Raises AxisError if there is no such axis or the index is out of bounds.
 
     >>> tracer.lax.index_in_dim(tnp.asarray([1, 2, 3]), 1)
     Array([2], i64)
     """
     along = axis_of("index_in_dim", axis, operand.ndim)
-    place = axis_of("index_in_dim", index, operand.shape[along])
-    part = slice_in_dim(operand, place, place + 1, axis=along)
+    position = axis_of("index_in_dim", index, operand.shape[along])
+    part = slice_in_dim(operand, position, position + 1, axis=along)
     return part if keepdims else squeeze(part, (along,))
 
 
 @public
 def dynamic_slice_in_dim(operand: Array, start_index: Any, slice_size: int, axis: int = 0) -> Array:
-    """A slice of one axis, of a known size, from a traced start, moved inside where it would stick out.
+    """Return a slice of one axis of a fixed size, from a traced start that is clamped to fit.
 
     operand: [*s]; start_index: an integer or an integer array []; slice_size: at most the axis's; axis: by default the
-    first. Returns the same dtype, [..., slice_size, ...]. Raises ShapeError for a larger size, AxisError for no such
-    axis, DTypeError for a start that is no integer.
+    first. Returns the same dtype, [..., slice_size, ...]. Raises ShapeError for a larger size, AxisError if there is no
+    such axis, DTypeError for a start that is not an integer.
 
     >>> tracer.lax.dynamic_slice_in_dim(tnp.asarray([1, 2, 3]), 1, 2)
     Array([2, 3], i64)
@@ -55,10 +55,11 @@ def dynamic_slice_in_dim(operand: Array, start_index: Any, slice_size: int, axis
 
 @public
 def dynamic_index_in_dim(operand: Array, index: Any, axis: int = 0, keepdims: bool = True) -> Array:
-    """The slice of an axis at a traced place, clamped; without the axis unless `keepdims`.
+    """Return the slice of an axis at a traced, clamped index, without the axis unless `keepdims`.
 
     operand: [*s]; index: an integer or an integer array []; axis: by default the first. Returns the same dtype, [...,
-    1, ...] or [*s minus axis]. Raises AxisError for no such axis, DTypeError for an index that is no integer.
+    1, ...] or [*s minus axis]. Raises AxisError if there is no such axis, DTypeError for an index that is not an
+    integer.
 
     >>> tracer.lax.dynamic_index_in_dim(tnp.asarray([1, 2, 3]), 1, keepdims=False)
     Array(2, i64)
@@ -69,10 +70,10 @@ def dynamic_index_in_dim(operand: Array, index: Any, axis: int = 0, keepdims: bo
 
 @public
 def dynamic_update_slice_in_dim(operand: Array, update: Any, start_index: Any, axis: int) -> Array:
-    """A copy with a slice of one axis overwritten from a traced start, moved inside where it would stick out.
+    """Return a copy with a slice of one axis overwritten, from a traced start that is clamped to fit.
 
-    operand: [*s]; update: of its dtype and as many axes, none longer; start_index: an integer or an integer array
-    []. Returns the operand's type, [*s]. Raises ShapeError or DTypeError for another update, AxisError for no such
+    operand: [*s]; update: of its dtype and as many axes, none longer; start_index: an integer or an integer array [].
+    Returns the operand's type, [*s]. Raises ShapeError or DTypeError for another update, AxisError if there is no such
     axis.
 
     >>> tracer.lax.dynamic_update_slice_in_dim(tnp.asarray([1, 2, 3]), tnp.asarray([7]), 1, 0)
@@ -84,10 +85,10 @@ def dynamic_update_slice_in_dim(operand: Array, update: Any, start_index: Any, a
 
 @public
 def dynamic_update_index_in_dim(operand: Array, update: Any, index: Any, axis: int) -> Array:
-    """A copy with the slice of an axis at a traced place overwritten; the update may lack the axis.
+    """Return a copy with the slice of an axis at a traced index overwritten; the update may lack the axis.
 
     operand: [*s]; update: of its dtype, [..., 1, ...] or [*s minus axis]; index: an integer or an integer array [].
-    Returns the operand's type, [*s]. Raises ShapeError or DTypeError for another update, AxisError for no such
+    Returns the operand's type, [*s]. Raises ShapeError or DTypeError for another update, AxisError if there is no such
     axis.
 
     >>> tracer.lax.dynamic_update_index_in_dim(tnp.asarray([1, 2, 3]), tnp.asarray(7), 1, 0)
@@ -102,7 +103,7 @@ def dynamic_update_index_in_dim(operand: Array, update: Any, index: Any, axis: i
 
 @public
 def broadcast(operand: Value, sizes: Sequence[int]) -> Array:
-    """New axes of the given sizes in front.
+    """Add axes of the given sizes in front.
 
     operand: an array [*s]. Returns its dtype, [*sizes, *s]. Raises ShapeError for a negative size.
 
@@ -116,10 +117,10 @@ def broadcast(operand: Value, sizes: Sequence[int]) -> Array:
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape that shapes broadcast to.
+    """Return the shape to which shapes broadcast.
 
-    shapes: tuples of integers, lined up at their ends. Returns one, [*s]. Raises ShapeError where sizes differ and
-    none is 1.
+    shapes: tuples of integers, aligned at their ends. Returns one, [*s]. Raises ShapeError where sizes differ and none
+    is 1.
 
     >>> tracer.lax.broadcast_shapes((2, 1), (3,))
     (2, 3)
@@ -130,10 +131,10 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 @public
 def sort_key_val(keys: Array, values: Array, dimension: int = -1, is_stable: bool = True) -> tuple[Array, Array]:
-    """Keys in ascending order, and values in the order of their keys.
+    """Sort keys in ascending order, and values in the order of their keys.
 
-    keys: numbers or bool [*s]; values: any dtype [*s]; dimension: which axis; is_stable: changes nothing, equal keys
-    stay in order. Returns both, [*s]. Raises ShapeError where the shapes differ, AxisError for no such axis.
+    keys: numbers or bool [*s]; values: any dtype [*s]; dimension: the axis; is_stable: no effect, the sort is always
+    stable. Returns both, [*s]. Raises ShapeError where the shapes differ, AxisError if there is no such axis.
 
     >>> tracer.lax.sort_key_val(tnp.asarray([2, 1]), tnp.asarray([20, 10]))
     (Array([1, 2], i64), Array([10, 20], i64))

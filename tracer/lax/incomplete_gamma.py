@@ -1,15 +1,15 @@
-"""The incomplete gamma functions and their derivatives, computed in float64 whatever the dtype.
+"""The incomplete gamma functions and their derivatives, always computed in float64.
 
-With D = x^a exp(-x) / Gamma(a + 1), L the derivative of log x by `a` where P(a, x) is held:
+With D = x^a exp(-x) / Gamma(a + 1), and L the derivative of log x by `a` at constant P(a, x):
 
     x < a + 1:   P = D S,          L = ((digamma(a + 1) - log x) S + T) / a
                  S = sum of r_n, T = sum of r_n (1/(a + 1) + ... + 1/(a + n)), r_n = r_{n-1} x / (a + n), r_0 = 1
     otherwise:   1 - P = D a F,    L = (log x - digamma(a)) F + dF/da
                  F = Legendre's continued fraction, 1/(x + 1 - a - (1 - a)/(x + 3 - a - 2 (2 - a)/(x + 5 - a - ...
 
-and dP/da = -D a L. No sum has terms of two signs. Some 8 sqrt(a) terms are needed for x near a; from a = 1e6 on the
-first terms of Temme's uniform expansion do.
-NIST Digital Library of Mathematical Functions, 8.7.1, 8.9.2 and 8.12.
+and dP/da = -D a L. All terms of a sum have one sign. About 8 sqrt(a) terms are needed for x near a; from a = 1e6 on,
+the first terms of Temme's uniform expansion suffice. NIST Digital Library of Mathematical Functions, 8.7.1, 8.9.2 and
+8.12.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -40,18 +40,19 @@ from tracer.transforms.custom.derivatives import custom_jvp
 
 _EPS = 2.0**-53
 _SETTLED = 16 * _EPS  # a step of the continued fraction rounds by half as much
-_STIRLING = 16.0  # from here on log Gamma by its asymptotic series, without cancellation in D
-_UNIFORM = 1e6  # from here on Temme's expansion, whose next term is 1e-16 of the first
+_STIRLING = 16.0  # above, log Gamma by its asymptotic series, without cancellation in D
+_UNIFORM = 1e6  # above, Temme's expansion, whose next term is 1e-16 of the first
 _SERIES = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
 
 
 def igamma(a: Any, x: Any) -> Array:
-    """The regularised lower incomplete gamma function P(a, x), the gamma distribution's probability of at most x.
+    """Return the regularised lower incomplete gamma function P(a, x): the gamma distribution's probability of at most
+    x.
 
-    a, x: floats [*s], a > 0 and x >= 0, NaN elsewhere. Of relative error 1e-13 in float64 for `a` up to 1e4, growing
-    as sqrt(a).
+    a, x: floats [*s], a > 0 and x >= 0, NaN elsewhere. The relative error in float64 is 1e-13 for `a` up to 1e4, and
+    grows as sqrt(a).
 
-    Returns that dtype, [*s]. Raises DTypeError for other dtypes, ShapeError for two shapes.
+    Returns their dtype, [*s]. Raises DTypeError for other dtypes, ShapeError for unequal shapes.
 
     >>> tracer.lax.igamma(tnp.asarray([1.0, 5.0]), tnp.asarray([1.0, 5.0]))
     Array([0.63212056, 0.55950671], f64)
@@ -60,12 +61,10 @@ def igamma(a: Any, x: Any) -> Array:
 
 
 def igammac(a: Any, x: Any) -> Array:
-    """The regularised upper incomplete gamma function 1 - P(a, x), without cancellation for large x.
-
-    a, x: as of `igamma`.
+    """Return the regularised upper incomplete gamma function 1 - P(a, x), without cancellation for large x.
 
     a, x: floats [*s] of one dtype, as of `igamma`. Returns that dtype, [*s]. Raises DTypeError for other dtypes,
-    ShapeError for two shapes.
+    ShapeError for unequal shapes.
 
     >>> tracer.lax.igammac(tnp.asarray([1.0, 5.0]), tnp.asarray([1.0, 50.0]))
     Array([3.67879441e-01, 5.44970198e-17], f64)
@@ -74,10 +73,10 @@ def igammac(a: Any, x: Any) -> Array:
 
 
 def igamma_grad_a(a: Any, x: Any) -> Array:
-    """The derivative of `igamma(a, x)` by `a`.
+    """Return the derivative of `igamma(a, x)` by `a`.
 
     a, x: floats [*s] of one dtype, as of `igamma`. Returns that dtype, [*s]. Raises DTypeError for other dtypes,
-    ShapeError for two shapes.
+    ShapeError for unequal shapes.
 
     >>> tracer.lax.igamma_grad_a(tnp.asarray([1.0]), tnp.asarray([1.0]))
     Array([-0.43172971], f64)
@@ -86,10 +85,10 @@ def igamma_grad_a(a: Any, x: Any) -> Array:
 
 
 def random_gamma_grad(a: Any, sample: Any) -> Array:
-    """The derivative of a sample of the gamma distribution by `a`, its quantile held: -(dP/da) / (dP/dx).
+    """Return the derivative of a gamma sample by `a` at constant quantile: -(dP/da) / (dP/dx).
 
-    a, sample: floats [*s] of one dtype. Returns that dtype, [*s]. Raises DTypeError for other dtypes, ShapeError
-    for two shapes.
+    a, sample: floats [*s] of one dtype. Returns that dtype, [*s]. Raises DTypeError for other dtypes, ShapeError for
+    unequal shapes.
 
     >>> tracer.lax.random_gamma_grad(tnp.asarray([1.0]), tnp.asarray([1.0]))
     Array([1.17356303], f64)
@@ -98,7 +97,9 @@ def random_gamma_grad(a: Any, sample: Any) -> Array:
 
 
 def log_gamma_grad(a: Array, log_sample: Array) -> Array:
-    """The same of a sample's logarithm, finite also where the sample is too small for its dtype."""
+    """Return the derivative of a gamma sample's logarithm by `a` at constant quantile; finite even if the sample
+    underflows.
+    """
     return _in_double("log_gamma_grad", _log_derivative, a, log_sample)
 
 
@@ -141,7 +142,7 @@ def _upper(a: Array, x: Array) -> Array:
 
 
 def _density(a: Array, x: Array) -> Array:
-    """dP/dx; at 0 the limit."""
+    """Return dP/dx; at 0 the limit."""
     inside = _weight(a, select(gt(x, 0), x, 1)) * a / select(gt(x, 0), x, 1)
     at_zero = select(lt(a, 1), full_like(a, math.inf), select(eq(a, 1), full_like(a, 1), full_like(a, 0)))
     return select(gt(x, 0), inside, at_zero)
@@ -152,7 +153,7 @@ _upper.defjvps(lambda t, _, a, x: -_grad_a(a, x) * t, lambda t, _, a, x: -_densi
 
 
 def _probabilities(a: Array, x: Array) -> tuple[Array, Array]:
-    """P and 1 - P."""
+    """Return P and 1 - P."""
     inside = and_(and_(gt(a, 0), lt(a, math.inf)), and_(gt(x, 0), lt(x, math.inf)))
     a_in, x_in = select(inside, a, 1), select(inside, x, 1)
     weight, left, wide = _weight(a_in, x_in), lt(x_in, a_in + 1), gt(a_in, _UNIFORM)
@@ -163,7 +164,7 @@ def _probabilities(a: Array, x: Array) -> tuple[Array, Array]:
     normal, correction = distance * sqrt(a_in / 2), weight * (1 + 1 / (12 * a_in)) * skew
     lower = select(wide, erfc(-normal) / 2 - correction, lower)
     upper = select(wide, erfc(normal) / 2 + correction, upper)
-    nothing = and_(ge(a, 0), and_(ge(x, 0), ne(a, x)))  # ends of the domain, but for those without a limit
+    nothing = and_(ge(a, 0), and_(ge(x, 0), ne(a, x)))  # ends of the domain that have a limit
     at_end = select(nothing, select(gt(x, a), full_like(a, 1), full_like(a, 0)), full_like(a, math.nan))
     at_end = select(and_(eq(x, 0), gt(a, 0)), 0, at_end)
     return (
@@ -187,13 +188,13 @@ def _quantile_derivative(a: Array, x: Array) -> Array:
 
 
 def _weight(a: Array, x: Array) -> Array:
-    """D, for positive finite a and x."""
+    """Return D, for positive finite a and x."""
     large = gt(a, _STIRLING)
     small_a, large_a = select(large, 1, a), select(large, a, _STIRLING)
     direct = exp(small_a * log(x) - x - lgamma(small_a + 1))
     large_x = select(large, x, large_a)
     excess = (large_x - large_a) / large_a
-    near = gt(excess, -0.5)  # far below, 1 + excess would have lost what x is
+    near = gt(excess, -0.5)  # far below, 1 + excess would lose x
     logarithm = select(near, log1p(select(near, excess, 0)), log(select(near, 1, large_x / large_a)))
     inverse, correction = 1 / large_a, full_like(a, 0)
     for coefficient in reversed(_SERIES):
@@ -203,7 +204,7 @@ def _weight(a: Array, x: Array) -> Array:
 
 
 def _log_derivative(a: Array, log_x: Array) -> Array:
-    """L, for positive finite a and x."""
+    """Return L, for positive finite a and x."""
     x = exp(log_x)
     left, wide = lt(x, a + 1), gt(a, _UNIFORM)
     by_series, by_fraction = and_(left, not_(wide)), not_(or_(left, wide))
@@ -215,13 +216,13 @@ def _log_derivative(a: Array, log_x: Array) -> Array:
     excess = (x - a) / a
     moved = select(eq(excess, 0), 1, excess)
     ratio = select(eq(excess, 0), 1, log1p(moved) / moved)
-    # the quantile stands at erfc(-sqrt(a / 2) (eta - skew / a + eta skew^2 / (2 a))) / 2, skew being -1/3 + eta / 12
+    # the quantile is erfc(-sqrt(a / 2) (eta - skew / a + eta skew^2 / (2 a))) / 2, with skew = -1/3 + eta / 12
     uniform = (ratio - (skew - distance / 36) * select(eq(excess, 0), 1, distance / moved) / (2 * a)) / a
     return select(wide, uniform, select(left, series, continued))
 
 
 def _uniform(a: Array, x: Array) -> tuple[Array, Array]:
-    """Temme's eta, eta^2 / 2 = x/a - 1 - log(x/a) with the sign of x - a, and the first coefficients of his S."""
+    """Return Temme's eta, eta^2 / 2 = x/a - 1 - log(x/a) with the sign of x - a, and coefficients of his S."""
     excess = (x - a) / a
     near = clamp(-1e-3, excess, 1e-3)
     taylor = (near * near) * (1 / 2 - near * (1 / 3 - near * (1 / 4 - near * (1 / 5 - near / 6))))
@@ -231,7 +232,7 @@ def _uniform(a: Array, x: Array) -> tuple[Array, Array]:
 
 
 def _series(a: Array, x: Array) -> tuple[Array, Array]:
-    """S and T."""
+    """Return S and T."""
 
     def unfinished(state: Any) -> Array:
         _, term, harmonic, total, weighted = state
@@ -249,7 +250,7 @@ def _series(a: Array, x: Array) -> tuple[Array, Array]:
 
 
 def _fraction(a: Array, x: Array) -> tuple[Array, Array]:
-    """F and its derivative by `a`, by Lentz's method as modified by Thompson & Barnett 1986."""
+    """Return F and its derivative by `a`, by Lentz's method as modified by Thompson & Barnett 1986."""
 
     def unfinished(state: Any) -> Array:
         return gt(state[-1], _SETTLED).any()

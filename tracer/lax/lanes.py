@@ -1,7 +1,7 @@
-"""The lanes of named batch axes: their numbers, groups of them, and the values of a lane's whole group.
+"""Lanes of named batch axes: their indices, their groups, and the values of a lane's group.
 
-Several names together count like the digits of a number, the last one fastest. Groups part all lanes into sets of one
-size, within which a collective then stays.
+Several names count like the digits of an integer, the last one fastest. Groups partition the lanes into sets of one
+size; a collective stays within a group.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -32,14 +32,14 @@ Groups = Sequence[Sequence[int]] | None
 
 
 def names_of(axis_name: Names) -> tuple[Any, ...]:
-    """One name or several, as a tuple."""
+    """Return one or several names as a tuple."""
     return tuple(axis_name) if isinstance(axis_name, list | tuple) else (axis_name,)
 
 
 def axis_size(axis_name: Names) -> int:
-    """How many lanes a named batch axis has; of several names, the product.
+    """Return the size of a named batch axis; for several names, the product.
 
-    Raises ArgumentError for an axis_name that is not there. Returns a Python integer.
+    Raises ArgumentError for an unknown axis_name. Returns a Python integer.
 
     >>> tracer.vmap(lambda x: x / tracer.lax.axis_size("i"), axis_name="i")(tnp.asarray([1.0, 3.0]))
     Array([0.5, 1.5], f64)
@@ -51,9 +51,9 @@ def axis_size(axis_name: Names) -> int:
 
 
 def axis_index(axis_name: Names) -> Array:
-    """The number of the lane along a named batch axis: int32 []. Of several names, the last counts fastest.
+    """Return the index of the lane along a named batch axis: int32 []. Of several names, the last counts fastest.
 
-    Raises ArgumentError for an axis_name that is not there.
+    Raises ArgumentError for an unknown axis_name.
 
     >>> tracer.vmap(lambda x: x * tracer.lax.axis_index("i"), axis_name="i")(tnp.asarray([5, 5]))
     Array([0, 5], i64)
@@ -67,7 +67,9 @@ def axis_index(axis_name: Names) -> Array:
 
 
 def checked_groups(operation: str, axis_name: Names, groups: Groups) -> tuple[tuple[int, ...], ...]:
-    """Groups as tuples; without any, all lanes as one. Raises ArgumentError unless they part the lanes."""
+    """Return the groups as tuples; by default one group of all lanes. Raises ArgumentError unless they partition the
+    lanes.
+    """
     total = axis_size(axis_name)
     if groups is None:
         return (tuple(range(total)),)
@@ -75,7 +77,7 @@ def checked_groups(operation: str, axis_name: Names, groups: Groups) -> tuple[tu
     if sorted(lane for part in parts for lane in part) != list(range(total)) or len(set(map(len, parts))) > 1:
         raise ArgumentError(
             message(
-                f"{operation}{here()}: axis_index_groups part the {total} lanes into groups of one size",
+                f"{operation}{here()}: axis_index_groups partition the {total} lanes into groups of one size",
                 f"got {[list(part) for part in parts]}",
                 help="name every lane once, counted from 0",
             )
@@ -84,7 +86,7 @@ def checked_groups(operation: str, axis_name: Names, groups: Groups) -> tuple[tu
 
 
 def own_group(x: Array, axis_name: Names, groups: tuple[tuple[int, ...], ...]) -> Array:
-    """The values of all lanes of the lane's group, in its order: [group, *s]."""
+    """Return the values of all lanes of the lane's group, in group order: [group, *s]."""
     every = x
     for name in reversed(names_of(axis_name)):
         size = size_of_axis("all_gather", name)
@@ -95,20 +97,20 @@ def own_group(x: Array, axis_name: Names, groups: tuple[tuple[int, ...], ...]) -
     return rows(every, by_lane(axis_name, {lane: group for group in groups for lane in group}))
 
 
-def rows(every: Array, places: Array) -> Array:
-    """Those rows of [n, *s] that an array of numbers names: [k, *s]."""
+def rows(every: Array, positions: Array) -> Array:
+    """Return the rows of [n, *s] at an array of indices [k]: [k, *s]."""
     numbers = GatherDimensionNumbers(tuple(range(1, every.ndim)), (0,), (0,))
-    indices = reshape(places, (*places.shape, 1))
+    indices = reshape(positions, (*positions.shape, 1))
     mode = GatherScatterMode.PROMISE_IN_BOUNDS
     return gather(every, indices, numbers, (1, *every.shape[1:]), mode=mode)
 
 
-def place_in_group(axis_name: Names, groups: tuple[tuple[int, ...], ...]) -> Array:
-    """Where the lane stands in its group: int64 []."""
-    return by_lane(axis_name, {lane: place for group in groups for place, lane in enumerate(group)})
+def index_in_group(axis_name: Names, groups: tuple[tuple[int, ...], ...]) -> Array:
+    """Return the index of the lane in its group: int64 []."""
+    return by_lane(axis_name, {lane: index for group in groups for index, lane in enumerate(group)})
 
 
 def by_lane(axis_name: Names, table: dict[int, Any]) -> Array:
-    """The lane's entry of a table of integers, or of rows of them."""
+    """Return the lane's entry of a table of integers, or of rows of integers."""
     entries = as_array(np.asarray([table[lane] for lane in range(len(table))], dtypes.I64))
     return dynamic_index_in_dim(entries, axis_index(axis_name), 0, keepdims=False)

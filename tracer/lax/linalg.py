@@ -1,7 +1,7 @@
 """`tracer.lax.linalg`: factorisations of stacks of matrices, and triangular systems, with JAX's names.
 
-They compute in f32, f64, c64 and c128, and never raise for what the values are: a matrix that is not positive definite
-has a factor of NaN, a singular one a zero on the diagonal of U.
+They compute in f32, f64, c64 and c128, and never raise for values: a matrix that is not positive definite has a factor
+of NaN, and a singular one a zero on the diagonal of U.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ __all__ = ["cholesky", "lu", "lu_pivots_to_permutation", "triangular_solve"]
 
 
 def cholesky(x: Any, *, symmetrize_input: bool = True) -> Array:
-    """The lower triangular L with L L^H = x, of Hermitian positive definite matrices, zeros above its diagonal.
+    """Return the lower triangular L with L L^H = x, for Hermitian positive definite x; zeros above its diagonal.
 
-    x: [*s, n, n]. symmetrize_input: factors (x + x^H) / 2, else what the lower triangle of x says. Of a matrix that is
-    not positive definite the triangle is NaN. Returns x's shape and dtype.
+    x: [*s, n, n]. symmetrize_input: factor (x + x^H) / 2, else read the lower triangle alone. If x is not positive
+    definite, the triangle is NaN. Returns x's shape and dtype.
 
     >>> tracer.lax.linalg.cholesky(tnp.asarray([[4.0, 2.0], [2.0, 5.0]]))
     Array([[2., 0.],
@@ -49,11 +49,11 @@ def cholesky(x: Any, *, symmetrize_input: bool = True) -> Array:
 
 
 def lu(x: Any) -> tuple[Array, Array, Array]:
-    """The factors of matrices with rows exchanged: x[permutation] = L U.
+    """Factor matrices with row exchanges: x[permutation] = L U.
 
-    x: [*s, m, n]. Returns (factors, pivots, permutation): factors [*s, m, n] has U on and above the diagonal and L,
-    whose diagonal is 1, below; step i exchanged row i and row pivots[i] (i32 [*s, min(m, n)]), and permutation (i32
-    [*s, m]) is what all steps make of the rows.
+    x: [*s, m, n]. Returns (factors, pivots, permutation). factors [*s, m, n] has U on and above the diagonal and L,
+    with unit diagonal, below. Step i exchanged row i and row pivots[i] (i32 [*s, min(m, n)]). permutation (i32 [*s, m])
+    is the product of all exchanges.
 
     >>> factors, pivots, permutation = tracer.lax.linalg.lu(tnp.asarray([[1.0, 2.0], [4.0, 4.0]]))
     >>> factors
@@ -66,7 +66,7 @@ def lu(x: Any) -> tuple[Array, Array, Array]:
 
 
 def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
-    """The permutation that exchanging row i and row pivots[i], in order, makes of so many rows.
+    """Return the permutation of `permutation_size` rows made by exchanging row i and row pivots[i], in order.
 
     pivots: integers [*s, k], k <= permutation_size. Returns i32 [*s, permutation_size].
 
@@ -85,7 +85,7 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
             )
         )
     rank, whole = len(stack), (*stack, permutation_size)
-    places = broadcasted_iota(dtypes.I32, whole, len(stack))
+    rows = broadcasted_iota(dtypes.I32, whole, len(stack))
 
     def spread(x: Any) -> Any:
         return broadcast_in_dim(x, whole, tuple(range(len(x.shape))))
@@ -94,21 +94,21 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
         at = [*[0] * rank, i]
         other = convert_element_type(dynamic_slice(steps, at, (*stack, 1)), dtypes.I32)
         mine, theirs = dynamic_slice(order, at, (*stack, 1)), take_along(order, other, rank)
-        moved = select(eq(places, spread(other)), spread(mine), order)
-        return select(eq(places, spread(convert_element_type(i, dtypes.I32))), spread(theirs), moved)
+        moved = select(eq(rows, spread(other)), spread(mine), order)
+        return select(eq(rows, spread(convert_element_type(i, dtypes.I32))), spread(theirs), moved)
 
-    return fori_loop(0, count, exchange, places)  # type: ignore[no-any-return]  # the tree that entered
+    return fori_loop(0, count, exchange, rows)  # type: ignore[no-any-return]  # the tree that entered
 
 
 def triangular_solve(
     a: Any, b: Any, *, left_side: bool = False, lower: bool = False, transpose_a: bool = False,
     conjugate_a: bool = False, unit_diagonal: bool = False,
 ) -> Array:  # fmt: skip
-    """The X with op(a) X = b (`left_side`) or X op(a) = b, for triangular a.
+    """Solve op(a) X = b (`left_side`) or X op(a) = b for X, with triangular a.
 
-    a: [*s, n, n], of which the triangle that `lower` says is read, without its diagonal if `unit_diagonal`;
-    transpose_a, conjugate_a: what op is, neither by default. b: [*s, n, k] on the left, [*s, k, n] on the right, or a
-    vector [*s, n]. Returns X of the shape and dtype of b.
+    a: [*s, n, n]; only the triangle chosen by `lower` is read, without its diagonal if `unit_diagonal`; transpose_a,
+    conjugate_a: whether op transposes and conjugates, neither by default. b: [*s, n, k] on the left, [*s, k, n] on the
+    right, or a vector [*s, n]. Returns X of the shape and dtype of b.
 
     >>> a = tnp.asarray([[2.0, 0.0], [1.0, 4.0]])
     >>> tracer.lax.linalg.triangular_solve(a, tnp.asarray([2.0, 9.0]), left_side=True, lower=True)

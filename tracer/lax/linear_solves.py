@@ -1,4 +1,4 @@
-"""Linear equations given by functions, differentiated by what their solutions satisfy: `custom_linear_solve`."""
+"""Linear equations given by functions: `custom_linear_solve`, differentiated implicitly."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ Solve = Callable[[Callable[[Tree], Tree], Tree], Tree]
 
 
 class _Map(NamedTuple):
-    """A function of trees like the right-hand side, as a program of (what it closes over..., leaves...)."""
+    """A function of trees like the right-hand side, as a program of (captured arrays..., leaves...)."""
 
     program: Program
     captured: list[Array]
-    aux: Any = None  # the structure of what is returned besides
+    aux: Any = None  # structure of aux
 
     def of_trees(self, structure: Any) -> Callable[[Tree], Tree]:
         def apply(x: Tree) -> Tree:
@@ -44,14 +44,16 @@ def custom_linear_solve(
     matvec: Callable[[Tree], Tree], b: Tree, solve: Solve, transpose_solve: Solve | None = None,
     symmetric: bool = False, has_aux: bool = False,
 ) -> Any:  # fmt: skip
-    """The x with matvec(x) = b that `solve` finds, differentiable in b and in what `matvec` closes over.
+    """Solve matvec(x) = b for x by `solve`, differentiable in b and in the arrays that `matvec` closes over.
 
-    matvec: a linear function from trees like b, of arrays [*s], to such. solve(matvec, b): the solution, a tree like b,
-    or (solution, aux) if `has_aux`; it is not differentiated, and aux has no derivative. transpose_solve(vecmat, ct):
-    the same for the transposed map, which derivatives in reverse need, unless the map is `symmetric`. Returns what
-    `solve` does. Raises ArgumentError where a function returns another tree, other shapes or other dtypes.
+    matvec: a linear function from trees like b, of arrays [*s], to such trees. solve(matvec, b): the solution, a tree
+    like b, or (solution, aux) if `has_aux`; it is not differentiated, and aux has no derivative.
+    transpose_solve(vecmat, ct): the solution for the transposed map, needed by derivatives in reverse unless the map is
+    `symmetric`. Returns the result of `solve`. Raises ArgumentError where a function returns another tree, other shapes
+    or other dtypes.
 
-    With A x = b, dx = A^-1 (db - dA x), and the cotangent of b is A^-T that of x: derivatives are solutions.
+    With A x = b, dx = A^-1 (db - dA x), and the cotangent of b is A^-T times the cotangent of x: derivatives are
+    solutions.
 
     >>> def divided(a, b):
     ...     return tracer.lax.custom_linear_solve(lambda x: a * x, b, lambda mv, b: b / mv(1.0), symmetric=True)
@@ -94,7 +96,7 @@ def _solving(solve: Solve, linear: _Map, types: list[Type], structure: Any, name
 def _staged(
     function: Callable[[Tree], Any], types: list[Type], structure: Any, name: str, has_aux: bool = False
 ) -> _Map:
-    """The function as a program. Raises ArgumentError unless it returns a tree like its argument."""
+    """Stage the function as a program. Raises ArgumentError unless it returns a tree like its argument."""
     what = f"{name} of custom_linear_solve"
     extra: list[Any] = [None]
 

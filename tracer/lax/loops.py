@@ -32,13 +32,13 @@ from tracer.transforms.functions import call_rule, check_callable, flatten_argum
 def while_loop(
     cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any, *, memory: int | None = None
 ) -> Any:
-    """Repeat `val = body_fun(val)` while `cond_fun(val)` holds, from `init_val`, a tree of arrays; the last val.
+    """Repeat `val = body_fun(val)` from `init_val` while `cond_fun(val)` holds, and return the last val.
 
-    The number of steps is known only at run time. The body returns the structure, shapes and dtypes that it takes;
-    Python numbers in `init_val` take on the dtypes that it returns. cond_fun returns one bool [].
-    memory: bytes that the derivative in reverse may keep of the steps, `config.loop_memory` if None. Where the steps'
-    residuals do not fit, it keeps checkpoints and runs parts of the loop again.
-    Raises CarryTypeError where the types do not agree.
+    init_val: a tree of arrays. The number of iterations is known only at run time. The body returns the structure,
+    shapes and dtypes that it takes; Python numbers in `init_val` take the dtypes that it returns. cond_fun returns one
+    bool []. memory: bytes of residuals that the derivative in reverse may keep, `config.loop_memory` if None; where
+    they do not fit, it keeps checkpoints and reruns parts of the loop. Raises CarryTypeError where the types do not
+    agree.
 
     >>> tracer.lax.while_loop(lambda x: x < 100.0, lambda x: 2.0 * x, 3.0)
     Array(192., f64*)
@@ -67,7 +67,7 @@ def _while_loop(functions: Sequence[Callable[[Any], Any]], memory: int | None, i
 
 
 def _loop_memory(name: str, given: int | None) -> int:
-    """The limit as the primitive takes it: 0 for none."""
+    """Return the limit in bytes as the primitive takes it: 0 for none."""
     if given is None:
         return config.loop_memory or 0
     try:
@@ -92,14 +92,14 @@ def fori_loop(
     lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int | bool | None = None,
     memory: int | None = None,
 ) -> Any:  # fmt: skip
-    """Repeat `val = body_fun(i, val)` for i from lower to upper (excluded); the last val.
+    """Repeat `val = body_fun(i, val)` for i from lower to upper (excluded), and return the last val.
 
-    With bounds known while tracing it is a `scan`, else, or with a limit of memory, a `while_loop`. unroll: as in
-    `scan`, and only there. memory: as in `while_loop`.
+    With concrete bounds it is a `scan`; otherwise, or with a limit of memory, a `while_loop`. unroll: as in `scan`, and
+    only there. memory: as in `while_loop`.
 
-    lower, upper: integers or integer arrays []; init_val: a tree of arrays of any shapes, which body_fun returns
-    again, with i an integer []: of int64, and weak, where both bounds are known, else of their dtype. Raises
-    CarryTypeError where it does not, ArgumentError for bounds that are no integers.
+    lower, upper: integers or integer arrays []; init_val: a tree of arrays of any shapes, which body_fun returns again;
+    i: an integer [], weak int64 for concrete bounds, else of their dtype. Raises CarryTypeError where it does not,
+    ArgumentError for bounds that are not integers.
 
     >>> tracer.lax.fori_loop(0, 5, lambda i, total: total + i, 0)
     Array(10, i64*)
@@ -121,7 +121,8 @@ def _fori_loop(
         raise ArgumentError(message(text, help="leave unroll out, or pass the bounds as Python integers"))
     carry = Carry("fori_loop", body_fun, 1, init_val)
     low, high = _bounds(as_array(lower, "fori_loop"), as_array(upper, "fori_loop"))
-    if first is not None and limit is not None:  # the index counts as a Python number does, whatever the bounds are
+    if first is not None and limit is not None:
+        # The index counts like a Python number, even for bounds of a fixed dtype
         low, high = as_array(first), as_array(limit)
     arguments = trees.tuple_of(*_BOUNDS, carry.structure)
 
@@ -141,7 +142,7 @@ def _fori_loop(
     kept = _loop_memory("fori_loop", memory)
     if first is not None and limit is not None and (not kept or unroll is not None):
         length = max(0, limit - first)
-        steps = _steps_a_round("fori_loop", False if unroll is None else unroll, length)
+        steps = _steps_per_iteration("fori_loop", False if unroll is None else unroll, length)
         results = scan_program(body.program, body.constants, values, [], length=length, unroll=steps)
     else:
         cond = stage_body(lambda i, end, _: lt(i, end), arguments, [x.type for x in values], "fori_loop")
@@ -153,7 +154,7 @@ _BOUNDS = [trees.flatten(0)[1]] * 2  # two leaves
 
 
 def _bounds(low: Array, high: Array) -> tuple[Array, Array]:
-    """Both bounds as integers of one dtype; the lower one, which the index begins with, weak where it is so in it."""
+    """Return both bounds as integers of one dtype; the lower one, where the index starts, keeps its weak flag."""
     if not (dtypes.is_integer(low.dtype) and dtypes.is_integer(high.dtype)) or low.ndim or high.ndim:
         raise ArgumentError(
             message(
@@ -170,7 +171,7 @@ def _bounds(low: Array, high: Array) -> tuple[Array, Array]:
 
 
 def _known_bound(bound: Any) -> int | None:
-    """A bound as a Python integer, if it is known while tracing and stays so."""
+    """Return a concrete bound as a Python integer, or None."""
     if isinstance(bound, Array):
         bound = concrete_value(bound) if state.staging is None else None
     if isinstance(bound, np.ndarray) and bound.ndim == 0:
@@ -184,12 +185,11 @@ def scan(
     f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, length: int | None = None,
     reverse: bool = False, unroll: int | bool = 1, _split_transpose: bool = False,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Carry a value along axis 0 of `xs`: `carry, y = f(carry, x)` for each slice; (last carry, stacked ys).
+    """Carry a value along axis 0 of `xs`, `carry, y = f(carry, x)`, and return (last carry, stacked ys).
 
-    init: a tree of arrays [*s]; xs, ys: trees of arrays [n, ...]; `xs=None` repeats `length` times. reverse: from
-    the last slice to the first. unroll: how many steps a round of the compiled loop takes; True for all of them,
-    without a loop. Raises CarryTypeError where f does not return the carry's types, ShapeError where the xs differ
-    in length.
+    init: a tree of arrays [*s]; xs, ys: trees of arrays [n, ...]; `xs=None` repeats `length` times. reverse: from the
+    last slice to the first. unroll: steps per iteration of the compiled loop; True for all of them, without a loop.
+    Raises CarryTypeError where f does not return the carry's types, ShapeError where the xs differ in length.
 
     >>> tracer.lax.scan(lambda c, x: (c + x, c * x), 0.0, tnp.arange(4.0))
     (Array(6., f64), Array([0., 0., 2., 9.], f64))
@@ -218,20 +218,20 @@ def _scan(
     body = fixpoint(carry, stage_with, 0)
     results = scan_program(
         body.program, body.constants, carry.values, slices, length=size, reverse=reverse,
-        unroll=_steps_a_round("scan", unroll, size),
+        unroll=_steps_per_iteration("scan", unroll, size),
     )  # fmt: skip
     count = len(carry.values)
     last, stacked = trees.unflatten(body.structure, [*results[:count], *results[count:]])
     return last, stacked
 
 
-def _steps_a_round(name: str, unroll: Any, length: int) -> int:
-    """The argument `unroll` as a number of steps."""
+def _steps_per_iteration(name: str, unroll: Any, length: int) -> int:
+    """Return the argument `unroll` as a number of steps."""
     if isinstance(unroll, bool | np.bool_):
         return max(1, length) if unroll else 1
     if not isinstance(unroll, int | np.integer) or unroll < 1:
         text = f"{name}{here()}: unroll is a number of steps, 1 or more, or True for all"
-        raise ArgumentError(message(text, f"got {unroll!r}", help="leave it out for one step a round"))
+        raise ArgumentError(message(text, f"got {unroll!r}", help="leave it out for one step an iteration"))
     return int(unroll)
 
 
@@ -249,7 +249,7 @@ def _check_pair(body: Body, carry: Carry) -> None:
 
 
 def scan_length(slices: list[Array], xs: Any, given: int | None, what: str = "scan") -> int:
-    """The length that the xs have in common, and that is given, if it is. what: the function that errors speak of."""
+    """Return the common length of the xs and of `length`, if given. what: the function's name, for errors."""
     names = trees.leaf_names(xs, "xs")
     if any(x.ndim == 0 for x in slices):
         name = next(name for name, x in zip(names, slices, strict=True) if x.ndim == 0)
@@ -262,14 +262,16 @@ def scan_length(slices: list[Array], xs: Any, given: int | None, what: str = "sc
         if sizes["length"] < 0:
             raise ArgumentError(
                 message(
-                    f"{what}{here()}: the length is 0 or more", f"got {given}", help="max(0, n) of what may be less"
+                    f"{what}{here()}: the length is 0 or more",
+                    f"got {given}",
+                    help="use max(0, n) where n may be negative",
                 )
             )
     if not sizes:
         scans = what == "scan"
         raise ArgumentError(
             message(
-                f"{what}{here()}: how often to repeat is unknown",
+                f"{what}{here()}: the number of iterations is unknown",
                 "got neither xs nor length" if scans else "got no arrays",
                 help="give length=n" if scans else "give arrays with an axis",
             )

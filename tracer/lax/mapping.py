@@ -1,4 +1,4 @@
-"""`map`: a function of every slice, one after another or so many at once."""
+"""`map`: a function applied to every slice, sequentially or in batches."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tracer.transforms.vectorize import vmap
 
 
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
-    """`f` of every slice of xs along axis 0, one after another, the results stacked.
+    """Apply `f` to every slice of xs along axis 0, sequentially, and stack the results.
 
-    batch_size: so many at once, by `vmap`; the last batch may be smaller. Raises ArgumentError unless it is positive.
+    batch_size: slices at a time, by `vmap`; the last batch may be smaller. Raises ArgumentError unless it is positive.
 
     xs: a tree of arrays [n, ...]. Returns the tree of f's results, each [n, ...].
 
@@ -49,7 +49,7 @@ def _map(functions: Sequence[Callable[[Any], Any]], batch_size: int | None, xs: 
 
 
 def _applied(f: Callable[[Any], Any], x: Any) -> Any:
-    """f(x), whose mistakes are called `map`'s."""
+    """Call f(x); errors about the call name `map`."""
     what = "the function of map"
     values, structure = as_outputs(call_rule(f, (x,), what), what)
     return trees.unflatten(structure, values)

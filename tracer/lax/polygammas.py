@@ -1,4 +1,4 @@
-"""`polygamma` of orders in an array, which are known while tracing."""
+"""`polygamma` of concrete orders in an array."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tracer.trace.source import here
 
 
 def polygamma(m: Any, x: Any) -> Array:
-    """The m-th derivative of digamma.
+    """Return the m-th derivative of digamma.
 
-    m: an integer, or an array of x's type that holds whole numbers known while tracing. At 0, -1, -2, ... infinite for
-    odd orders, NaN for even ones. Raises ArgumentError for orders that are traced, below 0 or no whole numbers.
+    m: an integer, or an array of x's type with concrete whole values. At 0, -1, -2, ... the result is infinite for odd
+    orders, NaN for even ones. Raises ArgumentError for orders that are traced, negative or not whole.
 
     x: floats [*s]. Returns the same type, [*s]. Raises DTypeError for other dtypes.
 
@@ -56,7 +56,7 @@ def _order(m: Any) -> int:
 def _not_known(got: str) -> ArgumentError:
     return ArgumentError(
         message(
-            f"polygamma{here()}: orders are whole numbers from 0 on that are known while tracing",
+            f"polygamma{here()}: orders must be concrete whole numbers, 0 or more",
             f"got {got}",
             help="give the order as a Python integer; under vmap and jit, take it from outside",
         )

@@ -17,13 +17,13 @@ from tracer.transforms.functions import as_output, call_rule, check_callable, fl
 
 
 def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
-    """All prefixes e0, e0∘e1, e0∘e1∘e2, ... along an axis, for an associative operation `fn(a, b)` on trees of slices.
+    """Return all prefixes e0, e0∘e1, e0∘e1∘e2, ... along an axis, for an associative `fn(a, b)` on trees of slices.
 
-    fn works on many pairs at once, along the axis; reverse: suffixes in place of prefixes; axis: by default the first.
+    fn works on many pairs at once, along the axis; reverse: suffixes instead of prefixes; axis: by default the first.
     Blelloch 1990, "Prefix sums and their applications".
 
     elems: a tree of arrays [..., n, ...] of one n. Returns the same tree and types. Raises ShapeError for several n,
-    CarryTypeError where fn returns other types than it takes, AxisError for no such axis.
+    CarryTypeError where fn returns other types than it takes, AxisError if there is no such axis.
 
     >>> tracer.lax.associative_scan(lambda a, b: a + b, tnp.arange(4))
     Array([0, 1, 3, 6], i64)
@@ -55,7 +55,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
 
 
 def _check_result(outputs: list[Any], found: Any, structure: Any, xs: list[Array], elems: Any) -> None:
-    """Raise CarryTypeError unless fn gives what it takes."""
+    """Raise CarryTypeError unless fn returns the types that it takes."""
     if found != structure:
         path, given, returned = trees.parting(structure, found, "elems")
         raise CarryTypeError(
@@ -80,7 +80,7 @@ def _check_result(outputs: list[Any], found: Any, structure: Any, xs: list[Array
 def _prefixes(
     combine: Callable[[list[Array], list[Array]], list[Array]], xs: list[Array], axes: list[int]
 ) -> list[Array]:
-    """Neighbours are combined, their prefixes found, and the elements between filled in."""
+    """Combine neighbours, find the prefixes of the pairs, and fill in the elements between."""
     n = xs[0].shape[axes[0]]
     if n < 2:
         return xs
@@ -106,7 +106,7 @@ def _part(x: Array, axis: int, start: int, limit: int, step: int) -> Array:
 
 
 def _interleaved(even: Array, odd: Array, axis: int) -> Array:
-    """even[0], odd[0], even[1], odd[1], ...; there may be one more of the even ones."""
+    """Return even[0], odd[0], even[1], odd[1], ...; `even` may have one more."""
     n = odd.shape[axis]
     pairs = concatenate([expand_dims(_part(x, axis, 0, n, 1), (axis + 1,)) for x in (even, odd)], axis + 1)
     joined = reshape(pairs, (*odd.shape[:axis], 2 * n, *odd.shape[axis + 1 :]))

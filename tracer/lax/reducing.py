@@ -1,4 +1,4 @@
-"""`reduce` and `reduce_window` with a user's function; known ones become the primitives that reduce by them."""
+"""`reduce` and `reduce_window` by a user's function; single operations become reduction primitives."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from tracer.trace.trace import bind
 from tracer.transforms.batch import batch_program
 from tracer.transforms.functions import check_callable, flatten_arguments
 
-# What joins two elements: the reduction by it, and for windows the primitive and its operation.
+# By the operation on two elements: its reduction, and for windows the primitive and the operation's name
 _REDUCTIONS: Final = {
     add_p: reduce_sum, mul_p: reduce_prod, max_p: reduce_max, min_p: reduce_min, and_p: reduce_and, or_p: reduce_or,
     xor_p: reduce_xor,
@@ -60,14 +60,14 @@ def reduce(
     operands: Any, init_values: Any, computation: Callable[[Any, Any], Any], dimensions: Sequence[int],
     out_sharding: None = None,
 ) -> Any:  # fmt: skip
-    """Join the elements along `dimensions` by an associative function of two scalars, from `init_values` on.
+    """Join the elements along `dimensions` by an associative function of two scalars, starting from `init_values`.
 
     operands: an array [*s], or a tree of arrays of one shape; init_values: a scalar for each. computation takes two
     trees of scalars and returns one. Returns the tree with arrays [*s minus dimensions]. One array under a single
-    operation (add, mul, max, min, and, or, xor) is reduced by its primitive; otherwise neighbours are joined in
-    pairs, many at once. out_sharding: there is one device, so None.
-    Without dimensions, the operands as they are: nothing is joined, not even with `init_values`.
-    Raises ShapeError where shapes differ, CarryTypeError unless the function returns the types that it takes.
+    operation (add, mul, max, min, and, or, xor) is reduced by its primitive; otherwise neighbours are joined in pairs,
+    many at once. out_sharding: there is one device, so None. Without dimensions, the operands are returned unchanged,
+    not even joined with `init_values`. Raises ShapeError where shapes differ, CarryTypeError unless the function
+    returns the types that it takes.
 
     >>> tracer.lax.reduce(tnp.asarray([1.0, 2.0, 3.0]), 0.0, lambda a, b: a + b, (0,))
     Array(6., f64)
@@ -82,7 +82,7 @@ def reduce(
 def _staged(
     what: str, operands: Any, init_values: Any, computation: Callable[[Any, Any], Any]
 ) -> tuple[list[Array], list[Array], trees.Structure, Body]:
-    """Operands, initial values of their dtypes, and the function of two trees of scalars as a program."""
+    """Return operands, initial values of their dtypes, and the function of two trees of scalars as a program."""
     check_callable(computation, what)
     xs, structure = flatten_arguments(operands, what, lambda: trees.leaf_names(operands, "operands"))
     starts, start_structure = flatten_arguments(init_values, what, lambda: trees.leaf_names(init_values, "init_values"))
@@ -111,7 +111,7 @@ def _staged(
 
 
 def operation_of(program: Program) -> Any:
-    """The primitive that is all of a function of two scalars, or None."""
+    """Return the single primitive that a function of two scalars consists of, or None."""
     if len(program.equations) != 1 or len(program.inputs) != 2:
         return None
     (equation,) = program.equations
@@ -144,7 +144,7 @@ def _reduced(xs: list[Array], starts: list[Array], body: Body, axes: Sequence[in
 
 
 def _joined(body: Body, first: Sequence[Any], second: Sequence[Any]) -> list[Any]:
-    """The function on many pairs at once."""
+    """Return the function vectorised over many pairs."""
     batched = (False,) * len(body.constants) + (True,) * (len(first) + len(second))
     program = batch_program(body.program, batched, first[0].shape[0], instantiate=True).program
     return evaluate(program, [*body.constants, *first, *second])
@@ -155,13 +155,13 @@ def reduce_window(
     window_strides: Sequence[int] | None = None, padding: str | Sequence[tuple[int, int]] = "VALID",
     base_dilation: Sequence[int] | None = None, window_dilation: Sequence[int] | None = None,
 ) -> Any:  # fmt: skip
-    """Join the elements of every place of a window, by an associative function of two scalars: pooling.
+    """Join the elements of every window by an associative function of two scalars: pooling.
 
-    operand: an array [*s], or a tree of arrays of one shape; init_value: a scalar for each, which padding holds as
-    well. computation: as of `reduce`. window_dimensions, window_strides, window_dilation, base_dilation: an integer for
-    every axis, the last of the operand; padding: pairs (before, after), or "SAME", "SAME_LOWER", "VALID". Returns
-    arrays [*places]. add, max and min, from their neutral element, are primitives with fast gradients: of equal
-    extremes the first one has the derivative. Raises as `reduce` does, ArgumentError for settings of the wrong length.
+    operand: an array [*s], or a tree of arrays of one shape; init_value: a scalar for each, also the value of padding.
+    computation: as of `reduce`. window_dimensions, window_strides, window_dilation, base_dilation: an integer for every
+    axis, the last of the operand; padding: pairs (before, after), or "SAME", "SAME_LOWER", "VALID". Returns arrays
+    [*windows]. add, max and min, from their neutral element, are primitives with fast gradients: of equal extrema the
+    first one has the derivative. Raises as `reduce` does, ArgumentError for settings of the wrong length.
 
     >>> x = tnp.asarray([[1.0, 2.0, 5.0], [4.0, 3.0, 0.0]])
     >>> tracer.lax.reduce_window(x, -tnp.inf, tracer.lax.max, (2, 2), (1, 1), "VALID")
@@ -192,7 +192,7 @@ def reduce_window(
 
 
 def _check_settings(sizes: Sequence[int], window: Any, strides: Any, pads: Any, base: Any, spread: Any) -> None:
-    """As the primitives check them."""
+    """Raise unless the settings are valid for the primitives."""
     params = {"window": window, "strides": strides, "padding": pads, "base_dilation": base, "window_dilation": spread}
     reduce_window_sum_p.infer(array_type(np.dtype("float64"), sizes), **params)
 
@@ -201,7 +201,7 @@ def pads_of(
     what: str, sizes: Sequence[int], window: Sequence[int], strides: Sequence[int], padding: Any, base: Sequence[int],
     spread: Sequence[int],
 ) -> tuple[tuple[int, int], ...]:  # fmt: skip
-    """The padding of every axis as pairs (before, after). Raises ArgumentError unless the settings fit the axes."""
+    """Return the padding of every axis as pairs (before, after). Raises ArgumentError unless the settings fit."""
     numbers = (window, strides, base, spread)
     counted = numbers if isinstance(padding, str) else (*numbers, padding)
     if any(len(given) != len(sizes) for given in counted) or any(n < 1 for given in numbers for n in given):
@@ -220,7 +220,7 @@ def pads_of(
 
 
 def _is_neutral(init_value: Any, op: ScalarOp, dtype: DType) -> bool:
-    """Whether an initial value is known while tracing, and changes nothing."""
+    """Return whether an initial value is concrete and the neutral element."""
     (start,), _ = trees.flatten(init_value)
     value = concrete_value(start) if isinstance(start, Array) else start
     if value is None:
@@ -233,10 +233,10 @@ def reduce_window_shape_tuple(
     padding: Sequence[tuple[int, int]], base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> tuple[int, ...]:  # fmt: skip
-    """The shape of a `reduce_window`'s result.
+    """Return the shape of a `reduce_window`'s result.
 
-    operand_shape: [*s]; window_dimensions, window_strides, padding, base_dilation, window_dilation: one entry an
-    axis. Returns a tuple, [*places].
+    operand_shape: [*s]; window_dimensions, window_strides, padding, base_dilation, window_dilation: one entry an axis.
+    Returns a tuple, [*windows].
 
     >>> tracer.lax.reduce_window_shape_tuple((5, 6), (2, 2), (1, 2), ((0, 0), (0, 0)))
     (4, 3)

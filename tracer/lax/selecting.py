@@ -1,4 +1,4 @@
-"""`select_and_scatter`: what flows back through pooling, each value to the element that its window had chosen."""
+"""`select_and_scatter`: the gradient of pooling, each value added to the element that its window selected."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tracer.trace.trace import as_literal
 
 
 def _last(locate: Callable[..., Any]) -> Callable[..., Any]:
-    """The same for the last of equal elements."""
+    """Return the index of the last selected element of each window."""
 
     def located(x: Any, axis: int, index_dtype: DType) -> Any:
         return sub(x.shape[axis] - 1, locate(rev(x, (axis,)), axis, index_dtype))
@@ -51,21 +51,20 @@ _SCATTERING: Final[dict[Primitive, Callable[..., Any]]] = {
     add_p: gather.scatter_add, mul_p: scattering.scatter_mul, min_p: scattering.scatter_min,
     max_p: scattering.scatter_max,
 }  # fmt: skip
-_OUTSIDE: Final = -1  # the place of padding
+_OUTSIDE: Final = -1  # the index of padding
 
 
 def select_and_scatter(
     operand: Any, select: Callable[[Any, Any], Any], window_dimensions: Sequence[int], window_strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]], source: Any, init_value: Any, scatter: Callable[[Any, Any], Any],
 ) -> Array:  # fmt: skip
-    """Every value of `source` joined to the element of `operand` that is chosen in the window of its place.
+    """Scatter every value of `source` to the element of `operand` selected in its window.
 
-    operand: an array [*s]; source: one [*places], of its dtype, as `reduce_window` with these settings would return.
-    select: `lax.ge` for the greatest element of a window, `lax.le` for the least: the first of equal ones, or the
-    first NaN; `lax.gt` and `lax.lt` for the last. scatter: how values meet, `lax.add`, `mul`, `min` or `max`, from
-    `init_value` everywhere. Padding is never chosen. The result has the operand's shape. With ge and add this is the
-    gradient of max pooling.
-    window_dimensions, window_strides: an integer an axis; padding: a pair for each, or a name.
+    operand: an array [*s]; source: [*windows], of its dtype, as `reduce_window` with these settings would return.
+    select: `lax.ge` for the largest element of a window, `lax.le` for the smallest: the first of equal ones, or the
+    first NaN; `lax.gt` and `lax.lt` for the last. scatter: how values combine, `lax.add`, `mul`, `min` or `max`, from
+    `init_value` everywhere. Padding is never selected. The result has the operand's shape. With ge and add this is the
+    gradient of max pooling. window_dimensions, window_strides: an integer an axis; padding: a pair for each, or a name.
     Raises ShapeError for a source of another shape, ArgumentError for other functions and settings of other lengths.
 
     The operation SelectAndScatter of XLA (https://openxla.org/xla/operation_semantics#selectandscatter).
@@ -91,14 +90,14 @@ def select_and_scatter(
 
     candidates = windows(x, as_literal(neutral(op, dtype), dtype))
     _check_source(values, candidates.shape[:rank], dtype)
-    places = windows(reshape(iota(dtypes.I64, x.size), x.shape), as_literal(_OUTSIDE, dtypes.I64))
+    indices = windows(reshape(iota(dtypes.I64, x.size), x.shape), as_literal(_OUTSIDE, dtypes.I64))
     start = broadcast_in_dim(convert_element_type(as_array(init_value), dtype), (x.size,), ())
     if not values.size:
         empty: Array = reshape(start, x.shape)
         return empty
-    first = broadcast_in_dim(locate(candidates, rank, dtypes.I64), places.shape, tuple(range(rank)))
-    chosen = eq(first, broadcasted_iota(dtypes.I64, places.shape, rank))
-    index = reshape(reduce_sum(choose(chosen, places, 0), (rank,)), (values.size, 1))
+    first = broadcast_in_dim(locate(candidates, rank, dtypes.I64), indices.shape, tuple(range(rank)))
+    chosen = eq(first, broadcasted_iota(dtypes.I64, indices.shape, rank))
+    index = reshape(reduce_sum(choose(chosen, indices, 0), (rank,)), (values.size, 1))
     numbers = ScatterDimensionNumbers((), (0,), (0,))
     mode = GatherScatterMode.FILL_OR_DROP
     result: Array = reshape(join(start, index, reshape(values, (values.size,)), numbers, mode=mode), x.shape)
@@ -106,23 +105,23 @@ def select_and_scatter(
 
 
 def _known(function: Any, table: Any, dtype: Any, what: str, wanted: str) -> Any:
-    """What stands for a function of two scalars: it must be one of a few operations."""
+    """Return the entry of `known` for a function of two scalars. Raises ArgumentError for unsupported operations."""
     _, pair = trees.flatten((0, 0))
     body = stage_body(function, pair, [array_type(dtype, ())] * 2, f"{what} of select_and_scatter")
     found = table.get(operation_of(body.program))
     if found is None:
         raise ArgumentError(
-            message(f"select_and_scatter{here()}: {what} is no operation that it knows", help=f"lax.{wanted}")
+            message(f"select_and_scatter{here()}: {what} is not a supported operation", help=f"lax.{wanted}")
         )
     return found
 
 
-def _check_source(source: Array, places: shapes.Shape, dtype: Any) -> None:
-    if source.shape != places or source.dtype != dtype:
+def _check_source(source: Array, wanted: shapes.Shape, dtype: Any) -> None:
+    if source.shape != wanted or source.dtype != dtype:
         raise ShapeError(
             message(
                 f"select_and_scatter{here()}: source has one value for every window",
-                f"expected {array_type(dtype, places)}, got {source.type}",
+                f"expected {array_type(dtype, wanted)}, got {source.type}",
                 help="its shape is that of reduce_window's result",
             )
         )

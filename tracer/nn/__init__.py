@@ -1,4 +1,4 @@
-"""`tracer.nn`: activation functions, attention, and how parameters begin, with JAX's names."""
+"""`tracer.nn`: activation functions, attention and initializers, with JAX's names."""
 
 from tracer.absent import absent
 from tracer.nn import initializers

@@ -1,4 +1,4 @@
-"""Activation functions at every element. Integers are cast to float; float16 and bfloat16 stay what they are."""
+"""Elementwise activation functions. Integers are cast to float; float16 and bfloat16 keep their dtype."""
 
 # mypy: disable-error-code="no-any-return"
 # (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
@@ -39,7 +39,7 @@ def _require_real(name: str, *values: Any) -> None:
 
 
 def _ordered(name: str, x: Any) -> Array:
-    """An array of real numbers, in the dtype that it has."""
+    """Return an array of real numbers in its own dtype. Raises DTypeError for complex numbers."""
     value = array_of(name, x)
     require_real(name, value.dtype, value)
     return value
@@ -54,7 +54,7 @@ _relu.defjvps(lambda tangent, output, x: select(gt(x, 0), tangent, 0))  # 0 at 0
 
 
 def relu(x: Any) -> Array:
-    """max(x, 0), of x's dtype; the derivative at 0 is 0.
+    """Return max(x, 0), in x's dtype; the derivative at 0 is 0.
 
     x: real numbers [*s]. Returns [*s].
 
@@ -65,7 +65,7 @@ def relu(x: Any) -> Array:
 
 
 def relu6(x: Any) -> Array:
-    """min(max(x, 0), 6); the derivative is 0 at both ends.
+    """Return min(max(x, 0), 6); the derivative is 0 at both ends.
 
     x: real numbers [*s]. Returns [*s], of x's dtype.
 
@@ -77,7 +77,7 @@ def relu6(x: Any) -> Array:
 
 
 def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Array:
-    """x above 0, negative_slope x below.
+    """Return x where it is positive, negative_slope x elsewhere.
 
     >>> tracer.nn.leaky_relu(tnp.asarray([-1.0, 2.0]))
     Array([-0.01,  2.  ], f64)
@@ -88,7 +88,7 @@ def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Array:
 
 
 def sigmoid(x: Any) -> Array:
-    """The logistic function 1 / (1 + exp(-x)), without overflow.
+    """Return the logistic function 1 / (1 + exp(-x)), without overflow.
 
     >>> tracer.nn.sigmoid(tnp.asarray([0.0, 1000.0]))
     Array([0.5, 1. ], f64)
@@ -97,7 +97,7 @@ def sigmoid(x: Any) -> Array:
 
 
 def log_sigmoid(x: Any) -> Array:
-    """log(sigmoid(x)), without overflow.
+    """Return log(sigmoid(x)), without overflow.
 
     >>> tracer.nn.log_sigmoid(tnp.asarray([-1000.0, 1000.0]))
     Array([-1000.,    -0.], f64)
@@ -106,7 +106,7 @@ def log_sigmoid(x: Any) -> Array:
 
 
 def softplus(x: Any) -> Array:
-    """log(1 + exp(x)), without overflow.
+    """Return log(1 + exp(x)), without overflow.
 
     >>> tracer.nn.softplus(tnp.asarray([-1000.0, 1000.0]))
     Array([   0., 1000.], f64)
@@ -115,7 +115,7 @@ def softplus(x: Any) -> Array:
 
 
 def sparse_plus(x: Any) -> Array:
-    """0 below -1, x above 1, and (x + 1)² / 4 between.
+    """Return 0 below -1, x above 1, and (x + 1)² / 4 between.
 
     >>> tracer.nn.sparse_plus(tnp.asarray([-2.0, 0.0, 2.0]))
     Array([0.  , 0.25, 2.  ], f64)
@@ -125,7 +125,7 @@ def sparse_plus(x: Any) -> Array:
 
 
 def sparse_sigmoid(x: Any) -> Array:
-    """0 below -1, 1 above 1, and (x + 1) / 2 between: the derivative of `sparse_plus`.
+    """Return 0 below -1, 1 above 1, and (x + 1) / 2 between: the derivative of `sparse_plus`.
 
     >>> tracer.nn.sparse_sigmoid(tnp.asarray([-2.0, 0.0, 2.0]))
     Array([0. , 0.5, 1. ], f64)
@@ -134,7 +134,7 @@ def sparse_sigmoid(x: Any) -> Array:
 
 
 def identity(x: Any) -> Array:
-    """x as an array.
+    """Return x as an array.
 
     x: numbers or bools [*s]. Returns [*s], of x's dtype.
 
@@ -145,7 +145,7 @@ def identity(x: Any) -> Array:
 
 
 def squareplus(x: Any, b: Any = 4) -> Array:
-    """(x + sqrt(x² + b)) / 2: Barron 2021, arXiv:2112.11687.
+    """Return (x + sqrt(x² + b)) / 2: Barron 2021, arXiv:2112.11687.
 
     >>> tracer.nn.squareplus(tnp.asarray([0.0]))
     Array([1.], f64)
@@ -156,7 +156,7 @@ def squareplus(x: Any, b: Any = 4) -> Array:
 
 
 def soft_sign(x: Any) -> Array:
-    """x / (1 + |x|).
+    """Return x / (1 + |x|).
 
     >>> tracer.nn.soft_sign(tnp.asarray([-1.0, 3.0]))
     Array([-0.5 ,  0.75], f64)
@@ -166,7 +166,7 @@ def soft_sign(x: Any) -> Array:
 
 
 def silu(x: Any) -> Array:
-    """x sigmoid(x), also called swish: Elfwing, Uchibe & Doya 2017, arXiv:1702.03118.
+    """Return x sigmoid(x), also called swish: Elfwing, Uchibe & Doya 2017, arXiv:1702.03118.
 
     >>> tracer.nn.silu(tnp.asarray([0.0, 1000.0]))
     Array([   0., 1000.], f64)
@@ -179,7 +179,7 @@ swish = silu
 
 
 def mish(x: Any) -> Array:
-    """x tanh(softplus(x)): Misra 2019, arXiv:1908.08681.
+    """Return x tanh(softplus(x)): Misra 2019, arXiv:1908.08681.
 
     >>> tracer.nn.mish(tnp.asarray([0.0, 1000.0]))
     Array([   0., 1000.], f64)
@@ -189,9 +189,9 @@ def mish(x: Any) -> Array:
 
 
 def gelu(x: Any, approximate: bool = True) -> Array:
-    """x Φ(x), with the normal distribution function Φ: Hendrycks & Gimpel 2016, arXiv:1606.08415.
+    """Return x Φ(x), with the normal distribution function Φ: Hendrycks & Gimpel 2016, arXiv:1606.08415.
 
-    approximate: by x / 2 (1 + tanh(√(2/π) (x + 0.044715 x³))), else by erf.
+    approximate: whether to compute x / 2 (1 + tanh(√(2/π) (x + 0.044715 x³))); otherwise Φ is computed by erf.
 
     >>> tracer.nn.gelu(tnp.asarray([-1.0, 0.0, 1.0]), approximate=False)
     Array([-0.15865525,  0.        ,  0.84134475], f64)
@@ -203,7 +203,7 @@ def gelu(x: Any, approximate: bool = True) -> Array:
 
 
 def log1mexp(x: Any) -> Array:
-    """log(1 - exp(-x)), exact for x > 0 of any size: Mächler 2012. NaN below 0.
+    """Return log(1 - exp(-x)), exact for x > 0 of any size: Mächler 2012. NaN below 0.
 
     >>> tracer.nn.log1mexp(tnp.asarray([1e-20, 1.0, 50.0]))
     Array([-4.60517019e+01, -4.58675145e-01, -1.92874985e-22], f64)
@@ -214,7 +214,7 @@ def log1mexp(x: Any) -> Array:
 
 
 def glu(x: Any, axis: int = -1) -> Array:
-    """The first half of an axis times the sigmoid of the second.
+    """Multiply the first half of an axis by the sigmoid of the second.
 
     x: real [..., 2 n, ...]; axis: by default the last. Returns floats [..., n, ...]; integers are cast. Raises
     ShapeError for an axis of odd size. Dauphin et al. 2017, arXiv:1612.08083.
@@ -230,7 +230,8 @@ def glu(x: Any, axis: int = -1) -> Array:
 
 
 def elu(x: Any, alpha: Any = 1.0) -> Array:
-    """x above 0, alpha (exp(x) - 1) below: Clevert, Unterthiner & Hochreiter 2015, arXiv:1511.07289.
+    """Return x where it is positive, alpha (exp(x) - 1) elsewhere: Clevert, Unterthiner & Hochreiter 2015,
+    arXiv:1511.07289.
 
     >>> tracer.nn.elu(tnp.asarray([0.0, 2.0]))
     Array([0., 2.], f64)
@@ -241,7 +242,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Array:
 
 
 def celu(x: Any, alpha: Any = 1.0) -> Array:
-    """x above 0, alpha (exp(x / alpha) - 1) below: Barron 2017, arXiv:1704.07483.
+    """Return x where it is positive, alpha (exp(x / alpha) - 1) elsewhere: Barron 2017, arXiv:1704.07483.
 
     >>> tracer.nn.celu(tnp.asarray([0.0, 2.0]))
     Array([0., 2.], f64)
@@ -252,7 +253,7 @@ def celu(x: Any, alpha: Any = 1.0) -> Array:
 
 
 def selu(x: Any) -> Array:
-    """`elu` scaled so that layers keep mean 0 and variance 1: Klambauer et al. 2017, arXiv:1706.02515.
+    """Return `elu` scaled so that layers keep mean 0 and variance 1: Klambauer et al. 2017, arXiv:1706.02515.
 
     >>> tracer.nn.selu(tnp.asarray([0.0, 1.0]))
     Array([0.        , 1.05070099], f64)
@@ -261,7 +262,7 @@ def selu(x: Any) -> Array:
 
 
 def hard_tanh(x: Any) -> Array:
-    """x kept between -1 and 1; the derivative is 1 at both ends.
+    """Clamp x to -1 to 1; the derivative is 1 at both ends.
 
     x: real numbers [*s]. Returns [*s], of x's dtype.
 
@@ -273,7 +274,7 @@ def hard_tanh(x: Any) -> Array:
 
 
 def hard_sigmoid(x: Any) -> Array:
-    """relu6(x + 3) / 6.
+    """Return relu6(x + 3) / 6.
 
     >>> tracer.nn.hard_sigmoid(tnp.asarray([0.0]))
     Array([0.5], f64)
@@ -282,7 +283,7 @@ def hard_sigmoid(x: Any) -> Array:
 
 
 def hard_silu(x: Any) -> Array:
-    """x hard_sigmoid(x), also called hard_swish.
+    """Return x hard_sigmoid(x), also called hard_swish.
 
     >>> tracer.nn.hard_silu(tnp.asarray([3.0]))
     Array([3.], f64)

@@ -1,4 +1,4 @@
-"""Attention: values weighed by how well their keys fit queries. Vaswani et al. 2017, arXiv:1706.03762."""
+"""Scaled dot-product attention. Vaswani et al. 2017, arXiv:1706.03762."""
 
 # mypy: disable-error-code="no-any-return"
 # (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
@@ -26,18 +26,19 @@ def dot_product_attention(
     local_window_size: int | tuple[int, int] | None = None, implementation: str | None = None,
     return_residual: bool = False,
 ) -> Any:  # fmt: skip
-    """softmax(scale query key^T + bias) value, for every head.
+    """Return softmax(scale query key^T + bias) value, for every head.
 
-    query: floats [b, t, n, h] or [t, n, h], for t places and n heads; key, value: [b, s, k, h] or [s, k, h], where n is
-    a multiple of k: so many heads share theirs (arXiv:2305.13245). bias: numbers that broadcast to [b, n, t, s]; mask:
-    bools likewise, of what takes part. scale: 1 / sqrt(h) by default. is_causal: whether a query sees only places up to
-    its own; local_window_size: how many places before its own and behind, one number for both. query_seq_lengths,
-    key_value_seq_lengths: integers [b]: how many of the places count; the results of queries beyond are 0.
-    implementation: None or "xla". return_residual: whether the logarithms of the summed exponentials are returned, too.
+    query: floats [b, t, n, h] or [t, n, h], for t positions and n heads; key, value: [b, s, k, h] or [s, k, h], where n
+    is a multiple of k: n / k heads share a key (arXiv:2305.13245). bias: numbers that broadcast to [b, n, t, s]; mask:
+    bools that broadcast to it, False for positions left out. scale: 1 / sqrt(h) by default. is_causal: whether a query
+    sees only positions up to its own; local_window_size: how many positions a query sees before and after its own, a
+    pair or one number for both. query_seq_lengths, key_value_seq_lengths: integers [b], the valid positions; results of
+    queries beyond are 0. implementation: None or "xla". return_residual: whether to return the logarithms of the summed
+    exponentials, too.
 
-    Returns floats of query's shape and dtype; and the residual, [b, t, n] or [t, n], held constant. A query that sees
-    nothing gets the mean of the values. Computed in float32 at least (JAX: at most, too). Raises ShapeError, DTypeError
-    and ArgumentError for what does not fit.
+    Returns floats of query's shape and dtype, and the residual, [b, t, n] or [t, n], held constant. A query that sees
+    nothing gets the mean of the values. Computed in float32 at least (in JAX, at most float32). Raises ShapeError,
+    DTypeError and ArgumentError for operands that do not fit.
 
     >>> x = tnp.asarray([[[1.0, 0.0]], [[0.0, 1.0]]])
     >>> tracer.nn.dot_product_attention(x, x, x, is_causal=True)[:, 0]
@@ -54,7 +55,7 @@ def dot_product_attention(
     batch, targets, heads, size = q.shape
     sources, groups = k.shape[1], k.shape[2]
     wide = promote_types(q.dtype, dtypes.F32)
-    together = (batch, groups, heads // groups, targets, sources)  # heads that share their keys stand side by side
+    together = (batch, groups, heads // groups, targets, sources)  # heads that share a key are adjacent
 
     grouped = reshape(q, (batch, targets, groups, heads // groups, size))
     logits = einsum("btkgh,bskh->bkgts", grouped.astype(wide), k.astype(wide))
@@ -104,7 +105,7 @@ def _check(q: Array, k: Array, v: Array) -> None:
 
 
 def _grouped(what: str, x: Any, together: shape.Shape) -> Array:
-    """What broadcasts to [batch, heads, targets, sources], with the heads in groups."""
+    """Return an array that broadcasts to [batch, heads, targets, sources], with the heads in groups."""
     given = array_of(_NAME, x)
     batch, groups, sharing, targets, sources = together
     wanted = (batch, groups * sharing, targets, sources)
@@ -116,7 +117,7 @@ def _grouped(what: str, x: Any, together: shape.Shape) -> Array:
 def _seen(
     together: shape.Shape, mask: Any, is_causal: bool, query_lengths: Any, key_lengths: Any, window: Any
 ) -> Array | None:
-    """Which sources every query sees; None for all."""
+    """Return a mask of the sources that every query sees; None for all."""
     batch, _, _, targets, sources = together
     query, source = arange(targets)[:, None], arange(sources)
     parts = []
@@ -141,11 +142,11 @@ def _seen(
     return found
 
 
-def _counted(lengths: Any, batch: int, places: int) -> Array:
-    """Whether each place is within the length: bool [batch, places]."""
+def _counted(lengths: Any, batch: int, positions: int) -> Array:
+    """Return whether each position is within the length: bool [batch, positions]."""
     given = array_of(_NAME, lengths)
     if given.shape != (batch,) or not dtypes.is_integer(given.dtype):
         raise _refused(
             f"lengths are integers {shape.show((batch,))}", str(given.type), "one for each batch", ShapeError
         )
-    return arange(places) < given[:, None]
+    return arange(positions) < given[:, None]

@@ -1,4 +1,4 @@
-"""How parameters begin: functions of a key, a shape and a dtype, with JAX's names and JAX's numbers for the same key.
+"""Initializers of parameters: functions of a key, a shape and a dtype, with JAX's names and samples.
 
 >>> weights = tracer.nn.initializers.he_normal()(tracer.random.key(0), (784, 256), "float32")
 >>> weights.shape, weights.dtype
@@ -36,7 +36,7 @@ Axes = int | Sequence[int]
 
 
 class Initializer(Protocol):
-    """What initializers are: called with a key, a shape and a dtype they return an array.
+    """An initializer: called with a key, a shape and a dtype, it returns an array.
 
     >>> begin: tracer.nn.initializers.Initializer = tracer.nn.initializers.constant(2.0)
     >>> begin(tracer.random.key(0), (2,))
@@ -44,12 +44,12 @@ class Initializer(Protocol):
     """
 
     def __call__(self, key: Any, shape: Any, dtype: Any = None) -> Array:
-        """An array of the shape and dtype."""
+        """Return an array of the shape and dtype."""
         ...
 
 
 def zeros(key: Any, shape: Any, dtype: Any = None) -> Array:
-    """Zeros. key: of no use.
+    """Return zeros. key: ignored.
 
     >>> tracer.nn.initializers.zeros(tracer.random.key(0), (2,), "float32")
     Array([0., 0.], f32)
@@ -59,7 +59,7 @@ def zeros(key: Any, shape: Any, dtype: Any = None) -> Array:
 
 
 def ones(key: Any, shape: Any, dtype: Any = None) -> Array:
-    """Ones. key: of no use.
+    """Return ones. key: ignored.
 
     >>> tracer.nn.initializers.ones(tracer.random.key(0), (2,), "float32")
     Array([1., 1.], f32)
@@ -69,7 +69,7 @@ def ones(key: Any, shape: Any, dtype: Any = None) -> Array:
 
 
 def constant(value: Any, dtype: Any = None) -> Initializer:
-    """An initializer of arrays that hold one value everywhere. value: a number, or what broadcasts to the shapes.
+    """Return an initializer of constant arrays. value: a number, or an array that broadcasts to the shapes.
 
     >>> tracer.nn.initializers.constant(-7.0)(tracer.random.key(0), (2,))
     Array([-7., -7.], f64)
@@ -78,7 +78,7 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
 
 
 def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """An initializer of samples from the uniform distribution on [0, scale). scale: a number.
+    """Return an initializer of samples from the uniform distribution on [0, scale). scale: a number.
 
     >>> tracer.nn.initializers.uniform(10.0)(tracer.random.key(0), (2,))
     Array([4.18457112, 2.16295455], f64)
@@ -87,7 +87,8 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
 
 
 def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """An initializer of samples from the normal distribution of mean 0. stddev: its standard deviation, a number.
+    """Return an initializer of samples from the normal distribution of mean 0. stddev: its standard deviation, a
+    number.
 
     >>> tracer.nn.initializers.normal(5.0)(tracer.random.key(0), (2,))
     Array([-1.0292107 , -3.92382888], f64)
@@ -96,9 +97,10 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
 
 
 def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0) -> Initializer:
-    """An initializer of samples from the standard normal distribution cut to (lower, upper), times `stddev`.
+    """Return an initializer of samples from the standard normal distribution truncated to (lower, upper), times
+    `stddev`.
 
-    stddev, lower, upper: numbers. What is left of the standard deviation after the cut is not made up for.
+    stddev, lower, upper: numbers. Truncation reduces the standard deviation; the samples are not rescaled.
 
     >>> tracer.nn.initializers.truncated_normal(5.0)(tracer.random.key(0), (2,))
     Array([-0.98175996, -3.70735283], f64)
@@ -113,13 +115,13 @@ def variance_scaling(
     scale: Any, mode: str, distribution: str, in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
     dtype: Any = None,
 ) -> Initializer:  # fmt: skip
-    """An initializer of samples of mean 0 and variance scale / n.
+    """Return an initializer of samples of mean 0 and variance scale / n.
 
-    scale: a positive number. mode: what n is: "fan_in", the size of `in_axis` times that of the receptive field (all
-    axes that are not named); "fan_out", of `out_axis` likewise; "fan_avg" and "fan_geo_avg", their arithmetic and
-    geometric means. distribution: "truncated_normal" (cut at two standard deviations, and scaled to make up for it),
-    "normal" or "uniform"; of complex dtypes on the disk. Raises ArgumentError for others, ShapeError for shapes of
-    fewer than two axes where `in_axis` is left out. He et al. 2015, arXiv:1502.01852.
+    scale: a positive number. mode: the choice of n: "fan_in", the size of `in_axis` times the receptive field (all
+    unnamed axes); "fan_out", the size of `out_axis` times the receptive field; "fan_avg" and "fan_geo_avg", their
+    arithmetic and geometric means. distribution: "truncated_normal" (truncated at two standard deviations, and
+    rescaled), "normal" or "uniform"; for complex dtypes, on the disk. Raises ArgumentError for others, ShapeError for
+    shapes of fewer than two axes where `in_axis` is left out. He et al. 2015, arXiv:1502.01852.
 
     >>> tracer.nn.initializers.variance_scaling(1.0, "fan_in", "normal")(tracer.random.key(0), (4, 1)).shape
     (4, 1)
@@ -145,7 +147,8 @@ def variance_scaling(
 
 
 def glorot_uniform(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None) -> Initializer:
-    """Uniform samples of variance 2 / (fan in + fan out): Glorot & Bengio 2010; also called xavier_uniform.
+    """Return an initializer of uniform samples of variance 2 / (fan in + fan out). Also xavier_uniform: Glorot & Bengio
+    2010.
 
     >>> tracer.nn.initializers.glorot_uniform()(tracer.random.key(0), (1, 2))
     Array([[-0.23063812, -0.80243763]], f64)
@@ -154,7 +157,7 @@ def glorot_uniform(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (
 
 
 def glorot_normal(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None) -> Initializer:
-    """Samples of the cut normal distribution, of variance 2 / (fan in + fan out); also called xavier_normal.
+    """Return an initializer of truncated normal samples of variance 2 / (fan in + fan out). Also xavier_normal.
 
     >>> tracer.nn.initializers.glorot_normal()(tracer.random.key(0), (1, 2))
     Array([[-0.18226018, -0.68825662]], f64)
@@ -163,7 +166,7 @@ def glorot_normal(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = ()
 
 
 def lecun_uniform(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None) -> Initializer:
-    """Uniform samples of variance 1 / fan in: Klambauer et al. 2017, arXiv:1706.02515.
+    """Return an initializer of uniform samples of variance 1 / fan in: Klambauer et al. 2017, arXiv:1706.02515.
 
     >>> tracer.nn.initializers.lecun_uniform()(tracer.random.key(0), (1, 2))
     Array([[-0.28247285, -0.98278137]], f64)
@@ -172,7 +175,7 @@ def lecun_uniform(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = ()
 
 
 def lecun_normal(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None) -> Initializer:
-    """Samples of the cut normal distribution, of variance 1 / fan in: Klambauer et al. 2017, arXiv:1706.02515.
+    """Return an initializer of truncated normal samples of variance 1 / fan in: arXiv:1706.02515.
 
     >>> tracer.nn.initializers.lecun_normal()(tracer.random.key(0), (1, 2))
     Array([[-0.22322222, -0.84293876]], f64)
@@ -181,7 +184,7 @@ def lecun_normal(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
 
 
 def he_uniform(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None) -> Initializer:
-    """Uniform samples of variance 2 / fan in: He et al. 2015, arXiv:1502.01852; also called kaiming_uniform.
+    """Return an initializer of uniform samples of variance 2 / fan in: arXiv:1502.01852. Also kaiming_uniform.
 
     >>> tracer.nn.initializers.he_uniform()(tracer.random.key(0), (1, 2))
     Array([[-0.39947694, -1.38986275]], f64)
@@ -190,7 +193,7 @@ def he_uniform(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), d
 
 
 def he_normal(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None) -> Initializer:
-    """Samples of the cut normal distribution, of variance 2 / fan in: arXiv:1502.01852; also called kaiming_normal.
+    """Return an initializer of truncated normal samples of variance 2 / fan in: arXiv:1502.01852. Also kaiming_normal.
 
     >>> tracer.nn.initializers.he_normal()(tracer.random.key(0), (1, 2))
     Array([[-0.31568389, -1.19209543]], f64)
@@ -227,11 +230,11 @@ def _several(axes: Axes) -> Sequence[int]:
 
 
 def _fans(shape: tuple[int, ...], in_axis: Axes, out_axis: Axes, batch_axis: Axes) -> tuple[float, float]:
-    """How many elements go into one, and how many one goes into."""
+    """Return the fan in and the fan out: elements per output and per input."""
     if len(shape) <= 1 and in_axis == -2:
         raise ShapeError(
             message(
-                f"variance_scaling{here()}: weights have two axes or more, for what goes in and what comes out",
+                f"variance_scaling{here()}: weights have an input axis and an output axis at least",
                 f"got the shape {shape}",
                 help="name in_axis and out_axis, or take initializers.normal or zeros for vectors",
             )
@@ -244,8 +247,8 @@ def _fans(shape: tuple[int, ...], in_axis: Axes, out_axis: Axes, batch_axis: Axe
     return into * field, out * field
 
 
-_CUT = 0.87962566103423978  # the standard deviation of the standard normal distribution cut to (-2, 2)
-_CUT_DISK = 0.95311164380491208  # that of the complex one, cut to the disk of radius 2
+_CUT = 0.87962566103423978  # the standard deviation of the standard normal distribution truncated to (-2, 2)
+_CUT_DISK = 0.95311164380491208  # and of the complex one, truncated to the disk of radius 2
 
 
 def _truncated(key: Any, shape: tuple[int, ...], dtype: dtypes.DType, variance: Array) -> Array:
@@ -265,12 +268,12 @@ def _uniform(key: Any, shape: tuple[int, ...], dtype: dtypes.DType, variance: Ar
 
 
 def _cut_radius(u: Array) -> Array:
-    """Of complex normal samples of variance 1, cut to the disk of radius 2."""
+    """Return the radius of complex normal samples of variance 1 truncated to the disk of radius 2."""
     return sqrt(-log1p(-(1 - math.exp(-4)) * u))
 
 
 def _on_disk(key: Any, shape: tuple[int, ...], dtype: dtypes.DType, radius: Callable[[Array], Array]) -> Array:
-    """Complex numbers of any direction, with the radius that a uniform sample decides."""
+    """Return complex samples of uniform angle, whose radius is a function of a uniform sample."""
     real = dtypes.real_dtype(dtype)
     first, second = random.split(key)
     distance = radius(random.uniform(first, shape, real))

@@ -1,4 +1,4 @@
-"""Exponentials normalised over axes, one-hot vectors, standardisation."""
+"""Normalised exponentials, one-hot vectors, standardisation."""
 
 # mypy: disable-error-code="no-any-return"
 # (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
@@ -43,9 +43,9 @@ Axis = int | Sequence[int] | None
 
 
 def _peak(x: Array, axis: Axis, where_: Any) -> Array:
-    """The maximum over axes, kept, held constant, and 0 where it is infinite: a shift that changes no result.
+    """Return the maximum over axes, kept, held constant, and 0 where infinite: a shift that leaves results unchanged.
 
-    Of complex numbers that of the real parts, which decide how large exponentials are.
+    For complex numbers, the maximum of the real parts, which set the size of exponentials.
     """
     size = real(x) if dtypes.is_complex(x.dtype) else x
     top = stop_gradient(max(size, axis, keepdims=True, initial=-math.inf, where=where_))
@@ -55,11 +55,12 @@ def _peak(x: Array, axis: Axis, where_: Any) -> Array:
 def logsumexp(
     a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, return_sign: bool = False, where: Any = None
 ) -> Any:
-    """The logarithm of the sum of b exp(a) over axes, without overflow; with the sum's sign, if `return_sign`.
+    """Return the logarithm of the sum of b exp(a) over axes, without overflow; with the sum's sign, if `return_sign`.
 
     a: [*s]; b: factors that broadcast with it; axis: one or several, by default all; keepdims: keep them with size 1;
-    where: bools that broadcast with a: which terms count. Returns [*s minus axes], floats or complex numbers, integers
-    being cast; and the sign likewise, z / |z| of complex sums. Without `return_sign` a negative sum gives NaN.
+    where: bools that broadcast with a, False for terms left out. Returns [*s minus axes], floats or complex numbers;
+    integers are cast. The sign has this type, too, and is z / |z| of complex sums. Without `return_sign` a negative sum
+    gives NaN.
 
     Shifted by the maximum: Blanchard, Higham & Higham 2021, IMA J. Numer. Anal. 41(4).
 
@@ -91,10 +92,10 @@ def _nan_below_zero(result: Array, direction: Array) -> Array:
 
 
 def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = False) -> Array:
-    """The logarithm of the mean of exp(x) over axes, without overflow.
+    """Return the logarithm of the mean of exp(x) over axes, without overflow.
 
-    x: [*s]; axis: one or several, by default all; keepdims: keep them with size 1; where: bools that broadcast with x:
-    which terms count. Returns [*s minus axes], floats or complex numbers; integers are cast.
+    x: [*s]; axis: one or several, by default all; keepdims: keep them with size 1; where: bools that broadcast with x,
+    False for terms left out. Returns [*s minus axes], floats or complex numbers; integers are cast.
 
     >>> tracer.nn.logmeanexp(tnp.asarray([1000.0, 1000.0]))
     Array(1000., f64)
@@ -109,10 +110,10 @@ def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = Fa
 
 
 def softmax(x: Any, axis: Axis = -1, where: Any = None, initial: Any = -math.inf) -> Array:
-    """exp(x) over its sum along axes: positive, and 1 in all. Elements that `where` leaves out become 0.
+    """Return exp(x) over its sum along axes: positive, with sum 1. Elements that `where` leaves out become 0.
 
-    x: numbers [*s]; axis: one or several, by default the last; where: bools that broadcast with x; initial: changes
-    nothing, as nothing overflows. Returns floats or complex numbers [*s]; integers are cast.
+    x: numbers [*s]; axis: one or several, by default the last; where: bools that broadcast with x; initial: no effect,
+    as nothing overflows. Returns floats or complex numbers [*s]; integers are cast.
 
     >>> tracer.nn.softmax(tnp.asarray([0.0, 1000.0]))
     Array([0., 1.], f64)
@@ -130,7 +131,7 @@ def _kept(mask: Any, x: Array) -> Array:
 
 
 def log_softmax(x: Any, axis: Axis = -1, where: Any = None, initial: Any = -math.inf) -> Array:
-    """The logarithm of `softmax`, exact for small probabilities. Elements that `where` leaves out become -inf.
+    """Return the logarithm of `softmax`, exact for small probabilities. Elements that `where` leaves out become -inf.
 
     x, axis, where, initial: as of `softmax`. Returns floats or complex numbers [*s]; integers are cast.
 
@@ -149,33 +150,33 @@ def _below(mask: Any, x: Array) -> Array:
 
 
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Array:
-    """Integers as vectors of zeros with a one at their place; only zeros for what is out of range.
+    """Return vectors of zeros with a one at each index; zeros alone for an index out of range.
 
-    x: integers [*s]; num_classes: n; dtype: by default `tracer.config.default_float`; axis: where the new one comes, by
-    default last. Returns [*s, n].
+    x: integers [*s]; num_classes: n; dtype: by default `tracer.config.default_float`; axis: position of the new axis,
+    by default last. Returns [*s, n].
 
     >>> tracer.nn.one_hot(tnp.asarray([0, 2]), 3)
     Array([[1., 0., 0.],
            [0., 0., 1.]], f64)
     """
-    places = array_of("one_hot", x)
-    require_real("one_hot", places.dtype, places)
+    indices = array_of("one_hot", x)
+    require_real("one_hot", indices.dtype, indices)
     wanted = config.default_float if dtype is None else dtype_of_argument("one_hot", dtype)
-    along = axis_of("one_hot", axis, places.ndim + 1)
-    sizes = (*places.shape[:along], integer("one_hot", "num_classes", num_classes), *places.shape[along:])
-    counted = broadcasted_iota(places.dtype if dtypes.is_integer(places.dtype) else dtypes.I64, sizes, along)
-    return (expand_dims(places, along) == counted).astype(wanted)
+    along = axis_of("one_hot", axis, indices.ndim + 1)
+    sizes = (*indices.shape[:along], integer("one_hot", "num_classes", num_classes), *indices.shape[along:])
+    counted = broadcasted_iota(indices.dtype if dtypes.is_integer(indices.dtype) else dtypes.I64, sizes, along)
+    return (expand_dims(indices, along) == counted).astype(wanted)
 
 
 def standardize(
     x: Any, axis: Axis = -1, mean: Any = None, variance: Any = None, epsilon: Any = 1e-5, where: Any = None, *,
     algorithm: str = "fast",
 ) -> Array:  # fmt: skip
-    """x less its mean, over the square root of its variance plus epsilon, along axes.
+    """Return x minus its mean, over the square root of its variance plus epsilon, along axes.
 
-    x: [*s]; axis: one or several, by default the last; mean, variance: if they are at hand, what broadcasts with x;
-    epsilon: keeps the root from 0; where: bools, of what counts for both; algorithm: changes nothing, the
-    variance is that of what is left of x without the mean. Returns floats or complex numbers [*s]; integers are cast.
+    x: [*s]; axis: one or several, by default the last; mean, variance: known ones, which broadcast with x; epsilon:
+    keeps the root from 0; where: bools, False for elements left out of both; algorithm: no effect, the variance is
+    computed from x minus the mean. Returns floats or complex numbers [*s]; integers are cast.
 
     >>> tracer.nn.standardize(tnp.asarray([1.0, 3.0]), epsilon=0.0)
     Array([-1.,  1.], f64)

@@ -1,14 +1,13 @@
 """Random numbers from explicit keys: `tracer.random`, with JAX's names, arguments and streams.
 
-A key is an immutable value; the same key gives the same numbers, on every device, under jit and vmap, and the
-numbers that JAX gives for it. Split a key to draw again:
+A key is an immutable value. It gives the same samples on every device, under jit and vmap, and in JAX. Split a key to
+draw again:
 
 >>> k1, k2 = tracer.random.split(tracer.random.key(0))
 >>> tracer.random.normal(k1, (2,), dtype="float32")
 Array([ 1.0040144 , -0.90633726], f32)
 
-Raw uint32[2] keys, as `PRNGKey` makes them, are taken wherever a key is.
-The default dtype is `config.default_float`, and int64.
+Raw uint32[2] keys from `PRNGKey` are accepted as keys. The default dtypes are `config.default_float` and int64.
 """
 
 from tracer.absent import absent
@@ -48,8 +47,8 @@ __all__ = [
     "t", "triangular", "truncated_normal", "uniform", "wald", "weibull_min", "wrap_key_data",
 ]  # fmt: skip
 
-# What makes a key of a number is called with ever other numbers, and a factor looks at its matrix; all else looks at no
-# elements, and is replayed.
+# Functions that make keys are called with ever new numbers, and a factorisation reads its matrix. All others read no
+# values, and are replayed.
 _OF_NUMBERS = frozenset(("PRNGKey", "clone", "fold_in", "key", "key_impl", "wrap_key_data"))
 _LOOKING = _OF_NUMBERS | {"multivariate_normal"}
 set_boundaries(globals(), [name for name in __all__ if name in _LOOKING])

@@ -1,4 +1,4 @@
-"""The arguments of the samplers: keys, shapes, dtypes, and parameters that broadcast to a shape."""
+"""Arguments of samplers: keys, shapes, dtypes, and parameters that broadcast to a shape."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SAMPLED = (dtypes.F16, dtypes.BF16, dtypes.F32, dtypes.F64)
 
 
 def operand(name: str, x: Parameter) -> Operand:
-    """A number as a literal, weak if Python's; an array as it is; lists and anything else as NumPy reads it."""
+    """Return a number as a literal, weak if Python's; an array unchanged; anything else as NumPy converts it."""
     if isinstance(x, Array | Literal):
         return x
     if isinstance(x, int) and not -(2**63) <= x < 2**64:
@@ -43,7 +43,7 @@ def operand(name: str, x: Parameter) -> Operand:
 
 
 def one_key(name: str, key: Parameter) -> Array:
-    """A single key, also from raw words u32[2]."""
+    """Return a single key, also from raw words u32[2]."""
     keys, _ = typed_keys(name, key)
     if keys.shape:
         raise ShapeError(
@@ -57,7 +57,7 @@ def one_key(name: str, key: Parameter) -> Array:
 
 
 def typed_keys(name: str, key: Parameter) -> tuple[Array, bool]:
-    """Keys, and whether they came as raw words."""
+    """Return keys, and whether they came as raw words."""
     if isinstance(key, Array | np.ndarray):
         array = operand(name, key)
         assert isinstance(array, Array)
@@ -74,7 +74,7 @@ def typed_keys(name: str, key: Parameter) -> tuple[Array, bool]:
 
 
 def shape_of(name: str, shape: Any) -> Shape:
-    """A shape from a tuple, a list, or one integer."""
+    """Return a shape from a tuple, a list, or one integer."""
     sizes = shape if isinstance(shape, Iterable) and getattr(shape, "ndim", None) != 0 else (shape,)
     try:
         result = tuple(operator.index(n) for n in sizes)
@@ -100,7 +100,7 @@ def shape_of(name: str, shape: Any) -> Shape:
 
 
 def joint_shape(name: str, shape: Any, *parameters: Operand) -> Shape:
-    """The given shape, to which the parameters must broadcast; without one, that of the parameters together."""
+    """Return the given shape, to which the parameters must broadcast; without one, the parameters' joint shape."""
     together = shapes.broadcast(*(p.type.shape for p in parameters), operation=f"random.{name}{here()}")
     if shape is None:
         return together
@@ -118,13 +118,13 @@ def joint_shape(name: str, shape: Any, *parameters: Operand) -> Shape:
 
 
 def broadcasts_to(own: Shape, shape: Shape) -> bool:
-    """Whether NumPy's broadcasting takes one shape to another."""
+    """Return whether one shape broadcasts to another."""
     pairs = zip(reversed(own), reversed(shape), strict=False)
     return len(own) <= len(shape) and all(n in (1, m) for n, m in pairs)
 
 
 def float_dtype(name: str, dtype: Any, *, of_complex: bool = False) -> DType:
-    """The dtype of real samples: `config.default_float` where none is given."""
+    """Return the dtype of real samples, by default `config.default_float`."""
     if dtype is None:
         return config.default_float
     result: DType = np.dtype(dtype)
@@ -140,7 +140,7 @@ def float_dtype(name: str, dtype: Any, *, of_complex: bool = False) -> DType:
 
 
 def integer_dtype(name: str, dtype: Any) -> DType:
-    """The dtype of integer samples: int64 where none is given."""
+    """Return the dtype of integer samples, by default int64."""
     result: DType = dtypes.I64 if dtype is None else np.dtype(dtype)
     if dtypes.is_integer(result):
         return result
@@ -150,13 +150,13 @@ def integer_dtype(name: str, dtype: Any) -> DType:
 
 
 def inexact(x: Operand) -> DType:
-    """The dtype in which a parameter is sampled: its own, `config.default_float` for integers and Python floats."""
+    """Return the dtype for sampling a parameter: its own, `config.default_float` for integers and Python floats."""
     assert isinstance(x.type, ArrayType)
     return x.type.dtype if dtypes.is_float(x.type.dtype) and not x.type.weak else config.default_float
 
 
 def cast(x: Operand, dtype: DType) -> Operand:
-    """The operand in the dtype, not weak."""
+    """Return the operand in the dtype, not weak."""
     if isinstance(x, Literal):
         return as_literal(x.value, dtype)
     assert isinstance(x.type, ArrayType)
@@ -164,7 +164,7 @@ def cast(x: Operand, dtype: DType) -> Operand:
 
 
 def fitted(x: Operand, shape: Shape, dtype: DType) -> Operand:
-    """The operand in the dtype and broadcast to the shape; literals stand for whole arrays as they are."""
+    """Return the operand in the dtype and broadcast to the shape; a literal stands for a whole array."""
     result = cast(x, dtype)
     own = result.type.shape
     if isinstance(result, Literal) or own == shape:
@@ -175,13 +175,13 @@ def fitted(x: Operand, shape: Shape, dtype: DType) -> Operand:
 
 
 def whole(x: Operand, shape: Shape, dtype: DType) -> Array:
-    """As `fitted`, literals too as arrays of the shape."""
+    """Return the operand as an array of the dtype and shape."""
     result = fitted(x, shape, dtype)
     array: Array = result if isinstance(result, Array) else broadcast_in_dim(result, shape, ())
     return array
 
 
 def halves(pair: Array) -> tuple[Array, Array]:
-    """Both elements of an array's first axis, of size 2."""
+    """Return both elements of an array's first axis, of size 2."""
     first, second = (squeeze(part, (0,)) for part in split(pair, (1, 1)))
     return first, second

@@ -1,4 +1,4 @@
-"""Choosing among elements: permutation, choice, categorical."""
+"""Random choice of elements: permutation, choice, categorical."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from tracer.trace.source import here
 
 
 def permutation(key: Parameter, x: Parameter, axis: int = 0, independent: bool = False) -> Array:
-    """The elements of `x` along an axis in random order; of range(x), if x is an integer.
+    """Permute the elements of `x` along an axis, or of range(x) for an integer x.
 
-    x: an integer, or [*s]; axis: the one that is shuffled; independent: whether every vector along the axis is shuffled
-    by itself, or all of them alike. Returns [*s], of x's dtype, or int64 [x].
+    x: an integer, or [*s]; axis: the shuffled axis; independent: whether to shuffle every vector along the axis
+    separately. Returns [*s], of x's dtype, or int64 [x].
 
     >>> tracer.random.permutation(tracer.random.key(0), 5)
     Array([0, 1, 4, 3, 2], i64)
@@ -54,9 +54,9 @@ def permutation(key: Parameter, x: Parameter, axis: int = 0, independent: bool =
 
 
 def _shuffled(key: Array, x: Array, axis: int) -> Array:
-    """Sorted by random 32-bit words, so often that ties in all rounds are unlikely: JAX's number of rounds."""
-    rounds = math.ceil(3 * math.log(max(1, x.size)) / math.log(2**32 - 1))
-    for _ in range(rounds):
+    """Sort by random 32-bit words, repeatedly, so that ties in all sorts are unlikely: as many sorts as in JAX."""
+    sorts = math.ceil(3 * math.log(max(1, x.size)) / math.log(2**32 - 1))
+    for _ in range(sorts):
         key, subkey = split_keys(key, 2)
         _, x = sort((random_bits(subkey, 32, x.shape), x), dimension=axis)
     return x
@@ -66,12 +66,12 @@ def choice(
     key: Parameter, a: Parameter, shape: Any = (), replace: bool = True, p: Parameter | None = None, axis: int = 0,
     mode: str | None = None,
 ) -> Array:  # fmt: skip
-    """Elements of `a` along an axis, or of range(a) for an integer, each as likely as any or as `p` says.
+    """Choose elements of `a` along an axis, or of range(a) for an integer, uniformly or by probabilities `p`.
 
-    a: [*s], or an integer; axis: along which elements stand; replace: whether an element may come twice. p: [n], need
-    not sum to 1. mode: of `gumbel`, which draws by `p` without replacement. Returns `shape`, () for one draw, in place
-    of the axis, in a's dtype, or int64. Raises ShapeError for more draws than elements without replacement, and for a
-    `p` of another size.
+    a: [*s], or an integer; axis: of the elements; replace: whether an element may come twice. p: [n], need not sum to
+    1. mode: of `gumbel`, which draws by `p` without replacement. Returns `shape`, () for one draw, in place of the
+    axis, in a's dtype, or int64. Raises ShapeError for more draws than elements without replacement, and for a `p` of
+    another size.
 
     >>> tracer.random.choice(tracer.random.key(0), 5, (3,), replace=False)
     Array([0, 1, 4], i64)
@@ -90,7 +90,7 @@ def choice(
     if not whole.type.shape:
         return _reshaped(found, sizes)
     assert isinstance(whole, Array)
-    if p is None and not replace:  # JAX shuffles the array itself, which gives other elements than its indices would
+    if p is None and not replace:  # JAX shuffles the array itself, which gives other elements than shuffled indices
         shuffled = permutation(keys, whole, along)
         limits = tuple(draws if d == along else n for d, n in enumerate(whole.shape))
         taken = slice(shuffled, (0,) * whole.ndim, limits)
@@ -111,7 +111,7 @@ def _check_draws(count: int, draws: int, replace: bool) -> None:
 
 
 def _drawn_by(key: Array, p: Parameter, count: int, shape: Shape, replace: bool, mode: str | None) -> Array:
-    """Indices drawn with probabilities: by inverting the cumulative sum, or as the greatest of log p + gumbel."""
+    """Draw indices by probabilities: by inverting the cumulative sum, or as the argmax of log p + gumbel."""
     given = operand("choice", p)
     if given.type.shape != (count,):
         raise ShapeError(
@@ -127,14 +127,14 @@ def _drawn_by(key: Array, p: Parameter, count: int, shape: Shape, replace: bool,
         total = cumsum(weights)
         last = squeeze(slice(total, (count - 1,), (count,)), (0,))
         level = mul(broadcast_in_dim(last, shape, ()), sub(1, uniform_of(key, shape, dtype)))
-        return _how_many_below(total, level)
+        return _count_below(total, level)
     scores = add(gumbel_of(key, (count,), dtype, mode), log(weights))
     found: Array = convert_element_type(top_k(scores, math.prod(shape))[1], dtypes.I64)
     return found
 
 
-def _how_many_below(ascending: Array, wanted: Array) -> Array:
-    """For each wanted value, how many elements of an ascending vector are below it: i64, by binary search."""
+def _count_below(ascending: Array, wanted: Array) -> Array:
+    """Count the elements of an ascending vector below each wanted value: i64, by binary search."""
     count = ascending.shape[0]
     found = convert_element_type(broadcast_in_dim(operand("choice", 0), wanted.shape, ()), dtypes.I64)
     for bit in reversed(range(count.bit_length())):
@@ -148,11 +148,11 @@ def _how_many_below(ascending: Array, wanted: Array) -> Array:
 def categorical(
     key: Parameter, logits: Parameter, axis: int = -1, shape: Any = None, replace: bool = True, mode: str | None = None
 ) -> Array:
-    """Indices along an axis, drawn with probabilities proportional to exp(logits): the greatest of logits + gumbel.
+    """Draw indices along an axis, with probabilities proportional to exp(logits): the argmax of logits + gumbel.
 
-    logits: real [*s]; axis: by default the last; shape: of the result, which ends in the shape of the logits without
-    the axis; by default that shape. replace: whether, for a longer `shape`, an index may come twice. mode: of `gumbel`.
-    Returns i64; as in JAX, i32 without replacement.
+    logits: real [*s]; axis: by default the last; shape: of the result, by default the shape of the logits without the
+    axis, with which any other must end. replace: whether, for a longer `shape`, an index may come twice. mode: of
+    `gumbel`. Returns i64; as in JAX, i32 without replacement.
 
     >>> tracer.random.categorical(tracer.random.key(0), [0.0, 1.0, 2.0], shape=(4,))
     Array([2, 2, 2, 1], i64)
@@ -185,7 +185,7 @@ def categorical(
 
 
 def _taken(x: Array, indices: Array, axis: int) -> Array:
-    """x at indices that are in range, along an axis, whose place the axes of the indices take."""
+    """Return x at indices in range along an axis; the axes of the indices replace that axis."""
     before, rank = tuple(range(axis)), len(indices.shape)
     offsets = (*before, *range(axis + rank, x.ndim - 1 + rank))
     numbers = GatherDimensionNumbers(offsets, (axis,), (axis,))
@@ -200,7 +200,7 @@ def _reshaped(x: Any, shape: Shape) -> Array:
 
 
 def _count(name: str, x: Parameter) -> int:
-    """A number of elements, known while tracing."""
+    """Return a concrete number of elements."""
     try:
         return operator.index(x.item() if isinstance(x, np.ndarray) else x)
     except TypeError:

@@ -1,4 +1,4 @@
-"""Samples from continuous distributions, each a formula over uniform or normal samples."""
+"""Samples from continuous distributions, as formulas of uniform or normal samples."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ from tracer.trace.source import here
 
 
 def normal(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
-    """Samples from the normal distribution of mean 0 and variance 1; complex ones too, of variance 1/2 in each part.
+    """Draw samples from the standard normal distribution; complex samples have variance 1/2 in each part.
 
-    sqrt(2) * erf_inv(u), with u uniform in (-1, 1).
+    Computed as sqrt(2) * erf_inv(u), with u uniform in (-1, 1).
 
     dtype: a float or complex one, by default `config.default_float`. Raises DTypeError for others.
 
@@ -53,7 +53,7 @@ def normal(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
 
 
 def normal_of(key: Array, shape: Shape, dtype: DType) -> Array:
-    """As `normal`, of a typed key."""
+    """Draw standard normal samples from a typed key."""
     if dtypes.is_complex(dtype):
         real = dtypes.real_dtype(dtype)
         parts = [div(normal_of(part, shape, real), math.sqrt(2)) for part in split_keys(key, 2)]
@@ -65,9 +65,9 @@ def normal_of(key: Array, shape: Shape, dtype: DType) -> Array:
 
 
 def truncated_normal(key: Parameter, lower: Parameter, upper: Parameter, shape: Any = None, dtype: Any = None) -> Array:
-    """Samples from the standard normal distribution cut to (lower, upper); the shape is the bounds' unless given.
+    """Draw samples from the standard normal distribution truncated to (lower, upper).
 
-    lower, upper: numbers or arrays.
+    lower, upper: numbers or arrays. The shape is that of the bounds unless given.
 
     >>> tracer.random.truncated_normal(tracer.random.key(0), -1.0, 1.0, (3,))
     Array([-0.13999612, -0.50631466,  0.90652156], f64)
@@ -84,7 +84,7 @@ def truncated_normal(key: Parameter, lower: Parameter, upper: Parameter, shape: 
 
 
 def lognormal(key: Parameter, sigma: Parameter = 1.0, shape: Any = None, dtype: Any = None) -> Array:
-    """exp(sigma * normal).
+    """Draw samples exp(sigma * normal).
 
     sigma: a number or an array.
 
@@ -99,7 +99,7 @@ def lognormal(key: Parameter, sigma: Parameter = 1.0, shape: Any = None, dtype: 
 
 
 def exponential(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
-    """Samples from the density exp(-x), x >= 0: -log(1 - u).
+    """Draw samples from the density exp(-x), x >= 0: -log(1 - u).
 
     >>> tracer.random.exponential(tracer.random.key(0), (3,))
     Array([0.54207056, 0.24372319, 3.36163426], f64)
@@ -109,13 +109,13 @@ def exponential(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
 
 
 def exponential_of(key: Array, shape: Shape, dtype: DType) -> Array:
-    """As `exponential`, of a typed key."""
+    """Draw exponential samples from a typed key."""
     result: Array = neg(log1p(neg(uniform_of(key, shape, dtype))))
     return result
 
 
 def gumbel(key: Parameter, shape: Any = (), dtype: Any = None, mode: str | None = None) -> Array:
-    """Samples from the standard Gumbel distribution, -log(-log(u)).
+    """Draw samples from the standard Gumbel distribution, -log(-log(u)).
 
     mode: "low" (the default), or "high", which draws twice the bits, for events rarer than a mantissa resolves.
 
@@ -127,7 +127,7 @@ def gumbel(key: Parameter, shape: Any = (), dtype: Any = None, mode: str | None 
 
 
 def gumbel_of(key: Array, shape: Shape, dtype: DType, mode: str | None = None) -> Array:
-    """As `gumbel`, of a typed key."""
+    """Draw Gumbel samples from a typed key."""
     info = finfo(dtype)
     if mode not in (None, "low", "high"):
         raise ArgumentError(
@@ -144,7 +144,7 @@ def gumbel_of(key: Array, shape: Shape, dtype: DType, mode: str | None = None) -
 
 
 def laplace(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
-    """Samples from the density exp(-|x|) / 2.
+    """Draw samples from the density exp(-|x|) / 2.
 
     >>> tracer.random.laplace(tracer.random.key(0), (3,))
     Array([ 0.17803369,  0.83796278, -2.66848708], f64)
@@ -156,7 +156,7 @@ def laplace(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
 
 
 def logistic(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
-    """Samples from the logistic distribution: log(u / (1 - u)).
+    """Draw samples from the logistic distribution: log(u / (1 - u)).
 
     >>> tracer.random.logistic(tracer.random.key(0), (3,))
     Array([-0.32911032, -1.28738678,  3.32634015], f64)
@@ -168,7 +168,7 @@ def logistic(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
 
 
 def cauchy(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
-    """Samples from the density 1 / (pi (1 + x^2)): tan(pi (u - 1/2)).
+    """Draw samples from the density 1 / (pi (1 + x^2)): tan(pi (u - 1/2)).
 
     >>> tracer.random.cauchy(tracer.random.key(0), (3,))
     Array([-0.26192951, -1.23784602,  9.14252843], f64)
@@ -180,7 +180,7 @@ def cauchy(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
 
 
 def pareto(key: Parameter, b: Parameter, shape: Any = None, dtype: Any = None) -> Array:
-    """Samples from the density b / x^(b + 1), x >= 1.
+    """Draw samples from the density b / x^(b + 1), x >= 1.
 
     b: positive.
 
@@ -194,7 +194,7 @@ def pareto(key: Parameter, b: Parameter, shape: Any = None, dtype: Any = None) -
 
 
 def rayleigh(key: Parameter, scale: Parameter, shape: Any = None, dtype: Any = None) -> Array:
-    """Samples from the density x exp(-x^2 / (2 scale^2)) / scale^2.
+    """Draw samples from the density x exp(-x^2 / (2 scale^2)) / scale^2.
 
     scale: positive.
 
@@ -210,7 +210,7 @@ def rayleigh(key: Parameter, scale: Parameter, shape: Any = None, dtype: Any = N
 def weibull_min(
     key: Parameter, scale: Parameter, concentration: Parameter, shape: Any = (), dtype: Any = None
 ) -> Array:
-    """Samples from the Weibull distribution: scale * (-log(1 - u))^(1 / concentration).
+    """Draw samples from the Weibull distribution: scale * (-log(1 - u))^(1 / concentration).
 
     scale, concentration: positive, numbers or arrays that broadcast to the shape.
 
@@ -226,7 +226,7 @@ def weibull_min(
 
 
 def maxwell(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
-    """The lengths of vectors of three normal samples.
+    """Draw lengths of vectors of three normal samples.
 
     >>> tracer.random.maxwell(tracer.random.key(0), (3,))
     Array([1.98906991, 0.42460738, 1.24030791], f64)
@@ -241,10 +241,10 @@ def _maxwell(key: Array, shape: Shape, dtype: DType) -> Array:
 
 
 def double_sided_maxwell(key: Parameter, loc: Parameter, scale: Parameter, shape: Any = (), dtype: Any = None) -> Array:
-    """Maxwell samples of either sign, scaled and shifted.
+    """Draw Maxwell samples of either sign, scaled and shifted.
 
-    loc, scale: numbers or arrays; shape: what stands in front of that to which they broadcast, by default that once
-    more, as in JAX. Returns [*shape, *theirs].
+    loc, scale: numbers or arrays; shape: of the axes in front of the joint shape of loc and scale, by default that
+    shape again, as in JAX. Returns [*shape, *joint shape].
 
     >>> tracer.random.double_sided_maxwell(tracer.random.key(0), 0.0, 1.0, (3,))
     Array([ 1.98461204, -2.4782074 , -1.6334815 ], f64)
@@ -262,7 +262,7 @@ def double_sided_maxwell(key: Parameter, loc: Parameter, scale: Parameter, shape
 def triangular(
     key: Parameter, left: Parameter, mode: Parameter, right: Parameter, shape: Any = None, dtype: Any = None
 ) -> Array:
-    """Samples from the density that rises from `left` to `mode` and falls to `right`, both linearly.
+    """Draw samples from the density that rises from `left` to `mode` and falls to `right`, both linearly.
 
     left, mode, right: in ascending order.
 
@@ -281,7 +281,7 @@ def triangular(
 
 
 def wald(key: Parameter, mean: Parameter, shape: Any = None, dtype: Any = None) -> Array:
-    """Samples from the inverse Gaussian distribution of the mean and of shape parameter 1.
+    """Draw samples from the inverse Gaussian distribution of the mean and of shape parameter 1.
 
     mean: positive.
 
@@ -303,5 +303,5 @@ def wald(key: Parameter, mean: Parameter, shape: Any = None, dtype: Any = None) 
 
 
 def _plain(name: str, key: Parameter, shape: Any, dtype: Any) -> tuple[Array, Shape, DType]:
-    """The arguments of samplers without parameters."""
+    """Return the key, shape and dtype of a sampler without parameters."""
     return one_key(name, key), shape_of(name, shape), float_dtype(name, dtype)

@@ -1,7 +1,6 @@
-"""Counts drawn by trial until accepted: poisson, binomial, multinomial.
+"""Counts drawn by rejection: poisson, binomial, multinomial.
 
-Every round draws for all elements at once, from the keys of JAX, and elements that were accepted before keep their
-value.
+Every trial draws for all elements at once, from the keys of JAX; elements that were accepted before keep their value.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -57,9 +56,10 @@ _TAILS = (
 
 
 def poisson(key: Parameter, lam: Parameter, shape: Any = None, dtype: Any = None) -> Array:
-    """Counts of events of rate `lam`: k with probability lam^k exp(-lam) / k!; int64 unless `dtype` says otherwise.
+    """Draw counts of events of rate `lam`: k with probability lam^k exp(-lam) / k!; int64 unless `dtype` says
+    otherwise.
 
-    lam: at least 0, rounded to float32, as in JAX. Raises DTypeError for a dtype that is no integer. Below 10 by
+    lam: at least 0, rounded to float32, as in JAX. Raises DTypeError for a dtype that is not an integer's. Below 10 by
     Knuth's products of uniform samples, else by Hörmann 1993, Insurance: Mathematics and Economics 12(1). Not
     differentiable.
 
@@ -76,7 +76,7 @@ def poisson(key: Parameter, lam: Parameter, shape: Any = None, dtype: Any = None
 
 
 def _poisson_products(key: Array, rates: Array) -> Array:
-    """How many uniform samples can be multiplied before their product falls to exp(-rate)."""
+    """Count the uniform samples multiplied before their product falls to exp(-rate)."""
 
     def step(state: Any) -> Any:
         rng, count, log_product = state
@@ -111,7 +111,7 @@ def _poisson_rejection(key: Array, rates: Array) -> Array:
 
 
 def _by_trials(key: Array, shape: Shape, dtype: DType, trial: Callable[[Array, Array], tuple[Array, Array]]) -> Array:
-    """What `trial(u, v)` of two uniform samples gives when it accepts, for every element."""
+    """Return the first accepted value of `trial(u, v)` of two uniform samples, for every element."""
 
     def step(state: Any) -> Any:
         rng, found, accepted = state
@@ -124,7 +124,7 @@ def _by_trials(key: Array, shape: Shape, dtype: DType, trial: Callable[[Array, A
 
 
 def binomial(key: Parameter, n: Parameter, p: Parameter, shape: Any = None, dtype: Any = None) -> Array:
-    """Successes among `n` trials of probability `p`, as floats.
+    """Draw successes among `n` trials of probability `p`, as floats.
 
     n, p: numbers or arrays. NaN for a negative or NaN n or p, infinite for infinite n. By sums of waiting times for few
     successes, else by Hörmann 1993, J. Stat. Comput. Simul. 46(1-2).
@@ -158,7 +158,7 @@ def _binomial(key: Array, given: Array, chance: Array, dtype: DType) -> Array:
 
 
 def _binomial_waiting(key: Array, count: Array, chance: Array) -> Array:
-    """How many geometric waiting times fit into `count` trials."""
+    """Count the geometric waiting times that fit into `count` trials."""
     log_failure = log1p(-chance)
 
     def step(state: Any) -> Any:
@@ -204,7 +204,7 @@ def _binomial_rejection(key: Array, count: Array, chance: Array) -> Array:
 
 
 def _stirling_tail(k: Array) -> Array:
-    """log k! less (k + 1/2) log(k + 1) - (k + 1) + log(2 pi) / 2: tabled up to 9, then its series."""
+    """Return log k! - (k + 1/2) log(k + 1) + (k + 1) - log(2 pi) / 2: tabled up to 9, then its series."""
     square = (k + 1) * (k + 1)
     tail = (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / (k + 1)
     for number, value in enumerate(_TAILS):
@@ -215,7 +215,7 @@ def _stirling_tail(k: Array) -> Array:
 def multinomial(
     key: Parameter, n: Parameter, p: Parameter, *, shape: Any = None, dtype: Any = None, unroll: int | bool = 1
 ) -> Array:
-    """How often each outcome comes in `n` trials, as floats that sum to n.
+    """Draw counts of each outcome in `n` trials, as floats that sum to n.
 
     p: [*s, k], the probabilities of the outcomes; n: broadcasts to shape[:-1]; shape: of the result, [*b, k], by
     default p's; unroll: of the `scan` over the outcomes.

@@ -31,7 +31,7 @@ from tracer.trace.source import here
 
 
 def bernoulli(key: Parameter, p: Parameter = 0.5, shape: Any = None, mode: str = "low") -> Array:
-    """True with probability `p`, a float or an array of floats; the shape is p's unless given.
+    """Draw True with probability `p`, a float or an array of floats; the shape is p's unless given.
 
     Returns bool. mode: "high" compares twice as many bits, for probabilities smaller than a mantissa resolves.
 
@@ -56,7 +56,7 @@ def bernoulli(key: Parameter, p: Parameter = 0.5, shape: Any = None, mode: str =
 
 
 def rademacher(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
-    """-1 or 1 with equal probability; int64 unless `dtype` says otherwise.
+    """Draw -1 or 1 with equal probability; int64 unless `dtype` says otherwise.
 
     >>> tracer.random.rademacher(tracer.random.key(0), (2,), "int8")
     Array([1, 1], i8)
@@ -67,7 +67,8 @@ def rademacher(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
 
 
 def geometric(key: Parameter, p: Parameter, shape: Any = None, dtype: Any = None) -> Array:
-    """How many trials of probability `p` until the first success: 1, 2, ...; int64 unless `dtype` says otherwise.
+    """Draw the number of trials of probability `p` until the first success: 1, 2, ...; int64 unless `dtype` says
+    otherwise.
 
     p: above 0, at most 1.
 

@@ -1,7 +1,7 @@
-"""The gamma distribution, and those made of it: beta, dirichlet, chisquare, f, t, generalized_normal, ball.
+"""The gamma distribution, and distributions derived from it: beta, dirichlet, chisquare, f, t, generalized_normal,
+ball.
 
-Differentiable in their parameters: the derivative of a sample is that of the quantile it stands at
-(`lax.random_gamma_grad`), whatever way it was drawn.
+Samples are differentiable in their parameters at constant quantile (`lax.random_gamma_grad`), however drawn.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -40,10 +40,10 @@ from tracer.transforms.custom.derivatives import custom_jvp
 
 
 def gamma(key: Parameter, a: Parameter, shape: Any = None, dtype: Any = None) -> Array:
-    """Samples from the density x^(a - 1) exp(-x) / Gamma(a), x > 0; the shape is that of `a` unless given.
+    """Draw samples from the density x^(a - 1) exp(-x) / Gamma(a), x > 0; the shape is that of `a` unless given.
 
-    a: positive. Marsaglia & Tsang 2000, ACM Trans. Math. Softw. 26(3). For small `a`, many samples are too small for
-    the dtype; `loggamma` gives their logarithms.
+    a: positive. Marsaglia & Tsang 2000, ACM Trans. Math. Softw. 26(3). For small `a`, many samples underflow;
+    `loggamma` gives their logarithms.
 
     >>> tracer.random.gamma(tracer.random.key(0), 2.0, (3,))
     Array([1.3520308 , 1.12435945, 3.73240416], f64)
@@ -54,7 +54,7 @@ def gamma(key: Parameter, a: Parameter, shape: Any = None, dtype: Any = None) ->
 
 
 def loggamma(key: Parameter, a: Parameter, shape: Any = None, dtype: Any = None) -> Array:
-    """The logarithms of samples from the gamma distribution, finite also where those are too small for the dtype.
+    """Draw logarithms of samples from the gamma distribution, finite even if the samples underflow.
 
     a: positive.
 
@@ -67,7 +67,7 @@ def loggamma(key: Parameter, a: Parameter, shape: Any = None, dtype: Any = None)
 
 
 def beta(key: Parameter, a: Parameter, b: Parameter, shape: Any = None, dtype: Any = None) -> Array:
-    """Samples from the density proportional to x^(a - 1) (1 - x)^(b - 1), 0 < x < 1.
+    """Draw samples from the density proportional to x^(a - 1) (1 - x)^(b - 1), 0 < x < 1.
 
     a, b: positive.
 
@@ -81,13 +81,13 @@ def beta(key: Parameter, a: Parameter, b: Parameter, shape: Any = None, dtype: A
         _gamma(k, whole(power, sizes, chosen), logarithm=True)
         for k, power in zip(split_keys(keys, 2), (first, second), strict=True)
     )
-    greatest = max(x, y)
-    x, y = exp(x - greatest), exp(y - greatest)
+    largest = max(x, y)
+    x, y = exp(x - largest), exp(y - largest)
     return x / (x + y)
 
 
 def dirichlet(key: Parameter, alpha: Parameter, shape: Any = None, dtype: Any = None) -> Array:
-    """Samples that sum to 1, of the density proportional to the product of x_i^(alpha_i - 1).
+    """Draw vectors with sum 1, of density proportional to the product of x_i^(alpha_i - 1).
 
     alpha: [*s, n], positive; shape: [*b], to which s broadcasts, by default s. Returns [*b, n]. Raises ShapeError for a
     scalar alpha.
@@ -113,7 +113,7 @@ def dirichlet(key: Parameter, alpha: Parameter, shape: Any = None, dtype: Any = 
 
 
 def chisquare(key: Parameter, df: Parameter, shape: Any = None, dtype: Any = None) -> Array:
-    """Samples of the sum of `df` squared standard normals; df need not be an integer.
+    """Draw sums of `df` squared standard normals; df need not be an integer.
 
     df: positive.
 
@@ -125,7 +125,7 @@ def chisquare(key: Parameter, df: Parameter, shape: Any = None, dtype: Any = Non
 
 
 def f(key: Parameter, dfnum: Parameter, dfden: Parameter, shape: Any = None, dtype: Any = None) -> Array:
-    """Samples of the ratio of two chi-squares, each divided by its degrees of freedom.
+    """Draw ratios of two chi-squares, each divided by its degrees of freedom.
 
     dfnum, dfden: the degrees of freedom, positive.
 
@@ -141,7 +141,7 @@ def f(key: Parameter, dfnum: Parameter, dfden: Parameter, shape: Any = None, dty
 
 
 def t(key: Parameter, df: Parameter, shape: Any = None, dtype: Any = None) -> Array:
-    """Samples from Student's distribution of `df` degrees of freedom.
+    """Draw samples from Student's distribution of `df` degrees of freedom.
 
     df: positive.
 
@@ -156,7 +156,7 @@ def t(key: Parameter, df: Parameter, shape: Any = None, dtype: Any = None) -> Ar
 
 
 def generalized_normal(key: Parameter, p: Parameter, shape: Any = (), dtype: Any = None) -> Array:
-    """Samples from the density proportional to exp(-|x|^p); p is one number.
+    """Draw samples from the density proportional to exp(-|x|^p); p is one number.
 
     >>> tracer.random.generalized_normal(tracer.random.key(0), 3.0, (3,))
     Array([ 0.74663734, -1.07920374, -0.1386478 ], f64)
@@ -166,9 +166,9 @@ def generalized_normal(key: Parameter, p: Parameter, shape: Any = (), dtype: Any
 
 
 def ball(key: Parameter, d: int, p: Parameter = 2, shape: Any = (), dtype: Any = None) -> Array:
-    """Points of even density in the ball of radius 1 of d dimensions, under the norm of power p. Returns [*shape, d].
+    """Draw uniform points in the d-dimensional unit ball under the p-norm. Returns [*shape, d].
 
-    d: known while tracing; p: a positive number, inf for the cube.
+    d: a concrete integer; p: a positive number, inf for the cube.
 
     Barthe, Guédon, Mendelson & Naor 2005, Ann. Probab. 33(2).
 
@@ -201,7 +201,7 @@ def _power(x: Array, y: Any) -> Array:
 
 
 def _gamma(key: Array, a: Array, *, logarithm: bool) -> Array:
-    """One sample for every element of `a`, each from a key of its own."""
+    """Draw one sample for every element of `a`, each from a key of its own."""
     alphas = reshape(stop_gradient(a), (a.size,))
     keys = random_split(key, (a.size,))
     samples = map(lambda pair: _sample(pair[0], pair[1], logarithm), (keys, alphas))
@@ -209,7 +209,9 @@ def _gamma(key: Array, a: Array, *, logarithm: bool) -> Array:
 
 
 def _sample(key: Array, alpha: Array, logarithm: bool) -> Array:
-    """One sample, or its logarithm: of alpha + 1 where alpha < 1, times a uniform sample to the power of 1 / alpha."""
+    """Draw one sample, or its logarithm: of alpha + 1 where alpha < 1, times a uniform sample to the power of 1 /
+    alpha.
+    """
     dtype, large = alpha.dtype, ge(alpha, 1)
     shifted = select(large, alpha, alpha + 1) - dtype.type(1 / 3)
     scale = dtype.type(1 / 3) / sqrt(shifted)

@@ -1,4 +1,4 @@
-"""Keys: made from seeds, split, folded with data, taken apart into words."""
+"""Random keys: creation from seeds, splitting, folding in data, conversion to words."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def _scalar_integer(name: str, what: str, x: Parameter) -> Operand:
 
 
 def key(seed: Parameter, *, impl: object = None, dtype: object = None) -> Array:
-    """A key from an integer seed of up to 64 bits, negative or not; traced integers too.
+    """Return a key from an integer seed of up to 64 bits, negative or not; traced integers too.
 
-    Returns key[]. The words are the high and the low half of the seed. Raises ArgumentError for anything but a
+    Returns key[]. The words are the high and the low half of the seed. Raises ArgumentError for a seed that is not a
     scalar integer, and for a generator (`impl`, or `dtype`) other than "threefry2x32".
 
     >>> tracer.random.key(42)
@@ -67,7 +67,7 @@ def key(seed: Parameter, *, impl: object = None, dtype: object = None) -> Array:
 
 
 def PRNGKey(seed: Parameter, *, impl: object = None) -> Array:  # noqa: N802  # JAX's name
-    """The words of a key, u32[2], in the old style. New code calls `key`.
+    """Return the words of a key, u32[2], in the old style. New code calls `key`.
 
     seed: a 64-bit integer; impl: as of `key`. Returns uint32 [2].
 
@@ -90,9 +90,9 @@ def _words(seed: Operand) -> Array:
 
 
 def key_data(keys: Parameter) -> Array:
-    """The words u32[*s, 2] of keys [*s].
+    """Return the words u32[*s, 2] of keys [*s].
 
-    keys: arrays of keys, or words, which are their own. Returns uint32. Raises ArgumentError for anything else.
+    keys: arrays of keys, or words, which are returned. Returns uint32. Raises ArgumentError for anything else.
 
     >>> tracer.random.key_data(tracer.random.key(1))
     Array([0, 1], u32)
@@ -101,10 +101,10 @@ def key_data(keys: Parameter) -> Array:
 
 
 def wrap_key_data(key_bits_array: Parameter, *, impl: object = None, dtype: object = None) -> Array:
-    """Keys [*s] from their words, u32[*s, 2].
+    """Return keys [*s] from their words, u32[*s, 2].
 
-    key_bits_array: the words; impl: as of `key`; dtype: another way to say it. Raises DTypeError for words that are not
-    uint32.
+    key_bits_array: the words; impl: as of `key`; dtype: an alternative to impl. Raises DTypeError for words that are
+    not uint32.
 
     >>> tracer.random.wrap_key_data(tracer.random.key_data(tracer.random.key(1)))
     Array(key[], words=[0, 1])
@@ -115,9 +115,9 @@ def wrap_key_data(key_bits_array: Parameter, *, impl: object = None, dtype: obje
 
 
 def key_impl(keys: Parameter) -> str:
-    """The name of the keys' generator.
+    """Return the name of the keys' generator.
 
-    keys: of any shape. Returns a text.
+    keys: of any shape. Returns a str.
 
     >>> tracer.random.key_impl(tracer.random.key(0))
     'threefry2x32'
@@ -127,7 +127,7 @@ def key_impl(keys: Parameter) -> str:
 
 
 def clone(key: Parameter) -> Array:
-    """The same key, for a use that is meant to repeat its numbers.
+    """Return the key itself, for a use that repeats its numbers on purpose.
 
     key: of any shape [*s]. Returns keys [*s].
 
@@ -138,7 +138,7 @@ def clone(key: Parameter) -> Array:
 
 
 def split(key: Parameter, num: int | Iterable[int] = 2) -> Array:
-    """`num` new keys, independent of each other and of the key, which is not to be used again.
+    """Return `num` new keys, independent of each other and of the key, which must not be used again.
 
     num: how many, or a shape. Returns key[num] or key[*num]; raw words uint32 [*num, 2] for a raw key.
 
@@ -152,12 +152,12 @@ def split(key: Parameter, num: int | Iterable[int] = 2) -> Array:
 
 
 def split_keys(key: Array, num: int) -> list[Array]:
-    """As `split`, of a typed key, into single keys."""
+    """Split a typed key into single keys."""
     return [squeeze(one, (0,)) for one in split_axis(random_split(key, (num,)), (1,) * num)]
 
 
 def fold_in(key: Parameter, data: Parameter) -> Array:
-    """A new key from a key and a 32-bit integer, such as the number of a step.
+    """Return a new key from a key and a 32-bit integer, such as the index of a step.
 
     key: one; data: an integer []. Returns a key [].
 
@@ -192,12 +192,12 @@ def _folded(key: Array, number: Operand) -> Array:
 
 
 def _apart(number: Operand) -> Operand:
-    """A literal as an array where nothing is traced: calls with ever other numbers are of one kind then."""
+    """Return a literal as an array outside traces, so that calls with different numbers have one signature."""
     if isinstance(number, Literal) and state.innermost is None:
         return concrete(np.asarray(number.value, number.type.dtype), number.type.weak)
     return number
 
 
 def _as_given(key: Parameter, keys: Array) -> Array:
-    """New keys in the style of the old: raw for raw."""
+    """Return new keys in the style of the given key: raw for raw."""
     return keys if isinstance(key, Array) and isinstance(key.type, KeyType) else random_unwrap(keys)

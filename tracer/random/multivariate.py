@@ -1,4 +1,4 @@
-"""Samples from the normal distribution of several variables that depend on each other."""
+"""Samples from the multivariate normal distribution."""
 
 # mypy: disable-error-code="no-any-return"
 # (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
@@ -24,12 +24,12 @@ _NAME = "multivariate_normal"
 def multivariate_normal(
     key: Parameter, mean: Any, cov: Any, shape: Any = None, dtype: Any = None, method: str = "cholesky"
 ) -> Array:
-    """Samples from the normal distribution with a mean and a covariance matrix.
+    """Draw samples from the normal distribution with a mean and a covariance matrix.
 
     mean: numbers [*b, n]; cov: symmetric and positive definite, [*c, n, n]; shape: [*s], to which b and c broadcast, by
-    default what they broadcast to. Returns [*s, n]. dtype: a float one, by default that of mean and cov. method:
-    "cholesky". Raises ShapeError for what does not fit, ArgumentError for other methods, LinAlgError where a matrix
-    that is known is not positive definite.
+    default their joint shape. Returns [*s, n]. dtype: a float dtype, by default that of mean and cov. method:
+    "cholesky". Raises ShapeError for shapes that do not fit, ArgumentError for other methods, LinAlgError if a concrete
+    matrix is not positive definite.
 
     >>> mean, cov = tnp.asarray([1.0, -1.0]), tnp.asarray([[2.0, 1.0], [1.0, 2.0]])
     >>> tracer.random.multivariate_normal(tracer.random.key(0), mean, cov, (3,)).shape

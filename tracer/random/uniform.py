@@ -36,9 +36,9 @@ from tracer.trace.trace import Operand, as_literal
 
 
 def bits(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
-    """Random bits as unsigned integers, uint64 unless another unsigned `dtype` is given.
+    """Draw random bits as unsigned integers, uint64 unless another unsigned `dtype` is given.
 
-    Raises DTypeError for a dtype that is no unsigned integer.
+    Raises DTypeError for a dtype that is not an unsigned integer's.
 
     >>> tracer.random.bits(tracer.random.key(0), (2,), "uint8")
     Array([167, 146], u8)
@@ -55,7 +55,7 @@ def bits(key: Parameter, shape: Any = (), dtype: Any = None) -> Array:
 def uniform(
     key: Parameter, shape: Any = (), dtype: Any = None, minval: Parameter = 0.0, maxval: Parameter = 1.0
 ) -> Array:
-    """Samples from [minval, maxval), of `shape`, to which the bounds broadcast.
+    """Draw samples from [minval, maxval), of `shape`, to which the bounds broadcast.
 
     minval, maxval: numbers or arrays. A sample has as many random bits as the dtype's mantissa: multiples of 2**-52 in
     float64, 2**-23 in float32.
@@ -69,7 +69,7 @@ def uniform(
 
 
 def uniform_of(key: Array, shape: Shape, dtype: DType, minval: Parameter = 0.0, maxval: Parameter = 1.0) -> Array:
-    """As `uniform`, of a typed key, in the algorithm of JAX: random mantissa bits in [1, 2), shifted and scaled."""
+    """Draw from a typed key by JAX's algorithm: random mantissa bits in [1, 2), shifted and scaled."""
     info = finfo(dtype)
     low, high = (fitted(operand("uniform", x), shape, dtype) for x in (minval, maxval))
     width = info.bits if info.nmant >= 8 else 8
@@ -86,11 +86,12 @@ def uniform_of(key: Array, shape: Shape, dtype: DType, minval: Parameter = 0.0, 
 
 
 def randint(key: Parameter, shape: Any, minval: Parameter, maxval: Parameter, dtype: Any = None) -> Array:
-    """Integers from [minval, maxval), of `shape`, to which the bounds broadcast; int64 unless `dtype` says otherwise.
+    """Draw integers from [minval, maxval), of `shape`, to which the bounds broadcast; int64 unless `dtype` says
+    otherwise.
 
-    minval, maxval: integers, numbers or arrays [*s]. Raises DTypeError for bounds or a dtype that are none.
+    minval, maxval: integers, numbers or arrays [*s]. Raises DTypeError for bounds or a dtype that are not integers.
 
-    minval alone where maxval is not larger. The bias is below (maxval - minval) / 2**64 for dtypes of up to 32 bits.
+    Returns minval where maxval is not larger. The bias is below (maxval - minval) / 2**64 for dtypes of up to 32 bits.
 
     >>> tracer.random.randint(tracer.random.key(0), (3,), 0, 10)
     Array([5, 1, 5], i64)
@@ -108,7 +109,7 @@ def randint(key: Parameter, shape: Any, minval: Parameter, maxval: Parameter, dt
 
 
 def _integers(key: Array, shape: Shape, low: Operand, high: Operand, dtype: DType) -> Array:
-    """The algorithm of JAX: two draws make a number of twice the width, of which the remainder is taken."""
+    """Draw integers by JAX's algorithm: the remainder of an integer of twice the width, made of two draws."""
     width, unsigned = 8 * dtype.itemsize, UINT_DTYPES[8 * dtype.itemsize]
     low, high = (x if dtypes.is_integer(_dtype(x)) else cast(x, dtypes.I64) for x in (low, high))
     too_high = fitted(gt(high, _clipped(np.iinfo(dtype).max, _dtype(high))), shape, dtypes.BOOL)
@@ -118,7 +119,7 @@ def _integers(key: Array, shape: Shape, low: Operand, high: Operand, dtype: DTyp
     empty = le(high, low)
     span = cast(sub(high, low), unsigned)
     span = select(empty, 1, span)
-    # one more where maxval is beyond the dtype; a span of all numbers wraps to 0, and x rem 0 is x
+    # one more where maxval is beyond the dtype; a span of the whole range wraps to 0, and x rem 0 is x
     span = select(and_(too_high, gt(high, low)), add(span, 1), span)
     multiplier = rem(as_literal(2 ** (width // 2), unsigned), span)
     multiplier = rem(mul(multiplier, multiplier), span)
@@ -132,7 +133,7 @@ def _dtype(x: Operand) -> DType:
 
 
 def _clipped(x: Any, dtype: DType) -> Any:
-    """An integer, or integers, kept within what the dtype holds, in their own dtype."""
+    """Return integers clamped to the range of the dtype, in their own dtype."""
     limits = np.iinfo(dtype)
     if isinstance(x, int):
         return min(max(x, int(limits.min)), int(limits.max))

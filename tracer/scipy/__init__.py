@@ -1,7 +1,6 @@
-"""`tracer.scipy`: SciPy's functions on arrays that are traced.
+"""`tracer.scipy`: SciPy's functions on traced arrays.
 
-Linear algebra, systems solved by iteration, special functions, distributions, signals, integrals, and images read
-between pixels.
+Linear algebra, iterative solvers, special functions, distributions, signals, integrals, and interpolation of images.
 """
 
 from tracer.absent import absent

@@ -1,4 +1,4 @@
-"""Distribution functions by the incomplete gamma and beta functions: of chi squared, F, Student's t, Poisson's, gamma.
+"""Distribution functions by the incomplete gamma and beta functions: chi-squared, F, Student's t, Poisson, gamma.
 
 NIST Digital Library of Mathematical Functions, 8.2 and 8.17; Abramowitz & Stegun 26.4, 26.6, 26.7.
 """
@@ -24,7 +24,7 @@ from tracer.transforms.jacobian_products import jvp
 
 
 def gammainc(a: Any, x: Any) -> Array:
-    """The regularised lower incomplete gamma function: the gamma distribution's probability of at most x.
+    """Return the regularised lower incomplete gamma function: the gamma distribution's probability of at most x.
 
     >>> tracer.scipy.special.gammainc(1.0, tnp.asarray([1.0, 2.0]))
     Array([0.63212056, 0.86466472], f64)
@@ -33,7 +33,7 @@ def gammainc(a: Any, x: Any) -> Array:
 
 
 def gammaincc(a: Any, x: Any) -> Array:
-    """1 - gammainc(a, x), without cancellation for large x.
+    """Return 1 - gammainc(a, x), without cancellation for large x.
 
     >>> tracer.scipy.special.gammaincc(1.0, tnp.asarray([1.0, 50.0]))
     Array([3.67879441e-01, 1.92874985e-22], f64)
@@ -42,11 +42,11 @@ def gammaincc(a: Any, x: Any) -> Array:
 
 
 def betainc(a: Any, b: Any, x: Any) -> Array:
-    """The regularised incomplete beta function: the beta distribution's probability of at most x.
+    """Return the regularised incomplete beta function: the beta distribution's probability of at most x.
 
     a, b: positive; x: between 0 and 1, NaN elsewhere; shapes broadcast to [*s]. Returns floats [*s], of the dtype to
-    which all are promoted. Of relative error 1e-13 in float64 for a and b up to 10, 5e-11 up to 1e3 and 5e-9 up to 1e5.
-    Differentiable in all three.
+    which all are promoted. The relative error in float64 is 1e-13 for a and b up to 10, 5e-11 up to 1e3 and 5e-9 up to
+    1e5. Differentiable in all three.
 
     >>> tracer.scipy.special.betainc(2.0, 3.0, tnp.asarray([0.0, 0.5, 1.0]))
     Array([0.    , 0.6875, 1.    ], f64)
@@ -56,7 +56,7 @@ def betainc(a: Any, b: Any, x: Any) -> Array:
 
 
 def betaincc(a: Any, b: Any, x: Any) -> Array:
-    """1 - betainc(a, b, x), as exact where that is near 1.
+    """Return 1 - betainc(a, b, x), without cancellation where betainc is near 1.
 
     >>> tracer.scipy.special.betaincc(2.0, 3.0, tnp.asarray([0.0, 0.5, 1.0]))
     Array([1.    , 0.3125, 0.    ], f64)
@@ -66,7 +66,7 @@ def betaincc(a: Any, b: Any, x: Any) -> Array:
 
 
 def chdtr(v: Any, x: Any) -> Array:
-    """The probability that chi squared of v degrees of freedom is at most x; NaN where x is negative.
+    """Return the probability that chi-squared of v degrees of freedom is at most x; NaN where x is negative.
 
     >>> tracer.scipy.special.chdtr(2.0, tnp.asarray([0.0, 2.0]))
     Array([0.        , 0.63212056], f64)
@@ -76,7 +76,7 @@ def chdtr(v: Any, x: Any) -> Array:
 
 
 def chdtrc(v: Any, x: Any) -> Array:
-    """1 - chdtr(v, x), without cancellation for large x; NaN where x is negative.
+    """Return 1 - chdtr(v, x), without cancellation for large x; NaN where x is negative.
 
     >>> tracer.scipy.special.chdtrc(2.0, tnp.asarray([0.0, 2.0]))
     Array([1.        , 0.36787944], f64)
@@ -86,7 +86,7 @@ def chdtrc(v: Any, x: Any) -> Array:
 
 
 def fdtr(dfn: Any, dfd: Any, x: Any) -> Array:
-    """The probability that F of dfn and dfd degrees of freedom is at most x; NaN where x is negative.
+    """Return the probability that F of dfn and dfd degrees of freedom is at most x; NaN where x is negative.
 
     >>> tracer.scipy.special.fdtr(2.0, 4.0, tnp.asarray([0.0, 2.0]))
     Array([0.  , 0.75], f64)
@@ -96,21 +96,21 @@ def fdtr(dfn: Any, dfd: Any, x: Any) -> Array:
 
 
 def fdtrc(dfn: Any, dfd: Any, x: Any) -> Array:
-    """1 - fdtr(dfn, dfd, x), without cancellation for large x; NaN where x is negative.
+    """Return 1 - fdtr(dfn, dfd, x), without cancellation for large x; NaN where x is negative.
 
     >>> tracer.scipy.special.fdtrc(2.0, 4.0, tnp.asarray([0.0, 2.0]))
     Array([1.  , 0.25], f64)
     """
     upper, lower, value = _arrays("fdtrc", dfn, dfd, x)
     part, rest = upper * value, lower
-    small = value < 1.0  # where the share of what is left over would be rounded beside 1
+    small = value < 1.0  # where the complement's share would be rounded beside 1
     p, q = where(small, upper, lower), where(small, lower, upper)
     found = incomplete_beta(0.5 * p, 0.5 * q, where(small, _share(part, rest), rest / (rest + part)))
     return where(small, 1.0 - found, found)
 
 
 def stdtr(df: Any, t: Any) -> Array:
-    """The probability that Student's t of df degrees of freedom is at most t.
+    """Return the probability that Student's t of df degrees of freedom is at most t.
 
     >>> tracer.scipy.special.stdtr(1.0, tnp.asarray([0.0, 1.0]))
     Array([0.5 , 0.75], f64)
@@ -124,9 +124,10 @@ _ALMOST_NORMAL = 1e7
 
 @custom_jvp
 def _student(freedom: Array, t: Array) -> Array:
-    """Half of I(v/2, 1/2, v/(v + t^2)) is beyond |t|; beside the median the complement of that is the exact one.
+    """Return Student's distribution function: half of I(v/2, 1/2, v/(v + t^2)) is beyond |t|; near the median its
+    complement is exact.
 
-    Of many degrees of freedom it is normal (A&S 26.7.8), with an error of 1 / v^2.
+    For many degrees of freedom it is normal (A&S 26.7.8), with an error of 1 / v^2.
     """
     many, endless = freedom > _ALMOST_NORMAL, absolute(t) == inf
     v, x = where(many, 1.0, freedom), where(endless, 0.0, t)
@@ -157,12 +158,12 @@ _student.defjvps(
 
 
 def _share(part: Array, rest: Array) -> Array:
-    """part / (part + rest), and 1 where the part is infinite."""
+    """Return part / (part + rest), and 1 where the part is infinite."""
     endless = part == inf
     return where(endless, 1.0, where(endless, 1.0, part) / (where(endless, 1.0, part) + rest))
 
 
 def _arrays(name: str, *values: Any) -> list[Array]:
-    """Of one dtype and one shape."""
+    """Return arrays of one dtype and one shape."""
     found = [array_of(name, v if isinstance(v, Array) else v.value) for v in promoted_real(name, *values)]
     return list(broadcast_arrays(*found))

@@ -1,4 +1,4 @@
-"""Products with logarithms, and what is written with them: entropies, divergences, losses, power transformations."""
+"""Products with logarithms: entropies, divergences, losses, power transformations."""
 
 # mypy: disable-error-code="no-any-return"
 # (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
@@ -16,7 +16,7 @@ from tracer.transforms.custom.derivatives import custom_jvp
 
 
 def xlogy(x: Any, y: Any) -> Array:
-    """x log(y), and 0 where x is 0 and y is not NaN. Where log(y) is not finite, too, derivatives are 0.
+    """Return x log(y), and 0 where x is 0 and y is not NaN. If log(y) is not finite there, derivatives are 0, too.
 
     >>> tracer.scipy.special.xlogy(0.0, 0.0)
     Array(0., f64*)
@@ -31,12 +31,12 @@ def _floats(name: str, x: Any, y: Any) -> list[Array]:
 
 
 def _has_log(x: Array) -> Array:
-    """Whether log(x) is finite."""
+    """Return whether log(x) is finite."""
     return isfinite(x) & ((x != 0) if iscomplexobj(x) else (x > 0))
 
 
 def xlog1py(x: Any, y: Any) -> Array:
-    """x log(1 + y), and 0 where x is 0 and y is not NaN.
+    """Return x log(1 + y), and 0 where x is 0 and y is not NaN.
 
     >>> tracer.scipy.special.xlog1py(0.0, -1.0)
     Array(0., f64*)
@@ -47,7 +47,7 @@ def xlog1py(x: Any, y: Any) -> Array:
 
 
 def entr(x: Any) -> Array:
-    """-x log(x): 0 at 0, -inf below.
+    """Return -x log(x): 0 at 0, -inf below.
 
     >>> tracer.scipy.special.entr(tnp.asarray([0.0, 1.0]))
     Array([0., 0.], f64)
@@ -57,9 +57,9 @@ def entr(x: Any) -> Array:
 
 
 def rel_entr(p: Any, q: Any) -> Array:
-    """p log(p / q): 0 where p is 0 and q is not negative, inf outside of p > 0, q > 0.
+    """Return p log(p / q): 0 where p is 0 and q is not negative, inf outside of p > 0, q > 0.
 
-    The logarithms are subtracted where the quotient overflows or vanishes, and near 1 it is that of 1 + (p - q) / q.
+    Logarithms are subtracted where the quotient overflows or underflows; near 1 the formula is p log1p((p - q) / q).
 
     >>> tracer.scipy.special.rel_entr(tnp.asarray([1.0, 1e300]), tnp.asarray([1.0, 1e-300]))
     Array([0.00000000e+000, 1.38155106e+303], f64)
@@ -84,7 +84,7 @@ _log_ratio.defjvps(lambda dx, _, x, y: dx / x, lambda dy, _, x, y: -(dy / y))
 
 
 def kl_div(p: Any, q: Any) -> Array:
-    """p log(p / q) - p + q.
+    """Return p log(p / q) - p + q.
 
     >>> tracer.scipy.special.kl_div(tnp.asarray([1.0, 2.0]), 1.0)
     Array([0.        , 0.38629436], f64)
@@ -96,7 +96,7 @@ def kl_div(p: Any, q: Any) -> Array:
 
 
 def boxcox(x: Any, lmbda: Any) -> Array:
-    """(x^lmbda - 1) / lmbda, and log(x) where lmbda is 0.
+    """Return (x^lmbda - 1) / lmbda, and log(x) where lmbda is 0.
 
     >>> tracer.scipy.special.boxcox(4.0, tnp.asarray([0.5, 0.0]))
     Array([2.        , 1.38629436], f64)
@@ -106,7 +106,7 @@ def boxcox(x: Any, lmbda: Any) -> Array:
 
 
 def boxcox1p(x: Any, lmbda: Any) -> Array:
-    """`boxcox` of 1 + x, exact for small x.
+    """Return `boxcox` of 1 + x, exact for small x.
 
     >>> tracer.scipy.special.boxcox1p(3.0, tnp.asarray([0.5, 0.0]))
     Array([2.        , 1.38629436], f64)
@@ -122,7 +122,7 @@ def _powered(logarithm: Any, power: Any) -> Array:
 
 
 def inv_boxcox(y: Any, lmbda: Any) -> Array:
-    """The x of which `boxcox` is y.
+    """Return the x whose `boxcox` is y.
 
     >>> tracer.scipy.special.inv_boxcox(2.0, tnp.asarray([0.5, 0.0]))
     Array([4.       , 7.3890561], f64)
@@ -132,7 +132,7 @@ def inv_boxcox(y: Any, lmbda: Any) -> Array:
 
 
 def inv_boxcox1p(y: Any, lmbda: Any) -> Array:
-    """The x of which `boxcox1p` is y.
+    """Return the x whose `boxcox1p` is y.
 
     >>> tracer.scipy.special.inv_boxcox1p(2.0, tnp.asarray([0.5, 0.0]))
     Array([3.       , 6.3890561], f64)
@@ -148,7 +148,7 @@ def _unpowered(value: Any, power: Any) -> Array:
 
 
 def huber(delta: Any, r: Any) -> Array:
-    """Huber's loss: r^2 / 2 up to delta, delta (|r| - delta / 2) beyond; inf where delta is negative.
+    """Return Huber's loss: r^2 / 2 up to delta, delta (|r| - delta / 2) beyond; inf where delta is negative.
 
     >>> tracer.scipy.special.huber(1.0, tnp.asarray([0.5, 3.0]))
     Array([0.125, 2.5  ], f64)
@@ -159,7 +159,7 @@ def huber(delta: Any, r: Any) -> Array:
 
 
 def pseudo_huber(delta: Any, r: Any) -> Array:
-    """The smooth loss delta^2 (sqrt(1 + (r / delta)^2) - 1), 0 where delta is; inf where delta is negative.
+    """Return the smooth loss delta^2 (sqrt(1 + (r / delta)^2) - 1), 0 where delta is 0; inf where delta is negative.
 
     >>> tracer.scipy.special.pseudo_huber(1.0, tnp.asarray([0.0, 3.0]))
     Array([0.        , 2.16227766], f64)

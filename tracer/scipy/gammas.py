@@ -1,4 +1,4 @@
-"""The gamma and beta functions and what is written with them. Integers are cast to float."""
+"""The gamma and beta functions and functions derived from them. Integers are cast to float."""
 
 # mypy: disable-error-code="no-any-return"
 # (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
@@ -22,7 +22,7 @@ from tracer.trace.source import here
 
 
 def gammaln(x: Any) -> Array:
-    """The logarithm of |Γ(x)|.
+    """Return the logarithm of |Γ(x)|.
 
     >>> tracer.scipy.special.gammaln(tnp.asarray([1.0, 5.0]))
     Array([0.        , 3.17805383], f64)
@@ -31,7 +31,7 @@ def gammaln(x: Any) -> Array:
 
 
 def gammasgn(x: Any) -> Array:
-    """The sign of Γ(x): that of zero at zeros, NaN at negative integers.
+    """Return the sign of Γ(x): at zeros the sign of zero, NaN at negative integers.
 
     >>> tracer.scipy.special.gammasgn(tnp.asarray([0.5, -0.5, -1.5]))
     Array([ 1., -1.,  1.], f64)
@@ -43,7 +43,7 @@ def gammasgn(x: Any) -> Array:
 
 
 def gamma(x: Any) -> Array:
-    """Γ(x): of the sign of zero infinite at zeros, NaN at negative integers.
+    """Return Γ(x): infinite at zeros, with the sign of zero; NaN at negative integers.
 
     >>> tracer.scipy.special.gamma(tnp.asarray([5.0, 0.5]))
     Array([24.        ,  1.77245385], f64)
@@ -53,7 +53,7 @@ def gamma(x: Any) -> Array:
 
 
 def rgamma(x: Any) -> Array:
-    """1 / Γ(x): 0 where that has its poles.
+    """Return 1 / Γ(x), with value 0 at the poles of Γ.
 
     >>> tracer.scipy.special.rgamma(tnp.asarray([5.0, 0.0]))
     Array([0.04166667, 0.        ], f64)
@@ -65,10 +65,10 @@ def rgamma(x: Any) -> Array:
 
 
 def factorial(n: Any, exact: bool = False) -> Array:
-    """n! = Γ(n + 1), and 0 for negative n.
+    """Return n! = Γ(n + 1), and 0 for negative n.
 
-    n: real numbers [*s]. Returns floats [*s], of integers too: float32 up to 32 bits, else the default. exact: False
-    alone, else raises ArgumentError.
+    n: real numbers [*s]. Returns floats [*s]; integers are cast to float32 up to 32 bits, else to the default float.
+    exact: False alone, else raises ArgumentError.
 
     >>> tracer.scipy.special.factorial(tnp.asarray([0, 3, 5]))
     Array([  1.,   6., 120.], f64)
@@ -85,7 +85,7 @@ def factorial(n: Any, exact: bool = False) -> Array:
 
 
 def beta(a: Any, b: Any) -> Array:
-    """The beta function Γ(a) Γ(b) / Γ(a + b); NaN at the poles of both.
+    """Return the beta function Γ(a) Γ(b) / Γ(a + b); NaN at the poles of both.
 
     >>> tracer.scipy.special.beta(2.0, tnp.asarray([3.0, 0.5]))
     Array([0.08333333, 1.33333333], f64)
@@ -95,7 +95,7 @@ def beta(a: Any, b: Any) -> Array:
 
 
 def betaln(a: Any, b: Any) -> Array:
-    """The logarithm of |beta|.
+    """Return the logarithm of |beta|.
 
     >>> tracer.scipy.special.betaln(1.0, 2.0)
     Array(-0.69314718, f64*)
@@ -105,7 +105,7 @@ def betaln(a: Any, b: Any) -> Array:
 
 
 def poch(z: Any, m: Any) -> Array:
-    """The rising factorial Γ(z + m) / Γ(z), for z and z + m off the poles of Γ; 1 where m is 0.
+    """Return the rising factorial Γ(z + m) / Γ(z), for z and z + m off the poles of Γ; 1 where m is 0.
 
     >>> tracer.scipy.special.poch(2.0, tnp.asarray([0.0, 1.0, 3.0]))
     Array([ 1.,  2., 24.], f64)
@@ -116,7 +116,7 @@ def poch(z: Any, m: Any) -> Array:
 
 
 def binom(n: Any, k: Any) -> Array:
-    """The binomial coefficient of real n and k, for n not a negative integer, of relative error log(n!) eps.
+    """Return the binomial coefficient of real n and k, for n not a negative integer, with relative error log(n!) eps.
 
     >>> tracer.scipy.special.binom(5.0, tnp.asarray([0.0, 2.0, 5.0, 6.0]))
     Array([ 1., 10.,  1.,  0.], f64)
@@ -126,7 +126,7 @@ def binom(n: Any, k: Any) -> Array:
 
 
 def comb(N: Any, k: Any, exact: bool = False, repetition: bool = False) -> Array:
-    """How many ways there are to choose k of N things; 0 where k is negative, or N, or k is more than N.
+    """Return the number of ways to choose k of N things; 0 where k or N is negative, or k exceeds N.
 
     N, k: real numbers, whose shapes broadcast to [*s]; repetition: whether a thing may be chosen more than once.
     Returns floats [*s], of the promoted dtype; integers are cast. exact: False alone, else raises ArgumentError.
@@ -145,13 +145,13 @@ def comb(N: Any, k: Any, exact: bool = False, repetition: bool = False) -> Array
     things = n + chosen - 1.0 if repetition else n
     valid = (n >= 0) & (chosen >= 0) & (chosen <= things)
     found = where(valid, binom(where(valid, things, 1.0), where(valid, chosen, 0.0)), 0.0)
-    return where((n >= 0) & (things < 0) & (chosen == 0), 1.0, found)  # nothing of nothing
+    return where((n >= 0) & (things < 0) & (chosen == 0), 1.0, found)  # no things chosen from none
 
 
 def multigammaln(a: Any, d: int) -> Array:
-    """The logarithm of the multivariate gamma function of dimension d.
+    """Return the logarithm of the multivariate gamma function of dimension d.
 
-    a: real numbers [*s], above (d - 1) / 2; d: an integer known while tracing. Returns floats [*s]; integers are cast.
+    a: real numbers [*s], above (d - 1) / 2; d: a concrete integer. Returns floats [*s]; integers are cast.
 
     >>> tracer.scipy.special.multigammaln(tnp.asarray(2.0), 1)
     Array(0., f64)

@@ -1,13 +1,13 @@
-"""The regularised incomplete beta function, computed in float64 whatever the dtype.
+"""The regularised incomplete beta function, always computed in float64.
 
 With D = x^a (1 - x)^b / (a B(a, b)) and F the continued fraction of DLMF 8.17.22, by Lentz's method:
 
     I(a, b, x) = D F where x <= (a + 1) / (a + b + 2), otherwise 1 - I(b, a, 1 - x)
 
-The rest, 1 - I(a, b, x), is 1 - D F and the other way round: for x near 0 it is not that of 1 - x, which rounds to 1.
-There F settles after some 5 sqrt(max(a, b)) terms. The derivative by x is the density, those by `a` and `b` are the
-derivatives of the same terms: of so many, since where `a` or `b` is whole F itself may end after a few.
-NIST Digital Library of Mathematical Functions, 8.17; Lentz 1976, Applied Optics 15(3).
+The complement 1 - I(a, b, x) uses the same terms, as 1 - D F below and D F above: for x near 0, I(b, a, 1 - x) would
+lose x, as 1 - x rounds to 1. F converges after about 5 sqrt(max(a, b)) terms. The derivative by x is the density. The
+derivatives by `a` and `b` differentiate the terms. They need a minimal number of terms, as F itself may end early if
+`a` or `b` is whole. NIST Digital Library of Mathematical Functions, 8.17; Lentz 1976, Applied Optics 15(3).
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -45,12 +45,12 @@ _SETTLED = 2.0**-52
 
 
 def incomplete_beta(a: Array, b: Array, x: Array) -> Array:
-    """I(a, b, x) of arrays of one dtype; NaN where an argument is, a or b is not positive, or x is outside [0, 1]."""
+    """Return I(a, b, x) of arrays of one dtype; NaN for NaN, for a or b not positive, and for x outside [0, 1]."""
     return _at_shares(_inside, a, b, x, lambda x: x)
 
 
 def incomplete_beta_rest(a: Array, b: Array, x: Array) -> Array:
-    """1 - I(a, b, x), as exact where it is small, and where x is; NaN as of `incomplete_beta`."""
+    """Return 1 - I(a, b, x), exact where it or x is small; NaN as of `incomplete_beta`."""
     return _at_shares(_outside, a, b, x, lambda x: 1.0 - x)
 
 
@@ -77,21 +77,21 @@ def _lasting(a: Array, b: Array, x: Array) -> Array:
     return _terms(a, b, x, 15.0 + 5.0 * sqrt(maximum(a, b)))
 
 
-def _terms(a: Array, b: Array, x: Array, least: Any, *, rest: bool = False) -> Array:
+def _terms(a: Array, b: Array, x: Array, min_terms: Any, *, rest: bool = False) -> Array:
     mirrored = x > (a + 1.0) / (a + b + 2.0)
     p, q, y = where(mirrored, b, a), where(mirrored, a, b), where(mirrored, 1.0 - x, x)
-    found = _weight(a, b, x) / p * _fraction(p, q, y, least)
+    found = _weight(a, b, x) / p * _fraction(p, q, y, min_terms)
     return where(mirrored ^ rest, 1.0 - found, found)
 
 
 def _weight(a: Array, b: Array, x: Array) -> Array:
-    """x^a (1 - x)^b / B(a, b)."""
+    """Return x^a (1 - x)^b / B(a, b)."""
     log_beta = special.lgamma(a) + special.lgamma(b) - special.lgamma(a + b)
     return exp(a * log(x) + b * log1p(-x) - log_beta)
 
 
-def _fraction(a: Array, b: Array, x: Array, least: Any) -> Array:
-    """Of at least so many terms."""
+def _fraction(a: Array, b: Array, x: Array, min_terms: Any) -> Array:
+    """Return F, of at least `min_terms` terms."""
 
     def goes_on(carry: Any) -> Any:
         return logical_and(any(carry[-1]), carry[0] < _TERMS)
@@ -106,7 +106,7 @@ def _fraction(a: Array, b: Array, x: Array, least: Any) -> Array:
         new_c = 1.0 + odd / c_even
         ratio = new_d * new_c
         new = value * after_even * c_even * ratio
-        still = active & ((abs(ratio - 1.0) > _SETTLED) | (m < least))
+        still = active & ((abs(ratio - 1.0) > _SETTLED) | (m < min_terms))
         return m + 1.0, where(active, new_c, c), where(active, new_d, d), where(active, new, value), still
 
     first = 1.0 / (1.0 - (a + b) * x / (a + 1.0))

@@ -1,7 +1,7 @@
 """Integrals without a closed form: exponential, sine and cosine integrals, Fresnel's, Spence's and Dawson's, and erfcx.
 
-Computed in float64, whatever the dtype. NIST Digital Library of Mathematical Functions, 6, 7 and 25.12; for Eₙ
-Abramowitz & Stegun 5.1.12 and 5.1.22; quotients of polynomials by Moshier's Cephes.
+Always computed in float64. NIST Digital Library of Mathematical Functions, 6, 7 and 25.12; for Eₙ Abramowitz & Stegun
+5.1.12 and 5.1.22; quotients of polynomials by Moshier's Cephes.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -37,12 +37,12 @@ from tracer.trace.integers import integer
 from tracer.trace.source import here
 from tracer.transforms.custom.derivatives import custom_jvp
 
-_FRACTIONS = 120  # terms of the continued fraction of Eₙ, whose error is 1e-17 at 1
-_POWERS = 20  # terms of its series, of which the last is 1e-20 there
+_FRACTIONS = 120  # terms of the continued fraction of Eₙ, with error 1e-17 at 1
+_POWERS = 20  # terms of its series; the last is 1e-20 there
 
 
 def expi(x: Any) -> Array:
-    """The exponential integral Ei: that of e^t / t from -inf to x, across its pole; -inf at 0.
+    """Return the exponential integral Ei: the integral of e^t / t from -inf to x, across its pole; -inf at 0.
 
     >>> tracer.scipy.special.expi(tnp.asarray([-1.0, 1.0]))
     Array([-0.21938393,  1.89511782], f64)
@@ -51,7 +51,7 @@ def expi(x: Any) -> Array:
 
 
 def exp1(x: Any) -> Array:
-    """The exponential integral E₁: that of e^-t / t from x to inf; NaN for negative x.
+    """Return the exponential integral E₁: the integral of e^-t / t from x to inf; NaN for negative x.
 
     >>> tracer.scipy.special.exp1(tnp.asarray([0.0, 1.0]))
     Array([       inf, 0.21938393], f64)
@@ -60,7 +60,7 @@ def exp1(x: Any) -> Array:
 
 
 def expn(n: Any, x: Any) -> Array:
-    """The exponential integral Eₙ, of e^(-x t) / tⁿ from 1 to inf, for whole n from 0 on.
+    """Return the exponential integral Eₙ, of e^(-x t) / tⁿ from 1 to inf, for whole n from 0 on.
 
     NaN for other n, and for negative x. It has no derivative by n.
 
@@ -71,9 +71,10 @@ def expn(n: Any, x: Any) -> Array:
 
 
 def sici(x: Any) -> tuple[Array, Array]:
-    """The sine integral, of sin(t) / t from 0 to x, and the cosine integral, γ + log(x) + that of (cos(t) - 1) / t.
+    """Return the sine integral, of sin(t) / t from 0 to x, and the cosine integral, γ + log(x) plus the integral of
+    (cos(t) - 1) / t.
 
-    The latter takes |x|, as in SciPy, but for NaN at -inf.
+    The cosine integral takes |x|, as in SciPy, but is NaN at -inf.
 
     >>> tracer.scipy.special.sici(1.0)
     (Array(0.94608307, f64), Array(0.33740392, f64))
@@ -82,7 +83,7 @@ def sici(x: Any) -> tuple[Array, Array]:
 
 
 def fresnel(x: Any) -> tuple[Array, Array]:
-    """Fresnel's integrals S and C, of the sine and of the cosine of π t² / 2 from 0 to x.
+    """Return Fresnel's integrals S and C, of the sine and of the cosine of π t² / 2 from 0 to x.
 
     >>> tracer.scipy.special.fresnel(1.0)
     (Array(0.43825915, f64), Array(0.7798934, f64))
@@ -91,7 +92,8 @@ def fresnel(x: Any) -> tuple[Array, Array]:
 
 
 def spence(x: Any) -> Array:
-    """Spence's function: the integral of log(t) / (1 - t) from 1 to x, the dilogarithm of 1 - x; NaN for negative x.
+    """Return Spence's function: the integral of log(t) / (1 - t) from 1 to x, the dilogarithm of 1 - x; NaN for
+    negative x.
 
     >>> tracer.scipy.special.spence(tnp.asarray([0.0, 1.0, 2.0]))
     Array([ 1.64493407,  0.        , -0.82246703], f64)
@@ -100,7 +102,7 @@ def spence(x: Any) -> Array:
 
 
 def dawsn(x: Any) -> Array:
-    """Dawson's integral: e^(-x²) times that of e^(t²) from 0 to x.
+    """Return Dawson's integral: e^(-x²) times the integral of e^(t²) from 0 to x.
 
     >>> tracer.scipy.special.dawsn(tnp.asarray([0.0, 1.0, 1e10]))
     Array([0.00000000e+00, 5.38079507e-01, 5.00000000e-11], f64)
@@ -109,7 +111,7 @@ def dawsn(x: Any) -> Array:
 
 
 def erfcx(x: Any) -> Array:
-    """erfc(x) times e^(x²), which neither vanishes nor overflows for large x.
+    """Return erfc(x) times e^(x²), which neither vanishes nor overflows for large x.
 
     >>> tracer.scipy.special.erfcx(tnp.asarray([0.0, 1.0, 1e10]))
     Array([1.00000000e+00, 4.27583576e-01, 5.64189584e-11], f64)
@@ -118,7 +120,7 @@ def erfcx(x: Any) -> Array:
 
 
 def bernoulli(n: int) -> Array:
-    """Bernoulli's numbers B₀ to Bₙ, of which B₁ is -1/2.
+    """Return Bernoulli's numbers B₀ to Bₙ, with B₁ = -1/2.
 
     n: a Python integer, at least 0. Returns floats [n + 1], of the default dtype: infinite from B₂₆₀ on. Raises
     ArgumentError for negative n.
@@ -135,7 +137,7 @@ def bernoulli(n: int) -> Array:
 
 
 def _even_bernoulli(count: int) -> list[float]:
-    """|B₂|, |B₄|, ... by integers, the tangent numbers: Brent & Harvey 2011, arXiv:1108.0286."""
+    """Return |B₂|, |B₄|, ... by integers, the tangent numbers: Brent & Harvey 2011, arXiv:1108.0286."""
     known = min(count, _FINITE)
     tangents = [math.factorial(k) for k in range(known)]
     for k in range(1, known):
@@ -164,7 +166,7 @@ def _ei(x: Array) -> Array:
     ratio = quotient(EXPONENTIAL[1], inverse)
     for pair, start in zip(EXPONENTIAL[2:], (4.0, 8.0, 16.0, 32.0, 64.0), strict=True):
         ratio = where(high > start, quotient(pair, inverse), ratio)
-    half = exp(0.5 * high)  # whose square may overflow where the product does not
+    half = exp(0.5 * high)  # half² may overflow where the product does not
     above = where(high == inf, inf, half * (inverse * (1.0 + inverse * ratio)) * half)
     below = -_en_values(where(x < 0, 1.0, 1.0), where(x < 0, -x, 1.0))
     return where(x > 0, where(first, found, above), where(x < 0, below, where(x == 0, -inf, nan)))
@@ -205,7 +207,7 @@ def _en_values(n: Array, x: Array) -> Array:
 
 
 def _by_series(n: Array, x: Array) -> Array:
-    """The term with a logarithm is that of the power n - 1, over which the others step."""
+    """Return Eₙ by its series, with the logarithm in the term of power n - 1, which the sum leaves out."""
 
     def add(m: Any, state: Any) -> Any:
         total, term = state
@@ -221,7 +223,7 @@ def _by_series(n: Array, x: Array) -> Array:
 
 
 def _by_fraction(n: Array, x: Array) -> Array:
-    """e^-x / (x + n - 1 n / (x + n + 2 - 2 (n + 1) / (x + n + 4 - ...))), from its end."""
+    """Return e^-x / (x + n - 1 n / (x + n + 2 - 2 (n + 1) / (x + n + 4 - ...))), from its end."""
 
     def step(i: Any, rest: Array) -> Array:
         k = (_FRACTIONS - i).astype(x.dtype)
@@ -257,7 +259,7 @@ def _near(which: int, x: Array) -> Array:
 
 
 def _far(size: Array) -> tuple[Array, Array]:
-    """By f = the integral of sin(t) / (t + x) and g, that of cos(t) / (t + x), from 0 on."""
+    """Return both by f, the integral of sin(t) / (t + x) from 0 on, and g, the integral of cos(t) / (t + x)."""
     x = where((size > 4.0) & (size < inf), size, 8.0)
     inverse = 1.0 / x
     square = inverse * inverse
@@ -281,7 +283,7 @@ _fresnel_c.defjvps(lambda dx, _, x: dx * _wave(absolute(x))[1])
 
 
 def _wave(x: Array) -> tuple[Array, Array]:
-    """The sine and the cosine of π x² / 2: with x = n + f, x² = n² + 2 n f + f², of which n f is exact."""
+    """Return the sine and the cosine of π x² / 2: with x = n + f, x² = n² + 2 n f + f², where n f is exact."""
     finite = where(x < inf, x, 0.0)
     whole = round(finite)
     rest = finite - whole
@@ -308,7 +310,7 @@ def _fresnel(x: Array) -> tuple[Array, Array]:
 
 @custom_jvp
 def _spence(x: Array) -> Array:
-    """By the reflections of DLMF 25.12.4 and 25.12.6 from x near 1."""
+    """Return Spence's function, by the reflections of DLMF 25.12.4 and 25.12.6 from x near 1."""
     large = x > 2.0
     y = where(large, 1.0 / where(large, x, 1.0), where(x > 0, x, 1.0))
     high, low = y > 1.5, y < 0.5
@@ -324,7 +326,7 @@ _spence.defjvps(lambda dx, _, x: dx * _spence_slope(x))
 
 
 def _spence_slope(x: Array) -> Array:
-    """log(x) / (1 - x), by powers of x - 1 where both vanish: so slopes of it keep their digits."""
+    """Return log(x) / (1 - x); by powers of x - 1 near 1, so that its slopes keep their digits."""
     near = absolute(x - 1.0) < 1e-3
     w = where(near, x - 1.0, 0.0)
     series = -1.0 + w * (1 / 2 - w * (1 / 3 - w * (1 / 4 - w * (1 / 5 - w / 6))))
@@ -348,7 +350,7 @@ _dawson.defjvps(lambda dx, y, x: dx * _dawson_slope(x, y))
 
 
 def _dawson_slope(x: Array, y: Array) -> Array:
-    """1 - 2 x y, whose terms are nearly equal for large x: there by the expansion in 1 / x²."""
+    """Return 1 - 2 x y; for large x, where the terms cancel, by the expansion in 1 / x²."""
     far = absolute(x) > 50.0
     square = 1.0 / where(far, x, 1.0) ** 2
     series = -0.5 * square * (1.0 + square * (1.5 + square * (3.75 + square * (13.125 + square * 59.0625))))

@@ -1,4 +1,4 @@
-"""Integrals of samples, where users of SciPy look for them."""
+"""Integrals of samples, under SciPy's name."""
 
 from tracer.absent import absent
 from tracer.numpy import trapezoid

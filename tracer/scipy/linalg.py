@@ -1,8 +1,8 @@
-"""Linear algebra with SciPy's names: factors of matrices, solutions from them, and the exponential.
+"""Linear algebra with SciPy's names: factorisations of matrices, solutions by them, and the exponential.
 
-`overwrite_*` and `check_finite` are taken and change nothing: arrays are values, and NaN goes where it goes. Leading
-axes are stacks of matrices. Where values are known, singular matrices and ones that are not positive definite raise
-LinAlgError; elsewhere results hold infinity or NaN.
+`overwrite_*` and `check_finite` have no effect: arrays are values, and NaN propagates. Leading axes are stacks of
+matrices. Concrete matrices that are singular or not positive definite raise LinAlgError; for traced ones results hold
+infinity or NaN.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -50,14 +50,14 @@ def _stack(name: str, a: Any, *, square: bool = True) -> Array:
 
 
 def _system(name: str, a: Any, b: Any) -> tuple[Array, Array, bool]:
-    """A matrix and a right-hand side of one dtype and equal stacks; whether that was one vector."""
+    """Return a matrix and a right-hand side of one dtype and equal stacks, and whether it was one vector."""
     x, side, vector = system(name, a, b)
     stack = shapes.broadcast(x.shape[:-2], side.shape[:-2], operation=name)
     return broadcast(x, (*stack, *x.shape[-2:])), broadcast(side, (*stack, *side.shape[-2:])), vector
 
 
 def _form(name: str, trans: object) -> dict[str, bool]:
-    """How the matrix is meant: as it is, transposed, or as its adjoint."""
+    """Return the form of the matrix: as it is, transposed, or its adjoint."""
     if trans not in _FORMS:
         raise ArgumentError(
             message(f"{name}{here()}: trans is 0 or 'N', 1 or 'T', 2 or 'C'", f"got {trans!r}", help="2 is the adjoint")
@@ -67,10 +67,11 @@ def _form(name: str, trans: object) -> dict[str, bool]:
 
 
 def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """The upper triangular U with a = U^H U, from the upper triangle of a; or L with a = L L^H from the lower one.
+    """Return the upper triangular U with a = U^H U, from the upper triangle of a; or L with a = L L^H from the lower
+    one.
 
-    a: [*s, n, n]; lower: whether L is wanted. Returns floats or complex numbers [*s, n, n]; integers are cast. Raises
-    LinAlgError where a matrix that is known is not positive definite; elsewhere its factor is NaN.
+    a: [*s, n, n]; lower: whether to return L. Returns floats or complex numbers [*s, n, n]; integers are cast. Raises
+    LinAlgError if a concrete matrix is not positive definite; for a traced one the factor is NaN.
 
     >>> tracer.scipy.linalg.cholesky(tnp.asarray([[4.0, 2.0], [0.0, 5.0]]))
     Array([[2., 1.],
@@ -88,10 +89,10 @@ def _cholesky(name: str, a: Any, lower: bool) -> Array:
 def cho_factor(
     a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, bool]:  # fmt: skip
-    """The factor of `cholesky`, and which one it is, for `cho_solve`.
+    """Return the factor of `cholesky`, and `lower`, for `cho_solve`.
 
-    a, lower: as of `cholesky`. Returns a factor [*s, n, n] of the dtype that it gives, whose other triangle is 0, and
-    `lower`. Raises as `cholesky`.
+    a, lower: as of `cholesky`. Returns the factor [*s, n, n] with zeros in the other triangle, of `cholesky`'s dtype.
+    Raises as `cholesky`.
 
     >>> factor = tracer.scipy.linalg.cho_factor(tnp.asarray([[4.0, 2.0], [2.0, 5.0]]))
     >>> tracer.scipy.linalg.cho_solve(factor, tnp.asarray([8.0, 8.0]))
@@ -102,7 +103,7 @@ def cho_factor(
 
 
 def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Array:
-    """The x with a x = b, from what `cho_factor` made of a.
+    """Solve a x = b for x, given `cho_factor` of a.
 
     c_and_lower: the factor [*s, n, n], and whether it is the lower one; b: [n] or [*s, n, k]. Returns b's shape, in the
     promoted dtype. Raises ShapeError for sizes that do not fit.
@@ -128,7 +129,7 @@ def _without_axis(x: Array, vector: bool) -> Array:
 
 
 def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """The determinants of square matrices, as `tracer.numpy.linalg.det`.
+    """Return the determinants of square matrices, as `tracer.numpy.linalg.det`.
 
     a: [*s, n, n]. Returns floats or complex numbers [*s]; integers are cast. Raises ShapeError for other shapes.
 
@@ -140,10 +141,10 @@ def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
 
 
 def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """The inverses of square matrices, as `tracer.numpy.linalg.inv`.
+    """Return the inverses of square matrices, as `tracer.numpy.linalg.inv`.
 
     a: [*s, n, n]. Returns floats or complex numbers [*s, n, n]; integers are cast. Raises ShapeError for other shapes,
-    LinAlgError where a matrix that is known is singular.
+    LinAlgError if a concrete matrix is singular.
 
     >>> tracer.scipy.linalg.inv(tnp.asarray([[2.0, 0.0], [0.0, 4.0]]))
     Array([[0.5 , 0.  ],
@@ -154,10 +155,10 @@ def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
 
 
 def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, ...]:
-    """(p, l, u) with a = p l u, p being a permutation as a matrix; (p l, u) if `permute_l`.
+    """Return (p, l, u) with a = p l u, where p is a permutation matrix; (p l, u) if `permute_l`.
 
-    a: [*s, m, n]. Returns floats or complex numbers p [*s, m, m], l [*s, m, k] with ones on its diagonal, u [*s, k, n],
-    where k = min(m, n). By partial pivoting: no element of l is above 1 in size.
+    a: [*s, m, n]. Returns floats or complex numbers p [*s, m, m], l [*s, m, k] with unit diagonal, u [*s, k, n], where
+    k = min(m, n). By partial pivoting: no element of l exceeds 1 in size.
 
     >>> p, l, u = tracer.scipy.linalg.lu(tnp.asarray([[1.0, 2.0], [4.0, 4.0]]))
     >>> p
@@ -179,10 +180,10 @@ def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite:
 
 
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, Array]:
-    """L and U in one matrix, and the row that each step was exchanged with (i32), for `lu_solve`.
+    """Return L and U in one matrix, and the row exchanged in each step (i32), for `lu_solve`.
 
-    a: [*s, m, n]. Returns floats or complex numbers [*s, m, n], of which the ones on L's diagonal are not stored, and
-    int32 [*s, min(m, n)].
+    a: [*s, m, n]. Returns floats or complex numbers [*s, m, n], without the unit diagonal of L, and int32 [*s, min(m,
+    n)].
 
     >>> factors = tracer.scipy.linalg.lu_factor(tnp.asarray([[1.0, 2.0], [4.0, 4.0]]))
     >>> tracer.scipy.linalg.lu_solve(factors, tnp.asarray([3.0, 8.0]))
@@ -196,7 +197,7 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
 def lu_solve(
     lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True
 ) -> Array:  # fmt: skip
-    """The x with op(a) x = b, from what `lu_factor` made of a.
+    """Solve op(a) x = b for x, given `lu_factor` of a.
 
     lu_and_piv: the factors [*s, n, n], and the rows [*s, n]; b: [n] or [*s, n, k]; trans: 0 for a, 1 its transpose, 2
     its adjoint. Returns b's shape, in the promoted dtype. Raises ArgumentError for another trans.
@@ -223,11 +224,11 @@ def solve(
     a: Any, b: Any, lower: bool = False, overwrite_a: bool = False, overwrite_b: bool = False, debug: bool = False,
     check_finite: bool = True, assume_a: str | None = None,
 ) -> Array:  # fmt: skip
-    """The x with a x = b.
+    """Solve a x = b for x.
 
-    a: [*s, n, n]; b: [n] or [*s, n, k]; assume_a: "gen" (or None), "sym", "her" or "pos"; of the latter three the
-    triangle that `lower` says is read, and of "pos" factored by Cholesky. Returns b's shape, floats or complex numbers
-    of the promoted dtype. Raises LinAlgError where a matrix that is known is singular, or not positive definite;
+    a: [*s, n, n]; b: [n] or [*s, n, k]; assume_a: "gen" (or None), "sym", "her" or "pos". Of "sym", "her" and "pos"
+    only the triangle chosen by `lower` is read; "pos" is factored by Cholesky. Returns b's shape, floats or complex
+    numbers of the promoted dtype. Raises LinAlgError if a concrete matrix is singular, or not positive definite;
     ArgumentError for another assume_a.
 
     >>> tracer.scipy.linalg.solve(tnp.asarray([[4.0, 2.0], [2.0, 5.0]]), tnp.asarray([8.0, 8.0]), assume_a="pos")
@@ -258,10 +259,10 @@ def solve_triangular(
     a: Any, b: Any, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False, overwrite_b: bool = False,
     debug: Any = None, check_finite: bool = True,
 ) -> Array:  # fmt: skip
-    """The x with op(a) x = b for triangular a.
+    """Solve op(a) x = b for x, with triangular a.
 
-    a: [*s, n, n]; b: [n] or [*s, n, k]; trans: 0 or "N", 1 or "T", 2 or "C" (the adjoint); lower: which triangle of a
-    is read; unit_diagonal: whether its diagonal counts as ones. Returns b's shape, floats or complex numbers of the
+    a: [*s, n, n]; b: [n] or [*s, n, k]; trans: 0 or "N", 1 or "T", 2 or "C" (the adjoint); lower: the triangle of a to
+    read; unit_diagonal: whether to assume ones on its diagonal. Returns b's shape, floats or complex numbers of the
     promoted dtype: infinite where a is singular. Raises ArgumentError for another trans.
 
     >>> a = tnp.asarray([[2.0, 0.0], [1.0, 4.0]])

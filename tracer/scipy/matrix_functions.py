@@ -17,7 +17,7 @@ from tracer.trace.array import Array
 from tracer.trace.integers import integer
 from tracer.transforms.vectorize import vmap
 
-# Of the diagonal Padé approximant, by dtype: how large a norm it takes, and its coefficients.
+# Diagonal Padé approximants by dtype: the largest norm for each, and its coefficients
 _SINGLE = (3.925724783138660, (17297280, 8648640, 1995840, 277200, 25200, 1512, 56, 1))
 _DOUBLE = (
     5.371920351148152,
@@ -27,10 +27,10 @@ _DOUBLE = (
 
 
 def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
-    """The exponential of a matrix, by scaling and squaring: the sum of A^k / k!.
+    """Return the exponential of a matrix, the sum of A^k / k!, by scaling and squaring.
 
     A: floating or complex [..., n, n]; integers are cast. Returns the same shape. NaN where more than `max_squarings`
-    doublings of A would be needed, at norms of some 350,000 (f64). `upper_triangular` changes nothing. Derivatives of
+    doublings of A would be needed, at norms of some 350,000 (f64). `upper_triangular` has no effect. Derivatives of
     every order, in both modes. Higham 2005, SIAM J. Matrix Anal. Appl. 26(4).
 
     >>> tracer.scipy.linalg.expm(tnp.asarray([[0.0, 1.0], [0.0, 0.0]]))
@@ -38,30 +38,30 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
            [0., 1.]], f64)
     """
     del upper_triangular
-    (a,), most = promoted_inexact("expm", A), integer("expm", "max_squarings", max_squarings)
+    (a,), limit = promoted_inexact("expm", A), integer("expm", "max_squarings", max_squarings)
     matrix_stacks.matrix_type("expm", a.type, square=True)
 
     def exponential(matrix: Array) -> Array:
-        return _exponential(matrix, most)
+        return _exponential(matrix, limit)
 
     for _ in range(a.ndim - 2):
         exponential = vmap(exponential)
     return exponential(a) if a.size else a
 
 
-def _exponential(a: Array, most: int) -> Array:
-    """Of one matrix: the approximant of A / 2^s, squared s times."""
+def _exponential(a: Array, max_squarings: int) -> Array:
+    """Return the exponential of one matrix: the approximant of A / 2^s, squared s times."""
     limit, coefficients = _DOUBLE if dtypes.real_dtype(a.dtype) == dtypes.F64 else _SINGLE
     norm = absolute(a).sum(0).max()
-    doublings = clip(ceil(log2(norm / limit)), 0, most + 1).astype("int32")
+    doublings = clip(ceil(log2(norm / limit)), 0, max_squarings + 1).astype("int32")
     scale = exp2(-doublings.astype(norm.dtype))
     found = _approximant(a * scale, coefficients)
     found = fori_loop(0, doublings, lambda _, r: r @ r, found)
-    return where(doublings > most, nan, found)
+    return where(doublings > max_squarings, nan, found)
 
 
 def _approximant(a: Array, coefficients: tuple[int, ...]) -> Array:
-    """p(A) / p(-A) for a polynomial p, by its even and its odd part."""
+    """Return p(A) / p(-A) for a polynomial p, by its even and its odd part."""
     square = a @ a
     powers = [eye(a.shape[0], dtype=a.dtype), square]
     while 2 * len(powers) < len(coefficients):

@@ -1,4 +1,4 @@
-"""Images: an array read between its elements."""
+"""Images: interpolation of an array between its elements."""
 
 # mypy: disable-error-code="no-any-return"
 # (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
@@ -26,34 +26,33 @@ from tracer.trace.tracebacks import set_boundaries
 def map_coordinates(
     input: Any, coordinates: Sequence[Any], order: int, mode: str = "constant", cval: Any = 0.0
 ) -> Array:
-    """The values of an array at places between its elements.
+    """Interpolate an array at real coordinates.
 
-    input: numbers [*s]; coordinates: for each of its axes real numbers [*r]; order: 0 for the nearest element, halves
-    away from zero, or 1 for linear interpolation. mode: what is beyond the ends: "constant", "nearest", "wrap",
-    "mirror" (about the outermost elements) or "reflect" (about their edges); cval: the constant. Between the ends and
-    what is beyond it is interpolated as anywhere: "constant" and "wrap" are SciPy's "grid-constant" and "grid-wrap".
-    Returns input's dtype [*r]; integers are rounded. Raises ArgumentError for another order or mode, ShapeError for
-    another number of coordinates.
+    input: numbers [*s]; coordinates: real numbers [*r] for each of its axes; order: 0 for the nearest element, halves
+    away from zero, or 1 for linear interpolation. mode: values beyond the ends: "constant", "nearest", "wrap", "mirror"
+    (about the outermost elements) or "reflect" (about their edges); cval: the constant. Interpolation continues across
+    the ends: "constant" and "wrap" are SciPy's "grid-constant" and "grid-wrap". Returns input's dtype [*r]; integers
+    are rounded. Raises ArgumentError for another order or mode, ShapeError for another number of coordinates.
 
     >>> image = tnp.asarray([[0.0, 1.0], [2.0, 3.0]])
     >>> tracer.scipy.ndimage.map_coordinates(image, [tnp.asarray([0.5, 1.0]), tnp.asarray([0.5, 0.25])], order=1)
     Array([1.5 , 2.25], f64)
     """
     x = array_of(_NAME, input)
-    places = [array_of(_NAME, along) for along in coordinates]
-    for along in places:
+    positions = [array_of(_NAME, along) for along in coordinates]
+    for along in positions:
         require_real(_NAME, along.dtype, along)
-    _check(x, places, order, mode)
-    parts = [_PARTS[order](along) for along in places]
+    _check(x, positions, order, mode)
+    parts = [_PARTS[order](along) for along in positions]
     outside = array_of(_NAME, cval).astype(x.dtype)
     result: Any = 0
     for corner in itertools.product(*parts):
         found, share, inside = [], None, None
-        for (place, weight), size in zip(corner, x.shape, strict=True):
-            found.append(_INDICES[mode](place, size))
+        for (position, weight), size in zip(corner, x.shape, strict=True):
+            found.append(_INDICES[mode](position, size))
             share = weight if share is None or weight is None else share * weight
             if mode == "constant":
-                within = (place >= 0) & (place < size)
+                within = (position >= 0) & (position < size)
                 inside = within if inside is None else inside & within
         value = x.at[tuple(found)].get(mode="clip")
         if inside is not None:
@@ -63,7 +62,7 @@ def map_coordinates(
 
 
 _NAME = "map_coordinates"
-_Part = tuple[Array, Any]  # places of elements, and their weights; None for 1
+_Part = tuple[Array, Any]  # indices of elements, and their weights; None for 1
 
 
 def _nearest(along: Array) -> list[_Part]:
@@ -72,9 +71,9 @@ def _nearest(along: Array) -> list[_Part]:
 
 
 def _linear(along: Array) -> list[_Part]:
-    place = floating(along)
-    below = floor(place)
-    share = place - below
+    position = floating(along)
+    below = floor(position)
+    share = position - below
     index = below.astype(dtypes.I64)
     return [(index, 1 - share), (index + 1, share)]
 
@@ -82,30 +81,34 @@ def _linear(along: Array) -> list[_Part]:
 _PARTS: dict[int, Callable[[Array], list[_Part]]] = {0: _nearest, 1: _linear}
 
 
-def _mirrored(place: Array, size: int) -> Array:
-    """There and back again, the ends once."""
+def _mirrored(position: Array, size: int) -> Array:
+    """Return indices reflected about the outermost elements."""
     last = size - 1
-    return absolute((place + last) % (2 * last) - last) if last else place * 0
+    return absolute((position + last) % (2 * last) - last) if last else position * 0
 
 
 _INDICES: dict[str, Callable[[Array, int], Array]] = {
-    "constant": lambda place, size: place,
-    "nearest": lambda place, size: clip(place, 0, size - 1),
-    "wrap": lambda place, size: place % size,
+    "constant": lambda position, size: position,
+    "nearest": lambda position, size: clip(position, 0, size - 1),
+    "wrap": lambda position, size: position % size,
     "mirror": _mirrored,
-    "reflect": lambda place, size: _mirrored(2 * place + 1, 2 * size + 1) // 2,
+    "reflect": lambda position, size: _mirrored(2 * position + 1, 2 * size + 1) // 2,
 }
 
 
-def _check(x: Array, places: list[Array], order: int, mode: str) -> None:
-    if len(places) != x.ndim or not x.ndim:
-        remedy = "give one array of places for each axis"
+def _check(x: Array, positions: list[Array], order: int, mode: str) -> None:
+    if len(positions) != x.ndim or not x.ndim:
+        remedy = "give one array of coordinates for each axis"
         raise ShapeError(
-            message(f"{_NAME}{here()}: coordinates are as many as axes", f"got {len(places)} for {x.type}", help=remedy)
+            message(
+                f"{_NAME}{here()}: the number of coordinates is not that of the axes",
+                f"got {len(positions)} for {x.type}",
+                help=remedy,
+            )
         )
     if order not in _PARTS:
         raise ArgumentError(
-            message(f"{_NAME}{here()}: order is 0 or 1", f"got {order!r}", help="there are no splines yet")
+            message(f"{_NAME}{here()}: order is 0 or 1", f"got {order!r}", help="splines are not supported yet")
         )
     if mode not in _INDICES:
         raise ArgumentError(

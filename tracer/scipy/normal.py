@@ -19,7 +19,7 @@ from tracer.trace.array import Array
 from tracer.trace.integers import integer
 from tracer.transforms.custom.derivatives import custom_jvp
 
-# Numerators and denominators of AS 241, from the highest power down, around the median, in the tails, and far out.
+# Numerators and denominators of AS 241, from the highest power down: around the median, in the tails, and far out
 _MEDIAN = (
     (
         2.5090809287301226727e3, 3.3430575583588128105e4, 6.7265770927008700853e4, 4.5921953931549871457e4,
@@ -67,7 +67,7 @@ _FAR = -5.0
 
 
 def ndtr(x: Any) -> Array:
-    """The normal distribution function.
+    """Return the normal distribution function.
 
     >>> tracer.scipy.special.ndtr(tnp.asarray([0.0, 1.0]))
     Array([0.5       , 0.84134475], f64)
@@ -77,9 +77,9 @@ def ndtr(x: Any) -> Array:
 
 
 def log_ndtr(x: Any, series_order: int = 3) -> Array:
-    """The logarithm of `ndtr`, of small relative error on both sides, however far out.
+    """Return the logarithm of `ndtr`, of small relative error in both tails.
 
-    x: real numbers [*s]; series_order: changes nothing. Returns floats [*s]; integers are cast.
+    x: real numbers [*s]; series_order: no effect. Returns floats [*s]; integers are cast.
 
     >>> tracer.scipy.special.log_ndtr(tnp.asarray([-40.0, 30.0]))
     Array([-8.04608442e+002, -4.90671393e-198], f64)
@@ -98,13 +98,13 @@ def log_ndtr(x: Any, series_order: int = 3) -> Array:
 
 
 def mills_ratio(t: Array) -> Array:
-    """What is beyond t over the density there, of relative error 3e-15 from t = 5 on."""
+    """Return the probability beyond t over the density at t, of relative error 3e-15 from t = 5 on."""
     inverse = 1.0 / t
     return inverse / quotient(_MILLS, inverse * inverse)
 
 
 def ndtri(p: Any) -> Array:
-    """The inverse of `ndtr`, of small relative error for every p between 0 and 1: infinite at these, NaN elsewhere.
+    """Return the inverse of `ndtr`, of small relative error: infinite at 0 and 1, NaN outside.
 
     >>> tracer.scipy.special.ndtri(tnp.asarray([0.5, 0.84134475, 1e-300]))
     Array([  0.        ,   1.00000002, -37.0470963 ], f64)
@@ -131,7 +131,7 @@ _quantile.defjvps(lambda dp, x, p: dp * (math.sqrt(2 * math.pi) * exp(0.5 * x * 
 
 
 def quotient(polynomials: tuple[Sequence[float], Sequence[float]], x: Array) -> Array:
-    """The quotient of two polynomials, of coefficients from the highest power down, by Horner's rule."""
+    """Return the quotient of two polynomials, given by coefficients from the highest power down, by Horner's rule."""
     upper, lower = (_polynomial(coefficients, x) for coefficients in polynomials)
     return upper / lower
 

@@ -1,4 +1,4 @@
-"""Operands of functions of elements: arrays of one dtype and one shape, of which narrow floats are computed in f32."""
+"""Operands of elementwise functions: arrays of one dtype and one shape. Narrow floats are computed in f32."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tracer.trace.array import Array
 
 
 def operands(name: str, *values: Any) -> list[Array]:
-    """The values as real arrays of one float dtype and one shape. Raises DTypeError for complex numbers."""
+    """Return the values as real arrays of one float dtype and one shape. Raises DTypeError for complex numbers."""
     found = [array_of(name, v if isinstance(v, Array) else v.value) for v in promoted_real(name, *values)]
     return list(broadcast_arrays(*found)) if len(found) > 1 else found
 
 
 def at_elements(formula: Callable[..., Any], name: str, *values: Any) -> Array:
-    """A formula of the operands, in their dtype; narrow floats are computed in f32."""
+    """Return a formula of the operands, in their dtype; narrow floats are computed in f32."""
     given = operands(name, *values)
     dtype = given[0].dtype
     if dtype.itemsize >= 4:

@@ -1,4 +1,4 @@
-"""Matrices whose elements are those of others, at places by a pattern: block diagonal ones, Toeplitz's."""
+"""Matrices assembled by a pattern: block diagonal and Toeplitz."""
 
 # mypy: disable-error-code="no-any-return"
 # (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
@@ -17,7 +17,7 @@ from tracer.trace.source import here
 
 
 def block_diag(*arrs: Any) -> Array:
-    """The matrix with the given ones along its diagonal, and 0 elsewhere.
+    """Return the block diagonal matrix of the given matrices.
 
     arrs: matrices [n_i, m_i], vectors as rows, numbers; none for [1, 0]. Returns [sum of n_i, sum of m_i], of the dtype
     to which all are promoted. Raises ShapeError for more axes.
@@ -40,9 +40,9 @@ def block_diag(*arrs: Any) -> Array:
 
 
 def toeplitz(c: Any, r: Any = None) -> Array:
-    """The matrix that is constant along its diagonals, by its first column and its first row.
+    """Return the matrix that is constant along its diagonals, given its first column and its first row.
 
-    c: [n], made flat; r: [m], whose first element does not count; by default the conjugate of c. Returns [n, m], of the
+    c: [n], flattened; r: [m], whose first element is ignored; by default the conjugate of c. Returns [n, m], of the
     dtype to which both are promoted.
 
     >>> tracer.scipy.linalg.toeplitz(tnp.asarray([1, 2]), tnp.asarray([0, 5, 6]))
@@ -53,5 +53,5 @@ def toeplitz(c: Any, r: Any = None) -> Array:
     row = conj(column) if r is None else ravel(array_of("toeplitz", r))
     column, row = unified("toeplitz", [column, row])
     n, m = column.size, row.size
-    places = m - 1 + np.arange(n)[:, None] - np.arange(m)  # where the row stands reversed in front of the column
+    places = m - 1 + np.arange(n)[:, None] - np.arange(m)  # the reversed row in front of the column
     return concatenate([row[:0:-1], column])[places] if n and m else column[:, None] * row

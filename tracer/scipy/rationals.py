@@ -1,6 +1,6 @@
 """Quotients of polynomials that approximate integrals, by Moshier: the Cephes mathematical library, 1989.
 
-Pairs of numerators and denominators, from the highest power down; each stands beside the interval that it is for.
+Pairs of numerators and denominators, from the highest power down, by interval.
 """
 
 # The exponential integral: x up to 2, by powers of x; then up to 4, 8, 16, 32, 64, and beyond, by powers of 1 / x

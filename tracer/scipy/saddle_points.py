@@ -1,8 +1,8 @@
-"""Logarithms of gamma, beta and binomial densities without cancellation, however large their parameters are.
+"""Logarithms of gamma, beta and binomial densities, without cancellation for large parameters.
 
-Factorials are taken by what Stirling's formula leaves, and what is large in them and in powers together, as deviances:
-Loader 2000, Fast and Accurate Computation of Binomial Probabilities. With c = a + b, y = 1 - x and the deviance
-D(a, m) = a log(a / m) - a + m,
+Factorials are computed by the remainder R of Stirling's formula, and large terms of factorials and powers are combined
+as deviances: Loader 2000, Fast and Accurate Computation of Binomial Probabilities. With c = a + b, y = 1 - x and the
+deviance D(a, m) = a log(a / m) - a + m,
 
     log(m^k e^-m / k!)     = -D(k, m) - log(2π k) / 2 - R(k)
     log(x^a y^b / B(a, b)) = -D(a, c x) - D(b, c y) - log(2π c / (a b)) / 2 - R(a) - R(b) + R(c)
@@ -20,13 +20,13 @@ from tracer.primitives.elementwise import special
 from tracer.scipy.entropies import kl_div, xlog1py, xlogy
 from tracer.trace.array import Array
 
-_LARGE = 16.0  # from here on the series of six terms is exact: the seventh is 1e-18
+_LARGE = 16.0  # above, the series of six terms is exact: the seventh is 1e-18
 _SERIES = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
 _HALF_LOG = 0.5 * math.log(2 * math.pi)
 
 
 def remainder(x: Array) -> Array:
-    """log Γ(x) - (x - 1/2) log x + x - log(2π) / 2, for positive x."""
+    """Return log Γ(x) - (x - 1/2) log x + x - log(2π) / 2, for positive x."""
     large = x >= _LARGE
     inverse = 1.0 / where(large, x, _LARGE)
     square = inverse * inverse
@@ -39,7 +39,7 @@ def remainder(x: Array) -> Array:
 
 
 def log_poisson(k: Array, mean: Array) -> Array:
-    """log(mean^k e^-mean / Γ(k + 1)) for real k >= 0 and mean >= 0."""
+    """Return log(mean^k e^-mean / Γ(k + 1)) for real k >= 0 and mean >= 0."""
     large = k >= _LARGE
     few, many = where(large, 1.0, k), where(large, k, _LARGE)
     little, much = where(large, 1.0, mean), where(large, mean, 1.0)
@@ -48,7 +48,7 @@ def log_poisson(k: Array, mean: Array) -> Array:
 
 
 def log_gamma_density(a: Array, x: Array) -> Array:
-    """log(x^(a - 1) e^-x / Γ(a)) for a > 0 and x >= 0."""
+    """Return log(x^(a - 1) e^-x / Γ(a)) for a > 0 and x >= 0."""
     large = a >= _LARGE + 1.0
     low, near = where(large, 1.0, a), where(large, 1.0, x)
     direct = xlogy(low - 1.0, near) - near - special.lgamma(low)
@@ -56,28 +56,28 @@ def log_gamma_density(a: Array, x: Array) -> Array:
 
 
 def log_beta(a: Array, b: Array) -> Array:
-    """log B(a, b), for positive a and b."""
+    """Return log B(a, b), for positive a and b."""
     c = a + b
     powers = a * _log_ratio(b, a) + b * _log_ratio(a, b)
     return remainder(a) + remainder(b) - remainder(c) - powers + 0.5 * (log(c) - log(a) - log(b)) + _HALF_LOG
 
 
 def _log_ratio(b: Array, a: Array) -> Array:
-    """log((a + b) / a)."""
+    """Return log((a + b) / a)."""
     ratio = b / a
     fits = ratio < inf
     return where(fits, log1p(where(fits, ratio, 1.0)), log(b) - log(a))
 
 
 def log_beta_weight(a: Array, b: Array, x: Array, y: Array) -> Array:
-    """log(x^a y^b / B(a, b)), for positive a and b, and x + y = 1."""
+    """Return log(x^a y^b / B(a, b)), for positive a and b, and x + y = 1."""
     c = a + b
     deviance = kl_div(a, c * x) + kl_div(b, c * y)
     return remainder(c) - remainder(a) - remainder(b) - deviance + 0.5 * (log(a) + log(b) - log(c)) - _HALF_LOG
 
 
 def log_beta_density(a: Array, b: Array, x: Array) -> Array:
-    """log(x^(a - 1) (1 - x)^(b - 1) / B(a, b)), for positive a and b, and x from 0 to 1."""
+    """Return log(x^(a - 1) (1 - x)^(b - 1) / B(a, b)), for positive a and b, and x from 0 to 1."""
     direct = xlogy(a - 1.0, x) + xlog1py(b - 1.0, -x) - log_beta(a, b)
     weighed = ((a >= _LARGE) | (b >= _LARGE)) & (x > 0) & (x < 1)
     inner = where(weighed, x, 0.5)
@@ -85,7 +85,7 @@ def log_beta_density(a: Array, b: Array, x: Array) -> Array:
 
 
 def log_binomial(k: Array, n: Array, p: Array) -> Array:
-    """The logarithm of the probability of k of n, each of which has p, for 0 <= k <= n."""
+    """Return the logarithm of the probability of k successes in n trials of probability p, for 0 <= k <= n."""
     inner = (k > 0) & (k < n)
     several, others, chance = where(inner, k, 1.0), where(inner, n - k, 1.0), where(inner, p, 0.5)
     ways = log_beta_weight(several, others, chance, 1.0 - chance) - log(several) - log(others) + log(several + others)
@@ -95,7 +95,7 @@ def log_binomial(k: Array, n: Array, p: Array) -> Array:
 
 
 def log_negative_binomial(k: Array, n: Array, p: Array) -> Array:
-    """The logarithm of the probability of k failures in front of the n-th success, for k >= 0 and n > 0."""
+    """Return the logarithm of the probability of k failures before the n-th success, for k >= 0 and n > 0."""
     some = k > 0
     several, chance = where(some, k, 1.0), where(some, p, 0.5)
     return where(some, log_beta_weight(n, several, chance, 1.0 - chance) - log(several), n * log(p))

@@ -1,8 +1,8 @@
-"""Signals: convolution and correlation along all axes, and trends taken away.
+"""Signals: convolution and correlation along all axes, and removal of trends.
 
-Everything is computed by its definition, in n m steps for n and m elements: until there are Fourier transforms in
-compiled code, `fftconvolve` is, too, and so is what is asked for with method="fft".
-What does not fit raises ShapeError, and an unknown mode, method or boundary ArgumentError.
+Everything is computed by its definition, in n m steps for n and m elements, `fftconvolve` and method="fft" included:
+there are no compiled Fourier transforms yet. Operands that do not fit raise ShapeError, and an unknown mode, method or
+boundary ArgumentError.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -35,7 +35,7 @@ from tracer.transforms.vectorize import vmap
 
 
 def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None) -> Array:
-    """The convolution of two arrays along all axes: out[k] = sum over i of in1[i] in2[k - i].
+    """Convolve two arrays along all axes: out[k] = sum over i of in1[i] in2[k - i].
 
     >>> tracer.scipy.signal.convolve(tnp.asarray([1.0, 2.0, 3.0]), tnp.asarray([0.0, 1.0, 0.5]), "same")
     Array([1. , 2.5, 4. ], f64)
@@ -46,7 +46,7 @@ def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto", preci
 
 
 def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None) -> Array:
-    """The cross-correlation of two arrays along all axes: out[k] = sum over i of in1[i + k] conj(in2[i]).
+    """Correlate two arrays along all axes: out[k] = sum over i of in1[i + k] conj(in2[i]).
 
     >>> tracer.scipy.signal.correlate(tnp.asarray([1.0, 2.0, 3.0]), tnp.asarray([0.0, 1.0]))
     Array([1., 2., 3., 0.], f64)
@@ -57,10 +57,10 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto", prec
 
 
 def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: int | Sequence[int] | None = None) -> Array:
-    """`convolve` along some axes; along the others both have one size, and each of its places is for itself.
+    """Convolve two arrays along some axes; along the others, sizes are equal and indices correspond.
 
-    axes: one or several, by default all. Computed by its definition, as by `convolve`, with the same bits: it takes n m
-    steps where Fourier transforms would take (n + m) log(n + m), which there are none of in compiled code yet.
+    axes: one or several, by default all. Computed by its definition, with the bits of `convolve`: n m steps, since
+    there are no compiled Fourier transforms yet.
 
     >>> tracer.scipy.signal.fftconvolve(tnp.ones((2, 3)), tnp.ones((2, 2)), axes=1)
     Array([[1., 2., 2., 1.],
@@ -82,7 +82,7 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: int | Sequence[int
         return _convolved("fftconvolve", a, b, mode, None)
 
     each = convolved
-    for axis in others:  # the last one is mapped first, so that those before it keep their places
+    for axis in others:  # the last one is mapped first, so that the axes before it keep their positions
         each = vmap(each, in_axes=axis, out_axes=axis)
     return each(x, y)
 
@@ -90,7 +90,7 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: int | Sequence[int
 def convolve2d(
     in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0, precision: Any = None
 ) -> Array:
-    """The convolution of two matrices, of which the first may go on beyond its ends.
+    """Convolve two matrices, the first extended beyond its ends.
 
     >>> tracer.scipy.signal.convolve2d(tnp.ones((2, 2)), tnp.ones((2, 2)), "same", boundary="wrap")
     Array([[4., 4.],
@@ -103,10 +103,9 @@ def convolve2d(
 def correlate2d(
     in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0, precision: Any = None
 ) -> Array:
-    """The cross-correlation of two matrices, of which the first may go on beyond its ends.
+    """Correlate two matrices, the first extended beyond its ends.
 
-    As in SciPy, "same" is about the element in2[r // 2, c // 2], and "valid" with the larger one second gives the
-    conjugate.
+    As in SciPy, "same" is centred at in2[r // 2, c // 2], and "valid" with the larger one second gives the conjugate.
 
     >>> tracer.scipy.signal.correlate2d(tnp.ones((2, 2)), tnp.ones((2, 2)), "valid")
     Array([[4.]], f64)
@@ -118,11 +117,11 @@ def correlate2d(
 
 
 def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: bool | None = None) -> Array:
-    """What is left of data without the line of least squares along an axis, or without the mean.
+    """Subtract the least-squares line along an axis, or the mean.
 
-    data: numbers [*s]; axis: by default the last; type: "linear" or "constant"; bp: places known while tracing where
-    another line begins; overwrite_data: None alone. Returns floats or complex numbers [*s]; integers are cast. Raises
-    ArgumentError for another type, and for places beyond the ends.
+    data: numbers [*s]; axis: by default the last; type: "linear" or "constant"; bp: concrete indices where another line
+    begins; overwrite_data: None alone. Returns floats or complex numbers [*s]; integers are cast. Raises ArgumentError
+    for another type, and for indices beyond the ends.
 
     >>> tracer.scipy.signal.detrend(tnp.asarray([1.0, 2.0, 4.0]), type="constant")
     Array([-1.33333333, -0.33333333,  1.66666667], f64)
@@ -138,28 +137,28 @@ def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwr
     size = y.shape[-1]
     ends = np.unique([0, *integers("detrend", "bp", np.atleast_1d(np.asarray(bp)).tolist()), size])
     if ends[0] < 0 or ends[-1] > size:
-        raise ArgumentError(message(f"detrend{here()}: places lie within the axis", f"got bp={bp} for {x.type}"))
+        raise ArgumentError(message(f"detrend{here()}: indices must lie within the axis", f"got bp={bp} for {x.type}"))
     parts = [_without_line(y[..., first:last]) for first, last in pairwise(ends)]
     return moveaxis(concatenate(parts, -1), -1, along)
 
 
 def _without_line(y: Array) -> Array:
     level = y - mean(y, -1, keepdims=True)
-    places = arange(y.shape[-1], dtype=dtypes.real_dtype(y.dtype) if dtypes.is_complex(y.dtype) else y.dtype)
-    places = places - mean(places)
-    spread = sum(places * places)
+    positions = arange(y.shape[-1], dtype=dtypes.real_dtype(y.dtype) if dtypes.is_complex(y.dtype) else y.dtype)
+    positions = positions - mean(positions)
+    spread = sum(positions * positions)
     if y.shape[-1] < 2:
         return level
-    return level - sum(level * places, -1, keepdims=True) / spread * places
+    return level - sum(level * positions, -1, keepdims=True) / spread * positions
 
 
 def _operands(name: str, in1: Any, in2: Any) -> tuple[Array, Array]:
-    """In one float or complex dtype, with as many axes."""
+    """Return the operands in one float or complex dtype. Raises ShapeError unless they have equally many axes."""
     x, y = unified(name, [promoted_inexact(name, v)[0] for v in (in1, in2)])
     if x.ndim != y.ndim or not x.size or not y.size:
         raise ShapeError(
             message(
-                f"{name}{here()}: both have elements, and as many axes",
+                f"{name}{here()}: both must have elements, and equally many axes",
                 f"got {x.type} and {y.type}",
                 help="give the smaller one axes of size 1: y[None]",
             )
@@ -188,14 +187,14 @@ def _fits_in(x: Array, y: Array) -> bool:
 
 
 def _convolved(name: str, x: Array, y: Array, mode: str, precision: Any) -> Array:
-    """The stretch of the whole convolution that a mode is about, by padding to its ends alone."""
+    """Return the part of the full convolution chosen by the mode, by padding to its ends alone."""
     if not x.ndim:
         return x * y
     if mode == "valid" and not _fits_in(y, x):
         if not _fits_in(x, y):
             raise ShapeError(
                 message(
-                    f'{name}{here()}: for "valid" one fits into the other along every axis',
+                    f'{name}{here()}: for "valid" one must fit into the other along every axis',
                     f"got {x.type} and {y.type}",
                     help='take "full" or "same"',
                 )
@@ -207,7 +206,7 @@ def _convolved(name: str, x: Array, y: Array, mode: str, precision: Any) -> Arra
 
 
 def _stretch(name: str, mode: str, n: int, m: int) -> tuple[int, int]:
-    """From where to where of n + m - 1 places."""
+    """Return the start and end of the mode's part of the n + m - 1 results."""
     if mode == "full":
         return 0, n + m - 1
     if mode == "same":

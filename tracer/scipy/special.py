@@ -1,4 +1,4 @@
-"""Special functions at every element, with SciPy's names. Integers are cast to float.
+"""Elementwise special functions, with SciPy's names. Integers are cast to float.
 
 >>> tracer.grad(tracer.scipy.special.gammaln)(5.0)
 Array(1.50611767, f64*)
@@ -70,7 +70,7 @@ from tracer.transforms.custom.derivatives import custom_jvp
 
 
 def softmax(x: Any, axis: int | Sequence[int] | None = None) -> Array:
-    """exp(x) over its sum along axes, by default all, where that of `tracer.nn` takes the last.
+    """Return exp(x) over its sum along axes, by default all axes, where `tracer.nn.softmax` takes the last.
 
     x: numbers [*s]; axis: one or several, None for all. Returns floats or complex numbers [*s]; integers are cast.
 
@@ -82,7 +82,7 @@ def softmax(x: Any, axis: int | Sequence[int] | None = None) -> Array:
 
 
 def log_softmax(x: Any, axis: int | Sequence[int] | None = None) -> Array:
-    """The logarithm of `softmax`, exact for small probabilities.
+    """Return the logarithm of `softmax`, exact for small probabilities.
 
     x, axis: as of `softmax`. Returns floats or complex numbers [*s]; integers are cast.
 
@@ -93,7 +93,7 @@ def log_softmax(x: Any, axis: int | Sequence[int] | None = None) -> Array:
 
 
 def erf(x: Any) -> Array:
-    """The error function, 2/√π times the integral of exp(-t²) from 0 to x.
+    """Return the error function, 2/√π times the integral of exp(-t²) from 0 to x.
 
     >>> tracer.scipy.special.erf(tnp.asarray([0.0, 1.0]))
     Array([0.        , 0.84270079], f64)
@@ -102,7 +102,7 @@ def erf(x: Any) -> Array:
 
 
 def erfc(x: Any) -> Array:
-    """1 - erf(x), exact for large x.
+    """Return 1 - erf(x), exact for large x.
 
     >>> tracer.scipy.special.erfc(tnp.asarray([0.0, 1.0]))
     Array([1.        , 0.15729921], f64)
@@ -111,7 +111,7 @@ def erfc(x: Any) -> Array:
 
 
 def erfinv(x: Any) -> Array:
-    """The inverse of erf on (-1, 1); infinite at both ends, NaN beyond.
+    """Return the inverse of erf on (-1, 1); infinite at both ends, NaN beyond.
 
     >>> tracer.scipy.special.erfinv(tnp.asarray([0.0, 0.5]))
     Array([0.        , 0.47693628], f64)
@@ -120,7 +120,7 @@ def erfinv(x: Any) -> Array:
 
 
 def digamma(x: Any) -> Array:
-    """The derivative of `gammaln`: Γ'(x) / Γ(x).
+    """Return the derivative of `gammaln`: Γ'(x) / Γ(x).
 
     >>> tracer.scipy.special.digamma(tnp.asarray([1.0]))
     Array([-0.57721566], f64)
@@ -132,7 +132,7 @@ psi = digamma
 
 
 def polygamma(n: int, x: Any) -> Array:
-    """The n-th derivative of `digamma`, for an integer n known while tracing.
+    """Return the n-th derivative of `digamma`, for a concrete integer n.
 
     n: a Python integer, at least 0; x: real numbers [*s]. Returns floats [*s]; integers are cast.
 
@@ -144,7 +144,7 @@ def polygamma(n: int, x: Any) -> Array:
 
 
 def expit(x: Any) -> Array:
-    """The logistic function 1 / (1 + exp(-x)).
+    """Return the logistic function 1 / (1 + exp(-x)).
 
     >>> tracer.scipy.special.expit(tnp.asarray([0.0]))
     Array([0.5], f64)
@@ -153,7 +153,7 @@ def expit(x: Any) -> Array:
 
 
 def logit(x: Any) -> Array:
-    """log(x / (1 - x)), the inverse of `expit`.
+    """Return log(x / (1 - x)), the inverse of `expit`.
 
     >>> tracer.scipy.special.logit(tnp.asarray([0.5]))
     Array([0.], f64)
@@ -172,7 +172,7 @@ _log_odds.defjvps(lambda dx, _, x: dx / (x * (1 - x)))
 
 
 def exp10(x: Any) -> Array:
-    """10^x.
+    """Return 10^x.
 
     >>> tracer.scipy.special.exp10(tnp.asarray([-1.0, 2.0]))
     Array([  0.1, 100. ], f64)
@@ -182,7 +182,7 @@ def exp10(x: Any) -> Array:
 
 
 def exprel(x: Any) -> Array:
-    """(e^x - 1) / x, and 1 at 0.
+    """Return (e^x - 1) / x, and 1 at 0.
 
     >>> tracer.scipy.special.exprel(tnp.asarray([0.0, 1.0]))
     Array([1.        , 1.71828183], f64)
@@ -201,7 +201,7 @@ _EXPREL_TERMS = 15  # 0.5^15 / 16! is 1e-18
 
 
 def cosm1(x: Any) -> Array:
-    """cos(x) - 1, exact for small x.
+    """Return cos(x) - 1, exact for small x.
 
     >>> tracer.scipy.special.cosm1(tnp.asarray([0.0, 1e-8]))
     Array([-0.e+00, -5.e-17], f64)
@@ -211,7 +211,7 @@ def cosm1(x: Any) -> Array:
 
 
 def i0(x: Any) -> Array:
-    """The modified Bessel function of the first kind and order 0. Raises DTypeError for complex numbers.
+    """Return the modified Bessel function of the first kind and order 0. Raises DTypeError for complex numbers.
 
     >>> tracer.scipy.special.i0(1.0)
     Array(1.26606588, f64)
@@ -220,7 +220,7 @@ def i0(x: Any) -> Array:
 
 
 def i0e(x: Any) -> Array:
-    """`i0` times e^-|x|, which does not overflow. Raises DTypeError for complex numbers.
+    """Return `i0` times e^-|x|, which does not overflow. Raises DTypeError for complex numbers.
 
     >>> tracer.scipy.special.i0e(1000.0)
     Array(0.01261724, f64)
@@ -229,7 +229,7 @@ def i0e(x: Any) -> Array:
 
 
 def i1(x: Any) -> Array:
-    """The modified Bessel function of the first kind and order 1. Raises DTypeError for complex numbers.
+    """Return the modified Bessel function of the first kind and order 1. Raises DTypeError for complex numbers.
 
     >>> tracer.scipy.special.i1(1.0)
     Array(0.5651591, f64)
@@ -238,7 +238,7 @@ def i1(x: Any) -> Array:
 
 
 def i1e(x: Any) -> Array:
-    """`i1` times e^-|x|, which does not overflow. Raises DTypeError for complex numbers.
+    """Return `i1` times e^-|x|, which does not overflow. Raises DTypeError for complex numbers.
 
     >>> tracer.scipy.special.i1e(1000.0)
     Array(0.01261093, f64)
@@ -247,73 +247,12 @@ def i1e(x: Any) -> Array:
 
 
 __all__ = [
-    "bernoulli",
-    "beta",
-    "betainc",
-    "betaincc",
-    "betaln",
-    "binom",
-    "boxcox",
-    "boxcox1p",
-    "cbrt",
-    "chdtr",
-    "chdtrc",
-    "comb",
-    "cosm1",
-    "dawsn",
-    "digamma",
-    "entr",
-    "erf",
-    "erfc",
-    "erfcx",
-    "erfinv",
-    "exp1",
-    "exp2",
-    "exp10",
-    "expi",
-    "expit",
-    "expm1",
-    "expn",
-    "exprel",
-    "factorial",
-    "fdtr",
-    "fdtrc",
-    "fresnel",
-    "gamma",
-    "gammainc",
-    "gammaincc",
-    "gammaln",
-    "gammasgn",
-    "huber",
-    "i0",
-    "i0e",
-    "i1",
-    "i1e",
-    "inv_boxcox",
-    "inv_boxcox1p",
-    "kl_div",
-    "log1p",
-    "log_expit",
-    "log_ndtr",
-    "log_softmax",
-    "logit",
-    "logsumexp",
-    "multigammaln",
-    "ndtr",
-    "ndtri",
-    "poch",
-    "polygamma",
-    "pseudo_huber",
-    "psi",
-    "rel_entr",
-    "rgamma",
-    "sici",
-    "sinc",
-    "softmax",
-    "spence",
-    "stdtr",
-    "xlog1py",
-    "xlogy",
+    "bernoulli", "beta", "betainc", "betaincc", "betaln", "binom", "boxcox", "boxcox1p", "cbrt", "chdtr", "chdtrc",
+    "comb", "cosm1", "dawsn", "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp1", "exp2", "exp10", "expi",
+    "expit", "expm1", "expn", "exprel", "factorial", "fdtr", "fdtrc", "fresnel", "gamma", "gammainc", "gammaincc",
+    "gammaln", "gammasgn", "huber", "i0", "i0e", "i1", "i1e", "inv_boxcox", "inv_boxcox1p", "kl_div", "log1p",
+    "log_expit", "log_ndtr", "log_softmax", "logit", "logsumexp", "multigammaln", "ndtr", "ndtri", "poch", "polygamma",
+    "pseudo_huber", "psi", "rel_entr", "rgamma", "sici", "sinc", "softmax", "spence", "stdtr", "xlog1py", "xlogy",
     "zeta",
 ]  # fmt: skip
 

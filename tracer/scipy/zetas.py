@@ -1,4 +1,4 @@
-"""Riemann's and Hurwitz's zeta functions, by Euler and Maclaurin's formula."""
+"""Riemann's and Hurwitz's zeta functions, by the Euler-Maclaurin formula."""
 
 # mypy: disable-error-code="no-any-return"
 # (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
@@ -18,16 +18,16 @@ _BERNOULLI = (  # B2, B4, ..., B24
     1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330,
     854513 / 138, -236364091 / 2730,
 )  # fmt: skip
-_SUMMED = 10  # terms that are added as they are
-_STEEPEST = 1e4  # beyond this exponent nothing of the others is left
+_SUMMED = 10  # terms added explicitly
+_STEEPEST = 1e4  # above this exponent all other terms are negligible
 
 
 def zeta(x: Any, q: Any = None) -> Array:
-    """The sum of (q + k)^-x over k = 0, 1, 2, ...: Hurwitz's zeta function; Riemann's where q is not given.
+    """Return the sum of (q + k)^-x over k = 0, 1, 2, ...: Hurwitz's zeta function; Riemann's without q.
 
-    x: real, above 1 where q is given: infinite at 1, NaN below. Riemann's is continued to all other x but 1. q: real,
-    positive; infinite at 0, -1, -2, ..., NaN between them. Their shapes broadcast to [*s]. Returns floats [*s], of the
-    promoted dtype; integers are cast. Derivatives by both. Johansson 2015, Numerical Algorithms 69.
+    x: real, above 1 where q is given: infinite at 1, NaN below. Riemann's function is continued to all other x but 1.
+    q: real, positive; infinite at 0, -1, -2, ..., NaN between them. Their shapes broadcast to [*s]. Returns floats
+    [*s], of the promoted dtype; integers are cast. Derivatives by both. Johansson 2015, Numerical Algorithms 69.
 
     >>> tracer.scipy.special.zeta(tnp.asarray([2.0, 4.0]), 1.0)
     Array([1.64493407, 1.08232323], f64)
@@ -48,7 +48,7 @@ def zeta(x: Any, q: Any = None) -> Array:
 
 
 def _continued(s: Any, q: Any) -> Array:
-    """The sum where it has one, and its continuation where it has none: for s >= 0 and q > 0."""
+    """Return the sum where it converges, and its analytic continuation elsewhere: for s >= 0 and q > 0."""
     slow = minimum(s, _STEEPEST)
     a = q + _SUMMED
     rest = power(a, -slow)
@@ -62,6 +62,6 @@ def _continued(s: Any, q: Any) -> Array:
 
 
 def _sine(s: Any) -> Array:
-    """sin(π s / 2), zero at even s."""
+    """Return sin(π s / 2), zero at even s."""
     turn = s % 4
     return sin(math.pi / 2 * where(turn > 3, turn - 4, where(turn > 1, 2 - turn, turn)))

@@ -1,4 +1,4 @@
-"""Sparse linear algebra: `linalg`, systems of which only products with vectors are known."""
+"""Sparse linear algebra: `linalg`, systems given by products with vectors."""
 
 from tracer.absent import absent
 from tracer.scipy.sparse import linalg

@@ -1,11 +1,12 @@
-"""Iterations for linear systems on vectors [n]: conjugate gradients, BiCGSTAB, GMRES. They are not differentiated.
+"""Krylov iterations for linear systems on vectors [n]: conjugate gradients, BiCGSTAB, GMRES. They are not
+differentiated.
 
 Saad 2003, Iterative Methods for Sparse Linear Systems, second edition: algorithms 9.1, 7.7 (with a preconditioner on
-the right) and 9.5. All start from zero, stop once the norm of the residual b - A x, as it is carried along, is at most
-`least`, and give NaN where that norm is no finite number: no x is known to be near then.
+the right) and 9.5. All start from zero and stop once the norm of the updated residual b - A x is at most `target`. They
+return NaN if that norm is not finite, since no x is then known to be near the solution.
 
-`solved` starts elsewhere: what is added to x is the solution for the residual at x, scaled by a power of two
-to where squares neither overflow nor vanish. Floats of 16 bits are carried along in 32; the map sees their own.
+`solved` starts elsewhere: it adds to x the solution for the residual at x, scaled by a power of two so that squares
+neither overflow nor underflow. Floats of 16 bits are carried in 32; the map receives its own dtype.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -47,17 +48,17 @@ Map = Callable[[Array], Array]
 
 
 class Limits(NamedTuple):
-    """When an iteration ends: at this norm of the residual, or after so many steps."""
+    """When an iteration ends: at this norm of the residual, or after this many steps."""
 
-    least: Any
+    target: Any
     steps: Any
 
 
 class Tolerances(NamedTuple):
-    """The same as the user gives it: a part of the norm of b, or a norm, whichever is larger."""
+    """The tolerance of the user: a factor of the norm of b, or a norm, whichever is larger."""
 
     share: Any
-    least: Any
+    target: Any
     steps: Any
 
 
@@ -67,7 +68,7 @@ Iteration = Callable[[Map, Array, Limits, Map], Array]
 def solved(
     iterate: Iteration, apply: Map, b: Array, x: Array, tolerances: Tolerances, precondition: Map
 ) -> Array:  # fmt: skip
-    """The x with A x = b by an iteration, from x on."""
+    """Solve A x = b for x by an iteration, from an initial x."""
     wide = promote_types(b.dtype, "float32")
 
     def widened(function: Map) -> Map:
@@ -75,14 +76,14 @@ def solved(
 
     rest = (b - apply(x)).astype(wide)
     scale = _power_of_two(rest)
-    share, least = (limit.astype(scale.dtype) for limit in tolerances[:2])
-    limits = Limits(maximum(share * _norm(b.astype(wide) / scale), least / scale), tolerances.steps)
+    share, target = (limit.astype(scale.dtype) for limit in tolerances[:2])
+    limits = Limits(maximum(share * _norm(b.astype(wide) / scale), target / scale), tolerances.steps)
     change = iterate(widened(apply), rest / scale, limits, widened(precondition))
     return x + (scale * change).astype(b.dtype)
 
 
 def norm(x: Array) -> Array:
-    """The Euclidean norm of a vector, of squares that fit; of floats of 16 bits in 32."""
+    """Return the Euclidean norm of a vector whose squares do not overflow; for floats of 16 bits, in 32."""
     wide = x.astype(promote_types(x.dtype, "float32"))
     scale = _power_of_two(wide)
     return scale * _norm(wide / scale)
@@ -93,17 +94,17 @@ def _norm(x: Array) -> Array:
 
 
 def _power_of_two(x: Array) -> Array:
-    """The one just above the largest part of a vector; 1 for none."""
+    """Return the power of two just above the largest part of a vector; 1 for a zero vector."""
     largest = maximum(absolute(real(x)), absolute(imag(x))).max()
     found = ldexp(ones((), largest.dtype), clip(frexp(largest)[1], None, finfo(largest.dtype).maxexp - 1))
     return where((largest > 0) & (largest < inf), found, 1.0)
 
 
 def conjugate_gradients(apply: Map, b: Array, limits: Limits, precondition: Map) -> Array:
-    """For hermitian positive definite maps and preconditioners."""
+    """Solve systems with hermitian positive definite maps and preconditioners."""
 
     def goes_on(state: Any) -> Any:
-        return (_norm(state[1]) > limits.least) & (state[-1] < limits.steps)
+        return (_norm(state[1]) > limits.target) & (state[-1] < limits.steps)
 
     def step(state: Any) -> Any:
         x, rest, way, size, count = state
@@ -120,11 +121,11 @@ def conjugate_gradients(apply: Map, b: Array, limits: Limits, precondition: Map)
 
 
 def stabilised_gradients(apply: Map, b: Array, limits: Limits, precondition: Map) -> Array:
-    """For all maps. Ends as well where it breaks down, by a product that is 0."""
+    """Solve systems with any map. Ends also at a breakdown, when a product of vectors is 0."""
 
     def goes_on(state: Any) -> Any:
         _, rest, _, _, _, count, stuck = state
-        return (_norm(rest) > limits.least) & (count < limits.steps) & ~stuck
+        return (_norm(rest) > limits.target) & (count < limits.steps) & ~stuck
 
     def step(state: Any) -> Any:
         x, rest, way, moved, (size, length, damping), count, _ = state
@@ -150,14 +151,14 @@ def stabilised_gradients(apply: Map, b: Array, limits: Limits, precondition: Map
 def minimal_residuals(
     apply: Map, b: Array, limits: Limits, precondition: Map, *, restart: int, early: bool
 ) -> Array:  # fmt: skip
-    """For all maps. A round looks at `restart` directions; `early`: at no more than are needed. steps: of rounds."""
+    """Solve systems with any map. An iteration takes up to `restart` directions; `early`: only as many as needed."""
 
     def goes_on(state: Any) -> Any:
-        return (_norm(state[1]) > limits.least) & (state[-1] < limits.steps)
+        return (_norm(state[1]) > limits.target) & (state[-1] < limits.steps)
 
     def step(state: Any) -> Any:
         x, rest, count = state
-        x = x + precondition(_best(lambda v: apply(precondition(v)), rest, limits.least, restart, early))
+        x = x + precondition(_best(lambda v: apply(precondition(v)), rest, limits.target, restart, early))
         return x, b - apply(x), count + 1
 
     x, rest, _ = while_loop(goes_on, step, (zeros_like(b), b, 0))
@@ -168,55 +169,61 @@ def _known(x: Array, rest: Array) -> Array:
     return where(_norm(rest) < inf, x, nan)
 
 
-def _best(apply: Map, b: Array, least: Any, most: int, early: bool) -> Array:
-    """The combination of b, A b, A A b, ... that A brings closest to b.
+def _best(apply: Map, b: Array, target: Any, restart: int, early: bool) -> Array:
+    """Return the combination of b, A b, A A b, ... that A brings closest to b.
 
-    basis: orthonormal, in rows; turn: the product of Givens' rotations that makes the map triangular on it.
+    basis: orthonormal, in rows; turn: the product of Givens rotations that makes the map triangular on it.
     """
     size = _norm(b)
-    places = arange(most)
+    indices = arange(restart)
 
     def goes_on(state: Any) -> Any:
         *_, left, count, complete = state
-        more = (count < most) & ~complete
-        return more & (left > least) if early else more
+        more = (count < restart) & ~complete
+        return more & (left > target) if early else more
 
     def step(state: Any) -> Any:
         basis, turn, triangle, used, _, k, _ = state
         moved = apply(basis[k])
         before = _norm(moved)
-        overlap = conj(basis) @ moved
-        moved = moved - overlap @ basis
-        again = conj(basis) @ moved  # what rounding left: Giraud, Langou & Rozložník 2005: twice is enough
-        moved = moved - again @ basis
+        moved, overlap = _orthogonal(moved, basis)
         after = _norm(moved)
         complete = ~(after > finfo(b.dtype).eps * before)
         after = where(complete, 0.0, after)
         basis = basis.at[k + 1].set(where(complete, 0.0, moved / where(complete, 1.0, after)))
-        column = turn @ (overlap + again).at[k + 1].set(after.astype(b.dtype))
+        column = turn @ overlap.at[k + 1].set(after.astype(b.dtype))
         above, below = column[k], real(column[k + 1])
         length = hypot(absolute(above), below)
-        exists = length > 16 * finfo(b.dtype).eps * before  # else the map brings nothing new, but for rounding
+        exists = length > 16 * finfo(b.dtype).eps * before  # else the map gives nothing new, up to rounding
         safe = where(exists, length, 1.0)
         cosine, sine = where(exists, conj(above) / safe, 1.0), where(exists, below / safe, 0.0)
         first, second = turn[k], turn[k + 1]
         turn = turn.at[k].set(cosine * first + sine * second)
         turn = turn.at[k + 1].set(conj(cosine) * second - sine * first)
-        column = where(places == k, safe.astype(b.dtype), where(places < k, column[:most], 0.0))
-        triangle = triangle.at[:, k].set(where(exists, column, (places == k).astype(b.dtype)))
+        column = where(indices == k, safe.astype(b.dtype), where(indices < k, column[:restart], 0.0))
+        triangle = triangle.at[:, k].set(where(exists, column, (indices == k).astype(b.dtype)))
         used = used.at[k].set(exists)
         return basis, turn, triangle, used, size * absolute(turn[k + 1, 0]), k + 1, complete
 
-    basis = zeros((most + 1, b.size), b.dtype).at[0].set(_quotient(b, size.astype(b.dtype)))
+    basis = zeros((restart + 1, b.size), b.dtype).at[0].set(_quotient(b, size.astype(b.dtype)))
     start = (
-        basis, eye(most + 1, dtype=b.dtype), eye(most, dtype=b.dtype), zeros(most, bool), size, 0, zeros((), bool),
+        basis, eye(restart + 1, dtype=b.dtype), eye(restart, dtype=b.dtype), zeros(restart, bool), size, 0,
+        zeros((), bool),
     )  # fmt: skip
     basis, turn, triangle, used, *_ = while_loop(goes_on, step, start)
-    weights = solve_triangular(triangle, where(used, size * turn[:most, 0], 0.0))
-    return weights @ basis[:most]
+    weights = solve_triangular(triangle, where(used, size * turn[:restart, 0], 0.0))
+    return weights @ basis[:restart]
+
+
+def _orthogonal(x: Array, basis: Array) -> tuple[Array, Array]:
+    """Return the part of x orthogonal to the rows of a basis, and the coefficients of the rest."""
+    overlap = conj(basis) @ x
+    x = x - overlap @ basis
+    again = conj(basis) @ x  # removes rounding errors: Giraud, Langou & Rozložník 2005: twice is enough
+    return x - again @ basis, overlap + again
 
 
 def _quotient(x: Any, y: Any) -> Any:
-    """0 where y is."""
+    """Return x / y, and 0 where y is 0."""
     none = y == 0
     return where(none, 0.0, x / where(none, 1.0, y))

@@ -1,8 +1,7 @@
-"""Solutions of linear systems by iteration, of maps given as functions: cg, bicgstab, gmres. Vectors are trees.
+"""Iterative solvers of linear systems given as functions: cg, bicgstab, gmres. Vectors are trees.
 
-With A x = b, dx = A^-1 (db - dA x): derivatives are solutions of their own, by the same iteration, from zero, and to
-the relative tolerance of the first one. So a starting point has no derivative, and small tangents are as exact as
-large ones.
+With A x = b, dx = A^-1 (db - dA x): derivatives are solutions of their own, by the same iteration, from zero, to the
+first one's relative tolerance. So an initial x has no derivative, and small tangents are as exact as large ones.
 """
 
 from __future__ import annotations
@@ -45,14 +44,14 @@ __all__ = ["bicgstab", "cg", "gmres"]
 Tree = Any
 Staged = tuple[
     Callable[..., Any], Sequence[Array]
-]  # a function, and the traced arrays that it takes behind its argument
+]  # a function, and the traced arrays that it takes after its argument
 
 
 def cg(
     A: Any, b: Tree, x0: Tree = None, *, tol: Any = None, atol: Any = 0.0, maxiter: Any = None, M: Any = None,
     rtol: Any = None,
 ) -> tuple[Tree, None]:  # fmt: skip
-    """The x with A x = b by conjugate gradients, for hermitian positive definite A.
+    """Solve A x = b for x by conjugate gradients, for hermitian positive definite A.
 
     M is hermitian and positive definite, too. Returns (x, None). Raises ShapeError where trees do not fit.
 
@@ -72,7 +71,7 @@ def bicgstab(
     A: Any, b: Tree, x0: Tree = None, *, tol: Any = None, atol: Any = 0.0, maxiter: Any = None, M: Any = None,
     rtol: Any = None,
 ) -> tuple[Tree, None]:  # fmt: skip
-    """The x with A x = b by stabilised biconjugate gradients, for any A: two products with it a step.
+    """Solve A x = b for x by stabilised biconjugate gradients, for any A, with two products a step.
 
     A step that breaks down, since a product of vectors is 0, is the last one. Returns (x, None). Raises ShapeError
     where trees do not fit.
@@ -91,13 +90,12 @@ def gmres(
     A: Any, b: Tree, x0: Tree = None, *, tol: Any = None, atol: Any = 0.0, restart: int = 20, maxiter: Any = None,
     M: Any = None, solve_method: str = "batched", rtol: Any = None,
 ) -> tuple[Tree, Array]:  # fmt: skip
-    """The x with A x = b by generalised minimal residuals, for any A.
+    """Solve A x = b for x by generalised minimal residuals, for any A.
 
-    restart: an integer known while tracing, how many directions a round looks at; as many vectors are kept.
-    maxiter: how many rounds; by default 10 n. solve_method: "incremental", which looks at the residual after every
-    direction and ends a round early, or "batched", which does not. M stands on the right: the residual is that of A.
-    Returns (x, info): an int32, -1 where x is not a number, else 0. Raises ShapeError where trees do not fit,
-    ArgumentError for another method, and for no directions.
+    restart: a concrete integer, the directions and vectors kept per iteration. maxiter: iterations, by default 10 n.
+    solve_method: "incremental", which checks the residual after every direction and may end an iteration early, or
+    "batched", which does not. M stands on the right: the residual is that of A. Returns (x, info): an int32, -1 where x
+    is NaN, else 0. Raises ShapeError where trees do not fit, ArgumentError for another method, and for no directions.
 
     >>> a = tnp.asarray([[4.0, 1.0], [-1.0, 3.0]])
     >>> x, info = tracer.scipy.sparse.linalg.gmres(a, tnp.asarray([5.0, 2.0]), solve_method="incremental")
@@ -111,7 +109,7 @@ def gmres(
     directions = min(integer("gmres", "restart", restart), system.side.size)
     if directions < 1 <= system.side.size:
         raise ArgumentError(
-            message(f"gmres{here()}: a round looks at one direction at least", f"got restart={restart}")
+            message(f"gmres{here()}: an iteration needs one direction at least", f"got restart={restart}")
         )
     x = system.solution(partial(minimal_residuals, restart=directions, early=solve_method == "incremental"))
     unknown = isnan(ravel_pytree(x)[0]).any()
@@ -119,7 +117,7 @@ def gmres(
 
 
 class _System:
-    """A x = b on vectors: the leaves of trees one behind the other, of the dtype of all of them and of A's results."""
+    """A system A x = b on vectors: the concatenated leaves of trees, in one dtype with A's results."""
 
     def __init__(
         self, name: str, A: Any, b: Tree, x0: Tree, tolerances: tuple[Any, Any], maxiter: Any, M: Any
@@ -143,7 +141,7 @@ class _System:
         self.tol, self.atol = (array_of(name, limit).astype(width) for limit in tolerances)
 
     def solution(self, iterate: Iteration, *, hermitian: bool = False) -> Tree:
-        """The tree x, differentiable in b and in what A closes over."""
+        """Return the tree x, differentiable in b and in the arrays that A closes over."""
         if not self.side.size:
             return self.unravel(self.side)
         length = norm(self.side)
@@ -166,7 +164,7 @@ class _System:
         return ravel_pytree(tree)[0].astype(self.dtype)
 
     def _like(self, sides: list[Array], tree: Tree, what: str) -> list[Any]:
-        """The leaves of a tree. Raises ShapeError unless it has b's structure and shapes."""
+        """Return the leaves of a tree. Raises ShapeError unless it has b's structure and shapes."""
         leaves, structure = trees.flatten(tree)
         if structure == self.structure and [np.shape(x) for x in leaves] == [x.shape for x in sides]:
             return leaves
@@ -179,7 +177,7 @@ class _System:
         )
 
 
-# `custom_root` looks for traced arrays in the arguments of these: what they use stands there.
+# `custom_root` looks for captured traced arrays in these arguments.
 
 
 def _first(
@@ -203,7 +201,7 @@ def _bound(staged: Staged) -> Map:
 
 
 def _tolerance(name: str, tol: Any, rtol: Any) -> Any:
-    """By JAX's name or by SciPy's."""
+    """Return the relative tolerance, by JAX's name or by SciPy's."""
     if tol is not None and rtol is not None:
         raise ArgumentError(
             message(
@@ -217,7 +215,7 @@ def _tolerance(name: str, tol: Any, rtol: Any) -> Any:
 
 
 def _steps(name: str, maxiter: Any) -> Any:
-    """An integer, or an array of one, known or traced."""
+    """Return an integer, or an array of one, concrete or traced."""
     known = maxiter if isinstance(maxiter, Array) and dtypes.is_integer(maxiter.dtype) else None
     return integer(name, "maxiter", maxiter) if known is None else known
 
@@ -227,13 +225,13 @@ def _same(v: Array) -> Array:
 
 
 def _dtype(values: list[Any]) -> Any:
-    """The float or complex dtype to which arrays are promoted."""
+    """Return the float or complex dtype to which arrays are promoted."""
     dtype = result_type(*(getattr(x, "dtype", x) for x in values)) if values else np.dtype("float64")
     return dtype if dtypes.is_inexact(dtype) else inexact_dtype(dtype)
 
 
 def _linear(name: str, given: Any, which: str) -> Callable[[Tree], Tree]:
-    """A function, or the product with a matrix."""
+    """Return a function, or the product with a matrix, as a function."""
     if type(given).__module__.startswith("scipy.sparse"):
         raise ArgumentError(
             message(

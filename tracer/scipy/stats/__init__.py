@@ -1,39 +1,13 @@
-"""Probability distributions, each a module of functions, as `norm.logpdf(x)`; and statistics of samples.
+"""Probability distributions, each a module of functions such as `norm.logpdf(x)`, and statistics of samples.
 
-Parameters that a distribution has not give NaN, and what lies outside of its support the probability 0, as in SciPy.
+Invalid parameters of a distribution give NaN, and values outside its support have probability 0, as in SciPy.
 """
 
-from tracer.absent import absent, refusing
+from tracer.absent import absent
 from tracer.runtime.eager.call_cache import replayed
-from tracer.scipy.stats import (
-    bernoulli,
-    beta,
-    betabinom,
-    binom,
-    cauchy,
-    chi2,
-    dirichlet,
-    expon,
-    gamma,
-    gennorm,
-    geom,
-    gumbel_l,
-    gumbel_r,
-    laplace,
-    logistic,
-    multinomial,
-    multivariate_normal,
-    nbinom,
-    norm,
-    pareto,
-    poisson,
-    t,
-    truncnorm,
-    uniform,
-    vonmises,
-    wrapcauchy,
-)
+from tracer.scipy.stats import counts, dirichlet, half_line, interval, multinomial, multivariate_normal, real_line
 from tracer.scipy.stats.densities import gaussian_kde
+from tracer.scipy.stats.distribution import published
 from tracer.scipy.stats.ranks import mode, rankdata, sem
 from tracer.trace.tracebacks import set_boundaries
 
@@ -44,12 +18,18 @@ __all__ = [
 ]  # fmt: skip
 
 set_boundaries(globals(), ["mode", "rankdata", "sem"], replayed)
-for _module in (
-    bernoulli, beta, betabinom, binom, cauchy, chi2, dirichlet, expon, gamma, gennorm, geom, gumbel_l, gumbel_r,
-    laplace, logistic, multinomial, multivariate_normal, nbinom, norm, pareto, poisson, t, truncnorm, uniform, vonmises,
-    wrapcauchy,
-):  # fmt: skip
-    vars(_module)["__getattr__"] = refusing(_module.__name__)
+bernoulli, betabinom, binom, geom, nbinom, poisson = published(counts)
+chi2, expon, gamma, pareto = published(half_line)
+beta, truncnorm, uniform, vonmises, wrapcauchy = published(interval)
+cauchy, gennorm, gumbel_l, gumbel_r, laplace, logistic, norm, t = published(real_line)
+
+# Examples in docstrings that are not in a file, for doctest
+__test__ = {
+    f"{module.__name__}.{name}": getattr(module, name).__doc__
+    for room in (counts, half_line, interval, real_line)
+    for module in (globals()[record.name] for record in room.DISTRIBUTIONS)
+    for name in dir(module)
+}
 
 
 def __getattr__(name: str) -> object:

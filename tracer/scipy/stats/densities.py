@@ -1,4 +1,4 @@
-"""Densities estimated from samples: `gaussian_kde`. Scott 1992, Multivariate Density Estimation, chapter 6."""
+"""Kernel density estimates of samples: `gaussian_kde`. Scott 1992, Multivariate Density Estimation, chapter 6."""
 
 # mypy: disable-error-code="no-any-return"
 # (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
@@ -40,12 +40,11 @@ from tracer.tree_util import register_pytree_node_class
 
 
 class gaussian_kde:  # noqa: N801  # JAX's name
-    """A density that is the mean of normal distributions around samples, of the samples' covariance made smaller.
+    """A density estimate: the mean of normal distributions around samples, with a scaled covariance of the samples.
 
     dataset: real numbers [d, n], or [n] in one dimension: n samples, more than one. bw_method: "scott", by default, or
-    "silverman"; a number, by which standard deviations are multiplied; or a function of this object that gives one.
-    weights: [n], how much every sample counts. It is a tree of its arrays. Raises ShapeError and ArgumentError for
-    what does not fit.
+    "silverman"; a factor of standard deviations; or a function of this object that returns one. weights: [n], of the
+    samples. The object is a tree of its arrays. Raises ShapeError and ArgumentError for arguments that do not fit.
 
     >>> density = tracer.scipy.stats.gaussian_kde(tnp.asarray([1.0, 2.0, 4.0]))
     >>> density(tnp.asarray([1.5, 10.0]))
@@ -92,38 +91,38 @@ class gaussian_kde:  # noqa: N801  # JAX's name
         return method
 
     def tree_flatten(self) -> tuple[tuple[Any, ...], None]:
-        """The arrays that it consists of, as nodes of trees tell."""
+        """Return the arrays and the auxiliary data, as a pytree node."""
         return (self.neff, self.dataset, self.weights, self.covariance, self.inv_cov), None
 
     @classmethod
     def tree_unflatten(cls, aux: None, children: Any) -> gaussian_kde:
-        """One of such arrays."""
+        """Return a density of such arrays."""
         made = cls.__new__(cls)
         made.neff, made.dataset, made.weights, made.covariance, made.inv_cov = children
         return made
 
     @property
     def d(self) -> int:
-        """Of how many numbers a sample is."""
+        """The dimension of the samples."""
         return self.dataset.shape[0]
 
     @property
     def n(self) -> int:
-        """How many samples there are."""
+        """The number of samples."""
         return self.dataset.shape[1]
 
     def evaluate(self, points: Any) -> Array:
-        """The density at points [d, m], or [m] in one dimension; returns floats [m]."""
+        """Return the density at points [d, m], or [m] in one dimension: floats [m]."""
         return exp(self.logpdf(points))
 
     __call__ = evaluate
 
     def pdf(self, x: Any) -> Array:
-        """As `evaluate`."""
+        """Return `evaluate` of points."""
         return self.evaluate(x)
 
     def logpdf(self, x: Any) -> Array:
-        """The logarithm of the density, which does not vanish far out."""
+        """Return the logarithm of the density, finite even where the density underflows."""
         points, samples, precision, weights = _alike(self._points(x), self.dataset, self.inv_cov, self.weights)
         turn = linalg.cholesky(precision).mT
         apart = dot(turn, points)[:, :, None] - dot(turn, samples)[:, None, :]
@@ -131,7 +130,7 @@ class gaussian_kde:  # noqa: N801  # JAX's name
         return logsumexp(log(weights) - 0.5 * sum(square(apart), 0), axis=-1) + scale
 
     def integrate_gaussian(self, mean: Any, cov: Any) -> Array:
-        """The integral of the density times the normal one of a mean [d] and a covariance [d, d]."""
+        """Return the integral of the density times a normal density of a mean [d] and a covariance [d, d]."""
         centre, spread = atleast_1d(squeeze(array_of(_NAME, mean))), atleast_2d(array_of(_NAME, cov))
         if centre.shape != (self.d,) or spread.shape != (self.d, self.d):
             expected = f"expected [{self.d}] and [{self.d},{self.d}]"
@@ -139,7 +138,7 @@ class gaussian_kde:  # noqa: N801  # JAX's name
         return sum(_overlaps(self, centre[:, None], spread)[:, 0] * self.weights)
 
     def integrate_box_1d(self, low: Any, high: Any) -> Array:
-        """The probability between two numbers, in one dimension."""
+        """Return the probability between two numbers, in one dimension."""
         low, high = array_of(_NAME, low), array_of(_NAME, high)
         if self.d != 1 or low.ndim or high.ndim:
             text = "integrate_box_1d takes two numbers, of a density of one dimension"
@@ -149,23 +148,23 @@ class gaussian_kde:  # noqa: N801  # JAX's name
         return sum(self.weights * (ndtr(above) - ndtr(below)))
 
     def integrate_kde(self, other: gaussian_kde) -> Array:
-        """The integral of the product with another such density."""
+        """Return the integral of the product with another density estimate."""
         if other.d != self.d:
             raise _refused(ShapeError, "both densities have one dimension", f"got {self.d} and {other.d}")
         return dot(self.weights, dot(_overlaps(self, other.dataset, other.covariance), other.weights))
 
     def integrate_box(self, low_bounds: Any, high_bounds: Any, maxpts: Any = None) -> NoReturn:
-        """Refused: as in JAX there is `integrate_box_1d` alone."""
+        """Raise ArgumentError: as in JAX, there is only `integrate_box_1d`."""
         raise _refused(ArgumentError, "boxes have one dimension", "got more", "integrate_box_1d(low, high)")
 
     def set_bandwidth(self, bw_method: Any = None) -> NoReturn:
-        """Refused: a density stays what it is."""
+        """Raise ArgumentError: a density is immutable."""
         raise _refused(
             ArgumentError, "a density keeps its bandwidth", f"got {bw_method!r}", "gaussian_kde(dataset, bw_method)"
         )
 
     def resample(self, key: Any, shape: Any = ()) -> Array:
-        """Draws [d, *shape]: samples chosen by their weights, each with noise of the covariance. JAX's numbers."""
+        """Draw samples [d, *shape]: elements of the dataset by weight, plus noise of the covariance. Equal to JAX's."""
         first, second = random.split(key)
         chosen = random.choice(first, self.n, shape=shape, p=self.weights)
         centre = full(self.d, 0, self.covariance.dtype)
@@ -185,7 +184,7 @@ _NAME = "gaussian_kde"
 
 
 def _alike(*arrays: Array) -> list[Array]:
-    """Real numbers as floats of one dtype."""
+    """Return real numbers as floats of one dtype."""
     for x in arrays:
         require_real(_NAME, x.dtype, x)
     dtype = result_type(*arrays)
@@ -199,7 +198,7 @@ def _as_tree() -> None:
 
 
 def _overlaps(density: gaussian_kde, centres: Any, spread: Any) -> Array:
-    """The integrals of products of normal densities, around samples and around centres [d, m]: [n, m]."""
+    """Return the integrals of products of normal densities, around samples and around centres [d, m]: [n, m]."""
     samples, others, joint = _alike(density.dataset, centres, density.covariance + spread)
     factor = cho_factor(joint, lower=True)
     apart = samples[:, :, None] - others[:, None, :]

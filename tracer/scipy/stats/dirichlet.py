@@ -1,4 +1,4 @@
-"""Dirichlet's distribution of k shares that make 1 together, of concentrations `alpha`."""
+"""The Dirichlet distribution of k shares with sum 1, of concentrations `alpha`."""
 
 # mypy: disable-error-code="no-any-return"
 # (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tracer.absent import absent
 from tracer.errors import ShapeError, message
 from tracer.numpy import absolute, concatenate, exp, inf, nan, reshape, sum, where
 from tracer.numpy.core.conversion import array_of, unified
@@ -18,11 +19,11 @@ from tracer.trace.array import Array
 from tracer.trace.source import here
 from tracer.trace.tracebacks import set_boundaries
 
-_CLOSE = 1e-6  # how far from 1 the sum of shares may be
+_CLOSE = 1e-6  # tolerance of the sum of shares
 
 
 def logpdf(x: Any, alpha: Any) -> Array:
-    """The logarithm of the density, Γ(Σ alpha) Π x^(alpha - 1) / Γ(alpha); -inf where x are no shares of 1.
+    """Return the logarithm of the density, Γ(Σ alpha) Π x^(alpha - 1) / Γ(alpha); -inf where x are not shares of 1.
 
     x: [k, *s], or without the last share [k - 1, *s]; alpha: positive [k]. Returns floats [*s], of the dtype to which
     both are promoted. Raises ShapeError for other shapes.
@@ -34,7 +35,7 @@ def logpdf(x: Any, alpha: Any) -> Array:
 
 
 def pdf(x: Any, alpha: Any) -> Array:
-    """The density, exp of `logpdf`.
+    """Return the density, exp of `logpdf`.
 
     x: [k, *s], or without the last share [k - 1, *s]; alpha: positive [k]. Returns floats [*s], of the dtype to which
     both are promoted. Raises ShapeError for other shapes.
@@ -63,3 +64,7 @@ def _log_density(name: str, x: Any, alpha: Any) -> Array:
 
 
 set_boundaries(globals(), make=replayed)
+
+
+def __getattr__(name: str) -> object:
+    raise absent(__name__, name)

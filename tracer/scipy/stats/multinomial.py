@@ -1,4 +1,4 @@
-"""The multinomial distribution: how often each of k results came in `n` trials, where they have probabilities `p`."""
+"""The multinomial distribution: counts of k results in `n` trials, where the results have probabilities `p`."""
 
 # mypy: disable-error-code="no-any-return"
 # (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tracer.absent import absent
 from tracer.numpy import broadcast_arrays, exp, floor, inf, sum, where
 from tracer.numpy.core.conversion import array_of
 from tracer.numpy.core.promotion import promoted_real
@@ -17,7 +18,7 @@ from tracer.trace.tracebacks import set_boundaries
 
 
 def logpmf(x: Any, n: Any, p: Any) -> Array:
-    """The logarithm of the probability of x, n! Π p^x / x!; -inf unless x are whole, not negative, and n together.
+    """Return the logarithm of the probability of x, n! Π p^x / x!; -inf unless x are whole, not negative, and sum to n.
 
     x: [..., k]; n: [...]; p: [..., k], not negative. Returns floats [...], of the dtype to which all are promoted.
 
@@ -28,7 +29,7 @@ def logpmf(x: Any, n: Any, p: Any) -> Array:
 
 
 def pmf(x: Any, n: Any, p: Any) -> Array:
-    """The probability of x, n! Π p^x / x!; 0 unless x are whole, not negative, and n together.
+    """Return the probability of x, n! Π p^x / x!; 0 unless x are whole, not negative, and sum to n.
 
     x: [..., k]; n: [...]; p: [..., k], not negative. Returns floats [...], of the dtype to which all are promoted.
 
@@ -39,7 +40,7 @@ def pmf(x: Any, n: Any, p: Any) -> Array:
 
 
 def _log_mass(name: str, x: Any, n: Any, p: Any) -> Array:
-    """By Poisson's distribution of each, of mean n p, under the condition that they are n together."""
+    """Return the logarithm of the probability, by Poisson distributions of means n p, conditioned on their sum n."""
     counts, chances, all = _operands(name, x, n, p)
     possible = (counts >= 0) & (floor(counts) == counts)
     whole = where(possible, counts, 0.0)
@@ -50,9 +51,13 @@ def _log_mass(name: str, x: Any, n: Any, p: Any) -> Array:
 
 
 def _operands(name: str, x: Any, n: Any, p: Any) -> list[Array]:
-    """Of one dtype and shape [..., k]: n stands in all of the last axis."""
+    """Return counts, probabilities and n in one dtype and shape [..., k]; n is repeated along the last axis."""
     many = array_of(name, n)
     return list(broadcast_arrays(*promoted_real(name, array_of(name, x), array_of(name, p), many[..., None])))
 
 
 set_boundaries(globals(), make=replayed)
+
+
+def __getattr__(name: str) -> object:
+    raise absent(__name__, name)

@@ -1,4 +1,4 @@
-"""The normal distribution of vectors, with a mean and a covariance."""
+"""The normal distribution of vectors, of a mean and a covariance."""
 
 # mypy: disable-error-code="no-any-return"
 # (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from tracer.absent import absent
 from tracer.errors import ArgumentError, ShapeError, message
 from tracer.ir import shape
 from tracer.numpy import broadcast_to, exp, linalg, log, square, sum
@@ -20,11 +21,11 @@ from tracer.trace.tracebacks import set_boundaries
 
 
 def logpdf(x: Any, mean: Any, cov: Any, allow_singular: Any = None) -> Array:
-    """The logarithm of the density, by Cholesky's factor of the covariance.
+    """Return the logarithm of the density, by Cholesky's factor of the covariance.
 
-    x: [..., n]; mean: [..., n]; cov: the covariance [..., n, n], positive definite, or one variance for all. Numbers
-    where n is 1: mean and x are [...] then. allow_singular: None or False alone. Returns floats [...], of the dtype to
-    which all are promoted. Raises ShapeError for other shapes, LinAlgError where a covariance that is known has no
+    x: [..., n]; mean: [..., n]; cov: the covariance [..., n, n], positive definite, or one variance for all. If n is 1,
+    cov may be a number, with mean and x of shape [...]. allow_singular: None or False alone. Returns floats [...], of
+    the dtype to which all are promoted. Raises ShapeError for other shapes, LinAlgError if a concrete covariance has no
     factor.
 
     >>> tracer.scipy.stats.multivariate_normal.logpdf(tnp.asarray([1.0, 2.0]), tnp.zeros(2), tnp.eye(2))
@@ -37,7 +38,7 @@ def logpdf(x: Any, mean: Any, cov: Any, allow_singular: Any = None) -> Array:
 
 
 def pdf(x: Any, mean: Any, cov: Any) -> Array:
-    """The density, exp of `logpdf`.
+    """Return the density, exp of `logpdf`.
 
     x: [..., n]; mean: [..., n]; cov: as of `logpdf`. Returns floats [...], of the dtype to which all are promoted.
 
@@ -72,3 +73,7 @@ def _log_density(name: str, x: Any, mean: Any, cov: Any) -> Array:
 
 
 set_boundaries(globals())
+
+
+def __getattr__(name: str) -> object:
+    raise absent(__name__, name)

@@ -1,4 +1,4 @@
-"""Statistics of samples: ranks, modes, and the error of means."""
+"""Statistics of samples: ranks, modes, and the standard error of the mean."""
 
 # mypy: disable-error-code="no-any-return"
 # (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
@@ -44,7 +44,7 @@ from tracer.trace.source import here
 
 
 class ModeResult(NamedTuple):
-    """What `mode` returns."""
+    """The result of `mode`."""
 
     mode: Array
     count: Array  # type: ignore[assignment]  # the name that SciPy and JAX give it
@@ -54,12 +54,12 @@ _TIES = ("average", "min", "max", "dense", "ordinal")
 
 
 def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate") -> Array:
-    """The ranks of the elements along an axis, from 1 on.
+    """Return the ranks of the elements along an axis, from 1 on.
 
-    a: real numbers [*s]; method: which of their ranks equal elements get: the "average", the "min" or the "max";
-    "dense" counts them once, "ordinal" in their order. axis: one, or None for a as a vector. nan_policy: "propagate"
-    alone: where there is NaN all ranks are NaN. Returns floats, of the default dtype, [*s], or [n] without an axis;
-    their derivative is 0. Raises ArgumentError for others.
+    a: real numbers [*s]; method: the rank of equal elements: the "average", "min" or "max" of their ranks; "dense"
+    counts them once, "ordinal" ranks them in their order. axis: one, or None for a as a vector. nan_policy: "propagate"
+    alone: if there is NaN, all ranks are NaN. Returns floats, of the default dtype, [*s], or [n] without an axis; their
+    derivative is 0. Raises ArgumentError for other methods and policies.
 
     >>> tracer.scipy.stats.rankdata(tnp.asarray([0.0, 2.0, 3.0, 2.0]))
     Array([1. , 2.5, 4. , 2.5], f64)
@@ -89,24 +89,24 @@ def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_po
 
 
 def _ranked(method: str, first: Array, last: Array) -> Array:
-    """Ranks of ascending elements, of which some are the first or the last of several equal ones."""
-    place = broadcast_to(arange(1, first.shape[-1] + 1), first.shape)
+    """Return the ranks of ascending elements, given which are the first and the last of equal ones."""
+    position = broadcast_to(arange(1, first.shape[-1] + 1), first.shape)
     if method == "ordinal":
-        return place
+        return position
     if method == "dense":
         return cumsum(first, -1, dtype=int)
-    least = cummax(where(first, place, 0), first.ndim - 1)
-    most = cummin(where(last, place, first.shape[-1]), first.ndim - 1, reverse=True)
-    return least if method == "min" else most if method == "max" else (least + most) / 2
+    low_rank = cummax(where(first, position, 0), first.ndim - 1)
+    high_rank = cummin(where(last, position, first.shape[-1]), first.ndim - 1, reverse=True)
+    return low_rank if method == "min" else high_rank if method == "max" else (low_rank + high_rank) / 2
 
 
 def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:
-    """The commonest element along an axis, the least of equally common ones, and how often it occurs.
+    """Return the most common element along an axis, the smallest of equally common ones, and its count.
 
     a: numbers or bool [*s]; axis: one, or None for all elements; nan_policy: "propagate" alone: NaN counts as equal to
     itself, and as greater than all numbers. keepdims: keep the axis with size 1. Returns a named tuple (mode, count):
-    a's dtype and int64 [*s minus the axis]; NaN and 0 of no elements. The mode has a's derivative at its place. Raises
-    ArgumentError for another nan_policy, AxisError for no such axis.
+    a's dtype and int64 [*s minus the axis]; NaN and 0 of no elements. The mode has the derivative of its element of a.
+    Raises ArgumentError for another nan_policy, AxisError if there is no such axis.
 
     >>> tracer.scipy.stats.mode(tnp.asarray([2, 4, 1, 1, 3, 4]))
     ModeResult(mode=Array(1, i64), count=Array(2, i64))
@@ -123,16 +123,16 @@ def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: 
     ascending = sort(values, -1)
     both = isnan(ascending[..., 1:]) & isnan(ascending[..., :-1])
     apart = (ascending[..., 1:] != ascending[..., :-1]) & ~both
-    place = broadcast_to(arange(values.shape[-1]), values.shape)
+    position = broadcast_to(arange(values.shape[-1]), values.shape)
     first = concatenate([ones((*values.shape[:-1], 1), bool), apart], -1)
-    counts = place - cummax(where(first, place, 0), place.ndim - 1) + 1
+    counts = position - cummax(where(first, position, 0), position.ndim - 1) + 1
     last = argmax(counts, -1, keepdims=True)
     found = take_along_axis(ascending, last, -1), take_along_axis(counts, last, -1)
     return ModeResult(*(part.reshape(shape) for part in found))
 
 
 def sem(a: Any, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *, keepdims: bool = False) -> Array:
-    """The standard error of the mean: the standard deviation over the root of how many elements there are.
+    """Return the standard error of the mean: the standard deviation over the square root of the number of elements.
 
     a: numbers [*s]; axis: one, or None for all elements; ddof: as of `tracer.numpy.std`; nan_policy: "propagate", or
     "omit" to leave NaN out; keepdims: keep the axis with size 1. Returns floats [*s minus the axis]; integers are cast.
