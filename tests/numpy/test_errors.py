@@ -79,7 +79,7 @@ def test_what_a_users_function_raises_stays_as_it_is() -> None:
 def test_random_keys_are_no_numbers(name: str) -> None:
     key = tracer.random.key(0)
     operands = (key,) if name in ("max", "all", "logical_not") else (key, key)
-    with pytest.raises(DTypeError, match=f"^{name} at .*: random keys are no numbers"):
+    with pytest.raises(DTypeError, match=f"^{name} at .*: random keys are not numbers"):
         getattr(tnp, name)(*operands)
 
 

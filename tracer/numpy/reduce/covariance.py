@@ -1,4 +1,4 @@
-"""Covariance and correlation; products and spreads with NaN left out."""
+"""Covariance and correlation, and products, variances and standard deviations that ignore NaN."""
 
 # mypy: disable-error-code="no-any-return"
 # (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
@@ -34,10 +34,10 @@ def nanprod(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, initial: Any = None,
     where: Any = None,
 ) -> Array:  # fmt: skip
-    """`prod` with NaN as 1.
+    """Return `prod` with NaN as 1.
 
-    a: [*s]; axis: one or several, by default all; keepdims, initial: as of `prod`. Returns [*s minus axes], of `dtype`,
-    by default a's, in 64 bits for bools and small integers.
+    a: [*s]; axis: one or several, by default all; keepdims, initial: as in `prod`; dtype: by default a's, 64 bits for
+    bools and small integers. Returns [*s minus axes].
 
     >>> tnp.nanprod(tnp.asarray([2.0, tnp.nan]))
     Array(2., f64)
@@ -49,9 +49,9 @@ def nanvar(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
     where: Any = None, mean: Any = None, correction: float | None = None,
 ) -> Array:  # fmt: skip
-    """`var` of the elements that are not NaN; NaN where there are not more floats of them than `ddof`.
+    """Return `var` of the elements that are not NaN; NaN unless more than `ddof` remain.
 
-    a: [*s]; axis, ddof, keepdims, mean, correction, dtype: as of `var`. Returns floats [*s minus axes].
+    a: [*s]; axis, ddof, keepdims, mean, correction, dtype: as in `var`. Returns floats [*s minus axes].
 
     >>> tnp.nanvar(tnp.asarray([1.0, tnp.nan, 3.0]))
     Array(1., f64)
@@ -74,9 +74,9 @@ def nanstd(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
     where: Any = None, mean: Any = None, correction: float | None = None,
 ) -> Array:  # fmt: skip
-    """The square root of `nanvar`.
+    """Return the square root of `nanvar`.
 
-    a: [*s]; axis, ddof, keepdims, mean, correction, dtype: as of `var`. Returns floats [*s minus axes].
+    a: [*s]; axis, ddof, keepdims, mean, correction, dtype: as in `var`. Returns floats [*s minus axes].
 
     >>> tnp.nanstd(tnp.asarray([1.0, tnp.nan, 3.0]))
     Array(1., f64)
@@ -88,12 +88,12 @@ def cov(
     m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None, fweights: Any = None,
     aweights: Any = None, *, dtype: Any = None,
 ) -> Array:  # fmt: skip
-    """The covariances of variables, which are the rows (or columns, without `rowvar`) of a matrix of observations.
+    """Return the covariances of variables, given as the rows of a matrix of observations (columns without `rowvar`).
 
     m: [k, n] of k variables, [n, k] without `rowvar`, or [n] of one; y: more variables, likewise. bias: divide by n
-    rather than by n - 1; ddof: take this off n instead. fweights: [n] integers, how often each observation was made;
-    aweights: [n], how much it counts. dtype: what to compute in. Returns floats or complex numbers [k, k], or [] for
-    one variable.
+    instead of n - 1; ddof: divide by n - ddof. fweights: [n] integers, the count of each observation; aweights: [n],
+    the weight of each. dtype: of the computation. Returns floats or complex numbers [k, k], or [] for one variable.
+    Raises ArgumentError for negative weights.
 
     >>> tnp.cov([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])
     Array([[ 1., -1.],
@@ -133,10 +133,10 @@ def cov(
 
 
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Array:
-    """The correlations of variables: their covariances over the product of their standard deviations.
+    """Return the correlations of variables: their covariances divided by the product of their standard deviations.
 
-    x, y, rowvar, dtype: as of `cov`. Returns floats or complex numbers [k, k] for k variables, [] for one. NaN beside a
-    variable that is constant.
+    x, y, rowvar, dtype: as in `cov`. Returns floats or complex numbers [k, k] for k variables, [] for one. A constant
+    variable gives NaN.
 
     >>> tnp.corrcoef([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])
     Array([[ 1., -1.],
