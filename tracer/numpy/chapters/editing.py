@@ -25,7 +25,7 @@ from tracer.numpy.shapes.indexing import checked_places, known_places
 from tracer.numpy.shapes.joining import concatenate
 from tracer.numpy.shapes.manipulation import expand_dims, moveaxis, ravel, reshape
 from tracer.numpy.shapes.matrices import indices
-from tracer.numpy.shapes.take import take, traced_places
+from tracer.numpy.shapes.take import take, traced_indices
 from tracer.numpy.shapes.where import where
 from tracer.primitives.base.broadcasting import axis_of
 from tracer.runtime.values.fresh_handles import makes_new
@@ -62,7 +62,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
         )
     if np.ndim(obj) == 0 and not isinstance(obj, slice):
         added = moveaxis(added, 0, along)
-    traced = traced_places("insert", obj, along, n, last=n)
+    traced = traced_indices("insert", obj, along, n, last=n)
     places = _known_gaps(obj, along, n) if traced is None else traced
     count = added.shape[along] if places.size == 1 and added.ndim == x.ndim else places.size
     added = broadcast(added, tuple(count if d == along else m for d, m in enumerate(x.shape)))

@@ -16,7 +16,7 @@ from tracer.numpy.core.conversion import array_of, broadcast, cast
 from tracer.numpy.elementwise import rounding
 from tracer.numpy.reduce import reductions, statistics
 from tracer.numpy.shapes.creation import linspace
-from tracer.numpy.shapes.joining import concatenate, take_places
+from tracer.numpy.shapes.joining import concatenate, take_slices
 from tracer.numpy.shapes.manipulation import moveaxis
 from tracer.numpy.shapes.where import where
 from tracer.primitives.arrays import slice_pad_concatenate
@@ -187,7 +187,7 @@ def _taken(x: Array, places: np.ndarray[Any, Any], axis: int) -> Array:
     """The elements at these places along an axis: slices side by side, where those are few."""
     runs = _runs(places.tolist())
     if len(runs) > _FEW_RUNS:
-        return take_places(x, array_of("pad", places), axis)
+        return take_slices(x, array_of("pad", places), axis)
     parts = []
     for start, step, count in runs:
         if step == 0:

@@ -1,4 +1,4 @@
-"""Joining arrays, cutting them into parts, repeating and rolling them."""
+"""Joining, splitting, repeating and rolling of arrays."""
 
 # mypy: disable-error-code="no-any-return"
 # (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
@@ -46,10 +46,10 @@ def _arrays(name: str, arrays: Any) -> list[Array]:
 
 
 def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
-    """Arrays one after another along an axis that they have; None makes them flat first.
+    """Join arrays along an existing axis; None flattens them first.
 
-    arrays: equal in all sizes but that of `axis`, by default the first; dtype: of the result, by default that to which
-    all are promoted. Returns [..., sum of the sizes, ...]. Raises ShapeError where other axes differ in size.
+    arrays: equal in all sizes except along `axis`, by default the first; dtype: of the result, by default the promoted
+    dtype. Returns [..., sum of the sizes, ...]. Raises ShapeError if other axes differ in size.
 
     >>> tnp.concatenate([tnp.asarray([1, 2]), [3.0]])
     Array([1., 2., 3.], f64)
@@ -58,7 +58,7 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
     if axis is None:
         xs, axis = [ravel(x) for x in xs], 0
     if not xs:
-        raise ArgumentError(message(f"concatenate{here()}: one array at least is needed"))
+        raise ArgumentError(message(f"concatenate{here()} takes at least one array"))
     xs = unified("concatenate", xs) if dtype is None else [cast(x, dtype_of_argument("concatenate", dtype)) for x in xs]
     if any(x.ndim == 0 for x in xs):
         raise ShapeError(
@@ -75,10 +75,10 @@ concat = concatenate
 
 
 def stack(arrays: Any, axis: int = 0, dtype: Any = None) -> Array:
-    """Arrays of one shape along a new axis.
+    """Join arrays of one shape along a new axis.
 
-    arrays: of shape [*s]; axis: where the new one comes; dtype: of the result, by default that to which all are
-    promoted. Returns [*s] with n at `axis`. Raises ShapeError for several shapes.
+    arrays: of shape [*s]; axis: position of the new axis; dtype: of the result, by default the promoted dtype. Returns
+    [*s] with n at `axis`. Raises ShapeError for several shapes.
 
     >>> tnp.stack([tnp.asarray([1, 2]), tnp.asarray([3, 4])], axis=1)
     Array([[1, 3],
@@ -86,7 +86,7 @@ def stack(arrays: Any, axis: int = 0, dtype: Any = None) -> Array:
     """
     xs = _arrays("stack", arrays)
     if not xs:
-        raise ArgumentError(message(f"stack{here()}: one array at least is needed"))
+        raise ArgumentError(message(f"stack{here()} takes at least one array"))
     if any(x.shape != xs[0].shape for x in xs):
         shown = ", ".join(str(x.type) for x in xs)
         raise ShapeError(message(f"stack{here()}: the arrays must have equal shapes", f"got {shown}"))
@@ -95,10 +95,10 @@ def stack(arrays: Any, axis: int = 0, dtype: Any = None) -> Array:
 
 
 def vstack(tup: Any, dtype: Any = None) -> Array:
-    """Arrays along axis 0; vectors count as rows.
+    """Join arrays along axis 0; vectors are rows.
 
-    tup: arrays that are equal but along axis 0, or vectors of one size. Returns shape [sum, ...], in `dtype`, by
-    default that to which all are promoted. Raises ShapeError for other shapes.
+    tup: arrays that are equal except along axis 0, or vectors of one size; dtype: by default the promoted dtype.
+    Returns shape [sum, ...]. Raises ShapeError for other shapes.
 
     >>> tnp.vstack([tnp.asarray([1, 2]), tnp.asarray([3, 4])])
     Array([[1, 2],
@@ -108,10 +108,10 @@ def vstack(tup: Any, dtype: Any = None) -> Array:
 
 
 def hstack(tup: Any, dtype: Any = None) -> Array:
-    """Arrays along axis 1, vectors along axis 0.
+    """Join arrays along axis 1, vectors along axis 0.
 
-    tup: arrays that are equal but along that axis. Returns shape [n, sum, ...] or [sum], in `dtype`, by default that to
-    which all are promoted. Raises ShapeError for other shapes.
+    tup: arrays that are equal except along that axis; dtype: by default the promoted dtype. Returns shape [n, sum, ...]
+    or [sum]. Raises ShapeError for other shapes.
 
     >>> tnp.hstack([tnp.asarray([1, 2]), tnp.asarray([3])])
     Array([1, 2, 3], i64)
@@ -121,10 +121,10 @@ def hstack(tup: Any, dtype: Any = None) -> Array:
 
 
 def dstack(tup: Any, dtype: Any = None) -> Array:
-    """Arrays along axis 2, after `atleast_3d`.
+    """Join arrays along axis 2, after `atleast_3d`.
 
-    tup: arrays that are equal but along axis 2, [m, n, k]; [n] counts as [1, n, 1]. Returns shape [m, n, sum], in
-    `dtype`, by default that to which all are promoted. Raises ShapeError for other shapes.
+    tup: arrays that are equal except along axis 2, [m, n, k]; [n] becomes [1, n, 1]. dtype: by default the promoted
+    dtype. Returns shape [m, n, sum]. Raises ShapeError for other shapes.
 
     >>> tnp.dstack([tnp.asarray([1, 2]), tnp.asarray([3, 4])]).shape
     (1, 2, 2)
@@ -133,9 +133,9 @@ def dstack(tup: Any, dtype: Any = None) -> Array:
 
 
 def column_stack(tup: Any) -> Array:
-    """Vectors as the columns of a matrix; matrices side by side.
+    """Join vectors as the columns of a matrix, and matrices side by side.
 
-    tup: vectors [n] and matrices [n, k]. Returns [n, the sum of the columns], in their common dtype.
+    tup: vectors [n] and matrices [n, k]. Returns [n, sum of the columns], in the promoted dtype.
 
     >>> tnp.column_stack([tnp.asarray([1, 2]), tnp.asarray([3, 4])])
     Array([[1, 3],
@@ -147,10 +147,10 @@ def column_stack(tup: Any) -> Array:
 
 @makes_new
 def block(arrays: Any) -> Array:
-    """An array put together from nested lists of blocks: the innermost lists run along the last axis.
+    """Assemble an array from nested lists of blocks; the innermost lists run along the last axis.
 
-    arrays: lists of arrays, nested to one depth; axes are put in front where a block has fewer. Returns the shape that
-    they fill, in the dtype to which all are promoted. Raises ShapeError for blocks that do not fit.
+    arrays: lists of arrays, nested to one depth; axes of size 1 are prepended to blocks with fewer. Returns the shape
+    that they fill, in the promoted dtype. Raises ShapeError for blocks that do not fit.
 
     >>> tnp.block([[tnp.ones((1, 1)), tnp.zeros((1, 1))], [tnp.zeros((1, 2))]])
     Array([[1., 0.],
@@ -167,7 +167,7 @@ def _depth(x: Any) -> int:
 
 def _rank(x: Any) -> int:
     if isinstance(x, list) and not x:
-        raise ShapeError(message(f"block{here()}: a list of no blocks has no shape", help="take it out"))
+        raise ShapeError(message(f"block{here()}: an empty list of blocks has no shape", help="remove it"))
     return max(map(_rank, x)) if isinstance(x, list) else array_of("block", x).ndim
 
 
@@ -180,9 +180,9 @@ def _block(x: Any, depth: int, rank: int) -> Array:
 
 @makes_new
 def append(arr: Any, values: Any, axis: int | None = None) -> Array:
-    """Values after an array, along an axis; both made flat without one.
+    """Append values to an array along an axis; without one, both are flattened.
 
-    arr: [*s]; values: [*t], equal to s but along `axis`, or anything without one. Returns their common dtype.
+    arr: [*s]; values: [*t], equal to s except along `axis`, or any shape without one. Returns the promoted dtype.
 
     >>> tnp.append(tnp.asarray([1, 2]), 3)
     Array([1, 2, 3], i64)
@@ -190,14 +190,14 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Array:
     return concatenate([array_of("append", arr), array_of("append", values)], axis)
 
 
-# Parts
+# Splitting
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """An array cut into equal parts, or before each of the given indices.
+    """Split an array into equal parts, or before each of the given indices.
 
-    ary: [*s]; indices_or_sections: a number of parts, or where to cut; axis: along which. Returns a list. Raises
-    ShapeError where the parts would not be equal.
+    ary: [*s]; indices_or_sections: the number of parts, or the indices at which to split; axis: by default the first.
+    Returns a list. Raises ShapeError if the parts would not be equal.
 
     >>> tnp.split(tnp.arange(4), 2)
     [Array([0, 1], i64), Array([2, 3], i64)]
@@ -207,10 +207,10 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
 
 @makes_new
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """As `split`, where the parts need not be equal: the first ones are longer by one.
+    """Split as `split` does, where the first parts may be longer by one.
 
-    ary: [*s]; indices_or_sections: how many parts, or where they are cut; axis: along which. Returns arrays of ary's
-    dtype, [*s] but along the axis.
+    ary: [*s]; indices_or_sections: the number of parts, or the indices at which to split; axis: by default the first.
+    Returns a list of arrays in ary's dtype, [*s] except along the axis.
 
     >>> tnp.array_split(tnp.arange(3), 2)
     [Array([0, 1], i64), Array([2], i64)]
@@ -220,9 +220,9 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array
 
 @makes_new
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
-    """`split` along axis 1, or along the only axis.
+    """Split along axis 1, or along the only axis, as `split` does.
 
-    ary: [m, n, *s], or [n]; indices_or_sections: a number of parts, or where to cut. Returns a list.
+    ary: [m, n, *s], or [n]; indices_or_sections: the number of parts, or the indices at which to split. Returns a list.
 
     >>> tnp.hsplit(tnp.arange(4), 2)
     [Array([0, 1], i64), Array([2, 3], i64)]
@@ -231,9 +231,9 @@ def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
 
 
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
-    """`split` along axis 0.
+    """Split along axis 0, as `split` does.
 
-    ary: [m, n, *s]; indices_or_sections: a number of parts, or where to cut. Returns a list.
+    ary: [m, n, *s]; indices_or_sections: the number of parts, or the indices at which to split. Returns a list.
 
     >>> [x.shape for x in tnp.vsplit(tnp.zeros((4, 2)), 2)]
     [(2, 2), (2, 2)]
@@ -241,15 +241,15 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
     x = array_of("vsplit", ary)
     if x.ndim < 2:
         raise ShapeError(
-            message(f"vsplit{here()} takes two axes at least", f"got {x.type}", help="split, along axis 0")
+            message(f"vsplit{here()} takes at least two axes", f"got {x.type}", help="split, along axis 0")
         )
     return split(x, indices_or_sections, 0)
 
 
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
-    """`split` along axis 2.
+    """Split along axis 2, as `split` does.
 
-    ary: [m, n, k, *s]; indices_or_sections: a number of parts, or where to cut. Returns a list.
+    ary: [m, n, k, *s]; indices_or_sections: the number of parts, or the indices at which to split. Returns a list.
 
     >>> [x.shape for x in tnp.dsplit(tnp.zeros((1, 2, 4)), 2)]
     [(1, 2, 2), (1, 2, 2)]
@@ -271,8 +271,8 @@ def _split(name: str, ary: Any, parts: Any, axis: int, *, equal: bool) -> list[A
     if count < 1 or (equal and n % count):
         raise ShapeError(
             message(
-                f"{name}{here()}: axis {along} of size {n} does not fall into {count} equal parts",
-                help="array_split makes unequal ones",
+                f"{name}{here()}: axis {along} of size {n} does not split into {count} equal parts",
+                help="array_split makes unequal parts",
             )
         )
     short, longer = divmod(n, count)
@@ -280,10 +280,10 @@ def _split(name: str, ary: Any, parts: Any, axis: int, *, equal: bool) -> list[A
 
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """The slices along an axis, without it.
+    """Return the slices along an axis, without that axis.
 
-    x: [n, *s] for axis 0; axis: the one. Returns n arrays [*s], of x's dtype. Raises AxisError for an axis that x has
-    not.
+    x: [n, *s] for axis 0; axis: by default the first. Returns n arrays [*s], in x's dtype. Raises AxisError for an axis
+    out of range.
 
     >>> tnp.unstack(tnp.asarray([1, 2]))
     (Array(1, i64), Array(2, i64))
@@ -295,10 +295,9 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
 
 
 def tile(A: Any, reps: Any) -> Array:
-    """The whole array repeated along each axis.
+    """Return the whole array repeated along each axis.
 
-    A: [*s]; reps: how often, a number for each axis, or fewer for the last
-    ones. Returns the products of sizes and numbers.
+    A: [*s]; reps: a count for each axis, or for the last axes. Returns A's dtype, each size multiplied by its count.
 
     >>> tnp.tile(tnp.asarray([1, 2]), 2)
     Array([1, 2, 1, 2], i64)
@@ -314,13 +313,12 @@ def tile(A: Any, reps: Any) -> Array:
 
 
 def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None) -> Array:
-    """Every element repeated, as often as `repeats` says: an integer, or one for each place along the axis.
+    """Return every element repeated, by one count or by a count for each index along the axis.
 
-    a: [*s]; repeats: an integer, or [n] for n places; axis: by default of the array made flat. Returns a's dtype, [...,
-    total, ...].
+    a: [*s]; repeats: an integer, or [n] for an axis of size n; axis: None to flatten. Returns [..., total, ...], in a's
+    dtype.
 
-    Made flat without an axis. Under `jit`, `total_repeat_length` must be given for counts that are traced: the last
-    element fills up, or what is too much is cut off.
+    Under `jit`, traced counts need `total_repeat_length`: the last element pads the result, or the excess is truncated.
 
     >>> tnp.repeat(tnp.asarray([1, 2]), 2)
     Array([1, 1, 2, 2], i64)
@@ -348,17 +346,17 @@ def _repeat_each(x: Array, repeats: Array, axis: int, total: int | None) -> Arra
         )
     if repeats.ndim > 1 or (repeats.ndim == 1 and repeats.shape[0] not in (1, n)):
         raise ShapeError(
-            message(f"repeat{here()}: one count for all places, or one for each of the {n}", f"got {repeats.type}")
+            message(f"repeat{here()} takes one count, or one for each of the {n} indices", f"got {repeats.type}")
         )
     known = concrete_value(repeats)
     if repeats.ndim == 0 or repeats.shape == (1,):
         repeats = broadcast_in_dim(reshape(repeats, ()), (n,), ())
     if known is not None and total is None:
         index = np.repeat(np.arange(n), np.broadcast_to(known.reshape(-1), (n,)) if known.size == 1 else known)
-        return take_places(x, array_of("repeat", index.astype(np.int64)), axis)
+        return take_slices(x, array_of("repeat", index.astype(np.int64)), axis)
     if not n:
         if total:
-            raise ShapeError(message(f"repeat{here()}: there is nothing to repeat", f"got {x.type}, axis={axis}"))
+            raise ShapeError(message(f"repeat{here()}: there are no elements to repeat", f"got {x.type}, axis={axis}"))
         return x
     if total is None:
         raise ArgumentError(
@@ -374,11 +372,11 @@ def _repeat_each(x: Array, repeats: Array, axis: int, total: int | None) -> Arra
         full((total,), 0, dtypes.I64), reshape(ends, (n, 1)), full((n,), 1, dtypes.I64),
         ScatterDimensionNumbers((), (0,), (0,)), mode="drop",
     )  # fmt: skip
-    return take_places(x, arithmetic.min(cumsum(marks), n - 1), axis)
+    return take_slices(x, arithmetic.min(cumsum(marks), n - 1), axis)
 
 
-def take_places(x: Array, index: Array, axis: int) -> Array:
-    """Slices of an axis at the places that a vector names, all of them within bounds."""
+def take_slices(x: Array, index: Array, axis: int) -> Array:
+    """Return the slices of an axis at a vector of indices, all within bounds."""
     others = tuple(d for d in range(x.ndim) if d != axis)
     sizes = tuple(1 if d == axis else n for d, n in enumerate(x.shape))
     numbers = GatherDimensionNumbers(others, (axis,), (axis,))
@@ -386,10 +384,10 @@ def take_places(x: Array, index: Array, axis: int) -> Array:
 
 
 def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
-    """The elements moved on by `shift` places, which may be traced; those pushed out come in at the other end.
+    """Shift the elements by `shift` positions, which may be traced; the ones shifted out reappear at the other end.
 
-    a: [*s]; shift: an integer, or one for each axis; axis: one or several, by default of the array made flat. Returns
-    [*s], of a's dtype. Raises AxisError for axes that a has not.
+    a: [*s]; shift: an integer, or one for each axis; axis: one or several, None to flatten. Returns [*s], in a's dtype.
+    Raises AxisError for an axis out of range.
 
     >>> tnp.roll(tnp.arange(5), 2)
     Array([3, 4, 0, 1, 2], i64)
@@ -409,7 +407,7 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
         return x
     if len(axes) != len(shifts):
         raise ShapeError(
-            message(f"roll{here()}: one shift for all axes, or one for each", f"got {shifts} for axis={axis}")
+            message(f"roll{here()} takes one shift, or one for each axis", f"got {shifts} for axis={axis}")
         )
     for by, one in zip(shifts, axes, strict=True):
         along = axis_of("roll", one, x.ndim)
@@ -418,7 +416,7 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
             continue
         if isinstance(by, Array) and concrete_value(by) is None:
             moved = arithmetic.sub(iota(dtypes.I64, n), broadcast_in_dim(cast(by, dtypes.I64), (n,), ()))
-            x = take_places(x, remainder(moved, n), along)
+            x = take_slices(x, remainder(moved, n), along)
             continue
         start = (-integer("roll", "shift", by)) % n
         if start:

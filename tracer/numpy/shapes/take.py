@@ -1,4 +1,4 @@
-"""Taking elements by arrays of indices: `take`, `take_along_axis` and their kin."""
+"""Selection by arrays of indices or masks: `take`, `choose`, `compress`, `delete` and others."""
 
 # mypy: disable-error-code="no-any-return"
 # (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
@@ -38,13 +38,13 @@ def take(
     a: Any, indices: Any, axis: int | None = None, out: None = None, mode: Any = None, unique_indices: bool = False,
     indices_are_sorted: bool = False, fill_value: Any = None,
 ) -> Array:  # fmt: skip
-    """The slices at `indices` along an axis, or elements of the array made flat: the axis becomes those of `indices`.
+    """Return the slices at `indices` along an axis, or elements of the flattened array.
 
-    a: [*s]; indices: integers [*t]; axis: None for the array made flat. Returns [..., *t, ...] in place of the axis, of
-    a's dtype. mode: an error for indices out of bounds (None, "raise"), "clip" (negative ones become 0, as in NumPy),
-    "wrap", "fill" (with `fill_value`, NaN by default), "promise_in_bounds". unique_indices: a promise, which spares
-    derivatives a sum; indices_are_sorted: changes nothing. Raises OutOfBoundsError, from compiled code, too, and
-    ArgumentError for indices that are no integers.
+    a: [*s]; indices: integers [*t]; axis: None to flatten. Returns [..., *t, ...] in place of the axis, in a's dtype.
+    mode: for indices out of bounds: an error (None, "raise"), "clip" (negative ones become 0, as in NumPy), "wrap",
+    "fill" (with `fill_value`, by default NaN), "promise_in_bounds". unique_indices: a promise, which saves derivatives
+    a sum; indices_are_sorted: ignored. Raises OutOfBoundsError, from compiled code too, and ArgumentError for indices
+    that are not integers.
 
     >>> tnp.take(tnp.asarray([4.0, 5.0, 6.0]), tnp.asarray([2, 0]))
     Array([6., 4.], f64)
@@ -54,7 +54,7 @@ def take(
     x = array_of("take", a)
     places = array_of("take", indices)
     if isinstance(indices, list | tuple) and not places.size:
-        places = cast(places, dtypes.I64)  # of no numbers, NumPy makes floats
+        places = cast(places, dtypes.I64)  # NumPy converts an empty list to floats
     if places.dtype == dtypes.BOOL or not dtypes.is_integer(places.dtype):
         raise ArgumentError(message(f"take{here()} takes integer indices", f"got {places.type}"))
     if axis is None:
@@ -69,10 +69,10 @@ def take(
 
 
 def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = None, fill_value: Any = None) -> Array:
-    """result[..., j, ...] = arr[..., indices[..., j, ...], ...] along an axis; the other axes broadcast.
+    """Return result[..., j, ...] = arr[..., indices[..., j, ...], ...] along an axis; the other axes broadcast.
 
-    arr: [*s]; indices: integers, of as many axes; axis: None for the array made flat; mode, fill_value: as of `take`.
-    Returns arr's dtype. Raises ShapeError for indices of another number of axes.
+    arr: [*s]; indices: integers, with as many axes; axis: None to flatten; mode, fill_value: as in `take`. Returns
+    arr's dtype. Raises ShapeError for indices of another number of axes.
 
     >>> tnp.take_along_axis(tnp.asarray([[1, 2], [3, 4]]), tnp.asarray([[1], [0]]), axis=1)
     Array([[2],
@@ -83,7 +83,7 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = N
 
 
 def along(name: str, arr: Any, indices: Any, axis: int | None) -> tuple[Array, tuple[Any, ...]]:
-    """The array, and an index array for every axis: counted up along all but one."""
+    """Return the array and an index array for every axis: `indices` along one, counted up along the others."""
     x, places = array_of(name, arr), array_of(name, indices)
     if axis is None:
         x, axis = ravel(x), 0
@@ -107,10 +107,10 @@ def along(name: str, arr: Any, indices: Any, axis: int | None) -> tuple[Array, t
 
 @makes_new
 def choose(a: Any, choices: Sequence[Any] | Any, out: None = None, mode: str = "raise") -> Array:
-    """From each choice, where a names it: result[i] = choices[a[i]][i], all broadcast together.
+    """Select from several arrays by an array of their numbers: result[i] = choices[a[i]][i], all broadcast together.
 
-    a: integers [*s]; choices: arrays, which broadcast with it to [*t]; mode: as of `take`. Returns [*t]. Its dtype is
-    that to which the choices are promoted.
+    a: integers [*s]; choices: arrays, which broadcast with it to [*t]; mode: as in `take`. Returns [*t], in the dtype
+    to which the choices are promoted.
 
     >>> tnp.choose(tnp.asarray([1, 0]), [tnp.asarray([10, 11]), tnp.asarray([20, 21])])
     Array([20, 11], i64)
@@ -120,15 +120,13 @@ def choose(a: Any, choices: Sequence[Any] | Any, out: None = None, mode: str = "
     if places.dtype == dtypes.BOOL:
         places = places.astype(int)
     if not dtypes.is_integer(places.dtype):
-        raise DTypeError(
-            message(f"choose{here()}: choices are counted by integers", f"got {places.type}", help="a.astype(int)")
-        )
+        raise DTypeError(message(f"choose{here()}: a must hold integers", f"got {places.type}", help="a.astype(int)"))
     if getattr(choices, "ndim", 1) == 0 or not isinstance(choices, Iterable):
         raise ArgumentError(
             message(
                 f"choose{here()}: the choices are arrays, one for each number of `a`",
                 f"got {type(choices).__name__}",
-                help="put them into a list: choose(a, [x, y])",
+                help="pass a list: choose(a, [x, y])",
             )
         )
     arrays = [array_of("choose", c) for c in choices]
@@ -136,7 +134,7 @@ def choose(a: Any, choices: Sequence[Any] | Any, out: None = None, mode: str = "
         known = concrete_value(places)
         if known is not None and (known < 0).any():
             raise OutOfBoundsError(
-                message(f"choose{here()}: choices are counted from 0", f"got {known.min()}", help='mode="wrap"')
+                message(f"choose{here()}: choices are numbered from 0", f"got {known.min()}", help='mode="wrap"')
             )
         places = where(places < 0, len(arrays), places)  # out of bounds
     sizes = shape.broadcast(places.shape, *(c.shape for c in arrays), operation=f"choose{here()}")
@@ -150,12 +148,12 @@ def choose(a: Any, choices: Sequence[Any] | Any, out: None = None, mode: str = "
 def compress(
     condition: Any, a: Any, axis: int | None = None, out: None = None, *, size: int | None = None, fill_value: Any = 0
 ) -> Array:
-    """The slices along an axis for which a vector of conditions holds.
+    """Return the slices along an axis where a vector of conditions is true.
 
-    condition: bools [m], at most as many as the axis has places; a: [*s]; axis: by default of the array made flat.
-    Returns [..., n, ...], of a's dtype.
+    condition: bools [m], m at most the size of the axis; a: [*s]; axis: None to flatten. Returns [..., n, ...], in a's
+    dtype.
 
-    Under `jit` their number is unknown: `size` says how many there are to be, cut off or filled up with `fill_value`.
+    Under `jit`, n is unknown: `size` must be given. Results are truncated to it, or padded with `fill_value`.
 
     >>> tnp.compress([True, False, True], tnp.asarray([1, 2, 3]))
     Array([1, 3], i64)
@@ -191,7 +189,7 @@ _taken = replayed(take, named=False)
 
 
 def _is_mask_of(mask: Any, x: Any) -> bool:
-    """Whether both are vectors of ours, of one length, and the one is of bools that are known."""
+    """Return whether both are vectors of one length, the mask of concrete bools."""
     if type(x) is not Array or type(mask) is not Array:
         return False
     known = concrete_value(mask)
@@ -199,24 +197,25 @@ def _is_mask_of(mask: Any, x: Any) -> bool:
 
 
 def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Array:
-    """The elements, of the array made flat, for which a condition holds; `size` as in `compress`.
+    """Return the elements of the flattened array where a condition is true; `size` as in `compress`.
 
-    condition: any shape, made flat; arr: any shape. Returns [n], of arr's dtype; `fill_value`: 0 by default.
+    condition: any shape, flattened; arr: any shape; fill_value: by default 0. Returns [n], in arr's dtype.
 
     >>> tnp.extract(tnp.asarray([True, False]), tnp.asarray([1, 2]))
     Array([1], i64)
     """
-    flat = ravel(condition) if isinstance(condition, Array) else np.ravel(condition)  # what is known stays known
+    flat = ravel(condition) if isinstance(condition, Array) else np.ravel(condition)  # keeps concrete values concrete
     return compress(flat, arr, size=size, fill_value=fill_value)
 
 
 @makes_new
 def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
-    """A copy of arr [*s] without the slices at places along an axis, by default of the array made flat.
+    """Return a copy of arr [*s] without the slices at the given indices along an axis, by default of the flattened
+    array.
 
-    obj: an integer, a slice, integers, or a mask; axis: the one, or None. Of arr's dtype. A mask must be known while
-    tracing, and so must several integers, unless none comes twice: `assume_unique_indices` says so. Raises
-    OutOfBoundsError, from compiled code, too.
+    obj: an integer, a slice, integers, or a mask; axis: None to flatten. Returns arr's dtype. A mask must be concrete,
+    and so must several integers, unless `assume_unique_indices` promises that they are distinct. Raises
+    OutOfBoundsError, from compiled code too.
 
     >>> tnp.delete(tnp.asarray([1, 2, 3]), 1)
     Array([1, 3], i64)
@@ -226,14 +225,14 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
         x, axis = ravel(x), 0
     along = axis_of("delete", axis, x.ndim)
     n = x.shape[along]
-    traced = traced_places("delete", obj, along, n, last=n - 1)
+    traced = traced_indices("delete", obj, along, n, last=n - 1)
     if traced is not None:
         if traced.size > 1 and not assume_unique_indices:
             raise TracerArrayError(
                 message(
-                    f"delete{here()}: how many slices are left depends on traced places",
+                    f"delete{here()}: the size of the result depends on traced indices",
                     f"got {traced.type}",
-                    help="assume_unique_indices=True, if none comes twice",
+                    help="assume_unique_indices=True, if they are distinct",
                 )
             )
         kept = np.arange(max(n - traced.size, 0))
@@ -247,19 +246,19 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
             message(
                 f"delete{here()}: a mask has one element for each slice along the axis",
                 f"got {shape.show(places.shape)} for {n} along axis {along}",
-                help="False stands for what stays; a place is an integer",
+                help="False keeps a slice; an index is an integer",
             )
         )
     return take(x, np.delete(np.arange(n), places), along)
 
 
-def traced_places(name: str, places: Any, axis: int, size: int, *, last: int) -> Array | None:
-    """Traced integers as a vector counted from the front of an axis, checked up to the last; None for known ones."""
+def traced_indices(name: str, places: Any, axis: int, size: int, *, last: int) -> Array | None:
+    """Return traced integers as a vector of checked nonnegative indices up to `last`; None for concrete ones."""
     if not isinstance(places, Array) or concrete_value(places) is not None:
         return None
     if not dtypes.is_integer(places.dtype):
         raise TracerArrayError(
-            message(f"{name}{here()}: traced places are integers", f"got {places.type}", help="masks must be known")
+            message(f"{name}{here()}: traced indices are integers", f"got {places.type}", help="masks must be concrete")
         )
     wide = ravel(places).astype(dtypes.I64)
     wide = where(wide < 0, wide + size, wide)
@@ -267,10 +266,11 @@ def traced_places(name: str, places: Any, axis: int, size: int, *, last: int) ->
 
 
 def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Array:
-    """A function of vectors applied to every one along an axis; its results take the axis's place.
+    """Apply a function of vectors to every vector along an axis.
 
-    func1d: of a vector [n], and of args and kwargs; axis: the one; arr: [*s]. Returns [..., *shape of a result, ...] in
-    place of the axis, of func1d's dtype. It is traced once, and run on all vectors together.
+    func1d: of a vector [n], and of args and kwargs; axis: of the vectors; arr: [*s]. Returns
+    [..., *shape of a result, ...] in place of the axis, in func1d's dtype. The function is traced once, and run on all
+    vectors together.
 
     >>> tnp.apply_along_axis(lambda v: v[::-1], 0, tnp.asarray([[1, 2], [3, 4]]))
     Array([[3, 4],
