@@ -1,4 +1,4 @@
-"""Copies of arrays with elements put in, inserted or repeated, and functions applied piece by piece."""
+"""Insertion, resizing and piecewise definition of arrays, and functions applied to coordinates or axes."""
 
 # mypy: disable-error-code="no-any-return"
 # (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
@@ -36,11 +36,11 @@ from tracer.trace.source import here
 
 @makes_new
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
-    """A copy of arr [*s] with values put before places along an axis, by default in the array made flat.
+    """Return a copy of arr [*s] with values inserted before indices along an axis, by default of the flattened array.
 
-    obj: an integer, a slice, integers, or a mask; a mask must be known while tracing. values: broadcast to the slices
-    that are inserted, as many as there are places; before one place there may be several. axis: the one, or None. Of
-    arr's dtype. Raises OutOfBoundsError, from compiled code, too.
+    obj: an integer, a slice, integers, or a concrete mask; values: broadcast to the inserted slices, one for each
+    index; several may precede one index; axis: None to flatten. Returns arr's dtype. Raises OutOfBoundsError, from
+    compiled code too.
 
     >>> tnp.insert([1, 2, 3], 1, 9)
     Array([1, 9, 2, 3], i64)
@@ -55,7 +55,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     if added.ndim > x.ndim:
         raise ShapeError(
             message(
-                f"insert{here()}: the values must broadcast to the slices that are inserted",
+                f"insert{here()}: the values must broadcast to the inserted slices",
                 f"got {added.type} for {x.type}",
                 help="values.ravel(), or axis=",
             )
@@ -73,13 +73,13 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
 
 
 def _surplus(sizes: tuple[int, ...], rank: int) -> int:
-    """How many axes of size 1 are in front of those that fit, as where a value is assigned."""
+    """Return the number of surplus leading axes of size 1, which assignments drop."""
     extra = max(len(sizes) - rank, 0)
     return extra if sizes[:extra] == (1,) * extra else 0
 
 
 def _known_gaps(obj: Any, axis: int, n: int) -> np.ndarray[Any, Any]:
-    """The places known while tracing, counted from the front: up to n, where the values come last."""
+    """Return concrete insertion indices, counted from the front; n inserts at the end."""
     given = np.arange(n)[obj] if isinstance(obj, slice) else known_places("insert", obj)
     if given.dtype == np.bool_:
         given = np.nonzero(given)[0]
@@ -88,7 +88,7 @@ def _known_gaps(obj: Any, axis: int, n: int) -> np.ndarray[Any, Any]:
 
 
 def _filled_up(places: np.ndarray[Any, Any], n: int) -> np.ndarray[Any, Any]:
-    """Where the elements of the result are among n old ones and the new ones behind them."""
+    """Return the sources of the result's elements: indices of n old elements, followed by the new ones."""
     order = np.argsort(places, kind="stable")
     target = places[order] + np.arange(len(places))
     kept = np.delete(np.arange(n + len(places)), target)
@@ -98,7 +98,7 @@ def _filled_up(places: np.ndarray[Any, Any], n: int) -> np.ndarray[Any, Any]:
 
 
 def _sources(places: Array, n: int) -> Array:
-    """The same of traced places."""
+    """Return the sources of the result's elements as `_filled_up`, for traced indices."""
     order = argsort(places)
     target = places[order] + np.arange(places.size)
     source = full(n + places.size, -1).at[target].set(n + order, mode="promise_in_bounds")
@@ -107,9 +107,9 @@ def _sources(places: Array, n: int) -> Array:
 
 @makes_new
 def resize(a: Any, new_shape: Any) -> Array:
-    """The elements in another shape, repeated from the start as often as it takes; zeros if there are none.
+    """Return the elements in another shape, repeated from the start as needed; zeros if there are none.
 
-    a: any shape; new_shape: a size, or several. Returns that shape, of a's dtype.
+    a: any shape; new_shape: a size, or several. Returns that shape, in a's dtype.
 
     >>> tnp.resize([1, 2, 3], (2, 2))
     Array([[1, 2],
@@ -124,11 +124,10 @@ def resize(a: Any, new_shape: Any) -> Array:
 
 
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
-    """From each function, or constant, where its condition holds; the last one that does counts, else the default.
+    """Apply to each element the function, or constant, of the last condition that holds, else the default.
 
-    x: [*s]; condlist: bools [*s], or one; funclist: a function of arrays or a number for each condition, and one more
-    for where none holds (else 0); args, kw: handed on to the functions. All are computed everywhere. Returns x's shape
-    and dtype.
+    x: [*s]; condlist: bools [*s], or one; funclist: a function of arrays or a number for each condition, and optionally
+    a default (else 0); args, kw: passed to the functions. All are computed everywhere. Returns x's shape and dtype.
 
     >>> x = tnp.asarray([-1.0, 2.0])
     >>> tnp.piecewise(x, [x < 0, x >= 0], [lambda v: -v, 10.0])
@@ -140,7 +139,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     if len(funclist) not in (len(conditions), len(conditions) + 1):
         raise ArgumentError(
             message(
-                f"piecewise{here()}: a function for each condition, and one more for where none holds",
+                f"piecewise{here()} takes a function for each condition, and optionally a default",
                 f"got {len(conditions)} conditions and {len(funclist)} functions",
             )
         )
@@ -156,9 +155,9 @@ def _like(found: Any, values: Array) -> Array:
 
 
 def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Array:
-    """A reduction over one axis after another, which are kept with size 1.
+    """Apply a reduction over one axis after another, keeping each with size 1.
 
-    func: takes an array and an axis; a: [*s]; axes: one or several. Returns [*s], 1 along the axes, of func's dtype.
+    func: takes an array and an axis; a: [*s]; axes: one or several. Returns [*s], 1 along the axes, in func's dtype.
 
     >>> tnp.apply_over_axes(tnp.sum, tnp.ones((2, 3)), [0, 1])
     Array([[6.]], f64)
@@ -173,10 +172,10 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Array:
 
 
 def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
-    """A function of the coordinates of every element, each an array of the shape.
+    """Apply a function to the coordinates of every element, each an array of the shape.
 
-    function: of as many arrays as the shape has axes, each of that shape; dtype: of the coordinates; kwargs: handed on.
-    Returns what it returns.
+    function: of as many arrays of the shape as it has axes; dtype: of the coordinates; kwargs: passed to the function.
+    Returns the function's result.
 
     >>> tnp.fromfunction(lambda i, j: i + j, (2, 2), dtype=int)
     Array([[0, 1],
@@ -186,10 +185,10 @@ def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float
 
 
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Array:
-    """`num` values from start to stop with a constant ratio between neighbours. Both have one sign.
+    """Return `num` values from start to stop with a constant ratio between neighbours. Both have one sign.
 
-    start, stop: numbers or arrays, which broadcast to [*s]; endpoint, axis, dtype: as of `linspace`. Returns [num, *s]
-    by default, floats or complex numbers. Raises ArgumentError where a bound is 0.
+    start, stop: numbers or arrays, which broadcast to [*s]; endpoint, axis, dtype: as in `linspace`. Returns [num, *s]
+    by default, floats or complex numbers. Raises ArgumentError for a bound of 0.
 
     >>> tnp.geomspace(1.0, 100.0, 3)
     Array([  1.,  10., 100.], f64)
@@ -210,7 +209,7 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
 
 @makes_new
 def sort_complex(a: Any) -> Array:
-    """The elements as complex numbers, sorted by real, then by imaginary part.
+    """Return the elements as complex numbers, sorted by real, then by imaginary part.
 
     a: [*s], sorted along the last axis. Returns complex numbers [*s]: complex64 of 32 bits and fewer, else complex128.
 

@@ -25,8 +25,8 @@ _CODES = {
 }  # fmt: skip
 _DTYPES = {(code, 8 * dtype.itemsize): dtype for dtype, code in _CODES.items()}
 
-# Byte offset of the tensor's dtype: after its pointer, device and rank. In a versioned capsule the version, two pointers
-# and the flags precede these.
+# Byte offset of the tensor's dtype: after its pointer, device and rank. In a versioned capsule the version, two
+# pointers and the flags precede these.
 _OFFSETS = {b"dltensor": 20, b"dltensor_versioned": 52}
 
 
