@@ -1,4 +1,6 @@
-"""What arrays of NumPy and JAX have, and ours have not, and why: what an AttributeError says, and docs/numpy.md."""
+"""Attributes of NumPy's and JAX's arrays that are absent here, and the reasons, for AttributeError and
+docs/numpy.md.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,7 @@ ABSENT_MEMBERS: dict[str, str] = {
 }
 
 
-ASSIGNED: dict[str, str] = {  # what is said of `x.shape = ...`
+ASSIGNED: dict[str, str] = {  # remedies for `x.shape = ...` and other assignments
     "T": "assign to x itself",
     "dtype": "x = x.astype(dtype), or x.view(dtype)",
     "imag": "x = x.real + 1j * value",
@@ -65,7 +67,7 @@ ASSIGNED: dict[str, str] = {  # what is said of `x.shape = ...`
 
 
 def refusing(name: str, remedy: str) -> Callable[[Any, Any], None]:
-    """The setter of a property of arrays."""
+    """Return the setter of a property of arrays, which raises AttributeError with a remedy."""
 
     def refuse(x: Any, value: Any) -> None:
         del value
@@ -75,7 +77,7 @@ def refusing(name: str, remedy: str) -> Callable[[Any, Any], None]:
 
 
 class Absent:
-    """A descriptor that is there to say why nothing is: for `hasattr` and `dir` there is nothing."""
+    """Descriptor that raises AttributeError with a reason; `hasattr` and `dir` do not find the attribute."""
 
     __slots__ = ("_name", "_why")
 
@@ -90,7 +92,7 @@ class Absent:
 
 
 def present(x: Any) -> list[str]:
-    """What `dir` lists: all but the members that say why they are absent.
+    """Return the attributes that `dir` lists: all except the absent ones.
 
     >>> "strides" in dir(tnp.ones(2)), "shape" in dir(tnp.ones(2))
     (False, True)

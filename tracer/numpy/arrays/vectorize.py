@@ -1,4 +1,4 @@
-"""`vectorize`: functions of scalars, or of arrays with core dimensions, on arrays that broadcast."""
+"""`vectorize`: functions of scalars, or of arrays with core dimensions, applied to arrays that broadcast."""
 
 from __future__ import annotations
 
@@ -25,10 +25,12 @@ _GROUP = r"\(\s*((?:\w+\s*(?:,\s*\w+\s*)*)?)\)"
 
 
 def _parsed(signature: str) -> tuple[list[Core], list[Core]]:
-    """The core dimensions of arguments and results: "(m,n),(n)->(m)"."""
+    """Return the core dimensions of arguments and results of a signature such as "(m,n),(n)->(m)"."""
     text = signature.replace(" ", "")
     if not re.fullmatch(rf"(?:{_GROUP}(?:,{_GROUP})*)?->{_GROUP}(?:,{_GROUP})*", text):
-        raise ArgumentError(message(f"vectorize{here()}: no signature {signature!r}", help='such as "(m,n),(n)->(m)"'))
+        raise ArgumentError(
+            message(f"vectorize{here()}: invalid signature {signature!r}", help='such as "(m,n),(n)->(m)"')
+        )
     sides = [
         [tuple(filter(None, group.split(","))) for group in re.findall(r"\(([^()]*)\)", side)]
         for side in text.split("->")
@@ -44,15 +46,14 @@ def vectorize(
     cache: bool = False,
     signature: str | None = None,
 ) -> Callable[..., Any]:
-    """A function that maps `pyfunc` over the leading axes of its arguments, which broadcast together.
+    """Return a function that maps `pyfunc` over the leading axes of its arguments, which broadcast together.
 
     pyfunc: of scalars [], or of arrays with the core dimensions that `signature`, as "(m,n),(n)->(m)", names; without
-    it, a decorator is returned. otypes: the results' dtypes, a list of them or a string of NumPy's codes; without it,
-    those that pyfunc returns. doc: the docstring of the new function. excluded: the positions and names of arguments
-    that are handed on as they are. cache: changes nothing, as no call is made to learn dtypes.
-    All of it is one batched computation; a function that asks for values, as `if` does, is called for one element after
-    the other, where they are known. Raises ShapeError for shapes that do not fit, ArgumentError for as many results as
-    otypes do not say.
+    it, a decorator is returned. otypes: the results' dtypes, a list or a string of NumPy's codes, by default the dtypes
+    that pyfunc returns. doc: the docstring of the new function. excluded: positions and names of arguments that are
+    passed unchanged. cache: ignored. All calls are one batched computation. A function that needs concrete values, as
+    in `if`, is called for one element after the other. Raises ShapeError for shapes that do not fit, ArgumentError if
+    otypes has another number of results.
 
     >>> tnp.vectorize(lambda v, w: (v * w).sum(), signature="(n),(n)->()")(tnp.ones((2, 3)), tnp.arange(3.0))
     Array([3., 3.], f64)
@@ -114,7 +115,7 @@ def _dtypes_named(otypes: Any) -> list[DType] | None:
     if not isinstance(otypes, str | list | tuple):
         raise ArgumentError(
             message(
-                f"vectorize{here()}: otypes is a list of dtypes, or a string of NumPy's codes",
+                f"vectorize{here()}: otypes must be a list of dtypes, or a string of NumPy's codes",
                 f"got {otypes!r}",
                 help=f"otypes=[{getattr(otypes, '__name__', otypes)}]",
             )
@@ -128,13 +129,15 @@ def _of_dtypes(results: Any, wanted: list[DType] | None) -> Any:
     leaves, tree = trees.flatten(results)
     if len(leaves) != len(wanted):
         raise ArgumentError(
-            message(f"vectorize{here()}: otypes has one dtype for each result", f"got {len(wanted)} for {len(leaves)}")
+            message(
+                f"vectorize{here()}: otypes must have one dtype for each result", f"got {len(wanted)} for {len(leaves)}"
+            )
         )
     return trees.unflatten(tree, [astype(x, dtype) for x, dtype in zip(leaves, wanted, strict=True)])
 
 
 def on_rows(function: Callable[..., Any], rows: list[Array]) -> Any:
-    """A function of every row of some arrays: batched, or one after the other where it asks for values at hand."""
+    """Apply a function to every row of arrays: batched, or row by row if it needs concrete values."""
     try:
         return vmap(function)(*rows)
     except TracedValueError:
@@ -146,11 +149,13 @@ def on_rows(function: Callable[..., Any], rows: list[Array]) -> Any:
 
 
 def _check_sizes(arrays: list[Array], cores: Any) -> None:
-    """Core dimensions of one name have one size."""
+    """Raise ShapeError unless core dimensions of one name have one size."""
     found: dict[str, int] = {}
     for x, core in zip(arrays, cores, strict=True):
         if x.ndim < len(core):
-            raise ShapeError(message(f"vectorize{here()}: {len(core)} core dimensions are wanted", f"got {x.type}"))
+            raise ShapeError(
+                message(f"vectorize{here()}: the signature has {len(core)} core dimensions", f"got {x.type}")
+            )
         for name, n in zip(core, x.shape[x.ndim - len(core) :], strict=True):
             if found.setdefault(name, n) != n:
                 raise ShapeError(message(f"vectorize{here()}: dimension {name} has sizes {found[name]} and {n}"))
