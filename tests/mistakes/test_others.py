@@ -74,7 +74,7 @@ def test_none_among_numbers() -> None:
         errors.ArgumentError,
         lambda: tnp.asarray([1.0, None]),  # here
         "asarray at @here: the list holds something other than numbers\n  got NoneType: None\n"
-        "  help: lists hold numbers and arrays, nested to one depth; NaN may stand for what is missing",
+        "  help: lists hold numbers and arrays, nested to one depth; NaN may stand for missing values",
     )
 
 

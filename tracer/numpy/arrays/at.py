@@ -1,8 +1,5 @@
 """`x.at[i]`, whose methods return copies of the array with the elements at an index updated."""
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,8 +1,5 @@
 """`x.at[i].apply(f)`: an elementwise function applied once for each repetition of an index."""
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,8 +1,5 @@
 """Methods and attributes of `Array` that are absent from `tracer.numpy`, or have other signatures."""
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 from typing import Any

@@ -126,7 +126,7 @@ def _known_first(member: Function, how: Update) -> Function:
     def method(self: AtIndex, values: Any, **options: Any) -> Array:
         try:
             if options:
-                return member(self, values, **options)  # type: ignore[no-any-return]
+                return member(self, values, **options)
             found = written(self._array, self._index, values, how.numpys)
             return updated(self._array, self._index, values, how) if found is None else found
         except BaseException as error:

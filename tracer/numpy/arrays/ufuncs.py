@@ -1,8 +1,5 @@
 """Elementwise functions made from Python functions of scalars: `frompyfunc` and its result `ufunc`."""
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 from collections.abc import Callable

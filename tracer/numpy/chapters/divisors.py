@@ -1,8 +1,5 @@
 """Greatest common divisors and least common multiples of integers."""
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 from typing import Any

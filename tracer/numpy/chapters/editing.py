@@ -1,8 +1,5 @@
 """Insertion, resizing and piecewise definition of arrays, and functions applied to coordinates or axes."""
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

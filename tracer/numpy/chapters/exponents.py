@@ -1,8 +1,5 @@
 """Floats as fractions and powers of two: ldexp, frexp, spacing."""
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 from typing import Any

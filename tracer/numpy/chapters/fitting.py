@@ -1,8 +1,5 @@
 """Least-squares fits of polynomials to points, and roots of polynomials."""
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 import warnings

@@ -1,8 +1,5 @@
 """Index tricks: grids and rows by slices, indices of triangles, conversion of flat indices and coordinates."""
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 import math

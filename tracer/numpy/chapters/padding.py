@@ -1,8 +1,5 @@
 """`pad`: additional elements at both ends of every axis."""
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 from collections.abc import Callable

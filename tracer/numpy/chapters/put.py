@@ -1,8 +1,5 @@
 """NumPy's functions that write to an array, which is rebound to its new values, as by x[i] = v."""
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,8 +1,5 @@
 """Convolution, interpolation, differences, integration and phase unwrapping of sampled functions."""
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 from functools import partial

@@ -1,8 +1,5 @@
 """Window functions, which weight samples, and the Bessel function i0."""
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 import operator

@@ -221,7 +221,7 @@ def cast(x: Array, dtype: DType, weak: bool = False) -> Array:
     """Cast an array to a dtype. Returns `x` itself if nothing changes."""
     if x.dtype == dtype and x.weak_type == weak:
         return x
-    return convert_element_type(x, dtype, weak=weak)  # type: ignore[no-any-return]
+    return convert_element_type(x, dtype, weak=weak)
 
 
 def unified(name: str, arrays: Sequence[Array]) -> list[Array]:
@@ -273,7 +273,7 @@ def broadcast(x: Array, shape: tuple[int, ...]) -> Array:
     if x.shape == shape:
         return x
     first = len(shape) - x.ndim
-    return broadcast_in_dim(x, shape, range(first, len(shape)))  # type: ignore[no-any-return]
+    return broadcast_in_dim(x, shape, range(first, len(shape)))
 
 
 def aligned(name: str, *operands: Any) -> list[Any]:

@@ -223,7 +223,7 @@ def pointwise(function: Callable[..., Any], name: str, *values: Any) -> Array:
     quick = _quick.get(name)
     if quick is None:
         quick = _quick.setdefault(name, Quick(partial(_apply, promoted, function, name)))
-    return quick.call(*values)  # type: ignore[no-any-return]
+    return quick.call(*values)
 
 
 def pointwise_numbers(function: Callable[..., Any], name: str, *values: Any) -> Array:
@@ -231,7 +231,7 @@ def pointwise_numbers(function: Callable[..., Any], name: str, *values: Any) -> 
     quick = _quick.get(name)
     if quick is None:
         quick = _quick.setdefault(name, Quick(partial(_apply, promoted_numbers, function, name)))
-    return quick.call(*values)  # type: ignore[no-any-return]
+    return quick.call(*values)
 
 
 def pointwise_inexact(function: Callable[..., Any], name: str, *values: Any) -> Array:
@@ -239,7 +239,7 @@ def pointwise_inexact(function: Callable[..., Any], name: str, *values: Any) -> 
     quick = _quick.get(name)
     if quick is None:
         quick = _quick.setdefault(name, Quick(partial(_apply, promoted_inexact, function, name)))
-    return quick.call(*values)  # type: ignore[no-any-return]
+    return quick.call(*values)
 
 
 def _apply(promote: Callable[..., list[Any]], function: Callable[..., Any], name: str, *values: Any) -> Any:

@@ -3,9 +3,6 @@
 Operands broadcast together and are promoted, see `tracer.numpy.core.promotion`. Integers wrap on overflow.
 """
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 import builtins

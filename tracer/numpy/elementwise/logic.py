@@ -1,8 +1,5 @@
 """Comparisons, logical operations, and tests for NaN, infinity, equality and realness."""
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 from typing import Any

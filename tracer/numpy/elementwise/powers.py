@@ -3,9 +3,6 @@
 Integers to integer powers wrap on overflow; roots of integers are floats.
 """
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 import operator

@@ -1,8 +1,5 @@
 """Rounding, real and imaginary parts, signs, and replacement of NaN and infinity."""
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 import builtins

@@ -4,9 +4,6 @@ Integers are cast to a float dtype first. Floats outside a function's domain giv
 principal branch.
 """
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,8 +1,5 @@
 """Linear algebra: norms and products. Solutions and determinants are in `solving`. `tracer.numpy.linalg`."""
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

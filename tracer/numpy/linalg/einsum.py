@@ -1,8 +1,5 @@
 """`einsum`: sums of products over named axes, contracted pair by pair along the path that opt_einsum finds."""
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 import importlib

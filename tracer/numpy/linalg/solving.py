@@ -4,9 +4,6 @@ Concrete matrices without an inverse or a factor raise, as in NumPy; compiled, t
 JAX.
 """
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

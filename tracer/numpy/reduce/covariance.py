@@ -1,8 +1,5 @@
 """Covariance and correlation, and products, variances and standard deviations that ignore NaN."""
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 import builtins

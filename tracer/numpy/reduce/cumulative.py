@@ -1,8 +1,5 @@
 """Cumulative sums and products, and differences of neighbours."""
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,8 +1,5 @@
 """Histograms: bin edges, counts in one or more dimensions, and `digitize`."""
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 from collections.abc import Sequence

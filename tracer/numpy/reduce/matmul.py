@@ -1,8 +1,5 @@
 """Products of vectors, matrices and tensors. float16 and bfloat16 accumulate in float32."""
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 from typing import Any

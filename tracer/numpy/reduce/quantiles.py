@@ -1,8 +1,5 @@
 """Quantiles over axes by NumPy's methods, including or ignoring NaN."""
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -5,9 +5,6 @@
 accumulate in float32.
 """
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

@@ -1,8 +1,5 @@
 """Means, variances, medians and weighted averages over axes, variants that ignore NaN, and `bincount`."""
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 import builtins

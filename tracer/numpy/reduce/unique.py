@@ -1,8 +1,5 @@
 """Distinct elements of an array. Their rank depends on values, which are concrete or bounded by `size=`."""
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 from typing import Any, NamedTuple

@@ -3,9 +3,6 @@
 The default dtype of floats is `config.default_float`; integers are int64.
 """
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 import math

@@ -1,8 +1,5 @@
 """Joining, splitting, repeating and rolling of arrays."""
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence

@@ -1,8 +1,5 @@
 """Shape manipulation: reshaping, reordering, adding and removing axes, broadcasting and flipping."""
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,8 +1,5 @@
 """Matrices by their diagonals and triangles, and coordinate grids."""
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 from collections.abc import Iterator

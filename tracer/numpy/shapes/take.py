@@ -1,8 +1,5 @@
 """Selection by arrays of indices or masks: `take`, `choose`, `compress`, `delete` and others."""
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence

@@ -1,8 +1,5 @@
 """Selection between arrays by a condition, and the indices of the elements that satisfy it."""
 
-# mypy: disable-error-code="no-any-return"
-# (the functions of `tracer.primitives` give arrays for arrays, literals for literals)
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
