@@ -11,8 +11,9 @@ from tracer.errors import ArgumentError, message
 from tracer.numpy.core.conversion import array_of
 from tracer.numpy.core.numpy_fallbacks import by_value
 from tracer.numpy.elementwise.arithmetic import divide
-from tracer.numpy.shapes.creation import arange
-from tracer.numpy.shapes.joining import concatenate, roll
+from tracer.numpy.shapes.joining import concatenate
+from tracer.numpy.shapes.ranges import arange
+from tracer.numpy.shapes.repeating import roll
 from tracer.primitives.base.broadcasting import axis_of
 from tracer.runtime.eager.call_cache import replayed
 from tracer.trace.array import Array

@@ -23,7 +23,7 @@ from tracer.numpy.core.ufunc_keywords import place_of_out, taken
 from tracer.numpy.elementwise import arithmetic, bitwise, logic, powers, rounding
 from tracer.numpy.reduce import cumulative, matmul, reductions, sorting, statistics
 from tracer.numpy.shapes import creation, manipulation, matrices, take
-from tracer.numpy.shapes.joining import repeat
+from tracer.numpy.shapes.repeating import repeat
 from tracer.numpy.shapes.updates import ADD, ASSIGN, MULTIPLY, SET, Update, updated
 from tracer.numpy.shapes.where import nonzero
 from tracer.runtime.eager.call_cache import replayed

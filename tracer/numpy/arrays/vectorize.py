@@ -1,4 +1,4 @@
-"""`vectorize`: functions of scalars, or of arrays with core dimensions, applied to arrays that broadcast."""
+"""`vectorize` and `apply_along_axis`: functions of scalars or subarrays, applied to whole arrays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from tracer.ir.dtypes import DType
 from tracer.numpy.core.conversion import array_of, broadcast, dtype_of_argument
 from tracer.numpy.core.dtypes import astype
 from tracer.numpy.shapes.joining import stack
-from tracer.numpy.shapes.manipulation import reshape
+from tracer.numpy.shapes.manipulation import moveaxis, reshape
+from tracer.primitives.base.broadcasting import axis_of
 from tracer.trace import trees
 from tracer.trace.array import Array
 from tracer.trace.source import here
@@ -159,3 +160,26 @@ def _check_sizes(arrays: list[Array], cores: Any) -> None:
         for name, n in zip(core, x.shape[x.ndim - len(core) :], strict=True):
             if found.setdefault(name, n) != n:
                 raise ShapeError(message(f"vectorize{here()}: dimension {name} has sizes {found[name]} and {n}"))
+
+
+def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Array:
+    """Apply a function of vectors to every vector along an axis.
+
+    func1d: of a vector [n], and of args and kwargs; axis: of the vectors; arr: [*s]. Returns
+    [..., *shape of a result, ...] in place of the axis, in func1d's dtype. The function is traced once, and run on all
+    vectors together.
+
+    >>> tnp.apply_along_axis(lambda v: v[::-1], 0, tnp.asarray([[1, 2], [3, 4]]))
+    Array([[3, 4],
+           [1, 2]], i64)
+    """
+    x = array_of("apply_along_axis", arr)
+    along = axis_of("apply_along_axis", axis, x.ndim)
+    rows = moveaxis(x, along, -1)
+    lead = rows.shape[:-1]
+    if not lead:
+        return func1d(rows, *args, **kwargs)
+    flat = rows.reshape(shape.size(lead), rows.shape[-1])
+    results = on_rows(lambda v: func1d(v, *args, **kwargs), [flat])
+    shaped = results.reshape(*lead, *results.shape[1:])
+    return moveaxis(shaped, tuple(range(len(lead), shaped.ndim)), tuple(range(along, along + shaped.ndim - len(lead))))

@@ -1,4 +1,4 @@
-"""Insertion, resizing and piecewise definition of arrays, and functions applied to coordinates or axes."""
+"""Insertion, deletion, resizing and piecewise definition, and functions applied to coordinates or axes."""
 
 from __future__ import annotations
 
@@ -7,27 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from tracer.errors import ArgumentError, ShapeError, message
-from tracer.ir import shape
+from tracer.errors import ArgumentError, ShapeError, TracerArrayError, message
+from tracer.ir import dtypes, shape
 from tracer.numpy.core.conversion import array_of, broadcast, cast, shape_argument, unified
 from tracer.numpy.core.dtypes import astype
 from tracer.numpy.core.promotion import fitted, promoted_inexact
 from tracer.numpy.elementwise.logic import truth
-from tracer.numpy.elementwise.powers import power
-from tracer.numpy.elementwise.transcendental import log10
 from tracer.numpy.reduce.cumulative import cumsum
-from tracer.numpy.reduce.sorting import argsort
-from tracer.numpy.shapes.creation import asarray, full, linspace, zeros, zeros_like
+from tracer.numpy.reduce.sorting import argsort, searchsorted, sort
+from tracer.numpy.shapes.creation import asarray, full, zeros, zeros_like
 from tracer.numpy.shapes.indexing import checked_places, known_places
 from tracer.numpy.shapes.joining import concatenate
 from tracer.numpy.shapes.manipulation import expand_dims, moveaxis, ravel, reshape
 from tracer.numpy.shapes.matrices import indices
-from tracer.numpy.shapes.take import take, traced_indices
+from tracer.numpy.shapes.take import take
 from tracer.numpy.shapes.where import where
+from tracer.primitives.arrays.indexing.checked_indices import checked_indices
+from tracer.primitives.arrays.indexing.dimension_numbers import Bound
 from tracer.primitives.base.broadcasting import axis_of
 from tracer.runtime.values.fresh_handles import makes_new
 from tracer.trace.array import Array, concrete_value
-from tracer.trace.integers import integer
 from tracer.trace.source import here
 
 
@@ -181,29 +180,6 @@ def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float
     return function(*indices(shape_argument("fromfunction", shape), dtype=dtype), **kwargs)
 
 
-def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Array:
-    """Return `num` values from start to stop with a constant ratio between neighbours. Both have one sign.
-
-    start, stop: numbers or arrays, which broadcast to [*s]; endpoint, axis, dtype: as in `linspace`. Returns [num, *s]
-    by default, floats or complex numbers. Raises ArgumentError for a bound of 0.
-
-    >>> tnp.geomspace(1.0, 100.0, 3)
-    Array([  1.,  10., 100.], f64)
-    """
-    first, last = promoted_inexact("geomspace", asarray(start), asarray(stop))
-    count = integer("geomspace", "num", num)
-    if any(known is not None and (known == 0).any() for known in (concrete_value(first), concrete_value(last))):
-        raise ArgumentError(message(f"geomspace{here()}: no ratio leads from or to zero", f"got {start} and {stop}"))
-    exponents = linspace(0.0 * first, log10(last / first), count, endpoint, axis=0)
-    result = first * power(10.0, exponents)
-    if count:
-        result = result.at[0].set(first)
-    if count > 1 and endpoint:
-        result = result.at[-1].set(last)
-    result = moveaxis(result, 0, axis)
-    return result if dtype is None else result.astype(dtype)
-
-
 @makes_new
 def sort_complex(a: Any) -> Array:
     """Return the elements as complex numbers, sorted by real, then by imaginary part.
@@ -216,3 +192,60 @@ def sort_complex(a: Any) -> Array:
     (given,) = promoted_inexact("sort_complex", a)
     x, _ = unified("sort_complex", [given, asarray(np.complex64(0))])
     return x.sort(0 if x.ndim == 1 else -1)
+
+
+@makes_new
+def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
+    """Return a copy of arr [*s] without the slices at the given indices along an axis, by default of the flattened
+    array.
+
+    obj: an integer, a slice, integers, or a mask; axis: None to flatten. Returns arr's dtype. A mask must be concrete,
+    and so must several integers, unless `assume_unique_indices` promises that they are distinct. Raises
+    OutOfBoundsError, from compiled code too.
+
+    >>> tnp.delete(tnp.asarray([1, 2, 3]), 1)
+    Array([1, 3], i64)
+    """
+    x = array_of("delete", arr)
+    if axis is None:
+        x, axis = ravel(x), 0
+    along = axis_of("delete", axis, x.ndim)
+    n = x.shape[along]
+    traced = traced_indices("delete", obj, along, n, last=n - 1)
+    if traced is not None:
+        if traced.size > 1 and not assume_unique_indices:
+            raise TracerArrayError(
+                message(
+                    f"delete{here()}: the size of the result depends on traced indices",
+                    f"got {traced.type}",
+                    help="assume_unique_indices=True, if they are distinct",
+                )
+            )
+        kept = np.arange(max(n - traced.size, 0))
+        skipped = searchsorted(sort(traced) - np.arange(traced.size), kept, side="right")
+        return take(x, kept + skipped, along, mode="promise_in_bounds")
+    places = obj if isinstance(obj, slice) else known_places("delete", obj)
+    if isinstance(places, np.ndarray) and places.dtype != np.bool_:
+        places = checked_places(places, along, n)
+    elif isinstance(places, np.ndarray) and places.shape != (n,):
+        raise ShapeError(
+            message(
+                f"delete{here()}: a mask has one element for each slice along the axis",
+                f"got {shape.show(places.shape)} for {n} along axis {along}",
+                help="False keeps a slice; an index is an integer",
+            )
+        )
+    return take(x, np.delete(np.arange(n), places), along)
+
+
+def traced_indices(name: str, places: Any, axis: int, size: int, *, last: int) -> Array | None:
+    """Return traced integers as a vector of checked nonnegative indices up to `last`; None for concrete ones."""
+    if not isinstance(places, Array) or concrete_value(places) is not None:
+        return None
+    if not dtypes.is_integer(places.dtype):
+        raise TracerArrayError(
+            message(f"{name}{here()}: traced indices are integers", f"got {places.type}", help="masks must be concrete")
+        )
+    wide = ravel(places).astype(dtypes.I64)
+    wide = where(wide < 0, wide + size, wide)
+    return checked_indices(wide[:, None], array_of(name, True), (Bound(last, axis, size),))[:, 0]

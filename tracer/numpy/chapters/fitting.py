@@ -20,9 +20,10 @@ from tracer.numpy.elementwise.rounding import conjugate, real
 from tracer.numpy.elementwise.transcendental import exp
 from tracer.numpy.reduce.matmul import matmul, outer
 from tracer.numpy.reduce.reductions import any, max, sum
-from tracer.numpy.shapes.creation import arange, zeros
+from tracer.numpy.shapes.creation import zeros
 from tracer.numpy.shapes.joining import concatenate, stack
 from tracer.numpy.shapes.matrices import eye
+from tracer.numpy.shapes.ranges import arange
 from tracer.numpy.shapes.where import where
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.integers import integer

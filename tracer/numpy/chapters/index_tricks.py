@@ -11,9 +11,10 @@ import numpy as np
 from tracer.errors import ArgumentError, DTypeError, ShapeError, message
 from tracer.ir import dtypes, shape
 from tracer.numpy.core.conversion import array_of, shape_argument
-from tracer.numpy.shapes.creation import arange, asarray, linspace, ones
+from tracer.numpy.shapes.creation import asarray, ones
 from tracer.numpy.shapes.joining import concatenate, stack
 from tracer.numpy.shapes.manipulation import atleast_1d, broadcast_arrays, reshape
+from tracer.numpy.shapes.ranges import arange, linspace
 from tracer.numpy.shapes.where import nonzero, where
 from tracer.primitives.arrays.indexing.checked_indices import checked_indices
 from tracer.primitives.arrays.indexing.dimension_numbers import Bound

@@ -12,9 +12,10 @@ from tracer.ir import dtypes
 from tracer.numpy.core.conversion import array_of, broadcast, cast
 from tracer.numpy.elementwise import rounding
 from tracer.numpy.reduce import reductions, statistics
-from tracer.numpy.shapes.creation import linspace
-from tracer.numpy.shapes.joining import concatenate, take_slices
+from tracer.numpy.shapes.joining import concatenate
 from tracer.numpy.shapes.manipulation import moveaxis
+from tracer.numpy.shapes.ranges import linspace
+from tracer.numpy.shapes.repeating import take_slices
 from tracer.numpy.shapes.where import where
 from tracer.primitives.arrays import slice_pad_concatenate
 from tracer.primitives.arrays.slice_pad_concatenate import slice_in_dim

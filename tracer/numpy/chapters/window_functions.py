@@ -12,7 +12,8 @@ from tracer.numpy.chapters.bessel import bessel_i
 from tracer.numpy.core.conversion import array_of
 from tracer.numpy.elementwise.powers import sqrt
 from tracer.numpy.elementwise.transcendental import cos
-from tracer.numpy.shapes.creation import arange, full_like
+from tracer.numpy.shapes.creation import full_like
+from tracer.numpy.shapes.ranges import arange
 from tracer.trace.array import Array
 from tracer.trace.source import here
 

@@ -15,9 +15,10 @@ from tracer.numpy.core.promotion import inexact_beside, promoted_inexact, requir
 from tracer.numpy.reduce.cumulative import diff
 from tracer.numpy.reduce.reductions import max, min, sum
 from tracer.numpy.reduce.sorting import searchsorted
-from tracer.numpy.shapes.creation import asarray, linspace, zeros
+from tracer.numpy.shapes.creation import asarray, zeros
 from tracer.numpy.shapes.joining import stack
 from tracer.numpy.shapes.manipulation import ravel, reshape
+from tracer.numpy.shapes.ranges import linspace
 from tracer.numpy.shapes.where import where
 from tracer.runtime.eager.call_cache import replayed
 from tracer.trace.array import Array, concrete_value

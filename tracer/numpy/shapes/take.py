@@ -1,34 +1,25 @@
-"""Selection by arrays of indices or masks: `take`, `choose`, `compress`, `delete` and others."""
+"""Selection by arrays of indices or masks: `take`, `choose`, `compress` and others."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from tracer.errors import ArgumentError, DTypeError, OutOfBoundsError, ShapeError, TracerArrayError, message
+from tracer.errors import ArgumentError, DTypeError, OutOfBoundsError, ShapeError, message
 from tracer.ir import dtypes, shape
-from tracer.lazy import LazyModule
 from tracer.numpy.core.conversion import array_of, broadcast, cast, no_out
 from tracer.numpy.elementwise.arithmetic import clip
-from tracer.numpy.reduce.sorting import searchsorted, sort
-from tracer.numpy.shapes.indexing import checked_places, get, known_places
-from tracer.numpy.shapes.manipulation import moveaxis, ravel
+from tracer.numpy.shapes.indexing import checked_places, get
+from tracer.numpy.shapes.manipulation import ravel
 from tracer.numpy.shapes.where import nonzero, where
-from tracer.primitives.arrays.indexing.checked_indices import checked_indices
-from tracer.primitives.arrays.indexing.dimension_numbers import Bound
 from tracer.primitives.base.broadcasting import axis_of
 from tracer.primitives.base.shapes import broadcasted_iota
 from tracer.runtime.eager.call_cache import replayed
 from tracer.runtime.values.fresh_handles import makes_new
 from tracer.trace.array import Array, concrete_value
 from tracer.trace.source import here
-
-if TYPE_CHECKING:
-    from tracer.numpy.arrays import vectorize
-else:
-    vectorize = LazyModule("tracer.numpy.arrays.vectorize")
 
 
 def take(
@@ -203,83 +194,3 @@ def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: An
     """
     flat = ravel(condition) if isinstance(condition, Array) else np.ravel(condition)  # keeps concrete values concrete
     return compress(flat, arr, size=size, fill_value=fill_value)
-
-
-@makes_new
-def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
-    """Return a copy of arr [*s] without the slices at the given indices along an axis, by default of the flattened
-    array.
-
-    obj: an integer, a slice, integers, or a mask; axis: None to flatten. Returns arr's dtype. A mask must be concrete,
-    and so must several integers, unless `assume_unique_indices` promises that they are distinct. Raises
-    OutOfBoundsError, from compiled code too.
-
-    >>> tnp.delete(tnp.asarray([1, 2, 3]), 1)
-    Array([1, 3], i64)
-    """
-    x = array_of("delete", arr)
-    if axis is None:
-        x, axis = ravel(x), 0
-    along = axis_of("delete", axis, x.ndim)
-    n = x.shape[along]
-    traced = traced_indices("delete", obj, along, n, last=n - 1)
-    if traced is not None:
-        if traced.size > 1 and not assume_unique_indices:
-            raise TracerArrayError(
-                message(
-                    f"delete{here()}: the size of the result depends on traced indices",
-                    f"got {traced.type}",
-                    help="assume_unique_indices=True, if they are distinct",
-                )
-            )
-        kept = np.arange(max(n - traced.size, 0))
-        skipped = searchsorted(sort(traced) - np.arange(traced.size), kept, side="right")
-        return take(x, kept + skipped, along, mode="promise_in_bounds")
-    places = obj if isinstance(obj, slice) else known_places("delete", obj)
-    if isinstance(places, np.ndarray) and places.dtype != np.bool_:
-        places = checked_places(places, along, n)
-    elif isinstance(places, np.ndarray) and places.shape != (n,):
-        raise ShapeError(
-            message(
-                f"delete{here()}: a mask has one element for each slice along the axis",
-                f"got {shape.show(places.shape)} for {n} along axis {along}",
-                help="False keeps a slice; an index is an integer",
-            )
-        )
-    return take(x, np.delete(np.arange(n), places), along)
-
-
-def traced_indices(name: str, places: Any, axis: int, size: int, *, last: int) -> Array | None:
-    """Return traced integers as a vector of checked nonnegative indices up to `last`; None for concrete ones."""
-    if not isinstance(places, Array) or concrete_value(places) is not None:
-        return None
-    if not dtypes.is_integer(places.dtype):
-        raise TracerArrayError(
-            message(f"{name}{here()}: traced indices are integers", f"got {places.type}", help="masks must be concrete")
-        )
-    wide = ravel(places).astype(dtypes.I64)
-    wide = where(wide < 0, wide + size, wide)
-    return checked_indices(wide[:, None], array_of(name, True), (Bound(last, axis, size),))[:, 0]
-
-
-def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Array:
-    """Apply a function of vectors to every vector along an axis.
-
-    func1d: of a vector [n], and of args and kwargs; axis: of the vectors; arr: [*s]. Returns
-    [..., *shape of a result, ...] in place of the axis, in func1d's dtype. The function is traced once, and run on all
-    vectors together.
-
-    >>> tnp.apply_along_axis(lambda v: v[::-1], 0, tnp.asarray([[1, 2], [3, 4]]))
-    Array([[3, 4],
-           [1, 2]], i64)
-    """
-    x = array_of("apply_along_axis", arr)
-    along = axis_of("apply_along_axis", axis, x.ndim)
-    rows = moveaxis(x, along, -1)
-    lead = rows.shape[:-1]
-    if not lead:
-        return func1d(rows, *args, **kwargs)
-    flat = rows.reshape(shape.size(lead), rows.shape[-1])
-    results = vectorize.on_rows(lambda v: func1d(v, *args, **kwargs), [flat])
-    shaped = results.reshape(*lead, *results.shape[1:])
-    return moveaxis(shaped, tuple(range(len(lead), shaped.ndim)), tuple(range(along, along + shaped.ndim - len(lead))))
