@@ -43,8 +43,8 @@ ABSENT: dict[str, str] = {
     "in1d": "NumPy has removed it; use isin",
     "ma": "masks are arrays: where, the nan-functions and the where= of reductions take them",
     "poly1d": "NumPy advises against it; polyval, polyadd and others take the coefficients",
-    "polynomial": "numpy.polynomial's functions of x, chebval and its like, give arrays of ours where the coefficients "
-    "are known, of a traced x, too; all else takes known arrays and gives NumPy's; see docs/foreign.md",
+    "polynomial": "numpy.polynomial's functions of x, as chebval, return tracer arrays for concrete coefficients, also "
+    "of a traced x; its other functions take concrete arrays and return NumPy arrays; see docs/foreign.md",
     "product": "NumPy has removed it; use prod",
     "random": "there is no hidden state; tracer.random has keys",
     "row_stack": "NumPy has deprecated it; use vstack",

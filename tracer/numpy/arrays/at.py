@@ -179,8 +179,7 @@ class AtIndex:
         self, func: Callable[[Array], Any], *, indices_are_sorted: bool = False, unique_indices: bool = False,
         mode: Any = None,
     ) -> Array:  # fmt: skip
-        """Return a copy with an elementwise function applied to the elements at i, once for every repetition of an
-        index.
+        """Return a copy with an elementwise function applied to the elements at i, once for every repeated index.
 
         func: of an array, element by element; its result is cast to the array's dtype.
 

@@ -50,9 +50,7 @@ class NamespaceInfo:
         }  # fmt: skip
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, DType]:
-        """Return the standard's dtypes of one kind, several, or all. The standard omits float16, bfloat16 and
-        narrower.
-        """
+        """Return the dtypes of one kind, of several, or all. The standard omits float16, bfloat16 and narrow dtypes."""
         check_device(device, "dtypes")
         if kind is None:
             return dict(_STANDARD)

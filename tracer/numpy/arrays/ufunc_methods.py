@@ -94,9 +94,7 @@ _DTYPES = frozenset("?bBhHiIlLqQefdFD")  # NumPy's letters for the supported dty
 
 
 def attach(name: str, function: Callable[..., Any]) -> None:
-    """Give an elementwise function the attributes of NumPy's ufunc of the same name, and the methods of a binary
-    one.
-    """
+    """Give an elementwise function the attributes of NumPy's ufunc of that name, and methods if it is binary."""
     theirs = getattr(np, name, None)
     if isinstance(theirs, np.ufunc):
         for field in ("nin", "nout", "nargs", "identity", "signature"):

@@ -59,12 +59,10 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     if np.ndim(obj) == 0 and not isinstance(obj, slice):
         added = moveaxis(added, 0, along)
     traced = traced_indices("insert", obj, along, n, last=n)
-    places = _known_gaps(obj, along, n) if traced is None else traced
-    count = added.shape[along] if places.size == 1 and added.ndim == x.ndim else places.size
+    gaps = _known_gaps(obj, along, n) if traced is None else traced
+    count = added.shape[along] if gaps.size == 1 and added.ndim == x.ndim else gaps.size
     added = broadcast(added, tuple(count if d == along else m for d, m in enumerate(x.shape)))
-    source = (
-        _filled_up(np.broadcast_to(places, count), n) if traced is None else _sources(broadcast(traced, (count,)), n)
-    )
+    source = _filled_up(np.broadcast_to(gaps, count), n) if traced is None else _sources(broadcast(traced, (count,)), n)
     return take(concatenate([x, added], along), source, along, mode=None if traced is None else "promise_in_bounds")
 
 
@@ -83,21 +81,21 @@ def _known_gaps(obj: Any, axis: int, n: int) -> np.ndarray[Any, Any]:
     return np.where(given < 0, given + n, given).reshape(-1).astype(np.int64)
 
 
-def _filled_up(places: np.ndarray[Any, Any], n: int) -> np.ndarray[Any, Any]:
+def _filled_up(gaps: np.ndarray[Any, Any], n: int) -> np.ndarray[Any, Any]:
     """Return the sources of the result's elements: indices of n old elements, followed by the new ones."""
-    order = np.argsort(places, kind="stable")
-    target = places[order] + np.arange(len(places))
-    kept = np.delete(np.arange(n + len(places)), target)
-    source = np.empty(n + len(places), np.int64)
+    order = np.argsort(gaps, kind="stable")
+    target = gaps[order] + np.arange(len(gaps))
+    kept = np.delete(np.arange(n + len(gaps)), target)
+    source = np.empty(n + len(gaps), np.int64)
     source[kept], source[target] = np.arange(n), n + order
     return source
 
 
-def _sources(places: Array, n: int) -> Array:
+def _sources(gaps: Array, n: int) -> Array:
     """Return the sources of the result's elements as `_filled_up`, for traced indices."""
-    order = argsort(places)
-    target = places[order] + np.arange(places.size)
-    source = full(n + places.size, -1).at[target].set(n + order, mode="promise_in_bounds")
+    order = argsort(gaps)
+    target = gaps[order] + np.arange(gaps.size)
+    source = full(n + gaps.size, -1).at[target].set(n + order, mode="promise_in_bounds")
     return where(source < 0, cumsum(source < 0) - 1, source)
 
 
@@ -196,8 +194,7 @@ def sort_complex(a: Any) -> Array:
 
 @makes_new
 def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
-    """Return a copy of arr [*s] without the slices at the given indices along an axis, by default of the flattened
-    array.
+    """Return a copy of arr [*s] without the slices at some indices of an axis, by default of the flattened array.
 
     obj: an integer, a slice, integers, or a mask; axis: None to flatten. Returns arr's dtype. A mask must be concrete,
     and so must several integers, unless `assume_unique_indices` promises that they are distinct. Raises
@@ -224,28 +221,28 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
         kept = np.arange(max(n - traced.size, 0))
         skipped = searchsorted(sort(traced) - np.arange(traced.size), kept, side="right")
         return take(x, kept + skipped, along, mode="promise_in_bounds")
-    places = obj if isinstance(obj, slice) else known_places("delete", obj)
-    if isinstance(places, np.ndarray) and places.dtype != np.bool_:
-        places = checked_places(places, along, n)
-    elif isinstance(places, np.ndarray) and places.shape != (n,):
+    removed = obj if isinstance(obj, slice) else known_places("delete", obj)
+    if isinstance(removed, np.ndarray) and removed.dtype != np.bool_:
+        removed = checked_places(removed, along, n)
+    elif isinstance(removed, np.ndarray) and removed.shape != (n,):
         raise ShapeError(
             message(
                 f"delete{here()}: a mask has one element for each slice along the axis",
-                f"got {shape.show(places.shape)} for {n} along axis {along}",
+                f"got {shape.show(removed.shape)} for {n} along axis {along}",
                 help="False keeps a slice; an index is an integer",
             )
         )
-    return take(x, np.delete(np.arange(n), places), along)
+    return take(x, np.delete(np.arange(n), removed), along)
 
 
-def traced_indices(name: str, places: Any, axis: int, size: int, *, last: int) -> Array | None:
+def traced_indices(name: str, given: Any, axis: int, size: int, *, last: int) -> Array | None:
     """Return traced integers as a vector of checked nonnegative indices up to `last`; None for concrete ones."""
-    if not isinstance(places, Array) or concrete_value(places) is not None:
+    if not isinstance(given, Array) or concrete_value(given) is not None:
         return None
-    if not dtypes.is_integer(places.dtype):
+    if not dtypes.is_integer(given.dtype):
         raise TracerArrayError(
-            message(f"{name}{here()}: traced indices are integers", f"got {places.type}", help="masks must be concrete")
+            message(f"{name}{here()}: traced indices are integers", f"got {given.type}", help="masks must be concrete")
         )
-    wide = ravel(places).astype(dtypes.I64)
+    wide = ravel(given).astype(dtypes.I64)
     wide = where(wide < 0, wide + size, wide)
     return checked_indices(wide[:, None], array_of(name, True), (Bound(last, axis, size),))[:, 0]

@@ -53,26 +53,11 @@ def polyfit(
     >>> tnp.polyfit(tnp.asarray([0.0, 1.0, 2.0, 3.0]), tnp.asarray([1.0, 3.0, 7.0, 13.0]), 2).round(6)
     Array([1., 1., 1.], f64)
     """
-    places, values = _apart(x, y)
-    count = integer("polyfit", "deg", deg) + 1
-    if places.ndim != 1 or values.ndim not in (1, 2) or values.shape[0] != places.shape[0] or count < 1:
-        raise ShapeError(
-            message(
-                f"polyfit{here()} takes x [n], y [n] or [n, k], deg >= 0", f"got {places.type}, {values.type}, {deg}"
-            )
-        )
-    operands = (
-        [places, values]
-        if w is None
-        else [places, values, cast(array_of("polyfit", w), dtypes.real_dtype(places.dtype))]
-    )
-    if operands[2:] and operands[2].shape != places.shape:
-        raise ShapeError(
-            message(f"polyfit{here()} takes one weight for each point", f"got {operands[2].type} for {places.type}")
-        )
+    points, values, weights, count = _checked(x, y, w, deg)
+    operands = [v for v in (points, values, weights) if v is not None]
     known = [np.asarray(v) for v in operands if v._trace is None]
     is_deficient = len(known) == len(operands) and not cov and len(np.unique(known[0])) < count
-    if places.shape[0] and (full or rcond is not None or is_deficient):
+    if points.shape[0] and (full or rcond is not None or is_deficient):
         if len(known) < len(operands):
             raise TracerArrayError(
                 message(
@@ -82,11 +67,33 @@ def polyfit(
                 )
             )
         return _by_singular_values(known, count - 1, rcond, full, cov)
-    if places.shape[0] < count:
-        raise ShapeError(message(f"polyfit{here()}: {count} coefficients need as many points", f"got {places.type}"))
-    powers, wanted = vander(places, count), values
-    if w is not None:
-        weights = operands[2]
+    if points.shape[0] < count:
+        raise ShapeError(message(f"polyfit{here()}: {count} coefficients need as many points", f"got {points.type}"))
+    return _by_reflections(points, values, weights, count, cov)
+
+
+def _checked(x: Any, y: Any, w: Any, deg: int) -> tuple[Array, Array, Array | None, int]:
+    """Return points, values, weights and the number of coefficients. Raises ShapeError for shapes that do not fit."""
+    points, values = _apart(x, y)
+    count = integer("polyfit", "deg", deg) + 1
+    if points.ndim != 1 or values.ndim not in (1, 2) or values.shape[0] != points.shape[0] or count < 1:
+        raise ShapeError(
+            message(
+                f"polyfit{here()} takes x [n], y [n] or [n, k], deg >= 0", f"got {points.type}, {values.type}, {deg}"
+            )
+        )
+    weights = None if w is None else cast(array_of("polyfit", w), dtypes.real_dtype(points.dtype))
+    if weights is not None and weights.shape != points.shape:
+        raise ShapeError(
+            message(f"polyfit{here()} takes one weight for each point", f"got {weights.type} for {points.type}")
+        )
+    return points, values, weights, count
+
+
+def _by_reflections(points: Array, values: Array, weights: Array | None, count: int, cov: bool | str) -> Any:
+    """Return the fit, and its covariance if `cov`, by Householder reflections of the scaled powers."""
+    powers, wanted = vander(points, count), values
+    if weights is not None:
         powers, wanted = powers * weights[:, None], (values.T * weights).T
     scale = sqrt(sum(_squares(powers), axis=0))
     scaled = powers / scale
@@ -95,18 +102,18 @@ def polyfit(
     found = (solved if values.ndim == 2 else solved[:, 0]).T / scale
     if not cov:
         return found.T
-    if dtypes.is_complex(places.dtype):  # NumPy has no conjugate here
-        base = _back_substituted(*_triangular(matmul(scaled.T, scaled), eye(count, dtype=places.dtype)))
+    if dtypes.is_complex(points.dtype):  # NumPy has no conjugate here
+        base = _back_substituted(*_triangular(matmul(scaled.T, scaled), eye(count, dtype=points.dtype)))
     else:
-        inverse = _back_substituted(triangle, eye(count, dtype=places.dtype))
+        inverse = _back_substituted(triangle, eye(count, dtype=points.dtype))
         base = matmul(inverse, inverse.T)
     base = base / outer(scale, scale)
     if values.ndim == 2:
         base = base[:, :, None]
     if cov != "unscaled":
-        if places.shape[0] <= count:
+        if points.shape[0] <= count:
             raise ShapeError(message(f"polyfit{here()}: a covariance needs more points than coefficients"))
-        rest = sum(_squares(rotated[count:]), axis=0) / (places.shape[0] - count)
+        rest = sum(_squares(rotated[count:]), axis=0) / (points.shape[0] - count)
         base = base * (rest if values.ndim == 2 else rest[0])
     return found.T, base
 
@@ -142,9 +149,7 @@ def _squares(x: Array) -> Array:
 
 
 def _triangular(matrix: Array, right: Array) -> tuple[Array, Array]:
-    """Return R and Q' b of matrix = Q R, by one reflection for each column: Golub & Van Loan, Matrix Computations,
-    5.2.
-    """
+    """Return R and Q' b of matrix = Q R, by a reflection for each column: Golub & Van Loan, Matrix Computations 5.2."""
     rows, columns = matrix.shape
     place = arange(rows)
     for k in range(columns if rows > columns else rows - 1):
@@ -176,10 +181,9 @@ def _back_substituted(triangle: Array, right: Array) -> Array:
 
 
 def roots(p: Any, *, strip_zeros: bool = True) -> Array:
-    """Return the roots of a polynomial with the given coefficients, the highest power first: complex [degree],
-    unordered.
+    """Return the roots of a polynomial with the given coefficients, the highest power first: complex [degree].
 
-    p: coefficients [n], concrete unless strip_zeros=False. Returns complex numbers of p's precision.
+    p: coefficients [n], concrete unless strip_zeros=False. Returns complex numbers of p's precision, unordered.
 
     strip_zeros: leading zeros lower the degree, and trailing ones are roots 0. False uses the first coefficient, which
     must not be 0, and works under `jit`. By the simultaneous iteration of Aberth (1973), Math. Comp. 27(122).

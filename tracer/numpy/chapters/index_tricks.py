@@ -41,28 +41,6 @@ def ix_(*args: Any) -> tuple[Array, ...]:
     return tuple(reshape(v, [-1 if d == i else 1 for d in range(len(vectors))]) for i, v in enumerate(vectors))
 
 
-class _Slices:
-    """`s_[1:3, ...]` gives the index itself.
-
-    >>> tnp.arange(5)[tnp.s_[1:3]]
-    Array([1, 2], i64)
-    """
-
-    def __getitem__(self, item: Any) -> Any:
-        return item
-
-
-class _TupleOfSlices:
-    """`index_exp[1:3]` gives the index as a tuple.
-
-    >>> tnp.index_exp[1:3]
-    (slice(1, 3, None),)
-    """
-
-    def __getitem__(self, item: Any) -> Any:
-        return item if isinstance(item, tuple) else (item,)
-
-
 def _counted(part: slice) -> Array:
     """Return the values of start:stop:step; an imaginary step gives their number."""
     start = 0 if part.start is None else part.start
@@ -152,7 +130,7 @@ def _at_least(part: Any, ndmin: int, place: int) -> Array:
     return reshape(x, (*(1,) * before, *x.shape, *(1,) * (missing - before)))
 
 
-s_, index_exp = _Slices(), _TupleOfSlices()
+s_, index_exp = np.s_, np.index_exp
 mgrid, ogrid = _Grid(is_open=False), _Grid(is_open=True)
 r_, c_ = _Joined(), _Joined(axis=-1, ndmin=2, place=0)
 
@@ -236,9 +214,8 @@ def _matrix(name: str, arr: Any) -> Array:
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Array, ...]:
     """Return the coordinates of flat indices in an array of a shape.
 
-    indices: integers [*s], negative ones counted from the end; shape: known while tracing; order: "C" counts along the
-    last axis first, "F" along the first. Returns int64 [*s] for each axis of the shape. Raises OutOfBoundsError, from
-    compiled code, too.
+    indices: integers [*s], negative ones counted from the end; shape: concrete; order: "C" for row-major order, "F" for
+    column-major. Returns int64 [*s] for each axis of the shape. Raises OutOfBoundsError, from compiled code, too.
 
     >>> tnp.unravel_index(5, (2, 3))
     (Array(1, i64), Array(2, i64))

@@ -87,9 +87,9 @@ def _slid(name: str, x: Array, y: Array, mode: Any, precision: Any) -> Array:
     widths = {"full": (m - 1, m - 1), "same": (m // 2, (m - 1) // 2), "valid": (0, 0)}
     if not isinstance(mode, str) or mode not in widths:
         raise ArgumentError(message(f'{name}{here()}: mode is "full", "same" or "valid"', f"got {mode!r}"))
-    places = x.shape[0] - m + 1
-    if mode == "valid" and places <= min(_FEW, m // 3) and dtypes.is_inexact(x.dtype):
-        return concatenate([dot(x[k : k + m], y, precision=precision)[None] for k in range(places)], 0)
+    count = x.shape[0] - m + 1
+    if mode == "valid" and count <= min(_FEW, m // 3) and dtypes.is_inexact(x.dtype):
+        return concatenate([dot(x[k : k + m], y, precision=precision)[None] for k in range(count)], 0)
     return conv_general_dilated(x[None, None], y[None, None], (1,), [widths[mode]], precision=precision)[0, 0]
 
 
@@ -106,8 +106,8 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     >>> tnp.interp(2.5, [1.0, 2.0, 3.0], [3.0, 2.0, 0.0])
     Array(1., f64)
     """
-    places = unified("interp", [asarray(x), asarray(xp)])
-    at, points = unified("interp", [promoted_inexact("interp", v)[0] for v in places])
+    given = unified("interp", [asarray(x), asarray(xp)])
+    at, points = unified("interp", [promoted_inexact("interp", v)[0] for v in given])
     values = inexact_beside("interp", asarray(fp), at, points)
     if dtypes.is_complex(at.dtype):
         raise DTypeError(
@@ -158,12 +158,12 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     >>> tnp.gradient(tnp.asarray([1.0, 2.0, 4.0, 7.0]))
     Array([1. , 1.5, 2.5, 3. ], f64)
     """
-    places = [at if isinstance(at, int | float) else array_of("gradient", at) for at in varargs]
-    values = inexact_beside("gradient", asarray(f), *places)
+    points = [at if isinstance(at, int | float) else array_of("gradient", at) for at in varargs]
+    values = inexact_beside("gradient", asarray(f), *points)
     axes = tuple(range(values.ndim)) if axis is None else tuple(axis) if isinstance(axis, list | tuple) else (axis,)
     axes = tuple(axis_of("gradient", a, values.ndim) for a in axes)
-    for_all = len(places) == 1 and not getattr(places[0], "shape", ())
-    spacings = places * len(axes) if for_all else places or [1.0] * len(axes)
+    for_all = len(points) == 1 and not getattr(points[0], "shape", ())
+    spacings = points * len(axes) if for_all else points or [1.0] * len(axes)
     if len(spacings) != len(axes) or edge_order not in (1, 2):
         raise ArgumentError(
             message(
@@ -212,10 +212,10 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     >>> tnp.trapezoid([1.0, 2.0, 3.0])
     Array(4., f64)
     """
-    places = () if x is None else (asarray(x),)
-    values = moveaxis(inexact_beside("trapezoid", asarray(y), *places), axis, -1)
+    points = () if x is None else (asarray(x),)
+    values = moveaxis(inexact_beside("trapezoid", asarray(y), *points), axis, -1)
     width: Any = dx if isinstance(dx, int | float) else array_of("trapezoid", dx)
-    for at in places:
+    for at in points:
         width = diff(at if at.ndim == 1 else moveaxis(at, axis, -1))
     return sum(width * (values[..., 1:] + values[..., :-1]) / 2.0, -1)
 

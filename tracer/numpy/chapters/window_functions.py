@@ -19,9 +19,7 @@ from tracer.trace.source import here
 
 
 def _count(name: str, M: Any) -> int:
-    """Return the number of values of a window; integral floats such as 4.0 are accepted, since lengths are often
-    computed.
-    """
+    """Return the number of values of a window. Integral floats such as 4.0 are accepted."""
     if isinstance(M, float | np.floating) and float(M).is_integer():
         return int(M)
     try:

@@ -35,9 +35,7 @@ def complete(function: Callable[..., Any]) -> None:
 
 
 def _of_elements(function: Callable[..., Any], theirs: np.ufunc) -> str:
-    """Return a ufunc's docstring with operands, shapes, dtypes and keywords. A "Returns" in it replaces the first
-    three.
-    """
+    """Return a ufunc's docstring completed with operands, shapes, dtypes (unless it has "Returns") and keywords."""
     text = function.__doc__ or ""
     operands = ", ".join(parameters(function)[: theirs.nin])
     types: list[str] = vars(function)["types"]

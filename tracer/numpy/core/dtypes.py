@@ -179,7 +179,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     dtype('float32')
     """
     if not arrays_and_dtypes:
-        raise ArgumentError(message(f"result_type{here()} takes one array or dtype at least"))
+        raise ArgumentError(message(f"result_type{here()} takes at least one array or dtype"))
     return common_pair("result_type", [_pair("result_type", x) for x in arrays_and_dtypes])[0]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from functools import partial
 from textwrap import indent
 from typing import Any
 
@@ -47,7 +48,7 @@ def by_value(theirs: Callable[..., Any], summary: str, call: str = "", shown: st
                 pass
         args = tuple(_floating(name, x) for x in args[: len(operands)]) + args[len(operands) :]
         kwargs = {key: _floating(name, x) if key in operands else x for key, x in kwargs.items()}
-        values, options = trees.tree_map(_value, args), trees.tree_map(_value, kwargs)
+        values, options = trees.tree_map(partial(_value, name), args), trees.tree_map(partial(_value, name), kwargs)
         try:
             result = called(*values, **options)
         except (TypeError, ValueError, IndexError) as error:
@@ -55,30 +56,35 @@ def by_value(theirs: Callable[..., Any], summary: str, call: str = "", shown: st
             raise _refusal(name, error, shown) from None
         return _ours(name, result)
 
-    def _value(x: Any) -> Any:
-        if not isinstance(x, Array):
-            return x
-        if x._trace is not None:
-            raise TracerArrayError(
-                message(
-                    f"{name}{here()}: there is no primitive for it yet, and NumPy's function needs concrete values",
-                    f"got a traced array {x.type}",
-                    help="call it before jit and grad, or through tracer.pure_callback",
-                )
-            )
-        return np.asarray(x)
-
     function.__name__ = function.__qualname__ = name
     function.__signature__ = inspect.signature(theirs)  # type: ignore[attr-defined]
+    function.__doc__ = _documentation(f"{theirs.__module__}.{name}", summary, shapes, call, shown)
+    return function
+
+
+def _documentation(theirs: str, summary: str, shapes: str, call: str, shown: str) -> str:
     rest = (
-        f"Arguments and result dtypes are as in {theirs.__module__}.{name}, except that integers are cast to floats:\n"
+        f"Arguments and result dtypes are as in {theirs}, except that integers are cast to floats:\n"
         "float32 up to 32 bits, else the default. Raises TracerArrayError under jit, vmap and grad: there is no\n"
         "primitive for it yet."
     )
-    function.__doc__ = indent("\n\n".join(filter(None, (summary, shapes, rest))), "    ").strip() + "\n"
-    if call:
-        function.__doc__ += "\n".join(("", f"    >>> {call}", *(f"    {line}" for line in shown.splitlines()), ""))
-    return function
+    example = f">>> {call}\n{shown}" if call else ""
+    return indent("\n\n".join(filter(None, (summary, shapes, rest, example))), "    ").strip() + "\n    "
+
+
+def _value(name: str, x: Any) -> Any:
+    """Return a concrete Array as a NumPy array, and other values as they are. Raises TracerArrayError if traced."""
+    if not isinstance(x, Array):
+        return x
+    if x._trace is not None:
+        raise TracerArrayError(
+            message(
+                f"{name}{here()}: there is no primitive for it yet, and NumPy's function needs concrete values",
+                f"got a traced array {x.type}",
+                help="call it before jit and grad, or through tracer.pure_callback",
+            )
+        )
+    return np.asarray(x)
 
 
 _OPERANDS = frozenset(("A", "a", "b", "x"))  # NumPy's names of the array parameters

@@ -124,8 +124,8 @@ def _arguments(name: str, values: tuple[Any, ...]) -> list[Any]:
             result.append(array_of(name, x, copy=copy))
             found = True
     if not found:  # prefer a NumPy scalar: its dtype is fixed, the others must fit
-        place = next((i for i, x in enumerate(result) if isinstance(x, np.generic)), 0)
-        result[place] = array_of(name, result[place])
+        first = next((i for i, x in enumerate(result) if isinstance(x, np.generic)), 0)
+        result[first] = array_of(name, result[first])
     return result
 
 
@@ -165,9 +165,7 @@ def parameter(name: str, value: Any, dtype: DType) -> Any:
 
 
 def literal(name: str, value: Any, dtype: DType, weak: bool = False) -> Literal:
-    """Return a scalar as a literal of a dtype. Raises DTypeError for an integer out of range, and for complex to
-    real.
-    """
+    """Return a scalar as a literal of a dtype. Raises DTypeError for integers out of range and complex to real."""
     try:
         rounds_once = type(value) is int and dtypes.is_inexact(dtype) and -(2**63) <= value < 2**63
         if dtypes.is_narrow(dtype) and not _fits(value, dtype):

@@ -23,9 +23,7 @@ from tracer.trace.source import here
 
 
 def _whole(name: str, x: Any, function: Callable[..., Any]) -> Array:
-    """Apply a rounding function to floats; integers and bools are returned as they are. Raises DTypeError if
-    complex.
-    """
+    """Apply a rounding function to floats, and return integers and bools unchanged. Raises DTypeError if complex."""
     value = operand(name, x)
     if dtypes.is_complex(value.dtype):
         raise DTypeError(message(f"{name}{here()}: complex numbers have no order", f"got {value.type}"))

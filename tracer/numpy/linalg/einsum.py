@@ -196,9 +196,7 @@ def _summed(x: Array, term: str, needed: set[str]) -> Term:
 
 
 def _pair(left: Term, right: Term, needed: set[str], precision: Any, preferred: Any) -> Term:
-    """Contract two operands: letters of one are summed first; shared ones are batch axes if needed later, else
-    contracted.
-    """
+    """Contract two operands. Shared letters are batch axes if needed later; unneeded letters are summed."""
     (x, a), (y, b) = left, right
     x, a = _summed(x, a, needed | set(b))
     y, b = _summed(y, b, needed | set(a))

@@ -249,7 +249,7 @@ def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Array:
             message(
                 f"tensorsolve{here()}: the solution must have as many elements as b",
                 f"got {x.type} and {y.type}",
-                help="a has the axes of b, then those of the solution",
+                help="a has the axes of b, followed by the axes of the solution",
             )
         )
     return solve(x.reshape((y.size, y.size)), y.reshape((y.size,))).reshape(found)

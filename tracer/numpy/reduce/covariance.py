@@ -106,14 +106,7 @@ def cov(
     if y is not None:
         other = atleast_2d(array_of("cov", y).astype(x.dtype) if dtype is not None else array_of("cov", y))
         rows = concatenate([rows, other.T if not rowvar and other.shape[0] != 1 else other])
-    weights = None
-    for given in (fweights, aweights):
-        if given is not None:
-            factor = array_of("cov", given)
-            known = concrete_value(factor)
-            if known is not None and (known < 0).any():
-                raise ArgumentError(message(f"cov{here()}: weights must not be negative", f"got {factor}"))
-            weights = factor if weights is None else weights * factor
+    weights = _weights(fweights, aweights)
     if not rows.shape[1]:
         return full_like(rows, np.nan, shape=(rows.shape[0],) * 2).squeeze()
     off = degrees_taken_off("cov", ddof if ddof is not None else 0 if bias else 1, None)
@@ -127,6 +120,17 @@ def cov(
     centred = rows - average(rows, 1, weights)[:, None]
     weighted = centred if weights is None else centred * weights
     return matmul(weighted, conjugate(centred).T).squeeze() / norm
+
+
+def _weights(*factors: Any) -> Array | None:
+    """Return the product of weights, None if there are none. Raises ArgumentError for concrete negative ones."""
+    product = None
+    for factor in (array_of("cov", given) for given in factors if given is not None):
+        known = concrete_value(factor)
+        if known is not None and (known < 0).any():
+            raise ArgumentError(message(f"cov{here()}: weights must not be negative", f"got {factor}"))
+        product = factor if product is None else product * factor
+    return product
 
 
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Array:

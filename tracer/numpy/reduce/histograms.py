@@ -41,24 +41,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Bounds = None, weights: A
     """
     x = _flat(a)
     if isinstance(bins, str):
-        if concrete_value(x) is None:
-            raise TracerArrayError(
-                message(
-                    f"histogram{here()}: {bins!r} needs concrete values",
-                    f"got {x.type}",
-                    help="give the number of bins",
-                )
-            )
-        if weights is not None:
-            raise ArgumentError(
-                message(f"histogram{here()}: {bins!r} takes no weights", "got weights", help="give the number of bins")
-            )
-        _check_range(range)
-        bounds: Any = None if range is None else (range[0], range[1])
-        try:
-            return asarray(np.histogram_bin_edges(concrete_value(x), bins, bounds))
-        except ValueError as error:  # no finite range, or an unknown rule
-            raise ArgumentError(message(f"histogram{here()}: {error}", f"got bins={bins!r} for {x.type}")) from None
+        return _edges_by_rule(x, bins, range, weights)
     edges = array_of("histogram", bins)
     if edges.ndim == 1:
         known = concrete_value(edges)
@@ -69,6 +52,34 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Bounds = None, weights: A
     count = integer("histogram", "bins", bins)
     if count < 1:
         raise ArgumentError(message(f"histogram{here()} needs at least one bin", f"got bins={bins}"))
+    low, high = _bounds(x, range)
+    known = [concrete_value(low), concrete_value(high)]
+    if any(bound is not None and not np.isfinite(bound) for bound in known):
+        raise ArgumentError(
+            message(f"histogram{here()}: the bins have no finite range", f"got [{known[0]}, {known[1]}]", help="range=")
+        )
+    return _spaced(low, high, count)
+
+
+def _edges_by_rule(x: Array, rule: str, range: Bounds, weights: Any) -> Array:
+    """Return the edges of bins whose number follows from concrete values by one of NumPy's rules."""
+    known, remedy = concrete_value(x), "give the number of bins"
+    if known is None:
+        raise TracerArrayError(
+            message(f"histogram{here()}: {rule!r} needs concrete values", f"got {x.type}", help=remedy)
+        )
+    if weights is not None:
+        raise ArgumentError(message(f"histogram{here()}: {rule!r} takes no weights", "got weights", help=remedy))
+    _check_range(range)
+    bounds: Any = None if range is None else (range[0], range[1])
+    try:
+        return asarray(np.histogram_bin_edges(known, rule, bounds))
+    except ValueError as error:  # no finite range, or an unknown rule
+        raise ArgumentError(message(f"histogram{here()}: {error}", f"got bins={rule!r} for {x.type}")) from None
+
+
+def _bounds(x: Array, range: Bounds) -> tuple[Array, Array]:
+    """Return the first and the last edge as floats: `range`, or the minimum and maximum, or 0 and 1."""
     if range is not None:
         low, high = asarray(range[0]), asarray(range[1])
     elif x.shape[0]:
@@ -78,12 +89,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Bounds = None, weights: A
     low, high = promoted_inexact("histogram", low, high)
     if range is not None and dtypes.is_float(x.dtype):  # Python scalars take the width of x
         low, high = (inexact_beside("histogram", end, x) for end in (low, high))
-    known = [concrete_value(low), concrete_value(high)]
-    if any(bound is not None and not np.isfinite(bound) for bound in known):
-        raise ArgumentError(
-            message(f"histogram{here()}: the bins have no finite range", f"got [{known[0]}, {known[1]}]", help="range=")
-        )
-    return _spaced(low, high, count)
+    return low, high
 
 
 @partial(replayed, named=False)

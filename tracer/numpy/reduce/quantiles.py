@@ -191,9 +191,7 @@ def _rows(x: Array, axes: tuple[int, ...]) -> Array:
 
 
 def _weighted(ordered: Array, weights: Array, parts: Array) -> Array:
-    """Return the first elements at which the weights of sorted rows [..., n] reach a share of their sum:
-    [..., parts].
-    """
+    """Return the first elements of sorted rows [..., n] whose cumulative weight reaches a share: [..., parts]."""
     sums = cumsum(where(isnan(ordered), 0, weights.astype(dtypes.F64)), -1)
     below = (sums == 0)[..., None, :] | ((sums / sums[..., -1:])[..., None, :] < parts[:, None])
     return take_along_axis(ordered, sum(below, -1).clip(0, ordered.shape[-1] - 1), -1)

@@ -184,9 +184,7 @@ def _extreme(name: str, a: Any, axis: Axis, out: object, keepdims: bool, initial
 
 
 def extreme_value(dtype: Any, *, lowest: bool) -> Any:
-    """Return the lowest (or highest) value of a dtype: an infinity, or the finite limit of narrow floats without
-    one.
-    """
+    """Return the lowest (or highest) value of a dtype: an infinity, or the finite limit if it has none."""
     if dtypes.is_float(dtype):
         infinity = np.asarray(-np.inf if lowest else np.inf)
         if not dtypes.is_narrow(dtype) or np.isinf(float(infinity.astype(dtype))):

@@ -1,6 +1,4 @@
-"""Sets as sorted vectors of distinct elements. Their sizes depend on values, which are concrete or bounded by
-`size=`.
-"""
+"""Sets as sorted vectors of distinct elements. Their size depends on concrete values, or is given as `size=`."""
 
 from __future__ import annotations
 

@@ -65,9 +65,7 @@ def _along(name: str, a: Any, axis: int | None, kind: object, order: object) -> 
 
 
 def _order(x: Array, axis: int, *, descending: bool) -> Array:
-    """Return the indices that sort along an axis. A stable descending sort is an ascending sort of everything
-    reversed.
-    """
+    """Return the indices that sort along an axis. A stable descending sort is a reversed ascending sort."""
     indices = broadcasted_iota(dtypes.I64, x.shape, axis)
     if not descending:
         return primitives.sort((x, indices), axis)[1]
@@ -84,7 +82,7 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
     """
     arrays = [array_of("lexsort", key) for key in keys]
     if not arrays or any(x.shape != arrays[0].shape for x in arrays):
-        raise ShapeError(message(f"lexsort{here()} takes keys of equal shapes, and one at least"))
+        raise ShapeError(message(f"lexsort{here()} takes at least one key, all of equal shapes"))
     if arrays[0].ndim == 0:
         return full((), 0, dtypes.I64)
     along = axis_of("lexsort", axis, arrays[0].ndim)

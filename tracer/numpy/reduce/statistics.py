@@ -106,12 +106,12 @@ def var(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
     where: Any = None, mean: Any = None, correction: float | None = None,
 ) -> Array:  # fmt: skip
-    """Return the variance over axes, real for complex numbers: the sum of squared distances over the count minus
-    `ddof`.
+    """Return the variance over axes: the sum of squared distances from the mean, over the count minus `ddof`.
 
     a: [*s]; axis: one or several, by default all; mean: a precomputed mean, with the axes kept at size 1; correction:
     another name of `ddof`. Returns floats [*s minus axes] of a's precision (integers give float32 up to 32 bits, else
-    the default float) or of `dtype`. Infinity or NaN if the count is at most `ddof`.
+    the default float) or of `dtype`. Complex numbers have real variances. Infinity or NaN if the count is at most
+    `ddof`.
 
     >>> tnp.var(tnp.asarray([1.0, 2.0, 3.0]))
     Array(0.66666667, f64)
@@ -348,20 +348,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
     values, least = cast(values, dtypes.I64), integer("bincount", "minlength", minlength)
     if least < 0:
         raise ShapeError(message(f"bincount{here()}: minlength must not be negative", f"got {least}"))
-    known = concrete_value(values)
-    if length is None:
-        if known is None:
-            raise TracerArrayError(
-                message(
-                    f"bincount{here()}: the length of the result depends on traced values",
-                    f"got {values.type}",
-                    help="give length=",
-                )
-            )
-        if known.size and known.min() < 0:
-            raise ShapeError(message(f"bincount{here()}: the values must not be negative", f"got {known.min()}"))
-        length = builtins.max(int(known.max()) + 1 if known.size else 0, least)
-    length = integer("bincount", "length", length)
+    length = _length(values, least) if length is None else integer("bincount", "length", length)
     shares = None if weights is None else operand("bincount", weights)
     if shares is not None and shares.dtype == dtypes.BOOL:
         shares = floating(shares)
@@ -370,6 +357,17 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
             message(f"bincount{here()} takes one weight for each value", f"got {shares.type} for {values.type}")
         )
     return _counted(values, shares, length)
+
+
+def _length(values: Array, least: int) -> int:
+    """Return the length of `bincount`. Raises TracerArrayError for traced values, ShapeError for negative ones."""
+    known = concrete_value(values)
+    if known is None:
+        what = f"bincount{here()}: the length of the result depends on traced values"
+        raise TracerArrayError(message(what, f"got {values.type}", help="give length="))
+    if known.size and known.min() < 0:
+        raise ShapeError(message(f"bincount{here()}: the values must not be negative", f"got {known.min()}"))
+    return builtins.max(int(known.max()) + 1 if known.size else 0, least)
 
 
 @partial(replayed, named=False)

@@ -1,4 +1,4 @@
-"""Distinct elements of an array. Their rank depends on values, which are concrete or bounded by `size=`."""
+"""Distinct elements of an array. Their number depends on concrete values, or is given as `size=`."""
 
 from __future__ import annotations
 

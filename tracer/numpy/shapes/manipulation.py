@@ -87,7 +87,7 @@ def _inferred(x: Array, shape: Any) -> tuple[int, ...]:
     if len(unknown) > 1 or rest == 0 or x.size % rest:
         raise ShapeError(
             message(
-                f"reshape{here()}: -1 stands for one size, which the others must determine",
+                f"reshape{here()}: only one size may be -1, and the others must determine it",
                 f"got {x.type}, {x.size} elements, to {given}",
                 help="give sizes whose product divides the number of elements, and one -1",
             )
@@ -170,13 +170,13 @@ def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[in
     """
     x = array_of("moveaxis", a)
     sources = axes_of("moveaxis", _several(source), x.ndim)
-    places = axes_of("moveaxis", _several(destination), x.ndim)
-    if len(sources) != len(places):
+    targets = axes_of("moveaxis", _several(destination), x.ndim)
+    if len(sources) != len(targets):
         raise ShapeError(
             message(f"moveaxis{here()}: as many destinations as sources", f"got {source} to {destination}")
         )
     order = [axis for axis in range(x.ndim) if axis not in sources]
-    for place, axis in sorted(zip(places, sources, strict=True)):
+    for place, axis in sorted(zip(targets, sources, strict=True)):
         order.insert(place, axis)
     return primitives.transpose(x, order)
 
@@ -248,7 +248,7 @@ def broadcast_to(array: Any, shape: Any) -> Array:
     if x.ndim > len(sizes) or any(n not in (1, m) for n, m in pairs):
         raise ShapeError(
             message(
-                f"broadcast_to{here()}: sizes must be equal to those of the shape, or 1",
+                f"broadcast_to{here()}: each size must be 1 or equal to the shape's",
                 f"got {x.type} for {shapes.show(sizes)}",
                 help="expand_dims inserts axes",
             )

@@ -12,9 +12,9 @@ from tracer.ir import dtypes
 from tracer.numpy.core.conversion import array_of, cast, shape_argument
 from tracer.numpy.elementwise.arithmetic import remainder
 from tracer.numpy.shapes.manipulation import ravel
-from tracer.primitives.arrays import slice_pad_concatenate
 from tracer.primitives.arrays.indexing.dimension_numbers import GatherDimensionNumbers, ScatterDimensionNumbers
 from tracer.primitives.arrays.indexing.gather import gather, scatter_add
+from tracer.primitives.arrays.slice_pad_concatenate import concatenate, slice_in_dim
 from tracer.primitives.base.broadcasting import axis_of, broadcast_in_dim, full
 from tracer.primitives.base.shapes import iota, reshape
 from tracer.primitives.control.cumulative import cumsum
@@ -140,21 +140,19 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
             message(f"roll{here()} takes one shift, or one for each axis", f"got {shifts} for axis={axis}")
         )
     for by, one in zip(shifts, axes, strict=True):
-        along = axis_of("roll", one, x.ndim)
-        n = x.shape[along]
-        if not n:
-            continue
-        if isinstance(by, Array) and concrete_value(by) is None:
-            moved = arithmetic.sub(iota(dtypes.I64, n), broadcast_in_dim(cast(by, dtypes.I64), (n,), ()))
-            x = take_slices(x, remainder(moved, n), along)
-            continue
-        start = (-integer("roll", "shift", by)) % n
-        if start:
-            x = slice_pad_concatenate.concatenate(
-                [
-                    slice_pad_concatenate.slice_in_dim(x, start, n, axis=along),
-                    slice_pad_concatenate.slice_in_dim(x, 0, start, axis=along),
-                ],
-                along,
-            )
+        x = _rolled(x, by, axis_of("roll", one, x.ndim))
     return x
+
+
+def _rolled(x: Array, shift: Any, axis: int) -> Array:
+    """Return the elements shifted along one axis: by a gather if the shift is traced, else by two slices."""
+    n = x.shape[axis]
+    if not n:
+        return x
+    if isinstance(shift, Array) and concrete_value(shift) is None:
+        moved = arithmetic.sub(iota(dtypes.I64, n), broadcast_in_dim(cast(shift, dtypes.I64), (n,), ()))
+        return take_slices(x, remainder(moved, n), axis)
+    start = (-integer("roll", "shift", shift)) % n
+    if not start:
+        return x
+    return concatenate([slice_in_dim(x, start, n, axis=axis), slice_in_dim(x, 0, start, axis=axis)], axis)

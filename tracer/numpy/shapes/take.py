@@ -40,17 +40,17 @@ def take(
     del indices_are_sorted
     no_out("take", out)
     x = array_of("take", a)
-    places = array_of("take", indices)
-    if isinstance(indices, list | tuple) and not places.size:
-        places = cast(places, dtypes.I64)  # NumPy converts an empty list to floats
-    if places.dtype == dtypes.BOOL or not dtypes.is_integer(places.dtype):
-        raise ArgumentError(message(f"take{here()} takes integer indices", f"got {places.type}"))
+    wanted = array_of("take", indices)
+    if isinstance(indices, list | tuple) and not wanted.size:
+        wanted = cast(wanted, dtypes.I64)  # NumPy converts an empty list to floats
+    if wanted.dtype == dtypes.BOOL or not dtypes.is_integer(wanted.dtype):
+        raise ArgumentError(message(f"take{here()} takes integer indices", f"got {wanted.type}"))
     if axis is None:
         x, axis = ravel(x), 0
     if x.ndim == 0:
         x = x.reshape(1)
     along = axis_of("take", axis, x.ndim)
-    index = (*[slice(None)] * along, places)
+    index = (*[slice(None)] * along, wanted)
     return get(
         x, index, mode=mode, fill_value=fill_value, unique_indices=unique_indices, wrap=mode not in ("clip",)
     )  # fmt: skip
@@ -72,20 +72,20 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = N
 
 def along(name: str, arr: Any, indices: Any, axis: int | None) -> tuple[Array, tuple[Any, ...]]:
     """Return the array and an index array for every axis: `indices` along one, counted up along the others."""
-    x, places = array_of(name, arr), array_of(name, indices)
+    x, wanted = array_of(name, arr), array_of(name, indices)
     if axis is None:
         x, axis = ravel(x), 0
-    if x.ndim != places.ndim:
+    if x.ndim != wanted.ndim:
         raise ShapeError(
-            message(f"{name}{here()}: array and indices must have equally many axes", f"got {x.type} and {places.type}")
+            message(f"{name}{here()}: array and indices must have equally many axes", f"got {x.type} and {wanted.type}")
         )
     along = axis_of(name, axis, x.ndim)
     others = [1 if d == along else n for d, n in enumerate(x.shape)]
-    sizes = shape.broadcast(tuple(others), places.shape, operation=f"{name}{here()}")
+    sizes = shape.broadcast(tuple(others), wanted.shape, operation=f"{name}{here()}")
     index: list[Any] = []
     for d in range(x.ndim):
         if d == along:
-            index.append(broadcast(places, sizes))
+            index.append(broadcast(wanted, sizes))
         elif x.shape[d] == 1:
             index.append(np.zeros((1,) * x.ndim, np.int64))
         else:
@@ -95,7 +95,7 @@ def along(name: str, arr: Any, indices: Any, axis: int | None) -> tuple[Array, t
 
 @makes_new
 def choose(a: Any, choices: Sequence[Any] | Any, out: None = None, mode: str = "raise") -> Array:
-    """Select from several arrays by an array of their numbers: result[i] = choices[a[i]][i], all broadcast together.
+    """Select from several arrays by an array of indices: result[i] = choices[a[i]][i], all broadcast together.
 
     a: integers [*s]; choices: arrays, which broadcast with it to [*t]; mode: as in `take`. Returns [*t], in the dtype
     to which the choices are promoted.
@@ -104,11 +104,11 @@ def choose(a: Any, choices: Sequence[Any] | Any, out: None = None, mode: str = "
     Array([20, 11], i64)
     """
     no_out("choose", out)
-    places = array_of("choose", a)
-    if places.dtype == dtypes.BOOL:
-        places = places.astype(int)
-    if not dtypes.is_integer(places.dtype):
-        raise DTypeError(message(f"choose{here()}: a must hold integers", f"got {places.type}", help="a.astype(int)"))
+    wanted = array_of("choose", a)
+    if wanted.dtype == dtypes.BOOL:
+        wanted = wanted.astype(int)
+    if not dtypes.is_integer(wanted.dtype):
+        raise DTypeError(message(f"choose{here()}: a must hold integers", f"got {wanted.type}", help="a.astype(int)"))
     if getattr(choices, "ndim", 1) == 0 or not isinstance(choices, Iterable):
         raise ArgumentError(
             message(
@@ -119,15 +119,15 @@ def choose(a: Any, choices: Sequence[Any] | Any, out: None = None, mode: str = "
         )
     arrays = [array_of("choose", c) for c in choices]
     if mode == "raise":
-        known = concrete_value(places)
+        known = concrete_value(wanted)
         if known is not None and (known < 0).any():
             raise OutOfBoundsError(
                 message(f"choose{here()}: choices are numbered from 0", f"got {known.min()}", help='mode="wrap"')
             )
-        places = where(places < 0, len(arrays), places)  # out of bounds
-    sizes = shape.broadcast(places.shape, *(c.shape for c in arrays), operation=f"choose{here()}")
+        wanted = where(wanted < 0, len(arrays), wanted)  # out of bounds
+    sizes = shape.broadcast(wanted.shape, *(c.shape for c in arrays), operation=f"choose{here()}")
     stacked = array_of("choose", [broadcast(c, sizes) for c in arrays])
-    index = (broadcast(places, sizes), *(broadcasted_iota(dtypes.I64, sizes, d) for d in range(len(sizes))))
+    index = (broadcast(wanted, sizes), *(broadcasted_iota(dtypes.I64, sizes, d) for d in range(len(sizes))))
     if mode == "clip":
         index = (clip(index[0], 0, len(arrays) - 1), *index[1:])
     return get(stacked, index, mode=mode)
@@ -169,8 +169,8 @@ def _compressed(condition: Any, a: Any, axis: int | None, size: int | None, fill
         (found,) = nonzero(holds, size=size, fill_value=x.shape[along])
         return take(x, found, along, mode="fill", fill_value=fill_value)
     (known,) = nonzero(holds)
-    places = np.asarray(known)
-    return _taken(x, checked_places(places, along, x.shape[along]), along)
+    wanted = np.asarray(known)
+    return _taken(x, checked_places(wanted, along, x.shape[along]), along)
 
 
 _taken = replayed(take, named=False)

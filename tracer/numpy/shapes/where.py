@@ -111,7 +111,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     if len(condlist) != len(choicelist) or not len(condlist):
         raise ArgumentError(
             message(
-                f"select{here()}: one choice for each condition, and one at least",
+                f"select{here()} takes one choice for each condition, and at least one",
                 f"got {len(condlist)} conditions and {len(choicelist)} choices",
             )
         )
