@@ -27,7 +27,7 @@ ABSENT: dict[str, str] = {
         ("ScalarType", "exceptions", "get_include", "getbufsize", "info", "little_endian", "mintypecode", "sctypeDict",
          "setbufsize", "show_config", "show_runtime", "test", "testing", "typecodes", "typename"), _THEIRS,
     ),
-    **dict.fromkeys(("core", "ctypeslib", "emath", "f2py"), _PARTS),
+    **dict.fromkeys(("ctypeslib", "dtypes", "emath", "f2py"), _PARTS),
     "asfortranarray": "all arrays are in C order; the compiler chooses the order of reads",
     "broadcast": "it iterates over memory; use broadcast_arrays or broadcast_shapes",
     **{

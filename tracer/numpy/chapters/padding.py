@@ -90,7 +90,7 @@ def _pairs(name: str, given: Any, rank: int) -> Widths:
     if any(isinstance(x, Array) and concrete_value(x) is None for x in trees.flatten(given)[0]):
         raise TracerIntegerError(
             message(
-                f"pad{here()}: {name} must be concrete",
+                f"pad{here()}: {name} must be known while tracing",
                 f"got {given!r}",
                 help="mark the argument static: jit(f, static_argnums=...)",
             )

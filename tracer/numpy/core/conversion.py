@@ -132,7 +132,7 @@ def sizes_argument(name: str, shape: Any) -> tuple[int, ...]:
     except TracedValueError:
         raise TracerIntegerError(
             message(
-                f"{name}{here()}: a shape must be concrete",
+                f"{name}{here()}: a shape must be known while tracing",
                 f"got {shape!r}",
                 help="take it from x.shape, or mark the argument static: jit(f, static_argnums=...)",
             )

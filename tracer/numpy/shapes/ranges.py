@@ -82,7 +82,7 @@ def _static_number(name: str, value: Any) -> Any:
         if isinstance(value, Array) and value._trace is not None:
             raise TracerIntegerError(
                 message(
-                    f"{name}{here()}: its bounds must be concrete, because they decide the shape",
+                    f"{name}{here()}: its bounds must be known while tracing, because they decide the shape",
                     f"got {value!r}",
                     help="take them from x.shape, or mark the argument static: jit(f, static_argnums=...)",
                 )
