@@ -13,7 +13,6 @@ from tracer.numpy.core import dtypes as dtypes_
 from tracer.numpy.core.conversion import dtype_of_argument
 from tracer.numpy.core.fast_asarray import known_value
 from tracer.numpy.elementwise import arithmetic, logic, rounding
-from tracer.numpy.reduce import sorting
 from tracer.numpy.shapes import joining, manipulation, take
 from tracer.primitives.elementwise.complex import complex as join
 from tracer.primitives.elementwise.conversion import bitcast_convert_type
@@ -44,15 +43,9 @@ def transpose(self: Array, *axes: Any) -> Array:
 
 
 def astype(
-    self: Array,
-    dtype: Any,
-    order: Any = None,
-    casting: Any = None,
-    subok: Any = None,
-    copy: bool = True,
-    *,
+    self: Array, dtype: Any, order: Any = None, casting: Any = None, subok: Any = None, copy: bool = True, *,
     device: Any = None,
-) -> Array:
+) -> Array:  # fmt: skip
     """Cast the array to another dtype. Raises DTypeError for a cast that `casting` forbids.
 
     >>> tnp.asarray([1.7, -1.7]).astype(int)
@@ -183,25 +176,6 @@ def _regrouped(x: Array, wanted: DType) -> Array:
     if old < new:
         return bitcast_convert_type(manipulation.reshape(x, (*sizes, new // old)), wanted)
     return manipulation.reshape(bitcast_convert_type(x, wanted), sizes)
-
-
-def sort(
-    self: Array,
-    axis: int | None = -1,
-    kind: None = None,
-    order: None = None,
-    *,
-    stable: bool = True,
-    descending: bool = False,
-) -> Array:
-    """Return a sorted copy of the array, unlike ndarray's method, which sorts in place.
-
-    a: [*s]; kind: ignored, every sort is stable; descending: the largest first. Returns [*s], NaN last.
-
-    >>> tnp.asarray([3, 1, 2]).sort()
-    Array([1, 2, 3], i64)
-    """
-    return sorting.sort(self, axis, kind, order, stable=stable, descending=descending)
 
 
 def flatten(self: Array, order: str = "C") -> Array:

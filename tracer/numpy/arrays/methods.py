@@ -256,7 +256,7 @@ METHODS: Final[dict[str, Function]] = {
     "flatten": members.flatten, "item": members.item, "max": reductions.max, "mean": statistics.mean,
     "min": reductions.min, "nonzero": nonzero, "prod": reductions.prod, "ptp": reductions.ptp,
     "ravel": manipulation.ravel, "repeat": repeat, "reshape": members.reshape, "round": rounding.round,
-    "searchsorted": sorting.searchsorted, "sort": members.sort, "squeeze": manipulation.squeeze,
+    "searchsorted": sorting.searchsorted, "sort": sorting.sort, "squeeze": manipulation.squeeze,
     "std": statistics.std, "sum": reductions.sum, "swapaxes": manipulation.swapaxes, "take": take.take,
     "to_device": members.to_device, "to_numpy": members.to_numpy, "tobytes": members.tobytes, "tolist": members.tolist,
     "trace": matrices.trace, "transpose": members.transpose, "var": statistics.var, "view": members.view,

@@ -40,13 +40,9 @@ def _parsed(signature: str) -> tuple[list[Core], list[Core]]:
 
 
 def vectorize(
-    pyfunc: Callable[..., Any] | None = None,
-    otypes: Any = None,
-    doc: str | None = None,
-    excluded: Any = frozenset(),
-    cache: bool = False,
-    signature: str | None = None,
-) -> Callable[..., Any]:
+    pyfunc: Callable[..., Any] | None = None, otypes: Any = None, doc: str | None = None, excluded: Any = frozenset(),
+    cache: bool = False, signature: str | None = None,
+) -> Callable[..., Any]:  # fmt: skip
     """Return a function that maps `pyfunc` over the leading axes of its arguments, which broadcast together.
 
     pyfunc: of scalars [], or of arrays with the core dimensions that `signature`, as "(m,n),(n)->(m)", names; without

@@ -10,15 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tracer.errors import (
-    ArgumentError,
-    AxisError,
-    DTypeError,
-    MatrixError,
-    TracerArrayError,
-    TracerError,
-    message,
-)
+from tracer.errors import ArgumentError, AxisError, DTypeError, MatrixError, TracerArrayError, TracerError, message
 from tracer.ir import dtypes
 from tracer.numpy.core.conversion import array_of, inexact_dtype
 from tracer.numpy.core.fast_asarray import known_value, new_array

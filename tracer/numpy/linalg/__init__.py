@@ -17,21 +17,12 @@ from tracer.numpy.core.promotion import promoted_inexact
 from tracer.numpy.elementwise.arithmetic import absolute
 from tracer.numpy.elementwise.powers import power
 from tracer.numpy.linalg.einsum import einsum
-from tracer.numpy.linalg.solving import cholesky as cholesky
-from tracer.numpy.linalg.solving import det as det
-from tracer.numpy.linalg.solving import inv as inv
-from tracer.numpy.linalg.solving import slogdet as slogdet
-from tracer.numpy.linalg.solving import solve as solve
-from tracer.numpy.linalg.solving import tensorinv as tensorinv
-from tracer.numpy.linalg.solving import tensorsolve as tensorsolve
+from tracer.numpy.linalg.solving import cholesky, det, inv, slogdet, solve, tensorinv, tensorsolve
 from tracer.numpy.reduce.matmul import cross as _cross
-from tracer.numpy.reduce.matmul import matmul as matmul
+from tracer.numpy.reduce.matmul import matmul, tensordot, vecdot
 from tracer.numpy.reduce.matmul import outer as _outer
-from tracer.numpy.reduce.matmul import tensordot as tensordot
-from tracer.numpy.reduce.matmul import vecdot as vecdot
 from tracer.numpy.reduce.reductions import max, min, sum
-from tracer.numpy.shapes.manipulation import broadcast_to, expand_dims, moveaxis, ravel
-from tracer.numpy.shapes.manipulation import matrix_transpose as matrix_transpose
+from tracer.numpy.shapes.manipulation import broadcast_to, expand_dims, matrix_transpose, moveaxis, ravel
 from tracer.numpy.shapes.matrices import diagonal as _diagonal
 from tracer.numpy.shapes.matrices import eye
 from tracer.numpy.shapes.matrices import trace as _trace

@@ -23,7 +23,7 @@ def sort(
     a: Any, axis: int | None = -1, kind: None = None, order: None = None, *, stable: bool = True,
     descending: bool = False,
 ) -> Array:  # fmt: skip
-    """Return the elements in ascending order along an axis; None flattens first.
+    """Return a new array with the elements in ascending order along an axis; None flattens first.
 
     a: [*s]; axis: by default the last; kind, order, stable: ignored, every sort is stable; descending: the largest
     first. Returns [*s], in a's dtype, NaN last.

@@ -189,15 +189,9 @@ def without_nan(name: str, a: Any, value: Any) -> tuple[Array, Array]:
 
 
 def nansum(
-    a: Any,
-    axis: Axis = None,
-    dtype: Any = None,
-    out: None = None,
-    keepdims: bool = False,
-    *,
-    initial: Any = None,
+    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, initial: Any = None,
     where: Any = None,
-) -> Array:
+) -> Array:  # fmt: skip
     """Return `sum` with NaN as 0.
 
     a: [*s]; axis: one or several, by default all; keepdims, initial: as in `sum`; dtype: by default a's, 64 bits for

@@ -14,14 +14,7 @@ from tracer.errors import ArgumentError, ShapeError, message
 from tracer.ir import dtypes
 from tracer.ir import shape as sizes_
 from tracer.ir.dtypes import DType
-from tracer.numpy.core.conversion import (
-    array_of,
-    broadcast,
-    cast,
-    dtype_of_argument,
-    native,
-    shape_argument,
-)
+from tracer.numpy.core.conversion import array_of, broadcast, cast, dtype_of_argument, native, shape_argument
 from tracer.numpy.core.dlpack import from_dlpack, speaks_dlpack_only
 from tracer.numpy.core.dtypes import astype, check_fits
 from tracer.numpy.core.fast_asarray import plain_array

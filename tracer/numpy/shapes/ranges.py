@@ -11,13 +11,7 @@ from tracer.errors import ArgumentError, ShapeError, TracerIntegerError, message
 from tracer.ir import dtypes
 from tracer.ir import shape as sizes_
 from tracer.ir.dtypes import DType
-from tracer.numpy.core.conversion import (
-    array_of,
-    broadcast,
-    cast,
-    common_pair,
-    dtype_of_argument,
-)
+from tracer.numpy.core.conversion import array_of, broadcast, cast, common_pair, dtype_of_argument
 from tracer.numpy.core.promotion import literal, promoted_inexact
 from tracer.numpy.elementwise.powers import power
 from tracer.numpy.elementwise.transcendental import log10
