@@ -116,9 +116,8 @@ def _floating(name: str, x: Any) -> Any:
 def _refusal(name: str, error: Exception, shown: list[Any]) -> TracerError:
     """Return NumPy's error as the tracer error of the same family."""
     got = (f"got {', '.join(map(str, shown))}",) if shown else ()
-    if isinstance(error, IndexError) and not isinstance(
-        error, np.exceptions.AxisError
-    ):  # raised by indexing a tuple of sizes
+    # An IndexError that is not NumPy's AxisError comes from indexing a tuple of sizes.
+    if isinstance(error, IndexError) and not isinstance(error, np.exceptions.AxisError):
         return AxisError(message(f"{name}{here()}: the array has no such axis", *got))
     text = message(f"{name}{here()}: {error}", *got)
     if isinstance(error, np.linalg.LinAlgError):

@@ -284,9 +284,8 @@ def sinc(x: Any, /) -> Array:
     (value,) = promoted_inexact("sinc", x)
     zero = comparison.eq(value, 0)
     angle = arithmetic.mul(comparison.select(zero, 1, value), np.pi)
-    near = arithmetic.sub(
-        1, arithmetic.mul(arithmetic.mul(value, value), np.pi**2 / 6)
-    )  # the Taylor series, for derivatives at 0
+    # The Taylor series has the derivatives at 0.
+    near = arithmetic.sub(1, arithmetic.mul(arithmetic.mul(value, value), np.pi**2 / 6))
     return comparison.select(zero, near, arithmetic.div(trigonometric.sin(angle), angle))
 
 

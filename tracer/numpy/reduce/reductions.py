@@ -169,9 +169,7 @@ def _extreme(name: str, a: Any, axis: Axis, out: object, keepdims: bool, initial
     axes = axes_argument(name, x, axis)
     if initial is not None and shape.size([x.shape[d] for d in axes]) == 0:
         if where is not None:
-            shape.broadcast(
-                x.shape, truth(name, where).shape, operation=f"{name}{here()}"
-            )  # raises if they do not broadcast
+            shape.broadcast(x.shape, truth(name, where).shape, operation=f"{name}{here()}")  # raises on a mismatch
         sizes = shape.drop(x.shape, axes)
         start = same_dtype(name, x, initial)
         filled = broadcast(start, sizes) if isinstance(start, Array) else np.full(sizes, start.value)

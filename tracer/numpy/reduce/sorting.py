@@ -156,9 +156,7 @@ def _bisected(x: Array, values: Array, *, right: bool) -> Array:
     for _ in range(n.bit_length()):
         middle = bits.shift_right_logical(arithmetic.add(low, high), 1)
         probe = reshape(take_along(x, reshape(arithmetic.min(middle, n - 1), flat), 0), values.shape)
-        before = (
-            _before(values, probe) if right else bits.not_(_before(probe, values))
-        )  # insert at or before the middle
+        before = _before(values, probe) if right else bits.not_(_before(probe, values))  # insert at or before it
         searching = comparison.lt(low, high)
         low, high = (
             comparison.select(bits.and_(searching, bits.not_(before)), arithmetic.add(middle, 1), low),
